@@ -1,0 +1,78 @@
+# The commands of a developer's day; CONTRIBUTING.md tells what each is for.
+
+GO ?= go
+
+# Tools run at these versions, and are none of the program's dependencies.
+GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
+
+.PHONY: build
+build: # one static binary in bin/loki
+	$(BUILD) -o bin/loki ./cmd/loki
+
+.PHONY: test
+test: # all tests
+	$(GO) test ./...
+
+.PHONY: check
+check: format vet staticcheck tidy test # what has to pass before a commit
+
+.PHONY: format
+format: # names the files that are not formatted, and fails if there are any
+	@files=$$($(GOFUMPT) -l .) || exit 1; \
+	if [ -n "$$files" ]; then printf 'not formatted, run make fix:\n%s\n' "$$files"; exit 1; fi
+
+.PHONY: fix
+fix: # formats all files
+	$(GOFUMPT) -w .
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: staticcheck
+staticcheck:
+	$(STATICCHECK) ./...
+
+.PHONY: tidy
+tidy: # shows what go mod tidy would change, and fails if that is anything
+	$(GO) mod tidy -diff
+
+.PHONY: lint
+lint: # the further linters of .golangci.yml; the first run takes minutes
+	$(GOLANGCI) run
+
+.PHONY: vuln
+vuln: # known vulnerabilities in what the program calls; needs https://vuln.go.dev
+	$(GOVULNCHECK) ./...
+
+.PHONY: cross
+cross: # the program builds for every system it is for
+	@for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+		echo "$$target"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} $(BUILD) -o /dev/null ./cmd/loki || exit 1; \
+	done
+
+# make bench BENCH=Chain COUNT=10 > new.txt, for benchstat
+BENCH ?= .
+COUNT ?= 1
+
+.PHONY: bench
+bench: # a table of the engine's speed
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./bench/...
+
+# Finding short inputs is worth little here and takes most of the time, hence the
+# limit on minimizing.
+FUZZTIME ?= 10s
+
+.PHONY: fuzz
+fuzz: # every fuzz test for FUZZTIME
+	@grep -rHoE '^func Fuzz([A-Z0-9_][A-Za-z0-9_]*)?\(' --include='*_test.go' . | sort | while IFS=: read -r file func; do \
+		name=$${func#func }; name=$${name%?}; \
+		echo "$${file%/*} $$name"; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$${file%/*}" || exit 1; \
+	done

@@ -1,0 +1,10 @@
+// Command loki works with language models from the terminal.
+package main
+
+import (
+	"os"
+
+	"loki/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal())) }

@@ -1,0 +1,213 @@
+// Package agent finds and loads agents.
+//
+// An agent is a directory. One that holds a graph.yaml is a graph agent: a workflow.
+// One that holds a config.yaml is a normal agent: a model in a tool loop. The name
+// of an agent is that of its directory.
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/internal/config"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/yamldoc"
+)
+
+// Ref says which agent is meant.
+type Ref struct {
+	Name string // name of the directory
+	Dir  string // the agent's directory
+	Arg  string // what the user wrote to mean it
+}
+
+// Library finds agents.
+type Library struct {
+	Paths config.Paths
+	// Bundled lists the agents that are part of the program, and Install writes one
+	// of them to the agents directory where files are missing.
+	Bundled []string
+	Install func(name string) error
+}
+
+// Names lists the agents there are, installed or part of the program, ascending.
+// Directories whose names begin with a dot are none.
+func (l Library) Names() ([]string, error) {
+	names := slices.Clone(l.Bundled)
+	entries, err := os.ReadDir(l.Paths.AgentsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Find returns the agent that name means: a directory if it is written as a path,
+// otherwise the agent of that name. An agent that is part of the program is installed
+// the first time it is found.
+func (l Library) Find(name string) (Ref, error) {
+	if strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || name == "." || name == ".." {
+		return l.findDir(name)
+	}
+	if name == "" {
+		return Ref{}, fault.New(fault.Usage, "the name of an agent is missing").WithHint("list them with: loki --list-agents")
+	}
+	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name}
+	if isDir(ref.Dir) && !slices.Contains(l.Bundled, name) {
+		return ref, nil
+	}
+	if slices.Contains(l.Bundled, name) {
+		if err := l.install(ref); err != nil {
+			return Ref{}, err
+		}
+		return ref, nil
+	}
+	return Ref{}, l.unknown(name)
+}
+
+// install writes a bundled agent, unless its place is configured to be elsewhere.
+func (l Library) install(ref Ref) error {
+	if ref.Dir != filepath.Join(l.Paths.AgentsDir, ref.Name) || isDir(ref.Dir) && hasDefinition(ref.Dir) {
+		return nil
+	}
+	if err := l.Install(ref.Name); err != nil {
+		return fault.Wrap(fault.Config, err, "installing the agent %s to %s", ref.Name, ref.Dir).
+			WithHint("set LOKI_CONFIG_DIR to a directory that can be written")
+	}
+	return nil
+}
+
+func (l Library) findDir(path string) (Ref, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return Ref{}, err
+	}
+	if !isDir(dir) {
+		return Ref{}, fault.New(fault.NotFound, "no agent directory at %s", path)
+	}
+	return Ref{Name: filepath.Base(dir), Dir: dir, Arg: path}, nil
+}
+
+func (l Library) unknown(name string) error {
+	err := fault.New(fault.NotFound, "no agent is called %q: there is no directory %s", name, l.Paths.Agent(name).Dir)
+	names, listErr := l.Names()
+	if listErr != nil {
+		return err
+	}
+	if near := yamldoc.Nearest(name, names); near != "" {
+		return err.WithHint("did you mean %s? All agents: loki --list-agents", near)
+	}
+	return err.WithHint("all agents: loki --list-agents; a directory is meant by a path, as in -a ./%s", name)
+}
+
+// Exists says what is at the directory of the agent called name: known is false if
+// there is no directory, defined if it holds neither kind of definition.
+func (l Library) Exists(name string) (known, defined bool) {
+	dir := l.Paths.Agent(name).Dir
+	if slices.Contains(l.Bundled, name) {
+		return true, true
+	}
+	return isDir(dir), hasDefinition(dir)
+}
+
+// Graph loads the definition of a graph agent, with the warnings about it.
+func (l Library) Graph(ref Ref) (*graph.Graph, []graph.Finding, error) {
+	file := ref.File()
+	isGraph, isNormal := exists(file), exists(l.configFile(ref))
+	switch {
+	case isGraph && isNormal:
+		return nil, nil, fault.New(fault.Config, "agent %s has both config.yaml and graph.yaml in %s, but each kind of agent is defined by one file alone", ref.Name, ref.Dir).
+			WithHint("remove config.yaml to make it a graph agent, or graph.yaml to make it a normal one")
+	case isNormal:
+		return nil, nil, fault.New(fault.Config, "agent %s is defined by config.yaml; this version runs graph agents only", ref.Name).
+			WithHint("define it by a graph.yaml, for example with one llm node")
+	case !isGraph:
+		return nil, nil, fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir)
+	}
+	g, warnings, err := graph.Load(file)
+	if err != nil {
+		return nil, warnings, fault.Wrap(fault.Config, err, "failed to load graph.yaml for agent %s", ref.Name)
+	}
+	return g, warnings, nil
+}
+
+// configFile is where a normal agent's definition would be; the agent of a directory
+// has it there, whatever the environment says about agents of its name.
+func (l Library) configFile(ref Ref) string {
+	if paths := l.Paths.Agent(ref.Name); paths.Dir == ref.Dir {
+		return paths.ConfigFile
+	}
+	return filepath.Join(ref.Dir, "config.yaml")
+}
+
+func hasDefinition(dir string) bool {
+	return exists(filepath.Join(dir, graph.FileName)) || exists(filepath.Join(dir, "config.yaml"))
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Variables returns the value of each variable the graph declares: the one the user
+// preset, else its default, else what ask answers. The error lists the variables
+// that are left without a value; presets for variables the agent does not declare
+// are an error too.
+func Variables(g *graph.Graph, preset map[string]string, ask func(graph.Variable) (string, bool, error)) (map[string]string, error) {
+	values := make(map[string]string, len(g.Variables))
+	var missing, known []string
+	for _, v := range g.Variables {
+		known = append(known, v.Name)
+		if given, ok := preset[v.Name]; ok {
+			values[v.Name] = given
+			continue
+		}
+		if v.Default != nil {
+			values[v.Name] = *v.Default
+			continue
+		}
+		answer, ok, err := ask(v)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			missing = append(missing, fmt.Sprintf("%s (%s)", v.Name, v.Description))
+			continue
+		}
+		values[v.Name] = answer
+	}
+	for _, name := range slices.Sorted(maps.Keys(preset)) {
+		if !slices.Contains(known, name) {
+			err := fault.New(fault.Usage, "the agent has no variable %q", name)
+			if near := yamldoc.Nearest(name, known); near != "" {
+				return nil, err.WithHint("did you mean %s?", near)
+			}
+			return nil, err.WithHint("it has: %s", strings.Join(known, ", "))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fault.New(fault.Usage, "the agent needs a value for %s", strings.Join(missing, ", ")).
+			WithHint("give it with: --agent-variable NAME VALUE")
+	}
+	return values, nil
+}
+
+// File returns the path of the graph definition, which need not exist.
+func (r Ref) File() string { return filepath.Join(r.Dir, graph.FileName) }

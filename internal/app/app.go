@@ -1,0 +1,94 @@
+// Package app is the composition root: it builds everything a face needs from the
+// environment, the configuration and the command's wishes. Nothing is built before
+// it is asked for, so that commands that need little start fast.
+package app
+
+import (
+	"cmp"
+	"runtime"
+	"sync"
+
+	"loki/assets"
+	"loki/internal/agent"
+	"loki/internal/bundle"
+	"loki/internal/catalog"
+	"loki/internal/config"
+	"loki/internal/engine"
+	"loki/internal/yamldoc"
+)
+
+// Version is the version of the program.
+const Version = "0.1.0"
+
+// App holds what one start of the program works with. It may be used from several
+// goroutines.
+type App struct {
+	Env      config.Env
+	Paths    config.Paths
+	Config   *config.Config
+	Catalog  *catalog.Catalog
+	Agents   agent.Library
+	Warnings []string // about the configuration, for the user
+
+	dryRun bool
+
+	mu      sync.Mutex
+	clients map[string]connection // by client name, made on first use; guarded by mu
+}
+
+// Options configure New.
+type Options struct {
+	Environ []string // of the process, as from os.Environ
+	DryRun  bool     // answer with what would be sent instead of sending it
+}
+
+// New reads the configuration. The error is a [*fault.Error] of code Config.
+func New(o Options) (*App, error) {
+	env, envErr := config.NewEnv(runtime.GOOS, o.Environ).LoadEnvFile()
+	paths, err := config.NewPaths(env)
+	if err != nil {
+		return nil, err
+	}
+	cfg, warnings, err := config.Load(paths, env)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{
+		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(),
+		dryRun: o.DryRun || cfg.DryRun, clients: make(map[string]connection),
+	}
+	if envErr != nil {
+		a.Warnings = append(a.Warnings, envErr.Error())
+	}
+	for _, w := range warnings {
+		a.Warnings = append(a.Warnings, warningText(w))
+	}
+	a.Agents = agent.Library{
+		Paths: paths, Bundled: bundle.Names(assets.Agents),
+		Install: func(name string) error { return bundle.Ensure(assets.Agents, name, paths.AgentsDir) },
+	}
+	return a, nil
+}
+
+func warningText(p *yamldoc.Problem) string {
+	if p.Hint == "" {
+		return p.Error()
+	}
+	return p.Error() + "; " + p.Hint
+}
+
+// Engine returns an engine over the configured models.
+func (a *App) Engine() (*engine.Engine, error) {
+	return engine.New(engine.Options{Models: a})
+}
+
+// Context returns the request context of a conversation: with the model of id, or
+// the configured one if id is empty.
+func (a *App) Context(id string, noStream bool) engine.RequestContext {
+	return engine.RequestContext{
+		Model:       cmp.Or(id, a.Config.Model),
+		Temperature: a.Config.Temperature,
+		TopP:        a.Config.TopP,
+		NoStream:    noStream || !a.Config.Stream,
+	}
+}

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/ask"
+	"loki/internal/catalog"
+	"loki/internal/config"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/graph/node"
+	"loki/internal/process"
+	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/value"
+)
+
+// GraphRun is what it takes to run a graph agent.
+type GraphRun struct {
+	Agent     agent.Ref
+	Graph     *graph.Graph
+	Prompt    string
+	Variables map[string]string // a value for every variable the graph declares
+	Model     string            // id the user asked for; "" leaves it to graph and configuration
+	NoStream  bool
+	Emitter   event.Emitter
+	Asker     ask.Asker
+}
+
+// RunGraph runs a graph agent to its end. The error is a [*fault.Error].
+func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
+	if r.Graph.Settings.ValidateBeforeRun {
+		if findings := a.Validate(r.Agent, r.Graph); len(findings.Errors()) > 0 {
+			return run.Outcome{}, invalidGraph(r.Agent, findings)
+		}
+	}
+	engine, err := a.Engine()
+	if err != nil {
+		return run.Outcome{}, err
+	}
+	plan := graph.NewPlan(r.Graph)
+	rc := a.Context(a.graphModel(r), r.NoStream)
+	rc.Temperature = cmp.Or(r.Graph.Temperature, rc.Temperature)
+	rc.TopP = cmp.Or(r.Graph.TopP, rc.TopP)
+	nodes := node.New(node.Options{
+		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
+		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Environ: a.scriptEnviron(r)},
+	})
+	out, err := run.Run(ctx, run.Options{
+		Plan: plan, Nodes: nodes, Emitter: r.Emitter, Source: event.Source{Agent: r.Agent.Name},
+	}, initialState(r))
+	if err != nil {
+		return out, fault.Wrap(classify(err), err, "graph execution failed for agent %s", r.Agent.Name)
+	}
+	return out, nil
+}
+
+// initialState is the declared one with the prompt.
+func initialState(r GraphRun) graph.State {
+	return graph.NewState(r.Graph.InitialState).With(value.Member{Name: graph.PromptKey, Value: value.Of(r.Prompt)})
+}
+
+// graphModel is the id of the model that llm nodes use unless they name one: what
+// the user asked for, the agent's environment variable, the graph's model, the
+// configured one, and last the graph's default_model.
+func (a *App) graphModel(r GraphRun) string {
+	id := cmp.Or(r.Model, a.Env.Get(config.AgentVariable(r.Agent.Name)+"_MODEL"), r.Graph.Model, a.Config.Model)
+	if id == "" && r.Graph.DefaultModel != "" {
+		if _, err := a.Catalog.Default(); err != nil {
+			return r.Graph.DefaultModel
+		}
+	}
+	return id
+}
+
+// Validate checks a graph in the light of what this program and the agent have.
+func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
+	return graph.Validate(g, graph.ValidateEnv{
+		Dir: ref.Dir,
+		Agent: func(name string) (known, defined bool) {
+			return a.Agents.Exists(name)
+		},
+		Context: &graph.AgentContext{
+			Servers: g.MCPServers,
+			Model: func(id string) error {
+				_, err := a.Catalog.Resolve(id, catalog.Chat)
+				return err
+			},
+		},
+	})
+}
+
+// invalidGraph is the failure of a run that was not begun.
+func invalidGraph(ref agent.Ref, findings graph.Findings) error {
+	return fault.Wrap(fault.Config, findings.Err(), "graph execution failed for agent %s", ref.Name).
+		WithHint("see all findings: loki --validate %s", ref.Arg)
+}
+
+// classify finds the code of a failed run: that of the error itself, or the one its
+// cause stands for.
+func classify(err error) fault.Code {
+	if code := fault.CodeOf(err); code != fault.Failure {
+		return code
+	}
+	if _, ok := errors.AsType[*provider.Error](err); ok {
+		return fault.Provider
+	}
+	return fault.Failure
+}
+
+// scriptEnviron is the environment of an agent's scripts: that of the program, and
+// where things are.
+func (a *App) scriptEnviron(r GraphRun) []string {
+	set := map[string]string{
+		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
+		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
+		"LLM_AGENT_DATA_DIR":    r.Agent.Dir,
+		"CLICOLOR_FORCE":        "1",
+		"FORCE_COLOR":           "1",
+	}
+	for name, v := range r.Variables {
+		set["LLM_AGENT_VAR_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = v
+	}
+	if path, ok := a.Env.Lookup("PATH"); ok {
+		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path
+	}
+	return process.Merge(a.Env.Environ(), set)
+}

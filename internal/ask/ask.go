@@ -1,0 +1,143 @@
+// Package ask puts questions to a human.
+//
+// A [Question] is a [Choice] among options, which always lets the human type an
+// answer of their own instead, or asks for a [Text]. An [Asker] gets it answered:
+// [Terminal] by a person at a terminal, [Piped] by lines of a stream, [Scripted] by a
+// test. Where nobody can be asked they return [ErrUnavailable], as [Unavailable]
+// always does, so that the caller can put its work aside until somebody answers.
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrUnavailable means that nobody can be asked here: there is no terminal, or the
+// stream of answers has ended. Errors of this package wrap it.
+var ErrUnavailable = errors.New("nobody can be asked here")
+
+// Asker gets questions answered.
+type Asker interface {
+	// Ask returns the answer to q: the text of an option, the human's own text, or the
+	// question's default. It may be called from several goroutines; the questions are
+	// then asked one after the other in the order of the calls. The error wraps
+	// [ErrUnavailable], ctx's error if ctx ends first, or [context.Canceled] if the
+	// human interrupts.
+	Ask(ctx context.Context, q Question) (string, error)
+}
+
+// Kind says what a [Question] asks for.
+type Kind int
+
+// The kinds of question.
+const (
+	Choice Kind = iota + 1 // one of Options, or a text of the human's own
+	Text                   // any text, perhaps none
+)
+
+// Question is what a human is asked.
+type Question struct {
+	ID   string // names the question for whoever keeps answers; not shown
+	Kind Kind
+	Text string // one or more lines, perhaps Markdown
+
+	Options []string // of a Choice
+
+	// Default is the answer if the human gives none. It counts only with HasDefault,
+	// and Validate is not asked about it.
+	Default    string
+	HasDefault bool
+
+	// Where the question comes from, as far as it is known.
+	Node  string // graph node
+	Agent string // agent
+	Depth int    // 0 for the agent the user talks to, 1 for its children, ...
+
+	// Validate tells what is wrong with an answer; nil accepts any. A human at a
+	// terminal is told and asked again, in a stream the answer is an error.
+	Validate func(answer string) error
+}
+
+// match returns what a typed line answers. An empty line is the default, if there is
+// one. For a Choice, surrounding blanks aside, a line is the option of that text, the
+// only option of that text in other letters' case, or the option of that number,
+// counted from 1; otherwise it is an answer of the human's own.
+func (q *Question) match(line string) (string, error) {
+	if line == "" && q.HasDefault {
+		return q.Default, nil
+	}
+	answer := line
+	if q.Kind == Choice {
+		if i := q.option(strings.TrimSpace(line)); i >= 0 {
+			answer = q.Options[i]
+		}
+	}
+	return answer, q.validate(answer)
+}
+
+func (q *Question) option(text string) int {
+	if i := slices.Index(q.Options, text); i >= 0 {
+		return i
+	}
+	same := func(option string) bool { return strings.EqualFold(strings.TrimSpace(option), text) }
+	if i := slices.IndexFunc(q.Options, same); i >= 0 && slices.IndexFunc(q.Options[i+1:], same) < 0 {
+		return i
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Options) {
+		return n - 1
+	}
+	return -1
+}
+
+func (q *Question) validate(answer string) error {
+	if q.Validate == nil {
+		return nil
+	}
+	return q.Validate(answer)
+}
+
+// source says where q comes from, "" if that is unknown.
+func (q *Question) source() string {
+	if q.Node != "" && q.Agent != "" && q.Depth > 0 {
+		return q.Node + " (" + q.Agent + ")"
+	}
+	if q.Node == "" {
+		return q.Agent
+	}
+	return q.Node
+}
+
+// wrap names the question in an error.
+func (q *Question) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s := q.source(); s != "" {
+		return fmt.Errorf("question of %s: %w", s, err)
+	}
+	return fmt.Errorf("question: %w", err)
+}
+
+// turns lets one caller at a time through. Senders that wait on a channel are served
+// in the order in which they came.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, 1) }
+
+func (t turns) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t turns) give() { <-t }

@@ -1,0 +1,45 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Piped takes answers from a stream, one line each: what a program or a here-document
+// feeds to standard input. For a [Choice] a line is an option's text, in any letters'
+// case if that is unambiguous, or its number; any other line is an answer in its own
+// words. An empty line takes the default. When the stream ends, nobody can be asked
+// any more.
+type Piped struct {
+	turn  turns
+	lines lines
+}
+
+// NewPiped returns an asker that reads from r, of which it may read ahead.
+func NewPiped(r io.Reader) *Piped {
+	return &Piped{turn: newTurns(), lines: lines{r: r}}
+}
+
+// Ask implements [Asker]. An answer that the question does not accept is an error: a
+// stream cannot think again. A read of a stream that is no file cannot be interrupted
+// by ctx.
+func (p *Piped) Ask(ctx context.Context, q Question) (string, error) {
+	if err := p.turn.take(ctx); err != nil {
+		return "", q.wrap(err)
+	}
+	defer p.turn.give()
+	line, err := p.lines.next(ctx)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the input holds no more answers: %w", ErrUnavailable)
+	}
+	if err != nil {
+		return "", q.wrap(err)
+	}
+	answer, err := q.match(line)
+	if err != nil {
+		return "", q.wrap(fmt.Errorf("answer %q: %w", answer, err))
+	}
+	return answer, nil
+}

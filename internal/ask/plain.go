@@ -1,0 +1,57 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// askPlain asks by lines of text, without moving the cursor.
+func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, width int) (string, error) {
+	var b strings.Builder
+	b.WriteString("?")
+	if s := q.source(); s != "" {
+		b.WriteString(" " + safeLine(s))
+	}
+	b.WriteString("\n" + strings.Trim(ansi.Wrap(safe(q.Text), width, ""), "\n") + "\n")
+	prompt := "Answer"
+	if q.Kind == Choice && len(q.Options) > 0 {
+		for i, option := range q.Options {
+			fmt.Fprintf(&b, "  %d) %s\n", i+1, safeLine(option))
+		}
+		prompt = "Number, or an answer of your own"
+	}
+	if q.HasDefault {
+		prompt += " [" + ansi.Truncate(safeLine(q.Default), 40, "…") + "]"
+	}
+	prompt += ": "
+
+	answers := lines{r: in}
+	for {
+		b.WriteString(prompt)
+		if _, err := io.WriteString(out, b.String()); err != nil {
+			return "", err
+		}
+		b.Reset()
+		line, err := answers.next(ctx)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("the input was closed: %w", ErrUnavailable)
+			}
+			_, _ = io.WriteString(out, "\n") // the cursor stands behind the prompt
+			return "", err
+		}
+		if line == "" && q.Kind == Choice && !q.HasDefault {
+			continue
+		}
+		answer, err := q.match(line)
+		if err == nil {
+			return answer, nil
+		}
+		fmt.Fprintf(&b, "%s\n", safeLine(err.Error()))
+	}
+}

@@ -1,0 +1,172 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+)
+
+// TerminalOptions configures a [Terminal]. The zero value asks whoever sits at the
+// terminal the process belongs to.
+type TerminalOptions struct {
+	In  *os.File // read for answers if it is a terminal; nil means standard input
+	Out *os.File // drawn on if it is a terminal; nil means standard error
+
+	// TTY opens the controlling terminal, which stands in for an In or Out that is no
+	// terminal. Nil means /dev/tty, or CONIN$ and CONOUT$ on Windows.
+	TTY func() (in, out *os.File, err error)
+
+	// Getenv is where NO_COLOR and TERM are read. Nil means os.Getenv.
+	Getenv func(string) string
+
+	// Render lays a question's text out for width columns, for example as Markdown. Nil
+	// wraps it at words. It is not used in plain mode.
+	Render func(text string, width int) string
+}
+
+// Terminal asks a person at a terminal. The text of a question is printed, so that it
+// can be scrolled back to however long it is; below it a list is drawn to choose
+// from, or a field to type in, which gives way to the answer. Nothing is written to
+// standard output.
+//
+// With NO_COLOR, TERM=dumb or no TERM, for a screen reader or a log, it is plain lines
+// instead: options have numbers, and the answer is typed.
+type Terminal struct {
+	turn turns
+	opts TerminalOptions
+}
+
+// NewTerminal returns an asker for a terminal. Whether there is one is found out when
+// a question is asked.
+func NewTerminal(opts TerminalOptions) *Terminal {
+	if opts.In == nil {
+		opts.In = os.Stdin
+	}
+	if opts.Out == nil {
+		opts.Out = os.Stderr
+	}
+	if opts.TTY == nil {
+		opts.TTY = openTTY
+	}
+	if opts.Getenv == nil {
+		opts.Getenv = os.Getenv
+	}
+	return &Terminal{turn: newTurns(), opts: opts}
+}
+
+// Ask implements [Asker]. The human's Ctrl-C is [context.Canceled]; closing the input
+// of a plain prompt (Ctrl-D) is [ErrUnavailable].
+func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
+	if err := t.turn.take(ctx); err != nil {
+		return "", q.wrap(err)
+	}
+	defer t.turn.give()
+	in, out, done, err := t.open()
+	if err != nil {
+		return "", q.wrap(fmt.Errorf("%w: %w", ErrUnavailable, err))
+	}
+	defer done()
+	answer, err := t.ask(ctx, &q, in, out)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return "", q.wrap(err)
+	}
+	return answer, nil
+}
+
+func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (string, error) {
+	width := 80
+	if w, _, err := term.GetSize(out.Fd()); err == nil && w > 0 {
+		width = w
+	}
+	if t.plain() {
+		return askPlain(ctx, q, in, out, width)
+	}
+	enableANSI(out)
+	text := safe(q.Text)
+	if t.opts.Render != nil {
+		text = t.opts.Render(text, width)
+	} else {
+		text = ansi.Wrap(text, width, "")
+	}
+	if _, err := io.WriteString(out, heading(q)+strings.Trim(text, "\n")+"\n"); err != nil {
+		return "", err
+	}
+	return askWidget(ctx, q, in, out, width)
+}
+
+// heading returns the line above a question that says who asks.
+func heading(q *Question) string {
+	const cyan, bold, faint, reset = "\x1b[36m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+	line := cyan + bold + "?" + reset
+	if s := q.source(); s != "" {
+		line += " " + faint + safeLine(s) + reset
+	}
+	return line + "\n"
+}
+
+// plain reports whether the terminal is to be written to line by line.
+func (t *Terminal) plain() bool {
+	switch t.opts.Getenv("TERM") {
+	case "dumb":
+		return true
+	case "":
+		if !ansiWithoutTerm {
+			return true
+		}
+	}
+	switch t.opts.Getenv("NO_COLOR") {
+	case "", "0", "false":
+		return false
+	}
+	return true
+}
+
+// open returns the files to read from and write to; done closes those it opened.
+func (t *Terminal) open() (in, out *os.File, done func(), err error) {
+	in, out, done = t.opts.In, t.opts.Out, func() {}
+	inOK, outOK := term.IsTerminal(in.Fd()), term.IsTerminal(out.Fd())
+	if inOK && outOK {
+		return in, out, done, nil
+	}
+	ttyIn, ttyOut, err := t.opts.TTY()
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("there is no terminal: %w", err)
+	}
+	done = func() { _ = errors.Join(ttyIn.Close(), ttyOut.Close()) }
+	if !inOK {
+		in = ttyIn
+	}
+	if !outOK {
+		out = ttyOut
+	}
+	return in, out, done, nil
+}
+
+// safe returns text, which may come from a model, without what would act on the
+// terminal.
+func safe(text string) string {
+	text = strings.ReplaceAll(ansi.Strip(text), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// safeLine is [safe] for what has to stay on one line.
+func safeLine(text string) string {
+	return strings.Join(strings.Fields(safe(text)), " ")
+}

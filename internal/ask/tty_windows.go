@@ -1,0 +1,33 @@
+package ask
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// ansiWithoutTerm says whether a terminal without the variable TERM can be drawn on:
+// a Windows console does not set it.
+const ansiWithoutTerm = true
+
+func openTTY() (in, out *os.File, err error) {
+	in, err = os.OpenFile("CONIN$", os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err = os.OpenFile("CONOUT$", os.O_RDWR, 0)
+	if err != nil {
+		_ = in.Close()
+		return nil, nil, err
+	}
+	return in, out, nil
+}
+
+// enableANSI makes the console act on escape sequences, as newer ones do anyway.
+func enableANSI(out *os.File) {
+	console := windows.Handle(out.Fd())
+	var mode uint32
+	if windows.GetConsoleMode(console, &mode) == nil {
+		_ = windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING)
+	}
+}

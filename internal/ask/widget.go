@@ -1,0 +1,238 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"slices"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/huh/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// ownAnswer is the value of the entry that leads to the text field.
+const ownAnswer = -1
+
+// listHeight bounds the lines of a list of options, which then scrolls, so that the
+// end of the question stays in sight.
+const listHeight = 10
+
+// askWidget draws the means to answer q and returns the answer, which it leaves on
+// the screen in their place.
+func askWidget(ctx context.Context, q *Question, in, out *os.File, width int) (string, error) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	p := tea.NewProgram(newWidget(q, width), tea.WithInput(in), tea.WithOutput(out), tea.WithContext(own),
+		tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
+	// A program whose own context ends leaves everything on the screen as it is. So it
+	// is asked to end.
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(told)
+		p.Send(giveUp{})
+	})
+	model, err := p.Run()
+	cancel()
+	if !stop() {
+		<-told
+	}
+	if err != nil {
+		return "", err
+	}
+	w := model.(*widget)
+	if _, err := io.WriteString(out, w.trim()); err != nil {
+		return "", err
+	}
+	if w.form.State != huh.StateCompleted {
+		return "", context.Canceled
+	}
+	return w.answer(), nil
+}
+
+// refuseSizeRequests drops the request for the window's size with which a form
+// begins. The program tells the size anyway; on request it does so from a goroutine
+// that nobody waits for and that may use the terminal after it was closed.
+func refuseSizeRequests(_ tea.Model, msg tea.Msg) tea.Msg {
+	if msg == tea.RequestWindowSize() {
+		return nil
+	}
+	return msg
+}
+
+// giveUp tells the widget that nobody waits for the answer any more.
+type giveUp struct{}
+
+// widget is a list to choose from, a field to type in, or the one and then the other.
+type widget struct {
+	q       *Question
+	width   int // of the terminal, in columns
+	form    *huh.Form
+	entries []string // answers to choose from
+	chosen  int      // index into entries, or ownAnswer
+	typed   string
+	over    bool // the form has ended, or nobody waits for it
+	height  int  // lines of the tallest view so far
+}
+
+func newWidget(q *Question, width int) *widget {
+	w := &widget{q: q, width: width, chosen: ownAnswer}
+	text := huh.NewGroup(textField(q, &w.typed))
+	groups := []*huh.Group{text}
+	if q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault) {
+		w.entries, w.chosen = entriesOf(q)
+		list := huh.NewGroup(listField(q, w.entries, &w.chosen))
+		groups = []*huh.Group{list, text.WithHideFunc(func() bool { return w.chosen != ownAnswer })}
+	}
+	w.form = huh.NewForm(groups...).WithTheme(huh.ThemeFunc(theme)).WithKeyMap(keys(len(w.entries)))
+	return w
+}
+
+// Init implements [tea.Model].
+func (w *widget) Init() tea.Cmd { return w.form.Init() }
+
+// Update implements [tea.Model].
+func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case giveUp:
+		w.over = true
+		return w, tea.Quit
+	case tea.WindowSizeMsg:
+		w.width = msg.Width
+	}
+	_, cmd := w.form.Update(msg)
+	if w.form.State != huh.StateNormal {
+		w.over = true
+		return w, tea.Quit
+	}
+	return w, cmd
+}
+
+// View implements [tea.Model]. The last view is the answer, in one line.
+//
+// Views never get lower: when one does, Bubble Tea (v2.0.9) loses count of the lines
+// above the cursor and leaves some of the old view behind.
+func (w *widget) View() tea.View {
+	content := w.form.View()
+	if w.over {
+		content = faint().Render("not answered")
+		if w.form.State == huh.StateCompleted {
+			content = cyan().Render("❯ " + oneLine(w.answer(), w.width-2))
+		}
+	}
+	w.height = max(w.height, lipgloss.Height(content), 2)
+	return tea.NewView(lipgloss.PlaceVertical(w.height, lipgloss.Top, content))
+}
+
+// trim returns what takes the cursor from the end of the last view to the line below
+// the answer, and removes what is below.
+func (w *widget) trim() string {
+	const eraseBelow = "\r\x1b[J"
+	if w.height > 2 {
+		return ansi.CursorUp(w.height-2) + eraseBelow
+	}
+	return eraseBelow
+}
+
+func (w *widget) answer() string {
+	switch {
+	case w.chosen != ownAnswer:
+		return w.entries[w.chosen]
+	case w.typed == "" && w.q.HasDefault:
+		return w.q.Default
+	}
+	return w.typed
+}
+
+// entriesOf returns the answers to choose from and the index of the one that is
+// preselected: the default, which becomes an entry if it is no option.
+func entriesOf(q *Question) (entries []string, selected int) {
+	entries = slices.Clone(q.Options)
+	if !q.HasDefault {
+		return entries, 0
+	}
+	if i := slices.Index(entries, q.Default); i >= 0 {
+		return entries, i
+	}
+	return append(entries, q.Default), len(entries)
+}
+
+func listField(q *Question, entries []string, chosen *int) huh.Field {
+	options := make([]huh.Option[int], 0, len(entries)+1)
+	for i, entry := range entries {
+		label := cmp.Or(safeLine(entry), "(empty)")
+		if q.HasDefault && entry == q.Default {
+			label += " (default)"
+		}
+		options = append(options, huh.NewOption(label, i))
+	}
+	options = append(options, huh.NewOption("Something else…", ownAnswer))
+	list := huh.NewSelect[int]().Options(options...).Value(chosen).Validate(func(i int) error {
+		if i == ownAnswer || q.HasDefault && entries[i] == q.Default {
+			return nil
+		}
+		return q.validate(entries[i])
+	})
+	if len(options) > listHeight {
+		list.Height(listHeight)
+	}
+	return list
+}
+
+func textField(q *Question, typed *string) huh.Field {
+	field := huh.NewText().Value(typed).Lines(3).CharLimit(0).ExternalEditor(false).
+		Validate(func(s string) error {
+			if s == "" && q.HasDefault {
+				return nil
+			}
+			return q.validate(s)
+		})
+	if q.HasDefault {
+		field.Placeholder(safe(q.Default) + " (default)")
+	}
+	return field.WithTheme(huh.ThemeFunc(framed))
+}
+
+// keys are huh's, but Escape leads back to the list, and a short list cannot be
+// filtered.
+func keys(entries int) *huh.KeyMap {
+	k := huh.NewDefaultKeyMap()
+	k.Text.Prev = key.NewBinding(key.WithKeys("esc", "shift+tab"), key.WithHelp("esc", "back"))
+	k.Select.Filter.SetEnabled(entries >= listHeight)
+	return k
+}
+
+// The colours are the terminal's own, whatever they are, so that they can be read on a
+// light and a dark background alike.
+func cyan() lipgloss.Style  { return lipgloss.NewStyle().Foreground(lipgloss.Cyan) }
+func red() lipgloss.Style   { return lipgloss.NewStyle().Foreground(lipgloss.Red) }
+func faint() lipgloss.Style { return lipgloss.NewStyle().Faint(true) }
+
+// theme is the look of the list and of what belongs to no field.
+func theme(bool) *huh.Styles {
+	t := huh.ThemeBase(true)
+	t.Focused.Base = lipgloss.NewStyle()
+	t.Focused.SelectSelector = cyan().SetString("❯ ")
+	t.Focused.SelectedOption = cyan()
+	t.Focused.ErrorMessage = red()
+	t.Focused.TextInput.Placeholder = faint()
+	t.Help.ShortKey, t.Help.ShortDesc, t.Help.ShortSeparator = faint(), faint(), faint()
+	t.Blurred = t.Focused
+	return t
+}
+
+// framed is the look of the text field: its lines have a bar at the left.
+func framed(dark bool) *huh.Styles {
+	t := theme(dark)
+	t.Focused.Base = lipgloss.NewStyle().PaddingLeft(1).BorderStyle(lipgloss.ThickBorder()).BorderLeft(true).BorderForeground(lipgloss.Cyan)
+	t.Blurred = t.Focused
+	return t
+}
+
+// oneLine returns text as it is shown once the question is answered.
+func oneLine(text string, width int) string {
+	return ansi.Truncate(cmp.Or(safeLine(text), "(no answer)"), max(width, 1), "…")
+}

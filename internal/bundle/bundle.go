@@ -1,0 +1,161 @@
+// Package bundle installs the agents that are part of the program.
+//
+// A bundle is a file system whose top directories are agents. Installing copies an
+// agent's files to the agents directory, where the user reads and edits them like those
+// of any other agent; what is there already is the user's and never written to.
+//
+// Nothing is installed before it is needed: [Ensure] does it when an agent is used for
+// the first time.
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"loki/internal/fault"
+)
+
+// definitions are the files that define an agent. One of them makes a directory an
+// agent, so they are written last: an installation that was cut short leaves no
+// agent behind that looks complete.
+var definitions = [...]string{"config.yaml", "graph.yaml"}
+
+// Names returns the names of the agents in the bundle, ascending.
+func Names(bundle fs.FS) []string {
+	var names []string
+	entries, _ := fs.ReadDir(bundle, ".") // a bundle that cannot be read has no agents
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Ensure installs the agent called name below agentsDir if it is not there. Files that
+// exist are left as they are, and so is an agent of the user's own that has the name.
+// A name that is not in the bundle is a [*fault.Error] of code NotFound. Several
+// processes may do this at once.
+func Ensure(bundle fs.FS, name, agentsDir string) error {
+	if !slices.Contains(Names(bundle), name) {
+		return fault.New(fault.NotFound, "no agent called %q is part of the program", name)
+	}
+	_, err := install(bundle, name, agentsDir)
+	return err
+}
+
+// Install installs all agents of the bundle below dir as [Ensure] does one. It returns
+// the files it wrote, relative to dir with slashes, also when it fails midway.
+func Install(bundle fs.FS, dir string) (written []string, err error) {
+	for _, name := range Names(bundle) {
+		files, err := install(bundle, name, dir)
+		written = append(written, files...)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// install installs one agent and returns the files it wrote, relative to dir.
+func install(bundle fs.FS, name, dir string) (written []string, err error) {
+	files, err := filesOf(bundle, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the bundled agent %s: %w", name, err)
+	}
+	if own, err := isUsersOwn(files, name, dir); own || err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		wrote, err := place(bundle, file, filepath.Join(dir, filepath.FromSlash(file)))
+		if err != nil {
+			return written, fmt.Errorf("installing %s: %w", file, err)
+		}
+		if wrote {
+			written = append(written, file)
+		}
+	}
+	return written, nil
+}
+
+// filesOf returns the files of an agent in the order in which they are installed.
+func filesOf(bundle fs.FS, name string) (files []string, err error) {
+	var last []string
+	err = fs.WalkDir(bundle, name, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || e.IsDir():
+			return err
+		case path.Dir(file) == name && slices.Contains(definitions[:], path.Base(file)):
+			last = append(last, file)
+		default:
+			files = append(files, file)
+		}
+		return nil
+	})
+	return append(files, last...), err
+}
+
+// isUsersOwn reports whether the directory holds a definition that the bundled agent
+// does not have. Adding files of the bundle to it could only break it.
+func isUsersOwn(files []string, name, dir string) (bool, error) {
+	for _, definition := range definitions {
+		if slices.Contains(files, path.Join(name, definition)) {
+			continue
+		}
+		if there, err := exists(filepath.Join(dir, name, definition)); there || err != nil {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// place copies a file of the bundle to target unless something is there. The file
+// appears there whole or not at all.
+func place(bundle fs.FS, file, target string) (wrote bool, err error) {
+	if there, err := exists(target); there || err != nil {
+		return false, err
+	}
+	content, err := fs.ReadFile(bundle, file)
+	if err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return false, err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(target), ".install-*")
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(temp.Name()) // fails once it is renamed
+	_, err = temp.Write(content)
+	if err = errors.Join(err, temp.Chmod(mode(file)), temp.Sync(), temp.Close()); err != nil {
+		return false, err
+	}
+	if err := os.Rename(temp.Name(), target); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// mode is the permissions of an installed file. Embedded files have none of their own.
+func mode(file string) fs.FileMode {
+	switch path.Ext(file) {
+	case ".sh", ".py":
+		return 0o755
+	}
+	return 0o644
+}
+
+// exists reports whether something is at path, be it a broken link.
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

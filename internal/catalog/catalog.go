@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Builtin is the name, and the type, of the client whose models are part of the
+// program. A configured client of that name takes its place.
+const Builtin = "builtin"
+
+// CompatibleType is the type of the clients that speak the OpenAI protocol to a
+// server of somebody else.
+const CompatibleType = "openai-compatible"
+
+// Client is a configured connection and the models it lists.
+type Client struct {
+	Name   string
+	Type   string
+	Models []Model // in order; Client, ClientType and Listed are filled in by New
+}
+
+// Provider is a list of known models for the clients that list none themselves.
+type Provider struct {
+	Name   string // a client type, or the beginning of an openai-compatible client's name
+	Models []Model
+}
+
+// Catalog holds clients and their models. It is immutable and may be used from
+// several goroutines.
+type Catalog struct {
+	clients []Client // the implied builtin client, if any, is last
+
+	implied bool // the last client was not configured
+}
+
+// New returns the catalogue of clients. A client that lists no models has those of
+// the first known provider of its type or, if it is openai-compatible, of the first
+// whose name its own name begins with.
+func New(clients []Client, known []Provider) *Catalog {
+	c := &Catalog{clients: slices.Clone(clients)}
+	if c.client(Builtin) == nil {
+		c.clients = append(c.clients, Client{Name: Builtin, Type: Builtin})
+		c.implied = true
+	}
+	known = append(slices.Clip(known), Provider{Name: Builtin, Models: builtinModels()})
+	for i := range c.clients {
+		c.clients[i].Models = c.clients[i].complete(known)
+	}
+	return c
+}
+
+// builtinModels returns the models of the builtin client. What each does is
+// described by the provider that implements them.
+func builtinModels() []Model {
+	var models []Model
+	for _, name := range []string{"extract", "echo", "script"} {
+		models = append(models, Model{Name: name, Type: Chat, SupportsFunctionCalling: true})
+	}
+	return models
+}
+
+// complete returns the models of c, filled in.
+func (c Client) complete(known []Provider) []Model {
+	models := c.Models
+	if len(models) == 0 {
+		i := slices.IndexFunc(known, c.isOf)
+		if i < 0 {
+			return nil
+		}
+		models = known[i].Models
+	}
+	models = slices.Clone(models)
+	for i := range models {
+		m := &models[i]
+		m.Client, m.ClientType, m.Listed = c.Name, c.Type, true
+		m.Type = cmp.Or(m.Type, Chat)
+		if m.Type == Embedding {
+			m.DefaultChunkSize = cmp.Or(m.DefaultChunkSize, DefaultChunkSize)
+		}
+	}
+	return models
+}
+
+func (c Client) isOf(p Provider) bool {
+	if c.Type == CompatibleType {
+		return p.Name != Builtin && strings.HasPrefix(c.Name, p.Name)
+	}
+	return c.Type == p.Name
+}
+
+// client returns the client called name, nil if there is none. Of clients with the
+// same name the first counts.
+func (c *Catalog) client(name string) *Client {
+	i := slices.IndexFunc(c.clients, func(cl Client) bool { return cl.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.clients[i]
+}
+
+// configured returns the clients that somebody configured.
+func (c *Catalog) configured() []Client {
+	if c.implied {
+		return c.clients[:len(c.clients)-1]
+	}
+	return c.clients
+}
+
+// Models ranges over the listed models of type t: clients in the order of the
+// configuration, builtin last unless it is configured, and models as their client
+// lists them.
+func (c *Catalog) Models(t Type) iter.Seq[Model] {
+	return func(yield func(Model) bool) {
+		for _, cl := range c.clients {
+			for m := range cl.models(t) {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// IDs returns the ids of [Catalog.Models].
+func (c *Catalog) IDs(t Type) []string {
+	var ids []string
+	for m := range c.Models(t) {
+		ids = append(ids, m.ID())
+	}
+	return ids
+}
+
+func (c Client) models(t Type) iter.Seq[Model] {
+	return func(yield func(Model) bool) {
+		for _, m := range c.Models {
+			if m.Type == t && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the first model of type t that c lists.
+func (c Client) first(t Type) (Model, bool) {
+	for m := range c.models(t) {
+		return m, true
+	}
+	return Model{}, false
+}

@@ -1,0 +1,85 @@
+package catalog
+
+import (
+	"loki/internal/yamldoc"
+)
+
+// DecodeModel reads one entry of a list of models. What is wrong with it is
+// reported to the node's document.
+func DecodeModel(n *yamldoc.Node) Model {
+	m := n.Map()
+	var model Model
+	m.Require("name")
+	m.Text("name", &model.Name)
+	m.Text("real_name", &model.RealName)
+	model.Type = decodeType(m)
+
+	m.Uint("max_input_tokens", &model.MaxInputTokens)
+	model.InputPrice = decodePrice(m, "input_price")
+	model.OutputPrice = decodePrice(m, "output_price")
+	if patch := m.Get("patch"); patch != nil && patch.Kind() != yamldoc.Null {
+		model.Patch = DecodePatch(patch)
+	}
+
+	m.Uint("max_output_tokens", &model.MaxOutputTokens)
+	m.Bool("require_max_tokens", &model.RequireMaxTokens)
+	m.Bool("supports_vision", &model.SupportsVision)
+	m.Bool("supports_function_calling", &model.SupportsFunctionCalling)
+	m.Bool("no_stream", &model.NoStream)
+	m.Bool("no_system_message", &model.NoSystemMessage)
+	m.Str("system_prompt_prefix", &model.SystemPromptPrefix)
+
+	m.Uint("max_tokens_per_chunk", &model.MaxTokensPerChunk)
+	m.Uint("default_chunk_size", &model.DefaultChunkSize)
+	m.Uint("max_batch_size", &model.MaxBatchSize)
+	m.Done()
+	return model
+}
+
+// decodeType reads the type of a model. An unknown one is a chat model, as it
+// always was, but nobody means that.
+func decodeType(m *yamldoc.Map) Type {
+	name := string(Chat)
+	if !m.Str("type", &name) {
+		return Chat
+	}
+	t := ParseType(name)
+	if t == Chat && name != string(Chat) {
+		p := m.Get("type").Warnf("unknown type of model %q is taken for %s", name, Chat)
+		p.Hint = "the types are chat, embedding and reranker"
+	}
+	return t
+}
+
+func decodePrice(m *yamldoc.Map, key string) *float64 {
+	var price float64
+	if !m.Float(key, &price) {
+		return nil
+	}
+	if price < 0 {
+		m.Get(key).Errorf("a price must not be negative")
+	}
+	return &price
+}
+
+// DecodePatch reads a request patch. What is wrong with it is reported to the
+// node's document.
+func DecodePatch(n *yamldoc.Node) *Patch {
+	m := n.Map()
+	patch := &Patch{}
+	m.Str("url", &patch.URL)
+	if body := m.Map("body"); body != nil {
+		v, _ := body.Node().Value()
+		patch.Body = v.AsObject()
+	}
+	for header := range m.Map("headers").All() {
+		h := Header{Name: header.Key}
+		if header.Node.Kind() != yamldoc.Null {
+			text, _ := header.Node.Text()
+			h.Value = &text
+		}
+		patch.Headers = append(patch.Headers, h)
+	}
+	m.Done()
+	return patch
+}

@@ -1,0 +1,144 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"loki/internal/fault"
+)
+
+// Resolve returns the model of type t that id means:
+//
+//   - "client:model" is the listed model of that id. If there is none, a chat model
+//     or reranker of that name is assumed to exist at the client; embedding models
+//     and those of the builtin client must be listed.
+//   - "client" or "client:" is the first model of type t that the client lists.
+//   - The empty id is [Catalog.Default] for chat, and an error for other types.
+//
+// A model name may itself contain colons. The errors are [*fault.Error]: NotFound
+// for an id that means nothing, with the nearest ones as hint, and Config if no
+// model is configured at all.
+func (c *Catalog) Resolve(id string, t Type) (Model, error) {
+	if id == "" {
+		if t == Chat {
+			return c.Default()
+		}
+		return Model{}, fault.New(fault.NotFound, "no %s model is named", t)
+	}
+	if m, ok, err := c.exact(id, t); ok || err != nil {
+		return m, err
+	}
+	name, model, _ := strings.Cut(id, ":")
+	cl := c.client(name)
+	switch {
+	case cl == nil:
+		return Model{}, c.unknown(id, t)
+	case model == "":
+		if m, ok := cl.first(t); ok {
+			return m, nil
+		}
+		return Model{}, cl.noneListed(t)
+	case cl.Type == Builtin:
+		return Model{}, cl.notOffered(model, t)
+	case t == Embedding:
+		return Model{}, fault.New(fault.NotFound, "client %q lists no embedding model %q", name, model).
+			WithHint("list it under models: of the client, with type: embedding")
+	}
+	return Model{Client: cl.Name, ClientType: cl.Type, Name: model, Type: t}, nil
+}
+
+// exact finds the listed model with precisely this id. A model of another type is
+// an error unless one of type t has the same id.
+func (c *Catalog) exact(id string, t Type) (m Model, ok bool, err error) {
+	for _, cl := range c.clients {
+		for _, m := range cl.Models {
+			switch {
+			case m.ID() != id:
+			case m.Type == t:
+				return m, true, nil
+			case m.Name != "" && err == nil:
+				err = fault.New(fault.NotFound, "%q is not %s but %s", id, t.phrase(), m.Type.phrase())
+			}
+		}
+	}
+	return Model{}, false, err
+}
+
+// Default returns the chat model to use when nobody names one: the first that a
+// configured client lists. The implied builtin client does not count.
+func (c *Catalog) Default() (Model, error) {
+	configured := c.configured()
+	if len(configured) == 0 {
+		return Model{}, nothingConfigured("no model to talk to: nothing is configured")
+	}
+	for _, cl := range configured {
+		if m, ok := cl.first(Chat); ok {
+			return m, nil
+		}
+	}
+	first := configured[0].Name
+	return Model{}, fault.New(fault.Config, "no model chosen, and no configured client lists a chat model").
+		WithHint("name one with -m %s:MODEL, set model: %s:MODEL in config.yaml, or list models: under the client", first, first)
+}
+
+// unknown returns the error for an id whose client is not there.
+func (c *Catalog) unknown(id string, t Type) error {
+	if near := c.nearest(id, t); len(near) > 0 {
+		return fault.New(fault.NotFound, "unknown %s model %q", t, id).
+			WithHint("did you mean %s?", alternatives(near))
+	}
+	configured := c.configured()
+	if len(configured) == 0 {
+		return nothingConfigured(fmt.Sprintf("unknown %s model %q: no client is configured", t, id))
+	}
+	names := make([]string, len(configured))
+	for i, cl := range configured {
+		names[i] = cl.Name
+	}
+	return fault.New(fault.NotFound, "unknown %s model %q", t, id).
+		WithHint("a model id is client:model, and the configured clients are %s", strings.Join(names, ", "))
+}
+
+func (c Client) noneListed(t Type) error {
+	err := fault.New(fault.NotFound, "client %q lists no %s model", c.Name, t)
+	switch {
+	case c.Type == Builtin:
+		return err.WithHint("list one under models: of another client, with type: %s", t)
+	case t == Embedding:
+		return err.WithHint("list one under models: of the client, with type: %s", t)
+	}
+	return err.WithHint("name one as %s:MODEL, or list it under models: of the client", c.Name)
+}
+
+// notOffered is for a client whose models are all listed.
+func (c Client) notOffered(model string, t Type) error {
+	var ids []string
+	for m := range c.models(t) {
+		ids = append(ids, m.ID())
+	}
+	err := fault.New(fault.NotFound, "client %q has no %s model %q", c.Name, t, model)
+	if len(ids) == 0 {
+		return err
+	}
+	return err.WithHint("it has %s", strings.Join(ids, ", "))
+}
+
+// nothingConfigured is for a user who has no model at all yet.
+func nothingConfigured(msg string) error {
+	return fault.New(fault.Config, "%s", msg).WithHint(`the shortest ways to a model:
+  a hosted one:    export OPENAI_API_KEY=... LOKI_PLATFORM=openai:gpt-4o-mini
+  a local Ollama:  export LOKI_PLATFORM=ollama:llama3.2
+  offline:         loki -m builtin:extract ...
+or list your clients in config.yaml`)
+}
+
+// phrase is t with its article.
+func (t Type) phrase() string {
+	switch t {
+	case Embedding:
+		return "an embedding model"
+	case Reranker:
+		return "a reranker"
+	}
+	return "a chat model"
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"loki/internal/agent"
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/input"
+)
+
+// runAgent runs the agent of -a with the text as its prompt.
+func (c *command) runAgent(ctx context.Context) error {
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	if err != nil {
+		return err
+	}
+	g, warnings, err := c.app.Agents.Graph(ref)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		c.warnFinding(g, w)
+	}
+	// Answers to a graph's questions come from the standard input if it is no
+	// terminal, unless it has to be the prompt.
+	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(g)
+	stdin := io.Reader(nil)
+	if !answersPiped {
+		stdin = c.In
+	}
+	prompt, err := c.prompt(stdin)
+	if err != nil {
+		return err
+	}
+	face := c.newFace()
+	defer face.screen.Close()
+	asker := c.asker(face, answersPiped)
+	variables, err := c.variables(ctx, g, asker)
+	if err != nil {
+		return err
+	}
+	_, err = c.app.RunGraph(ctx, app.GraphRun{
+		Agent: ref, Graph: g, Prompt: prompt, Variables: variables,
+		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker,
+	})
+	return face.close(err)
+}
+
+// asks reports whether the graph has nodes that ask a human.
+func asks(g *graph.Graph) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool {
+		return n.Type == graph.ApprovalNode || n.Type == graph.InputNode
+	})
+}
+
+// asker gets questions answered: by the lines of a piped standard input, or at the
+// terminal if there is one.
+func (c *command) asker(f *face, piped bool) ask.Asker {
+	if piped {
+		return ask.NewPiped(c.In)
+	}
+	if !c.InTerminal && !c.ErrTerminal {
+		return ask.Unavailable{}
+	}
+	terminal := ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
+	return ask.Func(func(ctx context.Context, q ask.Question) (string, error) {
+		f.screen.Pause()
+		defer f.screen.Resume()
+		return terminal.Ask(ctx, q)
+	})
+}
+
+// variables returns a value for each of the agent's variables.
+func (c *command) variables(ctx context.Context, g *graph.Graph, asker ask.Asker) (map[string]string, error) {
+	preset := make(map[string]string, len(c.opts.variables))
+	for _, v := range c.opts.variables {
+		preset[v[0]] = v[1]
+	}
+	return agent.Variables(g, preset, func(v graph.Variable) (string, bool, error) {
+		if !c.InTerminal {
+			return "", false, nil
+		}
+		answer, err := asker.Ask(ctx, ask.Question{Kind: ask.Text, Text: v.Description + " (" + v.Name + ")"})
+		return answer, err == nil, err
+	})
+}
+
+// prompt joins the words of the command line, what stdin holds (nil for none) and
+// the attached files.
+func (c *command) prompt(stdin io.Reader) (string, error) {
+	piped := ""
+	if stdin != nil && !c.InTerminal {
+		var err error
+		if piped, err = input.ReadStdin(stdin); err != nil {
+			return "", err
+		}
+	}
+	docs, err := input.Load(c.opts.files)
+	if err != nil {
+		return "", err
+	}
+	return input.Attach(input.Text(c.opts.text, piped), docs), nil
+}
+
+// agentInfo describes the agent of -a.
+func (c *command) agentInfo() error {
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	if err != nil {
+		return err
+	}
+	g, _, err := c.app.Agents.Graph(ref)
+	if err != nil {
+		return err
+	}
+	info := newAgentInfo(ref, g)
+	if c.opts.output != outputText {
+		return printJSON(c.Out, info)
+	}
+	return info.print(c.Out)
+}
+
+// errNoInput is what a command without any text ends with.
+func errNoInput() error {
+	return fault.New(fault.Usage, "there is no text to send").
+		WithHint("give it after the options, pipe it in, or attach a file with -f; all options: loki --help")
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"loki/internal/fault"
+)
+
+// expandArgs prepares the command line for pflag, which knows neither flags of two
+// values nor the rule that free text ends the options for good: the words from the
+// first bare one on are text, whatever they look like. Flags named in pairs take two
+// words, which are joined into one value.
+func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string, error) {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return append(out, args[i:]...), nil
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			return append(append(out, "--"), args[i:]...), nil
+		}
+		name, pair := strings.CutPrefix(arg, "--")
+		if pair = pair && contains(pairs, name); pair {
+			if i+2 >= len(args) {
+				return nil, fault.New(fault.Usage, "flag --%s needs two values: NAME VALUE", name)
+			}
+			out = append(out, "--"+name, joinPair(args[i+1], args[i+2]))
+			i += 2
+			continue
+		}
+		out = append(out, arg)
+		if takesNext(flags, arg) && i+1 < len(args) {
+			i++
+			out = append(out, args[i])
+		}
+	}
+	return out, nil
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// takesNext reports whether the value of the last flag in arg is the next word.
+func takesNext(flags *pflag.FlagSet, arg string) bool {
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		f := flags.Lookup(name) // with "=value" in it, it is not found
+		return f != nil && f.NoOptDefVal == ""
+	}
+	for i := 1; i < len(arg); i++ {
+		f := flags.ShorthandLookup(arg[i : i+1])
+		if f == nil {
+			return false
+		}
+		if f.NoOptDefVal == "" { // takes a value: the rest of arg, if there is any
+			return i == len(arg)-1
+		}
+	}
+	return false
+}
+
+// once is a flag that may be given once.
+type once struct {
+	value *string
+	kind  string
+	check func(string) error // may be nil
+	given bool
+}
+
+func (o *once) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+func (o *once) Type() string { return o.kind }
+
+func (o *once) Set(v string) error {
+	if o.given {
+		return fmt.Errorf("it was given before")
+	}
+	if o.check != nil {
+		if err := o.check(v); err != nil {
+			return err
+		}
+	}
+	*o.value, o.given = v, true
+	return nil
+}
+
+// oneOf accepts only the given values.
+func oneOf(values ...string) func(string) error {
+	return func(v string) error {
+		if contains(values, v) {
+			return nil
+		}
+		return fmt.Errorf("it is none of %s", strings.Join(values, ", "))
+	}
+}
+
+// pairs is a repeatable flag of NAME VALUE, as expandArgs joins them.
+type pairs struct{ values *[][2]string }
+
+func (p pairs) String() string { return "" }
+func (p pairs) Type() string   { return "NAME VALUE" }
+
+func (p pairs) Set(v string) error {
+	n, rest, _ := strings.Cut(v, ":")
+	length, err := strconv.Atoi(n)
+	if err != nil || length > len(rest) {
+		return fmt.Errorf("two words are expected, NAME and VALUE")
+	}
+	*p.values = append(*p.values, [2]string{rest[:length], rest[length:]})
+	return nil
+}
+
+// joinPair joins two words so that pairs can tell them apart whatever they hold.
+func joinPair(name, value string) string {
+	return strconv.Itoa(len(name)) + ":" + name + value
+}

@@ -1,0 +1,144 @@
+// Package cli is the one-shot command: it translates a command line into requests to
+// the engine and runs of graph agents, and prints what comes back. The answer goes to
+// standard output, everything else to standard error.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"loki/internal/app"
+	"loki/internal/fault"
+	"loki/internal/render"
+)
+
+// Streams are where a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Terminals among them.
+	InTerminal, OutTerminal, ErrTerminal bool
+}
+
+// Terminal returns the streams of the process.
+func Terminal() Streams {
+	return Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+// Main runs the command and returns its exit status. environ is the environment as
+// from os.Environ.
+func Main(args, environ []string, s Streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// A second signal ends the process at once, in case the first takes long.
+	defer context.AfterFunc(ctx, stop)()
+
+	c := &command{Streams: s, environ: environ}
+	err := c.run(ctx, args)
+	c.report(err)
+	return fault.ExitCode(err)
+}
+
+// command is one run of the program.
+type command struct {
+	Streams
+	environ []string
+	opts    options
+	app     *app.App
+}
+
+func (c *command) run(ctx context.Context, args []string) error {
+	cmd := newCommand(&c.opts, func(cmd *cobra.Command) error { return c.dispatch(cmd.Context()) })
+	cmd.SetIn(c.In)
+	cmd.SetOut(c.Out)
+	cmd.SetErr(c.Err)
+	expanded, err := expandArgs(cmd.Flags(), args, pairFlags...)
+	if err != nil {
+		return err
+	}
+	cmd.SetArgs(expanded)
+	return cmd.ExecuteContext(ctx)
+}
+
+// dispatch does what the options ask for.
+func (c *command) dispatch(ctx context.Context) error {
+	var err error
+	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun}); err != nil {
+		return err
+	}
+	for _, w := range c.app.Warnings {
+		c.warn(w)
+	}
+	switch {
+	case c.opts.listModels:
+		return c.listModels()
+	case c.opts.listAgents:
+		return c.listAgents()
+	case c.opts.validate != "":
+		return c.validate()
+	case c.opts.graph != "":
+		return c.drawGraph()
+	case c.opts.info:
+		return c.info()
+	case c.opts.agent != "":
+		return c.runAgent(ctx)
+	default:
+		return c.answer(ctx)
+	}
+}
+
+// warn tells the user something on standard error.
+func (c *command) warn(text string) {
+	fmt.Fprintln(c.Err, render.Warning(text, c.color()))
+}
+
+// color reports whether standard error takes colour.
+func (c *command) color() bool {
+	return render.ColorEnabled(c.getenv, c.ErrTerminal)
+}
+
+// getenv looks a variable up, in the env file too once it is read.
+func (c *command) getenv(name string) string {
+	if c.app != nil {
+		return c.app.Env.Get(name)
+	}
+	return envValue(c.environ, name)
+}
+
+func envValue(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if n := len(name); len(environ[i]) > n && environ[i][n] == '=' && environ[i][:n] == name {
+			return environ[i][n+1:]
+		}
+	}
+	return ""
+}
+
+// report prints an error, the only place that does.
+func (c *command) report(err error) {
+	if err == nil || isFindings(err) {
+		return
+	}
+	render.Error(c.Err, err, c.color())
+}
+
+func helpWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+			return width
+		}
+	}
+	return 100
+}

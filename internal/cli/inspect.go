@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"loki/internal/agent"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/graph/draw"
+	"loki/internal/render"
+)
+
+// graphFormats are the forms in which --graph draws.
+var graphFormats = []string{"mermaid", "dot", "text"}
+
+// findingsError says that findings were printed as the result of a command.
+type findingsError struct{ count int }
+
+func (e *findingsError) Error() string { return fmt.Sprintf("%d errors were found", e.count) }
+
+func isFindings(err error) bool {
+	_, ok := errors.AsType[*findingsError](err)
+	return ok
+}
+
+// validation is the result of --validate in machine output.
+type validation struct {
+	Agent    string         `json:"agent"`
+	File     string         `json:"file"`
+	Valid    bool           `json:"valid"`
+	Findings graph.Findings `json:"findings"`
+}
+
+// validate checks an agent's graph and prints everything that was found.
+func (c *command) validate() error {
+	ref, err := c.app.Agents.Find(c.opts.validate)
+	if err != nil {
+		return err
+	}
+	v := validation{Agent: ref.Name, File: ref.File()}
+	v.Findings, err = c.findings(ref)
+	if err != nil {
+		return err
+	}
+	if c.opts.strict {
+		v.Findings = v.Findings.Strict()
+	}
+	failed := len(v.Findings.Errors())
+	v.Valid = failed == 0
+	if err := c.printValidation(v); err != nil || v.Valid {
+		return err
+	}
+	return &fault.Error{Code: fault.Config, Err: &findingsError{failed}}
+}
+
+// findings are those of the parser and, if it could read the file, of the validator.
+func (c *command) findings(ref agent.Ref) (graph.Findings, error) {
+	g, warnings, err := c.app.Agents.Graph(ref)
+	if err != nil {
+		found := graph.ErrorFindings(err)
+		if found == nil {
+			return nil, err
+		}
+		return append(found, warnings...), nil
+	}
+	return append(warnings, c.app.Validate(ref, g)...), nil
+}
+
+func (c *command) printValidation(v validation) error {
+	if c.opts.output != outputText {
+		if v.Findings == nil {
+			v.Findings = graph.Findings{}
+		}
+		return printJSON(c.Out, v)
+	}
+	render.Findings(c.Out, v.File, v.Findings, render.ColorEnabled(c.getenv, c.OutTerminal))
+	errs, warnings := len(v.Findings.Errors()), len(v.Findings.Warnings())
+	var err error
+	if errs+warnings == 0 {
+		_, err = fmt.Fprintf(c.Out, "%s is valid\n", v.File)
+	} else {
+		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", plural(errs, "error"), plural(warnings, "warning"), v.File)
+	}
+	return err
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// drawGraph prints a drawing of an agent's graph.
+func (c *command) drawGraph() error {
+	ref, err := c.app.Agents.Find(c.opts.graph)
+	if err != nil {
+		return err
+	}
+	g, _, err := c.app.Agents.Graph(ref)
+	if err != nil {
+		return err
+	}
+	var drawing string
+	switch c.opts.format {
+	case "mermaid":
+		drawing = draw.Mermaid(g)
+	case "dot":
+		drawing = draw.DOT(g)
+	default:
+		drawing = draw.Text(g, helpWidth(c.Out))
+	}
+	_, err = io.WriteString(c.Out, drawing)
+	return err
+}
+
+// warnFinding prints a warning about a graph that is going to run.
+func (c *command) warnFinding(g *graph.Graph, f graph.Finding) {
+	text := fmt.Sprintf("%s:%d:%d: %s", g.File, f.Line, f.Column, f.Message)
+	if f.Hint != "" {
+		text += "; " + f.Hint
+	}
+	c.warn(text)
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"loki/internal/catalog"
+	"loki/internal/value"
+)
+
+// printLines prints a list, one item a line; an empty list is one empty line.
+func printLines(w io.Writer, lines []string) error {
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
+}
+
+// printJSON prints v as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// modelInfo is a model in machine output.
+type modelInfo struct {
+	ID              string   `json:"id"`
+	Client          string   `json:"client"`
+	Name            string   `json:"name"`
+	MaxInputTokens  int      `json:"max_input_tokens,omitempty"`
+	MaxOutputTokens int      `json:"max_output_tokens,omitempty"`
+	InputPrice      *float64 `json:"input_price,omitempty"`  // US dollars for a million tokens
+	OutputPrice     *float64 `json:"output_price,omitempty"` // US dollars for a million tokens
+	Tools           bool     `json:"tools"`
+	Vision          bool     `json:"vision"`
+}
+
+func (c *command) listModels() error {
+	if c.opts.output == outputText {
+		return printLines(c.Out, c.app.Catalog.IDs(catalog.Chat))
+	}
+	models := []modelInfo{}
+	for m := range c.app.Catalog.Models(catalog.Chat) {
+		models = append(models, modelInfo{
+			ID: m.ID(), Client: m.Client, Name: m.Name, MaxInputTokens: m.MaxInputTokens, MaxOutputTokens: m.MaxOutputTokens,
+			InputPrice: m.InputPrice, OutputPrice: m.OutputPrice, Tools: m.SupportsFunctionCalling, Vision: m.SupportsVision,
+		})
+	}
+	return printJSON(c.Out, models)
+}
+
+func (c *command) listAgents() error {
+	names, err := c.app.Agents.Names()
+	if err != nil {
+		return err
+	}
+	if c.opts.output == outputText {
+		return printLines(c.Out, names)
+	}
+	return printJSON(c.Out, append([]string{}, names...))
+}
+
+// info prints the settings and places in use, one a line, in two columns.
+func (c *command) info() error {
+	if c.opts.agent != "" {
+		return c.agentInfo()
+	}
+	rows := c.settings()
+	if c.opts.output != outputText {
+		var members []value.Member
+		for _, r := range rows {
+			members = append(members, value.Member{Name: r.name, Value: r.value})
+		}
+		return printJSON(c.Out, value.ObjectOf(members...).Value())
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-30s%s\n", r.name, infoText(r.value))
+	}
+	_, err := io.WriteString(c.Out, b.String())
+	return err
+}
+
+// infoText shows a float without its point where it is whole.
+func infoText(v value.Value) string {
+	if v.Kind() == value.Float {
+		f, _ := v.AsFloat()
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return v.Text()
+}
+
+type setting struct {
+	name  string
+	value value.Value
+}
+
+// settings lists what is in force, in an order that scripts rely on.
+func (c *command) settings() []setting {
+	cfg, p := c.app.Config, c.app.Paths
+	model := orDefault(c.opts.model, cfg.Model)
+	maxOutput := value.Value{}
+	if m, err := c.app.Catalog.Resolve(model, catalog.Chat); err == nil {
+		model = m.ID()
+		if m.RequireMaxTokens && m.MaxOutputTokens > 0 {
+			maxOutput = value.Of(strconv.Itoa(m.MaxOutputTokens) + " (current model)")
+		}
+	}
+	return []setting{
+		{"model", text(model)},
+		{"temperature", optional(cfg.Temperature)},
+		{"top_p", optional(cfg.TopP)},
+		{"enabled_tools", optional(cfg.EnabledTools)},
+		{"enabled_mcp_servers", optional(cfg.EnabledMCPServers)},
+		{"max_output_tokens", maxOutput},
+		{"save_session", optional(cfg.SaveSession)},
+		{"compression_threshold", value.Of(cfg.CompressionThreshold)},
+		{"rag_reranker_model", optional(cfg.RAGRerankerModel)},
+		{"rag_top_k", value.Of(cfg.RAGTopK)},
+		{"dry_run", value.Of(cfg.DryRun || c.opts.dryRun)},
+		{"function_calling_support", value.Of(cfg.FunctionCallingSupport)},
+		{"mcp_server_support", value.Of(cfg.MCPServerSupport)},
+		{"auto_continue", value.Of(cfg.AutoContinue)},
+		{"max_auto_continues", value.Of(cfg.MaxAutoContinues)},
+		{"stream", value.Of(cfg.Stream && !c.opts.noStream)},
+		{"save", value.Of(cfg.Save)},
+		{"keybindings", value.Of(string(cfg.Keybindings))},
+		{"wrap", value.Of(cfg.Wrap.String())},
+		{"wrap_code", value.Of(cfg.WrapCode)},
+		{"highlight", value.Of(cfg.Highlight)},
+		{"theme", optional(cfg.Theme)},
+		{"config_dir", text(p.ConfigDir)},
+		{"config_file", text(p.ConfigFile)},
+		{"env_file", text(p.EnvFile)},
+		{"agents_dir", text(p.AgentsDir)},
+		{"roles_dir", text(p.RolesDir)},
+		{"sessions_dir", text(p.SessionsDir)},
+		{"rags_dir", text(p.RAGsDir)},
+		{"macros_dir", text(p.MacrosDir)},
+		{"functions_dir", text(p.FunctionsDir)},
+		{"messages_file", text(p.MessagesFile)},
+		{"vault_password_file", text(orDefault(deref(cfg.VaultPasswordFile), p.VaultPasswordFile))},
+		{"state_dir", text(p.StateDir)},
+		{"log_path", text(p.LogFile)},
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// text is s, or null if it is empty.
+func text(s string) value.Value {
+	if s == "" {
+		return value.Value{}
+	}
+	return value.Of(s)
+}
+
+func optional[T bool | int | float64 | string](p *T) value.Value {
+	if p == nil {
+		return value.Value{}
+	}
+	return value.Of(*p)
+}

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/catalog"
+	"loki/internal/fault"
+)
+
+// Types of client. Those that this version talks to come first.
+const (
+	TypeOpenAI           = "openai"
+	TypeOpenAICompatible = catalog.CompatibleType
+	TypeBuiltin          = catalog.Builtin
+	TypeGemini           = "gemini"
+	TypeClaude           = "claude"
+	TypeCohere           = "cohere"
+	TypeAzureOpenAI      = "azure-openai"
+	TypeVertexAI         = "vertexai"
+	TypeBedrock          = "bedrock"
+)
+
+// ClientTypes returns the types that a configuration may name.
+func ClientTypes() []string {
+	return []string{
+		TypeOpenAI, TypeOpenAICompatible, TypeBuiltin,
+		TypeGemini, TypeClaude, TypeCohere, TypeAzureOpenAI, TypeVertexAI, TypeBedrock,
+	}
+}
+
+// Client is one entry of clients. It keeps its fields to itself, because some are
+// secret: printing or logging a Client shows its name and type only.
+type Client struct {
+	Type   string // one of [ClientTypes]
+	Name   string // the type, unless configured
+	Models []catalog.Model
+	Patch  Patches
+	Extra  Extra
+	Where  string // "file:line:column", empty if no file configures it
+
+	// The values are pointers so that not even %#v of an enclosing struct can
+	// print them.
+	fields map[string]*string
+}
+
+// Extra tunes the connection of a client.
+type Extra struct {
+	Proxy          *string       // a URL; "-" or empty for none; nil for what the environment says
+	ConnectTimeout time.Duration // [DefaultConnectTimeout] unless configured
+}
+
+// DefaultConnectTimeout is how long a connection may take to be made.
+const DefaultConnectTimeout = 10 * time.Second
+
+// field is a setting of clients that is a plain text.
+type field struct {
+	name string
+	env  bool // <CLIENT NAME>_<FIELD> beats the file
+}
+
+var clientFields = []field{
+	{"api_base", true},
+	{"api_key", true},
+	{"organization_id", true},
+	{"auth", false},
+	{"project_id", true},
+	{"location", true},
+	{"adc_file", true},
+	{"access_key_id", true},
+	{"secret_access_key", true},
+	{"region", true},
+	{"session_token", true},
+	{"script", true},
+}
+
+// Field returns the setting of c that is called name, empty if there is none. The
+// environment variable <CLIENT NAME>_<FIELD> beats the file unless it is empty; it
+// is in capitals, and characters that shells do not allow in names may be written
+// as underscores. Of api_base a slash at the end is dropped, and where it is unset
+// it is the one the platform or the openai type is known by.
+//
+// A value that refers to a secret is never returned: that is an error of code
+// Config. Field panics if no client has a field of that name.
+func (c *Client) Field(env Env, name string) (string, error) {
+	i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		panic("config: clients have no field " + name)
+	}
+	text, source := c.raw(env, clientFields[i])
+	if HasSecretPlaceholder(text) {
+		return "", c.secretError(source, text)
+	}
+	if name == "api_base" {
+		text = strings.TrimRight(cmp.Or(text, c.defaultAPIBase()), "/")
+	}
+	return text, nil
+}
+
+// raw returns the value of f and what it comes from.
+func (c *Client) raw(env Env, f field) (text, source string) {
+	if f.env {
+		for _, variable := range variables(c.Name + "_" + f.name) {
+			if text := env.Get(variable); text != "" {
+				return text, "environment variable " + variable
+			}
+		}
+	}
+	if text := c.fields[f.name]; text != nil {
+		return *text, f.name
+	}
+	return "", f.name
+}
+
+// variables returns the environment variables that name may be: in capitals as it
+// is and, if that is no name a shell can set, with underscores.
+func variables(name string) []string {
+	exact := strings.ToUpper(name)
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, exact)
+	if plain == exact {
+		return []string{exact}
+	}
+	return []string{exact, plain}
+}
+
+// shellVariable returns the one of variables that every shell can set.
+func shellVariable(name string) string {
+	names := variables(name)
+	return names[len(names)-1]
+}
+
+func (c *Client) defaultAPIBase() string {
+	switch c.Type {
+	case TypeOpenAI:
+		return "https://api.openai.com/v1"
+	case TypeOpenAICompatible:
+		p, _ := platform(c.Name)
+		return p.APIBase
+	}
+	return ""
+}
+
+// CheckSecrets returns an error of code Config if anything that c would send refers
+// to a secret. Fields that the environment sets are taken from there.
+func (c *Client) CheckSecrets(env Env) error {
+	for _, f := range clientFields {
+		if text, source := c.raw(env, f); HasSecretPlaceholder(text) {
+			return c.secretError(source, text)
+		}
+	}
+	if p := c.Extra.Proxy; p != nil && HasSecretPlaceholder(*p) {
+		return c.secretError("extra.proxy", *p)
+	}
+	for source, patch := range c.patches() {
+		if text, found := patchPlaceholder(patch); found {
+			return c.secretError(source, text)
+		}
+	}
+	return nil
+}
+
+func (c *Client) secretError(source, text string) error {
+	name, _ := secretName(text)
+	err := fault.New(fault.Config, "%s: %s refers to the secret %q, and this version has no vault to look it up in", c.described(), source, name)
+	if slices.ContainsFunc(clientFields, func(f field) bool { return f.env && f.name == source }) {
+		return err.WithHint("export %s=..., which beats the file", shellVariable(c.Name+"_"+source))
+	}
+	return err.WithHint("write the value in place of {{%s}}", name)
+}
+
+// described returns the name of c and the place it is configured at, for messages.
+func (c *Client) described() string {
+	if c.Where == "" {
+		return fmt.Sprintf("client %q", c.Name)
+	}
+	return fmt.Sprintf("client %q (%s)", c.Name, c.Where)
+}
+
+// String returns the name and the type of c.
+func (c *Client) String() string { return fmt.Sprintf("client %q of type %s", c.Name, c.Type) }
+
+// GoString is [Client.String].
+func (c *Client) GoString() string { return c.String() }
+
+// LogValue is [Client.String].
+func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalText is [Client.String], and keeps JSON to it.
+func (c *Client) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

@@ -1,0 +1,128 @@
+package config
+
+import "loki/internal/catalog"
+
+// Config is what config.yaml and the environment say. It is not changed after
+// [Load]. Optional settings are nil when they are unset; then whoever uses one has
+// a default of its own.
+type Config struct {
+	File   string // where the configuration is, or would be
+	Exists bool   // File was there and was read
+
+	Model       string // id of the default chat model, empty for the first there is
+	Temperature *float64
+	TopP        *float64
+	DryRun      bool // show what would be sent instead of sending it
+	Stream      bool // show replies while they arrive
+	Save        bool // write turns outside sessions to the message journal
+
+	Keybindings Keybindings
+	Editor      *string
+	Wrap        Wrap
+	WrapCode    bool
+	Highlight   bool
+	Theme       *string // "light", or anything else for dark
+	LeftPrompt  *string
+	RightPrompt *string
+
+	VaultPasswordFile *string
+
+	FunctionCallingSupport bool
+	MappingTools           Mapping // alias to a comma list of tool names
+	EnabledTools           *string // comma list of tools and aliases, or "all"
+	VisibleTools           []string
+	MCPServerSupport       bool
+	MappingMCPServers      Mapping // alias to a comma list of server names
+	EnabledMCPServers      *string // comma list of servers and aliases, or "all"
+
+	AutoContinue           bool
+	MaxAutoContinues       int // for each turn of the user
+	InjectTodoInstructions bool
+	ContinuationPrompt     *string
+
+	REPLPrelude          *string
+	CmdPrelude           *string
+	AgentSession         *string
+	SaveSession          *bool
+	CompressionThreshold int // tokens, 0 for never
+	SummarizationPrompt  *string
+	SummaryContextPrompt *string
+
+	RAGEmbeddingModel *string
+	RAGRerankerModel  *string
+	RAGTopK           int
+	RAGChunkSize      *int // characters
+	RAGChunkOverlap   *int // characters
+	RAGTemplate       *string
+	DocumentLoaders   Mapping // kind of document to a command
+
+	UserAgent        *string // see [Config.UserAgentHeader]
+	SaveShellHistory bool
+	SyncModelsURL    *string
+	ServeAddr        *string
+
+	Clients []*Client // in order; of unknown types there are none
+}
+
+// defaults returns the settings of a configuration that says nothing.
+func defaults() *Config {
+	return &Config{
+		Stream:                 true,
+		Keybindings:            Emacs,
+		Highlight:              true,
+		FunctionCallingSupport: true,
+		MCPServerSupport:       true,
+		MaxAutoContinues:       10,
+		InjectTodoInstructions: true,
+		CompressionThreshold:   4000,
+		RAGTopK:                5,
+		SaveShellHistory:       true,
+	}
+}
+
+// defaultLoaders are added to the document loaders that the user has not replaced.
+func defaultLoaders() Mapping {
+	return Mapping{
+		{Name: "pdf", Value: "pdftotext $1 -"},
+		{Name: "docx", Value: "pandoc --to plain $1"},
+	}
+}
+
+// Client returns the client called name, nil if there is none. The builtin client
+// is there even if nobody configured it.
+func (c *Config) Client(name string) *Client {
+	if cl := c.named(name); cl != nil || name != TypeBuiltin {
+		return cl
+	}
+	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: Extra{ConnectTimeout: DefaultConnectTimeout}}
+}
+
+func (c *Config) named(name string) *Client {
+	for _, cl := range c.Clients {
+		if cl.Name == name {
+			return cl
+		}
+	}
+	return nil
+}
+
+// Catalog returns the catalogue of the configured clients.
+func (c *Config) Catalog() *catalog.Catalog {
+	clients := make([]catalog.Client, len(c.Clients))
+	for i, cl := range c.Clients {
+		clients[i] = catalog.Client{Name: cl.Name, Type: cl.Type, Models: cl.Models}
+	}
+	return catalog.New(clients, nil)
+}
+
+// UserAgentHeader returns the value of the User-Agent header, empty if none is
+// configured. The setting "auto" stands for the program and its version.
+func (c *Config) UserAgentHeader(version string) string {
+	switch {
+	case c.UserAgent == nil:
+		return ""
+	case *c.UserAgent == "auto":
+		return app + "/" + version
+	}
+	return *c.UserAgent
+}

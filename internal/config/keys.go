@@ -1,0 +1,61 @@
+package config
+
+import "strings"
+
+// key is one setting of config.yaml. What it may hold, in the file and in the
+// environment, follows from the type of its field.
+type key struct {
+	name  string
+	field func(*Config) any // a pointer to the field
+	env   bool              // LOKI_ and the name in capitals overrides the file
+}
+
+func (k key) variable() string { return "LOKI_" + strings.ToUpper(k.name) }
+
+// keys are the settings, all but clients, in the order they are documented.
+var keys = []key{
+	{"model", func(c *Config) any { return &c.Model }, true},
+	{"temperature", func(c *Config) any { return &c.Temperature }, true},
+	{"top_p", func(c *Config) any { return &c.TopP }, true},
+	{"dry_run", func(c *Config) any { return &c.DryRun }, true},
+	{"stream", func(c *Config) any { return &c.Stream }, true},
+	{"save", func(c *Config) any { return &c.Save }, true},
+	{"keybindings", func(c *Config) any { return &c.Keybindings }, true},
+	{"editor", func(c *Config) any { return &c.Editor }, true},
+	{"wrap", func(c *Config) any { return &c.Wrap }, true},
+	{"wrap_code", func(c *Config) any { return &c.WrapCode }, true},
+	{"vault_password_file", func(c *Config) any { return &c.VaultPasswordFile }, false},
+	{"function_calling_support", func(c *Config) any { return &c.FunctionCallingSupport }, true},
+	{"mapping_tools", func(c *Config) any { return &c.MappingTools }, true},
+	{"enabled_tools", func(c *Config) any { return &c.EnabledTools }, true},
+	{"visible_tools", func(c *Config) any { return &c.VisibleTools }, false},
+	{"mcp_server_support", func(c *Config) any { return &c.MCPServerSupport }, true},
+	{"mapping_mcp_servers", func(c *Config) any { return &c.MappingMCPServers }, true},
+	{"enabled_mcp_servers", func(c *Config) any { return &c.EnabledMCPServers }, true},
+	{"auto_continue", func(c *Config) any { return &c.AutoContinue }, false},
+	{"max_auto_continues", func(c *Config) any { return &c.MaxAutoContinues }, false},
+	{"inject_todo_instructions", func(c *Config) any { return &c.InjectTodoInstructions }, false},
+	{"continuation_prompt", func(c *Config) any { return &c.ContinuationPrompt }, false},
+	{"repl_prelude", func(c *Config) any { return &c.REPLPrelude }, true},
+	{"cmd_prelude", func(c *Config) any { return &c.CmdPrelude }, true},
+	{"agent_session", func(c *Config) any { return &c.AgentSession }, true},
+	{"save_session", func(c *Config) any { return &c.SaveSession }, true},
+	{"compression_threshold", func(c *Config) any { return &c.CompressionThreshold }, true},
+	{"summarization_prompt", func(c *Config) any { return &c.SummarizationPrompt }, true},
+	{"summary_context_prompt", func(c *Config) any { return &c.SummaryContextPrompt }, true},
+	{"rag_embedding_model", func(c *Config) any { return &c.RAGEmbeddingModel }, true},
+	{"rag_reranker_model", func(c *Config) any { return &c.RAGRerankerModel }, true},
+	{"rag_top_k", func(c *Config) any { return &c.RAGTopK }, true},
+	{"rag_chunk_size", func(c *Config) any { return &c.RAGChunkSize }, true},
+	{"rag_chunk_overlap", func(c *Config) any { return &c.RAGChunkOverlap }, true},
+	{"rag_template", func(c *Config) any { return &c.RAGTemplate }, true},
+	{"document_loaders", func(c *Config) any { return &c.DocumentLoaders }, true},
+	{"highlight", func(c *Config) any { return &c.Highlight }, true},
+	{"theme", func(c *Config) any { return &c.Theme }, true},
+	{"left_prompt", func(c *Config) any { return &c.LeftPrompt }, true},
+	{"right_prompt", func(c *Config) any { return &c.RightPrompt }, true},
+	{"user_agent", func(c *Config) any { return &c.UserAgent }, true},
+	{"save_shell_history", func(c *Config) any { return &c.SaveShellHistory }, true},
+	{"sync_models_url", func(c *Config) any { return &c.SyncModelsURL }, true},
+	{"serve_addr", func(c *Config) any { return &c.ServeAddr }, true},
+}

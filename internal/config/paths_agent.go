@@ -1,0 +1,56 @@
+package config
+
+import (
+	"cmp"
+	"strings"
+)
+
+// AgentPaths says where the things of one agent live.
+type AgentPaths struct {
+	Dir          string // <AGENT>_DATA_DIR
+	ConfigFile   string // <AGENT>_CONFIG_FILE
+	GraphFile    string
+	ToolsBinDir  string
+	RAGFile      string
+	SessionsDir  string
+	MessagesFile string // the journal of turns outside sessions; in the cache
+
+	goos string
+}
+
+// Agent returns the paths of the agent whose directory is called name. The
+// variables that override them begin with the name in capitals, its hyphens as
+// underscores.
+func (p Paths) Agent(name string) AgentPaths {
+	prefix := AgentVariable(name)
+	dir := cmp.Or(p.env.Get(prefix+"_DATA_DIR"), p.join(p.AgentsDir, name))
+	return AgentPaths{
+		Dir:          dir,
+		ConfigFile:   cmp.Or(p.env.Get(prefix+"_CONFIG_FILE"), p.join(dir, "config.yaml")),
+		GraphFile:    p.join(dir, "graph.yaml"),
+		ToolsBinDir:  p.join(dir, "bin"),
+		RAGFile:      p.join(dir, "rag.yaml"),
+		SessionsDir:  p.join(dir, "sessions"),
+		MessagesFile: p.join(p.CacheDir, "agents", name, "messages.md"),
+		goos:         p.env.goos,
+	}
+}
+
+// AgentVariable returns what the environment variables of the agent called name
+// begin with: "code-reviewer" has CODE_REVIEWER_MODEL and so on.
+func AgentVariable(name string) string {
+	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// ToolFiles returns the places where the agent's own tools are looked for. The
+// first that exists counts.
+func (a AgentPaths) ToolFiles() []string {
+	var files []string
+	for _, name := range []string{"tools.sh", "tools.py", "tools.ts", "tools.js"} {
+		files = append(files, join(a.goos, a.Dir, name))
+	}
+	return files
+}
+
+// NodeRAGFile returns the knowledge base of the graph node called node.
+func (a AgentPaths) NodeRAGFile(node string) string { return join(a.goos, a.Dir, node+".yaml") }

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+
+	"loki/internal/yamldoc"
+)
+
+// readSetting reads key into field, a pointer to a field of [Config], which keeps
+// its default if the file does not name the key or says null.
+func readSetting(m *yamldoc.Map, key string, field any) {
+	switch field := field.(type) {
+	case *string:
+		m.Str(key, field)
+	case **string:
+		optional(m.Str, key, field)
+	case *bool:
+		m.Bool(key, field)
+	case **bool:
+		optional(m.Bool, key, field)
+	case **float64:
+		optional(m.Float, key, field)
+	case *int:
+		m.Uint(key, field)
+	case **int:
+		optional(m.Uint, key, field)
+	case *[]string:
+		m.Strs(key, field)
+	case *Mapping:
+		if sub := m.Map(key); sub != nil {
+			*field = readMapping(sub)
+		}
+	case *Wrap:
+		readWrap(m, key, field)
+	case *Keybindings:
+		readKeybindings(m, key, field)
+	default:
+		panic(fmt.Sprintf("config: no rule for %s, a setting of type %T", key, field))
+	}
+}
+
+func optional[T any](read func(string, *T) bool, key string, field **T) {
+	var v T
+	if read(key, &v) {
+		*field = &v
+	}
+}
+
+func readMapping(m *yamldoc.Map) Mapping {
+	mapping := Mapping{}
+	for entry := range m.All() {
+		if text, ok := entry.Node.Str(); ok {
+			mapping = append(mapping, Entry{entry.Key, text})
+		}
+	}
+	return mapping
+}
+
+func readWrap(m *yamldoc.Map, key string, field *Wrap) {
+	var text string
+	if !m.Text(key, &text) {
+		return
+	}
+	wrap, err := parseWrap(text)
+	if err != nil {
+		m.Get(key).Errorf("%v", err)
+	}
+	*field = wrap
+}
+
+func readKeybindings(m *yamldoc.Map, key string, field *Keybindings) {
+	var text string
+	if !m.Str(key, &text) {
+		return
+	}
+	style, err := parseKeybindings(text)
+	if err != nil {
+		m.Get(key).Warnf("%v; taken for %s", err, Emacs)
+		style = Emacs
+	}
+	*field = style
+}

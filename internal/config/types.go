@@ -1,0 +1,78 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Mapping is a list of names and what they stand for, in the order it was written.
+type Mapping []Entry
+
+// Entry is one name of a [Mapping].
+type Entry struct {
+	Name, Value string
+}
+
+// Get returns what name stands for; ok is false if it is not in m.
+func (m Mapping) Get(name string) (value string, ok bool) {
+	for _, e := range m {
+		if e.Name == name {
+			return e.Value, true
+		}
+	}
+	return "", false
+}
+
+// with returns m with the entries of more whose names it lacks.
+func (m Mapping) with(more Mapping) Mapping {
+	for _, e := range more {
+		if _, ok := m.Get(e.Name); !ok {
+			m = append(m, e)
+		}
+	}
+	return m
+}
+
+// Keybindings is the style of the line editor's keys.
+type Keybindings string
+
+// The styles. Emacs is the default, and what an unknown style becomes.
+const (
+	Emacs Keybindings = "emacs"
+	Vi    Keybindings = "vi"
+)
+
+// Wrap says where lines of output are wrapped: empty for nowhere, "auto" for the
+// width of the terminal, otherwise a number of columns.
+type Wrap string
+
+// WrapAuto wraps at the width of the terminal.
+const WrapAuto Wrap = "auto"
+
+// String returns w as config.yaml has it: "no", "auto" or a number.
+func (w Wrap) String() string {
+	if w == "" {
+		return "no"
+	}
+	return string(w)
+}
+
+// Columns returns the configured number of columns; ok is false if w is no number.
+func (w Wrap) Columns() (n int, ok bool) {
+	n, err := strconv.Atoi(string(w))
+	return n, err == nil
+}
+
+func parseWrap(text string) (Wrap, error) {
+	switch text {
+	case "no":
+		return "", nil
+	case string(WrapAuto):
+		return WrapAuto, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("want no, auto or a number of columns up to 65535, not %q", text)
+	}
+	return Wrap(strconv.FormatUint(n, 10)), nil
+}

@@ -1,0 +1,333 @@
+// Package engine is the only road to a model.
+//
+// An [Engine] takes a [Request] and the [RequestContext] of the conversation it belongs
+// to, calls the model, runs the tools the model asks for and calls it again, until
+// a reply asks for none. Each model call is a turn. Everything that happens is
+// emitted as events to the context's scope; nothing is printed and nobody is asked.
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/steps"
+)
+
+// DefaultMaxTurns bounds the tool loop of a request that sets no bound.
+const DefaultMaxTurns = 100
+
+// toolConcurrency is how many tool calls of one reply run at once.
+const toolConcurrency = 8
+
+// Models finds chat models by id. Its method may be called from several goroutines.
+type Models interface {
+	// ChatModel returns the model called id, "client:model" or "client". The error is
+	// a [*fault.Error].
+	ChatModel(id string) (Model, error)
+}
+
+// Model is a chat model and what has to be known to call it.
+type Model struct {
+	ID                 string // client:model
+	Name               string // the provider's own name
+	Provider           provider.Chat
+	MaxInputTokens     int    // 0 means unknown
+	MaxOutputTokens    int    // sent with requests; 0 leaves it to the provider
+	NoStream           bool   // replies come in one piece
+	NoSystemMessage    bool   // system text goes into the first user message
+	SystemPromptPrefix string // goes before, or as, the system message
+	SupportsTools      bool
+}
+
+// Tools are what a model may call during a request.
+type Tools interface {
+	// Declarations lists the tools as the model sees them.
+	Declarations() []chat.Tool
+	// Call runs one call and returns the text for the model. A failure the model can
+	// react to is a result with failed set; an error ends the request. Calls may come
+	// from several goroutines.
+	Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error)
+}
+
+// Request is one question to a model.
+type Request struct {
+	Messages    []chat.Message // at most one system message, first
+	Model       string         // id; "" means the context's
+	Temperature *float64       // nil means the context's
+	TopP        *float64
+	Tools       Tools // nil for none
+	MaxTurns    int   // 0 means DefaultMaxTurns
+}
+
+// RequestContext is what belongs to one conversation. It is passed beside the
+// context.Context and never shared between conversations; a Fork may run beside its
+// original.
+type RequestContext struct {
+	Model       string // id of the current chat model, "" for none
+	Temperature *float64
+	TopP        *float64
+	NoStream    bool        // ask for replies in one piece
+	Events      event.Scope // where events go, and what they say of their source
+	Steps       steps.Steps // record of the work done, empty where nothing is durable
+}
+
+// Reply is the answer to a [Request].
+type Reply struct {
+	Text     string          // the texts of all turns, joined by a line feed
+	Messages []chat.Message  // what the turns added to the conversation, in order
+	Model    string          // id
+	Stop     chat.StopReason // of the last turn
+	Usage    chat.Usage      // of all turns
+}
+
+// MaxTurnsError says that the model still wanted tools when the turns were used up.
+type MaxTurnsError struct{ Turns int }
+
+func (e *MaxTurnsError) Error() string {
+	return fmt.Sprintf("the model still asked for tools after %d turns", e.Turns)
+}
+
+// Engine answers requests. It is immutable and may be used from several goroutines.
+type Engine struct {
+	models Models
+	now    func() time.Time
+}
+
+// Options configure New.
+type Options struct {
+	Models Models           // required
+	Now    func() time.Time // nil means time.Now
+}
+
+// New returns an engine.
+func New(o Options) (*Engine, error) {
+	if o.Models == nil {
+		return nil, errors.New("engine: no models")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Engine{models: o.Models, now: o.Now}, nil
+}
+
+// Model returns the model that a request of rc for id ("" for the context's) uses.
+func (e *Engine) Model(rc *RequestContext, id string) (Model, error) {
+	return e.models.ChatModel(cmp.Or(id, rc.Model))
+}
+
+// Answer is [Engine.Run] for a request that stands for itself: it is framed by
+// started and finished events.
+func (e *Engine) Answer(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
+	begin := e.now()
+	model, err := e.Model(rc, req.Model)
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := rc.Events.Emit(ctx, event.Started{Model: model.ID}); err != nil {
+		return Reply{}, err
+	}
+	reply, err := e.Run(ctx, rc, req)
+	fin := event.Finished{Output: reply.Text, Duration: e.now().Sub(begin), Usage: reply.Usage}
+	if err != nil {
+		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
+	}
+	// The end is told even when the work was cancelled.
+	if emitErr := rc.Events.Emit(context.WithoutCancel(ctx), fin); err == nil {
+		err = emitErr
+	}
+	return reply, err
+}
+
+// Run answers req. On error the reply holds what was received until then.
+func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
+	model, err := e.Model(rc, req.Model)
+	if err != nil {
+		return Reply{}, err
+	}
+	call := provider.Request{
+		Model:           model.Name,
+		Messages:        adjust(req.Messages, model),
+		Temperature:     cmp.Or(req.Temperature, rc.Temperature),
+		TopP:            cmp.Or(req.TopP, rc.TopP),
+		MaxOutputTokens: model.MaxOutputTokens,
+		Stream:          !rc.NoStream && !model.NoStream,
+		Origin:          provider.Origin{Node: rc.Events.Node},
+	}
+	if req.Tools != nil && model.SupportsTools {
+		call.Tools = req.Tools.Declarations()
+	}
+	if err := guard(call.Messages, model); err != nil {
+		return Reply{Model: model.ID}, err
+	}
+	reply := Reply{Model: model.ID}
+	var texts []string
+	maxTurns := cmp.Or(req.MaxTurns, DefaultMaxTurns)
+	for turn := 1; ; turn++ {
+		call.Origin.Turn = turn
+		t, err := e.turn(ctx, rc, model, call)
+		reply.Usage = reply.Usage.Add(t.Usage)
+		reply.Stop = t.Stop
+		if text := t.Message.Text(); text != "" {
+			texts = append(texts, text)
+			reply.Text = strings.Join(texts, "\n")
+		}
+		if err != nil {
+			return reply, err
+		}
+		reply.Messages = append(reply.Messages, t.Message)
+		if len(t.Message.ToolCalls) == 0 {
+			return reply, nil
+		}
+		if req.Tools == nil {
+			return reply, &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf("the model called tool %q, but was given none", t.Message.ToolCalls[0].Name)}
+		}
+		results, err := callTools(ctx, rc, req.Tools, turn, t.Message.ToolCalls)
+		if err != nil {
+			return reply, err
+		}
+		reply.Messages = append(reply.Messages, results...)
+		if turn == maxTurns {
+			return reply, &MaxTurnsError{Turns: turn}
+		}
+		call.Messages = append(append(call.Messages[:len(call.Messages):len(call.Messages)], t.Message), results...)
+	}
+}
+
+// turnResult is one model call's outcome, as it is recorded.
+type turnResult struct {
+	Message chat.Message    `json:"message"`
+	Stop    chat.StopReason `json:"stop"`
+	Usage   chat.Usage      `json:"usage"`
+}
+
+// turn makes one model call, or takes its recorded result.
+func (e *Engine) turn(ctx context.Context, rc *RequestContext, model Model, call provider.Request) (turnResult, error) {
+	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", call.Origin.Turn)}
+	return steps.Do(ctx, rc.Steps, step, func(ctx context.Context) (turnResult, error) {
+		t, err := e.call(ctx, rc, model, call)
+		if err != nil {
+			return t, err
+		}
+		return t, rc.Events.Emit(ctx, event.Reply{Model: model.ID, Text: t.Message.Text(), Stop: t.Stop, Usage: t.Usage})
+	})
+}
+
+// call sends the request and gathers the reply, emitting its pieces.
+func (e *Engine) call(ctx context.Context, rc *RequestContext, model Model, call provider.Request) (turnResult, error) {
+	var text, reasoning strings.Builder
+	t := turnResult{Message: chat.Message{Role: chat.Assistant}}
+	signature := ""
+	gather := func() {
+		if reasoning.Len() > 0 || signature != "" {
+			t.Message.Parts = append(t.Message.Parts, chat.Part{Type: chat.ReasoningPart, Text: reasoning.String(), Signature: signature})
+		}
+		if text.Len() > 0 {
+			t.Message.Parts = append(t.Message.Parts, chat.Part{Type: chat.TextPart, Text: text.String()})
+		}
+	}
+	for chunk, err := range model.Provider.Chat(ctx, call) {
+		if err != nil {
+			gather()
+			return t, fmt.Errorf("model %s: %w", model.ID, err)
+		}
+		switch chunk.Kind {
+		case provider.Text:
+			text.WriteString(chunk.Text)
+			err = rc.Events.Emit(ctx, event.Delta{Text: chunk.Text})
+		case provider.Reasoning:
+			reasoning.WriteString(chunk.Text)
+			signature += chunk.Signature
+			err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
+		case provider.ToolCall:
+			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
+		case provider.End:
+			t.Stop, t.Usage = chunk.Stop, chunk.Usage
+		}
+		if err != nil {
+			gather()
+			return t, err
+		}
+	}
+	gather()
+	return t, nil
+}
+
+// callTools runs the calls of one reply side by side and returns their results in
+// the order of the calls.
+func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, calls []chat.ToolCall) ([]chat.Message, error) {
+	results := make([]chat.Message, len(calls)) // goroutine i writes results[i] and errs[i] only
+	errs := make([]error, len(calls))
+	slots := make(chan struct{}, toolConcurrency)
+	var wg sync.WaitGroup
+	for i, call := range calls {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			results[i], errs[i] = callTool(ctx, rc, tools, fmt.Sprintf("tool/%d/%d", turn, i+1), call)
+		})
+	}
+	wg.Wait()
+	return results, errors.Join(errs...)
+}
+
+func callTool(ctx context.Context, rc *RequestContext, tools Tools, key string, call chat.ToolCall) (chat.Message, error) {
+	if err := ctx.Err(); err != nil {
+		return chat.Message{}, err
+	}
+	if err := rc.Events.Emit(ctx, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}); err != nil {
+		return chat.Message{}, err
+	}
+	text, failed, err := tools.Call(ctx, call, rc.Steps.At(key))
+	if err != nil {
+		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
+	}
+	m := chat.Text(chat.ToolRole, text)
+	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
+	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
+}
+
+// adjust fits the messages to what the model takes.
+func adjust(messages []chat.Message, model Model) []chat.Message {
+	if model.SystemPromptPrefix == "" && !model.NoSystemMessage {
+		return messages
+	}
+	messages = append([]chat.Message(nil), messages...)
+	if prefix := model.SystemPromptPrefix; prefix != "" {
+		if len(messages) > 0 && messages[0].Role == chat.System {
+			messages[0] = chat.Text(chat.System, prefix+"\n\n"+messages[0].Text())
+		} else {
+			messages = append([]chat.Message{chat.Text(chat.System, prefix)}, messages...)
+		}
+	}
+	if model.NoSystemMessage && len(messages) > 1 && messages[0].Role == chat.System {
+		first := messages[1]
+		first.Parts = append([]chat.Part{{Type: chat.TextPart, Text: messages[0].Text() + "\n\n"}}, first.Parts...)
+		messages = append([]chat.Message{first}, messages[2:]...)
+	}
+	return messages
+}
+
+// guard refuses a conversation that the model is known not to take.
+func guard(messages []chat.Message, model Model) error {
+	if model.MaxInputTokens == 0 {
+		return nil
+	}
+	total := 0
+	for _, m := range messages {
+		total += chat.EstimateTokens(m.Text()) + 5
+	}
+	if total+2 < model.MaxInputTokens {
+		return nil
+	}
+	return &provider.Error{Kind: provider.ContextOverflow,
+		Msg: fmt.Sprintf("the input of about %d tokens is more than the %d that model %s takes", total, model.MaxInputTokens, model.ID)}
+}

@@ -1,0 +1,366 @@
+// Package event is what happens while Loki works, as one stream of typed events.
+//
+// An [Event] is a [Body], which says what happened, and a [Source], which says where.
+// An [Emitter] receives events: a terminal, a JSON writer, a journal, a test that
+// collects. The same stream feeds them all. MarshalJSON gives the stable form that
+// machine output uses; docs/events.md describes it.
+package event
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/value"
+)
+
+// Event is one thing that happened.
+type Event struct {
+	Time time.Time
+	Source
+	Body Body
+}
+
+// Source says where an event comes from. Fields that do not apply are zero.
+type Source struct {
+	Run   string // id of the graph run
+	Agent string // name of the agent
+	Depth int    // 0 for what the user started, 1 for its children, ...
+	Step  int    // super-step, from 1
+	Node  string // graph node
+	Item  *int   // element of the list a map node runs over, from 0
+}
+
+// Body is what happened. The types of this file implement it.
+type Body interface {
+	// Type returns the event's stable name, such as "node_started".
+	Type() string
+}
+
+// Started opens a graph run or a single answer.
+type Started struct {
+	Graph string `json:"graph,omitempty"` // name of the graph, empty for a single answer
+	Node  string `json:"start,omitempty"` // the graph's first node
+	Model string `json:"model,omitempty"` // of a single answer
+}
+
+// Delta is a piece of a model's answer. A slow reader may drop it: Reply has it all.
+type Delta struct {
+	Text string `json:"text"`
+}
+
+// Reasoning is a piece of a model's reasoning. A slow reader may drop it.
+type Reasoning struct {
+	Text string `json:"text"`
+}
+
+// Reply is a model's complete answer to one call.
+type Reply struct {
+	Model string          `json:"model"` // id, client:model
+	Text  string          `json:"text"`
+	Stop  chat.StopReason `json:"stop"`
+	Usage chat.Usage      `json:"usage"`
+}
+
+// ToolCall says that a model asked for a tool, before it runs.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON text as the model wrote it
+}
+
+// ToolResult is what a tool returned.
+type ToolResult struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Text   string `json:"text"`
+	Failed bool   `json:"failed,omitempty"`
+}
+
+// StepStarted opens a super-step of several nodes.
+type StepStarted struct {
+	Nodes []string `json:"nodes"` // ascending
+}
+
+// StepFinished closes a super-step of several nodes, if the run goes on.
+type StepFinished struct {
+	Next []string `json:"next"` // ascending
+}
+
+// NodeStarted says that a node is about to run.
+type NodeStarted struct {
+	NodeType string `json:"node_type"`
+	Visit    int    `json:"visit"`    // from 1
+	Parallel bool   `json:"parallel"` // others run in the same super-step
+}
+
+// NodeFinished says how a node ended.
+type NodeFinished struct {
+	NodeType string        `json:"node_type"`
+	Duration time.Duration `json:"-"`
+	Targets  []string      `json:"targets,omitempty"` // nodes it leads to
+	End      bool          `json:"end,omitempty"`     // it ended the run
+	Error    string        `json:"error,omitempty"`   // why it failed, whether or not the run goes on
+	Parallel bool          `json:"parallel"`
+}
+
+// MapProgress says how far a map node has come.
+type MapProgress struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// StateUpdated holds the keys that a super-step changed, merged.
+type StateUpdated struct {
+	Values []value.Member // ascending by name
+}
+
+// Question says that a human is asked.
+type Question struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+	Default *string  `json:"default,omitempty"`
+}
+
+// Answer is what the human said.
+type Answer struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// Retry says that a failed attempt is made again. Deltas since the attempt began are
+// void.
+type Retry struct {
+	Attempt int           `json:"attempt"` // the one that failed, from 1
+	Error   string        `json:"error"`
+	Wait    time.Duration `json:"-"`
+}
+
+// Warning tells the user something that does not stop the work.
+type Warning struct {
+	Text string `json:"text"`
+}
+
+// Finished closes a graph run or a single answer that Started opened.
+type Finished struct {
+	Output   string        `json:"output"`
+	Duration time.Duration `json:"-"`
+	Steps    int           `json:"steps,omitempty"`    // super-steps of a graph run
+	Failures int           `json:"failures,omitempty"` // nodes that failed and were tolerated
+	Usage    chat.Usage    `json:"usage"`
+	Error    string        `json:"error,omitempty"` // why it failed; empty on success
+	Code     string        `json:"code,omitempty"`  // code of the error
+}
+
+// Type names of the events.
+func (Started) Type() string      { return "started" }
+func (Delta) Type() string        { return "delta" }
+func (Reasoning) Type() string    { return "reasoning" }
+func (Reply) Type() string        { return "reply" }
+func (ToolCall) Type() string     { return "tool_call" }
+func (ToolResult) Type() string   { return "tool_result" }
+func (StepStarted) Type() string  { return "step_started" }
+func (StepFinished) Type() string { return "step_finished" }
+func (NodeStarted) Type() string  { return "node_started" }
+func (NodeFinished) Type() string { return "node_finished" }
+func (MapProgress) Type() string  { return "map_progress" }
+func (StateUpdated) Type() string { return "state_updated" }
+func (Question) Type() string     { return "question" }
+func (Answer) Type() string       { return "answer" }
+func (Retry) Type() string        { return "retry" }
+func (Warning) Type() string      { return "warning" }
+func (Finished) Type() string     { return "finished" }
+
+// Emitter receives the events of one run or answer. Calls never overlap, and the
+// events of one node arrive in order. An error from Emit ends the work.
+type Emitter interface {
+	Emit(ctx context.Context, ev Event) error
+}
+
+// Func is a function that is an Emitter.
+type Func func(ctx context.Context, ev Event) error
+
+// Emit calls f.
+func (f Func) Emit(ctx context.Context, ev Event) error { return f(ctx, ev) }
+
+// Discard is an Emitter that drops everything.
+var Discard Emitter = Func(func(context.Context, Event) error { return nil })
+
+// Tee returns an Emitter that passes each event to all of the emitters in turn, and
+// stops at the first error.
+func Tee(emitters ...Emitter) Emitter {
+	emitters = slices.DeleteFunc(slices.Clone(emitters), func(e Emitter) bool { return e == nil })
+	if len(emitters) == 1 {
+		return emitters[0]
+	}
+	return Func(func(ctx context.Context, ev Event) error {
+		for _, e := range emitters {
+			if err := e.Emit(ctx, ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Collector is an Emitter that keeps everything, for tests and callers that want the
+// whole story at the end. The zero Collector is ready; it may be used from several
+// goroutines.
+type Collector struct {
+	mu     sync.Mutex
+	events []Event
+}
+
+// Emit keeps ev.
+func (c *Collector) Emit(_ context.Context, ev Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = append(c.events, ev)
+	return nil
+}
+
+// Events returns what was collected so far.
+func (c *Collector) Events() []Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.events)
+}
+
+// Bodies returns the bodies of the collected events of type B.
+func Bodies[B Body](c *Collector) []B {
+	var bodies []B
+	for _, ev := range c.Events() {
+		if b, ok := ev.Body.(B); ok {
+			bodies = append(bodies, b)
+		}
+	}
+	return bodies
+}
+
+// Scope emits events of one source. The zero Scope drops them; copies are cheap.
+type Scope struct {
+	Source
+	sink *sink
+}
+
+// sink serialises what several scopes emit.
+type sink struct {
+	mu      sync.Mutex
+	emitter Emitter
+	now     func() time.Time
+}
+
+// NewScope returns a scope that emits to e, one event at a time. A nil e drops
+// everything at no cost; a nil now means time.Now.
+func NewScope(e Emitter, src Source, now func() time.Time) Scope {
+	if e == nil {
+		return Scope{Source: src}
+	}
+	if now == nil {
+		now = time.Now
+	}
+	return Scope{Source: src, sink: &sink{emitter: e, now: now}}
+}
+
+// With returns the scope of another source that emits to the same place.
+func (s Scope) With(change func(*Source)) Scope {
+	change(&s.Source)
+	return s
+}
+
+// Silent reports whether nobody listens, so that building an event can be spared.
+func (s Scope) Silent() bool { return s.sink == nil }
+
+// Emit sends body to the emitter, stamped with the time and the scope's source.
+func (s Scope) Emit(ctx context.Context, body Body) error {
+	if s.sink == nil {
+		return nil
+	}
+	s.sink.mu.Lock()
+	defer s.sink.mu.Unlock()
+	return s.sink.emitter.Emit(ctx, Event{Time: s.sink.now(), Source: s.Source, Body: body})
+}
+
+// wire is the fields every event has in JSON, before those of its body.
+type wire struct {
+	Type  string `json:"type"`
+	Time  string `json:"time"`
+	Run   string `json:"run,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	Depth int    `json:"depth,omitempty"`
+	Step  int    `json:"step,omitempty"`
+	Node  string `json:"node,omitempty"`
+	Item  *int   `json:"item,omitempty"`
+}
+
+// MarshalJSON returns the event as one flat object: type, time (RFC 3339 in UTC with
+// microseconds), source, then the fields of the body. Durations are in seconds.
+func (e Event) MarshalJSON() ([]byte, error) {
+	head, err := marshal(wire{
+		Type: e.Body.Type(), Time: e.Time.UTC().Format("2006-01-02T15:04:05.000000Z"),
+		Run: e.Run, Agent: e.Agent, Depth: e.Depth, Step: e.Step, Node: e.Node, Item: e.Item,
+	})
+	if err != nil {
+		return nil, err
+	}
+	body, err := marshal(e.Body)
+	if err != nil || len(body) == 2 {
+		return head, err
+	}
+	head[len(head)-1] = ','
+	return append(head, body[1:]...), nil
+}
+
+// MarshalJSON adds the duration in seconds.
+func (b NodeFinished) MarshalJSON() ([]byte, error) {
+	type plain NodeFinished
+	return marshal(struct {
+		plain
+		Seconds float64 `json:"seconds"`
+	}{plain(b), seconds(b.Duration)})
+}
+
+// MarshalJSON adds the wait in seconds.
+func (b Retry) MarshalJSON() ([]byte, error) {
+	type plain Retry
+	return marshal(struct {
+		plain
+		Seconds float64 `json:"wait_seconds"`
+	}{plain(b), seconds(b.Wait)})
+}
+
+// MarshalJSON adds the duration in seconds.
+func (b Finished) MarshalJSON() ([]byte, error) {
+	type plain Finished
+	return marshal(struct {
+		plain
+		Seconds float64 `json:"seconds"`
+	}{plain(b), seconds(b.Duration)})
+}
+
+// MarshalJSON returns the values as one object.
+func (b StateUpdated) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		Values value.Value `json:"values"`
+	}{value.ObjectOf(b.Values...).Value()})
+}
+
+// marshal is json.Marshal without escapes for HTML: the text of models is full of <, >
+// and &.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// seconds rounds to microseconds, so that the JSON is short.
+func seconds(d time.Duration) float64 {
+	return float64(d.Microseconds()) / 1e6
+}

@@ -1,0 +1,437 @@
+package event_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/value"
+)
+
+// documented has one event of every type: those that docs/events.md shows.
+func documented() []event.Event {
+	clock := time.Date(2026, 11, 21, 10, 30, 0, 0, time.FixedZone("CET", 3600))
+	item, byDefault := 3, "yes"
+	top := event.Source{Run: "0198c2a4", Agent: "research"}
+	at := func(step int, node string) event.Source {
+		src := top
+		src.Step, src.Node = step, node
+		return src
+	}
+	mapped := at(2, "summarise")
+	mapped.Item = &item
+	child := event.Source{Run: "0198c2a4", Agent: "critic", Depth: 1}
+	usage := chat.Usage{InputTokens: 1200, CachedInputTokens: 800, OutputTokens: 210, ReasoningTokens: 64}
+	events := []event.Event{
+		{Source: top, Body: event.Started{Graph: "research", Node: "plan"}},
+		{Body: event.Delta{Text: "The Rhine, the "}},
+		{Body: event.Reasoning{Text: "Three rivers of <Europe> & no lakes."}},
+		{Source: at(1, "plan"), Body: event.Reply{Model: "openai:gpt-5", Text: "1. Read the notes\n2. …", Stop: chat.StopEnd, Usage: usage}},
+		{Source: mapped, Body: event.ToolCall{ID: "call_1", Name: "fs_cat", Arguments: `{"path":"notes.md"}`}},
+		{Source: mapped, Body: event.ToolResult{ID: "call_1", Name: "fs_cat", Text: "notes.md: no such file", Failed: true}},
+		{Source: event.Source{Run: "0198c2a4", Agent: "research", Step: 2}, Body: event.StepStarted{Nodes: []string{"sources", "summarise"}}},
+		{Source: event.Source{Run: "0198c2a4", Agent: "research", Step: 2}, Body: event.StepFinished{Next: []string{"review"}}},
+		{Source: at(2, "summarise"), Body: event.NodeStarted{NodeType: "map", Visit: 1, Parallel: true}},
+		{Source: at(2, "sources"), Body: event.NodeFinished{
+			NodeType: "script", Duration: 250 * time.Millisecond, Targets: []string{"review"}, Error: "script sources.py: exit status 1", Parallel: true,
+		}},
+		{Source: at(2, "summarise"), Body: event.MapProgress{Done: 40, Total: 200}},
+		{Source: event.Source{Run: "0198c2a4", Agent: "research", Step: 1}, Body: event.StateUpdated{Values: []value.Member{
+			{Name: "plan", Value: value.Of("1. Read the notes\n2. …")}, {Name: "score", Value: value.Of(1.0)},
+		}}},
+		{Source: at(3, "review"), Body: event.Question{ID: "review/1", Text: "Publish this?", Options: []string{"yes", "no"}, Default: &byDefault}},
+		{Source: at(3, "review"), Body: event.Answer{ID: "review/1", Text: "yes"}},
+		{Source: at(1, "plan"), Body: event.Retry{Attempt: 1, Error: "model openai:gpt-5: too many requests", Wait: 1500 * time.Millisecond}},
+		{Source: child, Body: event.Warning{Text: "agents/critic/graph.yaml:4:1: unknown key \"sttings\""}},
+		{Source: top, Body: event.Finished{
+			Output: "Go 1.26 is out.", Duration: 2410 * time.Millisecond, Steps: 4, Failures: 1, Usage: usage.Add(chat.Usage{InputTokens: 300}),
+		}},
+	}
+	for i := range events {
+		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)
+	}
+	return events
+}
+
+func line(t *testing.T, ev event.Event) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(ev); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+const page = "../../docs/events.md"
+
+// sections returns the parts of the page under "### `type`" headings, by type.
+func sections(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(data), "\n## The report\n")
+	parts := strings.Split(text, "\n### `")
+	byType := make(map[string]string)
+	for _, part := range parts[1:] {
+		name, body, _ := strings.Cut(part, "`\n")
+		byType[name] = body
+	}
+	return byType
+}
+
+// TestPageShowsRealEvents keeps docs/events.md true: each example is an event exactly
+// as it is written, and each field is in the table.
+func TestPageShowsRealEvents(t *testing.T) {
+	byType := sections(t)
+	for _, ev := range documented() {
+		name := ev.Body.Type()
+		t.Run(name, func(t *testing.T) {
+			section, ok := byType[name]
+			if !ok {
+				t.Fatalf("%s has no section", page)
+			}
+			_, example, _ := strings.Cut(section, "```json\n")
+			example, _, _ = strings.Cut(example, "\n```")
+			want := line(t, ev)
+			if example != want {
+				t.Errorf("example\n%s\nbut the event is\n%s", example, want)
+			}
+			var shown, real map[string]any
+			if err := json.Unmarshal([]byte(example), &shown); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal([]byte(want), &real); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(shown, real) {
+				t.Errorf("example parses as %v, the event as %v", shown, real)
+			}
+			for _, field := range fields(reflect.TypeOf(ev.Body)) {
+				if !strings.Contains(section, "| `"+field+"` |") {
+					t.Errorf("field %s is not described", field)
+				}
+			}
+		})
+	}
+}
+
+// fields lists the JSON names of a body's fields; those that custom marshalling adds
+// come from an example.
+func fields(body reflect.Type) []string {
+	var names []string
+	for f := range body.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	data, _ := json.Marshal(reflect.Zero(body).Interface())
+	var object map[string]any
+	_ = json.Unmarshal(data, &object)
+	for name := range object {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestPageKnowsEveryType reads the types out of the source, so that a new one cannot
+// be forgotten.
+func TestPageKnowsEveryType(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []string
+	for _, d := range file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Name.Name != "Type" || fn.Recv == nil {
+			continue
+		}
+		lit := fn.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit)
+		name, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared = append(declared, name)
+	}
+	if len(declared) < 17 {
+		t.Fatalf("found only the types %v", declared)
+	}
+	var shown []string
+	for _, ev := range documented() {
+		shown = append(shown, ev.Body.Type())
+	}
+	slices.Sort(declared)
+	slices.Sort(shown)
+	if !slices.Equal(declared, shown) {
+		t.Errorf("event.go has %v, the page is checked for %v", declared, shown)
+	}
+	byType := sections(t)
+	for name := range byType {
+		if !slices.Contains(declared, name) {
+			t.Errorf("the page describes %s, which does not exist", name)
+		}
+	}
+}
+
+func TestPageKnowsEveryCode(t *testing.T) {
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []fault.Code{
+		fault.Failure, fault.Usage, fault.Config, fault.NotFound, fault.Provider, fault.Tool, fault.Limit, fault.Suspended, fault.Canceled,
+	} {
+		row := "| `" + string(code) + "` | " + strconv.Itoa(fault.ExitCode(fault.New(code, "x"))) + " |"
+		if !strings.Contains(string(data), row) {
+			t.Errorf("%s lacks %q", page, row)
+		}
+	}
+}
+
+// TestMarshalFieldsAreUnique guards the flat form: a body's field must not hide one of
+// the source.
+func TestMarshalFieldsAreUnique(t *testing.T) {
+	for _, ev := range documented() {
+		item := 0
+		ev.Source = event.Source{Run: "r", Agent: "a", Depth: 1, Step: 1, Node: "n", Item: &item}
+		dec := json.NewDecoder(strings.NewReader(line(t, ev)))
+		if _, err := dec.Token(); err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[string]bool)
+		for dec.More() {
+			name, err := dec.Token()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[name.(string)] {
+				t.Errorf("%s has field %v twice", ev.Body.Type(), name)
+			}
+			seen[name.(string)] = true
+			var skip json.RawMessage
+			if err := dec.Decode(&skip); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"type", "time", "run", "agent", "depth", "step", "node", "item"} {
+			if !seen[name] {
+				t.Errorf("%s lacks %s", ev.Body.Type(), name)
+			}
+		}
+	}
+}
+
+func TestMarshal(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)
+	zero := 0
+	for _, tt := range []struct {
+		name string
+		ev   event.Event
+		want string
+	}{
+		{
+			name: "body_without_fields", ev: event.Event{Time: at, Body: event.Started{}},
+			want: `{"type":"started","time":"2026-01-02T03:04:05.000006Z"}`,
+		},
+		{
+			name: "item_zero_is_told", ev: event.Event{Time: at, Source: event.Source{Node: "m", Item: &zero}, Body: event.Warning{Text: "w"}},
+			want: `{"type":"warning","time":"2026-01-02T03:04:05.000006Z","node":"m","item":0,"text":"w"}`,
+		},
+		{
+			name: "no_html_escapes", ev: event.Event{Time: at, Body: event.Delta{Text: "a < b && c > d"}},
+			want: `{"type":"delta","time":"2026-01-02T03:04:05.000006Z","text":"a < b && c > d"}`,
+		},
+		{
+			name: "html_in_finished", ev: event.Event{Time: at, Body: event.Finished{Output: "<p>", Duration: time.Microsecond}},
+			want: `{"type":"finished","time":"2026-01-02T03:04:05.000006Z","output":"<p>","usage":{"input_tokens":0,"output_tokens":0},"seconds":0.000001}`,
+		},
+		{
+			name: "integers_and_floats_stay_apart", ev: event.Event{Time: at, Body: event.StateUpdated{Values: []value.Member{
+				{Name: "a", Value: value.Of(1)}, {Name: "b", Value: value.Of(1.0)},
+			}}},
+			want: `{"type":"state_updated","time":"2026-01-02T03:04:05.000006Z","values":{"a":1,"b":1.0}}`,
+		},
+		{
+			name: "duration_rounds_to_microseconds", ev: event.Event{Time: at, Body: event.Retry{Attempt: 2, Error: "e", Wait: 1500*time.Millisecond + 999}},
+			want: `{"type":"retry","time":"2026-01-02T03:04:05.000006Z","attempt":2,"error":"e","wait_seconds":1.5}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := line(t, tt.ev); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestScopeStampsEvents(t *testing.T) {
+	var c event.Collector
+	now := time.Unix(1000, 0)
+	s := event.NewScope(&c, event.Source{Run: "r", Agent: "a"}, func() time.Time { return now })
+	node := s.With(func(src *event.Source) { src.Step, src.Node = 2, "n" })
+	if err := node.Emit(t.Context(), event.Warning{Text: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Second)
+	if err := s.Emit(t.Context(), event.Warning{Text: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []event.Event{
+		{Time: time.Unix(1000, 0), Source: event.Source{Run: "r", Agent: "a", Step: 2, Node: "n"}, Body: event.Warning{Text: "one"}},
+		{Time: time.Unix(1001, 0), Source: event.Source{Run: "r", Agent: "a"}, Body: event.Warning{Text: "two"}},
+	}
+	if got := c.Events(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if s.Silent() {
+		t.Error("a scope with an emitter says that nobody listens")
+	}
+}
+
+func TestSilentScope(t *testing.T) {
+	for name, s := range map[string]event.Scope{"zero": {}, "nil_emitter": event.NewScope(nil, event.Source{Run: "r"}, nil)} {
+		t.Run(name, func(t *testing.T) {
+			if !s.Silent() {
+				t.Error("not silent")
+			}
+			if err := s.With(func(src *event.Source) { src.Node = "n" }).Emit(t.Context(), event.Warning{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestScopesTakeTurns runs under the race detector: an emitter needs no lock of its own.
+func TestScopesTakeTurns(t *testing.T) {
+	inside, total := 0, 0
+	var last time.Time
+	e := event.Func(func(_ context.Context, ev event.Event) error {
+		if inside++; inside != 1 {
+			t.Error("calls overlap")
+		}
+		if ev.Time.Before(last) {
+			t.Error("time runs backwards")
+		}
+		last = ev.Time
+		total++
+		inside--
+		return nil
+	})
+	s := event.NewScope(e, event.Source{}, nil)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			node := s.With(func(src *event.Source) { src.Step = i })
+			for range 50 {
+				if err := node.Emit(t.Context(), event.Delta{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if total != 400 {
+		t.Errorf("%d events arrived, want 400", total)
+	}
+}
+
+func TestTee(t *testing.T) {
+	var a, b event.Collector
+	full := errors.New("disk full")
+	broken := event.Func(func(context.Context, event.Event) error { return full })
+	ev := event.Event{Body: event.Warning{Text: "w"}}
+	for _, tt := range []struct {
+		name         string
+		tee          event.Emitter
+		wantA, wantB int
+		wantErr      error
+	}{
+		{name: "both_in_turn", tee: event.Tee(&a, &b), wantA: 1, wantB: 1},
+		{name: "nil_is_left_out", tee: event.Tee(nil, &a, nil), wantA: 1},
+		{name: "none", tee: event.Tee()},
+		{name: "stops_at_the_first_error", tee: event.Tee(&a, broken, &b), wantA: 1, wantErr: full},
+		{name: "discard", tee: event.Tee(event.Discard, &b), wantB: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b = event.Collector{}, event.Collector{}
+			if err := tt.tee.Emit(t.Context(), ev); !errors.Is(err, tt.wantErr) {
+				t.Errorf("error %v, want %v", err, tt.wantErr)
+			}
+			if got := len(a.Events()); got != tt.wantA {
+				t.Errorf("the first got %d events, want %d", got, tt.wantA)
+			}
+			if got := len(b.Events()); got != tt.wantB {
+				t.Errorf("the second got %d events, want %d", got, tt.wantB)
+			}
+		})
+	}
+}
+
+func TestTeeKeepsItsList(t *testing.T) {
+	var a, b event.Collector
+	list := []event.Emitter{&a, nil, &b}
+	tee := event.Tee(list...)
+	if list[1] != nil || list[2] != &b {
+		t.Error("Tee changed the caller's list")
+	}
+	list[0] = event.Discard
+	if err := tee.Emit(t.Context(), event.Event{Body: event.Warning{}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Events()) != 1 {
+		t.Error("the caller's list is still used")
+	}
+}
+
+func TestBodies(t *testing.T) {
+	var c event.Collector
+	for _, body := range []event.Body{event.Delta{Text: "a"}, event.Warning{Text: "w"}, event.Delta{Text: "b"}} {
+		if err := c.Emit(t.Context(), event.Event{Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := event.Bodies[event.Delta](&c), []event.Delta{{Text: "a"}, {Text: "b"}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestCollectorEventsAreACopy(t *testing.T) {
+	var c event.Collector
+	if err := c.Emit(t.Context(), event.Event{Body: event.Delta{Text: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	c.Events()[0].Body = event.Delta{Text: "changed"}
+	if got := event.Bodies[event.Delta](&c)[0].Text; got != "a" {
+		t.Errorf("the collector now holds %q", got)
+	}
+}
+
+func BenchmarkMarshalDelta(b *testing.B) {
+	ev := event.Event{Time: time.Unix(0, 0), Source: event.Source{Run: "r", Node: "n"}, Body: event.Delta{Text: " and then"}}
+	for b.Loop() {
+		if _, err := ev.MarshalJSON(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package graph
+
+import (
+	"time"
+
+	"loki/internal/value"
+)
+
+// FileName is the name of a definition in an agent's directory.
+const FileName = "graph.yaml"
+
+// Version is the only schema version there is.
+const Version = "1.0"
+
+// Defaults of settings and node fields.
+const (
+	DefaultMaxLoopIterations = 100
+	DefaultMaxConcurrency    = 8
+	DefaultScriptTimeout     = 30 * time.Second
+	DefaultAgentTimeout      = 300 * time.Second
+	DefaultRAGTimeout        = 120 * time.Second
+	DefaultMaxAttempts       = 1
+	DefaultMaxIterations     = 10
+	DefaultOutputKey         = "output"
+)
+
+// PromptKey is the state key that every run seeds with the user's prompt.
+const PromptKey = "initial_prompt"
+
+// LastErrorKey is the state key under which a tolerated failure of an llm or script
+// node is left: an object of node, type and message.
+const LastErrorKey = "_last_error"
+
+// Pos is a place in a definition file. The zero Pos is unknown.
+type Pos struct {
+	Line   int `json:"line,omitempty"`   // from 1
+	Column int `json:"column,omitempty"` // from 1, in characters
+}
+
+// Graph is the definition of a workflow. It is immutable once parsed.
+type Graph struct {
+	Name        string
+	Description string
+
+	// Agent-level configuration.
+	Model                string   // default chat model of llm nodes, "" means the current one
+	DefaultModel         string   // model of llm nodes when neither they, nor Model, nor the user name one
+	Temperature, TopP    *float64 // defaults of llm nodes
+	GlobalTools          []string
+	MCPServers           []string
+	ConversationStarters []string
+	Variables            []Variable
+
+	Settings     Settings
+	InitialState *value.Object
+	Reducers     map[string]Reducer // by state key
+	Start        string             // id of a node
+	Nodes        []*Node            // in declaration order, at least one
+
+	File string // path the definition was read from, for messages; may be empty
+	Text []byte // the definition as it was read
+
+	byID map[string]*Node
+	pos  map[string]Pos
+}
+
+// Node returns the node called id, nil if there is none.
+func (g *Graph) Node(id string) *Node { return g.byID[id] }
+
+// Pos returns where path stands in the definition: "settings.timeout",
+// "nodes.a", "nodes.a.next[1]". If path itself is not there, the place of the
+// nearest enclosing path is returned.
+func (g *Graph) Pos(path string) Pos {
+	for {
+		if p, ok := g.pos[path]; ok || path == "" {
+			return p
+		}
+		path = parentPath(path)
+	}
+}
+
+func parentPath(path string) string {
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '.' || path[i] == '[' {
+			return path[:i]
+		}
+	}
+	return ""
+}
+
+// Variable is a value the user gives an agent when it starts.
+type Variable struct {
+	Name        string
+	Description string
+	Default     *string // nil means that it must be given
+}
+
+// Settings tune a run.
+type Settings struct {
+	MaxLoopIterations int           // visits allowed to each node
+	Timeout           time.Duration // of the whole run, looked at between super-steps
+	HasTimeout        bool
+	LogStateSnapshots bool
+	ValidateBeforeRun bool
+	MaxConcurrency    int // branches running at once in a super-step
+	OnFailure         FailurePolicy
+}
+
+// FailurePolicy says what a failing llm or script node without a fallback does to
+// the run.
+type FailurePolicy string
+
+// The failure policies.
+const (
+	FailContinue FailurePolicy = "continue" // the node's next follows, the failure is in LastErrorKey
+	FailStop     FailurePolicy = "fail"     // the run fails
+)
+
+// Type is the type of a node.
+type Type string
+
+// The node types.
+const (
+	AgentNode    Type = "agent"
+	ScriptNode   Type = "script"
+	ApprovalNode Type = "approval"
+	InputNode    Type = "input"
+	LLMNode      Type = "llm"
+	RAGNode      Type = "rag"
+	MapNode      Type = "map"
+	EndNode      Type = "end"
+)
+
+// Types lists the node types in the order in which messages show them.
+var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, EndNode}
+
+// Node is one step of a workflow.
+type Node struct {
+	ID          string
+	Type        Type
+	Description string
+
+	// Next holds the static successors: none, one, or several that run in parallel.
+	// HasNext is true also for an empty list. FanOut is true for a list of two or
+	// more elements, even if they are all the same.
+	Next    []string
+	HasNext bool
+	FanOut  bool
+
+	// Join makes the node wait, see Plan.
+	Join Join
+
+	// Updates are the state_updates; HasUpdates is true also for an empty map.
+	Updates    []Update
+	HasUpdates bool
+
+	// Timeout bounds the node's work; it is meaningful only with HasTimeout. Node
+	// types that have a default are filled in by the parser. A timeout of zero
+	// expires at once.
+	Timeout    time.Duration
+	HasTimeout bool
+
+	Fallback string // script and llm: node to go to on failure, "" for none
+
+	// Exactly one of these is set, as Type says.
+	Agent    *Agent
+	Script   *Script
+	Approval *Approval
+	Input    *Input
+	LLM      *LLM
+	RAG      *RAG
+	Map      *Map
+	End      *End
+}
+
+// Join says when a node with several predecessors runs.
+type Join string
+
+// The joins.
+const (
+	JoinAny Join = "any" // whenever a branch reaches it
+	JoinAll Join = "all" // once no other active branch can still reach it over declared edges
+)
+
+// Update is one entry of state_updates: after the node's work, the rendered
+// template is stored under the key.
+type Update struct {
+	Key      string
+	Template Template
+}
+
+// Agent runs another agent as a child.
+type Agent struct {
+	Agent        string
+	Prompt       Template
+	OutputSchema *value.Value // a JSON Schema, nil for none
+}
+
+// Script runs a program that reads the state and prints a JSON object.
+type Script struct {
+	Script string // path, relative to the agent's directory unless absolute
+}
+
+// Approval asks a human to choose and routes by the answer.
+type Approval struct {
+	Question Template
+	Options  []string
+	Routes   []Route
+	OnOther  string
+}
+
+// Route sends one answer of an approval to a node.
+type Route struct {
+	Answer string
+	Target string
+}
+
+// Input asks a human for a text.
+type Input struct {
+	Question   Template
+	Default    *Template // nil for none
+	Validation string    // length predicate, "" for none; see ParsePredicate
+}
+
+// LLM calls a model, with an optional bounded tool loop.
+type LLM struct {
+	Prompt            Template
+	Instructions      *Template // nil for none
+	Tools             []string
+	Model             string // "" means the graph's or the current model
+	Temperature, TopP *float64
+	MaxAttempts       int
+	MaxIterations     int
+	OutputSchema      *value.Value // a JSON Schema, nil for none
+}
+
+// RAG retrieves passages from a knowledge base.
+type RAG struct {
+	Documents      []string
+	Query          Template
+	TopK           int // 0 means the knowledge base's own
+	EmbeddingModel string
+	RerankerModel  string
+	ChunkSize      *int
+	ChunkOverlap   *int
+	BatchSize      *int
+}
+
+// Map runs one node for each element of a list.
+type Map struct {
+	Over           Template
+	As             string
+	Branch         string
+	OutputKey      string
+	CollectInto    string
+	MaxConcurrency int // 0 means the settings'
+
+	HasMaxConcurrency bool // MaxConcurrency is declared; the validator refuses a declared 0
+}
+
+// End ends the run with a text.
+type End struct {
+	Output Template
+}

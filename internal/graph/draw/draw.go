@@ -1,0 +1,178 @@
+// Package draw makes pictures of graphs: [Mermaid] and [DOT] for tools that lay them
+// out, [Text] for a terminal.
+//
+// A picture shows what can happen when the graph runs: every node with its id and
+// type, and an edge for everything it may route to. Fan-outs, fallbacks and the
+// branch of a map look different from an ordinary next; the answers of an approval
+// stand on its edges. A next that its node ignores is left out. Nodes that no edge
+// leads to from the start are part of the picture and marked, as are targets that do
+// not exist. A script without a next is noted as choosing its successor when it runs.
+//
+// The functions take any definition, valid or not, and are deterministic.
+package draw
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"loki/internal/graph"
+)
+
+// kind is how an edge comes to be taken.
+type kind int
+
+const (
+	next     kind = iota // after the node's work
+	parallel             // the same, together with its siblings
+	route                // on one of these answers
+	fallback             // if the node fails
+	branch               // for each element of a map's list
+)
+
+// edge leads from the node it belongs to.
+type edge struct {
+	to    *node
+	kind  kind
+	label string // printable, empty for next and parallel
+}
+
+// node is a node of the graph, or a target that does not exist.
+type node struct {
+	index     int // in picture.nodes
+	id        string
+	def       *graph.Node // nil if missing
+	out       []edge      // in declared order, no two of the same kind to the same node
+	reachable bool        // from the start
+}
+
+func (n *node) missing() bool { return n.def == nil }
+
+// dynamic reports whether only the script knows where n leads.
+func (n *node) dynamic() bool {
+	return n.def != nil && n.def.Type == graph.ScriptNode && len(n.def.Next) == 0
+}
+
+// kindName is what stands with the id: the type and whether the node joins.
+func (n *node) kindName() string {
+	switch {
+	case n.missing():
+		return "missing"
+	case n.def.Join == graph.JoinAll:
+		return string(n.def.Type) + ", join: all"
+	default:
+		return string(n.def.Type)
+	}
+}
+
+// picture is a graph ready for drawing.
+type picture struct {
+	name  string
+	nodes []*node // declared ones in order, then missing ones
+	start *node
+}
+
+func newPicture(g *graph.Graph) *picture {
+	p := &picture{name: g.Name}
+	byID := make(map[string]*node, len(g.Nodes))
+	find := func(id string) *node {
+		n, ok := byID[id]
+		if !ok {
+			n = &node{index: len(p.nodes), id: id}
+			byID[id] = n
+			p.nodes = append(p.nodes, n)
+		}
+		return n
+	}
+	for _, def := range g.Nodes {
+		find(def.ID).def = def
+	}
+	p.start = find(g.Start)
+	for _, n := range slices.Clone(p.nodes) {
+		if !n.missing() {
+			n.out = edgesOf(g, n.def, find)
+		}
+	}
+	markReachable(p.start)
+	return p
+}
+
+func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
+	var out []edge
+	for i, e := range g.Edges(def) {
+		if e.To == "" || e.Field == "next" && ignoresNext(def, i) {
+			continue
+		}
+		drawn := edge{to: find(e.To)}
+		switch e.Field {
+		case "next":
+			if def.FanOut && def.Type != graph.InputNode {
+				drawn.kind = parallel
+			}
+		case "routes":
+			drawn.kind, drawn.label = route, printable(cmp.Or(e.Label, "(empty answer)"))
+		case "on_other":
+			drawn.kind, drawn.label = route, "other"
+		case "fallback":
+			drawn.kind, drawn.label = fallback, "fallback"
+		default:
+			drawn.kind, drawn.label = branch, "map"
+		}
+		same := func(o edge) bool { return o.to == drawn.to && o.kind == drawn.kind }
+		if j := slices.IndexFunc(out, same); j >= 0 {
+			if drawn.kind == route {
+				out[j].label += ", " + drawn.label
+			}
+			continue
+		}
+		out = append(out, drawn)
+	}
+	return out
+}
+
+// ignoresNext reports whether def never goes to its i-th next.
+func ignoresNext(def *graph.Node, i int) bool {
+	switch def.Type {
+	case graph.ApprovalNode, graph.EndNode:
+		return true
+	case graph.InputNode:
+		return i > 0
+	default:
+		return false
+	}
+}
+
+func markReachable(n *node) {
+	todo := []*node{n}
+	n.reachable = true
+	for len(todo) > 0 {
+		n, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		for _, e := range n.out {
+			if !e.to.reachable {
+				e.to.reachable = true
+				todo = append(todo, e.to)
+			}
+		}
+	}
+}
+
+// printable returns s as it can stand on one line: quoted like a Go string if it
+// holds control characters or begins or ends with white space.
+func printable(s string) string {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if s == "" || strings.TrimSpace(s) != s || strings.ContainsFunc(s, odd) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// clip shortens s to n characters.
+func clip(s string, n int) string {
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	return string(runes[:n-1]) + "…"
+}

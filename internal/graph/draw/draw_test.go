@@ -1,0 +1,159 @@
+package draw
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"loki/internal/graph"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// node returns a node of the type with these successors.
+func def(id string, typ graph.Type, next ...string) *graph.Node {
+	return &graph.Node{ID: id, Type: typ, Next: next, HasNext: next != nil, FanOut: len(next) > 1}
+}
+
+func script(id string, next ...string) *graph.Node { return def(id, graph.ScriptNode, next...) }
+func llm(id string, next ...string) *graph.Node    { return def(id, graph.LLMNode, next...) }
+func end(id string) *graph.Node                    { return def(id, graph.EndNode) }
+
+func orElse(n *graph.Node, fallback string) *graph.Node {
+	n.Fallback = fallback
+	return n
+}
+
+func mapOver(id, branch string, next ...string) *graph.Node {
+	n := def(id, graph.MapNode, next...)
+	n.Map = &graph.Map{Branch: branch}
+	return n
+}
+
+// approval takes answers and targets in turn; the last target is the one for other
+// answers.
+func approval(id string, routes ...string) *graph.Node {
+	n := def(id, graph.ApprovalNode)
+	n.Approval = &graph.Approval{}
+	for len(routes) > 1 {
+		n.Approval.Routes = append(n.Approval.Routes, graph.Route{Answer: routes[0], Target: routes[1]})
+		n.Approval.Options = append(n.Approval.Options, routes[0])
+		routes = routes[2:]
+	}
+	n.Approval.OnOther = routes[0]
+	return n
+}
+
+func graphOf(name string, nodes ...*graph.Node) *graph.Graph {
+	return &graph.Graph{Name: name, Start: nodes[0].ID, Nodes: nodes}
+}
+
+func graphs() map[string]*graph.Graph {
+	join := llm("merge", "check")
+	join.Join = graph.JoinAll
+	chain := make([]*graph.Node, 0, 40)
+	deep := make([]*graph.Node, 0, 40)
+	for i := range 20 {
+		chain = append(chain, llm(fmt.Sprintf("step_%d", i), fmt.Sprintf("step_%d", i+1)))
+		deep = append(deep, approval(fmt.Sprintf("ask_%d", i), "no", fmt.Sprintf("stop_%d", i), fmt.Sprintf("ask_%d", i+1)), end(fmt.Sprintf("stop_%d", i)))
+	}
+	return map[string]*graph.Graph{
+		"chain": graphOf("chain", append(chain, end("step_20"))...),
+		"types": graphOf("one of each",
+			def("question", graph.InputNode, "research"),
+			def("research", graph.AgentNode, "passages"),
+			def("passages", graph.RAGNode, "each"),
+			mapOver("each", "grade", "tidy"),
+			llm("grade"),
+			orElse(script("tidy", "answer"), "sorry"),
+			orElse(llm("answer", "approve"), "sorry"),
+			approval("approve", "yes", "done", "no", "question2", "sure", "done", "done"),
+			def("question2", graph.InputNode, "route"),
+			script("route"),
+			end("sorry"),
+			end("done"),
+		),
+		"diamond": graphOf("diamond",
+			script("top", "left", "right"),
+			script("left", "merge"),
+			llm("right", "deeper"),
+			orElse(llm("deeper", "merge"), "bottom"),
+			join,
+			llm("check", "bottom"),
+			end("bottom"),
+		),
+		"unreachable": graphOf("unreachable",
+			script("route"),
+			llm("plan", "act", "watch"),
+			llm("act", "done"),
+			llm("watch", "done"),
+			end("done"),
+			script("loop_a", "loop_b"),
+			script("loop_b", "loop_a"),
+			llm("self", "self"),
+			llm("lost", "nowhere"),
+		),
+		"names": graphOf(`The "best" graph: 100% of it`+"\n%%{init: {}}%%",
+			approval("end", `say "hi"`, "graph", "", "subgraph", "1. first", "a|b", "# <b>*bold*</b> `x` ;", "zeilen\numbruch",
+				"ÄÖ ✓ 日本語", "日本語", "R&amp;D", "日本語", strings.Repeat("long ", 30), "o", "x"),
+			llm("graph", "default"), llm("subgraph", "default"), llm("a|b", "default"), llm("zeilen\numbruch", "default"),
+			llm("日本語", "default"), llm("o", "default"), llm("x", "style"), llm("style", "default"),
+			llm(`back\slash"`, "class", "click"), llm("class", "default"), llm("click", "default"), llm("", "default"),
+			end("default"),
+		),
+		"missing":   graphOf("missing", llm("a", "b", "nope"), orElse(llm("b", "end"), "gone"), end("end")),
+		"no_start":  {Name: "", Start: "begin", Nodes: []*graph.Node{end("done")}},
+		"cycle":     graphOf("cycle", llm("a", "b"), approval("b", "again", "a", "c"), end("c")),
+		"deep":      graphOf("deep", append(deep, end("ask_20"))...),
+		"fan_twice": graphOf("fan", llm("a", "b", "b"), end("b")),
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, g := range graphs() {
+		for ext, got := range map[string]string{"mmd": Mermaid(g), "dot": DOT(g), "txt": Text(g, 60)} {
+			t.Run(name+"_"+ext, func(t *testing.T) {
+				file := filepath.Join("testdata", name+"."+ext)
+				if *update {
+					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got != string(want) {
+					t.Errorf("got\n%s\nwant\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestTextFitsAndIsComplete(t *testing.T) {
+	for name, g := range graphs() {
+		for _, width := range []int{20, 40, 80} {
+			text := Text(g, width)
+			for line := range strings.Lines(text) {
+				if w := ansi.StringWidth(strings.TrimRight(line, "\n")); w > width {
+					t.Errorf("%s: a line of %d columns where %d are allowed: %s", name, w, width, line)
+				}
+			}
+			if width < 80 {
+				continue // ids may be cut
+			}
+			for _, n := range g.Nodes {
+				own := printable(n.ID) + " (" + string(n.Type)
+				if c := strings.Count(text, own); c == 0 {
+					t.Errorf("%s: node %q has no line in\n%s", name, n.ID, text)
+				}
+			}
+		}
+	}
+}

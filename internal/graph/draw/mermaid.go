@@ -1,0 +1,125 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"loki/internal/graph"
+)
+
+// labelWidth is the number of characters of an edge's label in a laid-out picture.
+const labelWidth = 60
+
+// Mermaid returns g as a Mermaid flowchart, which GitHub and many editors draw.
+func Mermaid(g *graph.Graph) string {
+	p := newPicture(g)
+	var b strings.Builder
+	if p.name != "" {
+		// A JSON string is also a YAML string.
+		fmt.Fprintf(&b, "---\ntitle: %s\n---\n", jsonString(printable(p.name)))
+	}
+	b.WriteString("flowchart TD\n")
+	b.WriteString("  start((\" \")) --> " + mermaidID(p.start) + "\n")
+	unreachable, missing := false, false
+	for _, n := range p.nodes {
+		b.WriteString("  " + mermaidID(n) + mermaidShape(n))
+		switch {
+		case n.missing():
+			missing = true
+			b.WriteString(":::missing")
+		case !n.reachable:
+			unreachable = true
+			b.WriteString(":::unreachable")
+		}
+		b.WriteByte('\n')
+	}
+	for _, n := range p.nodes {
+		id := mermaidID(n)
+		for _, e := range n.out {
+			fmt.Fprintf(&b, "  %s %s %s\n", id, mermaidArrow(e), mermaidID(e.to))
+		}
+		if n.dynamic() {
+			fmt.Fprintf(&b, "  %s -.- next_%s>\"%s\"]\n", id, id, mermaidText(dynamicNote))
+		}
+	}
+	if unreachable {
+		b.WriteString("  classDef unreachable color:#888,stroke:#888,stroke-dasharray:4 4\n")
+	}
+	if missing {
+		b.WriteString("  classDef missing color:#c00,stroke:#c00,stroke-dasharray:4 4\n")
+	}
+	return b.String()
+}
+
+const dynamicNote = "chosen by the script (_next)"
+
+// mermaidID returns a name for n that cannot be taken for a word of the language,
+// as "end" or "default" could, and that is readable where the id allows it.
+func mermaidID(n *node) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '_' || r <= unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return -1
+	}, n.id)
+	if name == n.id {
+		return "n_" + name
+	}
+	return fmt.Sprintf("x%d_%s", n.index, name)
+}
+
+func mermaidShape(n *node) string {
+	open, end := "[", "]"
+	if !n.missing() {
+		switch n.def.Type {
+		case graph.LLMNode:
+			open, end = "(", ")"
+		case graph.AgentNode:
+			open, end = "[[", "]]"
+		case graph.ApprovalNode:
+			open, end = "{", "}"
+		case graph.InputNode:
+			open, end = "[/", "/]"
+		case graph.RAGNode:
+			open, end = "[(", ")]"
+		case graph.MapNode:
+			open, end = "{{", "}}"
+		case graph.EndNode:
+			open, end = "([", "])"
+		}
+	}
+	return fmt.Sprintf(`%s"%s<br/>(%s)"%s`, open, mermaidText(printable(n.id)), mermaidText(n.kindName()), end)
+}
+
+func mermaidArrow(e edge) string {
+	line := "-->"
+	switch e.kind {
+	case parallel, branch:
+		line = "==>"
+	case fallback:
+		line = "-.->"
+	}
+	if e.label == "" {
+		return line
+	}
+	return fmt.Sprintf(`%s|"%s"|`, line, mermaidText(clip(e.label, labelWidth)))
+}
+
+// mermaidText returns s for use between double quotes. Letters, digits and the
+// punctuation of ordinary sentences stay; the rest becomes entities in Mermaid's
+// notation, since quotes, comments, directives, Markdown and HTML all would be acted
+// upon.
+func mermaidText(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == ' ' || r > unicode.MaxASCII || unicode.IsLetter(r) || unicode.IsDigit(r),
+			strings.ContainsRune("_,:?!/'()", r), r == '-' && i > 0:
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "#%d;", r)
+		}
+	}
+	return b.String()
+}

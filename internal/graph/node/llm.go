@@ -1,0 +1,216 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/schema"
+	"loki/internal/value"
+)
+
+// outputKey is the scoped variable of llm nodes.
+const outputKey = "output"
+
+// llm calls a model. A failure goes to the node's fallback or next, where the run
+// allows, with the failure's text as the result.
+func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, error) {
+	result, err := r.llmResult(ctx, t)
+	var p product
+	if err != nil {
+		if p, err = r.tolerate(ctx, t, err); err != nil {
+			return p, undeclared(err)
+		}
+		result = value.Of(p.failure.Message)
+	} else {
+		p.targets = t.Node.Next
+		if t.Node.LLM.OutputSchema != nil {
+			for name, v := range result.AsObject().All() {
+				t.Draft.Set(name, v)
+			}
+		}
+	}
+	p.result = result
+	if t.Node.HasUpdates {
+		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
+	}
+	return p, nil
+}
+
+// llmFailure is a failed llm node, as its text goes into state.
+type llmFailure struct {
+	stage string // what failed, of the node's work
+	err   error
+}
+
+func (e *llmFailure) Error() string { return "LLM node " + e.stage + ": " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *llmFailure) Unwrap() error { return e.err }
+
+// undeclared is the failure of an llm node that nothing takes over from.
+func undeclared(err error) error {
+	if _, ok := errors.AsType[*llmFailure](err); !ok {
+		return err // cancelled
+	}
+	return fault.Wrap(fault.CodeOf(err), err, "no fallback declared").
+		WithHint("add fallback: to the node, so that the run can go on without the model")
+}
+
+// llmResult is the reply's text, or with an output schema the JSON value in it.
+func (r *Runner) llmResult(ctx context.Context, t *run.Task) (value.Value, error) {
+	llm := t.Node.LLM
+	var instructions string
+	var err error
+	if llm.Instructions != nil {
+		if instructions, err = llm.Instructions.Strict(t.Draft); err != nil {
+			return value.Value{}, &llmFailure{"failed: instructions", err}
+		}
+	}
+	prompt, err := llm.Prompt.Strict(t.Draft)
+	if err != nil {
+		return value.Value{}, &llmFailure{"failed: prompt", err}
+	}
+	if llm.OutputSchema != nil {
+		if hint := "\n\n" + schema.Hint(*llm.OutputSchema); llm.Instructions != nil {
+			instructions += hint
+		} else {
+			prompt += hint
+		}
+	}
+	text, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
+		return r.attempts(ctx, t, conversation(strings.TrimSpace(instructions), prompt))
+	})
+	if err != nil {
+		return value.Value{}, &llmFailure{"failed", err}
+	}
+	if llm.OutputSchema == nil {
+		return value.Of(text), nil
+	}
+	result, err := r.structured(ctx, t, *llm.OutputSchema, text)
+	if err != nil {
+		return value.Value{}, &llmFailure{"structured-extraction failed", err}
+	}
+	return result, nil
+}
+
+func conversation(system, user string) []chat.Message {
+	messages := make([]chat.Message, 0, 2)
+	if system != "" {
+		messages = append(messages, chat.Text(chat.System, system))
+	}
+	return append(messages, chat.Text(chat.User, user))
+}
+
+// attempts asks the model until it answers, fails for good or max_attempts are used
+// up. Each attempt starts from scratch.
+func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Message) (string, error) {
+	llm := t.Node.LLM
+	if llm.MaxAttempts == 0 {
+		return "", errors.New("max_attempts is 0, so the model was not asked")
+	}
+	if llm.MaxIterations == 0 {
+		return "", errors.New("max_iterations is 0, so the model was not asked")
+	}
+	for attempt := 1; ; attempt++ {
+		rc := r.request(t)
+		if attempt > 1 {
+			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
+		}
+		reply, err := r.Engine.Run(ctx, rc, engine.Request{
+			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, MaxTurns: llm.MaxIterations,
+		})
+		addUsage(t, reply.Usage)
+		if err == nil {
+			return reply.Text, nil
+		}
+		if attempt >= llm.MaxAttempts || ctx.Err() != nil || !retryable(err) {
+			return "", err
+		}
+		if err := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err)}); err != nil {
+			return "", err
+		}
+	}
+}
+
+// retryable reports whether a second attempt may succeed. Errors of providers know;
+// others are judged by the texts that are promised to be transient.
+func retryable(err error) bool {
+	if _, ok := errors.AsType[*provider.Error](err); ok {
+		return provider.Retryable(err)
+	}
+	text := err.Error()
+	for _, sign := range [...]string{"timed out", "rate limit", "429", "Connection reset", "Connection refused", "produced no output"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// structured reads the JSON value that text should be, and checks it against the
+// schema. If that fails, the model is asked to extract it, and once more to repair
+// its answer.
+func (r *Runner) structured(ctx context.Context, t *run.Task, shape value.Value, text string) (value.Value, error) {
+	compiled, err := schema.Compile(shape)
+	if err != nil {
+		return value.Value{}, fmt.Errorf("output_schema: %w", err)
+	}
+	result, faults, err := check(compiled, text)
+	if err == nil && faults == nil {
+		return result, nil
+	}
+	system, user := schema.ExtractPrompt(shape, text)
+	answer, err := r.extract(ctx, t, "extract", system, user)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if result, faults, err = check(compiled, answer); err == nil && faults == nil {
+		return result, nil
+	}
+	system, user = schema.RepairPrompt(shape, text, answer, faults)
+	if answer, err = r.extract(ctx, t, "repair", system, user); err != nil {
+		return value.Value{}, err
+	}
+	if result, faults, err = check(compiled, answer); err == nil && faults == nil {
+		return result, nil
+	}
+	if err == nil {
+		err = errors.New(schema.List(faults, "; "))
+	}
+	return value.Value{}, fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", err, clip(answer, 200))
+}
+
+// check returns the JSON value in text and what is wrong with it, or an error if
+// there is none.
+func check(s *schema.Schema, text string) (value.Value, []schema.Violation, error) {
+	v, err := schema.ParseReply(text)
+	if err != nil {
+		return value.Value{}, nil, err
+	}
+	return v, s.Validate(v), nil
+}
+
+func (r *Runner) extract(ctx context.Context, t *run.Task, key, system, user string) (string, error) {
+	rc := r.request(t)
+	rc.Steps = t.Steps.At(key)
+	reply, err := r.Engine.Run(ctx, rc, engine.Request{
+		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1,
+	})
+	addUsage(t, reply.Usage)
+	return reply.Text, err
+}
+
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

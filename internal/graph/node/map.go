@@ -1,0 +1,157 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"loki/internal/event"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/value"
+)
+
+// mapOver runs the branch node once for each element of a list, side by side, and
+// collects what the branches deliver in the order of the list. Nothing else leaves
+// the branches.
+func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
+	m := t.Node.Map
+	if len(t.Node.Next) == 0 {
+		return product{}, fmt.Errorf("map node has no next")
+	}
+	over, err := m.Over.Raw(t.Draft)
+	if err != nil {
+		return product{}, fmt.Errorf("map node %q: over: %w", t.Node.ID, err)
+	}
+	items, ok := over.AsList()
+	if !ok {
+		return product{}, fmt.Errorf("map node %q: over: %s is not an array but a %s", t.Node.ID, m.Over.Source, over.Kind())
+	}
+	settings := r.Plan.Graph().Settings
+	width := max(1, cmp.Or(m.MaxConcurrency, settings.MaxConcurrency))
+	collected, err := r.branches(ctx, t, items, min(width, items.Len()))
+	if err != nil {
+		return product{}, err
+	}
+	t.Draft.Set(m.CollectInto, value.ListOf(collected...).Value())
+	return proceed(t.Node, value.Value{})
+}
+
+// branches runs the branch for every item, at most width at once, and waits for all.
+// The error is that of the smallest index.
+func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, width int) ([]value.Value, error) {
+	var (
+		base      = t.Draft.State()
+		collected = make([]value.Value, items.Len()) // written by whoever took the index
+		errs      = make([]error, items.Len())
+		next      = make(chan int)
+		wg        sync.WaitGroup
+		progress  = mapProgress{task: t, total: items.Len()}
+	)
+	for range width {
+		wg.Go(func() { // ends when next is closed
+			for i := range next {
+				sub := r.subTask(t, base, i, items.At(i))
+				collected[i], errs[i] = r.branch(ctx, sub, t.Node.Map.OutputKey)
+				if err := progress.done(ctx, sub); err != nil && errs[i] == nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	for i := range items.Len() {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("map node %q: branch %q failed for item [%d]: %w", t.Node.ID, t.Node.Map.Branch, i, err)
+		}
+	}
+	return collected, nil
+}
+
+// subTask is the task of one item.
+func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value) *run.Task {
+	branch := r.Plan.Graph().Node(t.Node.Map.Branch)
+	draft := graph.NewDraft(base)
+	draft.Set(t.Node.Map.As, item)
+	return &run.Task{
+		Task:   graph.Task{Node: branch, Step: t.Step, Visit: t.Visit},
+		Draft:  draft,
+		Events: t.Events.With(func(s *event.Source) { s.Item = &i }),
+		Steps:  t.Steps.At("item/" + strconv.Itoa(i)),
+	}
+}
+
+// branch runs one branch and returns what it delivers under key.
+func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.Value, err error) {
+	if ctx.Err() != nil {
+		return v, context.Cause(ctx)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if t.Node == nil {
+		return v, fmt.Errorf("there is no such node")
+	}
+	switch t.Node.Type {
+	case graph.ScriptNode:
+		if err := r.scriptBody(ctx, t); err != nil {
+			return v, err
+		}
+		v, ok := t.Draft.Get(key)
+		if !ok {
+			return v, fmt.Errorf("script %s gave no value for %q", t.Node.Script.Script, key)
+		}
+		return v, nil
+	case graph.LLMNode, graph.AgentNode, graph.RAGNode:
+		p, err := r.work(ctx, t, key)
+		if err != nil {
+			return v, err
+		}
+		return delivered(t.Node, p, key), nil
+	default:
+		return v, fmt.Errorf("a %s node cannot be the branch of a map", t.Node.Type)
+	}
+}
+
+// delivered is what a branch other than a script hands to the map: the state_updates
+// entry for key, the member of that name of a structured result, or the result.
+func delivered(n *graph.Node, p product, key string) value.Value {
+	if p.updated {
+		return p.wanted
+	}
+	structured := n.LLM != nil && n.LLM.OutputSchema != nil || n.Agent != nil && n.Agent.OutputSchema != nil
+	if structured && p.failure == nil {
+		if v, ok := p.result.AsObject().Get(key); ok {
+			return v
+		}
+	}
+	return p.result
+}
+
+// mapProgress counts finished items and adds up their usage.
+type mapProgress struct {
+	mu       sync.Mutex
+	task     *run.Task
+	finished int
+	total    int
+}
+
+func (p *mapProgress) done(ctx context.Context, sub *run.Task) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished++
+	addUsage(p.task, sub.Usage)
+	return p.task.Events.Emit(ctx, event.MapProgress{Done: p.finished, Total: p.total})
+}

@@ -1,0 +1,169 @@
+// Package node is what each type of graph node does.
+//
+// A [Runner] executes one task at a time: it renders the node's templates against the
+// task's draft of the state, does the work, stores what state_updates say and tells
+// where the run goes next. Everything that reaches outside (models, scripts, humans)
+// is made as a recorded step and reported as events.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/value"
+)
+
+// Options configure New. All fields but Asker are required; agents without llm nodes
+// need no Engine, agents without script nodes no Scripts.
+type Options struct {
+	Plan    *graph.Plan
+	Engine  *engine.Engine
+	Context engine.RequestContext // copied for every request: model and sampling of the agent
+	Asker   ask.Asker             // nil means that nobody can be asked
+	Scripts Scripts
+	Agent   string // name of the agent, for messages
+	Depth   int    // 0 for an agent the user started
+}
+
+// Runner executes the nodes of one graph run. It is an [run.Executor].
+type Runner struct {
+	Options
+}
+
+// New returns a Runner.
+func New(o Options) *Runner {
+	if o.Asker == nil {
+		o.Asker = ask.Unavailable{}
+	}
+	return &Runner{o}
+}
+
+// product is what came of a node's work.
+type product struct {
+	result  value.Value // what the scoped variable of state_updates held
+	wanted  value.Value // what the state_updates entry for the wanted key rendered to
+	updated bool        // there was such an entry
+	targets []string
+	ended   bool
+	output  string // of an end node
+	failure *graph.Failure
+}
+
+// Execute implements [run.Executor].
+func (r *Runner) Execute(ctx context.Context, t *run.Task) graph.Result {
+	p, err := r.work(ctx, t, "")
+	if err != nil {
+		return graph.Result{Err: err}
+	}
+	return graph.Result{Targets: p.targets, Ended: p.ended, Output: p.output, Failure: p.failure}
+}
+
+// work runs the node of t. wanted is the state key whose state_updates entry the
+// caller wants to see, empty for none.
+func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product, error) {
+	switch t.Node.Type {
+	case graph.LLMNode:
+		return r.llm(ctx, t, wanted)
+	case graph.ScriptNode:
+		return r.script(ctx, t)
+	}
+	return within(ctx, t.Node, func(ctx context.Context) (product, error) {
+		switch t.Node.Type {
+		case graph.ApprovalNode:
+			return r.approval(ctx, t)
+		case graph.InputNode:
+			return r.input(ctx, t)
+		case graph.MapNode:
+			return r.mapOver(ctx, t)
+		case graph.EndNode:
+			return r.end(t)
+		default:
+			return product{}, fault.New(fault.Config, "node %q: this version cannot run %s nodes yet", t.Node.ID, t.Node.Type).
+				WithHint("--validate and --graph work on this graph; replace the node by an llm or script node to run it")
+		}
+	})
+}
+
+// timeoutError says that a node's own time was used up.
+type timeoutError struct {
+	what  string
+	limit time.Duration
+}
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("%s timed out after %s", e.what, e.limit) }
+
+// within runs fn, for at most the node's timeout if it has one.
+func within[T any](ctx context.Context, n *graph.Node, fn func(context.Context) (T, error)) (T, error) {
+	if !n.HasTimeout {
+		return fn(ctx)
+	}
+	limit := &timeoutError{what: fmt.Sprintf("%s node", n.Type), limit: n.Timeout}
+	timed, cancel := context.WithTimeoutCause(ctx, n.Timeout, limit)
+	defer cancel()
+	result, err := fn(timed)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(timed), limit) {
+		return result, limit
+	}
+	return result, err
+}
+
+// proceed is the product of a node that succeeded with result and follows its next.
+func proceed(n *graph.Node, result value.Value) (product, error) {
+	if len(n.Next) == 0 {
+		return product{}, fmt.Errorf("%s node has no next", n.Type)
+	}
+	return product{result: result, targets: n.Next}, nil
+}
+
+// tolerate is the product of a node that failed with err, if the run can go on, and
+// err otherwise. Cancellation is never tolerated.
+func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
+	if ctx.Err() != nil {
+		return product{}, context.Cause(ctx)
+	}
+	targets, ok := r.Plan.OnFailure(t.Node)
+	if !ok {
+		return product{}, err
+	}
+	return product{
+		targets: targets,
+		failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err)},
+	}, nil
+}
+
+// shortLength bounds an error's text in state and prompts, in bytes.
+const shortLength = 600
+
+// short returns the text of err, cut to a length that fits a prompt.
+func short(err error) string {
+	text := strings.TrimSpace(err.Error())
+	if len(text) <= shortLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:shortLength], "") + "…"
+}
+
+// end applies the last updates and renders the run's output.
+func (r *Runner) end(t *run.Task) (product, error) {
+	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
+	return product{ended: true, output: t.Node.End.Output.Lenient(t.Draft)}, nil
+}
+
+// request returns the context of a model request made for t.
+func (r *Runner) request(t *run.Task) *engine.RequestContext {
+	rc := r.Context
+	rc.Events, rc.Steps = t.Events, t.Steps
+	return &rc
+}
+
+// addUsage adds what a request used to its task's count.
+func addUsage(t *run.Task, u chat.Usage) { t.Usage = t.Usage.Add(u) }

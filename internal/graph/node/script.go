@@ -1,0 +1,150 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/process"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// Scripts is what script nodes need to know of the world.
+type Scripts struct {
+	AgentDir string   // directory that relative script paths start from
+	Environ  []string // complete environment of the scripts, without the state
+}
+
+// inlineState is the largest state, in bytes of JSON, that is passed to a script in
+// an environment variable; a larger one is passed in a file.
+const inlineState = 32 << 10
+
+// nextKey is the member of a script's output that names the node to go to.
+const nextKey = "_next"
+
+// script runs a program that prints a JSON object, merges the object into the state
+// and follows its _next, or else the node's next.
+func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
+	next, err := r.scriptOutput(ctx, t)
+	if err != nil {
+		return r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
+	}
+	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
+	switch {
+	case next != nil:
+		return product{targets: []string{*next}}, nil
+	case len(t.Node.Next) > 0:
+		return product{targets: t.Node.Next}, nil
+	}
+	return product{}, fmt.Errorf("script %s gave no %s and the node has no next", t.Node.Script.Script, nextKey)
+}
+
+// scriptBody is a script's work as the branch of a map, where routes do not matter.
+func (r *Runner) scriptBody(ctx context.Context, t *run.Task) error {
+	if _, err := r.scriptOutput(ctx, t); err != nil {
+		return fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script)
+	}
+	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
+	return nil
+}
+
+func scriptCode(err error) fault.Code {
+	if code := fault.CodeOf(err); code != fault.Failure {
+		return code
+	}
+	return fault.Tool
+}
+
+// scriptOutput runs the script and merges what it printed into the draft. next is
+// its _next, nil for none.
+func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, err error) {
+	path := t.Node.Script.Script
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Scripts.AgentDir, path)
+	}
+	step := steps.Step{Kind: steps.Script, Key: "script"}
+	printed, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
+		return r.runScript(ctx, t, path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, v := range printed.AsObject().All() {
+		if name != nextKey {
+			t.Draft.Set(name, v)
+			continue
+		}
+		if target, ok := v.AsString(); ok {
+			next = &target
+		}
+	}
+	return next, nil
+}
+
+// runScript runs the program at path and returns the JSON object it printed.
+func (r *Runner) runScript(ctx context.Context, t *run.Task, path string) (value.Value, error) {
+	if _, err := os.Stat(path); err != nil {
+		return value.Value{}, fmt.Errorf("no script at %s", path)
+	}
+	argv, err := process.Interpreter(process.Ext(path), nil)
+	if err != nil {
+		return value.Value{}, err
+	}
+	env, cleanup, err := stateEnv(r.Scripts.Environ, t.Draft.State())
+	if err != nil {
+		return value.Value{}, err
+	}
+	defer cleanup()
+	result, err := process.Run(ctx, process.Command{
+		Path: argv[0], Args: append(argv[1:len(argv):len(argv)], path), Env: env,
+		Timeout: t.Node.Timeout, HasTimeout: t.Node.HasTimeout,
+	})
+	if err != nil {
+		return value.Value{}, err
+	}
+	return scriptObject(result.Stdout)
+}
+
+// stateEnv adds the state to env, inline or in a file that cleanup removes.
+func stateEnv(env []string, s graph.State) (full []string, cleanup func(), err error) {
+	state := s.AppendJSON(nil)
+	if len(state) <= inlineState && !bytes.ContainsRune(state, 0) {
+		return process.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), func() {}, nil
+	}
+	// CreateTemp makes the file readable by its owner only: state may hold secrets.
+	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-state-*.json", os.Getpid()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing the state for the script: %w", err)
+	}
+	cleanup = func() { os.Remove(f.Name()) }
+	_, err = f.Write(state)
+	if err = errors.Join(err, f.Close()); err != nil {
+		cleanup()
+		return nil, nil, fmt.Errorf("writing the state for the script: %w", err)
+	}
+	return process.Merge(env, map[string]string{"GRAPH_STATE_FILE": f.Name()}, "GRAPH_STATE"), cleanup, nil
+}
+
+// scriptObject reads a script's output.
+func scriptObject(stdout []byte) (value.Value, error) {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(stdout), "\uFFFD"))
+	if text == "" {
+		return value.Value{}, errors.New("printed no output; a JSON object is expected on stdout")
+	}
+	v, err := value.ParseJSON([]byte(text))
+	if err != nil {
+		return value.Value{}, fmt.Errorf("did not print valid JSON: %w; it begins with %q", err, clip(text, 120))
+	}
+	if v.Kind() != value.ObjectKind {
+		return value.Value{}, fmt.Errorf("printed a JSON %s; its output must be a JSON object", v.Kind())
+	}
+	return v, nil
+}

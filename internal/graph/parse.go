@@ -1,0 +1,325 @@
+package graph
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"loki/internal/fault"
+	"loki/internal/yamldoc"
+)
+
+// Load reads the definition in the file at path; see [Parse].
+func Load(path string) (*Graph, Findings, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pathError.Err // the path is in our message already
+		}
+		return nil, nil, fault.Wrap(fault.Config, err, "failed to read graph file at %s", path)
+	}
+	g, warnings, err := Parse(path, src)
+	if err != nil {
+		return nil, warnings, fault.Wrap(fault.Config, err, "failed to parse graph file")
+	}
+	return g, warnings, nil
+}
+
+// Parse reads a definition. The name of the file is used in messages and may be
+// empty; src is kept and must not change.
+//
+// The warnings are about keys that mean nothing; they are returned with an error,
+// too. The error is a [*fault.Error] whose chain holds the [yamldoc.Problem] of
+// everything that is wrong, all of the first kind that is found: first syntax, types
+// and missing fields, in document order; then, in this order, the version, the node
+// ids, the name, the list of nodes and the start. [ErrorFindings] takes it apart.
+//
+// A parsed graph can be wrong in ways that [Validate] finds: a target may be no
+// node, a cycle may be declared.
+func Parse(file string, src []byte) (*Graph, Findings, error) {
+	doc, err := yamldoc.Parse(file, src)
+	if err != nil {
+		return nil, nil, parseError("YAML parsing error", yamldoc.AsProblems(err))
+	}
+	p := &parser{
+		doc: doc,
+		g: &Graph{
+			Settings: Settings{
+				MaxLoopIterations: DefaultMaxLoopIterations,
+				MaxConcurrency:    DefaultMaxConcurrency,
+				LogStateSnapshots: true,
+				ValidateBeforeRun: true,
+				OnFailure:         FailContinue,
+			},
+			File: file,
+			Text: src,
+			byID: map[string]*Node{},
+			pos:  map[string]Pos{},
+		},
+	}
+	p.graph()
+	slices.SortStableFunc(p.warnings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if problems := doc.Errors(); len(problems) > 0 {
+		return nil, p.warnings, parseError("YAML parsing error", problems)
+	}
+	if problems := p.check(); len(problems) > 0 {
+		return nil, p.warnings, parseError("", problems)
+	}
+	p.place(doc.Root())
+	return p.g, p.warnings, nil
+}
+
+// parseError makes one error of problems. The hint is that of the first one.
+func parseError(prefix string, problems []*yamldoc.Problem) error {
+	hint := problems[0].Hint
+	if len(problems) == 1 {
+		return fault.Wrap(fault.Config, problems[0], "%s", prefix).WithHint("%s", hint)
+	}
+	return fault.Wrap(fault.Config, &several{prefix, problems}, "").WithHint("%s", hint)
+}
+
+// several is an error of several lines.
+type several struct {
+	prefix string
+	list   yamldoc.Problems
+}
+
+func (s *several) Error() string {
+	prefix := strings.TrimPrefix(fmt.Sprintf("%s, %d problems", s.prefix, len(s.list)), ", ")
+	return prefix + ":\n  " + strings.ReplaceAll(s.list.Error(), "\n", "\n  ")
+}
+
+func (s *several) Unwrap() error { return s.list }
+
+// ErrorFindings returns what an error of [Parse] or [Load] is about as findings of
+// the rule [RuleDefinition], nil if the error is of another kind.
+func ErrorFindings(err error) Findings {
+	var findings Findings
+	for _, p := range yamldoc.AsProblems(err) {
+		findings = append(findings, problemFinding(SeverityError, RuleDefinition, p))
+	}
+	return findings
+}
+
+func problemFinding(severity Severity, rule Rule, p *yamldoc.Problem) Finding {
+	node := ""
+	if rest, ok := strings.CutPrefix(p.Path, "nodes."); ok {
+		node, _, _ = strings.Cut(rest, ".")
+	}
+	return Finding{Severity: severity, Rule: rule, Node: node, Path: p.Path, Pos: Pos(p.Pos), Message: p.Msg, Hint: p.Hint}
+}
+
+// parser builds a Graph. Problems go to the doc.
+type parser struct {
+	doc      *yamldoc.Doc
+	g        *Graph
+	version  string
+	current  string // id of the node being read
+	warnings Findings
+	ids      []idProblem
+}
+
+// idProblem is something wrong with a node's id. It is told only once the types of
+// the whole file and its version are right.
+type idProblem struct {
+	report    func(format string, args ...any) *yamldoc.Problem
+	msg, hint string
+}
+
+// graph reads the top level.
+func (p *parser) graph() {
+	g := p.g
+	m := p.doc.Root().Map()
+	if m == nil {
+		return
+	}
+	for _, key := range topRequired {
+		if !m.Has(key) { // an empty value is told later, see check
+			p.doc.Root().Errorf("required field %q is missing", key).Hint = requiredHint()
+		}
+	}
+	m.Text("name", &g.Name)
+	m.Text("description", &g.Description)
+	p.version = Version
+	m.Text("version", &p.version)
+	m.Text("model", &g.Model)
+	m.Text("default_model", &g.DefaultModel)
+	g.Temperature = optional("temperature", m.Float)
+	g.TopP = optional("top_p", m.Float)
+	m.Texts("global_tools", &g.GlobalTools)
+	m.Texts("mcp_servers", &g.MCPServers)
+	m.Texts("conversation_starters", &g.ConversationStarters)
+	for _, n := range m.List("variables") {
+		p.variable(n)
+	}
+	p.settings(m.Map("settings"))
+	if n := m.Map("initial_state").Node(); n != nil {
+		if v, ok := n.Value(); ok {
+			g.InitialState = v.AsObject()
+		}
+	}
+	p.reducers(m.Map("reducers"))
+	m.Text("start", &g.Start)
+	for e := range m.Map("nodes").All() {
+		p.node(e)
+	}
+	p.unknown(m, nil)
+}
+
+// optional returns what read stores for key, nil if that is nothing.
+func optional[T any](key string, read func(string, *T) bool) *T {
+	var v T
+	if !read(key, &v) {
+		return nil
+	}
+	return &v
+}
+
+func (p *parser) variable(n *yamldoc.Node) {
+	m := n.Map()
+	if m == nil {
+		return
+	}
+	var v Variable
+	m.Require("name", "description")
+	m.Text("name", &v.Name)
+	m.Text("description", &v.Description)
+	v.Default = optional("default", m.Text)
+	p.unknown(m, nil)
+	p.g.Variables = append(p.g.Variables, v)
+}
+
+func (p *parser) settings(m *yamldoc.Map) {
+	s := &p.g.Settings
+	m.Uint("max_loop_iterations", &s.MaxLoopIterations)
+	s.HasTimeout = m.Seconds("timeout", &s.Timeout)
+	m.Bool("log_state_snapshots", &s.LogStateSnapshots)
+	m.Bool("validate_before_run", &s.ValidateBeforeRun)
+	m.Uint("max_concurrency", &s.MaxConcurrency)
+	choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
+	p.unknown(m, nil)
+}
+
+// choice reads one of a few words.
+func choice[T ~string](m *yamldoc.Map, key string, dst *T, words ...T) {
+	var word string
+	if !m.Text(key, &word) {
+		return
+	}
+	if !slices.Contains(words, T(word)) {
+		m.Get(key).Errorf("unknown value %q", word).Hint = oneOf(word, names(words))
+		return
+	}
+	*dst = T(word)
+}
+
+func (p *parser) reducers(m *yamldoc.Map) {
+	if m.Len() > 0 {
+		p.g.Reducers = make(map[string]Reducer, m.Len())
+	}
+	for e := range m.All() {
+		name, ok := e.Node.Text()
+		if !ok {
+			continue
+		}
+		if !slices.Contains(ReducerNames[:], Reducer(name)) {
+			e.Node.Errorf("unknown reducer %q for state key %q", name, e.Key).Hint = oneOf(name, names(ReducerNames[:]))
+			continue
+		}
+		p.g.Reducers[e.Key] = Reducer(name)
+	}
+}
+
+// unknown turns the keys of m that nobody read into warnings. hint, which may be
+// nil, can tell more about a key.
+func (p *parser) unknown(m *yamldoc.Map, hint func(key string) string) {
+	for _, warning := range m.Done() {
+		f := problemFinding(SeverityWarning, RuleUnknownKey, warning)
+		f.Node = p.current
+		if hint != nil {
+			if h := hint(warning.Key); h != "" {
+				f.Hint = h
+			}
+		}
+		p.warnings = append(p.warnings, f)
+	}
+}
+
+// check looks at what is well typed, in the documented order.
+func (p *parser) check() []*yamldoc.Problem {
+	g, m := p.g, p.doc.Root().Map()
+	var problems []*yamldoc.Problem
+	add := func(n *yamldoc.Node, hint, format string, args ...any) {
+		problems = append(problems, withHint(n.Errorf(format, args...), hint))
+	}
+	if p.version != Version {
+		add(m.Get("version"), fmt.Sprintf("write version: %q, or leave it out", Version), "unsupported version %q, supported is %q", p.version, Version)
+	}
+	for _, id := range p.ids {
+		problems = append(problems, withHint(id.report("%s", id.msg), id.hint))
+	}
+	if g.Name == "" {
+		add(m.Get("name"), "", "name must not be empty")
+	}
+	switch {
+	case len(g.Nodes) == 0:
+		add(m.Get("nodes"), "", "graph %q has no nodes", g.Name)
+	case g.Node(g.Start) == nil:
+		ids := nodeIDs(g)
+		hint := ""
+		if near := yamldoc.Nearest(g.Start, ids); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		add(m.Get("start"), hint, "start node %q does not exist, available nodes: %s", g.Start, strings.Join(ids, ", "))
+	}
+	return problems
+}
+
+func withHint(p *yamldoc.Problem, hint string) *yamldoc.Problem {
+	p.Hint = hint
+	return p
+}
+
+func nodeIDs(g *Graph) []string {
+	ids := make([]string, len(g.Nodes))
+	for i, n := range g.Nodes {
+		ids[i] = n.ID
+	}
+	return ids
+}
+
+// maxPlaces bounds the paths whose place is kept; aliases can make a small text have
+// very many.
+const maxPlaces = 1 << 18
+
+// place notes where n and everything below it stands: a scalar where it begins, a
+// list or mapping where its key is.
+func (p *parser) place(n *yamldoc.Node) {
+	key := Pos(n.KeyPos())
+	if len(p.g.pos) >= maxPlaces {
+		return
+	}
+	switch n.Kind() {
+	case yamldoc.Mapping:
+		p.g.pos[n.Path()] = key
+		for e := range n.Map().All() {
+			p.place(e.Node)
+		}
+	case yamldoc.List:
+		p.g.pos[n.Path()] = key
+		items, _ := n.List()
+		for _, item := range items {
+			p.place(item)
+		}
+	case yamldoc.Null:
+		p.g.pos[n.Path()] = key
+	default:
+		p.g.pos[n.Path()] = Pos(n.Pos())
+	}
+}

@@ -1,0 +1,84 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/yamldoc"
+)
+
+// topRequired are the fields a definition cannot do without.
+var topRequired = []string{"name", "start", "nodes"}
+
+// requiredFields are the fields a node of each type cannot do without, besides type.
+var requiredFields = map[Type][]string{
+	AgentNode:    {"agent", "prompt"},
+	ScriptNode:   {"script"},
+	ApprovalNode: {"question", "options", "routes", "on_other"},
+	InputNode:    {"question"},
+	LLMNode:      {"prompt"},
+	RAGNode:      {"documents"},
+	MapNode:      {"over", "as", "branch", "collect_into"},
+	EndNode:      {},
+}
+
+// optionalFields are the other fields that only some types have.
+var optionalFields = map[Type][]string{
+	AgentNode:    {"state_updates", "output_schema", "timeout"},
+	ScriptNode:   {"state_updates", "fallback", "timeout"},
+	ApprovalNode: {"state_updates", "timeout"},
+	InputNode:    {"state_updates", "timeout", "default", "validation"},
+	LLMNode: {
+		"state_updates", "output_schema", "timeout", "fallback", "instructions", "tools", "model", "temperature", "top_p",
+		"max_attempts", "max_iterations",
+	},
+	RAGNode: {
+		"state_updates", "timeout", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size",
+	},
+	MapNode: {"timeout", "output_key", "max_concurrency"},
+	EndNode: {"state_updates", "output"},
+}
+
+// requiredHint lists what has to be there.
+func requiredHint() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "required are, at the top level: %s; in every node: type", strings.Join(topRequired, ", "))
+	for _, t := range Types {
+		if fields := requiredFields[t]; len(fields) > 0 {
+			fmt.Fprintf(&b, "; %s: %s", t, strings.Join(fields, ", "))
+		}
+	}
+	return b.String()
+}
+
+// oneOf lists what a word may be, and which of them was probably meant.
+func oneOf(word string, words []string) string {
+	list := "valid are " + strings.Join(words, ", ")
+	if near := yamldoc.Nearest(word, words); near != "" {
+		return fmt.Sprintf("did you mean %q? %s", near, list)
+	}
+	return list
+}
+
+// elsewhere says which types have a field that t does not have; "" if none has.
+func elsewhere(t Type, key string) string {
+	var types []string
+	for _, other := range Types {
+		if other != t && (slices.Contains(requiredFields[other], key) || slices.Contains(optionalFields[other], key)) {
+			types = append(types, string(other))
+		}
+	}
+	if len(types) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s nodes have no %s, it is a field of %s", t, key, strings.Join(types, ", "))
+}
+
+func names[T ~string](words []T) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return list
+}

@@ -1,0 +1,239 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/yamldoc"
+)
+
+// node reads one entry of nodes and adds what can be read of it to the graph.
+func (p *parser) node(e yamldoc.Entry) {
+	n := &Node{ID: e.Key, Join: JoinAny}
+	p.current = n.ID
+	defer func() { p.current = "" }()
+	m := e.Node.Map()
+	if m == nil {
+		return
+	}
+	var kind string
+	switch {
+	case !m.Has("type"):
+		p.require(m, "type")
+		return
+	case !m.Text("type", &kind):
+		return
+	case !slices.Contains(Types[:], Type(kind)):
+		m.Get("type").Errorf("unknown node type %q", kind).Hint = oneOf(kind, names(Types[:]))
+		return
+	}
+	n.Type = Type(kind)
+	p.id(n, e, m)
+	m.Text("description", &n.Description)
+	p.next(n, m)
+	choice(m, "join", &n.Join, JoinAny, JoinAll)
+	p.require(m, requiredFields[n.Type]...)
+	p.fields(n, m)
+	p.unknown(m, func(key string) string { return elsewhere(n.Type, key) })
+	p.g.Nodes = append(p.g.Nodes, n)
+	p.g.byID[n.ID] = n
+}
+
+// fields reads what is particular to the node's type.
+func (p *parser) fields(n *Node, m *yamldoc.Map) {
+	switch n.Type {
+	case AgentNode:
+		p.agent(n, m)
+	case ScriptNode:
+		p.script(n, m)
+	case ApprovalNode:
+		p.approval(n, m)
+	case InputNode:
+		p.input(n, m)
+	case LLMNode:
+		p.llm(n, m)
+	case RAGNode:
+		p.rag(n, m)
+	case MapNode:
+		p.mapOver(n, m)
+	case EndNode:
+		p.end(n, m)
+	}
+}
+
+// require reports the fields that are missing, with a hint about what is required.
+func (p *parser) require(m *yamldoc.Map, keys ...string) {
+	for _, problem := range m.Require(keys...) {
+		problem.Hint = requiredHint()
+	}
+}
+
+// id checks the node's id.
+func (p *parser) id(n *Node, e yamldoc.Entry, m *yamldoc.Map) {
+	bad := func(hint, format string, args ...any) {
+		p.ids = append(p.ids, idProblem{e.Node.KeyErrorf, fmt.Sprintf(format, args...), hint})
+	}
+	var id string
+	if m.Text("id", &id); id != "" && id != n.ID {
+		p.ids = append(p.ids, idProblem{
+			m.Get("id").Errorf, fmt.Sprintf("id %q differs from %q, the key of the node", id, n.ID), "make them the same, or leave id out",
+		})
+	}
+	switch {
+	case n.ID == "":
+		bad("", "a node id must not be empty")
+	case n.Type != RAGNode:
+	case n.ID == "graph" || n.ID == "config":
+		bad("choose another id", "a rag node cannot be called %q: its knowledge base would be %s.yaml, which is the agent's own", n.ID, n.ID)
+	case strings.ContainsAny(n.ID, `/\`):
+		bad("choose another id", "a rag node cannot be called %q: its knowledge base is a file of that name, and the id has a path separator", n.ID)
+	}
+}
+
+// next reads the polymorphic successor: nothing, a node id, or a list of them.
+func (p *parser) next(n *Node, m *yamldoc.Map) {
+	next := m.Get("next")
+	if next == nil || next.Kind() == yamldoc.Null {
+		return
+	}
+	n.HasNext = true
+	if next.Kind() == yamldoc.List {
+		n.Next, _ = next.Strs()
+		n.FanOut = len(n.Next) > 1
+		return
+	}
+	if next.Kind() == yamldoc.Mapping {
+		next.Errorf("expected a node id or a list of node ids, found a mapping").Hint = "only an approval node chooses: with routes"
+		return
+	}
+	if id, ok := next.Str(); ok {
+		n.Next = []string{id}
+	}
+}
+
+func (p *parser) updates(n *Node, m *yamldoc.Map) {
+	updates := m.Map("state_updates")
+	if updates == nil {
+		return
+	}
+	n.HasUpdates = true
+	n.Updates = make([]Update, 0, updates.Len())
+	for e := range updates.All() {
+		if text, ok := e.Node.Str(); ok {
+			n.Updates = append(n.Updates, Update{e.Key, ParseTemplate(text)})
+		}
+	}
+}
+
+// timeout reads a node's timeout; fallback, unless it is 0, is the default.
+func (p *parser) timeout(n *Node, m *yamldoc.Map, fallback time.Duration) {
+	n.Timeout, n.HasTimeout = fallback, fallback > 0
+	if m.Seconds("timeout", &n.Timeout) {
+		n.HasTimeout = true
+	}
+}
+
+// templates returns a reader of m's templates.
+func templates(m *yamldoc.Map) func(key string, dst *Template) bool {
+	return func(key string, dst *Template) bool {
+		var text string
+		if !m.Str(key, &text) {
+			return false
+		}
+		*dst = ParseTemplate(text)
+		return true
+	}
+}
+
+func (p *parser) agent(n *Node, m *yamldoc.Map) {
+	n.Agent = &Agent{OutputSchema: optional("output_schema", m.Value)}
+	m.Str("agent", &n.Agent.Agent)
+	templates(m)("prompt", &n.Agent.Prompt)
+	p.updates(n, m)
+	p.timeout(n, m, DefaultAgentTimeout)
+}
+
+func (p *parser) script(n *Node, m *yamldoc.Map) {
+	n.Script = &Script{}
+	m.Str("script", &n.Script.Script)
+	m.Str("fallback", &n.Fallback)
+	p.updates(n, m)
+	p.timeout(n, m, DefaultScriptTimeout)
+}
+
+func (p *parser) approval(n *Node, m *yamldoc.Map) {
+	a := &Approval{}
+	n.Approval = a
+	templates(m)("question", &a.Question)
+	m.Strs("options", &a.Options)
+	for e := range m.Map("routes").All() {
+		if target, ok := e.Node.Str(); ok {
+			a.Routes = append(a.Routes, Route{e.Key, target})
+		}
+	}
+	m.Str("on_other", &a.OnOther)
+	p.updates(n, m)
+	p.timeout(n, m, 0)
+}
+
+func (p *parser) input(n *Node, m *yamldoc.Map) {
+	n.Input = &Input{Default: optional("default", templates(m))}
+	templates(m)("question", &n.Input.Question)
+	m.Str("validation", &n.Input.Validation)
+	p.updates(n, m)
+	p.timeout(n, m, 0)
+}
+
+func (p *parser) llm(n *Node, m *yamldoc.Map) {
+	n.LLM = &LLM{
+		Instructions:  optional("instructions", templates(m)),
+		Temperature:   optional("temperature", m.Float),
+		TopP:          optional("top_p", m.Float),
+		MaxAttempts:   DefaultMaxAttempts,
+		MaxIterations: DefaultMaxIterations,
+		OutputSchema:  optional("output_schema", m.Value),
+	}
+	templates(m)("prompt", &n.LLM.Prompt)
+	m.Strs("tools", &n.LLM.Tools)
+	m.Str("model", &n.LLM.Model)
+	m.Uint("max_attempts", &n.LLM.MaxAttempts)
+	m.Uint("max_iterations", &n.LLM.MaxIterations)
+	m.Str("fallback", &n.Fallback)
+	p.updates(n, m)
+	p.timeout(n, m, 0)
+}
+
+func (p *parser) rag(n *Node, m *yamldoc.Map) {
+	n.RAG = &RAG{
+		Query:        ParseTemplate("{{" + PromptKey + "}}"),
+		ChunkSize:    optional("chunk_size", m.Uint),
+		ChunkOverlap: optional("chunk_overlap", m.Uint),
+		BatchSize:    optional("batch_size", m.Uint),
+	}
+	m.Strs("documents", &n.RAG.Documents)
+	templates(m)("query", &n.RAG.Query)
+	m.Uint("top_k", &n.RAG.TopK)
+	m.Str("embedding_model", &n.RAG.EmbeddingModel)
+	m.Str("reranker_model", &n.RAG.RerankerModel)
+	p.updates(n, m)
+	p.timeout(n, m, DefaultRAGTimeout)
+}
+
+func (p *parser) mapOver(n *Node, m *yamldoc.Map) {
+	n.Map = &Map{OutputKey: DefaultOutputKey}
+	templates(m)("over", &n.Map.Over)
+	m.Str("as", &n.Map.As)
+	m.Str("branch", &n.Map.Branch)
+	m.Str("output_key", &n.Map.OutputKey)
+	m.Str("collect_into", &n.Map.CollectInto)
+	n.Map.HasMaxConcurrency = m.Uint("max_concurrency", &n.Map.MaxConcurrency)
+	p.timeout(n, m, 0)
+}
+
+func (p *parser) end(n *Node, m *yamldoc.Map) {
+	n.End = &End{}
+	templates(m)("output", &n.End.Output)
+	p.updates(n, m)
+}

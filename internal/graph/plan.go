@@ -1,0 +1,403 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"loki/internal/value"
+)
+
+// Plan is a [Graph] made ready for scheduling. It is immutable and may be shared.
+//
+// A run is a sequence of [Progress] values. From each, [Plan.Next] gives the tasks of
+// the next super-step, and [Plan.Apply] folds their results into the Progress that
+// follows. Both are pure: the same arguments give the same result, whatever the order
+// in which the tasks were finished.
+//
+// A node with [JoinAll] that is reached while another active node can still reach it
+// over declared edges is held back, in Progress.Waiting, until none can.
+type Plan struct {
+	graph *Graph
+	nodes []*Node        // ascending by id
+	rank  map[string]int // index into nodes by id
+	// reach[j] has a bit for every node from which the JoinAll node j can be reached.
+	reach map[int]bitset
+}
+
+// NewPlan prepares g.
+func NewPlan(g *Graph) *Plan {
+	p := &Plan{graph: g, nodes: slices.Clone(g.Nodes), rank: make(map[string]int, len(g.Nodes))}
+	slices.SortFunc(p.nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
+	for i, n := range p.nodes {
+		p.rank[n.ID] = i
+	}
+	p.reach = p.joinAncestors()
+	return p
+}
+
+// Graph returns the definition the plan was made of.
+func (p *Plan) Graph() *Graph { return p.graph }
+
+// Progress is how far a run has come. It is immutable. The zero Progress is not
+// usable; see [Plan.Begin].
+type Progress struct {
+	Step     int      // super-steps done
+	State    State    // after them
+	Frontier []string // nodes of the next super-step, ascending
+	Waiting  []string // JoinAll nodes that were reached and are held back, ascending
+	Failures int      // tolerated failures so far
+	Done     bool     // an end node was reached
+	Output   string   // its text
+
+	visits []int32 // finished visits by rank
+}
+
+// Visits returns how often the node was run so far.
+func (p *Plan) Visits(pr Progress, id string) int {
+	if i, ok := p.rank[id]; ok && i < len(pr.visits) {
+		return int(pr.visits[i])
+	}
+	return 0
+}
+
+// VisitCounts returns the visits of all nodes that were run.
+func (p *Plan) VisitCounts(pr Progress) map[string]int {
+	counts := make(map[string]int)
+	for i, n := range pr.visits {
+		if n > 0 {
+			counts[p.nodes[i].ID] = int(n)
+		}
+	}
+	return counts
+}
+
+// Begin returns the Progress before the first super-step.
+func (p *Plan) Begin(state State) Progress {
+	return Progress{State: state, Frontier: []string{p.graph.Start}, visits: make([]int32, len(p.nodes))}
+}
+
+// Restore returns pr, read back from a store, with the visits it had.
+func (p *Plan) Restore(pr Progress, visits map[string]int) Progress {
+	pr.visits = make([]int32, len(p.nodes))
+	for id, n := range maps.All(visits) {
+		if i, ok := p.rank[id]; ok {
+			pr.visits[i] = int32(n)
+		}
+	}
+	return pr
+}
+
+// Task is one node to run in a super-step.
+type Task struct {
+	Node  *Node
+	Step  int // number of the super-step, from 1
+	Visit int // which visit of the node this is, from 1
+}
+
+// Result is what came of a [Task].
+type Result struct {
+	Node    string
+	Writes  []value.Member // as [Draft.Diff] gives them
+	Targets []string       // nodes to go to
+	Ended   bool           // the node was an end node
+	Output  string         // of an end node
+	Failure *Failure       // the node failed, and the run goes on
+	Err     error          // the node failed, and so does the run; the rest is ignored
+}
+
+// Failure is a node's failure that the run tolerates.
+type Failure struct {
+	Node    string `json:"node"`
+	Type    Type   `json:"type"`
+	Message string `json:"message"`
+}
+
+// Value returns f as it stands in state under [LastErrorKey].
+func (f *Failure) Value() value.Value {
+	return value.ObjectOf(
+		value.Member{Name: "node", Value: value.Of(f.Node)},
+		value.Member{Name: "type", Value: value.Of(string(f.Type))},
+		value.Member{Name: "message", Value: value.Of(f.Message)},
+	).Value()
+}
+
+// NodeError is a run's failure at a node.
+type NodeError struct {
+	Node string
+	Err  error
+}
+
+func (e *NodeError) Error() string { return fmt.Sprintf("at node %q: %v", e.Node, e.Err) }
+
+// Unwrap returns the cause.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// LimitError says that a node was to run more often than settings allow.
+type LimitError struct {
+	Node   string
+	Visits int
+	Max    int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("node %q visited %d times (max_loop_iterations=%d): the graph may loop forever", e.Node, e.Visits, e.Max)
+}
+
+// ErrNoEnd says that nothing is left to run although no end node was reached.
+var ErrNoEnd = errors.New("no node is left to run and no end node was reached")
+
+// Next returns the tasks of the next super-step, ascending by node id.
+func (p *Plan) Next(pr Progress) ([]Task, error) {
+	if len(pr.Frontier) == 0 {
+		return nil, ErrNoEnd
+	}
+	tasks := make([]Task, len(pr.Frontier))
+	for i, id := range pr.Frontier {
+		r, ok := p.rank[id]
+		if !ok {
+			return nil, fmt.Errorf("graph %q has no node %q, which a script's _next or a definition that was not validated led to", p.graph.Name, id)
+		}
+		visit := int(pr.visits[r]) + 1
+		if limit := p.graph.Settings.MaxLoopIterations; visit > limit {
+			return nil, &LimitError{Node: id, Visits: visit, Max: limit}
+		}
+		tasks[i] = Task{Node: p.nodes[r], Step: pr.Step + 1, Visit: visit}
+	}
+	return tasks, nil
+}
+
+// OnFailure returns where the run goes when n fails: to its fallback, or, if the
+// settings allow, to its next. Tolerated is false if the run has to fail.
+func (p *Plan) OnFailure(n *Node) (targets []string, tolerated bool) {
+	switch {
+	case n.Type != LLMNode && n.Type != ScriptNode:
+		return nil, false
+	case n.Fallback != "":
+		return []string{n.Fallback}, true
+	case len(n.Next) > 0 && p.graph.Settings.OnFailure != FailStop:
+		return n.Next, true
+	}
+	return nil, false
+}
+
+// Apply folds the results of the tasks that [Plan.Next] gave for pr, one for each
+// and in any order. If several failed, the error is that of the smallest node id,
+// and nothing is merged.
+func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
+	if !slices.IsSortedFunc(results, byNode) {
+		results = slices.Clone(results)
+		slices.SortFunc(results, byNode)
+	}
+	end := -1
+	for i := range results {
+		if err := results[i].Err; err != nil {
+			return pr, &NodeError{Node: results[i].Node, Err: err}
+		}
+		if !results[i].Ended {
+			continue
+		}
+		if end >= 0 {
+			return pr, p.severalEnds(results)
+		}
+		end = i
+	}
+	state, err := p.merge(pr.State, results, end)
+	if err != nil {
+		return pr, err
+	}
+	next := Progress{
+		Step:     pr.Step + 1,
+		State:    state,
+		Failures: pr.Failures,
+		visits:   slices.Clone(pr.visits),
+	}
+	var reached []string
+	for i := range results {
+		next.visits[p.rank[results[i].Node]]++
+		if results[i].Failure != nil {
+			next.Failures++
+		}
+		reached = append(reached, results[i].Targets...)
+	}
+	if end >= 0 {
+		next.Done, next.Output = true, results[end].Output
+		return next, nil
+	}
+	reached = append(reached, pr.Waiting...)
+	slices.Sort(reached)
+	next.Frontier, next.Waiting = p.holdBack(slices.Compact(reached))
+	return next, nil
+}
+
+func byNode(a, b Result) int { return strings.Compare(a.Node, b.Node) }
+
+func (p *Plan) severalEnds(results []Result) error {
+	var ids []string
+	for _, r := range results {
+		if r.Ended {
+			ids = append(ids, strconv.Quote(r.Node))
+		}
+	}
+	return fmt.Errorf("end nodes %s were reached in the same super-step: join the branches before one end node", strings.Join(ids, ", "))
+}
+
+// merge folds the writes of all results but the end node's, and then those.
+func (p *Plan) merge(state State, results []Result, end int) (State, error) {
+	if len(results) == 1 {
+		state, err := p.reduceAll(state, results)
+		return p.recordFailures(state, results), err
+	}
+	siblings := results
+	if end >= 0 {
+		siblings = slices.Delete(slices.Clone(results), end, end+1)
+	}
+	state, err := p.reduceAll(state, siblings)
+	if err == nil && end >= 0 {
+		state, err = p.reduceAll(state, results[end:end+1])
+	}
+	return p.recordFailures(state, results), err
+}
+
+// reduceAll merges the writes of branches that ran side by side, of which results is
+// sorted by node. Keys are merged ascending.
+func (p *Plan) reduceAll(state State, results []Result) (State, error) {
+	var merged []value.Member
+	if len(results) == 1 {
+		merged = slices.Clone(results[0].Writes)
+		for i, w := range merged {
+			v, err := p.reduce(state, w.Name, []value.Value{w.Value})
+			if err != nil {
+				return state, err
+			}
+			merged[i].Value = v
+		}
+		return state.With(merged...), nil
+	}
+	byKey := make(map[string][]value.Value)
+	for _, r := range results {
+		for _, w := range r.Writes {
+			byKey[w.Name] = append(byKey[w.Name], w.Value)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		v, err := p.reduce(state, key, byKey[key])
+		if err != nil {
+			return state, err
+		}
+		merged = append(merged, value.Member{Name: key, Value: v})
+	}
+	return state.With(merged...), nil
+}
+
+// reduce combines the incoming values of key, in order, with its current one.
+func (p *Plan) reduce(state State, key string, incoming []value.Value) (value.Value, error) {
+	reducer, ok := p.graph.Reducers[key]
+	if !ok {
+		if len(incoming) > 1 {
+			return value.Value{}, fmt.Errorf("%d parallel branches wrote state key %q, for which no reducer is declared: add it to reducers", len(incoming), key)
+		}
+		return incoming[0], nil
+	}
+	v, present := state.Get(key)
+	for _, in := range incoming {
+		var err error
+		if v, err = reducer.Reduce(v, present, in); err != nil {
+			return value.Value{}, fmt.Errorf("merging state key %q: %w", key, err)
+		}
+		present = true
+	}
+	return v, nil
+}
+
+// recordFailures leaves the last tolerated failure in the state. The scheduler does
+// it, not the branches, so that two failing side by side do not collide.
+func (p *Plan) recordFailures(state State, results []Result) State {
+	for _, r := range slices.Backward(results) {
+		if r.Failure != nil {
+			return state.With(value.Member{Name: LastErrorKey, Value: r.Failure.Value()})
+		}
+	}
+	return state
+}
+
+// holdBack splits the reached nodes, sorted, into those that run now and the JoinAll
+// nodes that must wait for others.
+func (p *Plan) holdBack(reached []string) (frontier, waiting []string) {
+	if len(p.reach) == 0 || len(reached) < 2 {
+		return reached, nil
+	}
+	active := newBitset(len(p.nodes))
+	for _, id := range reached {
+		if i, ok := p.rank[id]; ok {
+			active.set(i)
+		}
+	}
+	for _, id := range reached {
+		i, known := p.rank[id]
+		if before, joins := p.reach[i]; known && joins && before.intersects(active) {
+			waiting = append(waiting, id)
+			continue
+		}
+		frontier = append(frontier, id)
+	}
+	if len(frontier) == 0 { // only in a static cycle, which validation refuses
+		return waiting[:1], waiting[1:]
+	}
+	return frontier, waiting
+}
+
+// joinAncestors finds, for each JoinAll node, the nodes that can reach it.
+func (p *Plan) joinAncestors() map[int]bitset {
+	var sources [][]int // by rank: the nodes with an edge to it
+	ancestors := make(map[int]bitset)
+	for j, n := range p.nodes {
+		if n.Join != JoinAll {
+			continue
+		}
+		if sources == nil {
+			sources = p.sources()
+		}
+		seen := newBitset(len(p.nodes))
+		for todo := slices.Clone(sources[j]); len(todo) > 0; {
+			i := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if i != j && !seen.has(i) {
+				seen.set(i)
+				todo = append(todo, sources[i]...)
+			}
+		}
+		ancestors[j] = seen
+	}
+	return ancestors
+}
+
+func (p *Plan) sources() [][]int {
+	sources := make([][]int, len(p.nodes))
+	for i, n := range p.nodes {
+		for _, e := range p.graph.Edges(n) {
+			if to, ok := p.rank[e.To]; ok {
+				sources[to] = append(sources[to], i)
+			}
+		}
+	}
+	return sources
+}
+
+// bitset is a set of small integers.
+type bitset []uint64
+
+func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
+func (b bitset) set(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bitset) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b bitset) intersects(c bitset) bool {
+	for i := range b {
+		if b[i]&c[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/fault"
+)
+
+// Severity says whether a [Finding] keeps a graph from running.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Rule names what a [Finding] is about. Rules are stable: machine output and tests
+// depend on them.
+type Rule string
+
+// The rules of reading a definition.
+const (
+	RuleDefinition Rule = "definition"  // not a definition: syntax, types, required fields
+	RuleUnknownKey Rule = "unknown-key" // a key that means nothing
+)
+
+// The rules of [Validate], in the order in which they are checked.
+const (
+	RuleUnknownTarget    Rule = "unknown-target"   // an edge leads to no node
+	RuleCycle            Rule = "cycle"            // the declared edges form a cycle
+	RuleUnreachable      Rule = "unreachable"      // no declared way from the start to a node
+	RuleNoEnd            Rule = "no-end"           // there is no end node
+	RuleUnreachableEnd   Rule = "unreachable-end"  // no declared way from the start to an end node
+	RuleMissingScript    Rule = "missing-script"   // a script does not exist
+	RuleScriptExtension  Rule = "script-extension" // nothing can run a script of that name
+	RuleUnknownAgent     Rule = "unknown-agent"    // an agent does not exist
+	RuleUndefinedAgent   Rule = "undefined-agent"  // an agent's directory holds no definition
+	RuleMissingRoute     Rule = "missing-route"    // an option of an approval leads nowhere
+	RuleUnusedRoute      Rule = "unused-route"     // a route of an approval is no option
+	RuleNoDocuments      Rule = "no-documents"     // a rag node has nothing to search
+	RuleUnusedResult     Rule = "unused-result"    // a rag node's result is stored nowhere
+	RuleUnknownMCPServer Rule = "unknown-mcp-server"
+	RuleUnknownTool      Rule = "unknown-tool"
+	RuleUnknownModel     Rule = "unknown-model"
+	RuleZeroConcurrency  Rule = "zero-concurrency"  // nothing may run
+	RuleMapBranch        Rule = "map-branch"        // a node that cannot be the branch of a map
+	RuleParallelQuestion Rule = "parallel-question" // a question to a human in a fan-out
+	RuleParallelScript   Rule = "parallel-script"   // a script in a fan-out does not say what it writes
+	RuleParallelWrite    Rule = "parallel-write"    // two branches write a key without a reducer
+	RuleParallelRead     Rule = "parallel-read"     // a branch reads what its sibling writes
+	RulePredicate        Rule = "predicate"         // an input's validation cannot be read
+	RuleZeroLimit        Rule = "zero-limit"        // a limit that nothing can keep
+	RuleMissingNext      Rule = "missing-next"      // a node has no way to go on
+	RuleJoin             Rule = "join"              // a join that joins nothing
+	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
+	RulePlaceholder      Rule = "placeholder"       // a text that looks like a placeholder and is none
+	RuleUndefinedRead    Rule = "undefined-read"    // a template reads a key that nothing writes
+)
+
+// Finding is something wrong, or doubtful, about a definition.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Rule     Rule     `json:"rule"`
+	Node     string   `json:"node,omitempty"` // id of the node it is about
+	Path     string   `json:"path,omitempty"` // place in the definition, "nodes.a.next[1]"
+	Pos               // of the path; unknown for a graph that was not parsed
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"` // what to do about it
+}
+
+// String returns "[node] message".
+func (f Finding) String() string {
+	if f.Node == "" {
+		return f.Message
+	}
+	return fmt.Sprintf("[%s] %s", f.Node, f.Message)
+}
+
+// Findings is a list of findings, in the order of the rules.
+type Findings []Finding
+
+// Errors returns the findings that keep the graph from running.
+func (f Findings) Errors() Findings { return f.of(SeverityError) }
+
+// Warnings returns the other findings.
+func (f Findings) Warnings() Findings { return f.of(SeverityWarning) }
+
+func (f Findings) of(s Severity) Findings {
+	var some Findings
+	for _, finding := range f {
+		if finding.Severity == s {
+			some = append(some, finding)
+		}
+	}
+	return some
+}
+
+// Strict returns the findings with all warnings made errors.
+func (f Findings) Strict() Findings {
+	strict := slices.Clone(f)
+	for i := range strict {
+		strict[i].Severity = SeverityError
+	}
+	return strict
+}
+
+// Err returns nil if there are no errors, and otherwise a [*fault.Error] that lists
+// them, one to a line.
+func (f Findings) Err() error {
+	errs := f.Errors()
+	if len(errs) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, finding := range errs {
+		b.WriteString("\n  " + finding.String())
+	}
+	plural := "s"
+	if len(errs) == 1 {
+		plural = ""
+	}
+	return fault.New(fault.Config, "graph validation failed with %d error%s:%s", len(errs), plural, b.String()).WithHint("%s", errs[0].Hint)
+}
+
+// ValidateEnv is what [Validate] may know about the world. Checks whose part is zero
+// are left out.
+type ValidateEnv struct {
+	Dir string // the agent's directory, which script paths are relative to
+
+	// FileExists reports whether there is a regular file at path; nil asks the file
+	// system.
+	FileExists func(path string) bool
+
+	// Agent reports whether there is an agent called name, and whether its directory
+	// holds a definition.
+	Agent func(name string) (known, defined bool)
+
+	Context *AgentContext
+}
+
+// AgentContext is what the llm nodes of an agent can use.
+type AgentContext struct {
+	Functions []string              // names of the agent's functions; nil means that they are not checked
+	Servers   []string              // names of the agent's MCP servers
+	Model     func(id string) error // fails if id names no chat model; nil means that models are not checked
+}
+
+// Validate checks a definition without running it. All checks are always made, in
+// the order of the rules, and every finding is kept.
+func Validate(g *Graph, env ValidateEnv) Findings {
+	v := &validator{g: g, env: env, reached: g.reachable(), branchOf: map[string][]*Node{}, told: map[Finding]bool{}}
+	for _, n := range g.Nodes {
+		if n.Map != nil {
+			v.branchOf[n.Map.Branch] = append(v.branchOf[n.Map.Branch], n)
+		}
+	}
+	v.references()
+	v.cycles()
+	v.reachability()
+	v.termination()
+	v.scripts()
+	v.agents()
+	v.approvals()
+	v.rags()
+	v.llms()
+	v.concurrency()
+	v.mapBranches()
+	groups := v.groups()
+	for _, check := range []func(group){v.parallelQuestions, v.parallelWrites, v.parallelReads} {
+		for _, group := range groups {
+			check(group)
+		}
+	}
+	v.predicates()
+	v.limits()
+	v.successors()
+	v.joins()
+	v.scopedUpdates()
+	v.placeholders()
+	v.undefinedReads()
+	return v.findings
+}
+
+type validator struct {
+	g        *Graph
+	env      ValidateEnv
+	reached  map[string]bool    // nodes that can be reached from the start
+	branchOf map[string][]*Node // map nodes by their branch
+	findings Findings
+	told     map[Finding]bool
+}
+
+// err adds an error; node may be nil, and path is below the node if there is one.
+func (v *validator) err(rule Rule, node *Node, path, hint, format string, args ...any) {
+	v.add(SeverityError, rule, node, path, hint, fmt.Sprintf(format, args...))
+}
+
+// warn adds a warning, see err.
+func (v *validator) warn(rule Rule, node *Node, path, hint, format string, args ...any) {
+	v.add(SeverityWarning, rule, node, path, hint, fmt.Sprintf(format, args...))
+}
+
+func (v *validator) add(severity Severity, rule Rule, node *Node, path, hint, msg string) {
+	f := Finding{Severity: severity, Rule: rule, Path: path, Message: msg, Hint: hint}
+	if node != nil {
+		f.Node = node.ID
+		f.Path = strings.TrimSuffix("nodes."+node.ID+"."+path, ".")
+	}
+	f.Pos = v.g.Pos(f.Path)
+	// Two maps over one branch, or two equal fan-outs, need not be told twice.
+	if !v.told[f] {
+		v.told[f] = true
+		v.findings = append(v.findings, f)
+	}
+}
+
+// didYouMean is a hint; it is empty if nothing is near.
+func didYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", near)
+}

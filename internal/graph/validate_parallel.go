@@ -1,0 +1,174 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// group is the set of nodes that one fan-out starts together.
+type group struct {
+	source  *Node
+	members []*Node // ascending by id, each once; unknown targets are left out
+}
+
+// groups returns the fan-outs in declaration order.
+func (v *validator) groups() []group {
+	var groups []group
+	for _, n := range v.g.Nodes {
+		if !n.FanOut {
+			continue
+		}
+		gr := group{source: n}
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(n.Next))) {
+			if member := v.g.Node(id); member != nil {
+				gr.members = append(gr.members, member)
+			}
+		}
+		groups = append(groups, gr)
+	}
+	return groups
+}
+
+// parallelQuestions reports members that ask a human.
+func (v *validator) parallelQuestions(gr group) {
+	for _, n := range gr.members {
+		if n.Type == ApprovalNode || n.Type == InputNode {
+			v.err(RuleParallelQuestion, n, "", "ask before the fan-out or after it",
+				"a node of type %s cannot run in parallel, but %q starts it together with others", n.Type, gr.source.ID)
+		}
+	}
+}
+
+// parallelWrites reports keys that several members write and no reducer combines,
+// and scripts of which nobody can know what they write.
+func (v *validator) parallelWrites(gr group) {
+	writers := map[string][]string{}
+	for _, n := range gr.members {
+		if n.Type == ScriptNode && !n.HasUpdates {
+			v.err(RuleParallelScript, n, "", "declare what it writes in state_updates; state_updates: {} says that it writes nothing of its siblings'",
+				"%q starts the script in parallel with others, so it needs state_updates that show what it writes", gr.source.ID)
+			continue
+		}
+		for _, key := range writes(n) {
+			writers[key] = append(writers[key], n.ID)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(writers)) {
+		if ids := writers[key]; len(ids) > 1 && v.g.Reducers[key] == "" {
+			v.err(RuleParallelWrite, nil, "nodes."+gr.source.ID+".next", fmt.Sprintf("declare how to combine them, for example reducers: {%s: append}", key),
+				"parallel nodes [%s] all write %q, and no reducer is declared for it", strings.Join(ids, ", "), key)
+		}
+	}
+}
+
+// parallelReads reports members that read what a sibling writes: they run on the
+// same snapshot of the state, so they would see the value from before.
+func (v *validator) parallelReads(gr group) {
+	writers := map[string][]string{}
+	for _, n := range gr.members {
+		if n.Type == ScriptNode && !n.HasUpdates {
+			continue
+		}
+		for _, key := range writes(n) {
+			writers[key] = append(writers[key], n.ID)
+		}
+	}
+	for _, reader := range gr.members {
+		from := map[string][]string{} // keys by writer
+		for _, key := range reads(reader) {
+			for _, writer := range writers[key] {
+				if writer != reader.ID {
+					from[writer] = append(from[writer], key)
+				}
+			}
+		}
+		for _, writer := range slices.Sorted(maps.Keys(from)) {
+			v.err(RuleParallelRead, reader, "", fmt.Sprintf("run %s after %s", reader.ID, writer),
+				"%q reads %s, which %q writes in parallel with it", reader.ID, strings.Join(from[writer], ", "), writer)
+		}
+	}
+}
+
+// scopedKey is the key that holds the result of a node of type t while its
+// state_updates are rendered, "" if there is none.
+func scopedKey(t Type) string {
+	switch t {
+	case AgentNode, LLMNode, RAGNode:
+		return "output"
+	case ApprovalNode:
+		return "choice"
+	case InputNode:
+		return "input"
+	}
+	return ""
+}
+
+// writes returns the state keys that a node is known to write, ascending. An update
+// of the scoped key is gone with it and is no write.
+func writes(n *Node) []string {
+	keys := schemaProperties(n)
+	for _, u := range n.Updates {
+		if u.Key != scopedKey(n.Type) {
+			keys = append(keys, u.Key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// reads returns the state keys that a node's templates read, ascending. In
+// state_updates the scoped key is not state.
+func reads(n *Node) []string {
+	var keys []string
+	for _, use := range templatesOf(n) {
+		for _, root := range use.template.Roots() {
+			if use.scoped == "" || root != use.scoped {
+				keys = append(keys, root)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// use is a template in a node.
+type use struct {
+	path     string // below the node
+	template Template
+	strict   bool   // what is missing is an error
+	scoped   string // key that is there besides the state
+}
+
+// templatesOf returns the templates of a node, those of state_updates last.
+func templatesOf(n *Node) []use {
+	var uses []use
+	add := func(path string, t *Template, strict bool) {
+		if t != nil {
+			uses = append(uses, use{path: path, template: *t, strict: strict})
+		}
+	}
+	switch {
+	case n.Agent != nil:
+		add("prompt", &n.Agent.Prompt, true)
+	case n.Approval != nil:
+		add("question", &n.Approval.Question, true)
+	case n.Input != nil:
+		add("question", &n.Input.Question, true)
+		add("default", n.Input.Default, false)
+	case n.LLM != nil:
+		add("instructions", n.LLM.Instructions, true)
+		add("prompt", &n.LLM.Prompt, true)
+	case n.RAG != nil:
+		add("query", &n.RAG.Query, true)
+	case n.Map != nil:
+		add("over", &n.Map.Over, true)
+	case n.End != nil:
+		add("output", &n.End.Output, false)
+	}
+	for _, u := range n.Updates {
+		uses = append(uses, use{path: "state_updates." + u.Key, template: u.Template, scoped: scopedKey(n.Type)})
+	}
+	return uses
+}

@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/yamldoc"
+)
+
+// scopedUpdates reports updates of the key that is gone after the updates. For the
+// branch of a map that delivers this key, that is how it delivers it.
+func (v *validator) scopedUpdates() {
+	for _, n := range v.g.Nodes {
+		scoped := scopedKey(n.Type)
+		for _, u := range n.Updates {
+			if scoped == "" || u.Key != scoped || v.delivers(n, scoped) {
+				continue
+			}
+			v.warn(RuleScopedUpdate, n, "state_updates."+u.Key, "store it under another key",
+				"%q is there only while the state_updates are made, so this one is dropped", scoped)
+		}
+	}
+}
+
+func (v *validator) delivers(n *Node, key string) bool {
+	return slices.ContainsFunc(v.branchOf[n.ID], func(m *Node) bool { return m.Map.OutputKey == key })
+}
+
+// placeholders reports text that was probably meant as a placeholder, and
+// placeholders that can never be resolved.
+func (v *validator) placeholders() {
+	for _, n := range v.g.Nodes {
+		for _, use := range templatesOf(n) {
+			for _, p := range use.template.parts {
+				switch {
+				case p.hole && len(p.path) == 0:
+					v.warn(RulePlaceholder, n, use.path, "a path is a key, then .member or [number] as often as needed", "{{%s}} can never be found in the state", p.text)
+				case !p.hole:
+					if text, path := almostPlaceholder(p.text); text != "" {
+						v.warn(RulePlaceholder, n, use.path, fmt.Sprintf("a placeholder is written {{%s}}, of letters, digits, _ . [ ] and without spaces", path), "%s is ordinary text", text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// almostPlaceholder returns the first {{ path }} in literal text that is no
+// placeholder only because of spaces or hyphens, and the placeholder it could be.
+func almostPlaceholder(text string) (found, path string) {
+	for {
+		_, after, ok := strings.Cut(text, "{{")
+		if !ok {
+			return "", ""
+		}
+		inner, _, ok := strings.Cut(after, "}}")
+		if !ok {
+			return "", ""
+		}
+		path := strings.ReplaceAll(strings.Trim(inner, " \t"), "-", "_")
+		if path != "" && strings.Trim(path, "_") != "" && !strings.ContainsFunc(path, func(r rune) bool { return r > 127 || !isPathByte(byte(r)) }) {
+			return "{{" + inner + "}}", path
+		}
+		text = after
+	}
+}
+
+// undefinedReads reports placeholders for keys that nothing writes. It is silent if
+// something in the graph may write keys that are not declared: a script, or a model
+// whose answer has an open schema.
+func (v *validator) undefinedReads() {
+	known, closed := v.knownKeys()
+	if !closed {
+		return
+	}
+	for _, n := range v.g.Nodes {
+		isItem := func(key string) bool {
+			return slices.ContainsFunc(v.branchOf[n.ID], func(m *Node) bool { return m.Map.As == key })
+		}
+		for _, use := range templatesOf(n) {
+			for _, root := range use.template.Roots() {
+				_, written := slices.BinarySearch(known, root)
+				if written || root == "" || root == use.scoped || isItem(root) {
+					continue
+				}
+				effect := "it is always empty"
+				if use.strict {
+					effect = "the node always fails"
+				}
+				v.warn(RuleUndefinedRead, n, use.path, v.undefinedHint(root, known), "{{%s}} is read, but nothing writes %q, so %s", root, root, effect)
+			}
+		}
+	}
+}
+
+// knownKeys returns the keys that are written somewhere, ascending; closed is false if there
+// may be others.
+func (v *validator) knownKeys() (known []string, closed bool) {
+	known = []string{PromptKey, LastErrorKey}
+	for key := range v.g.InitialState.All() {
+		known = append(known, key)
+	}
+	for _, n := range v.g.Nodes {
+		if n.Type == ScriptNode || outputSchema(n) != nil && len(schemaProperties(n)) == 0 {
+			return nil, false
+		}
+		known = append(known, writes(n)...)
+		if n.Map != nil {
+			known = append(known, n.Map.CollectInto)
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known), true
+}
+
+func (v *validator) undefinedHint(key string, known []string) string {
+	if near := yamldoc.Nearest(key, known); near != "" {
+		return didYouMean(near)
+	}
+	switch key {
+	case "output", "choice", "input":
+		return fmt.Sprintf("%s is there only in the state_updates of the node it comes from; store it under a key of your own", key)
+	}
+	if slices.ContainsFunc(v.g.Variables, func(variable Variable) bool { return variable.Name == key }) {
+		return "agent variables reach scripts, as LLM_AGENT_VAR_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_")) + ", but not the state"
+	}
+	return ""
+}

@@ -1,0 +1,380 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+)
+
+// world has one script, two agents, one of which is an empty directory, and one of
+// everything for llm nodes.
+var world = graph.ValidateEnv{
+	Dir:        "/agents/x",
+	FileExists: func(path string) bool { return path == "/agents/x/ok.sh" || path == "/bin/abs.py" },
+	Agent:      func(name string) (known, defined bool) { return name == "child" || name == "husk", name == "child" },
+	Context: &graph.AgentContext{
+		Functions: []string{"fs_cat", "web_search"},
+		Servers:   []string{"papers"},
+		Model: func(id string) error {
+			if id != "good:model" {
+				return errors.New("unknown chat model")
+			}
+			return nil
+		},
+	},
+}
+
+// rules lists the findings of one rule.
+func rules(findings graph.Findings, rule graph.Rule) string {
+	var lines []string
+	for _, f := range findings {
+		if f.Rule == rule {
+			lines = append(lines, fmt.Sprintf("%d:%d %s %s", f.Line, f.Column, f.Severity, f))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+const (
+	top  = "name: x\nstart: a\n"
+	tail = "  z: {type: end}\n"
+)
+
+// TestRules has, for every rule, a definition that breaks it and its neighbour that
+// does not.
+func TestRules(t *testing.T) {
+	for _, tt := range []struct {
+		rule graph.Rule
+		name string
+		src  string // the definition below top
+		want string
+	}{
+		{graph.RuleUnknownTarget, "next", "nodes:\n  a: {type: llm, prompt: p, next: y}\n" + tail, `4:35 error [a] next leads to "y", which is no node`},
+		{graph.RuleUnknownTarget, "next_known", "nodes:\n  a: {type: llm, prompt: p, next: z}\n" + tail, ""},
+		{
+			graph.RuleUnknownTarget, "every_field", "nodes:\n  a: {type: llm, prompt: p, next: [b, n1], fallback: n2}\n  b: {type: approval, question: q, options: [x], routes: {x: n3}, on_other: n4, next: n5}\n" +
+				"  c: {type: script, script: ok.sh, fallback: n6}\n  d: {type: map, over: o, as: i, branch: n7, collect_into: r}\n  z: {type: end, next: n8}\n",
+			`4:39 error [a] next leads to "n1", which is no node
+4:54 error [a] llm fallback leads to "n2", which is no node
+5:87 error [b] next leads to "n5", which is no node
+5:62 error [b] approval routes leads to "n3", which is no node
+5:77 error [b] approval on_other leads to "n4", which is no node
+6:46 error [c] script fallback leads to "n6", which is no node
+7:42 error [d] map branch leads to "n7", which is no node
+8:24 error [z] next leads to "n8", which is no node`,
+		},
+
+		{
+			graph.RuleCycle, "two_nodes", "nodes:\n  a: {type: llm, prompt: p, next: b}\n  b: {type: llm, prompt: p, next: a, fallback: z}\n" + tail,
+			`5:35 error the declared edges form a cycle: a -> b -> a`,
+		},
+		{graph.RuleCycle, "diamond", "nodes:\n  a: {type: llm, prompt: p, next: [b, c]}\n  b: {type: llm, prompt: p, next: z}\n  c: {type: llm, prompt: p, next: z}\n" + tail, ""},
+		{graph.RuleCycle, "self", "nodes:\n  a: {type: llm, prompt: p, next: a}\n" + tail, `4:35 error the declared edges form a cycle: a -> a`},
+		{graph.RuleCycle, "to_end_that_goes_back", "nodes:\n  a: {type: llm, prompt: p, next: z}\n  z: {type: end, next: a}\n", `5:24 error the declared edges form a cycle: a -> z -> a`},
+		{
+			graph.RuleCycle, "over_fallback_and_unreachable", "nodes:\n  a: {type: end}\n  b: {type: script, script: ok.sh, fallback: c}\n  c: {type: approval, question: q, options: [], routes: {}, on_other: b}\n",
+			`6:71 error the declared edges form a cycle: b -> c -> b`,
+		},
+		{graph.RuleCycle, "over_branch", "nodes:\n  a: {type: map, over: o, as: i, branch: b, collect_into: r, next: z}\n  b: {type: llm, prompt: p, next: a}\n" + tail, `5:35 error the declared edges form a cycle: a -> b -> a`},
+		{graph.RuleCycle, "only_the_first", "nodes:\n  a: {type: llm, prompt: p, next: a}\n  b: {type: llm, prompt: p, next: b}\n" + tail, `4:35 error the declared edges form a cycle: a -> a`},
+
+		{
+			graph.RuleUnreachable, "island", "nodes:\n  a: {type: end}\n  b: {type: end}\n  c: {type: end}\n",
+			"5:3 warning [b] no declared edge leads here from the start \"a\" (a script's _next is not analysed)\n6:3 warning [c] no declared edge leads here from the start \"a\" (a script's _next is not analysed)",
+		},
+		{graph.RuleUnreachable, "over_fallback_and_branch", "nodes:\n  a: {type: llm, prompt: p, next: m, fallback: b}\n  b: {type: end}\n  m: {type: map, over: o, as: i, branch: c, collect_into: r, next: b}\n  c: {type: llm, prompt: p}\n", ""},
+		{graph.RuleNoEnd, "none", "nodes:\n  a: {type: llm, prompt: p}\n", "3:1 error there is no end node, so a run could not end"},
+		{graph.RuleNoEnd, "one", "nodes:\n  a: {type: llm, prompt: p}\n" + tail, ""},
+		{graph.RuleUnreachableEnd, "not_linked", "nodes:\n  a: {type: llm, prompt: p}\n" + tail, "3:1 warning no end node can be reached from the start \"a\" over declared edges (a script's _next is not analysed)"},
+		{graph.RuleUnreachableEnd, "linked", "nodes:\n  a: {type: llm, prompt: p, next: z}\n" + tail, ""},
+		{graph.RuleUnreachableEnd, "no_end_at_all", "nodes:\n  a: {type: llm, prompt: p}\n", ""},
+
+		{graph.RuleMissingScript, "missing", "nodes:\n  a: {type: script, script: sub/no.sh, next: z}\n" + tail, "4:29 error [a] script file /agents/x/sub/no.sh does not exist"},
+		{graph.RuleMissingScript, "there", "nodes:\n  a: {type: script, script: ok.sh, next: z}\n" + tail, ""},
+		{graph.RuleMissingScript, "absolute", "nodes:\n  a: {type: script, script: /bin/abs.py, next: z}\n" + tail, ""},
+		{graph.RuleMissingScript, "empty", "nodes:\n  a: {type: script, script: \"\", next: z}\n" + tail, "4:29 error [a] script names no file"},
+		{graph.RuleScriptExtension, "javascript", "nodes:\n  a: {type: script, script: a.js, next: z}\n" + tail, `4:29 error [a] script "a.js" has extension .js, so it cannot be run`},
+		{graph.RuleScriptExtension, "none", "nodes:\n  a: {type: script, script: bin/a, next: z}\n" + tail, `4:29 error [a] script "bin/a" has no extension, so it cannot be run`},
+		{graph.RuleScriptExtension, "only_a_dot_and_letters", "nodes:\n  a: {type: script, script: x.d/.sh, next: z}\n" + tail, `4:29 error [a] script "x.d/.sh" has no extension, so it cannot be run`},
+		{graph.RuleScriptExtension, "good", "nodes:\n  a: {type: script, script: a.SH, next: b}\n  b: {type: script, script: a.b.py, next: c}\n  c: {type: script, script: a.ts, next: z}\n" + tail, ""},
+
+		{graph.RuleUnknownAgent, "unknown", "nodes:\n  a: {type: agent, agent: nobody, prompt: p, next: z}\n" + tail, `4:27 error [a] agent "nobody" does not exist`},
+		{graph.RuleUnknownAgent, "empty", "nodes:\n  a: {type: agent, agent: \"\", prompt: p, next: z}\n" + tail, `4:27 error [a] agent "" does not exist`},
+		{graph.RuleUnknownAgent, "known", "nodes:\n  a: {type: agent, agent: child, prompt: p, next: z}\n" + tail, ""},
+		{graph.RuleUndefinedAgent, "empty_directory", "nodes:\n  a: {type: agent, agent: husk, prompt: p, next: z}\n" + tail, `4:27 error [a] agent "husk" has neither a config.yaml nor a graph.yaml`},
+		{graph.RuleUndefinedAgent, "defined", "nodes:\n  a: {type: agent, agent: child, prompt: p, next: z}\n" + tail, ""},
+
+		{graph.RuleMissingRoute, "option_without_route", "nodes:\n  a: {type: approval, question: q, options: [yes, no], routes: {yes: z}, on_other: z}\n" + tail, `4:51 error [a] option "no" has no entry in routes`},
+		{graph.RuleMissingRoute, "all_routed", "nodes:\n  a: {type: approval, question: q, options: [yes, no], routes: {yes: z, no: z}, on_other: z}\n" + tail, ""},
+		{graph.RuleUnusedRoute, "route_without_option", "nodes:\n  a: {type: approval, question: q, options: [yes], routes: {yes: z, Yes: z, no: z}, on_other: z}\n" + tail, "4:74 warning [a] route \"Yes\" is not among the options\n4:81 warning [a] route \"no\" is not among the options"},
+		{graph.RuleUnusedRoute, "all_used", "nodes:\n  a: {type: approval, question: q, options: [yes, no], routes: {no: z, yes: z}, on_other: z}\n" + tail, ""},
+
+		{graph.RuleNoDocuments, "empty", "nodes:\n  a: {type: rag, documents: [], next: z}\n" + tail, "4:18 error [a] documents is empty, so there is nothing to search"},
+		{graph.RuleNoDocuments, "one", "nodes:\n  a: {type: rag, documents: [d], next: z}\n" + tail, ""},
+		{graph.RuleUnusedResult, "absent", "nodes:\n  a: {type: rag, documents: [d], next: z}\n" + tail, "4:3 warning [a] there are no state_updates, so what is found is lost"},
+		{graph.RuleUnusedResult, "empty_map", "nodes:\n  a: {type: rag, documents: [d], state_updates: {}, next: z}\n" + tail, ""},
+		{graph.RuleUnusedResult, "branch_of_a_map", "nodes:\n  a: {type: map, over: o, as: i, branch: b, collect_into: r, next: z}\n  b: {type: rag, documents: [d]}\n" + tail, ""},
+
+		{
+			graph.RuleUnknownMCPServer, "unknown", "nodes:\n  a: {type: llm, prompt: p, tools: [\"mcp:paper\", \"mcp:papers\"], next: z}\n" + tail,
+			`4:37 error [a] tool "mcp:paper": the agent has no MCP server "paper"`,
+		},
+		{graph.RuleUnknownTool, "unknown", "nodes:\n  a: {type: llm, prompt: p, tools: [web_search, nope, fs_cat.sh], next: z}\n" + tail, `4:49 error [a] tool "nope" is not a function of the agent`},
+		{graph.RuleUnknownTool, "none", "nodes:\n  a: {type: llm, prompt: p, tools: [], next: z}\n" + tail, ""},
+		{graph.RuleUnknownModel, "unknown", "nodes:\n  a: {type: llm, prompt: p, model: bad, next: z}\n" + tail, `4:36 error [a] model "bad" cannot be used: unknown chat model`},
+		{graph.RuleUnknownModel, "known", "nodes:\n  a: {type: llm, prompt: p, model: good:model, next: z}\n" + tail, ""},
+		{graph.RuleUnknownModel, "of_the_graph", "model: bad\nnodes:\n  a: {type: llm, prompt: p, next: z}\n" + tail, `3:8 error model "bad" cannot be used: unknown chat model`},
+
+		{graph.RuleZeroConcurrency, "settings", "settings: {max_concurrency: 0}\nnodes:\n  a: {type: end}\n", "3:29 error settings.max_concurrency is 0, so nothing could run"},
+		{graph.RuleZeroConcurrency, "settings_one", "settings: {max_concurrency: 1}\nnodes:\n  a: {type: end}\n", ""},
+		{
+			graph.RuleZeroConcurrency, "map", "nodes:\n  a: {type: map, over: o, as: i, branch: b, collect_into: r, max_concurrency: 0, next: z}\n  b: {type: llm, prompt: p}\n" + tail,
+			"4:79 error [a] max_concurrency is 0, so no branch could run",
+		},
+		{graph.RuleZeroConcurrency, "map_default", "nodes:\n  a: {type: map, over: o, as: i, branch: b, collect_into: r, max_concurrency: ~, next: z}\n  b: {type: llm, prompt: p}\n" + tail, ""},
+
+		{graph.RuleMapBranch, "end", mapOver("{type: end}"), `4:42 error [a] branch "b" is of type end, which a map cannot run`},
+		{graph.RuleMapBranch, "input_with_next", mapOver("{type: input, question: q, next: z}"), `4:42 error [a] branch "b" is of type input, which a map cannot run`},
+		{graph.RuleMapBranch, "approval", mapOver("{type: approval, question: q, options: [], routes: {}, on_other: z}"), `4:42 error [a] branch "b" is of type approval, which a map cannot run`},
+		{graph.RuleMapBranch, "map", mapOver("{type: map, over: o, as: i, branch: c, collect_into: r}\n  c: {type: llm, prompt: p}"), `4:42 error [a] branch "b" is of type map, which a map cannot run`},
+		{graph.RuleMapBranch, "next", mapOver("{type: llm, prompt: p, next: []}"), `5:29 error [b] the branch of map "a" must not have next, it is run once for each item and for itself`},
+		{
+			graph.RuleMapBranch, "other_keys", mapOver("{type: script, script: ok.sh, state_updates: {k: x, other: y}}"),
+			`5:65 error [b] the branch of map "a" delivers "k" alone, what it writes to "other" is lost`,
+		},
+		{
+			graph.RuleMapBranch, "schema", mapOver("{type: llm, prompt: p, output_schema: {properties: {q: {}, p: {}}}}"),
+			`5:29 error [b] the output_schema of the branch of map "a" would write p, q to the state, but a branch delivers "k" alone`,
+		},
+		{graph.RuleMapBranch, "good", mapOver("{type: llm, prompt: p, state_updates: {k: x}, output_schema: {type: object, properties: {}}}"), ""},
+		{graph.RuleMapBranch, "script_without_updates", mapOver("{type: script, script: ok.sh}"), ""},
+
+		{graph.RuleParallelQuestion, "input", fan("{type: input, question: q, next: z}", "{type: llm, prompt: p, next: z}"), `5:3 error [b] a node of type input cannot run in parallel, but "a" starts it together with others`},
+		{graph.RuleParallelQuestion, "approval", fan("{type: llm, prompt: p, next: z}", "{type: approval, question: q, options: [], routes: {}, on_other: z}"), `6:3 error [c] a node of type approval cannot run in parallel, but "a" starts it together with others`},
+		{graph.RuleParallelQuestion, "deeper", fan("{type: llm, prompt: p, next: d}\n  d: {type: input, question: q, next: z}", "{type: llm, prompt: p, next: z}"), ""},
+		{graph.RuleParallelQuestion, "same_target_twice", "nodes:\n  a: {type: llm, prompt: p, next: [b, b]}\n  b: {type: input, question: q, next: z}\n" + tail, `5:3 error [b] a node of type input cannot run in parallel, but "a" starts it together with others`},
+		{graph.RuleParallelQuestion, "one_element_list", "nodes:\n  a: {type: llm, prompt: p, next: [b]}\n  b: {type: input, question: q, next: z}\n" + tail, ""},
+
+		{graph.RuleParallelScript, "absent", fan("{type: script, script: ok.sh, next: z}", "{type: llm, prompt: p, next: z}"), `5:3 error [b] "a" starts the script in parallel with others, so it needs state_updates that show what it writes`},
+		{graph.RuleParallelScript, "empty", fan("{type: script, script: ok.sh, state_updates: {}, next: z}", "{type: llm, prompt: p, next: z}"), ""},
+
+		{
+			graph.RuleParallelWrite, "two_writers", fan("{type: llm, prompt: p, state_updates: {k: x, own: y}, next: z}", "{type: script, script: ok.sh, state_updates: {k: x}, next: z}"),
+			`4:29 error parallel nodes [b, c] all write "k", and no reducer is declared for it`,
+		},
+		{graph.RuleParallelWrite, "reducer", "reducers: {k: append}\n" + fan("{type: llm, prompt: p, state_updates: {k: x}, next: z}", "{type: llm, prompt: p, state_updates: {k: x}, next: z}"), ""},
+		{
+			graph.RuleParallelWrite, "schemas", fan("{type: llm, prompt: p, output_schema: {properties: {k: {}}}, next: z}", "{type: agent, agent: child, prompt: p, output_schema: {properties: {k: {}, j: {}}}, next: z}"),
+			`4:29 error parallel nodes [b, c] all write "k", and no reducer is declared for it`,
+		},
+		{graph.RuleParallelWrite, "different_keys", fan("{type: llm, prompt: p, state_updates: {k: x}, next: z}", "{type: llm, prompt: p, state_updates: {j: x}, next: z}"), ""},
+		{graph.RuleParallelWrite, "scoped_key_is_no_write", fan("{type: llm, prompt: p, state_updates: {output: x}, next: z}", "{type: llm, prompt: p, state_updates: {output: x}, next: z}"), ""},
+		{
+			graph.RuleParallelWrite, "map_result_is_not_known", fan("{type: map, over: o, as: i, branch: d, collect_into: k, next: z}\n  d: {type: llm, prompt: p}", "{type: llm, prompt: p, state_updates: {k: x}, next: z}"), "",
+		},
+
+		{
+			graph.RuleParallelRead, "prompt", fan(`{type: llm, prompt: "{{k.m}} {{j}} {{free}}", next: z}`, "{type: llm, prompt: p, state_updates: {j: x, k: x}, next: z}"),
+			`5:3 error [b] "b" reads j, k, which "c" writes in parallel with it`,
+		},
+		{
+			graph.RuleParallelRead, "a_reducer_does_not_excuse", "reducers: {k: append}\n" + fan(`{type: llm, prompt: p, instructions: "{{k[0]}}", next: z}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"),
+			`6:3 error [b] "b" reads k, which "c" writes in parallel with it`,
+		},
+		{
+			graph.RuleParallelRead, "state_update_of_a_script", fan(`{type: script, script: ok.sh, state_updates: {own: "{{k}}"}, next: z}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"),
+			`5:3 error [b] "b" reads k, which "c" writes in parallel with it`,
+		},
+		{
+			graph.RuleParallelRead, "query_by_default", fan("{type: rag, documents: [d], state_updates: {}, next: z}", "{type: llm, prompt: p, state_updates: {initial_prompt: x}, next: z}"),
+			`5:3 error [b] "b" reads initial_prompt, which "c" writes in parallel with it`,
+		},
+		{graph.RuleParallelRead, "own_write", fan(`{type: llm, prompt: "{{k}}", state_updates: {k: x}, next: z}`, "{type: llm, prompt: p, next: z}"), ""},
+		{
+			graph.RuleParallelRead, "scoped_variable", fan(`{type: llm, prompt: p, state_updates: {k: "{{output}}"}, next: z}`, "{type: script, script: ok.sh, state_updates: {output: x}, next: z}"), "",
+		},
+		{
+			graph.RuleParallelRead, "scoped_variable_in_the_prompt", fan(`{type: llm, prompt: "{{output}}", next: z}`, "{type: script, script: ok.sh, state_updates: {output: x}, next: z}"),
+			`5:3 error [b] "b" reads output, which "c" writes in parallel with it`,
+		},
+		{graph.RuleParallelRead, "no_placeholder", fan(`{type: llm, prompt: "{{ k }}", next: z}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"), ""},
+		{
+			graph.RuleParallelRead, "over_and_output", fan(`{type: map, over: "{{k}}", as: i, branch: d, collect_into: r, next: z}`+"\n  d: {type: llm, prompt: p}", "{type: llm, prompt: p, state_updates: {k: x}, next: z}"),
+			`5:3 error [b] "b" reads k, which "c" writes in parallel with it`,
+		},
+		{
+			graph.RuleParallelRead, "both_ways", fan(`{type: llm, prompt: "{{j}}", state_updates: {k: x}, next: z}`, `{type: end, output: "{{k}}", state_updates: {j: x}}`),
+			"5:3 error [b] \"b\" reads j, which \"c\" writes in parallel with it\n6:3 error [c] \"c\" reads k, which \"b\" writes in parallel with it",
+		},
+
+		{
+			graph.RulePredicate, "bad", "nodes:\n  a: {type: input, question: q, validation: len(input) != 0, next: z}\n" + tail,
+			`4:45 error [a] validation: "len(input) != 0" is no length predicate: expected len(input), one of >= <= == > <, and a whole number, as in len(input) > 0`,
+		},
+		{graph.RulePredicate, "good", "nodes:\n  a: {type: input, question: q, validation: len(input) > 0, next: z}\n" + tail, ""},
+		{
+			graph.RuleZeroLimit, "zero", "settings: {max_loop_iterations: 0}\nnodes:\n  a: {type: llm, prompt: p, max_attempts: 0, max_iterations: 0, next: z}\n" + tail,
+			"3:33 error settings.max_loop_iterations is 0, so no node may run\n5:43 warning [a] max_attempts is 0, so the node always fails\n5:62 warning [a] max_iterations is 0, so the node always fails",
+		},
+		{graph.RuleZeroLimit, "one", "settings: {max_loop_iterations: 1}\nnodes:\n  a: {type: llm, prompt: p, max_attempts: 1, max_iterations: 1, next: z}\n" + tail, ""},
+		{graph.RuleMissingNext, "llm", "nodes:\n  a: {type: llm, prompt: p, fallback: z}\n" + tail, "4:3 warning [a] a node of type llm needs next, without it the run fails here"},
+		{graph.RuleMissingNext, "needless", "nodes:\n  a: {type: script, script: ok.sh}\n  b: {type: llm, prompt: p, next: []}\n" + tail, ""},
+		{graph.RuleMissingNext, "branch", mapOver("{type: llm, prompt: p}"), ""},
+		{graph.RuleJoin, "one_source", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: z}, on_other: z}\n  z: {type: end, join: all}\n", "5:24 warning [z] join: all has nothing to wait for, since fewer than two nodes lead here"},
+		{graph.RuleJoin, "two_sources", strings.Replace(fan("{type: llm, prompt: p, next: z}", "{type: llm, prompt: p, next: z}"), "{type: end}", "{type: end, join: all}", 1), ""},
+		{graph.RuleScopedUpdate, "dropped", "nodes:\n  a: {type: llm, prompt: p, state_updates: {output: \"{{output}}\"}, next: z}\n" + tail, `4:53 warning [a] "output" is there only while the state_updates are made, so this one is dropped`},
+		{graph.RuleScopedUpdate, "another_type's", "nodes:\n  a: {type: llm, prompt: p, state_updates: {input: x, choice: y}, next: z}\n" + tail, ""},
+		{graph.RuleScopedUpdate, "delivered", strings.Replace(mapOver("{type: llm, prompt: p, state_updates: {output: x}}"), "output_key: k, ", "", 1), ""},
+		{
+			graph.RulePlaceholder, "spaces_and_hyphens", "nodes:\n  a: {type: llm, prompt: \"{{ topic }} {{topic}}\", state_updates: {k: \"{{my-key}}\"}, next: z}\n" + tail,
+			"4:26 warning [a] {{ topic }} is ordinary text\n4:70 warning [a] {{my-key}} is ordinary text",
+		},
+		{graph.RulePlaceholder, "never_there", "nodes:\n  a: {type: llm, prompt: \"{{a[b]}}\", next: z}\n" + tail, "4:26 warning [a] {{a[b]}} can never be found in the state"},
+		{graph.RulePlaceholder, "other_braces", "nodes:\n  a: {type: llm, prompt: '{{\"a\": 1}} {{}} {{ }} {{k|upper}} {{a b}} {{- x }} {{é}} {{{initial_prompt}}} }} {{', next: z}\n" + tail, ""},
+
+		{
+			graph.RuleUndefinedRead, "nothing_writes", "initial_state: {seed: 1}\nnodes:\n  a: {type: llm, prompt: \"{{seed}} {{sed}} {{topic}} {{topic.x}}\", state_updates: {k: \"{{output}}\"}, next: z}\n  z: {type: end, output: \"{{k}} {{output}} {{_last_error.node}}\"}\n",
+			"5:26 warning [a] {{sed}} is read, but nothing writes \"sed\", so the node always fails\n5:26 warning [a] {{topic}} is read, but nothing writes \"topic\", so the node always fails\n" +
+				"6:26 warning [z] {{output}} is read, but nothing writes \"output\", so it is always empty",
+		},
+		{graph.RuleUndefinedRead, "a_script_may_write", "nodes:\n  a: {type: llm, prompt: \"{{topic}}\", next: b}\n  b: {type: script, script: ok.sh, next: z}\n" + tail, ""},
+		{graph.RuleUndefinedRead, "an_open_schema_may_write", "nodes:\n  a: {type: llm, prompt: p, output_schema: {type: object}, next: z}\n  z: {type: end, output: \"{{topic}}\"}\n", ""},
+		{
+			graph.RuleUndefinedRead, "schema_map_and_item", "nodes:\n  a: {type: llm, prompt: p, output_schema: {properties: {list: {}}}, next: m}\n  m: {type: map, over: \"{{list}}\", as: it, branch: b, collect_into: all, next: z}\n" +
+				"  b: {type: llm, prompt: \"{{it}}\"}\n  z: {type: end, output: \"{{all}} {{it}}\"}\n",
+			"7:26 warning [z] {{it}} is read, but nothing writes \"it\", so it is always empty",
+		},
+	} {
+		t.Run(string(tt.rule)+"/"+tt.name, func(t *testing.T) {
+			if got := rules(graph.Validate(parse(t, top+tt.src), world), tt.rule); got != tt.want {
+				t.Errorf("%s\ngot\n%s\nwant\n%s", tt.src, got, tt.want)
+			}
+		})
+	}
+}
+
+// mapOver is a map a over the branch b, which delivers k.
+func mapOver(branch string) string {
+	return "nodes:\n  a: {type: map, over: o, as: i, branch: b, output_key: k, collect_into: r, next: z}\n  b: " + branch + "\n" + tail
+}
+
+// fan is a fan-out of a to b and c.
+func fan(b, c string) string {
+	return "nodes:\n  a: {type: llm, prompt: p, next: [c, b]}\n  b: " + b + "\n  c: " + c + "\n" + tail
+}
+
+func TestHints(t *testing.T) {
+	for _, tt := range []struct {
+		rule      graph.Rule
+		src, want string
+	}{
+		{graph.RuleUnknownTarget, "nodes:\n  a: {type: llm, prompt: p, next: finsh}\n  finish: {type: end}\n", `did you mean "finish"?`},
+		{graph.RuleUnknownTool, "nodes:\n  a: {type: llm, prompt: p, tools: [web_serch]}\n", `did you mean "web_search"?`},
+		{graph.RuleUnknownTool, "nodes:\n  a: {type: llm, prompt: p, tools: [nope]}\n", `available: fs_cat, web_search; or list it in global_tools, or write it in the agent's tools file`},
+		{graph.RuleUndefinedRead, "nodes:\n  a: {type: llm, prompt: '{{initial_promt}}'}\n", `did you mean "initial_prompt"?`},
+		{graph.RuleUndefinedRead, "nodes:\n  a: {type: llm, prompt: '{{choice}}'}\n", "choice is there only in the state_updates of the node it comes from; store it under a key of your own"},
+		{graph.RuleUndefinedRead, "variables: [{name: api_url, description: d}]\nnodes:\n  a: {type: llm, prompt: '{{api_url}}'}\n", "agent variables reach scripts, as LLM_AGENT_VAR_API_URL, but not the state"},
+		{graph.RuleParallelWrite, fan("{type: llm, prompt: p, state_updates: {k: x}}", "{type: llm, prompt: p, state_updates: {k: x}}"), "declare how to combine them, for example reducers: {k: append}"},
+	} {
+		findings := graph.Validate(parse(t, top+tt.src), world)
+		i := slices.IndexFunc(findings, func(f graph.Finding) bool { return f.Rule == tt.rule })
+		if i < 0 || findings[i].Hint != tt.want {
+			t.Errorf("%s of\n%s\ngot  %v\nwant %s", tt.rule, tt.src, findings, tt.want)
+		}
+	}
+}
+
+// TestOrderOfRules breaks many rules at once; the findings come in their order.
+func TestOrderOfRules(t *testing.T) {
+	g := parse(t, top+`settings: {max_concurrency: 0}
+nodes:
+  a: {type: llm, prompt: p, tools: [nope], model: bad, next: [b, c, nowhere]}
+  b: {type: approval, question: "{{k}}", options: [x], routes: {y: a}, on_other: a}
+  c: {type: script, script: no.js, state_updates: {k: v}, next: m}
+  d: {type: script, script: ok.sh, next: [e, f]}
+  e: {type: script, script: ok.sh}
+  f: {type: rag, documents: []}
+  m: {type: map, over: o, as: i, branch: m, collect_into: r}
+  n: {type: agent, agent: nobody, prompt: p}
+  o: {type: agent, agent: husk, prompt: p}
+`)
+	var got []string
+	for _, f := range graph.Validate(g, world) {
+		got = append(got, string(f.Rule))
+	}
+	want := []string{
+		"unknown-target", "cycle", "unreachable", "no-end", "missing-script", "script-extension", "unknown-agent", "undefined-agent",
+		"missing-route", "unused-route", "no-documents", "unused-result", "unknown-tool", "unknown-model", "zero-concurrency", "map-branch",
+		"parallel-question", "parallel-script", "parallel-read", "missing-next",
+	}
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestChecksWithoutAWorld(t *testing.T) {
+	g := parse(t, top+"nodes:\n  a: {type: llm, prompt: p, tools: [nope], model: bad, next: b}\n  b: {type: script, script: no.sh, next: c}\n  c: {type: agent, agent: nobody, prompt: p, next: z}\n"+tail)
+	if findings := graph.Validate(g, graph.ValidateEnv{}); len(findings) > 0 {
+		t.Error(findings)
+	}
+	if findings := graph.Validate(g, graph.ValidateEnv{Context: &graph.AgentContext{}}); len(findings) > 0 {
+		t.Errorf("an unknown set of functions and models is not checked: %v", findings)
+	}
+	none := graph.Validate(g, graph.ValidateEnv{Context: &graph.AgentContext{Functions: []string{}}})
+	if got := rules(none, graph.RuleUnknownTool); !strings.HasPrefix(got, "4:37 error [a]") {
+		t.Errorf("an agent without functions: %v", none)
+	}
+}
+
+func TestScriptsAreLookedForOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "dir.sh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "there.sh"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := parse(t, top+"nodes:\n  a: {type: script, script: there.sh, next: b}\n  b: {type: script, script: dir.sh, next: c}\n  c: {type: script, script: gone.sh, next: z}\n"+tail)
+	var missing []string
+	for _, f := range graph.Validate(g, graph.ValidateEnv{Dir: dir}) {
+		missing = append(missing, f.Node+" "+string(f.Rule))
+	}
+	if got := strings.Join(missing, ", "); got != "b missing-script, c missing-script" {
+		t.Error(got)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	findings := graph.Validate(parse(t, top+"nodes:\n  a: {type: llm, prompt: '{{ x }}', next: y}\n  b: {type: end, next: [a, y]}\n"), world)
+	if got := len(findings.Errors()); got != 2 {
+		t.Errorf("%d errors in %v", got, findings)
+	}
+	if got := len(findings.Warnings()); got != 3 {
+		t.Errorf("%d warnings in %v", got, findings)
+	}
+	err := findings.Err()
+	want := `graph validation failed with 2 errors:
+  [a] next leads to "y", which is no node
+  [b] next leads to "y", which is no node`
+	if err == nil || err.Error() != want || fault.CodeOf(err) != fault.Config {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	if err := findings.Warnings().Err(); err != nil {
+		t.Errorf("warnings are an error: %v", err)
+	}
+	if got := len(findings.Warnings().Strict().Errors()); got != 3 {
+		t.Errorf("strict warnings: %d errors", got)
+	}
+	data, jsonErr := json.Marshal(findings[0])
+	if wantJSON := `{"severity":"error","rule":"unknown-target","node":"a","path":"nodes.a.next","line":4,"column":43,"message":"next leads to \"y\", which is no node"}`; jsonErr != nil || string(data) != wantJSON {
+		t.Errorf("got  %s, %v\nwant %s", data, jsonErr, wantJSON)
+	}
+}

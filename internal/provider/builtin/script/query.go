@@ -1,0 +1,96 @@
+package script
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// Query is what the conditions of a rule look at.
+type Query struct {
+	Text       string // of the last user message
+	System     string // of the system message
+	ToolResult string // the results that answer the latest calls, one after the other on lines of their own
+	Node       string // the graph node that asks
+	Turn       int    // of the tool loop, from 1
+}
+
+// NewQuery returns the query that req makes.
+func NewQuery(req provider.Request) Query {
+	q := Query{Node: req.Origin.Node, Turn: req.Origin.Turn}
+	for _, m := range req.Messages {
+		switch m.Role {
+		case chat.System:
+			q.System = m.Text()
+		case chat.User:
+			q.Text = m.Text()
+		}
+	}
+	var results []string
+	for _, m := range slices.Backward(req.Messages) {
+		if m.Role != chat.ToolRole {
+			break
+		}
+		results = append(results, m.Text())
+	}
+	slices.Reverse(results)
+	q.ToolResult = strings.Join(results, "\n")
+	return q
+}
+
+// maxShown is how many characters of a message an error quotes.
+const maxShown = 120
+
+// String describes q for an error message.
+func (q Query) String() string {
+	s := fmt.Sprintf("text %s", shown(q.Text))
+	if q.ToolResult != "" {
+		s += fmt.Sprintf(", tool result %s", shown(q.ToolResult))
+	}
+	if q.Node != "" {
+		s += fmt.Sprintf(", node %q", q.Node)
+	}
+	if q.Turn != 0 {
+		s += fmt.Sprintf(", turn %d", q.Turn)
+	}
+	return s
+}
+
+func shown(s string) string {
+	if utf8.RuneCountInString(s) > maxShown {
+		s = string([]rune(s)[:maxShown]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// conditions say when a rule applies. The zero value of a field is no condition.
+type conditions struct {
+	text       string
+	regex      *regexp.Regexp
+	system     string
+	toolResult string
+	nodes      []string // any of them
+	turn       int
+}
+
+// hold reports whether all conditions hold for q, and returns what the groups of
+// the regular expression matched, the whole match first.
+func (c conditions) hold(q Query) (groups []string, ok bool) {
+	switch {
+	case !strings.Contains(q.Text, c.text),
+		!strings.Contains(q.System, c.system),
+		!strings.Contains(q.ToolResult, c.toolResult),
+		len(c.nodes) > 0 && !slices.Contains(c.nodes, q.Node),
+		c.turn != 0 && c.turn != q.Turn:
+		return nil, false
+	case c.regex == nil:
+		return nil, true
+	}
+	groups = c.regex.FindStringSubmatch(q.Text)
+	return groups, groups != nil
+}

@@ -1,0 +1,36 @@
+package builtin
+
+import (
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/builtin/extract"
+)
+
+// noText is the answer to a request without a text to summarise.
+const noText = "There is no text to summarise: put it into the message, after the instruction."
+
+// extractReply summarises the text of the last user message, sentence by sentence.
+//
+// The system message is the instruction. The user message may hold one too, as
+// [extract.SplitAsk] finds it, which wins where both say how long the summary
+// may be. Without a system message a user message that is nothing but an instruction
+// has no text.
+func extractReply(req provider.Request) reply {
+	system := ""
+	for _, m := range req.Messages {
+		if m.Role == chat.System {
+			system = m.Text()
+		}
+	}
+	message := lastUser(req).Text()
+	ask, text := extract.SplitAsk(message)
+	if system == "" && ask == "" && extract.IsAsk(message) {
+		ask, text = message, ""
+	}
+	limits := extract.ReadLimits(ask, system)
+	sentences := extract.Summarize(text, limits)
+	if len(sentences) == 0 {
+		return textReply(req, []string{noText})
+	}
+	return textReply(req, limits.Layout(sentences))
+}

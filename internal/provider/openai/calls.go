@@ -1,0 +1,200 @@
+package openai
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"loki/internal/chat"
+)
+
+// wireCall is a tool call, or a piece of one, as servers send it.
+type wireCall struct {
+	ID       looseString
+	Index    *looseInt
+	Function *wireFunction
+}
+
+type wireFunction struct {
+	Name      looseString
+	Arguments arguments
+}
+
+// callAssembler puts tool calls together from their pieces. Servers tell the pieces
+// of one call from those of another by id, by index, by both, by neither, or send
+// each call whole; ids come with the first piece or with all of them.
+type callAssembler struct {
+	calls   []*partialCall
+	current *partialCall // the call that took the last piece
+}
+
+type partialCall struct {
+	id        string
+	index     looseInt
+	hasIndex  bool
+	name      string
+	arguments strings.Builder
+}
+
+// add takes a piece of a call.
+func (a *callAssembler) add(piece wireCall) {
+	if piece.Function == nil {
+		return
+	}
+	c := a.find(piece)
+	if c == nil {
+		c = a.start(piece)
+	}
+	if c.id == "" {
+		c.id = string(piece.ID)
+	}
+	c.addName(string(piece.Function.Name))
+	c.addArguments(string(piece.Function.Arguments))
+	a.current = c
+}
+
+// addWhole takes a call that is complete.
+func (a *callAssembler) addWhole(call wireCall) {
+	if call.Function == nil {
+		return
+	}
+	c := a.start(call)
+	c.id, c.name = string(call.ID), string(call.Function.Name)
+	c.arguments.WriteString(string(call.Function.Arguments))
+}
+
+func (a *callAssembler) start(piece wireCall) *partialCall {
+	c := &partialCall{hasIndex: piece.Index != nil}
+	if c.hasIndex {
+		c.index = *piece.Index
+	}
+	a.calls = append(a.calls, c)
+	return c
+}
+
+// find returns the call that a piece continues, nil for a new one.
+func (a *callAssembler) find(piece wireCall) *partialCall {
+	sameIndex := func(c *partialCall) bool {
+		return piece.Index != nil && c.hasIndex && c.index == *piece.Index
+	}
+	if piece.ID != "" {
+		id := string(piece.ID)
+		if c := a.last(func(c *partialCall) bool { return c.id == id && (piece.Index == nil || sameIndex(c)) }); c != nil {
+			return c
+		}
+		if c := a.last(func(c *partialCall) bool { return c.id == "" && sameIndex(c) && !c.repeatedBy(piece) }); c != nil {
+			return c
+		}
+		if piece.Function.Name != "" {
+			return nil
+		}
+		// Every call begins with its name: this server makes up an id per piece.
+	}
+	c := a.current
+	if piece.Index != nil {
+		c = a.last(sameIndex)
+	}
+	if c != nil && c.repeatedBy(piece) {
+		return nil
+	}
+	return c
+}
+
+func (a *callAssembler) last(match func(*partialCall) bool) *partialCall {
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		if match(a.calls[i]) {
+			return a.calls[i]
+		}
+	}
+	return nil
+}
+
+// repeatedBy reports whether piece starts a call of its own although nothing but
+// its content tells: c is whole, and piece has another name or arguments too.
+func (c *partialCall) repeatedBy(piece wireCall) bool {
+	name := string(piece.Function.Name)
+	if name == "" || c.name == "" || !c.whole() {
+		return false
+	}
+	return name != c.name || strings.TrimSpace(string(piece.Function.Arguments)) != ""
+}
+
+// whole reports whether the arguments are an object from its beginning to its end.
+func (c *partialCall) whole() bool {
+	s := strings.TrimRight(c.arguments.String(), space)
+	return strings.HasSuffix(s, "}") && json.Valid([]byte(s))
+}
+
+// addArguments takes a piece of the arguments. An empty object at the beginning may
+// be a placeholder for the object that follows.
+func (c *partialCall) addArguments(piece string) {
+	if c.arguments.String() == "{}" && strings.HasPrefix(piece, "{") {
+		c.arguments.Reset()
+	}
+	c.arguments.WriteString(piece)
+}
+
+// addName takes a piece of the name. Some servers repeat the name, or all of it so
+// far, with each piece.
+func (c *partialCall) addName(piece string) {
+	if strings.HasPrefix(piece, c.name) {
+		c.name = piece
+		return
+	}
+	c.name += piece
+}
+
+// maxEqualCalls is how many equal calls may stand in a row. A model that repeats
+// itself more often than this is caught in a loop.
+const maxEqualCalls = 3
+
+// finish returns the calls that have a name, in the order in which they began.
+// taken holds the ids that the conversation has used, n is how many calls it has
+// had; a call without an id, or with a taken one, gets the next free of call_1,
+// call_2 and so on.
+func (a *callAssembler) finish(taken map[string]bool, n int) []chat.ToolCall {
+	var calls []chat.ToolCall
+	for _, c := range a.calls {
+		if c.name == "" {
+			continue
+		}
+		call := chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.String()}
+		if strings.TrimSpace(call.Arguments) == "" {
+			call.Arguments = "{}"
+		}
+		if !surplus(calls, call) {
+			calls = append(calls, call)
+		}
+	}
+	own := make(map[string]int) // how often the server gave each id
+	for _, c := range calls {
+		own[c.ID]++
+	}
+	seen := make(map[string]bool)
+	for i, c := range calls {
+		if c.ID != "" && !taken[c.ID] && !seen[c.ID] {
+			seen[c.ID] = true
+			continue
+		}
+		id := ""
+		for id == "" || taken[id] || seen[id] || own[id] > 0 {
+			n++
+			id = "call_" + strconv.Itoa(n)
+		}
+		seen[id] = true
+		calls[i].ID = id
+	}
+	return calls
+}
+
+func surplus(calls []chat.ToolCall, next chat.ToolCall) bool {
+	if len(calls) < maxEqualCalls {
+		return false
+	}
+	for _, c := range calls[len(calls)-maxEqualCalls:] {
+		if c.Name != next.Name || c.Arguments != next.Arguments {
+			return false
+		}
+	}
+	return true
+}

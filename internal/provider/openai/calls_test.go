@@ -1,0 +1,147 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"loki/internal/chat"
+)
+
+// TestCallAssembler puts calls together from the pieces of many dialects. Each
+// line is the tool_calls member of one chunk.
+func TestCallAssembler(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		chunks []string
+		want   []chat.ToolCall
+	}{
+		{"id_with_the_first_piece", []string{
+			`[{"index":0,"id":"x","function":{"name":"f","arguments":""}}]`,
+			`[{"index":0,"function":{"arguments":"{\"a\""}}]`,
+			`[{"index":0,"function":{"arguments":":1}"}}]`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: `{"a":1}`}}},
+		{"id_with_every_piece", []string{
+			`[{"id":"x","function":{"name":"f","arguments":"{"}}]`,
+			`[{"id":"y","function":{"name":"g","arguments":"{"}}]`,
+			`[{"id":"x","function":{"arguments":"}"}}]`,
+			`[{"id":"y","function":{"arguments":"}"}}]`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: "{}"}, {ID: "y", Name: "g", Arguments: "{}"}}},
+		{"new_id_with_every_piece", []string{
+			`[{"index":0,"id":"x1","function":{"name":"f","arguments":"{"}}]`,
+			`[{"index":0,"id":"x2","function":{"arguments":"}"}}]`,
+		}, []chat.ToolCall{{ID: "x1", Name: "f", Arguments: "{}"}}},
+		{"id_comes_late", []string{
+			`[{"index":0,"function":{"name":"f","arguments":"{"}}]`,
+			`[{"index":0,"id":"x","function":{"arguments":"}"}}]`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: "{}"}}},
+		{"interleaved_indexes", []string{
+			`[{"index":0,"function":{"name":"f","arguments":"{\"a\":"}},{"index":1,"function":{"name":"g","arguments":"{\"b\":"}}]`,
+			`[{"index":1,"function":{"arguments":"2}"}},{"index":0,"function":{"arguments":"1}"}}]`,
+		}, []chat.ToolCall{{ID: "call_1", Name: "f", Arguments: `{"a":1}`}, {ID: "call_2", Name: "g", Arguments: `{"b":2}`}}},
+		{"same_index_other_ids", []string{
+			`[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]`,
+			`[{"index":0,"id":"y","function":{"name":"f","arguments":"{"}}]`,
+			`[{"index":0,"function":{"arguments":"}"}}]`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: "{}"}, {ID: "y", Name: "f", Arguments: "{}"}}},
+		{"same_id_other_indexes", []string{
+			`[{"index":0,"id":"f","function":{"name":"f","arguments":"{}"}}]`,
+			`[{"index":1,"id":"f","function":{"name":"f","arguments":"{\"a\":1}"}}]`,
+		}, []chat.ToolCall{{ID: "f", Name: "f", Arguments: "{}"}, {ID: "call_1", Name: "f", Arguments: `{"a":1}`}}},
+		{"neither_id_nor_index", []string{
+			`[{"function":{"name":"f","arguments":"{\"a\""}}]`,
+			`[{"function":{"arguments":":1}"}}]`,
+		}, []chat.ToolCall{{ID: "call_1", Name: "f", Arguments: `{"a":1}`}}},
+		{"whole_calls_without_id_and_index", []string{
+			`[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":{"a":1}}}]`,
+			`[{"function":{"name":"g","arguments":"{\"a\":2}"}}]`,
+		}, []chat.ToolCall{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "call_2", Name: "g", Arguments: `{"a":1}`}, {ID: "call_3", Name: "g", Arguments: `{"a":2}`}}},
+		{"repeated_name", []string{
+			`[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]`,
+			`[{"index":0,"function":{"name":"f","arguments":"1}"}}]`,
+			`[{"index":0,"function":{"name":"f","arguments":""}}]`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: `{"a":1}`}}},
+		{"growing_name", []string{
+			`[{"index":0,"function":{"name":"get"}}]`,
+			`[{"index":0,"function":{"name":"get_time"}}]`,
+		}, []chat.ToolCall{{ID: "call_1", Name: "get_time", Arguments: "{}"}}},
+		{"name_in_pieces", []string{
+			`[{"index":0,"function":{"name":"get_"}}]`,
+			`[{"index":0,"function":{"name":"time","arguments":" "}}]`,
+		}, []chat.ToolCall{{ID: "call_1", Name: "get_time", Arguments: "{}"}}},
+		{"placeholder_arguments", []string{
+			`[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]`,
+			`[{"index":0,"function":{"arguments":"{\"a\":"}}]`,
+			`[{"index":0,"function":{"arguments":"1}"}}]`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: `{"a":1}`}}},
+		{"numbers_for_strings", []string{`[{"index":"0","id":7,"function":{"name":"f","arguments":null}}]`}, []chat.ToolCall{{ID: "7", Name: "f", Arguments: "{}"}}},
+		{"without_function", []string{`[{"index":0,"id":"x"}]`, `[null]`, `[{"function":null}]`}, nil},
+		{"without_name", []string{`[{"index":0,"id":"x","function":{"arguments":"{}"}}]`}, nil},
+		{"malformed_arguments_kept", []string{`[{"id":"x","function":{"name":"f","arguments":"{\"a\": tru"}}]`}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: `{"a": tru`}}},
+		{"generated_ids_avoid_given_ones", []string{
+			`[{"index":0,"function":{"name":"f"}},{"index":1,"id":"call_1","function":{"name":"g"}}]`,
+		}, []chat.ToolCall{{ID: "call_2", Name: "f", Arguments: "{}"}, {ID: "call_1", Name: "g", Arguments: "{}"}}},
+		{"surplus_dropped", []string{
+			`[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"f"}},{"id":"c","function":{"name":"f"}},{"id":"d","function":{"name":"f"}}]`,
+			`[{"id":"e","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"g","function":{"name":"f"}}]`,
+		}, []chat.ToolCall{
+			{ID: "a", Name: "f", Arguments: "{}"},
+			{ID: "b", Name: "f", Arguments: "{}"},
+			{ID: "c", Name: "f", Arguments: "{}"},
+			{ID: "e", Name: "f", Arguments: `{"a":1}`},
+			{ID: "g", Name: "f", Arguments: "{}"},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var a callAssembler
+			for _, chunk := range tt.chunks {
+				var pieces []wireCall
+				if err := json.Unmarshal([]byte(chunk), &pieces); err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range pieces {
+					a.add(p)
+				}
+			}
+			if got := a.finish(nil, 0); !slices.Equal(got, tt.want) {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCallIDsInConversation: an id is never given twice in a conversation, neither
+// by us nor by a server that counts anew in each reply.
+func TestCallIDsInConversation(t *testing.T) {
+	function := &wireFunction{Name: "f"}
+	for _, tt := range []struct {
+		name  string
+		taken []string
+		n     int
+		given []string
+		want  []string
+	}{
+		{"continues", []string{"call_1", "call_2"}, 2, []string{"", ""}, []string{"call_3", "call_4"}},
+		{"skips_taken", []string{"call_2", "call_3"}, 1, []string{""}, []string{"call_4"}},
+		{"server_repeats", []string{"call_0"}, 1, []string{"call_0", "call_1"}, []string{"call_2", "call_1"}},
+		{"others_kept", []string{"a"}, 1, []string{"b"}, []string{"b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var a callAssembler
+			for _, id := range tt.given {
+				a.addWhole(wireCall{ID: looseString(id), Function: function})
+			}
+			taken := make(map[string]bool)
+			for _, id := range tt.taken {
+				taken[id] = true
+			}
+			var got []string
+			for _, c := range a.finish(taken, tt.n) {
+				got = append(got, c.ID)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("ids %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package openai_test
+
+import (
+	"slices"
+	"testing"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest/openaitest"
+)
+
+// message returns message i of a request's body, counted from the end if negative.
+func message(t *testing.T, r openaitest.Request, i int) map[string]any {
+	t.Helper()
+	list, _ := r.JSON()["messages"].([]any)
+	if i < 0 {
+		i += len(list)
+	}
+	if i < 0 || i >= len(list) {
+		t.Fatalf("no message %d in %s", i, r.Body)
+	}
+	return list[i].(map[string]any)
+}
+
+// TestAdaptation has servers reject something: the request is sent again in
+// another way, and from then on in that way at once.
+func TestAdaptation(t *testing.T) {
+	loop := question(reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})...)
+	withLimit := question()
+	withLimit.MaxOutputTokens = 50
+	history := question(slices.Concat(
+		[]chat.Message{chat.Text(chat.Assistant, "Answer."), chat.Text(chat.User, "And?")},
+		reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"}),
+	)...)
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		req    provider.Request
+		before func(*testing.T, openaitest.Request) bool // holds for the request rejected
+		after  func(*testing.T, openaitest.Request) bool // holds for those that follow
+	}{
+		{
+			"stream_options", 422,
+			`{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted"}]}}`,
+			question(),
+			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["stream_options"] != nil },
+			func(_ *testing.T, r openaitest.Request) bool {
+				return r.JSON()["stream_options"] == nil && r.JSON()["stream"] == true
+			},
+		},
+		{
+			"max_completion_tokens", 400,
+			`{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`,
+			withLimit,
+			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["max_tokens"] == 50.0 },
+			func(_ *testing.T, r openaitest.Request) bool {
+				return r.JSON()["max_tokens"] == nil && r.JSON()["max_completion_tokens"] == 50.0
+			},
+		},
+		{
+			"reasoning_rejected", 400,
+			`{"message":"messages.1.assistant.reasoning_content: property 'messages.1.assistant.reasoning_content' is unsupported","type":"invalid_request_error","code":"wrong_api_format"}`,
+			loop,
+			func(t *testing.T, r openaitest.Request) bool { return message(t, r, 1)["reasoning_content"] == "why" },
+			func(t *testing.T, r openaitest.Request) bool {
+				_, has := message(t, r, 1)["reasoning_content"]
+				return !has
+			},
+		},
+		{
+			"reasoning_demanded", 400,
+			"{\"error\":{\"message\":\"Missing `reasoning_content` field in the assistant message at message index 1.\",\"type\":\"invalid_request_error\"}}",
+			history,
+			func(t *testing.T, r openaitest.Request) bool {
+				_, has := message(t, r, 1)["reasoning_content"]
+				return !has && message(t, r, 3)["reasoning_content"] == "why"
+			},
+			func(t *testing.T, r openaitest.Request) bool {
+				return message(t, r, 1)["reasoning_content"] == "" && message(t, r, 3)["reasoning_content"] == "why"
+			},
+		},
+		{
+			"short_ids", 400,
+			`{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_function_call","code":"3280"}`,
+			question(round("", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"}, chat.ToolCall{ID: "D681PevKs", Name: "f", Arguments: "{}"})...),
+			func(t *testing.T, r openaitest.Request) bool { return message(t, r, -2)["tool_call_id"] == "call_1" },
+			func(t *testing.T, r openaitest.Request) bool {
+				calls := message(t, r, 1)["tool_calls"].([]any)
+				first, second := calls[0].(map[string]any)["id"].(string), calls[1].(map[string]any)["id"].(string)
+				return len(first) == 9 && second == "D681PevKs" &&
+					message(t, r, -2)["tool_call_id"] == first && message(t, r, -1)["tool_call_id"] == second
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, server := newClient(t, openai.Options{}, openaitest.Status(tt.status, tt.body), openaitest.Text("one"), openaitest.Text("two"))
+			for _, want := range []string{"one", "two"} {
+				if r := collect(t, c, tt.req); r.Text != want {
+					t.Fatalf("text %q, error %v", r.Text, r.Err)
+				}
+			}
+			requests := server.Requests()
+			if len(requests) != 3 {
+				t.Fatalf("%d requests, want 3", len(requests))
+			}
+			if !tt.before(t, requests[0]) || !tt.after(t, requests[1]) || !tt.after(t, requests[2]) {
+				t.Errorf("requests:\n%s\n%s\n%s", requests[0].Body, requests[1].Body, requests[2].Body)
+			}
+		})
+	}
+}
+
+func TestAdaptationEnds(t *testing.T) {
+	const body = `{"error":{"message":"stream_options, max_completion_tokens, reasoning_content, Tool call id with a length of 9, missing"}}`
+	c, server := newClient(t, openai.Options{})
+	server.Always(openaitest.Status(400, body))
+	req := question(reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})...)
+	req.MaxOutputTokens = 1
+	if r := collect(t, c, req); r.Err == nil {
+		t.Error("no error")
+	}
+	first := len(server.Requests())
+	if first > 6 {
+		t.Errorf("%d requests for one reply", first)
+	}
+	collect(t, c, req)
+	if second := len(server.Requests()) - first; second != first {
+		t.Errorf("%d and then %d requests: what did not help is remembered", first, second)
+	}
+}
+
+// TestAdaptationIsPerModel: what one model rejects another may need.
+func TestAdaptationIsPerModel(t *testing.T) {
+	c, server := newClient(t, openai.Options{}, openaitest.Status(400, `{"error":"stream_options?"}`), openaitest.Text("a"), openaitest.Text("b"))
+	collect(t, c, question())
+	other := question()
+	other.Model = "other"
+	collect(t, c, other)
+	if requests := server.Requests(); requests[2].JSON()["stream_options"] == nil {
+		t.Errorf("request for the other model: %s", requests[2].Body)
+	}
+}
+
+// TestReasoningGoesBackUnderItsName: servers name it in two ways, and some reject
+// the other name.
+func TestReasoningGoesBackUnderItsName(t *testing.T) {
+	for _, field := range []string{"reasoning", "reasoning_content"} {
+		t.Run(field, func(t *testing.T) {
+			first := openaitest.Raw("application/json", `{"choices":[{"message":{"content":"x","`+field+`":"because"},"finish_reason":"stop"}]}`)
+			c, server := newClient(t, openai.Options{}, first, openaitest.Text("ok"))
+			if r := collect(t, c, question()); r.Reasoning != "because" {
+				t.Errorf("reasoning = %q", r.Reasoning)
+			}
+			collect(t, c, question(reasoned("why", "", chat.ToolCall{ID: "c", Name: "f", Arguments: "{}"})...))
+			if got := message(t, server.Requests()[1], 1)[field]; got != "why" {
+				t.Errorf("%s = %v", field, got)
+			}
+		})
+	}
+}
+
+// TestUnrelatedRejectionsAreNotRepeated guards against needless second requests.
+func TestUnrelatedRejectionsAreNotRepeated(t *testing.T) {
+	for status, body := range map[int]string{400: `{"error":"bad temperature"}`, 401: `{"error":"stream_options"}`, 429: `{"error":"stream_options"}`} {
+		c, server := newClient(t, openai.Options{}, openaitest.Status(status, body))
+		collect(t, c, question())
+		if n := len(server.Requests()); n != 1 {
+			t.Errorf("status %d: %d requests", status, n)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package openai_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/openaitest"
+)
+
+// TestConformance runs the suite that all providers pass, over a real connection.
+func TestConformance(t *testing.T) {
+	pieces := []string{"Grö", "ße: ", "12 µm ", "✓ 😀"}
+	calls := []chat.ToolCall{
+		{ID: "call_a", Name: "get_weather", Arguments: `{"city":"Zürich"}`},
+		{ID: "call_b", Name: "get_time", Arguments: "{}"},
+	}
+	replies := map[providertest.Scenario]openaitest.Reply{
+		providertest.TextReply:     openaitest.Text(pieces...),
+		providertest.ToolCallReply: openaitest.ToolCalls("", calls...),
+		providertest.RateLimited:   openaitest.RateLimit(3 * time.Second),
+		providertest.DropMidStream: openaitest.Drop(pieces...),
+		providertest.Garbage:       openaitest.Garbage(),
+		providertest.Hang:          openaitest.Hang(),
+		providertest.Stall:         openaitest.Stall(pieces...),
+	}
+	makers := map[string]func(openai.Options) (provider.Chat, error){
+		"openai":     func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
+		"compatible": func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
+		"azure":      func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) },
+	}
+	for name, maker := range makers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
+				server := openaitest.New(t)
+				server.Always(replies[s])
+				c, err := maker(openai.Options{Name: name, APIBase: server.URL() + "/", APIKey: openai.StaticKey("sk-1234567890")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return providertest.Subject{
+					Chat: c, Request: provider.Request{Model: "test-model"},
+					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second,
+					WaitIdle: server.WaitIdle,
+				}
+			}})
+		})
+	}
+}
+
+func TestNewRejects(t *testing.T) {
+	socks, nonsense := "socks5://127.0.0.1:1080", "nonsense"
+	for _, tt := range []struct {
+		name    string
+		make    func(openai.Options) error
+		o       openai.Options
+		wantErr string
+	}{
+		{"openai_needs_no_base", newOpenAI, openai.Options{Name: "openai"}, ""},
+		{"platform_needs_no_base", newCompatible, openai.Options{Name: "groq"}, ""},
+		{"proxy", newOpenAI, openai.Options{Name: "openai", Proxy: &socks}, ""},
+		{"no_name", newOpenAI, openai.Options{}, "needs a name"},
+		{"no_base", newCompatible, openai.Options{Name: "mine"}, `client "mine" has no api_base`},
+		{"azure_has_no_default", newAzure, openai.Options{Name: "azure-openai"}, "has no api_base"},
+		{"placeholder", newCompatible, openai.Options{Name: "cloudflare"}, "placeholder {ACCOUNT_ID}"},
+		{"no_url", newCompatible, openai.Options{Name: "mine", APIBase: "localhost:8080/v1"}, "not an http or https URL"},
+		{"other_scheme", newCompatible, openai.Options{Name: "mine", APIBase: "ftp://host/v1"}, "not an http or https URL"},
+		{"malformed_proxy", newOpenAI, openai.Options{Name: "openai", Proxy: &nonsense}, `proxy of client "openai"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.make(tt.o)
+			if tt.wantErr == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.wantErr) || fault.CodeOf(err) != fault.Config {
+				t.Errorf("error = %v, code %q; want one with %q", err, fault.CodeOf(err), tt.wantErr)
+			}
+		})
+	}
+}
+
+func newOpenAI(o openai.Options) error     { _, err := openai.New(o); return err }
+func newCompatible(o openai.Options) error { _, err := openai.NewCompatible(o); return err }
+func newAzure(o openai.Options) error      { _, err := openai.NewAzure(o); return err }
+
+func TestPlatforms(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, p := range openai.Platforms() {
+		url, ok := openai.BaseURL(p.Name)
+		if !ok || url != p.BaseURL || seen[p.Name] || !strings.HasPrefix(url, "https://") || strings.HasSuffix(url, "/") {
+			t.Errorf("platform %+v: BaseURL = %q, %v", p, url, ok)
+		}
+		seen[p.Name] = true
+	}
+	if url, ok := openai.BaseURL("nobody"); ok || url != "" {
+		t.Errorf("BaseURL of an unknown platform = %q, %v", url, ok)
+	}
+	if len(seen) != 18 {
+		t.Errorf("%d platforms, want 18", len(seen))
+	}
+}
+
+// newClient returns a compatible client of a scripted server.
+func newClient(t *testing.T, o openai.Options, script ...openaitest.Reply) (openai.Compatible, *openaitest.Server) {
+	t.Helper()
+	server := openaitest.New(t)
+	server.Script(script...)
+	if o.Name == "" {
+		o.Name = "test"
+	}
+	if o.APIBase == "" {
+		o.APIBase = server.URL()
+	}
+	c, err := openai.NewCompatible(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, server
+}
+
+// question returns a streamed request.
+func question(more ...chat.Message) provider.Request {
+	return provider.Request{
+		Model: "m", Stream: true,
+		Messages: append([]chat.Message{chat.Text(chat.User, "Question?")}, more...),
+	}
+}
+
+func collect(t *testing.T, c provider.Chat, req provider.Request) providertest.Reply {
+	t.Helper()
+	return providertest.Collect(t, c.Chat(t.Context(), req))
+}

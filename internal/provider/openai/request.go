@@ -1,0 +1,280 @@
+package openai
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// chatRequest is the body of a request for chat completions.
+type chatRequest struct {
+	Model               string         `json:"model"`
+	Messages            []sentMessage  `json:"messages"`
+	MaxTokens           int            `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64       `json:"temperature,omitempty"`
+	TopP                *float64       `json:"top_p,omitempty"`
+	Stream              bool           `json:"stream,omitempty"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	Tools               []sentTool     `json:"tools,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type sentMessage struct {
+	Role             chat.Role  `json:"role"`
+	Content          any        `json:"content"` // string, []sentPart, or nil beside tool calls
+	ReasoningContent *string    `json:"reasoning_content,omitempty"`
+	Reasoning        *string    `json:"reasoning,omitempty"`
+	ToolCalls        []sentCall `json:"tool_calls,omitempty"`
+	ToolCallID       string     `json:"tool_call_id,omitempty"`
+}
+
+type sentPart struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type sentCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function sentFunction `json:"function"`
+}
+
+type sentFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type sentTool struct {
+	Type     string          `json:"type"`
+	Function toolDeclaration `json:"function"`
+}
+
+type toolDeclaration struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// newChatRequest puts req into the words of d.
+func newChatRequest(req provider.Request, m Model, d dialect) chatRequest {
+	r := chatRequest{
+		Model: m.RealName, Messages: sentMessages(req.Messages, d),
+		Temperature: req.Temperature, TopP: req.TopP, Stream: req.Stream,
+	}
+	// A model whose patch deletes max_tokens wants the newer name.
+	if v, ok := m.Patch.Body["max_tokens"]; d.completionTokens || ok && v == nil {
+		r.MaxCompletionTokens = req.MaxOutputTokens
+	} else {
+		r.MaxTokens = req.MaxOutputTokens
+	}
+	if req.Stream && !d.noStreamOptions {
+		r.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	for _, t := range req.Tools {
+		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, objectSchema(t.Parameters)}})
+	}
+	return r
+}
+
+func (r chatRequest) hasReasoning() bool {
+	for _, m := range r.Messages {
+		if m.ReasoningContent != nil || m.Reasoning != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// objectSchema returns schema with a member properties, which some servers require
+// of every object.
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	members := make(map[string]json.RawMessage)
+	if len(bytes.TrimSpace(schema)) > 0 && json.Unmarshal(schema, &members) != nil {
+		return schema
+	}
+	if members == nil { // the schema is null
+		members = make(map[string]json.RawMessage)
+	}
+	if members["properties"] != nil {
+		return schema
+	}
+	members["properties"] = json.RawMessage("{}")
+	if members["type"] == nil {
+		members["type"] = json.RawMessage(`"object"`)
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return schema
+	}
+	return out
+}
+
+// sentMessages translates a conversation.
+func sentMessages(messages []chat.Message, d dialect) []sentMessage {
+	out := make([]sentMessage, 0, len(messages))
+	loop := 0 // where the current tool loop begins: after the last user message
+	for i, m := range messages {
+		if m.Role == chat.User {
+			loop = i + 1
+		}
+	}
+	var images []sentPart // that the tools of the current round returned
+	for i, m := range messages {
+		if m.Role != chat.ToolRole && images != nil {
+			out = append(out, sentMessage{Role: chat.User, Content: images})
+			images = nil
+		}
+		switch m.Role {
+		case chat.Assistant:
+			if s, ok := assistantMessage(m, d, i >= loop, i == len(messages)-1); ok {
+				out = append(out, s)
+			}
+		case chat.ToolRole:
+			out = append(out, sentMessage{Role: m.Role, Content: m.Text(), ToolCallID: d.callID(m.ToolCallID)})
+			images = append(images, toolImages(m)...)
+		case chat.User:
+			out = append(out, sentMessage{Role: m.Role, Content: userContent(m)})
+		default:
+			out = append(out, sentMessage{Role: m.Role, Content: m.Text()})
+		}
+	}
+	if images != nil {
+		out = append(out, sentMessage{Role: chat.User, Content: images})
+	}
+	return out
+}
+
+// assistantMessage translates m, unless there is nothing to say: an answer that
+// broke off before its first word is no message to most servers. The last message
+// of a conversation is left as it is, since the model is to go on with it.
+func assistantMessage(m chat.Message, d dialect, inLoop, last bool) (sentMessage, bool) {
+	text := m.Text()
+	if !last {
+		text = withoutThinking(text)
+	}
+	s := sentMessage{Role: m.Role, Content: text}
+	if text == "" && len(m.ToolCalls) > 0 {
+		s.Content = nil
+	}
+	for _, c := range m.ToolCalls {
+		s.ToolCalls = append(s.ToolCalls, sentCall{
+			ID: d.callID(c.ID), Type: "function",
+			Function: sentFunction{Name: c.Name, Arguments: objectArguments(c.Arguments)},
+		})
+	}
+	reasoning := reasoningOf(m)
+	if d.reasoning == reasoningAlways || d.reasoning == reasoningInLoop && inLoop && len(m.ToolCalls) > 0 && reasoning != "" {
+		if d.reasoningField == fieldReasoning {
+			s.Reasoning = &reasoning
+		} else {
+			s.ReasoningContent = &reasoning
+		}
+	}
+	return s, text != "" || len(m.ToolCalls) > 0
+}
+
+func reasoningOf(m chat.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Type == chat.ReasoningPart {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// userContent returns the text of m, or its parts if there is an image among them:
+// many servers take a list only where they must.
+func userContent(m chat.Message) any {
+	var parts []sentPart
+	images := false
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == chat.ImagePart:
+			images = true
+			parts = append(parts, imagePart(p))
+		case p.Type == chat.TextPart && p.Text != "":
+			parts = append(parts, sentPart{Type: "text", Text: p.Text})
+		}
+	}
+	if !images {
+		return m.Text()
+	}
+	return parts
+}
+
+// toolImages returns the images of a tool's result, with a line that says so.
+func toolImages(m chat.Message) []sentPart {
+	var parts []sentPart
+	for _, p := range m.Parts {
+		if p.Type != chat.ImagePart {
+			continue
+		}
+		if parts == nil {
+			parts = append(parts, sentPart{Type: "text", Text: "Images returned by the tool " + m.ToolName + ":"})
+		}
+		parts = append(parts, imagePart(p))
+	}
+	return parts
+}
+
+func imagePart(p chat.Part) sentPart {
+	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: p.URL}}
+}
+
+// objectArguments returns the arguments of a call as a JSON object. Servers parse
+// them, and one malformed call of the past would make them reject the whole
+// conversation; the model still sees what it wrote.
+func objectArguments(s string) string {
+	t := strings.TrimSpace(s)
+	switch {
+	case t == "" || t == "null":
+		return "{}"
+	case t[0] == '{' && json.Valid([]byte(t)):
+		return t
+	}
+	wrapped, err := encode(map[string]string{"malformed_arguments": s})
+	if err != nil {
+		return "{}"
+	}
+	return string(wrapped)
+}
+
+// maxCallID is the longest tool-call id that OpenAI accepts.
+const maxCallID = 40
+
+// callID returns id in a form that the server accepts. The same id always gives
+// the same result, so that calls and their results stay together.
+func (d dialect) callID(id string) string {
+	sum := func() string {
+		h := sha256.Sum256([]byte(id))
+		return hex.EncodeToString(h[:])
+	}
+	switch {
+	case d.shortIDs && !isShortID(id):
+		return sum()[:9]
+	case len(id) > maxCallID:
+		return "call_" + sum()[:32]
+	}
+	return id
+}
+
+func isShortID(id string) bool {
+	return len(id) == 9 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}

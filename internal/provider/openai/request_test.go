@@ -1,0 +1,192 @@
+package openai_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest/openaitest"
+)
+
+func float(f float64) *float64 { return &f }
+
+// round is one round of tool use.
+func round(text string, calls ...chat.ToolCall) []chat.Message {
+	m := chat.Message{Role: chat.Assistant, ToolCalls: calls}
+	if text != "" {
+		m.Parts = []chat.Part{{Type: chat.TextPart, Text: text}}
+	}
+	messages := []chat.Message{m}
+	for _, c := range calls {
+		messages = append(messages, chat.Message{
+			Role: chat.ToolRole, ToolCallID: c.ID, ToolName: c.Name,
+			Parts: []chat.Part{{Type: chat.TextPart, Text: "result of " + c.ID}},
+		})
+	}
+	return messages
+}
+
+func reasoned(reasoning, text string, calls ...chat.ToolCall) []chat.Message {
+	messages := round(text, calls...)
+	messages[0].Parts = append([]chat.Part{{Type: chat.ReasoningPart, Text: reasoning, Signature: "s"}}, messages[0].Parts...)
+	return messages
+}
+
+// TestRequests compares the bodies of requests with golden files.
+func TestRequests(t *testing.T) {
+	user := func(s string) chat.Message { return chat.Text(chat.User, s) }
+	call := func(id, arguments string) chat.ToolCall {
+		return chat.ToolCall{ID: id, Name: "f", Arguments: arguments}
+	}
+	image := chat.Part{Type: chat.ImagePart, URL: "data:image/png;base64,AAAA"}
+	withImage := round("", call("c1", "{}"), call("c2", "{}"))
+	withImage[1].Parts = append(withImage[1].Parts, image)
+	for _, tt := range []struct {
+		name string
+		req  provider.Request
+	}{
+		{"text", provider.Request{Messages: []chat.Message{user("Hi <&>")}}},
+		{"all_parameters", provider.Request{
+			Stream: true, Temperature: float(0), TopP: float(0.9), MaxOutputTokens: 100,
+			Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
+			Origin:   provider.Origin{Node: "secret_node", Turn: 3},
+		}},
+		{"turns", provider.Request{Messages: []chat.Message{user("1+1?"), chat.Text(chat.Assistant, "2"), user("Sure?")}}},
+		{"images", provider.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{
+			{Type: chat.TextPart, Text: "What are these?"}, image, {Type: chat.ImagePart, URL: "https://example.com/a.jpg"},
+		}}}}},
+		{"text_parts_joined", provider.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{
+			{Type: chat.TextPart, Text: "a"}, {Type: chat.TextPart, Text: "b"},
+		}}}}},
+		{"tools", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{
+			{Name: "f", Description: "Does it.", Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)},
+			{Name: "without_parameters"},
+			{Name: "without_properties", Parameters: json.RawMessage(`{"type":"object"}`)},
+			{Name: "null_parameters", Parameters: json.RawMessage(`null`)},
+		}}},
+		{"tool_rounds", provider.Request{Messages: slices.Concat(
+			[]chat.Message{user("Hi")},
+			round("Let me see.", call("c1", `{"x":1}`), call("c2", "{}")),
+			round("", call("c3", "{}")),
+		)}},
+		{"tool_images_after_the_round", provider.Request{Messages: slices.Concat([]chat.Message{user("Hi")}, withImage, round("", call("c3", "{}")))}},
+		{"tool_images_at_the_end", provider.Request{Messages: slices.Concat([]chat.Message{user("Hi")}, withImage)}},
+		{"arguments", provider.Request{Messages: slices.Concat([]chat.Message{user("Hi")}, round("",
+			call("c1", `{"broken": `), call("c2", ""), call("c3", "null"), call("c4", `[1]`), call("c5", ` {"x":1} `), call("c6", `"<"`),
+		))}},
+		{"long_ids", provider.Request{Messages: slices.Concat([]chat.Message{user("Hi")}, round("", call(strings.Repeat("x", 41), "{}"), call(strings.Repeat("x", 40), "{}")))}},
+		{"reasoning_only_in_the_loop", provider.Request{Messages: slices.Concat(
+			[]chat.Message{user("Hi")}, reasoned("old", "", call("c1", "{}")), reasoned("old", "answer"),
+			[]chat.Message{user("And?")}, reasoned("new", "", call("c2", "{}")),
+		)}},
+		{"thinking_left_out", provider.Request{Messages: []chat.Message{
+			user("Hi"), chat.Text(chat.Assistant, "\n<think>\nhm\n</think>\n\nYes"), user("Sure?"),
+			chat.Text(chat.Assistant, "<think>never ends"), user("And?"), chat.Text(chat.Assistant, "<think>go</think>on"),
+		}}},
+		{"empty_answer_left_out", provider.Request{Messages: []chat.Message{
+			user("Hi"), {Role: chat.Assistant}, {Role: chat.Assistant, Parts: []chat.Part{{Type: chat.ReasoningPart, Text: "hm"}}}, user("Hi?"),
+		}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, server := newClient(t, openai.Options{}, openaitest.Text("ok"))
+			tt.req.Model = "m"
+			if r := collect(t, c, tt.req); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			var b bytes.Buffer
+			if err := json.Indent(&b, server.Requests()[0].Body, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "testdata/requests/"+tt.name+".golden", b.String()+"\n")
+		})
+	}
+}
+
+// TestRequestThatIsNoJSON: a tool's schema comes from outside.
+func TestRequestThatIsNoJSON(t *testing.T) {
+	c, server := newClient(t, openai.Options{})
+	req := question()
+	req.Tools = []chat.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":`)}}
+	e, ok := errors.AsType[*provider.Error](collect(t, c, req).Err)
+	if !ok || e.Kind != provider.Invalid || len(server.Requests()) != 0 {
+		t.Errorf("error = %v, %d requests", e, len(server.Requests()))
+	}
+}
+
+// TestHeaders looks at URL and header of the three kinds of clients and calls.
+func TestHeaders(t *testing.T) {
+	const key = "sk-1234567890"
+	embed := func(t *testing.T, c provider.Chat) {
+		if _, _, err := c.(provider.Embedder).Embed(t.Context(), provider.EmbedRequest{Model: "m/1", Texts: []string{"a"}}); err != nil {
+			t.Error(err)
+		}
+	}
+	ask := func(t *testing.T, c provider.Chat) {
+		req := question()
+		req.Model = "m/1"
+		if r := collect(t, c, req); r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+	rerank := func(t *testing.T, c provider.Chat) {
+		if _, _, err := c.(provider.Reranker).Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q", Documents: []string{"a"}}); err != nil {
+			t.Error(err)
+		}
+	}
+	openAI := func(o openai.Options) (provider.Chat, error) { return openai.New(o) }
+	azure := func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) }
+	compatible := func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) }
+	text, vectors, ranking := openaitest.Text("ok"), openaitest.Embeddings([]float32{1}), openaitest.Ranking(openaitest.Rank{Index: 0, Score: 1})
+	for _, tt := range []struct {
+		name string
+		make func(openai.Options) (provider.Chat, error)
+		o    openai.Options
+		send func(*testing.T, provider.Chat)
+		re   openaitest.Reply
+		path string
+		want map[string]string
+	}{
+		{"openai_chat", openAI, openai.Options{Name: "openai", APIKey: openai.StaticKey(" " + key + "\n"), Organization: "org-1", UserAgent: "loki/1"}, ask, text, "/chat/completions", map[string]string{
+			"Authorization": "Bearer " + key, "Openai-Organization": "org-1", "User-Agent": "loki/1", "Api-Key": "",
+			"Accept": "text/event-stream", "Cache-Control": "no-store", "Content-Type": "application/json",
+		}},
+		{"openai_embeddings", openAI, openai.Options{Name: "openai", APIKey: openai.StaticKey(key)}, embed, vectors, "/embeddings", map[string]string{
+			"Authorization": "Bearer " + key, "Accept": "application/json", "Openai-Organization": "",
+		}},
+		{"without_key", compatible, openai.Options{Name: "local"}, ask, text, "/chat/completions", map[string]string{"Authorization": ""}},
+		{"rerank", compatible, openai.Options{Name: "jina", APIKey: openai.StaticKey(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
+		{"rerank_of_ernie", compatible, openai.Options{Name: "ernie-2"}, rerank, ranking, "/rerankers", nil},
+		{"azure_chat", azure, openai.Options{Name: "azure", APIKey: openai.StaticKey(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
+			"Authorization": "", "Api-Key": key,
+		}},
+		{"azure_embeddings", azure, openai.Options{Name: "azure", APIKey: openai.StaticKey(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := openaitest.New(t)
+			server.Script(tt.re)
+			tt.o.APIBase = server.URL() + "//"
+			c, err := tt.make(tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.send(t, c)
+			got := server.Requests()[0]
+			if got.Path != tt.path || got.Method != http.MethodPost {
+				t.Errorf("%s %s, want POST %s", got.Method, got.Path, tt.path)
+			}
+			for _, name := range slices.Sorted(maps.Keys(tt.want)) {
+				if v := got.Header.Get(name); v != tt.want[name] {
+					t.Errorf("%s = %q, want %q", name, v, tt.want[name])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/providertest"
+)
+
+type fixed struct {
+	contentType string
+	body        func() io.Reader
+}
+
+func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
+	h := http.Header{"Content-Type": {f.contentType}}
+	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(f.body()), Request: r}, nil
+}
+
+func fixedClient(t testing.TB, f fixed) Compatible {
+	t.Helper()
+	c, err := NewCompatible(Options{Name: "test", APIBase: "http://server.test", Transport: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// FuzzReply feeds arbitrary bytes as a reply: the sequence keeps its rules, errors
+// are of the contract's type, and neither the cut of the bytes nor what was asked
+// for makes a difference.
+func FuzzReply(f *testing.F) {
+	files, err := filepath.Glob("testdata/replies/*.*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		if filepath.Ext(file) == ".golden" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, filepath.Ext(file) == ".sse")
+	}
+	f.Add([]byte(`data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":1,"arguments":[]}}]},"finish_reason":"x"}]}`+"\n\ndata: [DONE]\n\n"), true)
+	f.Add([]byte(`{"choices":[{"message":{"content":[{"type":"thinking","thinking":"x"},"y",null,5]}}],"error":{}}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, events bool) {
+		contentType := "application/json"
+		if events {
+			contentType = "text/event-stream"
+		}
+		body := func() io.Reader { return strings.NewReader(string(data)) }
+		slow := func() io.Reader { return iotest.OneByteReader(body()) }
+		req := provider.Request{Model: "m", Stream: events}
+		first := providertest.Collect(t, fixedClient(t, fixed{contentType, body}).Chat(t.Context(), req))
+		req.Stream = !events
+		second := providertest.Collect(t, fixedClient(t, fixed{contentType, slow}).Chat(t.Context(), req))
+		if first.Text != second.Text || first.Reasoning != second.Reasoning || first.Stop != second.Stop ||
+			first.Usage != second.Usage || !slices.Equal(first.ToolCalls, second.ToolCalls) {
+			t.Errorf("at once: %+v\ncut up:  %+v", first, second)
+		}
+		if e, ok := errors.AsType[*provider.Error](first.Err); first.Err != nil && (!ok || e.Kind == "" || e.Error() == "") {
+			t.Errorf("error %#v", first.Err)
+		}
+		if first.Err != nil && len(first.ToolCalls) > 0 {
+			t.Errorf("a failed reply has the tool calls %+v", first.ToolCalls)
+		}
+	})
+}
+
+// FuzzFailure feeds arbitrary error bodies.
+func FuzzFailure(f *testing.F) {
+	f.Add(400, []byte(`{"error":{"message":"a","type":"b","code":5}}`))
+	f.Add(502, []byte("<html><script>x</html"))
+	f.Add(429, []byte(`[{"error":"try again in 5s"}]`))
+	f.Add(500, []byte(`{"errors":[{"message":{"a":1}}],"detail":[]}`))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		err := statusError(status, http.Header{"Retry-After": {string(body)}}, body)
+		e, ok := errors.AsType[*provider.Error](err)
+		if !ok || e.Kind == "" || e.Msg == "" || e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
+			t.Errorf("error %+v", err)
+		}
+		if len(e.Msg) > 10*maxMessage {
+			t.Errorf("a message of %d bytes", len(e.Msg))
+		}
+	})
+}
+
+// endless repeats a text forever.
+type endless struct {
+	text string
+	at   int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.text[e.at]
+		e.at = (e.at + 1) % len(e.text)
+	}
+	return len(p), nil
+}
+
+// TestRepliesAreBounded has servers that never stop.
+func TestRepliesAreBounded(t *testing.T) {
+	for name, text := range map[string]string{
+		"events":       "data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("x", 10000) + "\"}}]}\n\n",
+		"comments":     ": keep-alive\n\n",
+		"endless_line": "data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+		"white_space":  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+		"document":     `{"choices":[{"choices":[`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fixedClient(t, fixed{"", func() io.Reader { return &endless{text: text} }})
+			if name != "endless_line" { // which has a limit of its own
+				c.limits[opChat] = 1 << 20
+			}
+			r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{Stream: true}))
+			if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.BadReply {
+				t.Errorf("error = %v", r.Err)
+			}
+		})
+	}
+}
+
+// TestCancelStopsAtOnce: what has already been received is not delivered after the
+// cancellation.
+func TestCancelStopsAtOnce(t *testing.T) {
+	const text = `data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n"
+	c := fixedClient(t, fixed{"text/event-stream", func() io.Reader { return strings.NewReader(strings.Repeat(text, 10) + "data: [DONE]\n\n") }})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	chunks := 0
+	for _, err := range c.Chat(ctx, provider.Request{Stream: true}) {
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error = %v", err)
+			}
+			continue
+		}
+		if chunks++; chunks == 2 {
+			cancel()
+		}
+	}
+	if chunks != 2 {
+		t.Errorf("%d chunks, want 2", chunks)
+	}
+}
+
+// TestEstimate: usage that a server does not tell counts text, reasoning and calls.
+func TestEstimate(t *testing.T) {
+	const body = `{"choices":[{"message":{"content":"12345678","reasoning":"1234","tool_calls":[{"function":{"name":"abcd","arguments":"{\"a\":1}"}}]}}]}`
+	c := fixedClient(t, fixed{"", func() io.Reader { return strings.NewReader(body) }})
+	r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{
+		Messages: []chat.Message{
+			chat.Text(chat.System, "1234"),
+			{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "abcd", Arguments: "{}  "}}},
+		},
+		Tools: []chat.Tool{{Name: "abcd", Description: "1234", Parameters: []byte("{}")}},
+	}))
+	// 5 a message, 1 for the system text, 2 for the call, 3 for the tool (10 characters).
+	want := chat.Usage{InputTokens: 16, OutputTokens: 6, Estimated: true}
+	if r.Usage != want {
+		t.Errorf("usage = %+v, want %+v", r.Usage, want)
+	}
+}
+
+func BenchmarkStream(b *testing.B) {
+	const event = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}` + "\n\n"
+	body := strings.Repeat(event, 1000) + "data: [DONE]\n\n"
+	c := fixedClient(b, fixed{"text/event-stream", func() io.Reader { return strings.NewReader(body) }})
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range c.Chat(b.Context(), provider.Request{Stream: true}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package openai
+
+import (
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// wireUsage is what servers tell about tokens, under the names of all dialects.
+type wireUsage struct {
+	PromptTokens     looseInt `json:"prompt_tokens"`
+	CompletionTokens looseInt `json:"completion_tokens"`
+	TotalTokens      looseInt `json:"total_tokens"`
+	PromptDetails    struct {
+		CachedTokens looseInt `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		ReasoningTokens looseInt `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	CacheHitTokens looseInt `json:"prompt_cache_hit_tokens"` // DeepSeek
+	CachedTokens   looseInt `json:"cached_tokens"`           // Moonshot
+}
+
+// usage returns u in our terms, and whether it says anything.
+func (u *wireUsage) usage() (chat.Usage, bool) {
+	if u == nil {
+		return chat.Usage{}, false
+	}
+	atLeast0 := func(n looseInt) int { return max(0, int(n)) }
+	in, out := atLeast0(u.PromptTokens), atLeast0(u.CompletionTokens)
+	reasoning := atLeast0(u.CompletionDetails.ReasoningTokens)
+	// Some servers, xAI and Gemini among them, count reasoning only in the total.
+	if rest := int(u.TotalTokens) - in - out; in > 0 && rest > 0 && (reasoning == 0 || reasoning == rest) {
+		out += rest
+		reasoning = rest
+	}
+	cached := max(atLeast0(u.PromptDetails.CachedTokens), atLeast0(u.CacheHitTokens), atLeast0(u.CachedTokens))
+	return chat.Usage{
+		InputTokens: in, CachedInputTokens: min(cached, in),
+		OutputTokens: out, ReasoningTokens: min(reasoning, out),
+	}, in > 0 || out > 0
+}
+
+// inputUsage returns what a server tells about a call that writes nothing, or an
+// estimate for texts.
+func (u *wireUsage) inputUsage(texts ...string) chat.Usage {
+	if u != nil {
+		if n := max(int(u.PromptTokens), int(u.TotalTokens)); n > 0 {
+			return chat.Usage{InputTokens: n}
+		}
+	}
+	n := 0
+	for _, t := range texts {
+		n += chat.EstimateTokens(t)
+	}
+	return chat.Usage{InputTokens: n, Estimated: true}
+}
+
+// messageTokens is what a message costs beside its text.
+const messageTokens = 5
+
+// estimateInput estimates the tokens of a request. Images are not counted.
+func estimateInput(req provider.Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		n += messageTokens + chat.EstimateTokens(m.Text())
+		for _, c := range m.ToolCalls {
+			n += chat.EstimateTokens(c.Name + c.Arguments)
+		}
+	}
+	for _, t := range req.Tools {
+		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
+	}
+	return n
+}

@@ -1,0 +1,97 @@
+package providertest
+
+import (
+	"iter"
+	"strings"
+	"testing"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// Reply is a reply put together from its chunks.
+type Reply struct {
+	Text      string
+	Reasoning string
+	Signature string
+	ToolCalls []chat.ToolCall
+	Stop      chat.StopReason // empty if the reply failed
+	Usage     chat.Usage
+	Chunks    int   // how many chunks came, the end included
+	Err       error // what the sequence failed with, nil if it was complete
+}
+
+// Collect ranges over seq to its end and reports to t whatever breaks the rules of
+// a reply: chunks without a kind or without content, tool calls without id, name
+// or arguments, ids given twice, no end or two ends, a negative usage, anything
+// after an end or an error.
+func Collect(t testing.TB, seq iter.Seq2[provider.Chunk, error]) Reply {
+	t.Helper()
+	var r Reply
+	var text, reasoning, signature strings.Builder
+	ids := make(map[string]bool)
+	over := ""
+	for c, err := range seq {
+		if over != "" {
+			t.Errorf("the sequence goes on after %s: chunk %+v, error %v", over, c, err)
+		}
+		if err != nil {
+			if c != (provider.Chunk{}) {
+				t.Errorf("chunk %+v comes along with the error %v", c, err)
+			}
+			r.Err, over = err, "an error"
+			continue
+		}
+		r.Chunks++
+		switch c.Kind {
+		case provider.Text:
+			if c.Text == "" {
+				t.Errorf("chunk %d: text without a character", r.Chunks)
+			}
+			text.WriteString(c.Text)
+		case provider.Reasoning:
+			if c.Text == "" && c.Signature == "" {
+				t.Errorf("chunk %d: reasoning with neither text nor signature", r.Chunks)
+			}
+			reasoning.WriteString(c.Text)
+			signature.WriteString(c.Signature)
+		case provider.ToolCall:
+			checkCall(t, c.ToolCall, ids)
+			r.ToolCalls = append(r.ToolCalls, c.ToolCall)
+		case provider.End:
+			checkEnd(t, c)
+			r.Stop, r.Usage, over = c.Stop, c.Usage, "its end"
+		default:
+			t.Errorf("chunk %d has the unknown kind %d", r.Chunks, c.Kind)
+		}
+	}
+	if over == "" {
+		t.Errorf("the sequence stops with neither an end nor an error")
+	}
+	r.Text, r.Reasoning, r.Signature = text.String(), reasoning.String(), signature.String()
+	return r
+}
+
+func checkCall(t testing.TB, c chat.ToolCall, ids map[string]bool) {
+	t.Helper()
+	if c.ID == "" || c.Name == "" || c.Arguments == "" {
+		t.Errorf("tool call %+v: id, name and arguments have to be set", c)
+	}
+	if ids[c.ID] {
+		t.Errorf("tool call %+v: the id is taken by an earlier call", c)
+	}
+	ids[c.ID] = true
+}
+
+func checkEnd(t testing.TB, c provider.Chunk) {
+	t.Helper()
+	switch c.Stop {
+	case chat.StopEnd, chat.StopLength, chat.StopToolCalls, chat.StopFiltered, chat.StopOther:
+	default:
+		t.Errorf("the end has the unknown stop reason %q", c.Stop)
+	}
+	u := c.Usage
+	if u.InputTokens < 0 || u.OutputTokens < 0 || u.CachedInputTokens < 0 || u.ReasoningTokens < 0 {
+		t.Errorf("usage %+v: a count is negative", u)
+	}
+}

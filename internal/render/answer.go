@@ -1,0 +1,210 @@
+package render
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"loki/internal/event"
+)
+
+// AnswerOptions configure NewAnswer.
+type AnswerOptions struct {
+	Out      io.Writer // where the answer goes; required
+	Terminal bool      // Out is a terminal, the one of the screen if that is a terminal too
+	Quiet    bool      // no spinner and no reasoning
+}
+
+// Answer brings the answer to Out: a model's own while it arrives, and the output of a
+// graph run when it ends. Either ends with a line feed, and an answer of no characters
+// prints nothing. What models say within the nodes of a graph, or as child agents, is
+// not printed.
+//
+// If the screen is a terminal, a spinner turns there until the answer begins, and the
+// model's reasoning is shown, dimmed or, without colour, behind bars; elsewhere reasoning
+// is dropped.
+type Answer struct {
+	screen *Screen
+	o      AnswerOptions
+
+	// What follows is guarded by screen.mu.
+	printed  bool            // something was, since the answer began
+	open     bool            // Out stands inside a line
+	turn     strings.Builder // what came of the current model call
+	thinking bool            // reasoning was shown last
+	busy     *task           // the spinner; nil while there is none
+	calls    int             // tools at work
+}
+
+// NewAnswer returns an Answer beside screen. In an event.Tee it comes after the Narrator,
+// so that the last line of the narration comes before the output of the run.
+func NewAnswer(screen *Screen, o AnswerOptions) *Answer {
+	return &Answer{screen: screen, o: o}
+}
+
+// Emit prints what ev adds to the answer. The error is that of Out.
+func (a *Answer) Emit(_ context.Context, ev event.Event) error {
+	if ev.Depth != 0 || ev.Node != "" {
+		return nil
+	}
+	a.screen.mu.Lock()
+	defer a.screen.mu.Unlock()
+	switch body := ev.Body.(type) {
+	case event.Started:
+		a.printed, a.open, a.thinking, a.calls = false, false, false, 0
+		a.turn.Reset()
+		if body.Graph == "" {
+			a.spin("Generating")
+		}
+	case event.Reasoning:
+		a.reason(body.Text)
+	case event.Delta:
+		a.turn.WriteString(body.Text)
+		return a.print(body.Text)
+	case event.Reply:
+		return a.reply(body)
+	case event.ToolCall:
+		a.calls++
+		a.spin(oneLine(body.Name, shortLimit))
+	case event.ToolResult:
+		if a.calls--; a.calls <= 0 {
+			a.spin("Generating")
+		}
+	case event.Retry:
+		a.turn.Reset() // what was printed cannot be taken back, but is set off
+		err := a.endLine()
+		a.spin("Generating")
+		return err
+	case event.Finished:
+		return a.finish(body.Output)
+	}
+	return nil
+}
+
+// Close ends a line that is open and stops the spinner, for an answer that was cut off
+// without a Finished event.
+func (a *Answer) Close() error {
+	a.screen.mu.Lock()
+	defer a.screen.mu.Unlock()
+	a.rest()
+	return a.endLine()
+}
+
+// reply prints what of a turn's text did not arrive in pieces: all of it if the model
+// does not stream or its reply was on record.
+func (a *Answer) reply(b event.Reply) error {
+	missing, ok := strings.CutPrefix(b.Text, a.turn.String())
+	a.turn.Reset()
+	if ok {
+		if err := a.print(missing); err != nil {
+			return err
+		}
+	}
+	a.rest()
+	return a.endLine() // texts of several turns stand on lines of their own
+}
+
+func (a *Answer) finish(output string) error {
+	a.rest()
+	if !a.printed && strings.Trim(output, "\n") != "" {
+		if err := a.print(strings.TrimRight(output, "\n")); err != nil {
+			return err
+		}
+	}
+	return a.endLine()
+}
+
+// print writes text to Out.
+func (a *Answer) print(text string) error {
+	if a.o.Terminal {
+		text = safe(text)
+	}
+	if text == "" {
+		return nil
+	}
+	a.rest()
+	if a.thinking {
+		a.thinking = false
+		a.endReasoning()
+	}
+	a.printed, a.open = true, lastByte(text) != '\n'
+	return a.write(text)
+}
+
+// endLine writes a line feed if Out stands inside a line.
+func (a *Answer) endLine() error {
+	if a.thinking {
+		a.thinking = false
+		a.endReasoning()
+	}
+	if !a.open {
+		return nil
+	}
+	a.open = false
+	if a.o.Terminal && a.screen.o.Terminal && !a.screen.midline {
+		return nil // a line of the screen came between and has ended it
+	}
+	return a.write("\n")
+}
+
+func (a *Answer) write(text string) error {
+	if a.o.Terminal {
+		return a.screen.beside(a.o.Out, text)
+	}
+	_, err := io.WriteString(a.o.Out, text)
+	return err
+}
+
+// reason shows a piece of reasoning on the screen.
+func (a *Answer) reason(text string) {
+	text = safe(text)
+	if !a.screen.o.Terminal || a.o.Quiet || text == "" {
+		return
+	}
+	a.rest()
+	first := !a.thinking
+	a.thinking = true
+	if a.screen.o.Color {
+		a.screen.inline(colors(true).paintLines(dim, text))
+		return
+	}
+	if first || !a.screen.midline {
+		text = "| " + text
+	}
+	end := ""
+	if lastByte(text) == '\n' { // whether the next line begins is not known yet
+		text, end = text[:len(text)-1], "\n"
+	}
+	a.screen.inline(strings.ReplaceAll(text, "\n", "\n| ") + end)
+}
+
+// endReasoning leaves an empty line below the reasoning.
+func (a *Answer) endReasoning() {
+	if a.screen.midline {
+		a.screen.inline("\n")
+	}
+	a.screen.inline("\n")
+}
+
+// spin turns the spinner, if people can see it.
+func (a *Answer) spin(what string) {
+	if a.o.Quiet || !a.screen.o.Terminal || a.open {
+		return
+	}
+	if a.busy != nil {
+		a.busy.key.node = what
+		return
+	}
+	a.busy = &task{key: taskKey{node: what}, since: a.screen.o.Now()}
+	a.screen.begin(a.busy)
+}
+
+// rest stops the spinner.
+func (a *Answer) rest() {
+	if a.busy == nil {
+		return
+	}
+	a.screen.end(a.busy)
+	a.busy = nil
+	a.screen.show("")
+}

@@ -1,0 +1,214 @@
+package render
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"loki/internal/event"
+)
+
+// NarratorOptions configure NewNarrator.
+type NarratorOptions struct {
+	// Quiet leaves only warnings. It wins over Verbose.
+	Quiet bool
+	// Verbose 1 adds the tokens of each model reply, the tool calls of nodes, the state
+	// keys that each super-step changed, the end of a run that failed, and the runs of
+	// child agents, indented. 2 adds tool results and shows values at length. The pieces
+	// of a model's answer are never told.
+	Verbose int
+	// HideQuestions leaves questions and answers out, because whoever asks shows them on
+	// the same terminal.
+	HideQuestions bool
+	// Location is the time zone of the clock times; nil means the local one.
+	Location *time.Location
+}
+
+// Narrator tells a graph run on a Screen, line by line, and what runs now in its live
+// area. It also prints warnings, retries and tool calls of single answers. A line is
+// never longer than it has to be: long texts in it are cut.
+//
+// Progress of a map is drawn in the live area of a terminal. Elsewhere it is told in
+// lines, one for each tenth of the list and none for the last item, whose end the node's
+// own line tells.
+type Narrator struct {
+	screen *Screen
+	o      NarratorOptions
+
+	// What follows is guarded by screen.mu.
+	graph bool // a graph run is what the user started
+	nodes int  // node runs since it began
+	text  strings.Builder
+}
+
+// NewNarrator returns a narrator that writes to screen. Several runs may be told one
+// after another.
+func NewNarrator(screen *Screen, o NarratorOptions) *Narrator {
+	if o.Location == nil {
+		o.Location = time.Local
+	}
+	if o.Quiet {
+		o.Verbose = 0
+	}
+	return &Narrator{screen: screen, o: o}
+}
+
+// Emit tells ev. It never fails.
+func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
+	switch ev.Body.(type) {
+	case event.Delta, event.Reasoning:
+		return nil // many, and never told
+	}
+	n.screen.mu.Lock()
+	defer n.screen.mu.Unlock()
+	n.text.Reset()
+	n.tell(ev)
+	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is told
+	if over || n.text.Len() > 0 {
+		n.screen.show(n.text.String())
+	}
+	return nil
+}
+
+// tell gathers the lines for ev in n.text and keeps the screen's tasks. What warns the
+// user is told whatever its depth.
+func (n *Narrator) tell(ev event.Event) {
+	switch body := ev.Body.(type) {
+	case event.Warning:
+		n.warn(placed(ev) + oneLine(body.Text, warningLimit))
+	case event.NodeFinished:
+		n.nodeFinished(ev, body)
+	case event.ToolResult:
+		n.toolResult(ev, body)
+	default:
+		if n.narrates(ev) {
+			n.narrate(ev)
+		}
+	}
+}
+
+// narrates reports whether ev is told when it is no warning.
+func (n *Narrator) narrates(ev event.Event) bool {
+	return !n.o.Quiet && (ev.Depth == 0 || n.o.Verbose > 0)
+}
+
+func (n *Narrator) narrate(ev event.Event) {
+	switch body := ev.Body.(type) {
+	case event.Started:
+		n.started(ev, body)
+	case event.StepStarted:
+		n.say(dim, n.clock(ev)+"super-step start: "+joinComma(body.Nodes))
+	case event.StepFinished:
+		n.say(dim, n.clock(ev)+"super-step end"+arrow(body.Next))
+	case event.NodeStarted:
+		n.nodeStarted(ev, body)
+	case event.MapProgress:
+		n.mapProgress(ev, body)
+	case event.Retry:
+		n.retry(ev, body)
+	case event.Question:
+		n.question(ev, body)
+	case event.Answer:
+		n.answer(ev, body)
+	case event.Reply:
+		n.reply(ev, body)
+	case event.ToolCall:
+		n.toolCall(ev, body)
+	case event.StateUpdated:
+		n.stateUpdated(ev, body)
+	case event.Finished:
+		n.finished(ev, body)
+	}
+}
+
+// say adds a line.
+func (n *Narrator) say(st style, text string) {
+	n.text.WriteString(colors(n.screen.o.Color).paint(st, "▸ "+text))
+	n.text.WriteByte('\n')
+}
+
+// warn adds a warning.
+func (n *Narrator) warn(text string) {
+	n.text.WriteString(Warning(text, n.screen.o.Color))
+	n.text.WriteByte('\n')
+}
+
+// placed begins a warning with where it comes from, if that is known.
+func placed(ev event.Event) string {
+	if where := place(ev.Source); where != "" {
+		return where + ": "
+	}
+	return ""
+}
+
+// clock begins a line with the time of ev, and an indent for nested runs.
+func (n *Narrator) clock(ev event.Event) string {
+	return ev.Time.In(n.o.Location).Format(time.TimeOnly) + " " + strings.Repeat("  ", ev.Depth)
+}
+
+// subject begins a line about ev's node: the time, the node and, if it is known, its
+// type. Members of a super-step of several are set off.
+func (n *Narrator) subject(ev event.Event) string {
+	text := n.clock(ev)
+	t := n.task(ev)
+	if t != nil {
+		text += t.indent
+	}
+	if where := place(ev.Source); where != "" {
+		text += where + " "
+	}
+	if t != nil {
+		text += "(" + t.kind + ") "
+	}
+	return text
+}
+
+// place names the node of src, with the map item it works on: draft, each[3],
+// child/draft. It is empty where src has no node.
+func place(src event.Source) string {
+	if src.Node == "" {
+		if src.Depth > 0 {
+			return oneLine(src.Agent, nameLimit)
+		}
+		return ""
+	}
+	where := oneLine(keyOf(src).path(), nameLimit)
+	if src.Item != nil {
+		where += "[" + grouped(*src.Item) + "]"
+	}
+	return where
+}
+
+func keyOf(src event.Source) taskKey {
+	return taskKey{run: src.Run, agent: src.Agent, depth: src.Depth, node: src.Node}
+}
+
+// task returns what runs as ev's node, nil if nothing does. Items of a map belong to
+// the map.
+func (n *Narrator) task(ev event.Event) *task {
+	if ev.Node == "" {
+		return nil
+	}
+	key := keyOf(ev.Source)
+	for _, t := range n.screen.tasks {
+		if t.key == key {
+			return t
+		}
+	}
+	return nil
+}
+
+// note sets what the live line of ev's node says it is doing.
+func (n *Narrator) note(ev event.Event, text string) {
+	if t := n.task(ev); t != nil {
+		t.note = text
+	}
+}
+
+// arrow writes where a run goes on; it is empty for no targets.
+func arrow(targets []string) string {
+	if len(targets) == 0 {
+		return ""
+	}
+	return " -> " + joinComma(targets)
+}

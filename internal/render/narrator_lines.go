@@ -1,0 +1,246 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/value"
+)
+
+// Limits of texts within a line, in characters.
+const (
+	failureLimit = 120
+	shortLimit   = 80
+	warningLimit = 1000
+	nameLimit    = 200
+)
+
+func (n *Narrator) started(ev event.Event, b event.Started) {
+	if ev.Depth == 0 {
+		n.graph, n.nodes = b.Graph != "", 0
+	}
+	if b.Graph == "" {
+		return
+	}
+	text := "graph: " + oneLine(b.Graph, nameLimit) + " (start: " + oneLine(b.Node, nameLimit) + ")"
+	if ev.Depth > 0 {
+		n.say(dim, n.clock(ev)+text)
+		return
+	}
+	n.say(dim, text)
+}
+
+func (n *Narrator) nodeStarted(ev event.Event, b event.NodeStarted) {
+	if ev.Item != nil {
+		return // the map is told, not its items
+	}
+	t := &task{key: keyOf(ev.Source), kind: b.NodeType, since: n.screen.o.Now()}
+	if b.Parallel {
+		t.indent = "  "
+	}
+	n.screen.begin(t)
+	text := n.subject(ev) + "start"
+	if b.Visit > 1 && n.o.Verbose > 0 {
+		text += fmt.Sprintf(", visit %d", b.Visit)
+	}
+	n.say(dim, text)
+}
+
+func (n *Narrator) nodeFinished(ev event.Event, b event.NodeFinished) {
+	if ev.Item != nil {
+		return
+	}
+	if n.narrates(ev) {
+		n.nodeLine(ev, b)
+	}
+	if b.Error != "" && len(b.Targets) > 0 { // tolerated: without targets the run fails
+		n.warn(place(ev.Source) + " failed, going on to " + joinComma(b.Targets) + ": " + oneLine(b.Error, warningLimit))
+	}
+}
+
+func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
+	if ev.Depth == 0 {
+		n.nodes++
+	}
+	text := n.clock(ev)
+	if b.Parallel {
+		text += "  "
+	}
+	text += place(ev.Source) + " (" + b.NodeType + ") "
+	if t := n.task(ev); t != nil {
+		n.screen.end(t)
+	}
+	switch {
+	case b.Error != "":
+		n.say(red, text+"FAILED in "+took(b.Duration)+" -- "+oneLine(b.Error, failureLimit))
+	case b.End:
+		n.say(dim, text+"done in "+took(b.Duration)+" -> END")
+	default:
+		n.say(dim, text+"done in "+took(b.Duration)+arrow(b.Targets))
+	}
+}
+
+func (n *Narrator) mapProgress(ev event.Event, b event.MapProgress) {
+	t := n.task(ev)
+	if t == nil || b.Total <= 0 {
+		return
+	}
+	t.done, t.total = b.Done, b.Total
+	tenth := 10 * b.Done / b.Total
+	if n.screen.o.Terminal || tenth <= t.told || b.Done >= b.Total {
+		return
+	}
+	t.told = tenth
+	n.say(dim, n.subject(ev)+grouped(b.Done)+"/"+grouped(b.Total))
+}
+
+func (n *Narrator) retry(ev event.Event, b event.Retry) {
+	if t := n.task(ev); t != nil && ev.Item == nil {
+		t.attempt = b.Attempt + 1
+	}
+	text := fmt.Sprintf("attempt %d failed, trying again", b.Attempt)
+	if b.Wait > 0 {
+		text += " in " + took(b.Wait)
+	}
+	n.say(yellow, n.subject(ev)+text+" -- "+oneLine(b.Error, failureLimit))
+}
+
+func (n *Narrator) question(ev event.Event, b event.Question) {
+	n.note(ev, "waits for an answer")
+	if n.o.HideQuestions {
+		return
+	}
+	text := n.subject(ev) + "asks: " + oneLine(b.Text, shortLimit)
+	if len(b.Options) > 0 {
+		text += " [" + oneLine(strings.Join(b.Options, " | "), shortLimit) + "]"
+	}
+	n.say(dim, text)
+}
+
+func (n *Narrator) answer(ev event.Event, b event.Answer) {
+	n.note(ev, "")
+	if !n.o.HideQuestions {
+		n.say(dim, n.subject(ev)+"answered: "+oneLine(b.Text, shortLimit))
+	}
+}
+
+func (n *Narrator) reply(ev event.Event, b event.Reply) {
+	if n.o.Verbose == 0 {
+		return
+	}
+	text := oneLine(b.Model, nameLimit) + ": " + tokens(b.Usage)
+	if b.Stop != chat.StopEnd && b.Stop != chat.StopToolCalls {
+		text += ", stopped by " + string(b.Stop)
+	}
+	n.say(dim, n.subject(ev)+text)
+}
+
+// tokens writes what one or more model calls used.
+func tokens(u chat.Usage) string {
+	text := grouped(u.InputTokens) + " tokens in"
+	if u.CachedInputTokens > 0 {
+		text += " (" + grouped(u.CachedInputTokens) + " cached)"
+	}
+	text += ", " + grouped(u.OutputTokens) + " out"
+	if u.ReasoningTokens > 0 {
+		text += " (" + grouped(u.ReasoningTokens) + " reasoning)"
+	}
+	if u.Estimated {
+		text += ", estimated"
+	}
+	return text
+}
+
+func (n *Narrator) toolCall(ev event.Event, b event.ToolCall) {
+	n.note(ev, oneLine(b.Name, nameLimit))
+	call := "Call " + oneLine(b.Name, nameLimit) + " " + oneLine(b.Arguments, n.valueLimit())
+	switch {
+	case n.o.Verbose > 0:
+		n.say(dim, n.subject(ev)+call)
+	case ev.Node == "" && n.screen.o.Terminal: // of a single answer
+		n.say(dim, call)
+	}
+}
+
+func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
+	n.note(ev, "")
+	switch {
+	case b.Failed && (ev.Depth == 0 || n.o.Verbose > 0):
+		n.warn(placed(ev) + "tool " + oneLine(b.Name, nameLimit) + " failed: " + oneLine(b.Text, warningLimit))
+	case !b.Failed && n.o.Verbose > 1:
+		n.say(dim, n.subject(ev)+oneLine(b.Name, nameLimit)+" returned "+oneLine(b.Text, n.valueLimit()))
+	}
+}
+
+func (n *Narrator) stateUpdated(ev event.Event, b event.StateUpdated) {
+	if n.o.Verbose == 0 || len(b.Values) == 0 {
+		return
+	}
+	text := n.clock(ev) + "state:"
+	for i, m := range b.Values {
+		if i > 0 {
+			text += ","
+		}
+		text += " " + oneLine(m.Name, nameLimit) + "=" + short(m.Value, n.valueLimit())
+	}
+	n.say(dim, text)
+}
+
+// valueLimit is how much of a value is shown, in characters.
+func (n *Narrator) valueLimit() int {
+	if n.o.Verbose > 1 {
+		return 400
+	}
+	return 40
+}
+
+// short writes v as JSON, cut to limit characters.
+func short(v value.Value, limit int) string {
+	if s, ok := v.AsString(); ok {
+		v = value.Of(prefix(s, 4*(limit+1))) // of a long text only the beginning is needed
+	}
+	return oneLine(string(v.AppendJSON(nil)), limit)
+}
+
+func (n *Narrator) finished(ev event.Event, b event.Finished) {
+	graph := b.Steps > 0
+	if ev.Depth == 0 {
+		n.screen.tasks = nil // what a cancelled run left behind
+		graph = n.graph
+	}
+	if !graph || b.Error != "" && n.o.Verbose == 0 {
+		return // whoever started the run prints the error
+	}
+	text := "graph " + outcome(b) + inSeconds(b.Duration)
+	if ev.Depth == 0 {
+		text += ", " + count(n.nodes, "node")
+	}
+	if total := b.Usage.Total(); total > 0 {
+		text += ", "
+		if b.Usage.Estimated {
+			text += "about "
+		}
+		text += count(total, "token")
+	}
+	if b.Failures > 0 && b.Error == "" {
+		text += fmt.Sprintf(", completed with failures (%d)", b.Failures)
+	}
+	if ev.Depth > 0 {
+		text = n.clock(ev) + oneLine(ev.Agent, nameLimit) + ": " + text
+	}
+	n.say(dim, text)
+}
+
+// outcome says how a graph run ended, up to the time it took.
+func outcome(b event.Finished) string {
+	switch code := fault.Code(b.Code); {
+	case b.Error == "":
+		return "done in "
+	case code == fault.Canceled, code == fault.Suspended:
+		return b.Code + " after "
+	}
+	return "failed after "
+}

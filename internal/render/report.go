@@ -1,0 +1,179 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+)
+
+// Report gathers what happens and writes it as one JSON object when it is closed, as
+// docs/events.md describes it. Of child agents it keeps only the warnings: their tokens
+// are part of the totals, if whoever ran them counted them.
+type Report struct {
+	out     io.Writer
+	summary summary
+	nodes   map[string]*nodeSummary // those of summary.Nodes, by id
+	total   time.Duration
+}
+
+// summary is the object. Its field names are stable.
+type summary struct {
+	Output    string            `json:"output"`
+	Error     string            `json:"error,omitempty"`
+	Code      string            `json:"code,omitempty"`
+	Hint      string            `json:"hint,omitempty"`
+	Graph     string            `json:"graph,omitempty"`
+	Agent     string            `json:"agent,omitempty"`
+	Run       string            `json:"run,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	Stop      chat.StopReason   `json:"stop,omitempty"`
+	Steps     int               `json:"steps"`
+	Failures  int               `json:"failures"`
+	Usage     chat.Usage        `json:"usage"`
+	Seconds   float64           `json:"seconds"`
+	Nodes     []*nodeSummary    `json:"nodes"`
+	Warnings  []warningSummary  `json:"warnings"`
+	Questions []questionSummary `json:"questions,omitempty"`
+}
+
+// nodeSummary sums up the visits of one node.
+type nodeSummary struct {
+	Node    string      `json:"node"`
+	Type    string      `json:"type"`
+	Visits  int         `json:"visits"`
+	Seconds float64     `json:"seconds"`
+	Usage   *chat.Usage `json:"usage,omitempty"`
+	Error   string      `json:"error,omitempty"`
+
+	total time.Duration
+}
+
+type warningSummary struct {
+	Text  string `json:"text"`
+	Agent string `json:"agent,omitempty"`
+	Node  string `json:"node,omitempty"`
+}
+
+// questionSummary is a question that nobody answered.
+type questionSummary struct {
+	Node string `json:"node,omitempty"`
+	event.Question
+}
+
+// NewReport returns a Report that will write to out.
+func NewReport(out io.Writer) *Report {
+	return &Report{
+		out:     out,
+		summary: summary{Nodes: []*nodeSummary{}, Warnings: []warningSummary{}},
+		nodes:   make(map[string]*nodeSummary),
+	}
+}
+
+// Emit takes note of ev. It never fails.
+func (r *Report) Emit(_ context.Context, ev event.Event) error {
+	if w, ok := ev.Body.(event.Warning); ok {
+		agent := ev.Agent
+		if ev.Depth == 0 {
+			agent = ""
+		}
+		r.summary.Warnings = append(r.summary.Warnings, warningSummary{Text: w.Text, Agent: agent, Node: ev.Node})
+	}
+	if ev.Depth > 0 {
+		return nil
+	}
+	switch body := ev.Body.(type) {
+	case event.Started:
+		r.started(ev.Source, body)
+	case event.NodeStarted:
+		if ev.Item == nil {
+			n := r.node(ev.Node)
+			n.Type = body.NodeType
+			n.Visits++
+		}
+	case event.NodeFinished:
+		if ev.Item == nil {
+			n := r.node(ev.Node)
+			n.total += body.Duration
+			n.Error = body.Error
+		}
+	case event.Reply:
+		r.reply(ev, body)
+	case event.Question:
+		r.summary.Questions = append(r.summary.Questions, questionSummary{Node: ev.Node, Question: body})
+	case event.Answer:
+		r.answered(body.ID)
+	case event.Finished:
+		r.finished(body)
+	}
+	return nil
+}
+
+// node returns the summary of the node called id, which is listed by first appearance.
+func (r *Report) node(id string) *nodeSummary {
+	n := r.nodes[id]
+	if n == nil {
+		n = &nodeSummary{Node: id}
+		r.nodes[id] = n
+		r.summary.Nodes = append(r.summary.Nodes, n)
+	}
+	return n
+}
+
+func (r *Report) started(src event.Source, b event.Started) {
+	s := &r.summary
+	s.Graph, s.Agent, s.Run, s.Model = b.Graph, src.Agent, src.Run, b.Model
+	s.Error, s.Code, s.Stop = "", "", ""
+}
+
+func (r *Report) reply(ev event.Event, b event.Reply) {
+	if ev.Node == "" {
+		r.summary.Stop = b.Stop
+		return
+	}
+	n := r.node(ev.Node)
+	if n.Usage == nil {
+		n.Usage = new(chat.Usage)
+	}
+	*n.Usage = n.Usage.Add(b.Usage)
+}
+
+func (r *Report) answered(id string) {
+	r.summary.Questions = slices.DeleteFunc(r.summary.Questions, func(q questionSummary) bool { return q.ID == id })
+}
+
+// finished adds what a run or answer came to. Where several follow one another, the last
+// one's output and error count.
+func (r *Report) finished(b event.Finished) {
+	s := &r.summary
+	s.Output, s.Error, s.Code = b.Output, b.Error, b.Code
+	s.Steps += b.Steps
+	s.Failures += b.Failures
+	s.Usage = s.Usage.Add(b.Usage)
+	r.total += b.Duration
+}
+
+// Close writes the object, indented and followed by a line feed. An err that ended the
+// work is told in it, with its code and hint.
+func (r *Report) Close(err error) error {
+	s := &r.summary
+	if err != nil {
+		s.Error, s.Code, s.Hint = err.Error(), string(fault.CodeOf(err)), fault.HintOf(err)
+	}
+	s.Seconds = seconds(r.total)
+	for _, n := range s.Nodes {
+		n.Seconds = seconds(n.total)
+	}
+	enc := json.NewEncoder(r.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(s)
+}
+
+// seconds rounds to microseconds, as events do.
+func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }

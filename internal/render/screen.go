@@ -1,0 +1,292 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	frameTime = 100 * time.Millisecond // between two drawings of the live area
+	showAfter = 150 * time.Millisecond // what is over sooner never appears there
+)
+
+// ScreenOptions configure NewScreen.
+type ScreenOptions struct {
+	Out      io.Writer                  // required; it need not be safe for concurrent use
+	Terminal bool                       // Out is a terminal that obeys escape sequences
+	Color    bool                       // finished and live lines are coloured
+	Size     func() (columns, rows int) // of the terminal, asked for at each drawing; nil or 0 means 80 by 24
+	Now      func() time.Time           // nil means time.Now
+}
+
+// Screen is the stream people watch. Everything written to it is complete lines, which
+// scroll; on a terminal the live area stands below them while something runs. What is
+// written stays when the live area goes: the same lines as on a stream that is no
+// terminal.
+//
+// A Screen may be used from several goroutines. It runs one of its own while there is
+// something live, for the spinners; Close waits for it. Errors of Out are ignored: work
+// does not end because nobody watches.
+type Screen struct {
+	o    ScreenOptions
+	done chan struct{} // closed by Close
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows, and the state of the emitters that use the screen
+	tasks   []*task    // what runs, in order of start
+	drawn   []int      // columns of the live lines on the terminal, from the top
+	pauses  int
+	held    []byte // lines that wait for Resume
+	partial []byte // what Write was given after the last line feed
+	midline bool   // text on the same terminal left the cursor inside a line
+	ticking bool
+	closed  bool
+	buf     bytes.Buffer
+}
+
+// NewScreen returns a screen that writes to o.Out.
+func NewScreen(o ScreenOptions) *Screen {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Screen{o: o, done: make(chan struct{})}
+}
+
+// Pause takes the live area away, and holds back what is written until Resume, so that
+// a human can be asked on the terminal. Pauses nest. On a stream that is no terminal
+// nothing is held back.
+func (s *Screen) Pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pauses++
+	s.erase()
+}
+
+// Resume ends a Pause and shows what was held back.
+func (s *Screen) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pauses--; s.pauses > 0 {
+		return
+	}
+	s.pauses = 0
+	s.release()
+}
+
+// release shows what a pause held back. s.mu is held.
+func (s *Screen) release() {
+	text := string(s.held)
+	s.held = nil
+	s.midline = false // whoever asked left the cursor at the start of a line
+	if text != "" && lastByte(text) != '\n' {
+		text += "\n"
+	}
+	s.show(text)
+}
+
+// Write shows the complete lines of p above the live area and keeps an incomplete one
+// until its end is written or the screen is closed. It never fails. Log handlers and the
+// standard error of child processes write here. On a terminal the text is shown without
+// escape sequences and control characters.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.partial = append(s.partial, p...)
+	if i := bytes.LastIndexByte(s.partial, '\n'); i >= 0 {
+		text := s.tame(s.partial[:i+1])
+		s.partial = append(s.partial[:0], s.partial[i+1:]...)
+		s.show(text)
+	}
+	return len(p), nil
+}
+
+// Warn shows a warning.
+func (s *Screen) Warn(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.show(Warning(text, s.o.Color) + "\n")
+}
+
+// tame makes text of others fit to be shown.
+func (s *Screen) tame(text []byte) string {
+	if s.o.Terminal {
+		return safe(string(text))
+	}
+	return string(text)
+}
+
+// Close shows what is still held back, removes the live area, leaves the cursor at the
+// start of a line and waits for the screen's goroutine. Lines written later are still shown.
+// Closing twice is harmless.
+func (s *Screen) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+		s.tasks, s.pauses = nil, 0
+		text := string(s.held)
+		s.held = nil
+		if len(s.partial) > 0 {
+			text += s.tame(s.partial) + "\n"
+			s.partial = nil
+		}
+		if text == "" && s.midline {
+			_, _ = io.WriteString(s.o.Out, "\n")
+			s.midline = false
+		}
+		s.show(text)
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	return nil
+}
+
+// show writes text, which is empty or complete lines, and draws the live area below
+// it. It is one Write to Out, so that lines of other processes do not come between. s.mu
+// is held.
+func (s *Screen) show(text string) {
+	if !s.o.Terminal {
+		if text != "" {
+			_, _ = io.WriteString(s.o.Out, text)
+		}
+		return
+	}
+	if s.pauses > 0 {
+		s.held = append(s.held, text...)
+		return
+	}
+	columns, rows := s.size()
+	s.buf.Reset()
+	s.rewind(columns, rows, text != "")
+	if text != "" && s.midline {
+		s.buf.WriteByte('\n')
+		s.midline = false
+	}
+	s.buf.WriteString(text)
+	before := len(s.drawn)
+	s.drawn = s.drawn[:0]
+	if !s.midline {
+		s.drawLive(columns, rows)
+	}
+	if before > 0 { // also what the user typed meanwhile, such as ^C
+		s.buf.WriteString("\x1b[J")
+	}
+	if s.buf.Len() > 0 {
+		_, _ = s.o.Out.Write(s.buf.Bytes())
+	}
+}
+
+// rewind puts the cursor where the live area begins, and clears the screen from there
+// on if wipe is set; otherwise the lines are going to be overwritten.
+//
+// If the terminal became narrower since the lines were drawn, it has broken those
+// that no longer fit, as terminals do today, and the area is as many rows taller.
+func (s *Screen) rewind(columns, rows int, wipe bool) {
+	if len(s.drawn) == 0 {
+		return
+	}
+	up := 0
+	for _, w := range s.drawn {
+		up += max(1, (w+columns-1)/columns)
+		wipe = wipe || w > columns
+	}
+	fmt.Fprintf(&s.buf, "\r\x1b[%dA", min(up, max(1, rows-1)))
+	if wipe {
+		s.buf.WriteString("\x1b[J")
+	}
+}
+
+// erase removes the live area. s.mu is held.
+func (s *Screen) erase() {
+	if len(s.drawn) == 0 {
+		return
+	}
+	s.buf.Reset()
+	columns, rows := s.size()
+	s.rewind(columns, rows, true)
+	s.drawn = s.drawn[:0]
+	_, _ = s.o.Out.Write(s.buf.Bytes())
+}
+
+// size returns the columns and rows of the terminal.
+func (s *Screen) size() (columns, rows int) {
+	if s.o.Size != nil {
+		columns, rows = s.o.Size()
+	}
+	if columns <= 0 {
+		columns = 80
+	}
+	if rows <= 0 {
+		rows = 24
+	}
+	return columns, rows
+}
+
+// inline writes text to the screen without ending the line. The live area is away until
+// the line ends. s.mu is held.
+func (s *Screen) inline(text string) {
+	if s.pauses > 0 && s.o.Terminal {
+		s.held = append(s.held, text...)
+		return
+	}
+	_ = s.beside(s.o.Out, text)
+}
+
+// beside writes text to w, which shows on the same terminal. s.mu is held.
+func (s *Screen) beside(w io.Writer, text string) error {
+	if text == "" {
+		return nil
+	}
+	s.erase()
+	s.midline = s.o.Terminal && !strings.HasSuffix(text, "\n")
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// begin adds t to what runs. It appears when it has run for a moment. s.mu is held.
+func (s *Screen) begin(t *task) {
+	s.tasks = append(s.tasks, t)
+	if s.ticking || s.closed || !s.o.Terminal {
+		return
+	}
+	s.ticking = true
+	s.wg.Go(s.tick)
+}
+
+// end takes t away from what runs; the caller shows the change. s.mu is held.
+func (s *Screen) end(t *task) {
+	for i := range s.tasks {
+		if s.tasks[i] == t {
+			s.tasks = append(s.tasks[:i], s.tasks[i+1:]...)
+			return
+		}
+	}
+}
+
+// tick draws the live area again and again. It ends when nothing runs any more, or with
+// Close.
+func (s *Screen) tick() {
+	ticker := time.NewTicker(frameTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		if len(s.tasks) == 0 {
+			s.ticking = false
+			s.mu.Unlock()
+			return
+		}
+		if s.pauses == 0 {
+			s.show("")
+		}
+		s.mu.Unlock()
+	}
+}

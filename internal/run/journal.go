@@ -1,0 +1,241 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/steps"
+)
+
+// Store keeps the journals of runs. Its methods may be called from several
+// goroutines and, on stores that outlive the process, from several processes.
+//
+// A run has an id: eight characters of lower-case Crockford base 32. Wherever an id is
+// taken, any beginning of it that means one run will do; one that means none is an
+// error of code NotFound, and one that means several is of code Usage and lists them.
+type Store interface {
+	// Create begins a run with the checkpoint before its first super-step. The store
+	// picks the id. The caller holds the run's lease until it closes the journal.
+	Create(ctx context.Context, info Info, start Checkpoint) (Journal, error)
+
+	// Open takes the lease of a run that has not ended, to go on with it. If somebody
+	// else holds the lease the error is a [*LeaseError]; if the run has ended it is an
+	// [*EndedError].
+	Open(ctx context.Context, id string) (Journal, Recovery, error)
+
+	// Runs returns the runs that match, newest first.
+	Runs(ctx context.Context, q Query) ([]Info, error)
+
+	// History returns what is on record of a run.
+	History(ctx context.Context, id string) (History, error)
+
+	// Checkpoint returns the state after a super-step, 0 for the start and -1 for the
+	// last one committed.
+	Checkpoint(ctx context.Context, id string, step int) (Checkpoint, error)
+
+	// Answer answers a pending question of a run that nobody is running. An answer
+	// that is there already is not replaced: that is an error.
+	Answer(ctx context.Context, id, question, text string) error
+
+	// Delete forgets runs, by full ids. Runs that are running are left alone.
+	Delete(ctx context.Context, ids ...string) error
+
+	Close() error
+}
+
+// Journal writes the record of one run. All methods but Task and Event return once
+// what they were given is as safe as the store's durability promises. They may be
+// called from several goroutines.
+type Journal interface {
+	// ID returns the id of the run.
+	ID() string
+
+	// Task returns the record of the steps that a node makes in a super-step.
+	Task(step int, node string) steps.Recorder
+
+	// Finished keeps the result of a task whose super-step is not over.
+	Finished(ctx context.Context, t TaskRecord) error
+
+	// Commit ends a super-step: the checkpoint after it and the visits of its nodes are
+	// kept, and the task records it used up are dropped, all or nothing.
+	Commit(ctx context.Context, c Checkpoint, visits []Visit) error
+
+	// Asked keeps a question that waits for its answer. It is over when the step with
+	// its key is recorded.
+	Asked(ctx context.Context, p Pending) error
+
+	// Event keeps an event for those who look at the run later. It is written together
+	// with the next record.
+	Event(ev event.Event)
+
+	// End sets the status of the run.
+	End(ctx context.Context, e Ending) error
+
+	// Close writes what is left and gives the lease back.
+	Close() error
+}
+
+// Status is what a run is doing.
+type Status string
+
+// The statuses. A run that is running without anybody holding its lease was
+// interrupted: it can be resumed, like one that is suspended, canceled or failed.
+const (
+	Running   Status = "running"
+	Suspended Status = "suspended" // waits for a human, or stopped at a budget
+	Canceled  Status = "canceled"  // interrupted by the user
+	Failed    Status = "failed"
+	Done      Status = "done"
+)
+
+// Resumable reports whether a run with the status can go on.
+func (s Status) Resumable() bool { return s != Done }
+
+// Info describes a run.
+type Info struct {
+	ID          string
+	Agent       string // name
+	AgentDir    string // absolute
+	Dir         string // working directory, absolute
+	Graph       string // name in the definition
+	Fingerprint string // of the definition, see Fingerprint
+	Definition  []byte // text of the definition
+	Prompt      string
+	Variables   map[string]string // of the agent
+	Model       string            // id the user asked for, empty for none
+	Parent      string            // "id@step" it was forked from, empty for none
+
+	// The rest is kept up to date by the store.
+	Status   Status
+	Started  time.Time
+	Updated  time.Time
+	Steps    int // super-steps committed
+	Usage    chat.Usage
+	Failures int    // tolerated
+	Output   string // of a run that is done
+	Error    string // of one that failed
+	Code     fault.Code
+	Active   bool // somebody holds the lease now
+}
+
+// Checkpoint is a run between two super-steps.
+type Checkpoint struct {
+	Step     int // super-steps done
+	State    graph.State
+	Frontier []string
+	Waiting  []string
+	Visits   map[string]int
+	Failures int
+	Done     bool
+	Output   string
+	Usage    chat.Usage // of the whole run so far
+}
+
+// TaskRecord is a finished task whose super-step is not over.
+type TaskRecord struct {
+	Step   int
+	Result graph.Result // Err is nil
+	Visit  Visit
+}
+
+// Visit is one execution of a node.
+type Visit struct {
+	Step     int           `json:"step"`
+	Node     string        `json:"node"`
+	Type     graph.Type    `json:"type"`
+	Number   int           `json:"visit"` // of the node's visits, from 1
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"-"`
+	Targets  []string      `json:"targets,omitempty"`
+	Usage    chat.Usage    `json:"usage"`
+	Retries  int           `json:"retries,omitempty"`
+	Failed   bool          `json:"failed,omitempty"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// Pending is a question that waits for an answer.
+type Pending struct {
+	ID       string    `json:"id"` // unique in the run, for people to type
+	Step     int       `json:"step"`
+	Node     string    `json:"node"`
+	Key      string    `json:"-"` // of the step that the answer completes
+	Text     string    `json:"text"`
+	Options  []string  `json:"options,omitempty"`
+	Default  *string   `json:"default,omitempty"`
+	Asked    time.Time `json:"asked"`
+	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken; zero for never
+}
+
+// Ending is how an execution of a run ended.
+type Ending struct {
+	Status Status
+	Output string
+	Error  string
+	Code   fault.Code
+}
+
+// Recovery is what Open found on record.
+type Recovery struct {
+	Info  Info
+	Last  Checkpoint
+	Tasks []TaskRecord // finished tasks of the super-step after Last
+}
+
+// History is what is on record of a run, for people to see.
+type History struct {
+	Info    Info
+	Visits  []Visit // in order
+	Pending []Pending
+	Events  []json.RawMessage // in the form of machine output
+	Steps   []StepRecord
+}
+
+// StepRecord is a step on record.
+type StepRecord struct {
+	Number int // in the order of recording, from 1
+	Step   int // super-step
+	Node   string
+	Key    string
+	Kind   steps.Kind
+	Name   string
+	Done   bool // false: it was begun, and nobody knows how it ended
+	At     time.Time
+	Size   int // bytes of the result
+}
+
+// Query selects runs. The zero Query selects all.
+type Query struct {
+	Dir        string // of this working directory only
+	Agent      string
+	Unfinished bool
+	Limit      int
+}
+
+// LeaseError says that a run is being run elsewhere.
+type LeaseError struct {
+	ID    string
+	Owner string // process and host
+	Until time.Time
+}
+
+func (e *LeaseError) Error() string {
+	return fmt.Sprintf("run %s is running in %s", e.ID, e.Owner)
+}
+
+// EndedError says that a run is over and cannot go on.
+type EndedError struct {
+	ID     string
+	Status Status
+}
+
+func (e *EndedError) Error() string { return fmt.Sprintf("run %s is %s", e.ID, e.Status) }
+
+// ErrAnswered says that a question was answered before.
+var ErrAnswered = errors.New("the question has an answer already")

@@ -1,0 +1,281 @@
+// Package run drives graph runs.
+//
+// The driver asks the pure scheduler of package graph for the tasks of a super-step,
+// executes them side by side, each on its own draft of the state, waits for all of
+// them and hands the results back. What a node does is the [Executor]'s business.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/steps"
+)
+
+// Executor does the work of nodes. Its method may be called from several
+// goroutines, and each call belongs to one.
+type Executor interface {
+	// Execute runs the task's node. It reads and writes the state through t.Draft
+	// only, and reports a failure in the result's Err. When ctx is cancelled it
+	// returns soon, with nothing left running. The result's Node and Writes are
+	// filled in by the driver.
+	Execute(ctx context.Context, t *Task) graph.Result
+}
+
+// Task is one node to execute, with everything the work may touch.
+type Task struct {
+	graph.Task
+	Draft  *graph.Draft // the branch's view of the state
+	Events event.Scope  // of the node
+	Steps  steps.Steps  // record of the steps made
+
+	Usage chat.Usage // tokens used; the executor adds to it
+}
+
+// Options configure Run.
+type Options struct {
+	Plan    *graph.Plan
+	Nodes   Executor
+	Emitter event.Emitter // nil drops events
+	Source  event.Source  // run, agent and depth of all events
+	Now     func() time.Time
+}
+
+// Outcome is how a run went. It is filled as far as the run came, also on error.
+type Outcome struct {
+	Output   string
+	State    graph.State
+	Steps    int // super-steps done
+	Failures int // tolerated node failures
+	Usage    chat.Usage
+	Nodes    []NodeStats // in order of first execution
+	Duration time.Duration
+}
+
+// NodeStats sums up the executions of one node.
+type NodeStats struct {
+	Node     string
+	Type     graph.Type
+	Visits   int
+	Total    time.Duration // work only, without waiting for a slot
+	Max      time.Duration
+	Failures int // failed visits, tolerated ones included
+	Usage    chat.Usage
+}
+
+// Run executes a graph from the given state to an end node. All nodes of a
+// super-step are waited for, also when one fails or ctx is cancelled: when Run
+// returns, nothing of the run is running.
+func Run(ctx context.Context, o Options, initial graph.State) (Outcome, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	d := &driver{
+		Options: o,
+		events:  event.NewScope(o.Emitter, o.Source, o.Now),
+		begin:   o.Now(),
+		stats:   make(map[string]*NodeStats),
+		slots:   make(chan struct{}, max(1, o.Plan.Graph().Settings.MaxConcurrency)),
+	}
+	return d.run(ctx, o.Plan.Begin(initial))
+}
+
+// driver is one run in progress. Only the goroutine of Run touches it, except slots
+// and events.
+type driver struct {
+	Options
+	events event.Scope
+	begin  time.Time
+	slots  chan struct{} // holds a token for every task that is at work
+	stats  map[string]*NodeStats
+	order  []string // nodes of stats, by first execution
+	usage  chat.Usage
+}
+
+func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
+	g := d.Plan.Graph()
+	err := d.events.Emit(ctx, event.Started{Graph: g.Name, Node: g.Start})
+	for err == nil && !pr.Done {
+		pr, err = d.superStep(ctx, pr)
+	}
+	out := Outcome{
+		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures,
+		Usage: d.usage, Nodes: d.nodeStats(), Duration: d.Now().Sub(d.begin),
+	}
+	fin := event.Finished{Output: out.Output, Duration: out.Duration, Steps: out.Steps, Failures: out.Failures, Usage: out.Usage}
+	if err != nil {
+		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
+	}
+	// The end is told even when the run was cancelled.
+	if emitErr := d.events.Emit(context.WithoutCancel(ctx), fin); err == nil {
+		err = emitErr
+	}
+	return out, err
+}
+
+func (d *driver) nodeStats() []NodeStats {
+	stats := make([]NodeStats, len(d.order))
+	for i, id := range d.order {
+		stats[i] = *d.stats[id]
+	}
+	return stats
+}
+
+// superStep runs the frontier of pr and returns the progress after it.
+func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progress, error) {
+	if err := context.Cause(ctx); err != nil {
+		return pr, fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err)
+	}
+	if s := d.Plan.Graph().Settings; s.HasTimeout && d.Now().Sub(d.begin) > s.Timeout {
+		return pr, fault.New(fault.Limit, "the run timed out after %s, before super-step %d with %s", s.Timeout, pr.Step+1, strings.Join(pr.Frontier, ", ")).
+			WithHint("raise settings.timeout in %s", graph.FileName)
+	}
+	tasks, err := d.Plan.Next(pr)
+	if err != nil {
+		if _, ok := errors.AsType[*graph.LimitError](err); ok {
+			return pr, fault.Wrap(fault.Limit, err, "").WithHint("a script's _next leads back here; raise settings.max_loop_iterations if that is intended")
+		}
+		return pr, err
+	}
+	done, err := d.execute(ctx, pr, tasks)
+	if err != nil {
+		return pr, err
+	}
+	results := make([]graph.Result, len(done))
+	for i := range done {
+		d.count(&done[i])
+		results[i] = done[i].result
+	}
+	next, err := d.Plan.Apply(pr, results)
+	if err != nil {
+		return pr, err
+	}
+	return next, d.tellStep(ctx, pr, next, len(tasks))
+}
+
+// tellStep emits what a finished super-step changed.
+func (d *driver) tellStep(ctx context.Context, pr, next graph.Progress, width int) error {
+	if d.events.Silent() {
+		return nil
+	}
+	events := d.events.With(func(s *event.Source) { s.Step = next.Step })
+	if changed := pr.State.Changes(next.State); len(changed) > 0 {
+		if err := events.Emit(ctx, event.StateUpdated{Values: changed}); err != nil {
+			return err
+		}
+	}
+	if width < 2 || next.Done {
+		return nil
+	}
+	return events.Emit(ctx, event.StepFinished{Next: slices.Clone(next.Frontier)})
+}
+
+// executed is a finished task.
+type executed struct {
+	task     graph.Task
+	result   graph.Result
+	usage    chat.Usage
+	duration time.Duration
+}
+
+// execute runs tasks side by side and waits for all of them.
+func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.Task) ([]executed, error) {
+	parallel := len(tasks) > 1
+	if parallel && !d.events.Silent() {
+		step := d.events.With(func(s *event.Source) { s.Step = tasks[0].Step })
+		if err := step.Emit(ctx, event.StepStarted{Nodes: slices.Clone(pr.Frontier)}); err != nil {
+			return nil, err
+		}
+	}
+	work := make([]*Task, len(tasks))
+	for i, t := range tasks {
+		work[i] = &Task{Task: t, Draft: graph.NewDraft(pr.State), Events: d.events.With(func(s *event.Source) {
+			s.Step, s.Node = t.Step, t.Node.ID
+		})}
+		if d.events.Silent() {
+			continue
+		}
+		if err := work[i].Events.Emit(ctx, event.NodeStarted{NodeType: string(t.Node.Type), Visit: t.Visit, Parallel: parallel}); err != nil {
+			return nil, err
+		}
+	}
+	done := make([]executed, len(tasks)) // goroutine i writes done[i] and errs[i] only
+	errs := make([]error, len(tasks))
+	if !parallel {
+		done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
+		return done, errs[0]
+	}
+	var wg sync.WaitGroup
+	for i := range work {
+		wg.Go(func() {
+			d.slots <- struct{}{}
+			defer func() { <-d.slots }()
+			done[i], errs[i] = d.executeOne(ctx, work[i], parallel)
+		})
+	}
+	wg.Wait()
+	return done, errors.Join(errs...)
+}
+
+// executeOne runs one task. The error is that of an emitter; the node's own is in
+// the result.
+func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (executed, error) {
+	start := d.Now()
+	res := d.guarded(ctx, t)
+	res.Node = t.Node.ID
+	if res.Err == nil {
+		res.Writes = t.Draft.Diff()
+	}
+	e := executed{task: t.Task, result: res, usage: t.Usage, duration: d.Now().Sub(start)}
+	if t.Events.Silent() {
+		return e, nil
+	}
+	fin := event.NodeFinished{NodeType: string(t.Node.Type), Duration: e.duration, Targets: res.Targets, End: res.Ended, Parallel: parallel}
+	switch {
+	case res.Err != nil:
+		fin.Error = res.Err.Error()
+	case res.Failure != nil:
+		fin.Error = res.Failure.Message
+	}
+	return e, t.Events.Emit(context.WithoutCancel(ctx), fin)
+}
+
+// guarded executes t and turns a panic into a failure of the node.
+func (d *driver) guarded(ctx context.Context, t *Task) (res graph.Result) {
+	if err := context.Cause(ctx); err != nil {
+		return graph.Result{Err: err}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return d.Nodes.Execute(ctx, t)
+}
+
+func (d *driver) count(e *executed) {
+	s := d.stats[e.task.Node.ID]
+	if s == nil {
+		s = &NodeStats{Node: e.task.Node.ID, Type: e.task.Node.Type}
+		d.stats[s.Node] = s
+		d.order = append(d.order, s.Node)
+	}
+	s.Visits++
+	s.Total += e.duration
+	s.Max = max(s.Max, e.duration)
+	s.Usage = s.Usage.Add(e.usage)
+	if e.result.Err != nil || e.result.Failure != nil {
+		s.Failures++
+	}
+	d.usage = d.usage.Add(e.usage)
+}

@@ -1,0 +1,61 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"loki/internal/value"
+)
+
+// dialect is the draft a schema is written in, as far as validation differs.
+type dialect int
+
+const (
+	draft2020 dialect = iota
+	draft7
+)
+
+func (d dialect) uri() string {
+	if d == draft7 {
+		return "http://json-schema.org/draft-07/schema#"
+	}
+	return "https://json-schema.org/draft/2020-12/schema"
+}
+
+// dialectOf returns the dialect that $schema names. Older drafts are read as the
+// nearest one that is implemented. Without $schema the form of items decides: a list
+// of schemas constrains something in draft-07 only.
+func dialectOf(v value.Value) (dialect, error) {
+	named, ok := v.AsObject().Get("$schema")
+	if !ok {
+		if hasItemList(v) {
+			return draft7, nil
+		}
+		return draft2020, nil
+	}
+	uri, _ := named.AsString()
+	name := strings.TrimSuffix(uri, "#")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://")
+	switch name {
+	case "json-schema.org/draft-07/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-04/schema":
+		return draft7, nil
+	case "json-schema.org/draft/2020-12/schema":
+		return draft2020, nil
+	case "json-schema.org/draft/2019-09/schema":
+		if hasItemList(v) {
+			return draft7, nil
+		}
+		return draft2020, nil
+	}
+	return 0, fmt.Errorf("/$schema: %q is no known draft; %q is", uri, draft2020.uri())
+}
+
+func hasItemList(v value.Value) bool {
+	for _, sub := range children(v) {
+		if hasItemList(sub) {
+			return true
+		}
+	}
+	items, _ := v.AsObject().Get("items")
+	return items.Kind() == value.ListKind
+}

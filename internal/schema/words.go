@@ -1,0 +1,69 @@
+package schema
+
+import (
+	"strings"
+
+	"loki/internal/value"
+)
+
+// describe names v in a message: its type, and the value where it is short to say.
+func describe(v value.Value) string {
+	switch v.Kind() {
+	case value.Null, value.Bool:
+		return v.Text()
+	case value.ListKind:
+		return "an array"
+	case value.ObjectKind:
+		return "an object"
+	default:
+		return "the " + v.Kind().String() + " " + brief(v)
+	}
+}
+
+// brief returns v as JSON, cut where it gets long.
+func brief(v value.Value) string { return clip(v.String(), 80) }
+
+// clip returns the first n characters of s, with an ellipsis if there are more.
+func clip(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "…"
+		}
+		n--
+	}
+	return s
+}
+
+// choices lists values, but not endlessly.
+func choices(list []value.Value) string {
+	const most = 20
+	words := make([]string, 0, most+1)
+	for i, v := range list {
+		if i == most {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, brief(v))
+	}
+	return strings.Join(words, ", ")
+}
+
+// or joins words as in "a, b or c".
+func or(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func withArticle(typeName string) string {
+	switch typeName {
+	case "null":
+		return "null"
+	case "array", "integer", "object":
+		return "an " + typeName
+	default:
+		return "a " + typeName
+	}
+}

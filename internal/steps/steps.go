@@ -1,0 +1,149 @@
+// Package steps is how work inside a task reaches the outside world.
+//
+// A step is one model call, script run, tool call or question: something that costs
+// money or time, or changes the world, and must not happen twice. Code that makes a
+// step does so inside [Do], under a key that is the same whenever the task is run
+// again. With a [Recorder] behind it, a step whose result is on record is not made
+// again: the result is read back. Without one, steps are simply made.
+//
+// An effect is a step that may change the world. That it begins is recorded before it
+// is made. If the process dies before the result is recorded, the step is uncertain:
+// nobody knows whether it happened, and its Uncertain function decides what to do.
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Kind says what a step does.
+type Kind string
+
+// The kinds of step.
+const (
+	Model    Kind = "model"
+	Tool     Kind = "tool"
+	Script   Kind = "script"
+	Question Kind = "question"
+	Agent    Kind = "agent"
+)
+
+// Step describes one step of a task.
+type Step struct {
+	Kind   Kind
+	Key    string // unique within the task and its scope; the same on every run of the task
+	Name   string // what is called, for people: a model, a tool, a script
+	Effect bool   // it may change the world
+
+	// Uncertain decides about an effect that was begun and whose end is unknown. Nil
+	// means Retry. It is called with the step's full key.
+	Uncertain func(ctx context.Context, key string) (Decision, error)
+}
+
+// Decision is what to do with an uncertain step.
+type Decision string
+
+// The decisions.
+const (
+	Retry Decision = "retry" // make it again, under the same key
+	Skip  Decision = "skip"  // take it for made; Do returns ErrSkipped
+)
+
+// ErrSkipped is what [Do] returns for a step that was uncertain and is not made again.
+var ErrSkipped = errors.New("skipped, because it is unknown whether it happened before the interruption")
+
+// Record is what is known of a step.
+type Record struct {
+	Result []byte // JSON, of a step that is Done
+	Done   bool
+	Begun  bool // an effect that was begun
+}
+
+// Recorder keeps the steps of one task. Its methods may be called from several
+// goroutines, with different keys.
+type Recorder interface {
+	// Lookup returns what is known of the step with key.
+	Lookup(ctx context.Context, key string) (Record, error)
+	// Begin notes that an effect is about to be made.
+	Begin(ctx context.Context, key string, s Step) error
+	// Forget takes a Begin back: the effect failed, and that is known.
+	Forget(ctx context.Context, key string) error
+	// Record keeps the result of a step. It returns once the result is safe.
+	Record(ctx context.Context, key string, s Step, result []byte) error
+}
+
+// Steps is the record of one task, or a part of it with keys of its own. The zero
+// Steps records nothing. Copies are cheap.
+type Steps struct {
+	rec    Recorder
+	prefix string
+}
+
+// New returns the Steps of a task whose record rec keeps; nil keeps none.
+func New(rec Recorder) Steps { return Steps{rec: rec} }
+
+// At returns the part of the record in which all keys begin with name.
+func (s Steps) At(name string) Steps {
+	s.prefix += name + "/"
+	return s
+}
+
+// Recording reports whether steps are recorded.
+func (s Steps) Recording() bool { return s.rec != nil }
+
+// Key returns the full key of a step within the task.
+func (s Steps) Key(key string) string { return s.prefix + key }
+
+// Do returns the recorded result of the step, or makes the step by calling fn and
+// records what it returns. An fn that fails is not recorded and is made again next
+// time; an effect that was cancelled while it was made stays uncertain. T must survive
+// a round trip through JSON.
+func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context) (T, error)) (T, error) {
+	if s.rec == nil {
+		return fn(ctx)
+	}
+	var result T
+	key := s.prefix + step.Key
+	known, err := s.rec.Lookup(ctx, key)
+	if err != nil {
+		return result, fmt.Errorf("reading the record of step %s: %w", key, err)
+	}
+	if known.Done {
+		if err := json.Unmarshal(known.Result, &result); err != nil {
+			return result, fmt.Errorf("reading the record of step %s: %w", key, err)
+		}
+		return result, nil
+	}
+	if known.Begun && step.Uncertain != nil {
+		decision, err := step.Uncertain(ctx, key)
+		if err != nil {
+			return result, err
+		}
+		if decision == Skip {
+			return result, ErrSkipped
+		}
+	}
+	if step.Effect && !known.Begun {
+		if err := s.rec.Begin(ctx, key, step); err != nil {
+			return result, fmt.Errorf("recording the begin of step %s: %w", key, err)
+		}
+	}
+	if result, err = fn(ctx); err != nil {
+		if step.Effect && ctx.Err() == nil {
+			if forgetErr := s.rec.Forget(ctx, key); forgetErr != nil {
+				return result, errors.Join(err, forgetErr)
+			}
+		}
+		return result, err
+	}
+	data, err := json.Marshal(result)
+	if err == nil {
+		err = s.rec.Record(ctx, key, step, data)
+	}
+	if err != nil {
+		return result, fmt.Errorf("recording step %s: %w", key, err)
+	}
+	return result, nil
+}

@@ -30,7 +30,8 @@ type App struct {
 	Agents   agent.Library
 	Warnings []string // about the configuration, for the user
 
-	dryRun bool
+	dryRun      bool
+	journalHook func(operation string, n int)
 
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
@@ -40,6 +41,10 @@ type App struct {
 type Options struct {
 	Environ []string // of the process, as from os.Environ
 	DryRun  bool     // answer with what would be sent instead of sending it
+
+	// JournalHook is called before and after each write to the journal of runs, for
+	// tests that let the process die there. Nil means none.
+	JournalHook func(operation string, n int)
 }
 
 // New reads the configuration. The error is a [*fault.Error] of code Config.
@@ -55,7 +60,7 @@ func New(o Options) (*App, error) {
 	}
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(),
-		dryRun: o.DryRun || cfg.DryRun, clients: make(map[string]connection),
+		dryRun: o.DryRun || cfg.DryRun, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
 	if envErr != nil {
 		a.Warnings = append(a.Warnings, envErr.Error())

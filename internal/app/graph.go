@@ -6,10 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/ask"
+	"loki/internal/cache"
 	"loki/internal/catalog"
 	"loki/internal/config"
 	"loki/internal/event"
@@ -19,6 +21,8 @@ import (
 	"loki/internal/process"
 	"loki/internal/provider"
 	"loki/internal/run"
+	"loki/internal/tool"
+	toolbuiltin "loki/internal/tool/builtin"
 	"loki/internal/value"
 )
 
@@ -37,29 +41,94 @@ type GraphRun struct {
 // RunGraph runs a graph agent to its end. The error is a [*fault.Error].
 func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
 	if r.Graph.Settings.ValidateBeforeRun {
-		if findings := a.Validate(r.Agent, r.Graph); len(findings.Errors()) > 0 {
+		findings := a.Validate(r.Agent, r.Graph)
+		if len(findings.Errors()) > 0 {
 			return run.Outcome{}, invalidGraph(r.Agent, findings)
 		}
+		if err := warnFindings(ctx, r, findings); err != nil {
+			return run.Outcome{}, err
+		}
 	}
+	plan := graph.NewPlan(r.Graph)
+	return a.start(ctx, r, plan, run.StartCheckpoint(plan, initialState(r)), "")
+}
+
+// start begins a run at a checkpoint and records it.
+func (a *App) start(ctx context.Context, r GraphRun, plan *graph.Plan, start run.Checkpoint, parent string) (run.Outcome, error) {
+	journal, closeJournal, err := a.newJournal(ctx, r, start, parent)
+	if err != nil {
+		return run.Outcome{}, err
+	}
+	defer closeJournal()
+	return a.execute(ctx, r, plan, start, nil, journal)
+}
+
+// execute drives a run from a checkpoint, with the tasks finished after it. A nil
+// journal records nothing.
+func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start run.Checkpoint, tasks []run.TaskRecord, journal run.Journal) (run.Outcome, error) {
 	engine, err := a.Engine()
 	if err != nil {
 		return run.Outcome{}, err
 	}
-	plan := graph.NewPlan(r.Graph)
+	id := ""
+	if journal != nil {
+		id = journal.ID()
+	} else {
+		id = run.NewID()
+	}
+	used := start.Usage
+	budget := run.NewBudget(r.Graph.Settings.Budget, used)
 	rc := a.Context(a.graphModel(r), r.NoStream)
 	rc.Temperature = cmp.Or(r.Graph.Temperature, rc.Temperature)
 	rc.TopP = cmp.Or(r.Graph.TopP, rc.TopP)
+	if budget != nil {
+		rc.Budget = budget
+	}
+	environ := a.scriptEnviron(r)
+	tools, err := agentTools(r.Graph, environ)
+	if err != nil {
+		return run.Outcome{}, err
+	}
 	nodes := node.New(node.Options{
 		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
-		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Environ: a.scriptEnviron(r)},
+		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Environ: environ},
+		Tools:   tools, Consent: tool.AutoConfirm(environ),
+		Cache: cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")},
 	})
 	out, err := run.Run(ctx, run.Options{
-		Plan: plan, Nodes: nodes, Emitter: r.Emitter, Source: event.Source{Agent: r.Agent.Name},
-	}, initialState(r))
-	if err != nil {
-		return out, fault.Wrap(classify(err), err, "graph execution failed for agent %s", r.Agent.Name)
+		Plan: plan, Nodes: nodes, Emitter: r.Emitter, Source: event.Source{Run: id, Agent: r.Agent.Name},
+		Start: start, Tasks: tasks, Journal: journal, Budget: budget,
+	})
+	switch code := classify(err); {
+	case err == nil:
+		return out, nil
+	case code == fault.Suspended || code == fault.Canceled:
+		return out, fault.Wrap(code, err, "").WithHint("%s", resumeHint(err, journal))
+	default:
+		return out, fault.Wrap(code, err, "graph execution failed for agent %s", r.Agent.Name).WithHint("%s", resumeHint(err, journal))
 	}
-	return out, nil
+}
+
+// resumeHint is the way on after a run stopped, unless its cause says more.
+func resumeHint(err error, journal run.Journal) string {
+	if hint := fault.HintOf(err); hint != "" || journal == nil {
+		return hint
+	}
+	return "go on where it stopped: loki --resume " + journal.ID()
+}
+
+// warnFindings tells the warnings about a graph that is going to run.
+func warnFindings(ctx context.Context, r GraphRun, findings graph.Findings) error {
+	if r.Emitter == nil {
+		return nil
+	}
+	scope := event.NewScope(r.Emitter, event.Source{Agent: r.Agent.Name}, nil)
+	for _, f := range findings.Warnings() {
+		if err := scope.Emit(ctx, event.Warning{Text: f.String()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // initialState is the declared one with the prompt.
@@ -80,6 +149,22 @@ func (a *App) graphModel(r GraphRun) string {
 	return id
 }
 
+// agentTools are the tools that the graph's global_tools name.
+func agentTools(g *graph.Graph, environ []string) (tool.Set, error) {
+	if len(g.GlobalTools) == 0 {
+		return tool.Set{}, nil
+	}
+	all, err := tool.NewSet(toolbuiltin.Tools(toolbuiltin.Options{Environ: environ})...)
+	if err != nil {
+		return tool.Set{}, err
+	}
+	set, err := all.Select(g.GlobalTools)
+	if err != nil {
+		return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", g.Name)
+	}
+	return set, nil
+}
+
 // Validate checks a graph in the light of what this program and the agent have.
 func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 	return graph.Validate(g, graph.ValidateEnv{
@@ -88,13 +173,26 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 			return a.Agents.Exists(name)
 		},
 		Context: &graph.AgentContext{
-			Servers: g.MCPServers,
+			Functions: toolNames(g),
+			Servers:   g.MCPServers,
 			Model: func(id string) error {
 				_, err := a.Catalog.Resolve(id, catalog.Chat)
 				return err
 			},
 		},
 	})
+}
+
+// toolNames lists the agent's tools that there are.
+func toolNames(g *graph.Graph) []string {
+	names := []string{}
+	for _, t := range toolbuiltin.Tools(toolbuiltin.Options{}) {
+		name := t.Declaration().Name
+		if slices.ContainsFunc(g.GlobalTools, func(listed string) bool { return tool.Name(listed) == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // invalidGraph is the failure of a run that was not begun.

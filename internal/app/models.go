@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -37,6 +38,12 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		SystemPromptPrefix: m.SystemPromptPrefix,
 		SupportsTools:      m.SupportsFunctionCalling,
 	}
+	if m.InputPrice != nil {
+		model.InputPrice = *m.InputPrice
+	}
+	if m.OutputPrice != nil {
+		model.OutputPrice = *m.OutputPrice
+	}
 	if m.RequireMaxTokens {
 		model.MaxOutputTokens = m.MaxOutputTokens
 	}
@@ -70,7 +77,7 @@ func (a *App) newProvider(c *config.Client) (provider.Chat, error) {
 		if err != nil {
 			return nil, err
 		}
-		return builtin.New(builtin.Options{ScriptFile: script}), nil
+		return builtin.New(builtin.Options{ScriptFile: cmp.Or(a.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
 	case config.TypeOpenAI, config.TypeOpenAICompatible:
 		o, err := a.openAIOptions(c)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 //
 //   - "client:model" is the listed model of that id. If there is none, a chat model
 //     or reranker of that name is assumed to exist at the client; embedding models
-//     and those of the builtin client must be listed.
+//     and those of the builtin client must be listed, except for "script/PATH".
 //   - "client" or "client:" is the first model of type t that the client lists.
 //   - The empty id is [Catalog.Default] for chat, and an error for other types.
 //
@@ -38,14 +38,17 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 			return m, nil
 		}
 		return Model{}, cl.noneListed(t)
-	case cl.Type == Builtin:
+	case cl.Type == Builtin && !(t == Chat && strings.HasPrefix(model, builtinScript)):
 		return Model{}, cl.notOffered(model, t)
 	case t == Embedding:
 		return Model{}, fault.New(fault.NotFound, "client %q lists no embedding model %q", name, model).
 			WithHint("list it under models: of the client, with type: embedding")
 	}
-	return Model{Client: cl.Name, ClientType: cl.Type, Name: model, Type: t}, nil
+	return Model{Client: cl.Name, ClientType: cl.Type, Name: model, Type: t, SupportsFunctionCalling: cl.Type == Builtin}, nil
 }
+
+// builtinScript begins the names of the builtin models that answer from a file.
+const builtinScript = "script/"
 
 // exact finds the listed model with precisely this id. A model of another type is
 // an error unless one of type t has the same id.

@@ -96,6 +96,10 @@ type Usage struct {
 	OutputTokens      int  `json:"output_tokens"`                 // whole reply, reasoning included
 	ReasoningTokens   int  `json:"reasoning_tokens,omitempty"`    // part of OutputTokens
 	Estimated         bool `json:"estimated,omitempty"`           // at least one call reported no usage and was estimated
+
+	// Cost is the price of the tokens in US dollars, as far as the prices of the
+	// models are known.
+	Cost float64 `json:"cost,omitempty"`
 }
 
 // Add returns the sum of u and v.
@@ -106,6 +110,7 @@ func (u Usage) Add(v Usage) Usage {
 		OutputTokens:      u.OutputTokens + v.OutputTokens,
 		ReasoningTokens:   u.ReasoningTokens + v.ReasoningTokens,
 		Estimated:         u.Estimated || v.Estimated,
+		Cost:              u.Cost + v.Cost,
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // runAgent runs the agent of -a with the text as its prompt.
-func (c *command) runAgent(ctx context.Context) error {
+func (c *command) runAgent(ctx context.Context, face *face) error {
 	ref, err := c.app.Agents.Find(c.opts.agent)
 	if err != nil {
 		return err
@@ -37,8 +37,6 @@ func (c *command) runAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	face := c.newFace()
-	defer face.screen.Close()
 	asker := c.asker(face, answersPiped)
 	variables, err := c.variables(ctx, g, asker)
 	if err != nil {
@@ -48,7 +46,7 @@ func (c *command) runAgent(ctx context.Context) error {
 		Agent: ref, Graph: g, Prompt: prompt, Variables: variables,
 		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker,
 	})
-	return face.close(err)
+	return err
 }
 
 // asks reports whether the graph has nodes that ask a human.

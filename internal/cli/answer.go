@@ -11,7 +11,7 @@ import (
 )
 
 // answer sends the text to the model and prints the reply.
-func (c *command) answer(ctx context.Context) error {
+func (c *command) answer(ctx context.Context, face *face) error {
 	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
 		return errNoInput()
 	}
@@ -22,12 +22,10 @@ func (c *command) answer(ctx context.Context) error {
 	if prompt == "" {
 		return errNoInput()
 	}
-	face := c.newFace()
-	defer face.screen.Close()
 	rc := c.app.Context(c.opts.model, c.opts.noStream)
 	rc.Events = event.NewScope(face.emitter, event.Source{}, nil)
 	_, err = c.app.Answer(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, prompt)}})
-	return face.close(err)
+	return err
 }
 
 // face is how a command shows its work.
@@ -38,11 +36,13 @@ type face struct {
 }
 
 // newFace returns the face that --output asks for.
-func (c *command) newFace() *face {
+func (c *command) newFace(ctx context.Context) *face {
 	f := &face{screen: render.NewScreen(render.ScreenOptions{
 		Out: c.Err, Terminal: c.ErrTerminal, Color: c.color(), Size: c.size(),
 	})}
-	narrator := render.NewNarrator(f.screen, render.NarratorOptions{Quiet: c.opts.quiet, Verbose: c.opts.verbose})
+	narrator := render.NewNarrator(f.screen, render.NarratorOptions{
+		Quiet: c.opts.quiet, Verbose: c.opts.verbose, HideQuestions: c.InTerminal, // there they are asked
+	})
 	var out interface {
 		event.Emitter
 		Close(error) error
@@ -55,9 +55,17 @@ func (c *command) newFace() *face {
 	default:
 		out = textAnswer{render.NewAnswer(f.screen, render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet})}
 	}
-	f.emitter = event.Tee(narrator, out)
+	var observer event.Emitter
+	observed := func(context.Context) []string { return nil }
+	if c.app != nil { // its configuration could be read
+		observer, observed = c.app.Observe(ctx)
+	}
+	f.emitter = event.Tee(narrator, out, observer)
 	f.close = func(err error) error {
 		closeErr := out.Close(err)
+		for _, w := range observed(context.WithoutCancel(ctx)) {
+			f.screen.Warn(w)
+		}
 		f.screen.Close()
 		if err == nil {
 			err = closeErr

@@ -33,6 +33,15 @@ func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string,
 			i += 2
 			continue
 		}
+		if f := flags.Lookup(name); f != nil && name != arg && f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.Type() != "count" {
+			// A flag with an optional value takes the next word unless it looks like a flag.
+			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+				i++
+				arg += "=" + args[i]
+			}
+			out = append(out, arg)
+			continue
+		}
 		out = append(out, arg)
 		if takesNext(flags, arg) && i+1 < len(args) {
 			i++
@@ -107,6 +116,14 @@ func oneOf(values ...string) func(string) error {
 		}
 		return fmt.Errorf("it is none of %s", strings.Join(values, ", "))
 	}
+}
+
+// notEmpty refuses the empty value that an unset variable of a shell leaves behind.
+func notEmpty(v string) error {
+	if v == "" {
+		return fmt.Errorf("it is empty")
+	}
+	return nil
 }
 
 // pairs is a repeatable flag of NAME VALUE, as expandArgs joins them.

@@ -76,7 +76,10 @@ func (c *command) run(ctx context.Context, args []string) error {
 func (c *command) dispatch(ctx context.Context) error {
 	var err error
 	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun}); err != nil {
-		return err
+		if c.opts.inspects() {
+			return err
+		}
+		return c.newFace(ctx).close(err)
 	}
 	for _, w := range c.app.Warnings {
 		c.warn(w)
@@ -92,10 +95,32 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.drawGraph()
 	case c.opts.info:
 		return c.info()
+	case c.opts.runs:
+		return c.listRuns(ctx)
+	case c.opts.run != "":
+		return c.showRun(ctx)
+	case len(c.opts.diff) > 0:
+		return c.diffStates(ctx)
+	case c.opts.prune:
+		return c.pruneRuns(ctx)
+	}
+	// Work that cannot begin is told in machine output too, hence the face comes first.
+	face := c.newFace(ctx)
+	defer face.screen.Close()
+	return face.close(c.work(ctx, face))
+}
+
+// work does what reaches models or runs agents.
+func (c *command) work(ctx context.Context, face *face) error {
+	switch {
+	case c.opts.resume != "":
+		return c.resumeRun(ctx, face)
+	case c.opts.fork != "":
+		return c.forkRun(ctx, face)
 	case c.opts.agent != "":
-		return c.runAgent(ctx)
+		return c.runAgent(ctx, face)
 	default:
-		return c.answer(ctx)
+		return c.answer(ctx, face)
 	}
 }
 

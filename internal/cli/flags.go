@@ -31,6 +31,24 @@ type options struct {
 	listModels bool
 	listAgents bool
 
+	resume    string // an id, or resumeNewest
+	answer    string
+	hasAnswer bool
+	answers   string // path of a file
+	force     bool
+
+	runs  bool
+	run   string
+	state bool
+	step  int
+	diff  [][2]string // ID@STEP ID@STEP
+	fork  string
+	set   []string
+
+	prune bool
+	older string
+	keep  int
+
 	text []string // the free text, by words
 }
 
@@ -47,7 +65,10 @@ const (
 )
 
 // pairFlags are the flags of two values.
-var pairFlags = []string{"agent-variable"}
+var pairFlags = []string{"agent-variable", "diff"}
+
+// resumeNewest is the value of --resume without an id.
+const resumeNewest = "newest"
 
 // newCommand returns the command that fills o and then calls run.
 func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
@@ -81,19 +102,34 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.SetInterspersed(false)
 	f.VarP(&once{value: &o.model, kind: "MODEL"}, "model", "m", "model to use, as client:model")
-	f.VarP(&once{value: &o.agent, kind: "AGENT"}, "agent", "a", "run an agent: its name, or the path of its directory")
+	f.VarP(&once{value: &o.agent, kind: "AGENT", check: notEmpty}, "agent", "a", "run an agent: its name, or the path of its directory")
 	f.Var(pairs{&o.variables}, "agent-variable", "set a variable of the agent; may be repeated")
-	f.StringArrayVarP(&o.files, "file", "f", nil, "attach a file or the text files of a directory; may be repeated")
+	f.StringArrayVarP(&o.files, "file", "f", nil, "attach the file at `PATH`, or the text files of a directory; may be repeated")
 	f.BoolVarP(&o.noStream, "no-stream", "S", false, "ask for answers in one piece")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be sent to models, and send nothing")
 	f.Var(&once{value: &o.output, kind: "FORMAT", check: oneOf(outputText, outputJSON, outputNDJSON)}, "output",
 		"how to print the answer: text, json (one object) or ndjson (every event)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not tell how a graph run goes")
-	f.CountVarP(&o.verbose, "verbose", "v", "tell more; -vv tells most")
-	f.Var(&once{value: &o.validate, kind: "AGENT"}, "validate", "check the graph of an agent and exit")
+	f.CountVarP(&o.verbose, "verbose", "v", "``tell more; -vv tells most")
+	f.Var(&once{value: &o.validate, kind: "AGENT", check: notEmpty}, "validate", "check the graph of an agent and exit")
 	f.BoolVar(&o.strict, "strict", false, "with --validate: unknown keys and warnings are errors")
-	f.Var(&once{value: &o.graph, kind: "AGENT"}, "graph", "draw the graph of an agent and exit")
+	f.Var(&once{value: &o.graph, kind: "AGENT", check: notEmpty}, "graph", "draw the graph of an agent and exit")
 	f.Var(&once{value: &o.format, kind: "FORMAT", check: oneOf(graphFormats...)}, "format", "with --graph: mermaid, dot or text")
+	f.Var(&once{value: &o.resume, kind: "ID"}, "resume", "go on with a run that did not end: this one, or the newest of this directory")
+	f.Lookup("resume").NoOptDefVal = resumeNewest
+	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
+	f.Var(&once{value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
+	f.BoolVar(&o.force, "force", false, "with --resume: go on although the graph has changed")
+	f.BoolVar(&o.runs, "runs", false, "list the runs of graph agents; with -a of one agent")
+	f.Var(&once{value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
+	f.BoolVar(&o.state, "state", false, "with --run: show the state")
+	f.IntVar(&o.step, "step", -1, "with --state: after super-step `N` instead of the last")
+	f.Var(pairs{&o.diff}, "diff", "show how the states of two steps differ: `ID@STEP ID@STEP`")
+	f.Var(&once{value: &o.fork, kind: "ID@STEP"}, "fork", "begin a new run from a step of an old one")
+	f.StringArrayVar(&o.set, "set", nil, "with --fork: set a state key, `KEY=JSON`; may be repeated")
+	f.BoolVar(&o.prune, "runs-prune", false, "forget runs that ended, as --older and --keep say")
+	f.Var(&once{value: &o.older, kind: "TIME", check: checkAge}, "older", "with --runs-prune: only runs older than this, such as 30d or 12h")
+	f.IntVar(&o.keep, "keep", 0, "with --runs-prune: keep the `N` newest")
 	f.BoolVar(&o.listModels, "list-models", false, "list the chat models")
 	f.BoolVar(&o.listAgents, "list-agents", false, "list the agents")
 	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or with -a an agent's")
@@ -104,21 +140,38 @@ func (o *options) declare(f *pflag.FlagSet) {
 // check finds combinations that make no sense.
 func (o *options) check(f *pflag.FlagSet) error {
 	o.output = orDefault(o.output, outputText)
-	requires := func(flag, needs string) error {
-		if f.Changed(flag) && !f.Changed(needs) {
-			return fault.New(fault.Usage, "flag --%s goes with --%s", flag, needs)
+	o.hasAnswer = f.Changed("answer")
+	for _, pair := range [][2]string{
+		{"strict", "validate"},
+		{"format", "graph"},
+		{"answer", "resume"},
+		{"answers", "resume"},
+		{"force", "resume"},
+		{"state", "run"},
+		{"step", "state"},
+		{"set", "fork"},
+		{"older", "runs-prune"},
+		{"keep", "runs-prune"},
+	} {
+		if f.Changed(pair[0]) && !f.Changed(pair[1]) {
+			return fault.New(fault.Usage, "flag --%s goes with --%s", pair[0], pair[1])
 		}
-		return nil
 	}
-	for flag, needs := range map[string]string{"strict": "validate", "format": "graph"} {
-		if err := requires(flag, needs); err != nil {
-			return err
+	for _, pair := range [][2]string{{"quiet", "verbose"}, {"answer", "answers"}} {
+		if f.Changed(pair[0]) && f.Changed(pair[1]) {
+			return fault.New(fault.Usage, "flags --%s and --%s contradict each other", pair[0], pair[1])
 		}
 	}
-	if o.quiet && o.verbose > 0 {
-		return fault.New(fault.Usage, "flags --quiet and --verbose contradict each other")
+	if o.prune && o.older == "" && !f.Changed("keep") {
+		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N or both").
+			WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")
 	}
 	return nil
+}
+
+// inspects reports whether the command shows something and sends nothing to a model.
+func (o *options) inspects() bool {
+	return o.listModels || o.listAgents || o.validate != "" || o.graph != "" || o.info
 }
 
 func orDefault(s, def string) string {

@@ -46,6 +46,14 @@ type Model struct {
 	NoSystemMessage    bool   // system text goes into the first user message
 	SystemPromptPrefix string // goes before, or as, the system message
 	SupportsTools      bool
+
+	InputPrice, OutputPrice float64 // US dollars for a million tokens, 0 if unknown
+}
+
+// cost returns u with its price.
+func (m Model) cost(u chat.Usage) chat.Usage {
+	u.Cost = (float64(u.InputTokens)*m.InputPrice + float64(u.OutputTokens)*m.OutputPrice) / 1e6
+	return u
 }
 
 // Tools are what a model may call during a request.
@@ -76,8 +84,19 @@ type RequestContext struct {
 	Temperature *float64
 	TopP        *float64
 	NoStream    bool        // ask for replies in one piece
+	Budget      Budget      // nil bounds nothing
 	Events      event.Scope // where events go, and what they say of their source
 	Steps       steps.Steps // record of the work done, empty where nothing is durable
+}
+
+// Budget bounds what calls may use. Its methods may be called from several
+// goroutines.
+type Budget interface {
+	// Reserve sets what one call is likely to use aside, or fails because it is too
+	// much. settle is called once, with what was used.
+	Reserve(estimate chat.Usage) (settle func(used chat.Usage), err error)
+	// Spend adds what was used without a reservation.
+	Spend(used chat.Usage)
 }
 
 // Reply is the answer to a [Request].
@@ -162,8 +181,15 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		Stream:          !rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: rc.Events.Node},
 	}
-	if req.Tools != nil && model.SupportsTools {
+	switch {
+	case req.Tools == nil:
+	case model.SupportsTools:
 		call.Tools = req.Tools.Declarations()
+	default:
+		text := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
+		if err := rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return Reply{Model: model.ID}, err
+		}
 	}
 	if err := guard(call.Messages, model); err != nil {
 		return Reply{Model: model.ID}, err
@@ -211,14 +237,43 @@ type turnResult struct {
 
 // turn makes one model call, or takes its recorded result.
 func (e *Engine) turn(ctx context.Context, rc *RequestContext, model Model, call provider.Request) (turnResult, error) {
-	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", call.Origin.Turn)}
-	return steps.Do(ctx, rc.Steps, step, func(ctx context.Context) (turnResult, error) {
+	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", call.Origin.Turn), Name: model.ID}
+	made := false
+	t, err := steps.Do(ctx, rc.Steps, step, func(ctx context.Context) (turnResult, error) {
+		made = true
+		settle, err := reserve(rc.Budget, model, call)
+		if err != nil {
+			return turnResult{}, err
+		}
+		if err := rc.Events.Emit(ctx, event.ModelCall{Model: model.ID, Turn: call.Origin.Turn}); err != nil {
+			settle(chat.Usage{})
+			return turnResult{}, err
+		}
 		t, err := e.call(ctx, rc, model, call)
+		t.Usage = model.cost(t.Usage)
+		settle(t.Usage)
 		if err != nil {
 			return t, err
 		}
 		return t, rc.Events.Emit(ctx, event.Reply{Model: model.ID, Text: t.Message.Text(), Stop: t.Stop, Usage: t.Usage})
 	})
+	if err == nil && !made && rc.Budget != nil {
+		rc.Budget.Spend(t.Usage)
+	}
+	return t, err
+}
+
+// reserve sets aside what the call is likely to use: its input, and the output it
+// may have if that is bounded.
+func reserve(b Budget, model Model, call provider.Request) (settle func(chat.Usage), err error) {
+	if b == nil {
+		return func(chat.Usage) {}, nil
+	}
+	estimate := chat.Usage{OutputTokens: call.MaxOutputTokens, Estimated: true}
+	for _, m := range call.Messages {
+		estimate.InputTokens += chat.EstimateTokens(m.Text())
+	}
+	return b.Reserve(model.cost(estimate))
 }
 
 // call sends the request and gathers the reply, emitting its pieces.
@@ -328,6 +383,8 @@ func guard(messages []chat.Message, model Model) error {
 	if total+2 < model.MaxInputTokens {
 		return nil
 	}
-	return &provider.Error{Kind: provider.ContextOverflow,
-		Msg: fmt.Sprintf("the input of about %d tokens is more than the %d that model %s takes", total, model.MaxInputTokens, model.ID)}
+	return &provider.Error{
+		Kind: provider.ContextOverflow,
+		Msg:  fmt.Sprintf("the input of about %d tokens is more than the %d that model %s takes", total, model.MaxInputTokens, model.ID),
+	}
 }

@@ -46,6 +46,17 @@ type Started struct {
 	Graph string `json:"graph,omitempty"` // name of the graph, empty for a single answer
 	Node  string `json:"start,omitempty"` // the graph's first node
 	Model string `json:"model,omitempty"` // of a single answer
+
+	Resumed bool `json:"resumed,omitempty"` // an interrupted run goes on
+
+	NoSnapshots bool `json:"-"` // the state of the run is not to be logged
+}
+
+// ModelCall says that a model is about to be called. The call ends with a Reply; one
+// that fails has none.
+type ModelCall struct {
+	Model string `json:"model"` // id, client:model
+	Turn  int    `json:"turn"`  // call of the same request, from 1
 }
 
 // Delta is a piece of a model's answer. A slow reader may drop it: Reply has it all.
@@ -104,6 +115,7 @@ type NodeFinished struct {
 	Duration time.Duration `json:"-"`
 	Targets  []string      `json:"targets,omitempty"` // nodes it leads to
 	End      bool          `json:"end,omitempty"`     // it ended the run
+	Waiting  bool          `json:"waiting,omitempty"` // it did not end: it waits for a human who cannot be asked here
 	Error    string        `json:"error,omitempty"`   // why it failed, whether or not the run goes on
 	Parallel bool          `json:"parallel"`
 }
@@ -125,6 +137,9 @@ type Question struct {
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
 	Default *string  `json:"default,omitempty"`
+
+	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken
+	Key      string    `json:"-"`                 // of the step that the answer completes
 }
 
 // Answer is what the human said.
@@ -159,6 +174,7 @@ type Finished struct {
 
 // Type names of the events.
 func (Started) Type() string      { return "started" }
+func (ModelCall) Type() string    { return "model_call" }
 func (Delta) Type() string        { return "delta" }
 func (Reasoning) Type() string    { return "reasoning" }
 func (Reply) Type() string        { return "reply" }

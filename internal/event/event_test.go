@@ -61,6 +61,7 @@ func documented() []event.Event {
 		{Source: top, Body: event.Finished{
 			Output: "Go 1.26 is out.", Duration: 2410 * time.Millisecond, Steps: 4, Failures: 1, Usage: usage.Add(chat.Usage{InputTokens: 300}),
 		}},
+		{Source: at(1, "plan"), Body: event.ModelCall{Model: "openai:gpt-5", Turn: 1}},
 	}
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

@@ -21,6 +21,11 @@ const (
 	DefaultRAGTimeout        = 120 * time.Second
 	DefaultMaxAttempts       = 1
 	DefaultMaxIterations     = 10
+	DefaultRetryAttempts     = 1
+	DefaultRetryBackoff      = time.Second
+	DefaultRetryFactor       = 2
+	DefaultRetryMaxBackoff   = 60 * time.Second
+	DefaultRetryJitter       = 0.2
 	DefaultOutputKey         = "output"
 )
 
@@ -104,7 +109,27 @@ type Settings struct {
 	ValidateBeforeRun bool
 	MaxConcurrency    int // branches running at once in a super-step
 	OnFailure         FailurePolicy
+	Budget            Budget
+	Durability        Durability
 }
+
+// Budget bounds what a run may use. A zero field is no bound; a declared bound is
+// greater than zero.
+type Budget struct {
+	USD      float64       // money for models, in US dollars
+	Tokens   int           // input and output tokens together
+	Duration time.Duration // wall-clock time of one execution; a run that is resumed has it anew
+}
+
+// Durability says what the record of a run survives.
+type Durability string
+
+// The durabilities.
+const (
+	DurabilityProcess Durability = "process" // the death of the process; the last steps can be lost with the power
+	DurabilityPower   Durability = "power"   // the loss of power, too; each step waits for the disk
+	DurabilityOff     Durability = "off"     // nothing: there is no record, so the run cannot be resumed
+)
 
 // FailurePolicy says what a failing llm or script node without a fallback does to
 // the run.
@@ -162,6 +187,10 @@ type Node struct {
 
 	Fallback string // script and llm: node to go to on failure, "" for none
 
+	Retry       *Retry    // agent, llm, rag and script; nil for none
+	OnUncertain Uncertain // agent, llm and script
+	Cache       *Cache    // llm, rag and script; nil for none
+
 	// Exactly one of these is set, as Type says.
 	Agent    *Agent
 	Script   *Script
@@ -171,6 +200,37 @@ type Node struct {
 	RAG      *RAG
 	Map      *Map
 	End      *End
+}
+
+// Retry says how often a failing node is tried in all, and how long to wait in
+// between: before try n, from the second on, Backoff × Factor^(n-2), at most
+// MaxBackoff, times a random factor between 1-Jitter and 1+Jitter.
+type Retry struct {
+	Attempts   int           // at least 1, which is no retry
+	Backoff    time.Duration // not negative
+	Factor     float64       // at least 1
+	MaxBackoff time.Duration // not negative
+	Jitter     float64       // from 0 to 1
+}
+
+// Uncertain says what to do about a step that may have changed the world, was begun,
+// and of which nobody knows whether it happened, because the process died. The zero
+// value is the default: retry for scripts and for tools that only read, ask for
+// everything else.
+type Uncertain string
+
+// The ways to go on.
+const (
+	UncertainRetry Uncertain = "retry" // make the step again, with the same idempotency key
+	UncertainSkip  Uncertain = "skip"  // do not make it again
+	UncertainAsk   Uncertain = "ask"   // let a human decide
+)
+
+// Cache says that a node's result may be taken from an earlier time the node was run
+// with the same key.
+type Cache struct {
+	TTL time.Duration // age up to which a result is used; 0 uses none
+	Key *Template     // strict; nil means everything that the node's work depends on
 }
 
 // Join says when a node with several predecessors runs.
@@ -207,6 +267,7 @@ type Approval struct {
 	Options  []string
 	Routes   []Route
 	OnOther  string
+	Default  *Template // lenient; the answer when the timeout is over, nil for none
 }
 
 // Route sends one answer of an approval to a node.
@@ -218,7 +279,7 @@ type Route struct {
 // Input asks a human for a text.
 type Input struct {
 	Question   Template
-	Default    *Template // nil for none
+	Default    *Template // lenient; for an empty answer and when the timeout is over, nil for none
 	Validation string    // length predicate, "" for none; see ParsePredicate
 }
 

@@ -54,6 +54,7 @@ func Parse(file string, src []byte) (*Graph, Findings, error) {
 				LogStateSnapshots: true,
 				ValidateBeforeRun: true,
 				OnFailure:         FailContinue,
+				Durability:        DurabilityProcess,
 			},
 			File: file,
 			Text: src,
@@ -203,6 +204,8 @@ func (p *parser) settings(m *yamldoc.Map) {
 	m.Bool("validate_before_run", &s.ValidateBeforeRun)
 	m.Uint("max_concurrency", &s.MaxConcurrency)
 	choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
+	p.budget(m)
+	choice(m, "durability", &s.Durability, DurabilityProcess, DurabilityPower, DurabilityOff)
 	p.unknown(m, nil)
 }
 

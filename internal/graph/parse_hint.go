@@ -25,16 +25,16 @@ var requiredFields = map[Type][]string{
 
 // optionalFields are the other fields that only some types have.
 var optionalFields = map[Type][]string{
-	AgentNode:    {"state_updates", "output_schema", "timeout"},
-	ScriptNode:   {"state_updates", "fallback", "timeout"},
-	ApprovalNode: {"state_updates", "timeout"},
+	AgentNode:    {"state_updates", "output_schema", "timeout", "retry", "on_uncertain"},
+	ScriptNode:   {"state_updates", "fallback", "timeout", "retry", "on_uncertain", "cache"},
+	ApprovalNode: {"state_updates", "timeout", "default"},
 	InputNode:    {"state_updates", "timeout", "default", "validation"},
 	LLMNode: {
 		"state_updates", "output_schema", "timeout", "fallback", "instructions", "tools", "model", "temperature", "top_p",
-		"max_attempts", "max_iterations",
+		"max_attempts", "max_iterations", "retry", "on_uncertain", "cache",
 	},
 	RAGNode: {
-		"state_updates", "timeout", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size",
+		"state_updates", "timeout", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size", "retry", "cache",
 	},
 	MapNode: {"timeout", "output_key", "max_concurrency"},
 	EndNode: {"state_updates", "output"},

@@ -153,6 +153,8 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	templates(m)("prompt", &n.Agent.Prompt)
 	p.updates(n, m)
 	p.timeout(n, m, DefaultAgentTimeout)
+	p.retry(n, m)
+	p.onUncertain(n, m)
 }
 
 func (p *parser) script(n *Node, m *yamldoc.Map) {
@@ -161,10 +163,13 @@ func (p *parser) script(n *Node, m *yamldoc.Map) {
 	m.Str("fallback", &n.Fallback)
 	p.updates(n, m)
 	p.timeout(n, m, DefaultScriptTimeout)
+	p.retry(n, m)
+	p.onUncertain(n, m)
+	p.cache(n, m)
 }
 
 func (p *parser) approval(n *Node, m *yamldoc.Map) {
-	a := &Approval{}
+	a := &Approval{Default: optional("default", templates(m))}
 	n.Approval = a
 	templates(m)("question", &a.Question)
 	m.Strs("options", &a.Options)
@@ -203,6 +208,9 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	m.Str("fallback", &n.Fallback)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
+	p.retry(n, m)
+	p.onUncertain(n, m)
+	p.cache(n, m)
 }
 
 func (p *parser) rag(n *Node, m *yamldoc.Map) {
@@ -219,6 +227,8 @@ func (p *parser) rag(n *Node, m *yamldoc.Map) {
 	m.Str("reranker_model", &n.RAG.RerankerModel)
 	p.updates(n, m)
 	p.timeout(n, m, DefaultRAGTimeout)
+	p.retry(n, m)
+	p.cache(n, m)
 }
 
 func (p *parser) mapOver(n *Node, m *yamldoc.Map) {

@@ -146,7 +146,7 @@ func TestLoad(t *testing.T) {
 
 func TestTopLevelDefaults(t *testing.T) {
 	g := parse(t, "name: x\nstart: a\nnodes: {a: {type: end}}\n")
-	want := graph.Settings{MaxLoopIterations: 100, MaxConcurrency: 8, LogStateSnapshots: true, ValidateBeforeRun: true, OnFailure: graph.FailContinue}
+	want := graph.Settings{MaxLoopIterations: 100, MaxConcurrency: 8, LogStateSnapshots: true, ValidateBeforeRun: true, OnFailure: graph.FailContinue, Durability: graph.DurabilityProcess}
 	if g.Settings != want {
 		t.Errorf("settings %+v", g.Settings)
 	}
@@ -201,7 +201,7 @@ nodes:
 	if g.Variables[0].Default != nil || *g.Variables[1].Default != "5" || g.Variables[1].Description != "w2" {
 		t.Errorf("variables %+v", g.Variables)
 	}
-	want := graph.Settings{MaxLoopIterations: 16, HasTimeout: true, MaxConcurrency: 3, OnFailure: graph.FailStop}
+	want := graph.Settings{MaxLoopIterations: 16, HasTimeout: true, MaxConcurrency: 3, OnFailure: graph.FailStop, Durability: graph.DurabilityProcess}
 	if g.Settings != want {
 		t.Errorf("settings %+v", g.Settings)
 	}
@@ -445,6 +445,10 @@ func FuzzParse(f *testing.F) {
 		g, findings, err := graph.Parse("f", src)
 		findings = append(findings, graph.ErrorFindings(err)...)
 		if err == nil {
+			again, _, err := graph.Parse("g", src)
+			if err != nil || graph.Fingerprint(g) != graph.Fingerprint(again) || len(graph.Diff(g, again)) > 0 {
+				t.Errorf("the same text read twice differs: %v, %q", err, graph.Diff(g, again))
+			}
 			if g.Node(g.Start) == nil || g.Name == "" {
 				t.Error("a graph without a start or a name")
 			}

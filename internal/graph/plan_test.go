@@ -67,8 +67,11 @@ func TestSuperSteps(t *testing.T) {
 		want  string
 	}{
 		{"chain", []*Node{step1("a", "b"), step1("b", "e"), endNode("e")}, "a | b | e"},
-		{"diamond", []*Node{step1("top", "left", "right"), step1("left", "join"), step1("right", "join"), step1("join", "e"), endNode("e")},
-			"top | left right | join | e"},
+		{
+			"diamond",
+			[]*Node{step1("top", "left", "right"), step1("left", "join"), step1("right", "join"), step1("join", "e"), endNode("e")},
+			"top | left right | join | e",
+		},
 		{"duplicate_targets_run_once", []*Node{step1("a", "b", "b"), step1("b", "e"), endNode("e")}, "a | b | e"},
 		{"uneven_branches_run_the_join_twice", []*Node{
 			step1("top", "short", "long"), step1("short", "join"), step1("long", "long2"), step1("long2", "join"), step1("join", "e"), endNode("e"),

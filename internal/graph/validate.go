@@ -53,6 +53,11 @@ const (
 	RuleParallelRead     Rule = "parallel-read"     // a branch reads what its sibling writes
 	RulePredicate        Rule = "predicate"         // an input's validation cannot be read
 	RuleZeroLimit        Rule = "zero-limit"        // a limit that nothing can keep
+	RuleTimeoutDefault   Rule = "timeout-default"   // a question's timeout and default do not go together
+	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is none of its options
+	RuleRetry            Rule = "retry"             // a retry that does nothing, or more than it seems
+	RuleCache            Rule = "cache"             // a cache that holds nothing
+	RuleUncertain        Rule = "uncertain"         // an on_uncertain that cannot be followed
 	RuleMissingNext      Rule = "missing-next"      // a node has no way to go on
 	RuleJoin             Rule = "join"              // a join that joins nothing
 	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
@@ -176,6 +181,10 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	}
 	v.predicates()
 	v.limits()
+	v.answers()
+	v.retries()
+	v.caches()
+	v.uncertain()
 	v.successors()
 	v.joins()
 	v.scopedUpdates()

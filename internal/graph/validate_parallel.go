@@ -154,6 +154,7 @@ func templatesOf(n *Node) []use {
 		add("prompt", &n.Agent.Prompt, true)
 	case n.Approval != nil:
 		add("question", &n.Approval.Question, true)
+		add("default", n.Approval.Default, false)
 	case n.Input != nil:
 		add("question", &n.Input.Question, true)
 		add("default", n.Input.Default, false)
@@ -166,6 +167,9 @@ func templatesOf(n *Node) []use {
 		add("over", &n.Map.Over, true)
 	case n.End != nil:
 		add("output", &n.End.Output, false)
+	}
+	if n.Cache != nil {
+		add("cache.key", n.Cache.Key, true)
 	}
 	for _, u := range n.Updates {
 		uses = append(uses, use{path: "state_updates." + u.Key, template: u.Template, scoped: scopedKey(n.Type)})

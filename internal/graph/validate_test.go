@@ -197,6 +197,10 @@ func TestRules(t *testing.T) {
 			graph.RuleParallelRead, "query_by_default", fan("{type: rag, documents: [d], state_updates: {}, next: z}", "{type: llm, prompt: p, state_updates: {initial_prompt: x}, next: z}"),
 			`5:3 error [b] "b" reads initial_prompt, which "c" writes in parallel with it`,
 		},
+		{
+			graph.RuleParallelRead, "cache_key", fan(`{type: llm, prompt: p, cache: {ttl: 5, key: "{{k}}"}, next: z}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"),
+			`5:3 error [b] "b" reads k, which "c" writes in parallel with it`,
+		},
 		{graph.RuleParallelRead, "own_write", fan(`{type: llm, prompt: "{{k}}", state_updates: {k: x}, next: z}`, "{type: llm, prompt: p, next: z}"), ""},
 		{
 			graph.RuleParallelRead, "scoped_variable", fan(`{type: llm, prompt: p, state_updates: {k: "{{output}}"}, next: z}`, "{type: script, script: ok.sh, state_updates: {output: x}, next: z}"), "",
@@ -225,6 +229,45 @@ func TestRules(t *testing.T) {
 			"3:33 error settings.max_loop_iterations is 0, so no node may run\n5:43 warning [a] max_attempts is 0, so the node always fails\n5:62 warning [a] max_iterations is 0, so the node always fails",
 		},
 		{graph.RuleZeroLimit, "one", "settings: {max_loop_iterations: 1}\nnodes:\n  a: {type: llm, prompt: p, max_attempts: 1, max_iterations: 1, next: z}\n" + tail, ""},
+		{
+			graph.RuleTimeoutDefault, "timeout_without_default", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, timeout: 60}\n  b: {type: input, question: q, timeout: 1, next: z}\n" + tail,
+			"4:88 warning [a] there is no default, so the node fails if nobody answers in 60 seconds\n5:42 warning [b] there is no default, so the node fails if nobody answers in 1 second",
+		},
+		{
+			graph.RuleTimeoutDefault, "default_without_timeout", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, default: x}\n  b: {type: input, question: q, default: d, next: z}\n" + tail,
+			"4:88 warning [a] the default of an approval is for when its timeout is over, and there is none",
+		},
+		{
+			graph.RuleTimeoutDefault, "both", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, default: x, timeout: 60}\n" +
+				"  b: {type: input, question: q, default: \"\", timeout: 60, next: c}\n  c: {type: llm, prompt: p, timeout: 5, next: z}\n" + tail, "",
+		},
+		{
+			graph.RuleDefaultAnswer, "neither_option_nor_route", "nodes:\n  a: {type: approval, question: q, options: [yes], routes: {yes: z, no: z}, on_other: z, default: nope, timeout: 60}\n" + tail,
+			`4:99 warning [a] default "nope" is not among the options, so it leads to on_other, "z"`,
+		},
+		{graph.RuleDefaultAnswer, "option", answeredBy("yes"), ""},
+		{graph.RuleDefaultAnswer, "route", answeredBy("no"), ""},
+		{graph.RuleDefaultAnswer, "template", answeredBy(`"{{initial_prompt}}"`), ""},
+		{graph.RuleRetry, "one_attempt", "nodes:\n  a: {type: script, script: ok.sh, retry: {backoff: 90}, next: z}\n" + tail, "4:36 warning [a] retry with 1 attempt tries nothing again"},
+		{
+			graph.RuleRetry, "with_max_attempts", "nodes:\n  a: {type: llm, prompt: p, retry: {attempts: 3}, max_attempts: 2, next: z}\n" + tail,
+			"4:65 warning [a] each of the 3 attempts of retry may call the model 2 times because of max_attempts",
+		},
+		{graph.RuleRetry, "max_attempts_of_one", "nodes:\n  a: {type: llm, prompt: p, retry: {attempts: 3}, max_attempts: 1, next: z}\n" + tail, ""},
+		{graph.RuleRetry, "backoff_beyond_max", "nodes:\n  a: {type: llm, prompt: p, retry: {attempts: 2, backoff: 61}, next: z}\n" + tail, "4:59 warning [a] backoff is longer than max_backoff, so every wait is 60 seconds"},
+		{graph.RuleRetry, "backoff_at_max", "nodes:\n  a: {type: llm, prompt: p, retry: {attempts: 2, backoff: 60}, next: z}\n" + tail, ""},
+		{graph.RuleCache, "zero", "nodes:\n  a: {type: llm, prompt: p, cache: {ttl: 0}, next: z}\n" + tail, "4:42 warning [a] ttl is 0, so no result is ever used again"},
+		{graph.RuleCache, "one", "nodes:\n  a: {type: llm, prompt: p, cache: {ttl: 1}, next: z}\n" + tail, ""},
+		{
+			graph.RuleUncertain, "without_a_record", "settings: {durability: off}\nnodes:\n  a: {type: llm, prompt: p, on_uncertain: ask, next: z}\n" + tail,
+			"5:43 warning [a] on_uncertain means nothing with settings.durability: off, since such a run cannot be resumed",
+		},
+		{
+			graph.RuleUncertain, "skip_to_nowhere", "nodes:\n  a: {type: script, script: ok.sh, on_uncertain: skip}\n" + tail,
+			"4:50 warning [a] a script that is skipped names no _next, and the node has no next, so the run fails here",
+		},
+		{graph.RuleUncertain, "skip_to_next", "nodes:\n  a: {type: script, script: ok.sh, on_uncertain: skip, next: z}\n" + tail, ""},
+		{graph.RuleUncertain, "skip_in_a_map", mapOver("{type: script, script: ok.sh, on_uncertain: skip}"), ""},
 		{graph.RuleMissingNext, "llm", "nodes:\n  a: {type: llm, prompt: p, fallback: z}\n" + tail, "4:3 warning [a] a node of type llm needs next, without it the run fails here"},
 		{graph.RuleMissingNext, "needless", "nodes:\n  a: {type: script, script: ok.sh}\n  b: {type: llm, prompt: p, next: []}\n" + tail, ""},
 		{graph.RuleMissingNext, "branch", mapOver("{type: llm, prompt: p}"), ""},
@@ -248,6 +291,11 @@ func TestRules(t *testing.T) {
 		{graph.RuleUndefinedRead, "a_script_may_write", "nodes:\n  a: {type: llm, prompt: \"{{topic}}\", next: b}\n  b: {type: script, script: ok.sh, next: z}\n" + tail, ""},
 		{graph.RuleUndefinedRead, "an_open_schema_may_write", "nodes:\n  a: {type: llm, prompt: p, output_schema: {type: object}, next: z}\n  z: {type: end, output: \"{{topic}}\"}\n", ""},
 		{
+			graph.RuleUndefinedRead, "cache_key_and_default", "nodes:\n  a: {type: llm, prompt: p, cache: {ttl: 5, key: \"{{sed}}\"}, next: b}\n" +
+				"  b: {type: approval, question: q, options: [], routes: {}, on_other: z, timeout: 5, default: \"{{seed}}\"}\n" + tail,
+			"4:50 warning [a] {{sed}} is read, but nothing writes \"sed\", so the node always fails\n5:95 warning [b] {{seed}} is read, but nothing writes \"seed\", so it is always empty",
+		},
+		{
 			graph.RuleUndefinedRead, "schema_map_and_item", "nodes:\n  a: {type: llm, prompt: p, output_schema: {properties: {list: {}}}, next: m}\n  m: {type: map, over: \"{{list}}\", as: it, branch: b, collect_into: all, next: z}\n" +
 				"  b: {type: llm, prompt: \"{{it}}\"}\n  z: {type: end, output: \"{{all}} {{it}}\"}\n",
 			"7:26 warning [z] {{it}} is read, but nothing writes \"it\", so it is always empty",
@@ -266,6 +314,11 @@ func mapOver(branch string) string {
 	return "nodes:\n  a: {type: map, over: o, as: i, branch: b, output_key: k, collect_into: r, next: z}\n  b: " + branch + "\n" + tail
 }
 
+// answeredBy is an approval with the given default.
+func answeredBy(answer string) string {
+	return "nodes:\n  a: {type: approval, question: q, options: [yes], routes: {yes: z, no: z}, on_other: z, timeout: 60, default: " + answer + "}\n" + tail
+}
+
 // fan is a fan-out of a to b and c.
 func fan(b, c string) string {
 	return "nodes:\n  a: {type: llm, prompt: p, next: [c, b]}\n  b: " + b + "\n  c: " + c + "\n" + tail
@@ -282,6 +335,10 @@ func TestHints(t *testing.T) {
 		{graph.RuleUndefinedRead, "nodes:\n  a: {type: llm, prompt: '{{initial_promt}}'}\n", `did you mean "initial_prompt"?`},
 		{graph.RuleUndefinedRead, "nodes:\n  a: {type: llm, prompt: '{{choice}}'}\n", "choice is there only in the state_updates of the node it comes from; store it under a key of your own"},
 		{graph.RuleUndefinedRead, "variables: [{name: api_url, description: d}]\nnodes:\n  a: {type: llm, prompt: '{{api_url}}'}\n", "agent variables reach scripts, as LLM_AGENT_VAR_API_URL, but not the state"},
+		{graph.RuleDefaultAnswer, answeredBy("yess"), `did you mean "yes"?`},
+		{graph.RuleDefaultAnswer, answeredBy("maybe"), "options: yes"},
+		{graph.RuleTimeoutDefault, "nodes:\n  a: {type: input, question: q, timeout: 5, next: z}\n" + tail, "add default: with the answer to take then"},
+		{graph.RuleRetry, "nodes:\n  a: {type: rag, documents: [d], retry: {}, next: z}\n" + tail, "attempts counts all tries, the first one included"},
 		{graph.RuleParallelWrite, fan("{type: llm, prompt: p, state_updates: {k: x}}", "{type: llm, prompt: p, state_updates: {k: x}}"), "declare how to combine them, for example reducers: {k: append}"},
 	} {
 		findings := graph.Validate(parse(t, top+tt.src), world)

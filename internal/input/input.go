@@ -69,8 +69,11 @@ func Load(sources []string) ([]Document, error) {
 		seen[path] = true
 		text, err := readFile(path)
 		if err != nil {
-			if _, isBinary := err.(*binaryError); isBinary && !named {
-				return nil
+			if _, isBinary := err.(*binaryError); isBinary {
+				if !named {
+					return nil
+				}
+				return fault.Wrap(fault.Usage, err, "")
 			}
 			return err
 		}

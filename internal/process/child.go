@@ -57,67 +57,95 @@ func launch(c *Command) (*child, error) {
 	}
 	p.stdout.max = positiveOr(c.MaxStdout, DefaultMaxStdout)
 	p.stderr.max = positiveOr(c.MaxStderr, DefaultMaxStderr)
-
-	var theirs []*os.File // closed once the leader has them
-	defer func() { closeAll(theirs) }()
-	var ours []*os.File
-	pipe := func() (r, w *os.File) {
-		if err == nil {
-			r, w, err = os.Pipe()
-		}
-		return r, w
-	}
-	keep := func(our, their *os.File) {
-		if err == nil {
-			ours, theirs = append(ours, our), append(theirs, their)
-		}
-	}
-	outR, outW := pipe()
-	keep(outR, outW)
-	errR, errW := pipe()
-	keep(errR, errW)
 	cmd := &exec.Cmd{
-		Path:   path,
-		Args:   append([]string{c.Path}, c.Args...),
-		Dir:    c.Dir,
-		Env:    append([]string{}, c.Env...), // exec takes nil for this process's own
-		Stdout: outW,
-		Stderr: errW,
+		Path: path,
+		Args: append([]string{c.Path}, c.Args...),
+		Dir:  c.Dir,
+		Env:  append([]string{}, c.Env...), // exec takes nil for this process's own
 	}
-	switch in := c.Stdin.(type) {
-	case nil:
-	case *os.File:
-		cmd.Stdin = in
-	default:
-		inR, inW := pipe()
-		keep(inW, inR)
-		cmd.Stdin = inR
-		p.stdin = &feed{pipe: inW, done: make(chan struct{})}
-	}
-	if err == nil {
-		p.tree, err = newTree(c.Terminal)
-	}
-	if err != nil {
-		closeAll(ours)
+	var ends pipes
+	defer ends.closeTheirs() // the leader has its own by then
+	if err := p.connect(cmd, &ends); err != nil {
+		ends.closeOurs()
 		return nil, &StartError{Program: c.program(), Reason: err.Error(), Err: err}
 	}
-	cmd.SysProcAttr = p.tree.attributes()
-
 	started := make(chan error, 1)
 	go p.own(cmd, started) // ends when supervise has had the leader reaped
 	if err := <-started; err != nil {
-		closeAll(ours)
+		ends.closeOurs()
 		p.tree.close()
 		return nil, startError(c, path, err)
 	}
 	p.pid = cmd.Process.Pid
-	p.outputs = []*os.File{outR, errR}
-	p.read(outR, errR)
+	p.read()
 	if p.stdin != nil {
 		go p.stdin.copy(c.Stdin) // ends when pipe is closed, or its Read returns
 	}
 	return p, nil
 }
+
+// connect gives cmd its standard files and prepares p's side of them, and its tree.
+func (p *child) connect(cmd *exec.Cmd, ends *pipes) error {
+	stdout, theirStdout := ends.fromTheirs()
+	stderr, theirStderr := ends.fromTheirs()
+	cmd.Stdout, cmd.Stderr = theirStdout, theirStderr
+	p.outputs = []*os.File{stdout, stderr}
+	switch in := p.cmd.Stdin.(type) {
+	case nil:
+	case *os.File:
+		cmd.Stdin = in
+	default:
+		stdin, theirStdin := ends.toTheirs()
+		cmd.Stdin = theirStdin
+		p.stdin = &feed{pipe: stdin, done: make(chan struct{})}
+	}
+	if ends.err != nil {
+		return ends.err
+	}
+	tree, err := newTree(p.cmd.Terminal)
+	if err != nil {
+		return err
+	}
+	p.tree = tree
+	cmd.SysProcAttr = tree.attributes()
+	return nil
+}
+
+// pipes collects the ends of the pipes between us and a leader. After the first error
+// no more are made.
+type pipes struct {
+	ours, theirs []*os.File
+	err          error
+}
+
+// fromTheirs makes a pipe that we read.
+func (ps *pipes) fromTheirs() (our, their *os.File) {
+	r, w := ps.pipe()
+	return ps.keep(r, w)
+}
+
+// toTheirs makes a pipe that we write.
+func (ps *pipes) toTheirs() (our, their *os.File) {
+	r, w := ps.pipe()
+	return ps.keep(w, r)
+}
+
+func (ps *pipes) pipe() (r, w *os.File) {
+	if ps.err == nil {
+		r, w, ps.err = os.Pipe()
+	}
+	return r, w
+}
+
+func (ps *pipes) keep(our, their *os.File) (_, _ *os.File) {
+	if ps.err == nil {
+		ps.ours, ps.theirs = append(ps.ours, our), append(ps.theirs, their)
+	}
+	return our, their
+}
+
+func (ps *pipes) closeOurs()   { closeAll(ps.ours) }
+func (ps *pipes) closeTheirs() { closeAll(ps.theirs) }
 
 // own starts the leader, waits for it and reaps it, all from one thread: the
 // parent-death signal of the leader comes when the thread that started it ends.
@@ -127,8 +155,8 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	err := cmd.Start()
 	if err == nil {
 		if err = p.tree.adopt(cmd.Process); err != nil {
-			cmd.Process.Kill() //nolint:errcheck // it is suspended and cannot have ended
-			cmd.Wait()         //nolint:errcheck // the error of adopt is the one to report
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
 		}
 	}
 	started <- err
@@ -138,14 +166,15 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	p.tree.wait()
 	close(p.exited)
 	<-p.release
-	cmd.Wait() //nolint:errcheck // the state says it all
+	_ = cmd.Wait() // the state says it all
 	p.state = cmd.ProcessState
 	p.tree.close()
 	close(p.reaped)
 }
 
 // read starts the readers of both outputs; they end with them.
-func (p *child) read(stdout, stderr io.Reader) {
+func (p *child) read() {
+	stdout, stderr := p.outputs[0], p.outputs[1]
 	var readers sync.WaitGroup
 	readers.Go(func() {
 		observed := lines{emit: p.cmd.OnStdout}

@@ -11,9 +11,12 @@ import (
 
 const stateZombie = 5 // SZOMB in sys/proc.h
 
-// exitWatch is the kernel queue that will tell of the leader's end. It is opened before
-// the leader is started, when failing is still harmless.
-type exitWatch struct{ queue int }
+// tree is a family and the kernel queue that will tell of its leader's end. The queue is
+// opened before the leader is started, when failing is still harmless.
+type tree struct {
+	family
+	queue int
+}
 
 func newTree(terminal bool) (*tree, error) {
 	queue, err := unix.Kqueue()
@@ -21,10 +24,10 @@ func newTree(terminal bool) (*tree, error) {
 		return nil, err
 	}
 	unix.CloseOnExec(queue)
-	return &tree{terminal: terminal, exit: exitWatch{queue}}, nil
+	return &tree{family{terminal: terminal}, queue}, nil
 }
 
-func (t *tree) close() { unix.Close(t.exit.queue) }
+func (t *tree) close() { unix.Close(t.queue) }
 
 func (t *tree) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !t.terminal}
@@ -32,7 +35,7 @@ func (t *tree) attributes() *syscall.SysProcAttr {
 
 // wait returns when the leader has ended, and leaves it a zombie. (The system's waitid
 // returns for a stopped process too.)
-func (t *tree) wait() { awaitExit(t.exit.queue, t.pid, nil) }
+func (t *tree) wait() { awaitExit(t.queue, t.pid, nil) }
 
 // awaitExit returns when a process has ended, or at the latest after limit, if given.
 func awaitExit(queue, pid int, limit *unix.Timespec) {

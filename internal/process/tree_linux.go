@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exitWatch is nothing here: waiting needs no preparation.
-type exitWatch struct{}
+// tree is a family; waiting for its leader needs no preparation.
+type tree struct{ family }
 
-func newTree(terminal bool) (*tree, error) { return &tree{terminal: terminal}, nil }
+func newTree(terminal bool) (*tree, error) { return &tree{family{terminal: terminal}}, nil }
 
 func (t *tree) close() {}
 

@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 		helperTerminal()
 	case "init":
 		helperInit()
+	case "files":
+		helperFiles()
 	}
 }
 
@@ -77,6 +79,32 @@ func helperInit() {
 		_, _ = Run(context.Background(), cmd)
 	}
 	fmt.Println(len(descendants(processes(), os.Getpid())))
+}
+
+// helperFiles runs programs with fewer and fewer files to open, and then with enough;
+// it tells which errors came and how many files stayed open.
+func helperFiles() {
+	open := func() int {
+		entries, _ := os.ReadDir("/proc/self/fd")
+		return len(entries)
+	}
+	var old unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &old)
+	cmd := Command{Path: "/bin/sh", Args: []string{"-c", ":"}, Stdin: strings.NewReader("x")}
+	_, err := Run(context.Background(), cmd) // opens what the runtime keeps
+	before, failures := open(), 0
+	for limit := uint64(before) + 9; err == nil && limit >= uint64(before); limit-- {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: old.Max})
+		if _, err := Run(context.Background(), cmd); err != nil {
+			failures++
+			if _, ok := errors.AsType[*StartError](err); !ok || !errors.Is(err, syscall.EMFILE) {
+				fmt.Printf("limit %d: %v (%T)\n", limit, err, err)
+			}
+		}
+	}
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
+	_, err = Run(context.Background(), cmd)
+	fmt.Println(failures > 3, open()-before, err)
 }
 
 func helper(t *testing.T, role string, args ...string) *exec.Cmd {
@@ -182,6 +210,13 @@ func TestTerminal(t *testing.T) {
 	out, err := cmd.Output()
 	if want := "read hello <nil>\nnone <nil>\n"; err != nil || string(out) != want {
 		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+}
+
+func TestOutOfFiles(t *testing.T) {
+	t.Parallel()
+	if out, err := helper(t, "files").Output(); err != nil || string(out) != "true 0 <nil>\n" {
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 
@@ -416,9 +451,9 @@ func BenchmarkProcesses(b *testing.B) {
 }
 
 func BenchmarkGuard(b *testing.B) {
-	t := &tree{pid: 1 << 22} // nobody's
+	f := &family{pid: 1 << 22} // nobody's
 	for b.Loop() {
-		t.guard()()
+		f.guard()()
 	}
 }
 

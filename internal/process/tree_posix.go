@@ -16,12 +16,12 @@ import (
 // system call takes longer.
 const deathLimit = time.Second
 
-// tree is the hold on a leader and its descendants. The leader's id stands for the
+// family is the hold on a leader and its descendants. The leader's id stands for the
 // leader, its group and its session until it is reaped.
-type tree struct {
+type family struct {
 	terminal bool
 	pid      int
-	exit     exitWatch
+	strays   []proc // descendants that kill found outside the group
 }
 
 // proc is one process as the system's table showed it.
@@ -31,27 +31,25 @@ type proc struct {
 	zombie      bool
 }
 
-func (t *tree) adopt(p *os.Process) error {
-	t.pid = p.Pid
+func (f *family) adopt(p *os.Process) error {
+	f.pid = p.Pid
 	return nil
 }
 
 // kill kills the leader, its group, and those descendants that have left the group.
 // The latter are looked up first: with its parent a process loses its descent.
-func (t *tree) kill() {
-	var strays []proc
-	for _, d := range descendants(processes(), t.pid) {
-		if pgid, err := unix.Getpgid(d.pid); t.terminal || err == nil && pgid != t.pid {
-			strays = append(strays, d)
+func (f *family) kill() {
+	for _, d := range descendants(processes(), f.pid) {
+		if pgid, err := unix.Getpgid(d.pid); f.terminal || err == nil && pgid != f.pid {
+			f.strays = append(f.strays, d)
 		}
 	}
-	t.killGroup()
-	killAll(strays)
+	f.killGroup()
+	killAll(f.strays)
 }
 
 // killAll kills processes of a tree and returns when they are dead, or after deathLimit.
-// Orphans come to the init of a container, and so to this process if it is one: those
-// among the dead are reaped.
+// Orphans come to the init of a container; if that is this process, it must reap them.
 func killAll(victims []proc) {
 	waits := make([]func(time.Time), 0, len(victims))
 	for _, v := range victims {
@@ -68,29 +66,36 @@ func killAll(victims []proc) {
 	}
 }
 
-func (t *tree) killGroup() {
-	target := -t.pid
-	if t.terminal {
-		target = t.pid // the group is our own
+func (f *family) killGroup() {
+	target := -f.pid
+	if f.terminal {
+		target = f.pid // the group is our own
 	}
 	_ = unix.Kill(target, unix.SIGKILL) // fails only if all are dead
 }
 
-// sweep kills what is left of the session and waits until it is dead.
-func (t *tree) sweep() {
-	if t.terminal {
-		return // the session is our own
+// sweep kills what is left of the session and waits until it is dead. Call it when the
+// leader has ended.
+func (f *family) sweep() {
+	if !f.terminal { // else group and session are our own
+		f.killGroup()
+		f.killSession()
 	}
-	t.killGroup()
+	for _, s := range f.strays {
+		reap(s.pid) // kill could not, if it was faster than the parent's death
+	}
+}
+
+func (f *family) killSession() {
 	for range 10 { // a member may have forked behind the list's back
 		var alive []proc
-		for _, m := range session(t.pid) {
+		for _, m := range session(f.pid) {
 			switch {
-			case m.pid == t.pid:
-			case !m.zombie:
-				alive = append(alive, m)
-			default:
+			case m.pid == f.pid:
+			case m.zombie:
 				reap(m.pid)
+			default:
+				alive = append(alive, m)
 			}
 		}
 		if len(alive) == 0 {
@@ -128,9 +133,9 @@ func descendants(all []proc, root int) []proc {
 
 // guard starts a process that kills the group as soon as this process is gone, however
 // it went, and returns what ends it. A system without /bin/sh has no guard.
-func (t *tree) guard() (stop func()) {
+func (f *family) guard() (stop func()) {
 	stop = func() {}
-	if t.terminal {
+	if f.terminal {
 		return stop // there is no group to kill
 	}
 	r, w, err := os.Pipe()
@@ -141,7 +146,7 @@ func (t *tree) guard() (stop func()) {
 	cmd := &exec.Cmd{
 		Path: "/bin/sh",
 		// read returns when the last copy of w is closed: nobody writes to it.
-		Args:        []string{"sh", "-c", `read -r end; kill -9 -"$1"`, "loki-guard", strconv.Itoa(t.pid)},
+		Args:        []string{"sh", "-c", `read -r end; kill -9 -"$1"`, "loki-guard", strconv.Itoa(f.pid)},
 		Dir:         "/",
 		Env:         []string{},
 		Stdin:       r,

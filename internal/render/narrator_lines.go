@@ -74,6 +74,8 @@ func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
 		n.screen.end(t)
 	}
 	switch {
+	case b.Waiting:
+		n.say(dim, text+"waits for an answer")
 	case b.Error != "":
 		n.say(red, text+"FAILED in "+took(b.Duration)+" -- "+oneLine(b.Error, failureLimit))
 	case b.End:

@@ -239,3 +239,6 @@ func (e *EndedError) Error() string { return fmt.Sprintf("run %s is %s", e.ID, e
 
 // ErrAnswered says that a question was answered before.
 var ErrAnswered = errors.New("the question has an answer already")
+
+// ErrClosed says that a journal was used after it was closed.
+var ErrClosed = errors.New("the journal of the run is closed")

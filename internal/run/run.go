@@ -39,7 +39,8 @@ type Task struct {
 	Events event.Scope  // of the node
 	Steps  steps.Steps  // record of the steps made
 
-	Usage chat.Usage // tokens used; the executor adds to it
+	Usage   chat.Usage // tokens used; the executor adds to it
+	Retries int        // attempts made again; the executor counts them
 }
 
 // Options configure Run.
@@ -49,6 +50,20 @@ type Options struct {
 	Emitter event.Emitter // nil drops events
 	Source  event.Source  // run, agent and depth of all events
 	Now     func() time.Time
+
+	// Start is where the run begins; see [StartCheckpoint].
+	Start Checkpoint
+
+	// Journal keeps the run so that it can be resumed. It is written, but not closed.
+	// Nil keeps nothing.
+	Journal Journal
+
+	// Tasks are finished tasks of the super-step after Start. They are not run again.
+	Tasks []TaskRecord
+
+	// Budget is charged with what recovered tasks used; the executor charges the rest.
+	// Nil bounds nothing.
+	Budget *Budget
 }
 
 // Outcome is how a run went. It is filled as far as the run came, also on error.
@@ -73,28 +88,47 @@ type NodeStats struct {
 	Usage    chat.Usage
 }
 
-// Run executes a graph from the given state to an end node. All nodes of a
-// super-step are waited for, also when one fails or ctx is cancelled: when Run
-// returns, nothing of the run is running.
-func Run(ctx context.Context, o Options, initial graph.State) (Outcome, error) {
+// Run executes a graph from a checkpoint to an end node. All nodes of a super-step are
+// waited for, also when one fails or ctx is cancelled: when Run returns, nothing of
+// the run is running.
+//
+// With a journal, a run that did not end can be gone on with: from the last super-step
+// committed, the tasks finished after it, and the steps recorded within the others.
+func Run(ctx context.Context, o Options) (Outcome, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	d := &driver{
 		Options: o,
-		events:  event.NewScope(o.Emitter, o.Source, o.Now),
 		begin:   o.Now(),
+		usage:   o.Start.Usage,
 		stats:   make(map[string]*NodeStats),
 		slots:   make(chan struct{}, max(1, o.Plan.Graph().Settings.MaxConcurrency)),
 	}
-	return d.run(ctx, o.Plan.Begin(initial))
+	emitter := o.Emitter
+	if o.Journal != nil {
+		d.keeper = &keeper{journal: o.Journal, emitter: o.Emitter, source: o.Source, events: func() event.Scope { return d.events }}
+		emitter = event.Tee(d.keeper, o.Emitter)
+	}
+	d.events = event.NewScope(emitter, o.Source, o.Now)
+	for _, t := range o.Tasks {
+		o.Budget.Spend(t.Visit.Usage)
+	}
+	if limit := o.Plan.Graph().Settings.Budget.Duration; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit).
+			WithHint("raise settings.budget in %s and resume the run", graph.FileName))
+		defer cancel()
+	}
+	return d.run(ctx, o.Start.progress(o.Plan))
 }
 
-// driver is one run in progress. Only the goroutine of Run touches it, except slots
-// and events.
+// driver is one run in progress. Only the goroutine of Run touches it, except slots,
+// events and keeper.
 type driver struct {
 	Options
 	events event.Scope
+	keeper *keeper // nil keeps nothing
 	begin  time.Time
 	slots  chan struct{} // holds a token for every task that is at work
 	stats  map[string]*NodeStats
@@ -104,7 +138,7 @@ type driver struct {
 
 func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
 	g := d.Plan.Graph()
-	err := d.events.Emit(ctx, event.Started{Graph: g.Name, Node: g.Start})
+	err := d.events.Emit(ctx, event.Started{Graph: g.Name, Node: g.Start, Resumed: pr.Step > 0 || len(d.Tasks) > 0, NoSnapshots: !g.Settings.LogStateSnapshots})
 	for err == nil && !pr.Done {
 		pr, err = d.superStep(ctx, pr)
 	}
@@ -120,7 +154,26 @@ func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
 	if emitErr := d.events.Emit(context.WithoutCancel(ctx), fin); err == nil {
 		err = emitErr
 	}
+	if endErr := d.keeper.end(ctx, ending(out, err)); err == nil {
+		err = endErr
+	}
 	return out, err
+}
+
+// ending is how the journal remembers the end of an execution.
+func ending(out Outcome, err error) Ending {
+	e := Ending{Status: Done, Output: out.Output}
+	if err == nil {
+		return e
+	}
+	e.Status, e.Error, e.Code = Failed, err.Error(), fault.CodeOf(err)
+	switch e.Code {
+	case fault.Canceled:
+		e.Status = Canceled
+	case fault.Suspended, fault.Limit:
+		e.Status = Suspended
+	}
+	return e
 }
 
 func (d *driver) nodeStats() []NodeStats {
@@ -152,15 +205,45 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		return pr, err
 	}
 	results := make([]graph.Result, len(done))
+	visits := make([]Visit, len(done))
 	for i := range done {
 		d.count(&done[i])
-		results[i] = done[i].result
+		results[i], visits[i] = done[i].result, done[i].visit
+	}
+	if err := failure(results); err != nil {
+		return pr, err
 	}
 	next, err := d.Plan.Apply(pr, results)
 	if err != nil {
 		return pr, err
 	}
-	return next, d.tellStep(ctx, pr, next, len(tasks))
+	if err := d.tellStep(ctx, pr, next, len(tasks)); err != nil {
+		return pr, err
+	}
+	if d.keeper.works() {
+		c := checkpoint(d.Plan, next)
+		c.Usage = d.usage
+		if err := d.keeper.commit(ctx, c, visits); err != nil {
+			return pr, err
+		}
+	}
+	return next, nil
+}
+
+// failure returns the error of the first node that failed, or else of the first that
+// waits for a human: a failure weighs more, because no answer mends it.
+func failure(results []graph.Result) error {
+	var waits error
+	for _, r := range results {
+		switch {
+		case r.Err == nil:
+		case fault.CodeOf(r.Err) != fault.Suspended:
+			return &graph.NodeError{Node: r.Node, Err: r.Err}
+		case waits == nil:
+			waits = r.Err // it names its node
+		}
+	}
+	return waits
 }
 
 // tellStep emits what a finished super-step changed.
@@ -182,10 +265,8 @@ func (d *driver) tellStep(ctx context.Context, pr, next graph.Progress, width in
 
 // executed is a finished task.
 type executed struct {
-	task     graph.Task
-	result   graph.Result
-	usage    chat.Usage
-	duration time.Duration
+	result graph.Result
+	visit  Visit
 }
 
 // execute runs tasks side by side and waits for all of them.
@@ -197,11 +278,18 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 			return nil, err
 		}
 	}
-	work := make([]*Task, len(tasks))
+	done := make([]executed, len(tasks)) // goroutine i writes done[i] and errs[i] only
+	errs := make([]error, len(tasks))
+	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
 	for i, t := range tasks {
-		work[i] = &Task{Task: t, Draft: graph.NewDraft(pr.State), Events: d.events.With(func(s *event.Source) {
-			s.Step, s.Node = t.Step, t.Node.ID
-		})}
+		if rec, ok := d.recovered(t); ok {
+			done[i] = executed{rec.Result, rec.Visit}
+			continue
+		}
+		work[i] = &Task{
+			Task: t, Draft: graph.NewDraft(pr.State), Steps: d.keeper.task(t.Step, t.Node.ID),
+			Events: d.events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
+		}
 		if d.events.Silent() {
 			continue
 		}
@@ -209,22 +297,38 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 			return nil, err
 		}
 	}
-	done := make([]executed, len(tasks)) // goroutine i writes done[i] and errs[i] only
-	errs := make([]error, len(tasks))
 	if !parallel {
-		done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
+		if work[0] != nil {
+			done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
+		}
 		return done, errs[0]
 	}
 	var wg sync.WaitGroup
 	for i := range work {
+		if work[i] == nil {
+			continue
+		}
 		wg.Go(func() {
 			d.slots <- struct{}{}
 			defer func() { <-d.slots }()
-			done[i], errs[i] = d.executeOne(ctx, work[i], parallel)
+			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel); errs[i] == nil && done[i].result.Err == nil {
+				errs[i] = d.keeper.finished(ctx, TaskRecord{Step: work[i].Step, Result: done[i].result, Visit: done[i].visit})
+			}
 		})
 	}
 	wg.Wait()
 	return done, errors.Join(errs...)
+}
+
+// recovered returns the record of a task that was finished before the run was
+// interrupted.
+func (d *driver) recovered(t graph.Task) (TaskRecord, bool) {
+	for _, rec := range d.Tasks {
+		if rec.Step == t.Step && rec.Result.Node == t.Node.ID {
+			return rec, true
+		}
+	}
+	return TaskRecord{}, false
 }
 
 // executeOne runs one task. The error is that of an emitter; the node's own is in
@@ -236,18 +340,26 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (execut
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}
-	e := executed{task: t.Task, result: res, usage: t.Usage, duration: d.Now().Sub(start)}
+	e := executed{result: res, visit: Visit{
+		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.Now().Sub(start),
+		Targets: res.Targets, Usage: t.Usage, Retries: t.Retries,
+	}}
+	waits := fault.CodeOf(res.Err) == fault.Suspended
+	switch {
+	case waits:
+	case fault.CodeOf(res.Err) == fault.Canceled:
+		e.visit.Failed, e.visit.Error = true, "interrupted"
+	case res.Err != nil:
+		e.visit.Failed, e.visit.Error = true, res.Err.Error()
+	case res.Failure != nil:
+		e.visit.Failed, e.visit.Error = true, res.Failure.Message
+	}
 	if t.Events.Silent() {
 		return e, nil
 	}
-	fin := event.NodeFinished{NodeType: string(t.Node.Type), Duration: e.duration, Targets: res.Targets, End: res.Ended, Parallel: parallel}
-	switch {
-	case res.Err != nil:
-		fin.Error = res.Err.Error()
-	case res.Failure != nil:
-		fin.Error = res.Failure.Message
-	}
-	return e, t.Events.Emit(context.WithoutCancel(ctx), fin)
+	return e, t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
+		NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, End: res.Ended, Waiting: waits, Error: e.visit.Error, Parallel: parallel,
+	})
 }
 
 // guarded executes t and turns a panic into a failure of the node.
@@ -264,18 +376,19 @@ func (d *driver) guarded(ctx context.Context, t *Task) (res graph.Result) {
 }
 
 func (d *driver) count(e *executed) {
-	s := d.stats[e.task.Node.ID]
+	v := &e.visit
+	s := d.stats[v.Node]
 	if s == nil {
-		s = &NodeStats{Node: e.task.Node.ID, Type: e.task.Node.Type}
+		s = &NodeStats{Node: v.Node, Type: v.Type}
 		d.stats[s.Node] = s
 		d.order = append(d.order, s.Node)
 	}
 	s.Visits++
-	s.Total += e.duration
-	s.Max = max(s.Max, e.duration)
-	s.Usage = s.Usage.Add(e.usage)
-	if e.result.Err != nil || e.result.Failure != nil {
+	s.Total += v.Duration
+	s.Max = max(s.Max, v.Duration)
+	s.Usage = s.Usage.Add(v.Usage)
+	if v.Failed {
 		s.Failures++
 	}
-	d.usage = d.usage.Add(e.usage)
+	d.usage = d.usage.Add(v.Usage)
 }

@@ -28,6 +28,8 @@ const (
 	Script   Kind = "script"
 	Question Kind = "question"
 	Agent    Kind = "agent"
+	Cache    Kind = "cache"
+	Time     Kind = "time"
 )
 
 // Step describes one step of a task.
@@ -130,8 +132,11 @@ func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context)
 			return result, fmt.Errorf("recording the begin of step %s: %w", key, err)
 		}
 	}
-	if result, err = fn(ctx); err != nil {
-		if step.Effect && ctx.Err() == nil {
+	result, err = fn(ctx)
+	// What was done is recorded even if the run is cancelled now.
+	ctx, live := context.WithoutCancel(ctx), ctx.Err() == nil
+	if err != nil {
+		if step.Effect && live {
 			if forgetErr := s.rec.Forget(ctx, key); forgetErr != nil {
 				return result, errors.Join(err, forgetErr)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"loki/internal/ask"
 	"loki/internal/event"
@@ -14,16 +16,23 @@ import (
 	"loki/internal/value"
 )
 
+// questionKey is the step of an approval's or input's own question.
+const questionKey = "question"
+
 // approval asks a human to choose and routes by the answer.
 func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
 	a := t.Node.Approval
-	question, err := a.Question.Strict(t.Draft)
-	if err != nil {
+	q := ask.Question{Kind: ask.Choice, Options: a.Options}
+	var err error
+	if q.Text, err = a.Question.Strict(t.Draft); err != nil {
 		return product{}, fmt.Errorf("question: %w", err)
 	}
-	choice, err := r.ask(ctx, t, ask.Question{Kind: ask.Choice, Text: question, Options: a.Options})
+	if a.Default != nil {
+		q.Default, q.HasDefault = a.Default.Lenient(t.Draft), true
+	}
+	choice, err := r.ask(ctx, t, questionKey, q)
 	if err != nil {
-		return product{}, fmt.Errorf("approval interaction failed: %w", err)
+		return product{}, unanswered("approval", err)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "choice", value.Of(choice), "")
 	for _, route := range a.Routes {
@@ -41,55 +50,174 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	if len(t.Node.Next) == 0 {
 		return product{}, errors.New("input node has no next")
 	}
-	var valid graph.Predicate
 	var err error
-	if in.Validation != "" {
-		if valid, err = graph.ParsePredicate(in.Validation); err != nil {
-			return product{}, fmt.Errorf("validation: %w", err)
-		}
-	}
 	q := ask.Question{Kind: ask.Text}
 	if q.Text, err = in.Question.Strict(t.Draft); err != nil {
 		return product{}, fmt.Errorf("question: %w", err)
 	}
 	if in.Default != nil {
 		q.Default = in.Default.Lenient(t.Draft)
-		q.HasDefault = q.Default != ""
+		q.HasDefault = q.Default != "" || t.Node.HasTimeout
 	}
-	text, err := r.ask(ctx, t, q)
+	var valid graph.Predicate
+	if in.Validation != "" {
+		if valid, err = graph.ParsePredicate(in.Validation); err != nil {
+			return product{}, fmt.Errorf("validation: %w", err)
+		}
+		q.Validate = func(answer string) error {
+			if answer == "" && q.HasDefault || valid.Holds(answer) {
+				return nil
+			}
+			return fmt.Errorf("the answer has to satisfy %s", in.Validation)
+		}
+	}
+	text, err := r.ask(ctx, t, questionKey, q)
 	if err != nil {
-		return product{}, fmt.Errorf("input interaction failed: %w", err)
+		return product{}, unanswered("input", err)
 	}
 	if text == "" {
 		text = q.Default
-	} else if in.Validation != "" && !valid.Holds(text) {
+	}
+	// An answer that came from elsewhere, after the run was suspended, was not checked.
+	if in.Validation != "" && text != q.Default && !valid.Holds(text) {
 		return product{}, fmt.Errorf("the answer does not satisfy %s", in.Validation)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "input", value.Of(text), "")
 	return product{targets: t.Node.Next[:1]}, nil
 }
 
-// ask puts a question to the human, or takes the recorded answer.
-func (r *Runner) ask(ctx context.Context, t *run.Task, q ask.Question) (string, error) {
-	q.ID = fmt.Sprintf("%s/%d", t.Node.ID, t.Visit)
+// unanswered is how a node fails whose question was not answered. One that waits did
+// not fail.
+func unanswered(kind string, err error) error {
+	if fault.CodeOf(err) == fault.Suspended {
+		return err
+	}
+	return fmt.Errorf("%s interaction failed: %w", kind, err)
+}
+
+// ask puts a question to the human, or takes the recorded answer. A node with a
+// timeout waits that long since the question was first asked, through interruptions,
+// and then takes the default.
+func (r *Runner) ask(ctx context.Context, t *run.Task, key string, q ask.Question) (string, error) {
+	q.ID = questionID(t, key)
 	q.Node, q.Agent, q.Depth = t.Node.ID, r.Agent, r.Depth
-	step := steps.Step{Kind: steps.Question, Key: "question"}
+	var deadline time.Time
+	if t.Node.HasTimeout && key == questionKey {
+		asked, err := steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Time, Key: key + "/asked"}, func(context.Context) (time.Time, error) {
+			return r.Now(), nil
+		})
+		if err != nil {
+			return "", err
+		}
+		deadline = asked.Add(t.Node.Timeout)
+	}
+	step := steps.Step{Kind: steps.Question, Key: key, Name: q.ID}
 	return steps.Do(ctx, t.Steps, step, func(ctx context.Context) (string, error) {
-		asked := event.Question{ID: q.ID, Text: q.Text, Options: q.Options}
-		if q.Default != "" {
+		asked := event.Question{ID: q.ID, Text: q.Text, Options: q.Options, Deadline: deadline, Key: t.Steps.Key(key)}
+		if q.HasDefault {
 			asked.Default = &q.Default
 		}
 		if err := t.Events.Emit(ctx, asked); err != nil {
 			return "", err
 		}
-		answer, err := r.Asker.Ask(ctx, q)
-		if errors.Is(err, ask.ErrUnavailable) {
-			return "", fault.Wrap(fault.Suspended, err, "node %q asks %q", t.Node.ID, clip(q.Text, 200)).
-				WithHint("run it in a terminal, or pipe the answers in, one a line")
-		}
+		answer, err := r.answer(ctx, t, q, deadline)
 		if err != nil {
 			return "", err
 		}
 		return answer, t.Events.Emit(ctx, event.Answer{ID: q.ID, Text: answer})
 	})
+}
+
+// errDeadline ends the wait for an answer.
+var errDeadline = errors.New("nobody answered in time")
+
+// answer waits for the human until the deadline, zero for none.
+func (r *Runner) answer(ctx context.Context, t *run.Task, q ask.Question, deadline time.Time) (string, error) {
+	waitCtx := ctx
+	if !deadline.IsZero() {
+		left := deadline.Sub(r.Now())
+		if left <= 0 {
+			return defaultAnswer(q)
+		}
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeoutCause(ctx, left, errDeadline)
+		defer cancel()
+	}
+	answer, err := r.Asker.Ask(waitCtx, q)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() == nil && errors.Is(context.Cause(waitCtx), errDeadline):
+		return defaultAnswer(q)
+	case errors.Is(err, ask.ErrUnavailable):
+		return "", r.suspended(t, q, deadline)
+	}
+	return "", err
+}
+
+func defaultAnswer(q ask.Question) (string, error) {
+	if !q.HasDefault {
+		return "", fmt.Errorf("%w, and the node has no default", errDeadline)
+	}
+	return q.Default, nil
+}
+
+// suspended is how a node ends that has to wait for an answer.
+func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) error {
+	text := fmt.Sprintf("node %q waits for an answer to: %s", t.Node.ID, clip(strings.Join(strings.Fields(q.Text), " "), 200))
+	if !deadline.IsZero() && q.HasDefault {
+		text += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), clip(q.Default, 60))
+	}
+	f := fault.New(fault.Suspended, "%s", text)
+	if !t.Steps.Recording() {
+		return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
+	}
+	return f.WithHint("answer it: loki --resume %s --answer TEXT", t.Events.Run)
+}
+
+// questionID names a question within its run: the node, and what tells it from the
+// node's other questions.
+func questionID(t *run.Task, key string) string {
+	id := t.Node.ID
+	if t.Visit > 1 {
+		id += fmt.Sprintf("@%d", t.Visit)
+	}
+	if t.Events.Item != nil {
+		id += fmt.Sprintf("[%d]", *t.Events.Item)
+	}
+	if key != questionKey {
+		id += "/" + key
+	}
+	return id
+}
+
+// uncertain decides about an effect of t that was begun when the run was interrupted.
+func (r *Runner) uncertain(t *run.Task) func(context.Context, string) (steps.Decision, error) {
+	return func(ctx context.Context, key string) (steps.Decision, error) {
+		switch t.Node.OnUncertain {
+		case graph.UncertainSkip:
+			return steps.Skip, nil
+		case graph.UncertainAsk:
+			return r.askUncertain(ctx, t, fmt.Sprintf("The script of node %s was running when the run was interrupted, and may have finished. Run it again?", t.Node.ID))
+		default:
+			return steps.Retry, nil
+		}
+	}
+}
+
+// askUncertain lets the human decide.
+func (r *Runner) askUncertain(ctx context.Context, t *run.Task, question string) (steps.Decision, error) {
+	answer, err := r.ask(ctx, t, "uncertain", ask.Question{
+		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)},
+		Validate: func(answer string) error {
+			if answer == string(steps.Retry) || answer == string(steps.Skip) {
+				return nil
+			}
+			return errors.New("the answer has to be retry or skip")
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	return steps.Decision(answer), nil
 }

@@ -1,11 +1,13 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
@@ -13,6 +15,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/schema"
+	"loki/internal/tool"
 	"loki/internal/value"
 )
 
@@ -22,7 +25,7 @@ const outputKey = "output"
 // llm calls a model. A failure goes to the node's fallback or next, where the run
 // allows, with the failure's text as the result.
 func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, error) {
-	result, err := r.llmResult(ctx, t)
+	result, err := retrying(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.llmResult(ctx, t) })
 	var p product
 	if err != nil {
 		if p, err = r.tolerate(ctx, t, err); err != nil {
@@ -60,6 +63,9 @@ func undeclared(err error) error {
 	if _, ok := errors.AsType[*llmFailure](err); !ok {
 		return err // cancelled
 	}
+	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit {
+		return err
+	}
 	return fault.Wrap(fault.CodeOf(err), err, "no fallback declared").
 		WithHint("add fallback: to the node, so that the run can go on without the model")
 }
@@ -85,8 +91,29 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task) (value.Value, error
 			prompt += hint
 		}
 	}
+	material := func() []string { return r.llmMaterial(t, instructions, prompt) }
+	return caching(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
+		return r.llmCall(ctx, t, conversation(strings.TrimSpace(instructions), prompt))
+	})
+}
+
+// llmMaterial is what the result of an llm node depends on.
+func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string {
+	llm := t.Node.LLM
+	parts := append([]string{cmp.Or(llm.Model, r.Context.Model), instructions, prompt}, llm.Tools...)
+	for _, p := range []*float64{cmp.Or(llm.Temperature, r.Context.Temperature), cmp.Or(llm.TopP, r.Context.TopP)} {
+		if p != nil {
+			parts = append(parts, value.Of(*p).Text())
+		}
+	}
+	return parts
+}
+
+// llmCall asks the model and reads its answer.
+func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message) (value.Value, error) {
+	llm := t.Node.LLM
 	text, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
-		return r.attempts(ctx, t, conversation(strings.TrimSpace(instructions), prompt))
+		return r.attempts(ctx, t, messages)
 	})
 	if err != nil {
 		return value.Value{}, &llmFailure{"failed", err}
@@ -119,30 +146,62 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 	if llm.MaxIterations == 0 {
 		return "", errors.New("max_iterations is 0, so the model was not asked")
 	}
+	box, err := r.toolbox(t)
+	if err != nil {
+		return "", err
+	}
 	for attempt := 1; ; attempt++ {
 		rc := r.request(t)
 		if attempt > 1 {
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
 		reply, err := r.Engine.Run(ctx, rc, engine.Request{
-			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, MaxTurns: llm.MaxIterations,
+			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Tools: box, MaxTurns: llm.MaxIterations,
 		})
 		addUsage(t, reply.Usage)
 		if err == nil {
 			return reply.Text, nil
 		}
-		if attempt >= llm.MaxAttempts || ctx.Err() != nil || !retryable(err) {
+		if attempt >= llm.MaxAttempts || ctx.Err() != nil || !isTransient(err) {
 			return "", err
 		}
+		t.Retries++
 		if err := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err)}); err != nil {
 			return "", err
 		}
 	}
 }
 
-// retryable reports whether a second attempt may succeed. Errors of providers know;
+// toolbox holds the tools that the node lists, nil if it lists none.
+func (r *Runner) toolbox(t *run.Task) (engine.Tools, error) {
+	if len(t.Node.LLM.Tools) == 0 {
+		return nil, nil
+	}
+	set, err := r.Tools.ForNode(r.Agent, t.Node.LLM.Tools)
+	if err != nil {
+		return nil, err
+	}
+	o := tool.Options{
+		Tools: set, Run: t.Events.Run, Task: fmt.Sprintf("%d/%s", t.Step, t.Node.ID),
+		AutoConfirm: r.Consent, Uncertain: tool.Policy(t.Node.OnUncertain),
+		// Whether the user consents is a recorded answer. Where nobody can be asked the
+		// run waits for it.
+		Confirm: func(ctx context.Context, key, question string) (bool, error) {
+			answer, err := r.ask(ctx, t, key+"/answer", ask.Question{
+				Kind: ask.Choice, Text: question, Options: []string{"yes", "no"},
+			})
+			return answer == "yes" || answer == "y", err
+		},
+	}
+	if !t.Steps.Recording() {
+		o.Confirm = tool.ConfirmWith(r.Asker, ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth})
+	}
+	return tool.NewBox(o), nil
+}
+
+// isTransient reports whether a second attempt may succeed. Errors of providers know;
 // others are judged by the texts that are promised to be transient.
-func retryable(err error) bool {
+func isTransient(err error) bool {
 	if _, ok := errors.AsType[*provider.Error](err); ok {
 		return provider.Retryable(err)
 	}

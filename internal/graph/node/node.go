@@ -19,6 +19,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/tool"
 	"loki/internal/value"
 )
 
@@ -30,8 +31,15 @@ type Options struct {
 	Context engine.RequestContext // copied for every request: model and sampling of the agent
 	Asker   ask.Asker             // nil means that nobody can be asked
 	Scripts Scripts
-	Agent   string // name of the agent, for messages
-	Depth   int    // 0 for an agent the user started
+	Tools   tool.Set // what llm nodes may list
+	Consent bool     // the user consents to all tool calls beforehand
+	Agent   string   // name of the agent, for messages
+	Depth   int      // 0 for an agent the user started
+
+	Cache  Cache            // nil caches nothing
+	Now    func() time.Time // nil means time.Now
+	Sleep  func(ctx context.Context, d time.Duration) error
+	Random func() float64 // from 0 up to 1; nil means a random source
 }
 
 // Runner executes the nodes of one graph run. It is an [run.Executor].
@@ -43,6 +51,15 @@ type Runner struct {
 func New(o Options) *Runner {
 	if o.Asker == nil {
 		o.Asker = ask.Unavailable{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Random == nil {
+		o.Random = random
 	}
 	return &Runner{o}
 }
@@ -75,13 +92,13 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.llm(ctx, t, wanted)
 	case graph.ScriptNode:
 		return r.script(ctx, t)
+	case graph.ApprovalNode: // their timeout is a deadline for the answer
+		return r.approval(ctx, t)
+	case graph.InputNode:
+		return r.input(ctx, t)
 	}
 	return within(ctx, t.Node, func(ctx context.Context) (product, error) {
 		switch t.Node.Type {
-		case graph.ApprovalNode:
-			return r.approval(ctx, t)
-		case graph.InputNode:
-			return r.input(ctx, t)
 		case graph.MapNode:
 			return r.mapOver(ctx, t)
 		case graph.EndNode:
@@ -125,10 +142,14 @@ func proceed(n *graph.Node, result value.Value) (product, error) {
 }
 
 // tolerate is the product of a node that failed with err, if the run can go on, and
-// err otherwise. Cancellation is never tolerated.
+// err otherwise. Cancellation is never tolerated, nor is that a human has to be waited
+// for or that a budget is used up.
 func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
 	if ctx.Err() != nil {
 		return product{}, context.Cause(ctx)
+	}
+	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit {
+		return product{}, err
 	}
 	targets, ok := r.Plan.OnFailure(t.Node)
 	if !ok {

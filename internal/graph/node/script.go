@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/process"
@@ -33,7 +34,7 @@ const nextKey = "_next"
 // script runs a program that prints a JSON object, merges the object into the state
 // and follows its _next, or else the node's next.
 func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
-	next, err := r.scriptOutput(ctx, t)
+	next, err := retrying(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
 	if err != nil {
 		return r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
 	}
@@ -49,7 +50,7 @@ func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 
 // scriptBody is a script's work as the branch of a map, where routes do not matter.
 func (r *Runner) scriptBody(ctx context.Context, t *run.Task) error {
-	if _, err := r.scriptOutput(ctx, t); err != nil {
+	if _, err := retrying(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) }); err != nil {
 		return fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
@@ -70,9 +71,20 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.Scripts.AgentDir, path)
 	}
-	step := steps.Step{Kind: steps.Script, Key: "script"}
-	printed, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
-		return r.runScript(ctx, t, path)
+	state := t.Draft.State()
+	material := func() []string {
+		code, _ := os.ReadFile(path) // a missing script is told when it is run
+		return []string{path, string(code), string(state.AppendJSON(nil)), strings.Join(r.Scripts.Environ, "\n")}
+	}
+	printed, err := caching(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
+		step := steps.Step{Kind: steps.Script, Key: "script", Name: t.Node.Script.Script, Effect: true, Uncertain: r.uncertain(t)}
+		v, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
+			return r.runScript(ctx, t, path, state)
+		})
+		if errors.Is(err, steps.ErrSkipped) {
+			return value.ObjectOf().Value(), t.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("script %s was %v", t.Node.Script.Script, err)})
+		}
+		return v, err
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +102,7 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 }
 
 // runScript runs the program at path and returns the JSON object it printed.
-func (r *Runner) runScript(ctx context.Context, t *run.Task, path string) (value.Value, error) {
+func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state graph.State) (value.Value, error) {
 	if _, err := os.Stat(path); err != nil {
 		return value.Value{}, fmt.Errorf("no script at %s", path)
 	}
@@ -98,7 +110,10 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string) (value
 	if err != nil {
 		return value.Value{}, err
 	}
-	env, cleanup, err := stateEnv(r.Scripts.Environ, t.Draft.State())
+	env, cleanup, err := stateEnv(process.Merge(r.Scripts.Environ, map[string]string{
+		"LOKI_RUN_ID":          t.Events.Run,
+		"LOKI_IDEMPOTENCY_KEY": idempotencyKey(t),
+	}), state)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -111,6 +126,16 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string) (value
 		return value.Value{}, err
 	}
 	return scriptObject(result.Stdout)
+}
+
+// idempotencyKey names the one effect that the script of t may have: the same however
+// often the script is tried, after failures and after interruptions.
+func idempotencyKey(t *run.Task) string {
+	key := fmt.Sprintf("%s/%d/%s", t.Events.Run, t.Step, t.Node.ID)
+	if t.Events.Item != nil {
+		key += fmt.Sprintf("/%d", *t.Events.Item)
+	}
+	return key
 }
 
 // stateEnv adds the state to env, inline or in a file that cleanup removes.

@@ -20,6 +20,7 @@ type Reply func(c *Call)
 type Call struct {
 	W      http.ResponseWriter
 	R      *http.Request
+	Body   []byte
 	Model  string
 	Stream bool // the reply is to come as server-sent events
 	Usage  bool // the reply is to tell the usage

@@ -125,7 +125,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.Unmarshal(body, &wants) // a body of another form wants nothing
 	reply(&Call{
-		W: w, R: r, Model: wants.Model,
+		W: w, R: r, Body: body, Model: wants.Model,
 		Stream: wants.Stream, Usage: !wants.Stream || wants.StreamOptions.IncludeUsage,
 		closing: s.done,
 	})

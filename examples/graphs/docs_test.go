@@ -1,0 +1,236 @@
+// Package graphs is tested here: the graphs below this directory and the pages that show
+// them say the same, and the graphs do what the pages say they do.
+package graphs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"loki/internal/cli"
+	"loki/internal/graph"
+)
+
+const (
+	root = "../.."
+	page = root + "/docs/graph.md"
+)
+
+// TestMain is loki itself if it is called by that name.
+func TestMain(m *testing.M) {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "loki" {
+		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal()))
+	}
+	os.Exit(m.Run())
+}
+
+// block is a fenced part of a page.
+type block struct {
+	line int // of its first line
+	text string
+}
+
+// blocks returns the fenced parts of a page that are marked with language.
+func blocks(t *testing.T, path, language string) []block {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		list []block
+		in   bool
+	)
+	for i, line := range strings.SplitAfter(string(src), "\n") {
+		switch {
+		case !in && strings.TrimSpace(line) == "```"+language:
+			in = true
+			list = append(list, block{line: i + 2})
+		case in && strings.TrimSpace(line) == "```":
+			in = false
+		case in:
+			list[len(list)-1].text += line
+		}
+	}
+	if len(list) == 0 {
+		t.Fatalf("%s has no %s blocks", path, language)
+	}
+	return list
+}
+
+// TestPagesShowValidGraphs reads and checks every YAML block of the pages.
+func TestPagesShowValidGraphs(t *testing.T) {
+	env := graph.ValidateEnv{
+		Dir: "/x", FileExists: func(string) bool { return true },
+		Agent: func(string) (bool, bool) { return true, true },
+	}
+	for _, path := range []string{page, root + "/README.md"} {
+		for _, b := range blocks(t, path, "yaml") {
+			where := fmt.Sprintf("%s:%d", path, b.line)
+			g, findings, err := graph.Parse(where, []byte(b.text))
+			if err != nil {
+				t.Errorf("%s: %v", where, err)
+				continue
+			}
+			for _, f := range append(findings, graph.Validate(g, env)...) {
+				t.Errorf("%s: line %d of it: %s %s: %v", where, f.Line, f.Severity, f.Rule, f)
+			}
+		}
+	}
+}
+
+// TestPageShowsTheFiles compares the blocks that name a file with the file: whole
+// graphs, and of scripts the lines that are shown.
+func TestPageShowsTheFiles(t *testing.T) {
+	shown := map[string]bool{}
+	for _, b := range append(blocks(t, page, "yaml"), blocks(t, page, "bash")...) {
+		first, rest, _ := strings.Cut(b.text, "\n")
+		path, ok := strings.CutPrefix(first, "# examples/graphs/")
+		if !ok {
+			continue
+		}
+		shown[path] = true
+		src, err := os.ReadFile(path)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case filepath.Base(path) == graph.FileName && string(src) != b.text,
+			filepath.Base(path) != graph.FileName && !strings.HasSuffix(string(src), rest):
+			t.Errorf("%s:%d differs from %s", page, b.line, path)
+		}
+	}
+	files, err := filepath.Glob("*/" + graph.FileName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !shown[filepath.ToSlash(file)] {
+			t.Errorf("%s does not show %s", page, file)
+		}
+	}
+}
+
+// TestExamplesAreValid checks the graphs with the scripts that are there.
+func TestExamplesAreValid(t *testing.T) {
+	files, err := filepath.Glob("*/" + graph.FileName)
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d examples: %v", len(files), err)
+	}
+	for _, file := range files {
+		g, findings, err := graph.Load(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, f := range append(findings, graph.Validate(g, graph.ValidateEnv{Dir: filepath.Dir(file)})...) {
+			t.Errorf("%s:%d: %s %s: %v", file, f.Line, f.Severity, f.Rule, f)
+		}
+		if g.Name != filepath.Dir(file) {
+			t.Errorf("%s is called %q", file, g.Name)
+		}
+	}
+}
+
+// TestCommandsOfThePage runs the console blocks as a user would, with a home of their
+// own, and compares what is printed to standard output.
+func TestCommandsOfThePage(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the examples need bash")
+	}
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "loki")); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks(t, page, "console") {
+		t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			for command, want := range commands(b.text) {
+				cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+				cmd.Dir = root
+				cmd.Env = []string{
+					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "NO_COLOR=1", "HOME=" + home, "TMPDIR=" + home,
+					"LOKI_CONFIG_DIR=" + filepath.Join(home, "config"), "LOKI_STATE_DIR=" + filepath.Join(home, "state"),
+				}
+				var stderr strings.Builder
+				cmd.Stderr = &stderr
+				got, err := cmd.Output()
+				if err != nil || string(got) != want {
+					t.Errorf("%s\ngot  %s, %v\nwant %s\n%s", command, got, err, want, stderr.String())
+				}
+			}
+		})
+	}
+}
+
+// commands yields the commands of a console block, each with its output.
+func commands(text string) func(yield func(command, output string) bool) {
+	return func(yield func(command, output string) bool) {
+		for _, part := range strings.Split("\n"+text, "\n$ ")[1:] {
+			command, output, _ := strings.Cut(strings.TrimSuffix(part, "\n")+"\n", "\n")
+			if !yield(command, output) {
+				return
+			}
+		}
+	}
+}
+
+// TestPageListsTheRules compares the table of rules with the source.
+func TestPageListsTheRules(t *testing.T) {
+	src, err := os.ReadFile(root + "/internal/graph/validate.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := func(pattern, text string) []string {
+		var names []string
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		return names
+	}
+	want := listed(`\bRule\w+ +Rule = "([a-z-]+)"`, string(src))
+	got := listed("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)", string(text))
+	if !slices.Equal(got, want) || len(want) < 30 {
+		t.Errorf("%s lists\n%q\nthe rules are\n%q", page, got, want)
+	}
+}
+
+// TestPageNamesEveryField checks that a field the parser reads is on the page.
+func TestPageNamesEveryField(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields []string
+	for _, file := range []string{"parse.go", "parse_node.go", "parse_policy.go"} {
+		src, err := os.ReadFile(root + "/internal/graph/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\("([a-z_]+)", (?:&|m\.|c\.|templates)|[mrbc], "([a-z_]+)"`).FindAllStringSubmatch(string(src), -1) {
+			fields = append(fields, m[1]+m[2])
+		}
+	}
+	if len(fields) < 50 {
+		t.Fatalf("only %d fields were found: %q", len(fields), fields)
+	}
+	for _, field := range fields {
+		if !strings.Contains(string(text), "`"+field+"`") {
+			t.Errorf("%s does not name %s", page, field)
+		}
+	}
+}

@@ -1,0 +1,432 @@
+//go:build unix
+
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+)
+
+// The kill test runs a graph in a process of its own, kills that process with SIGKILL
+// at a moment, resumes the run in another one, and compares what came of it with a run
+// that nobody disturbed. The moments are all writes of the journal, before and after,
+// and random ones. LOKI_KILL_TEST=full tries them all; otherwise it is a sample.
+
+// Environment of the worker process.
+const (
+	workerMode   = "LOKI_TEST_WORKER"  // start, resume or answer
+	workerKillAt = "LOKI_TEST_KILL_AT" // number of the journal operation to die at
+	workerAgent  = "LOKI_TEST_AGENT"
+)
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(workerMode); mode != "" {
+		os.Exit(worker(mode))
+	}
+	os.Exit(m.Run())
+}
+
+// worker is what the process does that is going to be killed. It prints how many
+// journal operations there were.
+func worker(mode string) int {
+	killAt, _ := strconv.Atoi(os.Getenv(workerKillAt))
+	var mu sync.Mutex
+	operations := 0
+	a, err := app.New(app.Options{Environ: os.Environ(), JournalHook: func(string, int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if operations++; operations == killAt {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until it arrives
+		}
+	}})
+	if err == nil {
+		err = work(a, mode)
+	}
+	fmt.Println(operations)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return fault.ExitCode(err)
+}
+
+func work(a *app.App, mode string) error {
+	ctx := context.Background()
+	if mode != "start" {
+		r := app.ResumeRun{NoStream: true, Asker: ask.Unavailable{}}
+		if mode == "answer" {
+			answer := "go"
+			r.Answer = &answer
+		}
+		_, err := a.Resume(ctx, r)
+		return err
+	}
+	ref, err := a.Agents.Find(os.Getenv(workerAgent))
+	if err != nil {
+		return err
+	}
+	g, _, err := a.Agents.Graph(ref)
+	if err != nil {
+		return err
+	}
+	_, err = a.RunGraph(ctx, app.GraphRun{Agent: ref, Graph: g, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
+	return err
+}
+
+const killGraph = `
+name: kill
+start: first
+global_tools: [execute_command]
+reducers: {log: append}
+settings: {max_concurrency: 4}
+nodes:
+  first: {type: script, script: count.sh, next: think}
+  think: {type: llm, prompt: "think about {{initial_prompt}} after {{count}}", state_updates: {log: "{{output}}"}, next: [left, right, each]}
+  left: {type: script, script: count.sh, state_updates: {log: "left"}, next: join}
+  right: {type: llm, prompt: "right of {{initial_prompt}}", state_updates: {log: "{{output}}"}, next: join}
+  each: {type: map, over: "{{items}}", as: item, branch: one, collect_into: ones, next: join}
+  one: {type: llm, prompt: "item {{item}}"}
+  join: {type: llm, prompt: "join {{log}} {{ones}}", state_updates: {log: "{{output}}"}, next: loop}
+  loop:
+    type: llm
+    instructions: use the tool
+    prompt: loop
+    tools: [execute_command]
+    max_iterations: 10
+    on_uncertain: retry
+    state_updates: {looped: "{{output}}"}
+    next: approve
+  approve: {type: approval, question: "Go on?", options: [go, stop], routes: {go: last, stop: done}, on_other: done, state_updates: {choice_was: "{{choice}}"}}
+  last: {type: script, script: count.sh, next: done}
+  done: {type: end, output: "{{log}} {{ones}} {{looped}} {{choice_was}} {{count}}"}
+initial_state: {items: [1, 2, 3, 4, 5]}
+`
+
+// post is the shell code that asks the counter service for one effect.
+const post = `exec 3<>/dev/tcp/127.0.0.1/$COUNTER_PORT && printf 'POST / HTTP/1.0\r\nIdempotency-Key: %s\r\nContent-Length: 0\r\n\r\n' "$LOKI_IDEMPOTENCY_KEY" >&3 && answer=$(tail -n 1 <&3)`
+
+const countScript = post + ` && printf '{"count": "%s"}\n' "$answer"`
+
+const toolTurns = 4
+
+// world is everything outside the process that is killed.
+type world struct {
+	t       *testing.T
+	dir     string
+	model   *httptest.Server
+	counter *httptest.Server
+
+	mu      sync.Mutex
+	calls   map[string]int // model calls by what was asked
+	effects map[string]int // requests to the counter by idempotency key
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, dir: t.TempDir(), calls: map[string]int{}, effects: map[string]int{}}
+	w.model = httptest.NewServer(http.HandlerFunc(w.answer))
+	w.counter = httptest.NewServer(http.HandlerFunc(w.count))
+	t.Cleanup(w.model.Close)
+	t.Cleanup(w.counter.Close)
+	for name, text := range map[string]string{"agent/graph.yaml": killGraph, "agent/count.sh": countScript} {
+		path := filepath.Join(w.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(w.dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("model: test:m\nclients:\n- type: openai-compatible\n  name: test\n  api_base: %s\n  models:\n  - {name: m, supports_function_calling: true}\n", w.model.URL)
+	if err := os.WriteFile(filepath.Join(w.dir, "config", "config.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// answer is the model: it wants the tool a few times where there is one, and
+// otherwise says what it was asked.
+func (w *world) answer(rw http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var req struct {
+		Messages []struct{ Role, Content string }
+		Tools    []any
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var asked []string
+	rounds := 0
+	for _, m := range req.Messages {
+		asked = append(asked, m.Role+":"+m.Content)
+		if m.Role == "tool" {
+			rounds++
+		}
+	}
+	w.mu.Lock()
+	w.calls[strings.Join(asked, "|")]++
+	w.mu.Unlock()
+	message := map[string]any{"role": "assistant", "content": "said " + req.Messages[len(req.Messages)-1].Content}
+	if len(req.Tools) > 0 && rounds < toolTurns {
+		arguments, _ := json.Marshal(map[string]string{"command": post + ` && echo "$answer"`})
+		message = map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
+			"id": fmt.Sprintf("call_%d", rounds+1), "type": "function",
+			"function": map[string]any{"name": "execute_command", "arguments": string(arguments)},
+		}}}
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(rw).Encode(map[string]any{
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": "stop"}},
+		"usage":   map[string]int{"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+	})
+}
+
+// count is a service that makes an effect once for each idempotency key, and says so
+// in the same words each time.
+func (w *world) count(rw http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("Idempotency-Key")
+	if key == "" {
+		http.Error(rw, "no key", http.StatusBadRequest)
+		return
+	}
+	w.mu.Lock()
+	w.effects[key]++
+	w.mu.Unlock()
+	_, rest, _ := strings.Cut(key, "/") // the run's id differs from run to run
+	fmt.Fprintf(rw, "did %s\n", strings.ReplaceAll(rest, "\"", ""))
+}
+
+func (w *world) environ() []string {
+	_, port, _ := strings.Cut(strings.TrimPrefix(w.counter.URL, "http://"), ":")
+	return append(os.Environ(),
+		"HOME="+w.dir, "LOKI_CONFIG_DIR="+filepath.Join(w.dir, "config"), "LOKI_STATE_DIR="+filepath.Join(w.dir, "state"),
+		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", workerAgent+"="+filepath.Join(w.dir, "agent"))
+}
+
+// spawn runs a worker to its end, or kills it after a time. It returns the exit
+// status, -1 for a killed one, and the number of journal operations.
+func (w *world) spawn(mode string, killAt int, killAfter time.Duration) (status, operations int) {
+	w.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(w.environ(), workerMode+"="+mode, workerKillAt+"="+strconv.Itoa(killAt))
+	cmd.Dir = w.dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	if killAfter > 0 {
+		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	_ = cmd.Wait()
+	status = cmd.ProcessState.ExitCode()
+	if status != -1 && status != 0 && status != 8 {
+		w.t.Fatalf("%s: exit status %d: %s", mode, status, errs.String())
+	}
+	operations, _ = strconv.Atoi(strings.TrimSpace(out.String()))
+	return status, operations
+}
+
+// app opens the world's state from outside the worker.
+func (w *world) store() run.Store {
+	w.t.Helper()
+	a, err := app.New(app.Options{Environ: w.environ()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s, err := a.Runs(graph.DurabilityProcess)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// finish resumes the run until it has ended, answering its question.
+func (w *world) finish() {
+	w.t.Helper()
+	for range 10 {
+		h, ok := w.history()
+		switch {
+		case !ok: // it was killed before there was a run
+			w.spawn("start", 0, 0)
+		case h.Info.Status == run.Done:
+			return
+		case len(h.Pending) > 0:
+			w.spawn("answer", 0, 0)
+		default:
+			w.spawn("resume", 0, 0)
+		}
+	}
+	w.t.Fatal("the run does not end")
+}
+
+func (w *world) history() (run.History, bool) {
+	w.t.Helper()
+	s := w.store()
+	defer s.Close()
+	runs, err := s.Runs(w.t.Context(), run.Query{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(runs) == 0 {
+		return run.History{}, false
+	}
+	if len(runs) > 1 {
+		w.t.Fatalf("%d runs", len(runs))
+	}
+	h, err := s.History(w.t.Context(), runs[0].ID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h, true
+}
+
+// outcome is what a run left behind.
+type outcome struct {
+	Output  string
+	State   string
+	Visits  []string
+	Effects []string
+	Calls   int // different model calls
+}
+
+func (w *world) outcome() outcome {
+	w.t.Helper()
+	h, ok := w.history()
+	if !ok {
+		w.t.Fatal("no run")
+	}
+	s := w.store()
+	defer s.Close()
+	last, err := s.Checkpoint(w.t.Context(), h.Info.ID, -1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o := outcome{Output: h.Info.Output, State: string(last.State.AppendJSON(nil)), Calls: len(w.calls)}
+	for _, v := range h.Visits {
+		o.Visits = append(o.Visits, fmt.Sprintf("%d %s %d", v.Step, v.Node, v.Number))
+	}
+	for key := range w.effects {
+		_, rest, _ := strings.Cut(key, "/")
+		o.Effects = append(o.Effects, rest)
+	}
+	slices.Sort(o.Effects)
+	return o
+}
+
+// repeated is the number of model calls that were made more than once.
+func (w *world) repeated() int {
+	n := 0
+	for _, times := range w.calls {
+		n += times - 1
+	}
+	return n
+}
+
+// recorded counts the finished model steps on record, made how often calls were.
+func (w *world) recorded() (recorded, made int) {
+	if h, ok := w.history(); ok {
+		for _, s := range h.Steps {
+			if s.Kind == "model" && s.Done {
+				recorded++
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n := range maps.Values(w.calls) {
+		made += n
+	}
+	return recorded, made
+}
+
+func TestKill(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("the graph's scripts need bash")
+	}
+	calm := newWorld(t)
+	begin := time.Now()
+	status, startOps := calm.spawn("start", 0, 0)
+	took := time.Since(begin)
+	if status != 8 {
+		t.Fatalf("the undisturbed run should wait for its question, but exits with %d", status)
+	}
+	status, answerOps := calm.spawn("answer", 0, 0)
+	if status != 0 {
+		t.Fatalf("the answered run exits with %d", status)
+	}
+	want := calm.outcome()
+	if want.Output == "" || len(want.Effects) != 3+toolTurns || calm.repeated() != 0 {
+		t.Fatalf("the undisturbed run is not what it should be: %+v", want)
+	}
+	t.Logf("%d journal operations before the question, in %s, and %d after the answer", startOps, took, answerOps)
+
+	disturbed := func(t *testing.T, disturb func(*world)) {
+		t.Parallel()
+		w := newWorld(t)
+		disturb(w)
+		recorded, made := w.recorded()
+		w.finish()
+		got := w.outcome()
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("the resumed run differs:\n got %+v\nwant %+v", got, want)
+		}
+		if repeated := w.repeated(); repeated > made-recorded {
+			t.Errorf("%d model calls were made again, but only %d of %d were not on record", repeated, made-recorded, made)
+		}
+	}
+	stride, random := max(1, (startOps+answerOps)/12), 8
+	if os.Getenv("LOKI_KILL_TEST") == "full" {
+		stride, random = 1, 200
+	}
+	for at := 1; at <= startOps+answerOps; at += stride {
+		t.Run(fmt.Sprintf("write_%03d", at), func(t *testing.T) {
+			disturbed(t, func(w *world) {
+				if at <= startOps {
+					if status, _ := w.spawn("start", at, 0); status != -1 {
+						t.Errorf("exit status %d, but it should have been killed", status)
+					}
+					return
+				}
+				w.spawn("start", 0, 0)
+				if status, _ := w.spawn("answer", at-startOps, 0); status != -1 {
+					t.Errorf("exit status %d, but it should have been killed", status)
+				}
+			})
+		})
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range random {
+		after := time.Duration(rnd.Float64() * float64(took)).Round(100 * time.Microsecond)
+		t.Run(fmt.Sprintf("random_%03d_%s", i, after), func(t *testing.T) {
+			disturbed(t, func(w *world) { w.spawn("start", 0, after) })
+		})
+	}
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+
+	"loki/internal/event"
+	"loki/internal/logging"
+	"loki/internal/telemetry"
+)
+
+// Observe returns an emitter that writes the log file and, if the OTEL_* variables ask
+// for it, sends traces. The caller calls done when the work is over; it returns what
+// the user should be warned of.
+func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.Context) (warnings []string)) {
+	var warnings []string
+	logger, file, err := logging.Open(logging.Options{
+		Path: a.Paths.LogFile, Level: a.Env.Get("LOKI_LOG_LEVEL"), Filter: a.Env.Get("LOKI_LOG_FILTER"), Secrets: a.secrets(),
+	})
+	if err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	tracer, err := telemetry.Start(ctx, a.Env.Get, Version)
+	if err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	return event.Tee(logging.Emitter(logger), tracer.Emitter()), func(ctx context.Context) []string {
+		if err := tracer.Shutdown(ctx); err != nil {
+			warnings = append(warnings, err.Error())
+		}
+		if err := file.Close(); err != nil {
+			warnings = append(warnings, err.Error())
+		}
+		return warnings
+	}
+}
+
+// secrets are the configured credentials, which must not appear in logs.
+func (a *App) secrets() []string {
+	var secrets []string
+	for _, c := range a.Config.Clients {
+		for _, field := range []string{"api_key", "secret_access_key", "session_token"} {
+			// A client without the field, or one whose field refers to the vault, has none.
+			if v, err := c.Field(a.Env, field); err == nil && v != "" {
+				secrets = append(secrets, v)
+			}
+		}
+	}
+	return secrets
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"loki/internal/provider/providertest/openaitest"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts compare with")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"loki": func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal())) },
+	})
+}
+
+// TestScripts runs the program as its users do: each file of testdata/script is one
+// behaviour, played in an empty directory with an empty home.
+func TestScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the agents' scripts need a POSIX shell")
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("LOKI_CONFIG_DIR", filepath.Join(home, "config"))
+			env.Setenv("LOKI_STATE_DIR", filepath.Join(home, "state"))
+			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector waits a second at each exit
+			env.Values[serverKey{}] = openaitest.New(env.T().(testing.TB))
+			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "texts": texts, "count": count, "within": within, "gone": gone,
+		},
+	})
+}
+
+// exits STATUS PROGRAM ARG... runs a program that ends with the status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS PROGRAM [ARG]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// within SECONDS STATUS PROGRAM ARG... is exits for a program that has to end in time.
+func within(ts *testscript.TestScript, neg bool, args []string) {
+	limit, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	begin := time.Now()
+	exits(ts, neg, args[1:])
+	if took := time.Since(begin); took > time.Duration(limit)*time.Second {
+		ts.Fatalf("took %s, more than %d s", took, limit)
+	}
+}
+
+type serverKey struct{}
+
+// openai REPLY... scripts the loopback server and points OPENAI_API_BASE to it. A
+// reply is text=TEXT, drop=TEXT, status=CODE, garbage or always=TEXT.
+func openai(ts *testscript.TestScript, _ bool, args []string) {
+	server := ts.Value(serverKey{}).(*openaitest.Server)
+	ts.Setenv("OPENAI_API_BASE", server.URL())
+	for _, arg := range args {
+		kind, text, _ := strings.Cut(arg, "=")
+		switch kind {
+		case "text":
+			server.Script(openaitest.Text(strings.SplitAfter(text, " ")...))
+		case "always":
+			server.Always(openaitest.Text(strings.SplitAfter(text, " ")...))
+		case "drop":
+			server.Script(openaitest.Drop(strings.SplitAfter(text, " ")...))
+		case "garbage":
+			server.Script(openaitest.Garbage())
+		case "status":
+			code, err := strconv.Atoi(text)
+			ts.Check(err)
+			server.Script(openaitest.Status(code, fmt.Sprintf(`{"error":{"message":"status %d of the test"}}`, code), "Retry-After", "7"))
+		default:
+			ts.Fatalf("unknown reply %s", arg)
+		}
+	}
+}
+
+// posts N checks how many requests the server got.
+func posts(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := len(ts.Value(serverKey{}).(*openaitest.Server).Requests()); got != want {
+		ts.Fatalf("the server got %d requests, want %d", got, want)
+	}
+}
+
+// sent TEXT... checks that the last request holds each text, or none with a "!".
+func sent(ts *testscript.TestScript, neg bool, args []string) {
+	requests := ts.Value(serverKey{}).(*openaitest.Server).Requests()
+	if len(requests) == 0 {
+		ts.Fatalf("the server got no request")
+	}
+	body := string(requests[len(requests)-1].Body)
+	for _, text := range args {
+		if strings.Contains(body, text) == neg {
+			ts.Fatalf("%q in the request: %t, in %s", text, !neg, body)
+		}
+	}
+}
+
+// texts DIR N writes N small text files to a new directory.
+func texts(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.MkdirAll(dir, 0o755))
+	for i := range n {
+		text := fmt.Sprintf("Note %d is about bees and honey. Its number is %d. It belongs to the set of notes.\n", i, i)
+		ts.Check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("note-%03d.txt", i)), []byte(text), 0o600))
+	}
+}
+
+// count N TEXT FILE checks how often a text is in a file.
+func count(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := strings.Count(ts.ReadFile(args[2]), args[1]); got != want {
+		ts.Fatalf("%q is %d times in %s, want %d", args[1], got, args[2], want)
+	}
+}
+
+// gone FILE... waits until the processes whose ids are in the files are gone.
+func gone(ts *testscript.TestScript, _ bool, args []string) {
+	for _, file := range args {
+		pid := strings.TrimSpace(ts.ReadFile(file))
+		if err := waitGone(pid, time.Now().Add(5*time.Second)); err != nil {
+			ts.Fatalf("%s: %v", file, err)
+		}
+	}
+}
+
+// waitGone waits until no process has the id pid. One that has ended and that nobody
+// has waited for counts as gone.
+func waitGone(pid string, deadline time.Time) error {
+	for {
+		state, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
+		if err != nil || strings.HasPrefix(string(state), "Z") {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %s is still there, in state %s", pid, state)
+		}
+		time.Sleep(10 * time.Millisecond) // another process's end cannot be waited for
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emptyHome is the environment of a program whose home is empty.
+func emptyHome(dir string, more ...string) []string {
+	home := filepath.Join(dir, "home")
+	return append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + filepath.Join(home, "config"),
+		"LOKI_STATE_DIR=" + filepath.Join(home, "state"), "NO_COLOR=1",
+	}, more...)
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/fault"
+	"loki/internal/value"
+	"loki/internal/yamldoc"
+)
+
+// resumeRun goes on with the run of --resume.
+func (c *command) resumeRun(ctx context.Context, face *face) error {
+	r := app.ResumeRun{Force: c.opts.force, NoStream: c.opts.noStream}
+	if c.opts.resume != resumeNewest {
+		r.ID = c.opts.resume
+	}
+	if c.opts.hasAnswer {
+		r.Answer = &c.opts.answer
+	}
+	if c.opts.answers != "" {
+		var err error
+		if r.Answers, err = readAnswers(c.opts.answers); err != nil {
+			return err
+		}
+	}
+	r.Emitter, r.Asker = face.emitter, c.asker(face, false)
+	_, err := c.app.Resume(ctx, r)
+	return err
+}
+
+// readAnswers reads a mapping of question ids to answers.
+func readAnswers(path string) (map[string]string, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+	}
+	doc, err := yamldoc.Parse(path, src)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+	}
+	answers := make(map[string]string)
+	for e := range doc.Root().Map().All() {
+		if text, ok := e.Node.Text(); ok {
+			answers[e.Key] = text
+		}
+	}
+	if err := doc.Err(); err != nil {
+		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+	}
+	return answers, nil
+}
+
+// forkRun begins a new run from the step of --fork.
+func (c *command) forkRun(ctx context.Context, face *face) error {
+	id, step, err := parseRunStep(c.opts.fork)
+	if err != nil {
+		return err
+	}
+	f := app.ForkRun{ID: id, Step: step, NoStream: c.opts.noStream}
+	for _, s := range c.opts.set {
+		key, json, ok := strings.Cut(s, "=")
+		v, err := value.ParseJSON([]byte(json))
+		if !ok || key == "" || err != nil {
+			return fault.Wrap(fault.Usage, err, "--set %s: KEY=JSON is expected", s).
+				WithHint("a text needs quotes of its own: --set 'topic=\"new topic\"'")
+		}
+		f.Set = append(f.Set, value.Member{Name: key, Value: v})
+	}
+	f.Emitter, f.Asker = face.emitter, c.asker(face, false)
+	_, err = c.app.Fork(ctx, f)
+	return err
+}
+
+// parseRunStep reads ID@STEP; without a step it is the last one committed, -1.
+func parseRunStep(text string) (id string, step int, err error) {
+	id, number, ok := strings.Cut(text, "@")
+	if !ok {
+		return id, -1, nil
+	}
+	step, err = strconv.Atoi(number)
+	if err != nil || step < 0 || id == "" {
+		return "", 0, fault.New(fault.Usage, "%q is no step of a run: ID@STEP is expected, with a step from 0", text)
+	}
+	return id, step, nil
+}

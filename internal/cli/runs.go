@@ -1,0 +1,425 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/value"
+)
+
+// withRuns opens the store of runs for work.
+func (c *command) withRuns(work func(run.Store) error) error {
+	store, err := c.app.Runs(graph.DurabilityProcess)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(store), store.Close())
+}
+
+// runInfo is a run in machine output.
+type runInfo struct {
+	ID        string     `json:"id"`
+	Agent     string     `json:"agent"`
+	AgentDir  string     `json:"agent_dir"`
+	Dir       string     `json:"dir"`
+	Status    run.Status `json:"status"`
+	Active    bool       `json:"active"` // some process is running it now
+	Started   time.Time  `json:"started"`
+	Updated   time.Time  `json:"updated"`
+	Steps     int        `json:"steps"`
+	Failures  int        `json:"failures"`
+	Prompt    string     `json:"prompt"`
+	Parent    string     `json:"parent,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	Code      fault.Code `json:"code,omitempty"`
+	Output    string     `json:"output,omitempty"`
+	Tokens    int        `json:"tokens"`
+	Cost      float64    `json:"cost"` // US dollars
+	Estimated bool       `json:"estimated,omitempty"`
+}
+
+func newRunInfo(i run.Info) runInfo {
+	return runInfo{
+		ID: i.ID, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: statusOf(i), Active: i.Active,
+		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
+		Error: i.Error, Code: i.Code, Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, Estimated: i.Usage.Estimated,
+	}
+}
+
+// interrupted is how a run is shown that was running when its process died.
+const interrupted run.Status = "interrupted"
+
+func statusOf(i run.Info) run.Status {
+	if i.Status == run.Running && !i.Active {
+		return interrupted
+	}
+	return i.Status
+}
+
+// listRuns prints a table of the runs, newest first.
+func (c *command) listRuns(ctx context.Context) error {
+	return c.withRuns(func(store run.Store) error {
+		q := run.Query{}
+		if c.opts.agent != "" {
+			ref, err := c.app.Agents.Find(c.opts.agent)
+			if err != nil {
+				return err
+			}
+			q.Agent = ref.Name
+		}
+		infos, err := store.Runs(ctx, q)
+		if err != nil {
+			return err
+		}
+		if c.opts.output != outputText {
+			list := make([]runInfo, len(infos))
+			for i, info := range infos {
+				list[i] = newRunInfo(info)
+			}
+			return printJSON(c.Out, list)
+		}
+		if len(infos) == 0 {
+			fmt.Fprintln(c.Err, "no graph agent has run yet")
+			return nil
+		}
+		rows := [][]string{{"ID", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST"}}
+		for _, i := range infos {
+			rows = append(rows, []string{
+				i.ID, i.Agent, string(statusOf(i)), age(time.Since(i.Started)), strconv.Itoa(i.Steps),
+				strconv.Itoa(i.Usage.Total()), dollars(i.Usage.Cost, i.Usage.Estimated),
+			})
+		}
+		return table(c.Out, rows, 4, 5, 6)
+	})
+}
+
+// table prints rows in columns; those named in right are aligned to the right.
+func table(w io.Writer, rows [][]string, right ...int) error {
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		var line strings.Builder
+		for i, cell := range r {
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if slices.Contains(right, i) {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// age shows how long ago something was, in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// dollars shows a price; one that rests on estimates is marked.
+func dollars(cost float64, estimated bool) string {
+	if cost == 0 {
+		return "-"
+	}
+	text := fmt.Sprintf("$%.4f", cost)
+	if estimated {
+		text = "~" + text
+	}
+	return text
+}
+
+// runDetail is a run with its path in machine output.
+type runDetail struct {
+	runInfo
+	Visits  []run.Visit   `json:"visits"`
+	Nodes   []nodeTotal   `json:"nodes"`
+	Pending []run.Pending `json:"pending"`
+}
+
+// nodeTotal sums up the visits of one node.
+type nodeTotal struct {
+	Node     string  `json:"node"`
+	Type     string  `json:"type"`
+	Visits   int     `json:"visits"`
+	Seconds  float64 `json:"seconds"`
+	Tokens   int     `json:"tokens"`
+	Cost     float64 `json:"cost"`
+	Retries  int     `json:"retries"`
+	Failures int     `json:"failures"`
+}
+
+func nodeTotals(visits []run.Visit) []nodeTotal {
+	totals := []nodeTotal{}
+	for _, v := range visits {
+		i := slices.IndexFunc(totals, func(t nodeTotal) bool { return t.Node == v.Node })
+		if i < 0 {
+			i = len(totals)
+			totals = append(totals, nodeTotal{Node: v.Node, Type: string(v.Type)})
+		}
+		t := &totals[i]
+		t.Visits++
+		t.Seconds += v.Duration.Seconds()
+		t.Tokens += v.Usage.Total()
+		t.Cost += v.Usage.Cost
+		t.Retries += v.Retries
+		if v.Failed {
+			t.Failures++
+		}
+	}
+	return totals
+}
+
+// showRun prints one run: its path, what its nodes cost, what it waits for.
+func (c *command) showRun(ctx context.Context) error {
+	return c.withRuns(func(store run.Store) error {
+		if c.opts.state {
+			return c.showState(ctx, store)
+		}
+		h, err := store.History(ctx, c.opts.run)
+		if err != nil {
+			return err
+		}
+		if c.opts.output != outputText {
+			return printJSON(c.Out, runDetail{newRunInfo(h.Info), append([]run.Visit{}, h.Visits...), nodeTotals(h.Visits), append([]run.Pending{}, h.Pending...)})
+		}
+		return printRun(c.Out, h)
+	})
+}
+
+func printRun(w io.Writer, h run.History) error {
+	i := h.Info
+	var b strings.Builder
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", name, text)
+		}
+	}
+	row("run", i.ID)
+	row("agent", i.Agent+"  "+i.AgentDir)
+	row("status", string(statusOf(i)))
+	row("started", i.Started.Local().Format(time.DateTime)+"  in "+i.Dir)
+	row("forked", i.Parent)
+	row("prompt", firstLine(i.Prompt))
+	row("error", i.Error)
+	row("used", fmt.Sprintf("%d super-steps, %d tokens, %s", i.Steps, i.Usage.Total(), dollars(i.Usage.Cost, i.Usage.Estimated)))
+	if len(h.Visits) > 0 {
+		b.WriteString("\npath\n")
+		for _, step := range bySteps(h.Visits) {
+			fmt.Fprintf(&b, "  %3d  %s\n", step[0].Step, pathOf(step))
+		}
+		b.WriteString("\n")
+		rows := [][]string{{"NODE", "TYPE", "VISITS", "TIME", "TOKENS", "COST", "RETRIES", "FAILURES"}}
+		for _, t := range nodeTotals(h.Visits) {
+			rows = append(rows, []string{
+				t.Node, t.Type, strconv.Itoa(t.Visits), time.Duration(t.Seconds * float64(time.Second)).Round(time.Millisecond).String(),
+				strconv.Itoa(t.Tokens), dollars(t.Cost, false), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
+			})
+		}
+		if err := table(&b, rows, 2, 3, 4, 5, 6, 7); err != nil {
+			return err
+		}
+	}
+	for n, p := range h.Pending {
+		if n == 0 {
+			b.WriteString("\nwaiting for an answer\n")
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", p.ID, firstLine(p.Text))
+		if len(p.Options) > 0 {
+			fmt.Fprintf(&b, "    options: %s\n", strings.Join(p.Options, ", "))
+		}
+		if !p.Deadline.IsZero() {
+			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))
+		}
+	}
+	if len(h.Pending) > 0 {
+		fmt.Fprintf(&b, "  answer: loki --resume %s --answer TEXT\n", i.ID)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func firstLine(text string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if rest != "" {
+		line += " ..."
+	}
+	return line
+}
+
+// bySteps groups visits, which are in order, by their super-step.
+func bySteps(visits []run.Visit) [][]run.Visit {
+	var steps [][]run.Visit
+	for _, v := range visits {
+		if n := len(steps); n > 0 && steps[n-1][0].Step == v.Step {
+			steps[n-1] = append(steps[n-1], v)
+			continue
+		}
+		steps = append(steps, []run.Visit{v})
+	}
+	return steps
+}
+
+// pathOf shows the nodes of one super-step and where they led.
+func pathOf(step []run.Visit) string {
+	parts := make([]string, len(step))
+	for i, v := range step {
+		parts[i] = v.Node
+		if v.Failed {
+			parts[i] += " FAILED"
+		}
+		if len(v.Targets) > 0 {
+			parts[i] += " -> " + strings.Join(v.Targets, ", ")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// showState prints the state of a run as JSON.
+func (c *command) showState(ctx context.Context, store run.Store) error {
+	cp, err := store.Checkpoint(ctx, c.opts.run, c.opts.step)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.Out, cp.State.Object().Value().Lines())
+	return err
+}
+
+// stateDiff is how two states differ, in machine output.
+type stateDiff struct {
+	Key    string       `json:"key"`
+	Before *value.Value `json:"before,omitempty"`
+	After  *value.Value `json:"after,omitempty"`
+}
+
+// diffStates prints how the states of two steps differ.
+func (c *command) diffStates(ctx context.Context) error {
+	return c.withRuns(func(store run.Store) error {
+		var states [2]graph.State
+		for i, which := range c.opts.diff[0] {
+			id, step, err := parseRunStep(which)
+			if err != nil {
+				return err
+			}
+			cp, err := store.Checkpoint(ctx, id, step)
+			if err != nil {
+				return err
+			}
+			states[i] = cp.State
+		}
+		diffs := diffOf(states[0], states[1])
+		if c.opts.output != outputText {
+			return printJSON(c.Out, diffs)
+		}
+		var b strings.Builder
+		for _, d := range diffs {
+			if d.Before != nil {
+				fmt.Fprintf(&b, "- %s: %s\n", d.Key, d.Before)
+			}
+			if d.After != nil {
+				fmt.Fprintf(&b, "+ %s: %s\n", d.Key, d.After)
+			}
+		}
+		_, err := io.WriteString(c.Out, b.String())
+		return err
+	})
+}
+
+func diffOf(before, after graph.State) []stateDiff {
+	diffs := []stateDiff{}
+	for _, m := range before.Changes(after) {
+		d := stateDiff{Key: m.Name, After: &m.Value}
+		if old, ok := before.Get(m.Name); ok {
+			d.Before = &old
+		}
+		diffs = append(diffs, d)
+	}
+	for key, v := range before.All() {
+		if _, ok := after.Get(key); !ok {
+			diffs = append(diffs, stateDiff{Key: key, Before: &v})
+		}
+	}
+	slices.SortFunc(diffs, func(a, b stateDiff) int { return cmp.Compare(a.Key, b.Key) })
+	return diffs
+}
+
+// pruneRuns forgets runs that ended, were interrupted or wait, but none at work.
+func (c *command) pruneRuns(ctx context.Context) error {
+	return c.withRuns(func(store run.Store) error {
+		infos, err := store.Runs(ctx, run.Query{})
+		if err != nil {
+			return err
+		}
+		old := time.Duration(0)
+		if c.opts.older != "" {
+			old, _ = parseAge(c.opts.older) // checked with the flags
+		}
+		var ids []string
+		for i, info := range infos { // newest first
+			if i >= c.opts.keep && !info.Active && time.Since(info.Updated) >= old {
+				ids = append(ids, info.ID)
+			}
+		}
+		verb := "forgot"
+		if c.opts.dryRun {
+			verb = "would forget"
+		} else if err := store.Delete(ctx, ids...); err != nil {
+			return err
+		}
+		if c.opts.output != outputText {
+			return printJSON(c.Out, append([]string{}, ids...))
+		}
+		for _, id := range ids {
+			fmt.Fprintln(c.Out, id)
+		}
+		fmt.Fprintf(c.Err, "%s %s of %d\n", verb, plural(len(ids), "run"), len(infos))
+		return nil
+	})
+}
+
+func checkAge(text string) error {
+	_, err := parseAge(text)
+	return err
+}
+
+// parseAge reads a time span: a number of days as 30d, or what time.ParseDuration
+// reads.
+func parseAge(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, errors.New("a time such as 30d, 12h or 90m is expected")
+	}
+	return d, nil
+}

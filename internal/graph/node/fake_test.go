@@ -1,0 +1,122 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/graph"
+	"loki/internal/graph/node"
+	"loki/internal/provider"
+	"loki/internal/run"
+)
+
+// model is a chat model made of a function from a request to a reply. It keeps the
+// requests.
+type model struct {
+	answer func(ctx context.Context, req provider.Request, call int) (string, error)
+
+	mu       sync.Mutex
+	requests []provider.Request
+}
+
+// replies is a model that gives one reply after the other: texts and errors.
+func replies(all ...any) *model {
+	return &model{answer: func(_ context.Context, _ provider.Request, call int) (string, error) {
+		if call > len(all) {
+			return "", fmt.Errorf("call %d was not expected", call)
+		}
+		if err, ok := all[call-1].(error); ok {
+			return "", err
+		}
+		return all[call-1].(string), nil
+	}}
+}
+
+func (m *model) ChatModel(id string) (engine.Model, error) {
+	return engine.Model{ID: id, Name: id, Provider: m}, nil
+}
+
+func (m *model) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	m.mu.Lock()
+	m.requests = append(m.requests, req)
+	call := len(m.requests)
+	m.mu.Unlock()
+	return func(yield func(provider.Chunk, error) bool) {
+		text, err := m.answer(ctx, req, call)
+		if err != nil {
+			yield(provider.Chunk{}, err)
+			return
+		}
+		if yield(provider.Chunk{Kind: provider.Text, Text: text}, nil) {
+			yield(provider.Chunk{Kind: provider.End, Stop: chat.StopEnd, Usage: chat.Usage{InputTokens: 2, OutputTokens: 1}}, nil)
+		}
+	}
+}
+
+// prompt is the last message of a request.
+func prompt(req provider.Request) string { return req.Messages[len(req.Messages)-1].Text() }
+
+// world is what the nodes of a test can reach.
+type world struct {
+	model   *model
+	asker   ask.Asker
+	scripts map[string]string // by name; they are run by a shell
+	environ []string
+}
+
+// drive runs a graph in the world and returns what came of it and the events.
+func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcome, *event.Collector, error) {
+	t.Helper()
+	g, findings, err := graph.Parse("graph.yaml", []byte("name: test\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		t.Error(f)
+	}
+	if len(w.scripts) > 0 && runtime.GOOS == "windows" {
+		t.Skip("the scripts need a POSIX shell")
+	}
+	dir := t.TempDir()
+	for name, script := range w.scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.model == nil {
+		w.model = replies()
+	}
+	e, err := engine.New(engine.Options{Models: w.model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := graph.NewPlan(g)
+	c := new(event.Collector)
+	out, err := run.Run(ctx, run.Options{
+		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)),
+		Nodes: node.New(node.Options{
+			Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
+			Scripts: node.Scripts{AgentDir: dir, Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)},
+		}),
+	})
+	return out, c, err
+}
+
+// state returns the JSON of a key of the final state, "" if it is absent.
+func state(out run.Outcome, key string) string {
+	v, ok := out.State.Get(key)
+	if !ok {
+		return ""
+	}
+	return v.String()
+}

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"loki/internal/event"
+	"loki/internal/graph"
+	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// Cache keeps results of nodes for a time. Its methods may be called from several
+// goroutines and processes. Whatever goes wrong in it is a miss.
+type Cache interface {
+	Get(key string) (data []byte, ok bool)
+	Put(key string, data []byte, ttl time.Duration)
+}
+
+// retrying calls fn as often as the node's retry allows, with a growing wait between
+// the attempts. The steps of each attempt are recorded apart.
+func retrying[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context.Context) (T, error)) (T, error) {
+	policy := t.Node.Retry
+	if policy == nil {
+		return fn(ctx)
+	}
+	first := t.Steps
+	defer func() { t.Steps = first }()
+	for attempt := 1; ; attempt++ {
+		if attempt > 1 {
+			t.Steps = first.At(fmt.Sprintf("retry/%d", attempt))
+		}
+		result, err := fn(ctx)
+		if err == nil || attempt >= policy.Attempts || ctx.Err() != nil || !repeatable(t.Node, err) {
+			return result, err
+		}
+		t.Retries++
+		wait := max(backoff(policy, attempt, r.Random()), provider.RetryAfter(err))
+		if emitErr := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err), Wait: wait}); emitErr != nil {
+			return result, emitErr
+		}
+		if r.Sleep(ctx, wait) != nil {
+			return result, context.Cause(ctx)
+		}
+	}
+}
+
+// repeatable reports whether another attempt at the node's work makes sense: not
+// where a model's provider said that the same call will fail again.
+func repeatable(n *graph.Node, err error) bool {
+	if n.Type != graph.LLMNode {
+		return true
+	}
+	return isTransient(err)
+}
+
+// backoff is the wait after the given attempt: exponential, with the random number
+// from 0 up to 1 spreading it by the jitter to both sides.
+func backoff(p *graph.Retry, attempt int, random float64) time.Duration {
+	wait := float64(p.Backoff)
+	for range attempt - 1 {
+		wait = min(wait*p.Factor, float64(p.MaxBackoff))
+	}
+	wait = min(wait, float64(p.MaxBackoff))
+	return time.Duration(wait * (1 + p.Jitter*(2*random-1)))
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func random() float64 { return rand.Float64() }
+
+// lookup is a look into the cache, as it is recorded: a resumed run must not see
+// another answer than the one it went on with.
+type lookup struct {
+	Hit   bool        `json:"hit"`
+	Value value.Value `json:"value"`
+}
+
+// caching returns the node's result from the cache, or calls fn and keeps what it
+// returns. What the result depends on is material, unless the node names a key.
+func caching(ctx context.Context, r *Runner, t *run.Task, material func() []string, fn func(context.Context) (value.Value, error)) (value.Value, error) {
+	policy := t.Node.Cache
+	if policy == nil || r.Cache == nil {
+		return fn(ctx)
+	}
+	parts := []string{string(t.Node.Type), r.Agent, t.Node.ID}
+	if policy.Key != nil {
+		key, err := policy.Key.Strict(t.Draft)
+		if err != nil {
+			return value.Value{}, fmt.Errorf("cache: key: %w", err)
+		}
+		parts = append(parts, key)
+	} else {
+		parts = append(parts, material()...)
+	}
+	key := digest(parts)
+	found, err := steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Cache, Key: "cache", Name: key}, func(context.Context) (lookup, error) {
+		data, ok := r.Cache.Get(key)
+		if !ok {
+			return lookup{}, nil
+		}
+		v, err := value.ParseJSON(data)
+		return lookup{Hit: err == nil, Value: v}, nil // what cannot be read is a miss
+	})
+	if err != nil || found.Hit {
+		return found.Value, err
+	}
+	result, err := fn(ctx)
+	if err == nil {
+		r.Cache.Put(key, result.AppendJSON(nil), policy.TTL)
+	}
+	return result, err
+}
+
+// digest is a name for parts that no other list of parts has.
+func digest(parts []string) string {
+	text, err := json.Marshal(parts)
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}

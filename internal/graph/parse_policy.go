@@ -1,0 +1,125 @@
+package graph
+
+import (
+	"math"
+	"time"
+
+	"loki/internal/yamldoc"
+)
+
+// budget reads the bounds of a run.
+func (p *parser) budget(m *yamldoc.Map) {
+	b := p.section(m, "budget", "{usd: 0.50, tokens: 100000, seconds: 600}")
+	budget := &p.g.Settings.Budget
+	positive(b, "usd", &budget.USD, b.Float)
+	positive(b, "tokens", &budget.Tokens, b.Uint)
+	positive(b, "seconds", &budget.Duration, b.Seconds)
+	p.unknown(b, nil)
+}
+
+// positive reads a number greater than zero.
+func positive[T int | float64 | time.Duration](m *yamldoc.Map, key string, dst *T, read func(string, *T) bool) {
+	var v T
+	switch {
+	case !read(key, &v):
+	case v > 0:
+		*dst = v
+	default:
+		n := m.Get(key)
+		n.Errorf("must be greater than 0, found %s", n.Describe()).Hint = "for no bound, leave it out"
+	}
+}
+
+// retry reads how often and when a node is tried again.
+func (p *parser) retry(n *Node, m *yamldoc.Map) {
+	r := p.section(m, "retry", "{attempts: 3}")
+	if r == nil {
+		return
+	}
+	n.Retry = &Retry{
+		Attempts: DefaultRetryAttempts, Backoff: DefaultRetryBackoff, Factor: DefaultRetryFactor,
+		MaxBackoff: DefaultRetryMaxBackoff, Jitter: DefaultRetryJitter,
+	}
+	if attempts := 0; r.Uint("attempts", &attempts) {
+		if attempts > 0 {
+			n.Retry.Attempts = attempts
+		} else {
+			r.Get("attempts").Errorf("must be at least 1, found the number 0").Hint = "attempts counts all tries, the first one included"
+		}
+	}
+	span(r, "backoff", &n.Retry.Backoff)
+	span(r, "max_backoff", &n.Retry.MaxBackoff)
+	between(r, "factor", &n.Retry.Factor, 1, math.MaxFloat64)
+	between(r, "jitter", &n.Retry.Jitter, 0, 1)
+	p.unknown(r, nil)
+}
+
+func (p *parser) onUncertain(n *Node, m *yamldoc.Map) {
+	choice(m, "on_uncertain", &n.OnUncertain, UncertainRetry, UncertainSkip, UncertainAsk)
+}
+
+// cache reads for how long and under which key a node's result may be used again.
+func (p *parser) cache(n *Node, m *yamldoc.Map) {
+	c := p.section(m, "cache", "{ttl: 3600}")
+	if c == nil {
+		return
+	}
+	for _, problem := range c.Require("ttl") {
+		problem.Hint = "ttl is for how many seconds a result may be used again"
+	}
+	n.Cache = &Cache{Key: optional("key", templates(c))}
+	c.Seconds("ttl", &n.Cache.TTL)
+	p.unknown(c, nil)
+}
+
+// section reads a mapping of options, nil if it is absent, null or no mapping, which
+// is reported with the example.
+func (p *parser) section(m *yamldoc.Map, key, example string) *yamldoc.Map {
+	n := m.Get(key)
+	switch {
+	case n == nil || n.Kind() == yamldoc.Null:
+		return nil
+	case n.Kind() != yamldoc.Mapping:
+		n.Errorf("expected a mapping, found %s", n.Describe()).Hint = "write " + key + ": " + example
+		return nil
+	}
+	return n.Map()
+}
+
+// between reads a number from least to most.
+func between(m *yamldoc.Map, key string, dst *float64, least, most float64) {
+	var f float64
+	if !m.Float(key, &f) {
+		return
+	}
+	switch n := m.Get(key); {
+	case f >= least && f <= most:
+		*dst = f
+	case most == math.MaxFloat64:
+		n.Errorf("must be at least %g, found %s", least, n.Describe())
+	default:
+		n.Errorf("must be from %g to %g, found %s", least, most, n.Describe())
+	}
+}
+
+// maxSpan is the longest time that can be given, in seconds: about 31 years.
+const maxSpan = 1e9
+
+// span reads a time in seconds, of which fractions may be given.
+func span(m *yamldoc.Map, key string, dst *time.Duration) {
+	n := m.Get(key)
+	if n != nil && n.Kind() == yamldoc.String {
+		n.Errorf("expected seconds, found %s", n.Describe()).Hint = "times are numbers of seconds, without a unit: 0.5"
+		return
+	}
+	var seconds float64
+	switch {
+	case !m.Float(key, &seconds):
+	case seconds < 0:
+		n.Errorf("must not be negative, found %s", n.Describe())
+	case seconds > maxSpan:
+		n.Errorf("must be at most %d seconds, found %s", int(maxSpan), n.Describe())
+	default:
+		*dst = time.Duration(seconds * float64(time.Second))
+	}
+}

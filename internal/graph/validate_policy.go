@@ -1,0 +1,105 @@
+package graph
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/yamldoc"
+)
+
+// answers reports questions whose timeout and default do not go together, and default
+// answers of approvals that nobody could choose.
+func (v *validator) answers() {
+	for _, n := range v.g.Nodes {
+		var fallback *Template
+		switch {
+		case n.Approval != nil:
+			fallback = n.Approval.Default
+		case n.Input != nil:
+			fallback = n.Input.Default
+		default:
+			continue
+		}
+		switch {
+		case n.HasTimeout && fallback == nil:
+			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the answer to take then",
+				"there is no default, so the node fails if nobody answers in %s", seconds(n.Timeout))
+		case n.Approval != nil && fallback != nil && !n.HasTimeout:
+			v.warn(RuleTimeoutDefault, n, "default", "add timeout: with the seconds to wait for an answer",
+				"the default of an approval is for when its timeout is over, and there is none")
+		}
+		if n.Approval != nil && fallback != nil {
+			v.defaultAnswer(n, *fallback)
+		}
+	}
+}
+
+// defaultAnswer reports a default without placeholders that no route takes.
+func (v *validator) defaultAnswer(n *Node, answer Template) {
+	known := slices.Clone(n.Approval.Options)
+	for _, r := range n.Approval.Routes {
+		known = append(known, r.Answer)
+	}
+	if len(answer.Roots()) == 0 && !slices.Contains(known, answer.Source) {
+		hint := didYouMean(yamldoc.Nearest(answer.Source, known))
+		if hint == "" && len(n.Approval.Options) > 0 {
+			hint = "options: " + strings.Join(n.Approval.Options, ", ")
+		}
+		v.warn(RuleDefaultAnswer, n, "default", hint, "default %q is not among the options, so it leads to on_other, %q", answer.Source, n.Approval.OnOther)
+	}
+}
+
+// retries reports retries that do nothing or multiply.
+func (v *validator) retries() {
+	for _, n := range v.g.Nodes {
+		r := n.Retry
+		if r == nil {
+			continue
+		}
+		if r.Attempts == 1 {
+			v.warn(RuleRetry, n, "retry", "attempts counts all tries, the first one included", "retry with 1 attempt tries nothing again")
+			continue
+		}
+		if n.LLM != nil && n.LLM.MaxAttempts > 1 {
+			v.warn(RuleRetry, n, "max_attempts", "keep one of the two",
+				"each of the %d attempts of retry may call the model %d times because of max_attempts", r.Attempts, n.LLM.MaxAttempts)
+		}
+		if r.Backoff > r.MaxBackoff {
+			v.warn(RuleRetry, n, "retry.backoff", "raise max_backoff, or lower backoff",
+				"backoff is longer than max_backoff, so every wait is %s", seconds(r.MaxBackoff))
+		}
+	}
+}
+
+// caches reports caches that hold nothing.
+func (v *validator) caches() {
+	for _, n := range v.g.Nodes {
+		if n.Cache != nil && n.Cache.TTL == 0 {
+			v.warn(RuleCache, n, "cache.ttl", "give the seconds for which a result may be used again", "ttl is 0, so no result is ever used again")
+		}
+	}
+}
+
+// uncertain reports on_uncertain where it cannot be followed.
+func (v *validator) uncertain() {
+	for _, n := range v.g.Nodes {
+		switch {
+		case n.OnUncertain == "":
+		case v.g.Settings.Durability == DurabilityOff:
+			v.warn(RuleUncertain, n, "on_uncertain", "", "on_uncertain means nothing with settings.durability: off, since such a run cannot be resumed")
+		case n.OnUncertain == UncertainSkip && n.Type == ScriptNode && !n.HasNext && len(v.branchOf[n.ID]) == 0:
+			v.warn(RuleUncertain, n, "on_uncertain", "add next:", "a script that is skipped names no _next, and the node has no next, so the run fails here")
+		}
+	}
+}
+
+// seconds writes a time the way definitions do.
+func seconds(d time.Duration) string {
+	s := strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
+	if s == "1" {
+		return "1 second"
+	}
+	return s + " seconds"
+}

@@ -1,0 +1,291 @@
+package logging
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/value"
+)
+
+// Emitter returns an emitter that logs what happens in graph runs and single answers.
+// It never fails, and it may receive the events of several runs at once. What models
+// and humans wrote is not logged, except where an error quotes it and, at level trace,
+// in states.
+//
+//	error  runs and answers that failed, with all causes
+//	warn   nodes, tools and attempts that failed, warnings
+//	info   begin and end of a run, and the summary of its performance
+//	debug  visits of nodes, routing, size and keys of the state, model and tool calls
+//	trace  the state
+//
+// Records of a graph run begin with [graph:NAME] and belong to package graph. Model and
+// tool calls belong to package engine.
+func Emitter(logger *slog.Logger) event.Emitter {
+	return &emitter{
+		graph:  logger.With(packageKey, "graph"),
+		engine: logger.With(packageKey, "engine"),
+		runs:   make(map[runKey]*runLog),
+	}
+}
+
+type emitter struct {
+	graph, engine *slog.Logger
+
+	mu   sync.Mutex
+	runs map[runKey]*runLog
+}
+
+// runKey tells runs apart, those of the same child agent in different places too.
+type runKey struct {
+	run, agent string
+	depth      int
+	frame      *event.Frame
+}
+
+// runLog is what has to be remembered of an open run.
+type runLog struct {
+	graph string // name
+	stats performance
+	step  int      // super-step that nodes belongs to
+	nodes []string // that ran in it
+	end   string   // end node, once one was reached
+	state map[string]value.Value
+
+	noSnapshots bool // the state is not to be logged
+}
+
+// Emit implements [event.Emitter].
+func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
+	switch ev.Body.(type) {
+	case event.Delta, event.Reasoning, event.MapProgress:
+		return nil // many, and never logged
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := runKey{ev.Run, ev.Agent, ev.Depth, event.Enclosing(ctx)}
+	r := e.runs[key]
+	if b, ok := ev.Body.(event.Started); ok {
+		r = &runLog{graph: b.Graph, noSnapshots: b.NoSnapshots, state: make(map[string]value.Value)}
+		e.runs[key] = r
+	}
+	if r == nil {
+		r = &runLog{} // such as a warning from before the run
+	}
+	l := recorder{ctx: ctx, emitter: e, run: r, ev: ev}
+	l.record()
+	if _, ok := ev.Body.(event.Finished); ok {
+		delete(e.runs, key)
+	}
+	return nil
+}
+
+// recorder maps one event to records.
+type recorder struct {
+	ctx context.Context
+	*emitter
+	run *runLog
+	ev  event.Event
+}
+
+func (l recorder) record() {
+	switch b := l.ev.Body.(type) {
+	case event.Started:
+		l.started(b)
+	case event.NodeStarted:
+		l.nodeStarted(b)
+	case event.NodeFinished:
+		l.nodeFinished(b)
+	case event.StateUpdated:
+		l.stateUpdated(b)
+	case event.ModelCall:
+		l.log(l.engine, slog.LevelDebug, "model is called", "model", b.Model, "turn", b.Turn)
+	case event.Reply:
+		l.log(l.engine, slog.LevelDebug, "model replied", "model", b.Model, "stop", string(b.Stop),
+			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens)
+	case event.ToolCall:
+		l.log(l.engine, slog.LevelDebug, "tool is called", "tool", b.Name, "id", b.ID)
+	case event.ToolResult:
+		l.toolResult(b)
+	case event.Question:
+		l.log(l.graph, slog.LevelDebug, "a human is asked", "id", b.ID)
+	case event.Answer:
+		l.log(l.graph, slog.LevelDebug, "the human answered", "id", b.ID)
+	case event.Retry:
+		l.log(l.engine, slog.LevelWarn, "attempt failed and is made again", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
+	case event.Warning:
+		l.log(l.graph, slog.LevelWarn, b.Text)
+	case event.Finished:
+		l.finished(b)
+	}
+}
+
+// log writes a record. In a graph run it begins with the graph's name and, where the
+// event has one, the node.
+func (l recorder) log(to *slog.Logger, level slog.Level, message string, attrs ...any) {
+	if !to.Enabled(l.ctx, level) {
+		return
+	}
+	if where := place(l.ev.Source); where != "" {
+		message = where + ": " + message
+	}
+	l.line(to, level, message, attrs...)
+}
+
+// line is log without the node.
+func (l recorder) line(to *slog.Logger, level slog.Level, message string, attrs ...any) {
+	if l.run.graph != "" {
+		message = "[graph:" + l.run.graph + "] " + message
+	}
+	to.Log(l.ctx, level, message, attrs...)
+}
+
+// place names the node of src, with the element a map works on: draft, each[3].
+func place(src event.Source) string {
+	if src.Node == "" || src.Item == nil {
+		return src.Node
+	}
+	return src.Node + "[" + itoa(*src.Item) + "]"
+}
+
+func (l recorder) started(b event.Started) {
+	if b.Graph == "" {
+		l.line(l.engine, slog.LevelDebug, "answer started", "model", b.Model)
+		return
+	}
+	what := "run started at " + b.Node
+	if b.Resumed {
+		what = "run resumed"
+	}
+	var attrs []any
+	if l.ev.Run != "" {
+		attrs = append(attrs, "run", l.ev.Run)
+	}
+	if l.ev.Agent != "" {
+		attrs = append(attrs, "agent", l.ev.Agent)
+	}
+	if l.ev.Depth > 0 {
+		attrs = append(attrs, "depth", l.ev.Depth)
+	}
+	l.line(l.graph, slog.LevelInfo, what, attrs...)
+}
+
+func (l recorder) nodeStarted(b event.NodeStarted) {
+	if l.run.step != l.ev.Step {
+		l.run.step, l.run.nodes = l.ev.Step, nil
+	}
+	l.run.nodes = append(l.run.nodes, l.ev.Node)
+	l.run.stats.entered(l.ev.Node)
+	l.log(l.graph, slog.LevelDebug, "visit "+itoa(b.Visit)+" of "+b.NodeType+" node")
+}
+
+func (l recorder) nodeFinished(b event.NodeFinished) {
+	l.run.stats.add(l.ev.Node, b.Duration)
+	switch {
+	case b.Error != "" && len(b.Targets) > 0:
+		l.log(l.graph, slog.LevelWarn, b.NodeType+" node failed, the run goes on at "+strings.Join(b.Targets, ", "), "error", b.Error)
+	case b.Error != "":
+		l.log(l.graph, slog.LevelWarn, b.NodeType+" node failed", "error", b.Error)
+	}
+	for _, target := range b.Targets {
+		l.line(l.graph, slog.LevelDebug, l.ev.Node+" -> "+target)
+	}
+	if b.End {
+		l.run.end = l.ev.Node
+		l.line(l.graph, slog.LevelDebug, l.ev.Node+" -> END")
+	}
+}
+
+// stateUpdated logs the state as far as the run's events have told it: what it began
+// with and did not change is not among it.
+func (l recorder) stateUpdated(b event.StateUpdated) {
+	if l.run.noSnapshots || !l.graph.Enabled(l.ctx, slog.LevelDebug) {
+		return
+	}
+	if l.run.state == nil {
+		return
+	}
+	for _, m := range b.Values {
+		l.run.state[m.Name] = m.Value
+	}
+	members := make([]value.Member, 0, len(l.run.state))
+	names := make([]string, 0, len(l.run.state))
+	for name, v := range l.run.state {
+		names = append(names, name)
+		members = append(members, value.Member{Name: name, Value: v})
+	}
+	slices.Sort(names)
+	slices.SortFunc(members, func(a, b value.Member) int { return cmp.Compare(a.Name, b.Name) })
+	state := value.ObjectOf(members...).Value()
+	after := "state after " + l.stepName()
+	l.line(l.graph, slog.LevelDebug, after, "bytes", len(state.AppendJSON(nil)), "keys", strings.Join(names, ","))
+	if l.graph.Enabled(l.ctx, LevelTrace) {
+		l.line(l.graph, LevelTrace, after, "state", state)
+	}
+}
+
+// stepName names the super-step of the event by its nodes.
+func (l recorder) stepName() string {
+	if l.run.step != l.ev.Step || len(l.run.nodes) == 0 {
+		return "super-step " + itoa(l.ev.Step)
+	}
+	if len(l.run.nodes) == 1 {
+		return l.run.nodes[0]
+	}
+	return "super-step {" + strings.Join(slices.Sorted(slices.Values(l.run.nodes)), ",") + "}"
+}
+
+// toolFailureLength bounds what is logged of a failed tool's output, in bytes.
+const toolFailureLength = 200
+
+func (l recorder) toolResult(b event.ToolResult) {
+	if !b.Failed {
+		l.log(l.engine, slog.LevelDebug, "tool returned", "tool", b.Name, "id", b.ID, "bytes", len(b.Text))
+		return
+	}
+	text := b.Text
+	if len(text) > toolFailureLength {
+		text = strings.ToValidUTF8(text[:toolFailureLength], "") + "…"
+	}
+	l.log(l.engine, slog.LevelWarn, "tool failed", "tool", b.Name, "id", b.ID, "error", text)
+}
+
+func (l recorder) finished(b event.Finished) {
+	took := b.Duration.Round(time.Millisecond)
+	to, what := l.graph, "run"
+	if l.run.graph == "" {
+		to, what = l.engine, "answer"
+	}
+	switch {
+	case b.Code == string(fault.Suspended):
+		l.line(to, slog.LevelInfo, what+" suspended after "+ms(took), "reason", b.Error)
+		return
+	case b.Code == string(fault.Canceled):
+		l.line(to, slog.LevelWarn, what+" canceled after "+ms(took), "error", b.Error)
+		return
+	case b.Error != "":
+		l.line(to, slog.LevelError, what+" failed after "+ms(took), "code", b.Code, "error", b.Error)
+		return
+	case l.run.graph == "":
+		l.line(to, slog.LevelDebug, "answer finished in "+ms(took))
+		return
+	}
+	at := ""
+	if l.run.end != "" {
+		at = " at " + l.run.end
+	}
+	l.line(to, slog.LevelInfo, "run finished"+at+" in "+ms(took), "steps", b.Steps, "failures", b.Failures)
+	if len(l.run.stats.order) == 0 {
+		return
+	}
+	l.line(to, slog.LevelInfo, "performance summary (slowest first):")
+	for line := range l.run.stats.lines() {
+		l.line(to, slog.LevelInfo, "  "+line)
+	}
+}

@@ -1,0 +1,61 @@
+package logging
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// file is the log file, opened by the first line.
+type file struct {
+	path     string
+	fallback io.Writer
+
+	mu     sync.Mutex
+	out    io.Writer // nil before the first line and after Close
+	closer io.Closer // nil if out is the fallback
+	closed bool
+}
+
+// write appends one line in a single call, so that lines of several processes do not
+// mix. A file that cannot be opened is replaced by the fallback, for good.
+func (f *file) write(line []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return os.ErrClosed
+	}
+	if f.out == nil {
+		opened, err := open(f.path)
+		if err != nil {
+			f.out = f.fallback
+			fmt.Fprintf(f.fallback, "logging here: %v\n", err)
+		} else {
+			f.out, f.closer = opened, opened
+		}
+	}
+	_, err := f.out.Write(line)
+	return err
+}
+
+func open(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+// Close closes the file. Records after it are dropped.
+func (f *file) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed, f.out = true, nil
+	if f.closer == nil {
+		return nil
+	}
+	err := f.closer.Close()
+	f.closer = nil
+	return err
+}

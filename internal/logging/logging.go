@@ -1,0 +1,69 @@
+// Package logging writes the log file.
+//
+// A record has a level and belongs to a package, the one whose code made it or the one
+// that its "package" attribute names. [Open] returns the logger: a level and a filter
+// say which records are kept, a redactor hides secrets in them, and each becomes one
+// line of a file that is created by the first line. [Emitter] turns the events of runs
+// and answers into records.
+package logging
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// Options configure Open.
+type Options struct {
+	// Path of the file. Its directory is created when needed; lines are appended.
+	Path string
+	// Level is the least level that is kept, see [ParseLevel].
+	Level string
+	// Filter narrows it down or widens it for packages, see [ParseFilter].
+	Filter string
+	// Secrets are texts that never appear in a line, such as configured keys. Those
+	// shorter than 6 bytes are ignored: they would hide harmless words.
+	Secrets []string
+	// Fallback is written to when the file cannot be; nil means os.Stderr.
+	Fallback io.Writer
+	// Now stamps the lines; nil means time.Now.
+	Now func() time.Time
+	// Thread stands in each line to tell processes apart that share the file. 0 means the
+	// process id.
+	Thread int
+}
+
+// Open returns a logger and what closes its file. The logger may be used from several
+// goroutines, and several processes may share a file. Nothing is created before the
+// first record that is kept. At level off nothing ever is.
+//
+// The error says that the filter cannot be read. The logger works all the same, as if
+// there were none.
+func Open(o Options) (*slog.Logger, io.Closer, error) {
+	level := ParseLevel(o.Level)
+	if level == LevelOff {
+		return slog.New(slog.DiscardHandler), nopCloser{}, nil
+	}
+	filter, err := ParseFilter(o.Filter, level)
+	if err != nil {
+		filter = Filter{rest: level}
+	}
+	if o.Fallback == nil {
+		o.Fallback = os.Stderr
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Thread == 0 {
+		o.Thread = os.Getpid()
+	}
+	out := &file{path: o.Path, fallback: o.Fallback}
+	return slog.New(&handler{
+		filter: filter, redact: newRedactor(o.Secrets), now: o.Now, thread: o.Thread, out: out,
+	}), out, err
+}
+
+type nopCloser struct{}
+
+func (nopCloser) Close() error { return nil }

@@ -1,0 +1,314 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/run/memstore"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+const durableGraph = `
+name: durable
+start: a
+reducers: {log: append}
+nodes:
+  a: {type: script, script: a.sh, state_updates: {}, next: [left, right]}
+  left: {type: script, script: a.sh, state_updates: {}, next: join}
+  right: {type: script, script: a.sh, state_updates: {}, next: join}
+  join: {type: script, script: a.sh, state_updates: {}, next: end}
+  end: {type: end}
+`
+
+func durablePlan(t *testing.T) *graph.Plan {
+	t.Helper()
+	g, _, err := graph.Parse("graph.yaml", []byte(durableGraph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph.NewPlan(g)
+}
+
+// scripted executes nodes that log their name, each making one step. It counts the
+// steps that were really made and lets a node fail.
+type scripted struct {
+	mu   sync.Mutex
+	made map[string]int
+	fail map[string]error
+}
+
+func (s *scripted) Execute(ctx context.Context, t *run.Task) graph.Result {
+	id := t.Node.ID
+	text, err := steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Script, Key: "work"}, func(context.Context) (string, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.made[id]++
+		return "did " + id, nil
+	})
+	s.mu.Lock()
+	failure := s.fail[id]
+	s.mu.Unlock()
+	if err == nil {
+		err = failure
+	}
+	if err != nil {
+		return graph.Result{Err: err}
+	}
+	t.Usage.InputTokens = 1
+	if t.Node.Type == graph.EndNode {
+		v, _ := t.Draft.Get("log")
+		return graph.Result{Ended: true, Output: v.Text()}
+	}
+	t.Draft.Set("log", value.Of(text))
+	return graph.Result{Targets: t.Node.Next}
+}
+
+const durableOutput = `["did a","did left","did right","did join"]`
+
+// begin starts a run of the plan in the store and returns its id.
+func begin(t *testing.T, store run.Store, p *graph.Plan, nodes run.Executor, e event.Emitter) (string, run.Outcome, error) {
+	t.Helper()
+	start := run.StartCheckpoint(p, graph.State{})
+	journal, err := store.Create(t.Context(), run.Info{Agent: "x"}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	out, err := run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Journal: journal, Emitter: e})
+	return journal.ID(), out, err
+}
+
+func resume(t *testing.T, store run.Store, p *graph.Plan, nodes run.Executor, id string) (run.Outcome, error) {
+	t.Helper()
+	journal, found, err := store.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	return run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: found.Last, Tasks: found.Tasks, Journal: journal})
+}
+
+func TestResumeRepeatsNothingThatWasDone(t *testing.T) {
+	for _, fails := range []string{"a", "left", "right", "join", "end"} {
+		t.Run(fails, func(t *testing.T) {
+			store, p := memstore.New(nil), durablePlan(t)
+			nodes := &scripted{made: map[string]int{}, fail: map[string]error{fails: errors.New("boom")}}
+			id, _, err := begin(t, store, p, nodes, nil)
+			if err == nil || !strings.Contains(err.Error(), "boom") {
+				t.Fatalf("error is %v", err)
+			}
+			nodes.fail = nil
+			out, err := resume(t, store, p, nodes, id)
+			if err != nil || out.Output != durableOutput {
+				t.Errorf("output is %s, %v", out.Output, err)
+			}
+			if out.Usage.InputTokens != 5 {
+				t.Errorf("usage counts %d nodes of 5", out.Usage.InputTokens)
+			}
+			for node, times := range nodes.made {
+				if times != 1 {
+					t.Errorf("the step of %s was made %d times", node, times)
+				}
+			}
+			h, err := store.History(t.Context(), id)
+			if err != nil || h.Info.Status != run.Done || len(h.Visits) != 5 {
+				t.Errorf("status %s, %d visits, %v", h.Info.Status, len(h.Visits), err)
+			}
+			if _, _, err := store.Open(t.Context(), id); err == nil {
+				t.Error("a run that is done can be opened")
+			}
+		})
+	}
+}
+
+func TestEndings(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want run.Status
+	}{
+		{"failure", errors.New("boom"), run.Failed},
+		{"canceled", context.Canceled, run.Canceled},
+		{"suspended", fault.New(fault.Suspended, "asks"), run.Suspended},
+		{"budget", fault.New(fault.Limit, "used up"), run.Suspended},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, p := memstore.New(nil), durablePlan(t)
+			id, _, err := begin(t, store, p, &scripted{made: map[string]int{}, fail: map[string]error{"join": tt.err}}, nil)
+			if !errors.Is(err, tt.err) {
+				t.Errorf("error is %v", err)
+			}
+			h, err := store.History(t.Context(), id)
+			if err != nil || h.Info.Status != tt.want {
+				t.Errorf("status is %s, %v, want %s", h.Info.Status, err, tt.want)
+			}
+		})
+	}
+}
+
+// A node that waits for a human next to one that fails is a failed run; next to one
+// that succeeds, the run is suspended and the finished node is not run again.
+func TestSuspensionAmongSiblings(t *testing.T) {
+	waits := fault.New(fault.Suspended, "left waits")
+	store, p := memstore.New(nil), durablePlan(t)
+	nodes := &scripted{made: map[string]int{}, fail: map[string]error{"left": waits, "right": errors.New("boom")}}
+	if _, _, err := begin(t, store, p, nodes, nil); fault.CodeOf(err) == fault.Suspended {
+		t.Errorf("a failure is hidden by a suspension: %v", err)
+	}
+	nodes.fail = map[string]error{"left": waits}
+	id, _, err := begin(t, store, p, nodes, nil)
+	if fault.CodeOf(err) != fault.Suspended {
+		t.Errorf("error is %v", err)
+	}
+	nodes.made, nodes.fail = map[string]int{}, nil
+	if _, err := resume(t, store, p, nodes, id); err != nil || nodes.made["right"] != 0 {
+		t.Errorf("right ran %d times again, %v", nodes.made["right"], err)
+	}
+}
+
+// failing is a journal that cannot be written from some commit on.
+type failing struct {
+	run.Journal
+	after int
+	err   error
+}
+
+func (f *failing) Commit(ctx context.Context, c run.Checkpoint, v []run.Visit) error {
+	if f.after--; f.after < 0 {
+		return f.err
+	}
+	return f.Journal.Commit(ctx, c, v)
+}
+
+func TestJournalThatFails(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		ends bool
+	}{
+		{"disk_full", errors.New("disk full"), false},
+		{"lease_lost", &run.LeaseError{ID: "x", Owner: "another process"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, p := memstore.New(nil), durablePlan(t)
+			start := run.StartCheckpoint(p, graph.State{})
+			journal, err := store.Create(t.Context(), run.Info{}, start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var events event.Collector
+			out, err := run.Run(t.Context(), run.Options{
+				Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start, Emitter: &events, Journal: &failing{journal, 1, tt.err},
+			})
+			warnings := event.Bodies[event.Warning](&events)
+			if tt.ends {
+				if !errors.Is(err, tt.err) {
+					t.Errorf("the run goes on without its lease: %v", err)
+				}
+				return
+			}
+			if err != nil || out.Output != durableOutput {
+				t.Errorf("the answer is lost: %q, %v", out.Output, err)
+			}
+			if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "disk full") {
+				t.Errorf("warnings are %v", warnings)
+			}
+		})
+	}
+}
+
+func TestBudgetReservations(t *testing.T) {
+	b := run.NewBudget(graph.Budget{Tokens: 100}, usage(40))
+	settle, err := b.Reserve(usage(30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Reserve(usage(40)); fault.CodeOf(err) != fault.Limit {
+		t.Errorf("70 are spoken for, and 40 more are granted: %v", err)
+	}
+	settle(usage(10))
+	if _, err := b.Reserve(usage(40)); err != nil {
+		t.Errorf("50 are used, and 40 more are refused: %v", err)
+	}
+	b.Spend(usage(20))
+	if _, err := b.Reserve(usage(1)); err == nil {
+		t.Error("the budget is exceeded")
+	}
+	money := run.NewBudget(graph.Budget{USD: 1}, usage(0))
+	if _, err := money.Reserve(cost(1.01)); err == nil {
+		t.Error("more than the budget is granted")
+	}
+	if run.NewBudget(graph.Budget{}, usage(5)) != nil {
+		t.Error("no bound is a budget")
+	}
+	if _, err := (*run.Budget)(nil).Reserve(usage(1 << 30)); err != nil {
+		t.Errorf("no budget refuses: %v", err)
+	}
+}
+
+// TestManyPending leaves ten questions open side by side and answers them in another
+// order: each answer reaches its own node.
+func TestManyPending(t *testing.T) {
+	const n = 10
+	var b strings.Builder
+	fmt.Fprint(&b, "name: many\nstart: top\nreducers: {log: append}\nnodes:\n  top: {type: script, script: a.sh, state_updates: {}, next: [")
+	for i := range n {
+		fmt.Fprintf(&b, "q%d, ", i)
+	}
+	fmt.Fprint(&b, "]}\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  q%d: {type: script, script: a.sh, state_updates: {}, next: end}\n", i)
+	}
+	fmt.Fprint(&b, "  end: {type: end}\n")
+	g, _, err := graph.Parse("graph.yaml", []byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, p := memstore.New(nil), graph.NewPlan(g)
+	asks := executor(func(ctx context.Context, t *run.Task) graph.Result {
+		id := t.Node.ID
+		if id[0] != 'q' {
+			return graph.Result{Targets: t.Node.Next, Ended: t.Node.Type == graph.EndNode}
+		}
+		answer, err := steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Question, Key: "question"}, func(ctx context.Context) (string, error) {
+			if err := t.Events.Emit(ctx, event.Question{ID: id, Text: "?", Key: t.Steps.Key("question")}); err != nil {
+				return "", err
+			}
+			return "", fault.New(fault.Suspended, "%s waits", id)
+		})
+		if err != nil {
+			return graph.Result{Err: err}
+		}
+		t.Draft.Set("log", value.Of(id+"="+answer))
+		return graph.Result{Targets: t.Node.Next}
+	})
+	id, _, err := begin(t, store, p, asks, nil)
+	if fault.CodeOf(err) != fault.Suspended {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, i := range []int{7, 2, 9, 0, 4, 1, 8, 3, 6, 5} {
+		if err := store.Answer(t.Context(), id, fmt.Sprintf("q%d", i), fmt.Sprintf("answer %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		want = append(want, fmt.Sprintf("%q", fmt.Sprintf("q%d=answer %d", i, i)))
+	}
+	out, err := resume(t, store, p, asks, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := out.State.Get("log"); v.String() != "["+strings.Join(want, ",")+"]" {
+		t.Errorf("the answers are %s", v)
+	}
+}

@@ -1,0 +1,459 @@
+// Package memstore keeps the journals of runs in memory.
+//
+// It is a complete [run.Store] for tests and for runs that need not outlive their
+// process. Everything given to it is kept as it is, without a copy of its values:
+// those are immutable.
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
+	"loki/internal/steps"
+)
+
+// Store is a [run.Store] in memory.
+type Store struct {
+	now func() time.Time
+
+	mu   sync.Mutex // guards everything below, the records and the journals
+	runs []*record  // in order of creation
+}
+
+var (
+	_ run.Store   = (*Store)(nil)
+	_ run.Journal = (*journal)(nil)
+)
+
+// New returns an empty store. A nil now means time.Now.
+func New(now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{now: now}
+}
+
+// record is all that is known of a run.
+type record struct {
+	info        run.Info
+	checkpoints []run.Checkpoint
+	visits      []run.Visit
+	tasks       []run.TaskRecord
+	steps       []*stepRecord
+	counter     int // number of the last step
+	questions   []*question
+	events      []event.Event
+	holder      *journal // who has the lease; nil for nobody
+}
+
+type stepRecord struct {
+	run.StepRecord
+	result []byte
+}
+
+type question struct {
+	run.Pending
+	answered bool
+}
+
+func (r *record) last() *run.Checkpoint { return &r.checkpoints[len(r.checkpoints)-1] }
+
+// described returns the info of the run as of now.
+func (r *record) described() run.Info {
+	info, last := r.info, r.last()
+	info.Steps, info.Usage, info.Failures = last.Step, last.Usage, last.Failures
+	info.Active = r.holder != nil
+	info.Variables = maps.Clone(info.Variables)
+	info.Definition = slices.Clone(info.Definition)
+	return info
+}
+
+func (r *record) leased() error {
+	if r.holder == nil {
+		return nil
+	}
+	return &run.LeaseError{ID: r.info.ID, Owner: "this process"}
+}
+
+func (r *record) step(step int, node, key string) *stepRecord {
+	for _, s := range r.steps {
+		if s.Step == step && s.Node == node && s.Key == key {
+			return s
+		}
+	}
+	return nil
+}
+
+// enter returns the step's record, which it makes if there is none.
+func (r *record) enter(step int, node, key string) *stepRecord {
+	if s := r.step(step, node, key); s != nil {
+		return s
+	}
+	r.counter++
+	s := &stepRecord{StepRecord: run.StepRecord{Number: r.counter, Step: step, Node: node, Key: key}}
+	r.steps = append(r.steps, s)
+	return s
+}
+
+// finish keeps a step's result and ends the question that waits for it.
+func (r *record) finish(at time.Time, step int, node, key string, st steps.Step, result []byte) {
+	s := r.enter(step, node, key)
+	s.Kind, s.Name, s.Done, s.At, s.Size = st.Kind, st.Name, true, at, len(result)
+	s.result = slices.Clone(result)
+	for _, q := range r.questions {
+		if q.Step == step && q.Node == node && q.Key == key {
+			q.answered = true
+		}
+	}
+}
+
+// find returns the run whose id begins with typed.
+func (s *Store) find(typed string) (*record, error) {
+	prefix, err := run.ParseID(typed)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	var found *record
+	for _, r := range s.runs {
+		if strings.HasPrefix(r.info.ID, prefix) {
+			ids, found = append(ids, r.info.ID), r
+		}
+	}
+	if _, err := run.PickID(prefix, ids); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Create begins a run.
+func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	info.ID = run.NewID()
+	for slices.ContainsFunc(s.runs, func(r *record) bool { return r.info.ID == info.ID }) {
+		info.ID = run.NewID()
+	}
+	info.Status, info.Started, info.Updated = run.Running, now, now
+	info.Output, info.Error, info.Code = "", "", ""
+	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
+	r.info = r.described() // with copies of the caller's maps
+	r.holder = &journal{store: s, run: r}
+	s.runs = append(s.runs, r)
+	return r.holder, nil
+}
+
+// Open goes on with a run.
+func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err == nil {
+		err = r.leased()
+	}
+	if err != nil {
+		return nil, run.Recovery{}, err
+	}
+	if !r.info.Status.Resumable() {
+		return nil, run.Recovery{}, &run.EndedError{ID: r.info.ID, Status: r.info.Status}
+	}
+	found := run.Recovery{Info: r.described(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
+	r.holder = &journal{store: s, run: r}
+	r.info.Status, r.info.Error, r.info.Code = run.Running, "", ""
+	r.info.Updated = s.now()
+	return r.holder, found, nil
+}
+
+// Runs returns the runs that match, newest first.
+func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var infos []run.Info
+	for _, r := range slices.Backward(s.runs) {
+		if q.Limit > 0 && len(infos) == q.Limit {
+			break
+		}
+		if (q.Dir == "" || q.Dir == r.info.Dir) && (q.Agent == "" || q.Agent == r.info.Agent) &&
+			(!q.Unfinished || r.info.Status != run.Done) {
+			infos = append(infos, r.described())
+		}
+	}
+	return infos, nil
+}
+
+// History returns what is on record of a run.
+func (s *Store) History(_ context.Context, id string) (run.History, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return run.History{}, err
+	}
+	h := run.History{Info: r.described(), Visits: slices.Clone(r.visits)}
+	for _, t := range r.tasks {
+		h.Visits = append(h.Visits, t.Visit)
+	}
+	for _, q := range r.questions {
+		if !q.answered {
+			h.Pending = append(h.Pending, q.Pending)
+		}
+	}
+	for _, ev := range r.events {
+		text, err := ev.MarshalJSON()
+		if err != nil {
+			return run.History{}, fmt.Errorf("event %s of run %s: %w", ev.Body.Type(), r.info.ID, err)
+		}
+		h.Events = append(h.Events, json.RawMessage(text))
+	}
+	for _, st := range r.steps {
+		h.Steps = append(h.Steps, st.StepRecord)
+	}
+	return h, nil
+}
+
+// Checkpoint returns the state after a super-step.
+func (s *Store) Checkpoint(_ context.Context, id string, step int) (run.Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	switch step {
+	case -1:
+		return *r.last(), nil
+	case 0:
+		return r.checkpoints[0], nil
+	}
+	first := r.checkpoints[0].Step
+	if step < first || step > r.last().Step {
+		return run.Checkpoint{}, fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", r.info.ID, step, r.last().Step)
+	}
+	return r.checkpoints[step-first], nil
+}
+
+// Answer answers a pending question.
+func (s *Store) Answer(_ context.Context, id, questionID, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err == nil {
+		err = r.leased()
+	}
+	if err != nil {
+		return err
+	}
+	if !r.info.Status.Resumable() {
+		return &run.EndedError{ID: r.info.ID, Status: r.info.Status}
+	}
+	i := slices.IndexFunc(r.questions, func(q *question) bool { return q.ID == questionID })
+	if i < 0 {
+		return fault.New(fault.NotFound, "run %s has no question %q", r.info.ID, questionID)
+	}
+	q := r.questions[i]
+	if q.answered {
+		return fmt.Errorf("question %q of run %s: %w", questionID, r.info.ID, run.ErrAnswered)
+	}
+	answer, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	r.info.Updated = s.now()
+	r.finish(r.info.Updated, q.Step, q.Node, q.Key, steps.Step{Kind: steps.Question, Name: q.ID}, answer)
+	return nil
+}
+
+// Delete forgets runs that are not running.
+func (s *Store) Delete(_ context.Context, ids ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs = slices.DeleteFunc(s.runs, func(r *record) bool { return r.holder == nil && slices.Contains(ids, r.info.ID) })
+	return nil
+}
+
+// Close ends all leases.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		r.holder = nil
+	}
+	return nil
+}
+
+// journal writes to a record while it is the record's holder.
+type journal struct {
+	store  *Store
+	run    *record
+	events []event.Event // not yet kept
+}
+
+// ID returns the id of the run.
+func (j *journal) ID() string { return j.run.info.ID }
+
+// write changes the record and keeps the events that came before, unless change
+// fails; then nothing is changed.
+func (j *journal) write(change func(at time.Time) error) error {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	if j.run.holder != j {
+		return run.ErrClosed
+	}
+	at := j.store.now()
+	if err := change(at); err != nil {
+		return err
+	}
+	j.run.info.Updated = at
+	j.flush()
+	return nil
+}
+
+func (j *journal) flush() {
+	j.run.events = append(j.run.events, j.events...)
+	j.events = nil
+}
+
+// Finished keeps the result of a task.
+func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
+	return j.write(func(time.Time) error {
+		tasks := slices.DeleteFunc(j.run.tasks, func(o run.TaskRecord) bool {
+			return o.Step == t.Step && o.Result.Node == t.Result.Node
+		})
+		j.run.tasks = append(tasks, t)
+		slices.SortFunc(j.run.tasks, func(a, b run.TaskRecord) int {
+			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Result.Node, b.Result.Node))
+		})
+		return nil
+	})
+}
+
+// Commit ends a super-step.
+func (j *journal) Commit(_ context.Context, c run.Checkpoint, visits []run.Visit) error {
+	return j.write(func(time.Time) error {
+		if last := j.run.last().Step; c.Step != last+1 {
+			return fmt.Errorf("run %s: super-step %d cannot follow super-step %d", j.ID(), c.Step, last)
+		}
+		c.Visits = maps.Clone(c.Visits)
+		j.run.checkpoints = append(j.run.checkpoints, c)
+		j.run.visits = append(j.run.visits, visits...)
+		j.run.tasks = slices.DeleteFunc(j.run.tasks, func(t run.TaskRecord) bool { return t.Step <= c.Step })
+		j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered && q.Step <= c.Step })
+		return nil
+	})
+}
+
+// Asked keeps a question.
+func (j *journal) Asked(_ context.Context, p run.Pending) error {
+	return j.write(func(time.Time) error {
+		i := slices.IndexFunc(j.run.questions, func(q *question) bool { return q.ID == p.ID })
+		if i < 0 {
+			j.run.questions = append(j.run.questions, &question{Pending: p})
+			return nil
+		}
+		if j.run.questions[i].answered {
+			return fmt.Errorf("question %q of run %s: %w", p.ID, j.ID(), run.ErrAnswered)
+		}
+		j.run.questions[i].Pending = p
+		return nil
+	})
+}
+
+// Event keeps an event with the next record.
+func (j *journal) Event(ev event.Event) {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	j.events = append(j.events, ev)
+}
+
+// End sets the status of the run.
+func (j *journal) End(_ context.Context, e run.Ending) error {
+	return j.write(func(time.Time) error {
+		i := &j.run.info
+		i.Status, i.Output, i.Error, i.Code = e.Status, e.Output, e.Error, e.Code
+		if e.Status == run.Done {
+			j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered })
+		}
+		return nil
+	})
+}
+
+// Close gives the lease back.
+func (j *journal) Close() error {
+	err := j.write(func(time.Time) error { j.run.holder = nil; return nil })
+	if errors.Is(err, run.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Task returns the record of a task's steps.
+func (j *journal) Task(step int, node string) steps.Recorder {
+	return &task{j: j, step: step, node: node}
+}
+
+// task records the steps of one task.
+type task struct {
+	j    *journal
+	step int
+	node string
+}
+
+// Lookup returns what is known of a step.
+func (t *task) Lookup(_ context.Context, key string) (steps.Record, error) {
+	t.j.store.mu.Lock()
+	defer t.j.store.mu.Unlock()
+	if t.j.run.holder != t.j {
+		return steps.Record{}, run.ErrClosed
+	}
+	s := t.j.run.step(t.step, t.node, key)
+	switch {
+	case s == nil:
+		return steps.Record{}, nil
+	case s.Done:
+		return steps.Record{Done: true, Result: slices.Clone(s.result)}, nil
+	}
+	return steps.Record{Begun: true}, nil
+}
+
+// Begin notes that an effect is about to be made.
+func (t *task) Begin(_ context.Context, key string, st steps.Step) error {
+	return t.j.write(func(at time.Time) error {
+		s := t.j.run.enter(t.step, t.node, key)
+		if s.Done {
+			return fmt.Errorf("step %s of node %q is done and cannot begin", key, t.node)
+		}
+		s.Kind, s.Name, s.At = st.Kind, st.Name, at
+		return nil
+	})
+}
+
+// Forget takes a Begin back.
+func (t *task) Forget(_ context.Context, key string) error {
+	return t.j.write(func(time.Time) error {
+		s := t.j.run.step(t.step, t.node, key)
+		if s != nil && !s.Done {
+			t.j.run.steps = slices.DeleteFunc(t.j.run.steps, func(o *stepRecord) bool { return o == s })
+		}
+		return nil
+	})
+}
+
+// Record keeps the result of a step.
+func (t *task) Record(_ context.Context, key string, st steps.Step, result []byte) error {
+	return t.j.write(func(at time.Time) error {
+		t.j.run.finish(at, t.step, t.node, key, st, result)
+		return nil
+	})
+}

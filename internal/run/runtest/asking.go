@@ -1,0 +1,216 @@
+package runtest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
+	"loki/internal/steps"
+)
+
+func question(i int) run.Pending {
+	p := run.Pending{
+		ID: fmt.Sprintf("%s/1", nodeName(i)), Step: 1, Node: nodeName(i), Key: fmt.Sprintf("item/%d/question", i),
+		Text: fmt.Sprintf("go <on> with %d?", i), Asked: at,
+	}
+	if i%2 == 0 {
+		p.Options = []string{"yes", "no"}
+	}
+	if i%3 == 0 {
+		p.Default = new(fmt.Sprint("default ", i))
+		p.Deadline = at.AddDate(0, 0, i)
+	}
+	return p
+}
+
+// questions answers ten questions in random order, from outside, and resumes.
+func (s *suite) questions() {
+	ctx := s.Context()
+	j := s.begin()
+	var want []run.Pending
+	for i := range 10 {
+		want = append(want, question(i))
+		s.ok(j.Asked(ctx, question(i)))
+	}
+	s.same("pending", s.history(j.ID()).Pending, want)
+	s.leased("answer while the run is running", s.store.Answer(ctx, j.ID(), want[0].ID, "yes"))
+	s.ok(j.End(ctx, run.Ending{Status: run.Suspended}))
+	s.ok(j.Close())
+	s.reopen()
+	s.same("pending after suspension", s.history(j.ID()).Pending, want)
+
+	rnd := rand.New(rand.NewPCG(3, 0))
+	for n, i := range rnd.Perm(10) {
+		s.ok(s.store.Answer(ctx, j.ID()[:run.IDLength-1], question(i).ID, fmt.Sprintf("answer \"%d\"", i)))
+		err := s.store.Answer(ctx, j.ID(), question(i).ID, "another")
+		if !errors.Is(err, run.ErrAnswered) {
+			s.Errorf("second answer: %v", err)
+		}
+		if n == 4 {
+			s.reopen()
+		}
+		if got := len(s.history(j.ID()).Pending); got != 9-n {
+			s.Errorf("%d questions are pending after %d answers", got, n+1)
+		}
+	}
+	j, _ = s.resume(j.ID())
+	for i := range 10 {
+		q := question(i)
+		s.known(j.Task(1, q.Node), q.Key, done(text(fmt.Sprintf("answer \"%d\"", i))))
+		s.known(j.Task(1, q.Node), "item/question", steps.Record{})
+	}
+	h := s.history(j.ID())
+	if len(h.Steps) != 10 {
+		s.Fatalf("%d steps are on record, want 10", len(h.Steps))
+	}
+	for i, st := range h.Steps {
+		if st.Kind != steps.Question || !st.Done || st.Number != i+1 {
+			s.Errorf("step %+v", st)
+		}
+	}
+	s.record(j.Task(1, "a"), "next", `1`)
+	if h = s.history(j.ID()); h.Steps[10].Number != 11 {
+		s.Errorf("the step after the answers has number %d", h.Steps[10].Number)
+	}
+}
+
+// questionEnds checks the ways in which a question is over.
+func (s *suite) questionEnds() {
+	ctx := s.Context()
+	j := s.begin()
+	for i := range 3 {
+		s.ok(j.Asked(ctx, question(i)))
+	}
+	again := question(1)
+	again.Text = "asked again"
+	s.ok(j.Asked(ctx, again))
+	s.same("asked again", s.history(j.ID()).Pending, []run.Pending{question(0), again, question(2)})
+
+	s.record(j.Task(1, nodeName(0)), question(0).Key, `"from the terminal"`)
+	s.record(j.Task(1, nodeName(2)), "another/question", `"else"`)
+	s.record(j.Task(1, "z"), question(2).Key, `"else"`)
+	s.record(j.Task(2, nodeName(2)), question(2).Key, `"else"`)
+	s.same("after an answer", s.history(j.ID()).Pending, []run.Pending{again, question(2)})
+
+	later := question(5)
+	later.Step = 2
+	s.ok(j.Asked(ctx, later))
+	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state()}, nil))
+	s.same("after the commit", s.history(j.ID()).Pending, []run.Pending{later})
+	s.ok(j.Close())
+	s.code("answer to a question whose super-step is over", s.store.Answer(ctx, j.ID(), again.ID, "x"), fault.NotFound)
+	if err := s.store.Answer(ctx, j.ID(), question(0).ID, "x"); !errors.Is(err, run.ErrAnswered) {
+		s.Errorf("answer to a question that the run has seen answered: %v", err)
+	}
+	j, _ = s.resume(j.ID())
+	s.ok(j.End(ctx, run.Ending{Status: run.Done}))
+	s.ok(j.Close())
+	if p := s.history(j.ID()).Pending; len(p) > 0 {
+		s.Errorf("a run that is done waits for %+v", p)
+	}
+	if _, ok := errors.AsType[*run.EndedError](s.store.Answer(ctx, j.ID(), later.ID, "x")); !ok {
+		s.Error("a question of a run that is done was answered")
+	}
+}
+
+func (s *suite) answerErrors() {
+	ctx := s.Context()
+	j := s.begin()
+	s.ok(j.Asked(ctx, question(0)))
+	s.ok(j.Close())
+	s.code("unknown question", s.store.Answer(ctx, j.ID(), "other/1", "x"), fault.NotFound)
+
+	var won, lost atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			switch err := s.store.Answer(ctx, j.ID(), question(0).ID, "x"); {
+			case err == nil:
+				won.Add(1)
+			case errors.Is(err, run.ErrAnswered):
+				lost.Add(1)
+			default:
+				s.Errorf("answer: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 || lost.Load() != 7 {
+		s.Errorf("of 8 answers at once %d won and %d came too late", won.Load(), lost.Load())
+	}
+}
+
+func (s *suite) lease() {
+	ctx := s.Context()
+	j := s.begin()
+	_, _, err := s.store.Open(ctx, j.ID())
+	s.leased("open of a new run", err)
+	s.ok(j.End(ctx, run.Ending{Status: run.Suspended}))
+	_, _, err = s.store.Open(ctx, j.ID())
+	s.leased("open before the close", err)
+	s.ok(j.Close())
+	s.ok(j.Close())
+
+	var opened atomic.Int32
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var holder run.Journal
+	for range 8 {
+		wg.Go(func() {
+			k, _, err := s.store.Open(ctx, j.ID())
+			if err != nil {
+				s.leased("open at once", err)
+				return
+			}
+			opened.Add(1)
+			mu.Lock()
+			holder = k
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if opened.Load() != 1 {
+		s.Fatalf("%d of 8 opened the run at once", opened.Load())
+	}
+	if i := s.info(j.ID()); !i.Active || i.Status != run.Running {
+		s.Errorf("an opened run is %s, active %v", i.Status, i.Active)
+	}
+	s.ok(holder.Close())
+	if i := s.info(j.ID()); i.Active || i.Status != run.Running {
+		s.Errorf("an interrupted run is %s, active %v", i.Status, i.Active)
+	}
+	k, _ := s.resume(j.ID())
+	s.ok(k.Close())
+}
+
+func (s *suite) closedJournal() {
+	ctx := s.Context()
+	j := s.begin()
+	r := j.Task(1, "a")
+	s.ok(j.Close())
+	j.Event(event.Event{Time: at, Body: event.Warning{Text: "nobody hears"}})
+	for name, err := range map[string]error{
+		"record":   r.Record(ctx, "k", steps.Step{}, []byte(`1`)),
+		"begin":    r.Begin(ctx, "k", steps.Step{}),
+		"forget":   r.Forget(ctx, "k"),
+		"lookup":   second(r.Lookup(ctx, "k")),
+		"finished": j.Finished(ctx, run.TaskRecord{Step: 1}),
+		"commit":   j.Commit(ctx, run.Checkpoint{Step: 1}, nil),
+		"asked":    j.Asked(ctx, question(0)),
+		"end":      j.End(ctx, run.Ending{Status: run.Done}),
+	} {
+		if !errors.Is(err, run.ErrClosed) {
+			s.Errorf("%s on a closed journal: %v", name, err)
+		}
+	}
+	s.ok(j.Close())
+	h := s.history(j.ID())
+	if len(h.Steps)+len(h.Events)+len(h.Pending) > 0 || h.Info.Steps > 0 || h.Info.Status != run.Running {
+		s.Errorf("a closed journal wrote %+v", h)
+	}
+}

@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A blob is stored in pieces, for the sake of speed: what SQLite takes at once is
+// copied several times into memory that its allocator gets from the system, and gives
+// back, for every single copy above 16 KiB. A piece of this size, two pages less what
+// SQLite needs in them, fits what the allocator keeps.
+const (
+	pieceSize = 8110
+	maxPieces = 1 << 16
+)
+
+// blobKeeper writes the blobs of one run. known holds the ids of those that the run
+// uses already.
+type blobKeeper struct {
+	run   int64
+	known map[hash]int64
+	fresh []hash // known since the transaction began, void if it fails
+}
+
+// commit and rollback tell how the transaction ended.
+func (k *blobKeeper) commit() { k.fresh = k.fresh[:0] }
+
+func (k *blobKeeper) rollback() {
+	for _, h := range k.fresh {
+		delete(k.known, h)
+	}
+	k.fresh = k.fresh[:0]
+}
+
+// put writes the blobs of documents, and notes that the run uses them.
+func (k *blobKeeper) put(c *conn, docs ...document) error {
+	for _, d := range docs {
+		for _, b := range d.blobs {
+			if _, ok := k.known[b.hash]; ok {
+				continue
+			}
+			id, err := k.putBlob(c, b)
+			if err != nil {
+				return err
+			}
+			k.known[b.hash] = id
+			k.fresh = append(k.fresh, b.hash)
+		}
+	}
+	return nil
+}
+
+// putBlob returns the id of a blob, which it writes if it is new.
+func (k *blobKeeper) putBlob(c *conn, b blob) (id int64, err error) {
+	ok, err := c.row("SELECT id FROM blobs WHERE hash = ?", []any{b.hash[:]}, &id)
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		return id, k.share(c, id)
+	}
+	if len(b.data) > pieceSize*maxPieces {
+		return 0, fmt.Errorf("a text of %d bytes is too large to be recorded", len(b.data))
+	}
+	res, err := c.exec("INSERT INTO blobs (hash, refs, size) VALUES (?, 1, ?)", b.hash[:], len(b.data))
+	if err != nil {
+		return 0, err
+	}
+	if id, err = res.LastInsertId(); err != nil {
+		return 0, err
+	}
+	if _, err := c.exec("INSERT INTO uses (run, blob) VALUES (?, ?)", k.run, id); err != nil {
+		return 0, err
+	}
+	piece := id * maxPieces
+	for data := range slices.Chunk(b.data, pieceSize) {
+		if _, err := c.exec("INSERT INTO pieces (id, data) VALUES (?, ?)", piece, data); err != nil {
+			return 0, err
+		}
+		piece++
+	}
+	return id, nil
+}
+
+// share notes that the run uses a blob that is there. It may have done so since before
+// it was opened.
+func (k *blobKeeper) share(c *conn, id int64) error {
+	res, err := c.exec("INSERT OR IGNORE INTO uses (run, blob) VALUES (?, ?)", k.run, id)
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err == nil && n > 0 {
+		_, err = c.exec("UPDATE blobs SET refs = refs + 1 WHERE id = ?", id)
+	}
+	return err
+}
+
+// readBlobs returns a reader of blobs that reads each once, so that values decoded
+// with it share their strings.
+func readBlobs(c *conn) blobReader {
+	seen := make(map[hash]string)
+	return func(h hash) (string, error) {
+		if s, ok := seen[h]; ok {
+			return s, nil
+		}
+		s, err := readBlob(c, h)
+		if err == nil {
+			seen[h] = s
+		}
+		return s, err
+	}
+}
+
+func readBlob(c *conn, h hash) (string, error) {
+	var id int64
+	var size int
+	ok, err := c.row("SELECT id, size FROM blobs WHERE hash = ?", []any{h[:]}, &id, &size)
+	if err != nil {
+		return "", err
+	}
+	if !ok || size < 0 || size > pieceSize*maxPieces {
+		return "", errDamaged
+	}
+	data := make([]byte, 0, size)
+	var piece []byte
+	err = c.rows("SELECT data FROM pieces WHERE id >= ? AND id < ? ORDER BY id", []any{id * maxPieces, (id + 1) * maxPieces}, []any{&piece}, func() error {
+		data = append(data, piece...)
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	if hashOf(data) != h {
+		return "", errDamaged
+	}
+	return string(data), nil
+}
+
+// release drops a run's uses of blobs, and the blobs that no run uses any more.
+func release(c *conn, id int64) error {
+	for _, statement := range []string{
+		"UPDATE blobs SET refs = refs - 1 WHERE id IN (SELECT blob FROM uses WHERE run = ?)",
+		"DELETE FROM pieces WHERE id IN (SELECT p.id FROM uses u JOIN blobs b ON b.id = u.blob JOIN pieces p ON p.id >= b.id * 65536 AND p.id < (b.id + 1) * 65536 WHERE u.run = ? AND b.refs <= 0)",
+		"DELETE FROM blobs WHERE refs <= 0 AND id IN (SELECT blob FROM uses WHERE run = ?)",
+		"DELETE FROM uses WHERE run = ?",
+	} {
+		if _, err := c.exec(statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"loki/internal/fault"
+)
+
+// explain turns an error about the file into one for its user. Other errors are
+// returned as they are.
+func explain(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	if e, ok := errors.AsType[*versionError](err); ok {
+		f := fault.New(fault.Config, "cannot use %s: %v", path, e)
+		if e.version > 0 {
+			return f.WithHint("update loki, or move the file aside: %s", moveAside(path))
+		}
+		return f.WithHint("move it aside: %s", moveAside(path))
+	}
+	if errors.Is(err, errDamaged) {
+		return damaged(path, err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fault.Wrap(fault.Config, err, "cannot keep the record of runs in %s", path).WithHint("make %s writable for you", path)
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return fault.Wrap(fault.Config, err, "cannot keep the record of runs in %s", path)
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return full(path, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH:
+		return damaged(path, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN:
+		return fault.Wrap(fault.Config, err, "cannot open or write %s", path).
+			WithHint("make the file, the directory it is in and the files %s-wal and %s-shm beside it writable for you", path, path)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fault.Wrap(fault.Failure, err, "%s was locked by another process for %s", path, busyFor).
+			WithHint("look for a process that holds it, then try again")
+	case sqlite3.SQLITE_IOERR:
+		return fault.Wrap(fault.Failure, err, "reading or writing %s failed", path).
+			WithHint("check the disk and the space left on it; the runs recorded so far are kept")
+	}
+	return fault.Wrap(fault.Failure, err, "the record of runs in %s", path)
+}
+
+func damaged(path string, err error) error {
+	return fault.Wrap(fault.Failure, err, "%s is damaged", path).
+		WithHint("move it aside, and a new one is begun: %s", moveAside(path))
+}
+
+func full(path string, err error) error {
+	return fault.Wrap(fault.Failure, err, "no space is left to write %s", path).
+		WithHint("free some space, then resume the run; loki --runs lists the runs")
+}
+
+// moveAside returns the command that moves the file out of the way, with the log that
+// belongs to it if there is one.
+func moveAside(path string) string {
+	command := fmt.Sprintf("mv %s %s", quote(path), quote(path+".broken"))
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		command += fmt.Sprintf("; mv %s %s", quote(path+"-wal"), quote(path+".broken-wal"))
+	}
+	return command
+}
+
+func quote(path string) string {
+	if strings.ContainsAny(path, " \t\n'\"\\$&;()<>|*?[]`#~!{}") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}

@@ -1,0 +1,463 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// journal writes the record of a run while it holds the run's lease.
+//
+// What the journal itself has written it need not read: where the values of the last
+// checkpoint are, which steps of the super-step under way are on record, and which
+// questions wait. Only the lease's holder changes them.
+type journal struct {
+	store *Store
+	id    int64 // of the run's row
+	name  string
+	token []byte
+
+	stop chan struct{}  // closed to end the goroutine that prolongs the lease
+	wait sync.WaitGroup // for it
+
+	// mu is held during a write, and guards what follows. It is taken before the
+	// store's.
+	mu        sync.Mutex
+	closed    bool
+	last      snapshot
+	blobs     blobKeeper
+	steps     map[stepKey]stepEntry // of super-steps after the last
+	questions map[stepKey]bool      // open ones
+	nextStep  int                   // numbers of the next rows
+	nextEvent int
+
+	eventMu sync.Mutex // guards what follows; it is taken last
+	events  []pendingEvent
+}
+
+// stepKey names a step of the run.
+type stepKey struct {
+	step      int
+	node, key string
+}
+
+// stepEntry says where a step is on record.
+type stepEntry struct {
+	n    int
+	done bool
+}
+
+// start makes the journal known and prolongs its lease from now on.
+func (s *Store) start(j *journal) *journal {
+	j.stop = make(chan struct{})
+	j.wait.Go(func() { j.prolong(j.stop) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.journals[j] = struct{}{}
+	return j
+}
+
+// ID returns the id of the run.
+func (j *journal) ID() string { return j.name }
+
+// write runs fn in a transaction in which the lease is held, with the events that came
+// before. Only if that is committed, done is called, to note what has changed.
+func (j *journal) write(op string, fn func(c *conn) error, done func()) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return run.ErrClosed
+	}
+	return j.writeLocked(op, fn, done)
+}
+
+func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) error {
+	batch := j.pending()
+	err := j.store.write(op, false, func(c *conn) error {
+		if err := j.check(c); err != nil {
+			return err
+		}
+		if err := j.writeEvents(c, batch); err != nil {
+			return err
+		}
+		return fn(c)
+	})
+	if err != nil {
+		j.blobs.rollback()
+		return err
+	}
+	j.blobs.commit()
+	j.flushed(batch)
+	if done != nil {
+		done()
+	}
+	return nil
+}
+
+// check returns an error unless the journal holds the lease. A lease that has run out
+// and that nobody took, as when the computer slept, is taken again.
+func (j *journal) check(c *conn) error {
+	l, ok, err := findLease(c, j.id)
+	if err != nil {
+		return err
+	}
+	if !ok || string(l.token) != string(j.token) {
+		return &lostError{j.lost(c, l, ok)}
+	}
+	if j.store.o.Now().UnixNano() >= l.until {
+		return j.store.take(c, j.id, j.token)
+	}
+	return nil
+}
+
+// lostError is the error of a journal whose lease is not its own any more.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+// lost says what became of the lease, which somebody else may hold.
+func (j *journal) lost(c *conn, l lease, held bool) error {
+	if held {
+		return &run.LeaseError{ID: j.name, Owner: l.owner.String(), Until: moment(l.until)}
+	}
+	var n int
+	if ok, err := c.row("SELECT 1 FROM runs WHERE id = ?", []any{j.id}, &n); err != nil {
+		return err
+	} else if !ok {
+		return fault.New(fault.NotFound, "run %s was deleted while this process was stopped", j.name)
+	}
+	return fault.New(fault.Failure, "run %s was taken over by another process while this one was stopped", j.name).
+		WithHint("loki --run %s shows how far it has come", j.name)
+}
+
+// touch sets the time of the run's last change, for records that do not tell it
+// themselves.
+func (j *journal) touch(c *conn) error {
+	_, err := c.exec("UPDATE runs SET updated = ? WHERE id = ?", j.now(), j.id)
+	return err
+}
+
+func (j *journal) now() int64 { return j.store.o.Now().UnixNano() }
+
+// taskDoc is a finished task as it is stored, without its writes.
+type taskDoc struct {
+	Targets []string       `json:"targets,omitempty"`
+	Ended   bool           `json:"ended,omitempty"`
+	Output  string         `json:"output,omitempty"`
+	Failure *graph.Failure `json:"failure,omitempty"`
+	Visit   *visitDoc      `json:"visit"`
+}
+
+// Finished keeps the result of a task.
+func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
+	r := t.Result
+	doc, err := encode(taskDoc{r.Targets, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	if err != nil {
+		return fmt.Errorf("recording the task of node %q: %w", r.Node, err)
+	}
+	writes := encodeValue(value.ObjectOf(r.Writes...).Value())
+	return j.write("finished", func(c *conn) error {
+		if err := j.blobs.put(c, doc, writes); err != nil {
+			return err
+		}
+		if _, err := c.exec("INSERT OR REPLACE INTO tasks (run, step, node, doc, writes) VALUES (?, ?, ?, ?, ?)", j.id, t.Step, r.Node, doc.data, writes.data); err != nil {
+			return err
+		}
+		return j.touch(c)
+	}, nil)
+}
+
+// Commit ends a super-step.
+func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visit) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return run.ErrClosed
+	}
+	if cp.Step != j.last.Step+1 {
+		return fmt.Errorf("run %s: super-step %d cannot follow super-step %d", j.name, cp.Step, j.last.Step)
+	}
+	e, err := encodeCheckpoint(&j.last, cp, visits)
+	if err != nil {
+		return fmt.Errorf("recording super-step %d: %w", cp.Step, err)
+	}
+	// The events may repeat values of this checkpoint.
+	before := j.last
+	cp.Visits = maps.Clone(cp.Visits)
+	j.last = snapshot{cp, e.places}
+	err = j.writeLocked("commit", func(c *conn) error {
+		if err := e.write(c, &j.blobs, j.now()); err != nil {
+			return err
+		}
+		if _, err := c.exec("DELETE FROM tasks WHERE run = ? AND step <= ?", j.id, cp.Step); err != nil {
+			return err
+		}
+		if len(j.questions) == 0 {
+			return nil
+		}
+		_, err := c.exec("DELETE FROM questions WHERE run = ? AND NOT answered AND step <= ?", j.id, cp.Step)
+		return err
+	}, func() {
+		for k := range j.steps {
+			if k.step <= cp.Step {
+				delete(j.steps, k)
+			}
+		}
+		for k := range j.questions {
+			if k.step <= cp.Step {
+				delete(j.questions, k)
+			}
+		}
+	})
+	if err != nil {
+		j.last = before
+	}
+	return err
+}
+
+// Asked keeps a question.
+func (j *journal) Asked(_ context.Context, p run.Pending) error {
+	doc, err := encode(p)
+	if err != nil {
+		return fmt.Errorf("recording question %q: %w", p.ID, err)
+	}
+	return j.write("asked", func(c *conn) error {
+		if err := j.blobs.put(c, doc); err != nil {
+			return err
+		}
+		var answered bool
+		if _, err := c.row("SELECT answered FROM questions WHERE run = ? AND id = ?", []any{j.id, p.ID}, &answered); err != nil {
+			return err
+		}
+		if answered {
+			return fmt.Errorf("question %q of run %s: %w", p.ID, j.name, run.ErrAnswered)
+		}
+		if _, err := c.exec(`
+			INSERT INTO questions (run, id, n, step, node, key, answered, doc)
+			VALUES (?1, ?2, (SELECT coalesce(max(n), 0) + 1 FROM questions WHERE run = ?1), ?3, ?4, ?5, 0, ?6)
+			ON CONFLICT (run, id) DO UPDATE SET step = ?3, node = ?4, key = ?5, doc = ?6`,
+			j.id, p.ID, p.Step, p.Node, p.Key, doc.data); err != nil {
+			return err
+		}
+		return j.touch(c)
+	}, func() { j.questions[stepKey{p.Step, p.Node, p.Key}] = true })
+}
+
+// ending is how a run ended, as it is stored.
+type ending struct {
+	Output string     `json:"output,omitempty"`
+	Error  string     `json:"error,omitempty"`
+	Code   fault.Code `json:"code,omitempty"`
+}
+
+// End sets the status of the run.
+func (j *journal) End(_ context.Context, e run.Ending) error {
+	doc, err := encode(ending{e.Output, e.Error, e.Code})
+	if err != nil {
+		return fmt.Errorf("recording the end of run %s: %w", j.name, err)
+	}
+	return j.write("end", func(c *conn) error {
+		if err := j.blobs.put(c, doc); err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE runs SET status = ?, updated = ?, ending = ? WHERE id = ?", string(e.Status), j.now(), doc.data, j.id); err != nil {
+			return err
+		}
+		if e.Status != run.Done {
+			return nil
+		}
+		_, err := c.exec("DELETE FROM questions WHERE run = ? AND NOT answered", j.id)
+		return err
+	}, nil)
+}
+
+// Event keeps an event with the next record.
+func (j *journal) Event(ev event.Event) {
+	p := prepareEvent(ev)
+	j.eventMu.Lock()
+	defer j.eventMu.Unlock()
+	j.events = append(j.events, p)
+}
+
+// Close writes the events that are left and gives the lease back.
+func (j *journal) Close() error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	idle := len(j.pending()) == 0
+	err := j.writeLocked("close", func(c *conn) error {
+		if _, err := c.exec("DELETE FROM leases WHERE run = ?", j.id); err != nil {
+			return err
+		}
+		return j.touch(c)
+	}, nil)
+	j.closed = true
+	j.mu.Unlock()
+
+	close(j.stop)
+	j.wait.Wait()
+	j.store.mu.Lock()
+	delete(j.store.journals, j)
+	j.store.mu.Unlock()
+	if _, ok := errors.AsType[*lostError](err); ok && idle {
+		return nil // there was nothing left to write or to give back
+	}
+	return err
+}
+
+// Task returns the record of a task's steps.
+func (j *journal) Task(step int, node string) steps.Recorder { return &task{j, step, node} }
+
+// task records the steps of one task.
+type task struct {
+	j    *journal
+	step int
+	node string
+}
+
+// find returns where the step with key is on record. The caller holds j.mu.
+func (t *task) find(key string) (e stepEntry, ok bool, err error) {
+	if t.step > t.j.last.Step {
+		e, ok = t.j.steps[stepKey{t.step, t.node, key}]
+		return e, ok, nil
+	}
+	err = t.j.store.view(context.Background(), func(c *conn) error {
+		ok, err = c.row("SELECT n, result IS NOT NULL FROM steps WHERE run = ? AND step = ? AND node = ? AND key = ?", []any{t.j.id, t.step, t.node, key}, &e.n, &e.done)
+		return err
+	})
+	return e, ok, err
+}
+
+// Lookup returns what is known of a step.
+func (t *task) Lookup(ctx context.Context, key string) (steps.Record, error) {
+	t.j.mu.Lock()
+	if t.j.closed {
+		t.j.mu.Unlock()
+		return steps.Record{}, run.ErrClosed
+	}
+	e, ok, err := t.find(key)
+	t.j.mu.Unlock()
+	switch {
+	case err != nil || !ok:
+		return steps.Record{}, err
+	case !e.done:
+		return steps.Record{Begun: true}, nil
+	}
+	r := steps.Record{Done: true}
+	err = t.j.store.view(ctx, func(c *conn) error {
+		var data []byte
+		ok, err := c.row("SELECT result FROM steps WHERE run = ? AND n = ?", []any{t.j.id, e.n}, &data)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errDamaged
+		}
+		r.Result, err = decodeJSON(data, readBlobs(c))
+		return err
+	})
+	if err != nil {
+		return steps.Record{}, err
+	}
+	return r, nil
+}
+
+// Begin notes that an effect is about to be made.
+func (t *task) Begin(_ context.Context, key string, st steps.Step) error {
+	return t.change("begin", key, func(c *conn, e stepEntry, known bool) (stepEntry, bool, error) {
+		switch {
+		case known && e.done:
+			return e, known, fmt.Errorf("step %s of node %q is done and cannot begin", key, t.node)
+		case known:
+			_, err := c.exec("UPDATE steps SET kind = ?, name = ?, at = ? WHERE run = ? AND n = ?", string(st.Kind), st.Name, t.j.now(), t.j.id, e.n)
+			return e, known, err
+		}
+		e.n = t.j.nextStep
+		return e, true, t.insert(c, e.n, key, st, 0, nil)
+	})
+}
+
+// Forget takes a Begin back.
+func (t *task) Forget(_ context.Context, key string) error {
+	return t.change("forget", key, func(c *conn, e stepEntry, known bool) (stepEntry, bool, error) {
+		if !known || e.done {
+			return e, known, nil
+		}
+		_, err := c.exec("DELETE FROM steps WHERE run = ? AND n = ?", t.j.id, e.n)
+		return e, false, err
+	})
+}
+
+// Record keeps the result of a step.
+func (t *task) Record(_ context.Context, key string, st steps.Step, result []byte) error {
+	doc := encodeJSON(result)
+	k := stepKey{t.step, t.node, key}
+	return t.change("record", key, func(c *conn, e stepEntry, known bool) (stepEntry, bool, error) {
+		if err := t.j.blobs.put(c, doc); err != nil {
+			return e, known, err
+		}
+		if t.j.questions[k] {
+			if _, err := c.exec("UPDATE questions SET answered = 1 WHERE run = ? AND step = ? AND node = ? AND key = ?", t.j.id, t.step, t.node, key); err != nil {
+				return e, known, err
+			}
+		}
+		if known {
+			_, err := c.exec("UPDATE steps SET kind = ?, name = ?, at = ?, size = ?, result = ? WHERE run = ? AND n = ?",
+				string(st.Kind), st.Name, t.j.now(), len(result), doc.data, t.j.id, e.n)
+			return stepEntry{e.n, true}, true, err
+		}
+		n := t.j.nextStep
+		return stepEntry{n, true}, true, t.insert(c, n, key, st, len(result), doc.data)
+	})
+}
+
+func (t *task) insert(c *conn, n int, key string, st steps.Step, size int, result []byte) error {
+	_, err := c.exec("INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.j.id, n, t.step, t.node, key, string(st.Kind), st.Name, t.j.now(), size, result)
+	return err
+}
+
+// change writes what fn makes of the step's entry; known is false for none.
+func (t *task) change(op, key string, fn func(c *conn, e stepEntry, known bool) (stepEntry, bool, error)) error {
+	j := t.j
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return run.ErrClosed
+	}
+	before, known, err := t.find(key)
+	if err != nil {
+		return err
+	}
+	var after stepEntry
+	var keep bool
+	return j.writeLocked(op, func(c *conn) (err error) {
+		after, keep, err = fn(c, before, known)
+		return err
+	}, func() {
+		k := stepKey{t.step, t.node, key}
+		if !keep {
+			delete(j.steps, k)
+			return
+		}
+		j.nextStep = max(j.nextStep, after.n+1)
+		if t.step > j.last.Step {
+			j.steps[k] = after
+		}
+		if after.done {
+			delete(j.questions, k)
+		}
+	})
+}

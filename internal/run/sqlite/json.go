@@ -1,0 +1,214 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"loki/internal/value"
+)
+
+// A JSON text in a document is
+//
+//	tag, uvarint of the number of blobs,
+//	for each: uvarint of the bytes of text before it, the hash,
+//	the text
+//
+// where each blob stands for a string of the text, quotes included. A blob holds what
+// the string means, so that one that was escaped in another way is the same blob, and
+// the same as that string in the state. It comes back in the shortest escapes.
+
+// encodeJSON returns the JSON text as a document.
+func encodeJSON(text []byte) document {
+	d := newDocument(64 + min(len(text), 4*blobFrom))
+	d.json(text)
+	return d.seal()
+}
+
+// encode returns x, which can be marshalled, as a document.
+func encode(x any) (document, error) {
+	text, err := json.Marshal(x)
+	if err != nil {
+		return document{}, err
+	}
+	return encodeJSON(text), nil
+}
+
+func (d *document) json(text []byte) {
+	d.data = append(d.data, tagJSON)
+	type hole struct {
+		start, end int
+		content    []byte
+	}
+	var holes []hole
+	for start, end := range longStrings(text) {
+		if content, ok := unquote(text[start:end]); ok && len(content) >= blobFrom {
+			holes = append(holes, hole{start, end, content})
+		}
+	}
+	d.uvarint(uint64(len(holes)))
+	pos := 0
+	for _, h := range holes {
+		d.uvarint(uint64(h.start - pos))
+		d.reference(h.content)
+		pos = h.end
+	}
+	pos = 0
+	for _, h := range holes {
+		d.data = append(d.data, text[pos:h.start]...)
+		pos = h.end
+	}
+	d.data = append(d.data, text[pos:]...)
+}
+
+// jsonAround appends the JSON text that consists of before, long as a string, and
+// after.
+func (d *document) jsonAround(before []byte, long string, after []byte) {
+	d.data = append(d.data, tagJSON)
+	d.uvarint(1)
+	d.uvarint(uint64(len(before)))
+	d.reference([]byte(long))
+	d.data = append(append(d.data, before...), after...)
+}
+
+// longStrings ranges over the places of the strings in a JSON text that may be long
+// enough for a blob, quotes included.
+func longStrings(text []byte) func(yield func(start, end int) bool) {
+	return func(yield func(start, end int) bool) {
+		for pos := 0; ; {
+			start := bytes.IndexByte(text[pos:], '"')
+			if start < 0 {
+				return
+			}
+			start += pos
+			end := start + 1
+			for {
+				i := bytes.IndexByte(text[end:], '"')
+				if i < 0 {
+					return // not JSON; it is kept as it is
+				}
+				end += i + 1
+				escapes := 0
+				for text[end-2-escapes] == '\\' {
+					escapes++
+				}
+				if escapes%2 == 0 {
+					break
+				}
+			}
+			if end-start >= blobFrom && !yield(start, end) {
+				return
+			}
+			pos = end
+		}
+	}
+}
+
+// unquote returns what a JSON string means, or false if it is none.
+func unquote(s []byte) (content []byte, ok bool) {
+	s = s[1 : len(s)-1]
+	out := make([]byte, 0, len(s))
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(out, s...), true
+		}
+		out = append(out, s[:i]...)
+		if s = s[i+1:]; len(s) == 0 {
+			return nil, false
+		}
+		c := s[0]
+		s = s[1:]
+		switch c {
+		case '"', '\\', '/':
+			out = append(out, c)
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r, ok := hex4(s)
+			if !ok {
+				return nil, false
+			}
+			s = s[4:]
+			if utf16.IsSurrogate(r) {
+				high := r
+				r = utf8.RuneError
+				if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+					if low, ok := hex4(s[2:]); ok {
+						if r = utf16.DecodeRune(high, low); r != utf8.RuneError {
+							s = s[6:]
+						}
+					}
+				}
+			}
+			out = utf8.AppendRune(out, r)
+		default:
+			return nil, false
+		}
+	}
+}
+
+func hex4(s []byte) (rune, bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(s[:4]), 16, 16)
+	return rune(n), err == nil
+}
+
+// decodeJSON returns the JSON text of a document.
+func decodeJSON(data []byte, blobs blobReader) ([]byte, error) {
+	content, err := unseal(data)
+	if err != nil {
+		return nil, err
+	}
+	d := decoder{data: content, blobs: blobs}
+	text := d.json()
+	return text, d.err
+}
+
+func (d *decoder) json() []byte {
+	if d.byte() != tagJSON {
+		d.fail()
+		return nil
+	}
+	type hole struct {
+		gap  int
+		text string
+	}
+	holes := make([]hole, d.length(1+hashSize))
+	size := 0
+	for i := range holes {
+		holes[i].gap = int(min(d.uvarint(), 1<<40))
+		holes[i].text = d.reference()
+		size += len(holes[i].text) + len(holes[i].text)/16
+	}
+	out := make([]byte, 0, len(d.data)+size)
+	for _, h := range holes {
+		out = append(out, d.bytes(h.gap)...)
+		out = value.Of(h.text).AppendJSON(out)
+	}
+	return append(out, d.bytes(len(d.data))...)
+}
+
+// decode sets x, a pointer, to what a document that encode made holds.
+func decode(data []byte, blobs blobReader, x any) error {
+	text, err := decodeJSON(data, blobs)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, x); err != nil {
+		return errDamaged
+	}
+	return nil
+}

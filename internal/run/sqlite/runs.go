@@ -1,0 +1,547 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// about is what a run is created with, as it is stored, less what runs are found by.
+type about struct {
+	AgentDir    string            `json:"agent_dir,omitempty"`
+	Graph       string            `json:"graph,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"`
+	Definition  []byte            `json:"definition,omitempty"`
+	Prompt      string            `json:"prompt,omitempty"`
+	Variables   map[string]string `json:"variables,omitempty"`
+	Model       string            `json:"model,omitempty"`
+	Parent      string            `json:"parent,omitempty"`
+}
+
+// Create begins a run.
+func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
+	doc, err := encode(about{info.AgentDir, info.Graph, info.Fingerprint, info.Definition, info.Prompt, info.Variables, info.Model, info.Parent})
+	if err != nil {
+		return nil, fmt.Errorf("recording a run: %w", err)
+	}
+	first, err := encodeCheckpoint(nil, start, nil)
+	if err != nil {
+		return nil, fmt.Errorf("recording a run: %w", err)
+	}
+	j := newJournal(s)
+	err = s.write("create", true, func(c *conn) error {
+		for {
+			j.name = run.NewID()
+			var n int
+			if taken, err := c.row("SELECT 1 FROM runs WHERE name = ?", []any{j.name}, &n); err != nil {
+				return err
+			} else if !taken {
+				break
+			}
+		}
+		now := j.now()
+		res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.data)
+		if err != nil {
+			return err
+		}
+		if j.id, err = res.LastInsertId(); err != nil {
+			return err
+		}
+		j.blobs.run = j.id
+		if err := j.blobs.put(c, doc); err != nil {
+			return err
+		}
+		if err := first.write(c, &j.blobs, now); err != nil {
+			return err
+		}
+		return s.take(c, j.id, j.token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.blobs.commit()
+	start.Visits = cloneVisits(start.Visits)
+	j.last = snapshot{start, first.places}
+	return s.start(j), nil
+}
+
+func newJournal(s *Store) *journal {
+	return &journal{
+		store: s, token: newToken(),
+		blobs: blobKeeper{known: make(map[hash]int64)},
+		steps: make(map[stepKey]stepEntry), questions: make(map[stepKey]bool),
+		nextStep: 1, nextEvent: 1,
+	}
+}
+
+// Open goes on with a run.
+func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, error) {
+	j := newJournal(s)
+	var found run.Recovery
+	err := s.write("open", false, func(c *conn) (err error) {
+		if j.id, j.name, err = findRun(c, id); err != nil {
+			return err
+		}
+		if err := s.free(c, j.id, j.name); err != nil {
+			return err
+		}
+		if found, err = j.recover(c); err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE runs SET status = ?, updated = ?, ending = NULL WHERE id = ?", string(run.Running), j.now(), j.id); err != nil {
+			return err
+		}
+		return s.take(c, j.id, j.token)
+	})
+	if errors.Is(err, errNoFile) {
+		err = noRun(id)
+	}
+	if err != nil {
+		return nil, run.Recovery{}, err
+	}
+	return s.start(j), found, nil
+}
+
+// recover reads what a journal needs to go on, and what Open returns.
+func (j *journal) recover(c *conn) (run.Recovery, error) {
+	j.blobs.run = j.id
+	var found run.Recovery
+	var err error
+	blobs := readBlobs(c)
+	if found.Info, err = j.store.readInfo(c, blobs, j.id); err != nil {
+		return found, err
+	}
+	if !found.Info.Status.Resumable() {
+		return found, &run.EndedError{ID: j.name, Status: found.Info.Status}
+	}
+	found.Info.Active = false
+	if j.last, err = readCheckpoint(c, blobs, j.id, found.Info.Steps); err != nil {
+		return found, err
+	}
+	found.Last = j.last.Checkpoint
+	found.Last.Visits = cloneVisits(found.Last.Visits)
+	if found.Tasks, err = readTasks(c, blobs, j.id); err != nil {
+		return found, err
+	}
+	var k stepKey
+	var e stepEntry
+	err = c.rows("SELECT n, step, node, key, result IS NOT NULL FROM steps WHERE run = ? AND step > ?", []any{j.id, j.last.Step},
+		[]any{&e.n, &k.step, &k.node, &k.key, &e.done}, func() error { j.steps[k] = e; return nil })
+	if err != nil {
+		return found, err
+	}
+	err = c.rows("SELECT step, node, key FROM questions WHERE run = ? AND NOT answered", []any{j.id},
+		[]any{&k.step, &k.node, &k.key}, func() error { j.questions[k] = true; return nil })
+	if err != nil {
+		return found, err
+	}
+	if _, err := c.row("SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?", []any{j.id}, &j.nextStep); err != nil {
+		return found, err
+	}
+	_, err = c.row("SELECT coalesce(max(n), 0) + 1 FROM events WHERE run = ?", []any{j.id}, &j.nextEvent)
+	return found, err
+}
+
+func cloneVisits(visits map[string]int) map[string]int {
+	clone := make(map[string]int, len(visits))
+	for node, n := range visits {
+		clone[node] = n
+	}
+	return clone
+}
+
+// findRun returns the run whose id begins with typed.
+func findRun(c *conn, typed string) (id int64, name string, err error) {
+	prefix, err := run.ParseID(typed)
+	if err != nil {
+		return 0, "", err
+	}
+	var names []string
+	err = c.rows("SELECT id, name FROM runs WHERE name >= ? AND name < ? ORDER BY name LIMIT 12", []any{prefix, prefix + "~"},
+		[]any{&id, &name}, func() error { names = append(names, name); return nil })
+	if err != nil {
+		return 0, "", err
+	}
+	name, err = run.PickID(prefix, names)
+	return id, name, err
+}
+
+// noRun returns the error for an id while there are no runs.
+func noRun(typed string) error {
+	prefix, err := run.ParseID(typed)
+	if err == nil {
+		_, err = run.PickID(prefix, nil)
+	}
+	return err
+}
+
+// selectRuns reads runs with their lease and last checkpoint. The last column is the
+// time of the newest steps, of which those that were begun first may be recorded last.
+const selectRuns = `
+	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending,
+		coalesce(l.host, ''), coalesce(l.machine, ''), coalesce(l.pid, 0), coalesce(l.born, ''), coalesce(l.until, 0),
+		c.step, c.at, c.doc,
+		coalesce((SELECT max(at) FROM (SELECT at FROM steps WHERE run = r.id ORDER BY n DESC LIMIT 64)), 0)
+	FROM runs r
+	JOIN checkpoints c ON c.run = r.id AND c.step = (SELECT max(step) FROM checkpoints WHERE run = r.id)
+	LEFT JOIN leases l ON l.run = r.id `
+
+// readRuns returns the runs of a query that begins with selectRuns.
+func (s *Store) readRuns(c *conn, blobs blobReader, query string, args ...any) ([]run.Info, error) {
+	var infos []run.Info
+	var id, started, updated, at, stepAt int64
+	var i run.Info
+	var status string
+	var aboutDoc, endingDoc, progressDoc []byte
+	var l lease
+	dest := []any{
+		&id, &i.ID, &i.Agent, &i.Dir, &status, &started, &updated, &aboutDoc, &endingDoc,
+		&l.owner.Host, &l.owner.Machine, &l.owner.PID, &l.owner.Born, &l.until,
+		&i.Steps, &at, &progressDoc, &stepAt,
+	}
+	err := c.rows(query, args, dest, func() error {
+		info := i
+		info.Status = run.Status(status)
+		info.Started, info.Updated = moment(started), moment(max(updated, at, stepAt))
+		info.Active = s.holds(l)
+		var a about
+		if err := decode(aboutDoc, blobs, &a); err != nil {
+			return err
+		}
+		info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
+		info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
+		if endingDoc != nil {
+			var e ending
+			if err := decode(endingDoc, blobs, &e); err != nil {
+				return err
+			}
+			info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
+		}
+		var p struct {
+			Failures int        `json:"failures"`
+			Usage    chat.Usage `json:"usage"`
+		}
+		if err := decode(progressDoc, blobs, &p); err != nil {
+			return err
+		}
+		info.Failures, info.Usage = p.Failures, p.Usage
+		infos = append(infos, info)
+		return nil
+	})
+	return infos, err
+}
+
+func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (run.Info, error) {
+	infos, err := s.readRuns(c, blobs, selectRuns+"WHERE r.id = ?", id)
+	if err != nil {
+		return run.Info{}, err
+	}
+	if len(infos) != 1 {
+		return run.Info{}, errDamaged
+	}
+	return infos[0], nil
+}
+
+// Runs returns the runs that match, newest first.
+func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err error) {
+	var where []string
+	var args []any
+	if q.Dir != "" {
+		where, args = append(where, "r.dir = ?"), append(args, q.Dir)
+	}
+	if q.Agent != "" {
+		where, args = append(where, "r.agent = ?"), append(args, q.Agent)
+	}
+	if q.Unfinished {
+		where, args = append(where, "r.status <> ?"), append(args, string(run.Done))
+	}
+	query := selectRuns
+	if len(where) > 0 {
+		query += "WHERE " + strings.Join(where, " AND ")
+	}
+	query += " ORDER BY r.id DESC"
+	if q.Limit > 0 {
+		query, args = query+" LIMIT ?", append(args, q.Limit)
+	}
+	err = s.view(ctx, func(c *conn) error {
+		infos, err = s.readRuns(c, readBlobs(c), query, args...)
+		return err
+	})
+	if errors.Is(err, errNoFile) {
+		return nil, nil
+	}
+	return infos, err
+}
+
+// Checkpoint returns the state after a super-step.
+func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
+	var found snapshot
+	err := s.viewRun(ctx, id, func(c *conn, row int64, name string) error {
+		var first, last int
+		if ok, err := c.row("SELECT min(step), max(step) FROM checkpoints WHERE run = ?", []any{row}, &first, &last); err != nil || !ok {
+			return err
+		}
+		wanted := step
+		switch step {
+		case -1:
+			wanted = last
+		case 0:
+			wanted = first
+		}
+		if wanted < first || wanted > last {
+			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last)
+		}
+		var err error
+		found, err = readCheckpoint(c, readBlobs(c), row, wanted)
+		return err
+	})
+	return found.Checkpoint, err
+}
+
+// viewRun runs fn in a read transaction, with the run whose id begins with typed.
+func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row int64, name string) error) error {
+	err := s.view(ctx, func(c *conn) error {
+		row, name, err := findRun(c, typed)
+		if err != nil {
+			return err
+		}
+		return fn(c, row, name)
+	})
+	if errors.Is(err, errNoFile) {
+		err = noRun(typed)
+	}
+	return err
+}
+
+// History returns what is on record of a run.
+func (s *Store) History(ctx context.Context, id string) (h run.History, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
+		blobs := readBlobs(c)
+		if h.Info, err = s.readInfo(c, blobs, row); err != nil {
+			return err
+		}
+		if h.Visits, err = readVisits(c, blobs, row); err != nil {
+			return err
+		}
+		if h.Pending, err = readPending(c, blobs, row); err != nil {
+			return err
+		}
+		if h.Steps, err = readSteps(c, row); err != nil {
+			return err
+		}
+		h.Events, err = readEvents(c, blobs, row)
+		return err
+	})
+	if err != nil {
+		return run.History{}, err
+	}
+	return h, nil
+}
+
+// readVisits returns the visits of the committed super-steps, and of the finished
+// tasks of the one under way.
+func readVisits(c *conn, blobs blobReader, id int64) (visits []run.Visit, err error) {
+	var data []byte
+	err = c.rows("SELECT visits FROM checkpoints WHERE run = ? ORDER BY step", []any{id}, []any{&data}, func() error {
+		var docs []visitDoc
+		if err := decode(data, blobs, &docs); err != nil {
+			return err
+		}
+		for _, d := range docs {
+			visits = append(visits, d.visit())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := readTasks(c, blobs, id)
+	for _, t := range tasks {
+		visits = append(visits, t.Visit)
+	}
+	return visits, err
+}
+
+func (d *visitDoc) visit() run.Visit {
+	d.Visit.Duration = time.Duration(d.Nanoseconds)
+	return d.Visit
+}
+
+// readTasks returns the finished tasks of the super-step under way, by node.
+func readTasks(c *conn, blobs blobReader, id int64) (tasks []run.TaskRecord, err error) {
+	var step int
+	var node string
+	var doc, writes []byte
+	err = c.rows("SELECT step, node, doc, writes FROM tasks WHERE run = ? ORDER BY step, node", []any{id}, []any{&step, &node, &doc, &writes}, func() error {
+		var d taskDoc
+		if err := decode(doc, blobs, &d); err != nil {
+			return err
+		}
+		t := run.TaskRecord{Step: step, Visit: d.Visit.visit()}
+		t.Result.Node, t.Result.Targets, t.Result.Ended, t.Result.Output, t.Result.Failure = node, d.Targets, d.Ended, d.Output, d.Failure
+		written, err := decodeValue(writes, blobs)
+		if err != nil {
+			return err
+		}
+		for name, v := range written.AsObject().All() {
+			t.Result.Writes = append(t.Result.Writes, value.Member{Name: name, Value: v})
+		}
+		tasks = append(tasks, t)
+		return nil
+	})
+	return tasks, err
+}
+
+// readPending returns the questions that wait, in the order they were asked.
+func readPending(c *conn, blobs blobReader, id int64) (pending []run.Pending, err error) {
+	var data []byte
+	var key string
+	err = c.rows("SELECT key, doc FROM questions WHERE run = ? AND NOT answered ORDER BY n", []any{id}, []any{&key, &data}, func() error {
+		p := run.Pending{}
+		if err := decode(data, blobs, &p); err != nil {
+			return err
+		}
+		p.Key = key
+		pending = append(pending, p)
+		return nil
+	})
+	return pending, err
+}
+
+func readSteps(c *conn, id int64) (all []run.StepRecord, err error) {
+	var st run.StepRecord
+	var kind string
+	var at int64
+	err = c.rows("SELECT n, step, node, key, kind, name, at, size, result IS NOT NULL FROM steps WHERE run = ? ORDER BY n", []any{id},
+		[]any{&st.Number, &st.Step, &st.Node, &st.Key, &kind, &st.Name, &at, &st.Size, &st.Done}, func() error {
+			st.Kind, st.At = steps.Kind(kind), moment(at)
+			all = append(all, st)
+			return nil
+		})
+	return all, err
+}
+
+// Answer answers a pending question.
+func (s *Store) Answer(_ context.Context, id, question, text string) error {
+	answer, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	doc := encodeJSON(answer)
+	err = s.write("answer", false, func(c *conn) error {
+		row, name, err := findRun(c, id)
+		if err != nil {
+			return err
+		}
+		if err := s.free(c, row, name); err != nil {
+			return err
+		}
+		var status string
+		if _, err := c.row("SELECT status FROM runs WHERE id = ?", []any{row}, &status); err != nil {
+			return err
+		}
+		if !run.Status(status).Resumable() {
+			return &run.EndedError{ID: name, Status: run.Status(status)}
+		}
+		var k stepKey
+		var answered bool
+		ok, err := c.row("SELECT step, node, key, answered FROM questions WHERE run = ? AND id = ?", []any{row, question}, &k.step, &k.node, &k.key, &answered)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fault.New(fault.NotFound, "run %s has no question %q", name, question).WithHint("loki --run %s lists the questions that wait", name)
+		case answered:
+			return fmt.Errorf("question %q of run %s: %w", question, name, run.ErrAnswered)
+		}
+		keeper := blobKeeper{run: row, known: make(map[hash]int64)}
+		if err := keeper.put(c, doc); err != nil {
+			return err
+		}
+		now := s.o.Now().UnixNano()
+		if _, err := c.exec(`INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result)
+			VALUES (?1, (SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
+			row, k.step, k.node, k.key, string(steps.Question), question, now, len(answer), doc.data); err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE questions SET answered = 1 WHERE run = ? AND id = ?", row, question); err != nil {
+			return err
+		}
+		_, err = c.exec("UPDATE runs SET updated = ? WHERE id = ?", now, row)
+		return err
+	})
+	if errors.Is(err, errNoFile) {
+		err = noRun(id)
+	}
+	return err
+}
+
+// Delete forgets runs that are not running, and makes the file smaller by what only they
+// used.
+func (s *Store) Delete(_ context.Context, ids ...string) error {
+	deleted := 0
+	err := s.write("delete", false, func(c *conn) error {
+		for _, name := range ids {
+			var id int64
+			if ok, err := c.row("SELECT id FROM runs WHERE name = ?", []any{name}, &id); err != nil {
+				return err
+			} else if !ok {
+				continue
+			}
+			if err := s.free(c, id, name); err != nil {
+				if _, ok := errors.AsType[*run.LeaseError](err); ok {
+					continue
+				}
+				return err
+			}
+			if err := deleteRun(c, id); err != nil {
+				return err
+			}
+			deleted++
+		}
+		return nil
+	})
+	if errors.Is(err, errNoFile) {
+		return nil
+	}
+	if err == nil && deleted > 0 {
+		s.shrink()
+	}
+	return err
+}
+
+func deleteRun(c *conn, id int64) error {
+	if err := release(c, id); err != nil {
+		return err
+	}
+	for _, table := range runTables {
+		if _, err := c.exec("DELETE FROM "+table+" WHERE run = ?", id); err != nil {
+			return err
+		}
+	}
+	_, err := c.exec("DELETE FROM runs WHERE id = ?", id)
+	return err
+}
+
+// shrink gives the pages that are free back to the system, as far as other processes
+// let it: they are used again in any case.
+func (s *Store) shrink() {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return
+	}
+	for _, pragma := range []string{"PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(PASSIVE)"} {
+		_, _ = s.writer.c.ExecContext(context.Background(), pragma)
+	}
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+// Identity of the file, in its header.
+const (
+	applicationID = 0x4c6f6b69 // "Loki"
+	schemaVersion = 1
+)
+
+// schema makes an empty file ready. Tables that begin with run hold a run's rows next
+// to each other, in order, so that new rows go to the end and a run is read, or
+// deleted, in one piece. Times are nanoseconds since 1970.
+const schema = `
+CREATE TABLE runs (
+	id      INTEGER PRIMARY KEY AUTOINCREMENT,
+	name    TEXT NOT NULL UNIQUE,  -- the id that people know
+	agent   TEXT NOT NULL,
+	dir     TEXT NOT NULL,
+	status  TEXT NOT NULL,
+	started INTEGER NOT NULL,
+	updated INTEGER NOT NULL,      -- see also checkpoints and steps
+	about   BLOB NOT NULL,         -- document: the rest of what the run was created with
+	ending  BLOB                   -- document: output and error
+);
+CREATE TABLE leases (
+	run     INTEGER PRIMARY KEY,
+	token   BLOB NOT NULL,         -- random, of the journal that holds the lease
+	host    TEXT NOT NULL,
+	machine TEXT NOT NULL,
+	pid     INTEGER NOT NULL,
+	born    TEXT NOT NULL,         -- when the process was started
+	until   INTEGER NOT NULL
+);
+CREATE TABLE checkpoints (
+	run    INTEGER NOT NULL,
+	step   INTEGER NOT NULL,
+	at     INTEGER NOT NULL,
+	doc    BLOB NOT NULL,          -- document: the checkpoint without its state
+	visits BLOB NOT NULL,          -- document: the visits of the super-step
+	PRIMARY KEY (run, step)
+) WITHOUT ROWID;
+CREATE TABLE state (
+	run  INTEGER NOT NULL,
+	key  TEXT NOT NULL,
+	step INTEGER NOT NULL,
+	full INTEGER NOT NULL,         -- the step that wrote the whole value; additions follow it
+	doc  BLOB,                     -- document: the value or what was added; null if it is gone
+	PRIMARY KEY (run, key, step)
+) WITHOUT ROWID;
+CREATE TABLE tasks (
+	run    INTEGER NOT NULL,
+	step   INTEGER NOT NULL,
+	node   TEXT NOT NULL,
+	doc    BLOB NOT NULL,          -- document: result and visit
+	writes BLOB NOT NULL,          -- document: the keys it writes
+	PRIMARY KEY (run, step, node)
+) WITHOUT ROWID;
+CREATE TABLE steps (
+	run    INTEGER NOT NULL,
+	n      INTEGER NOT NULL,
+	step   INTEGER NOT NULL,
+	node   TEXT NOT NULL,
+	key    TEXT NOT NULL,
+	kind   TEXT NOT NULL,
+	name   TEXT NOT NULL,
+	at     INTEGER NOT NULL,
+	size   INTEGER NOT NULL,
+	result BLOB,                   -- document; null if it is not done
+	PRIMARY KEY (run, n)
+) WITHOUT ROWID;
+CREATE TABLE questions (
+	run      INTEGER NOT NULL,
+	id       TEXT NOT NULL,
+	n        INTEGER NOT NULL,
+	step     INTEGER NOT NULL,
+	node     TEXT NOT NULL,
+	key      TEXT NOT NULL,
+	answered INTEGER NOT NULL,
+	doc      BLOB NOT NULL,        -- document: the rest of the question
+	PRIMARY KEY (run, id)
+) WITHOUT ROWID;
+CREATE TABLE events (
+	run   INTEGER NOT NULL,
+	n     INTEGER NOT NULL,
+	batch BLOB NOT NULL,           -- document: those that were written together
+	PRIMARY KEY (run, n)
+) WITHOUT ROWID;
+CREATE TABLE blobs (
+	id   INTEGER PRIMARY KEY,
+	hash BLOB NOT NULL UNIQUE,
+	refs INTEGER NOT NULL,         -- runs that use it
+	size INTEGER NOT NULL
+);
+CREATE TABLE pieces (
+	id   INTEGER PRIMARY KEY,      -- id of the blob times 65536, plus the number of the piece
+	data BLOB NOT NULL
+);
+CREATE TABLE uses (
+	run  INTEGER NOT NULL,
+	blob INTEGER NOT NULL,
+	PRIMARY KEY (run, blob)
+) WITHOUT ROWID;
+`
+
+// runTables are the tables whose rows belong to the run in their column run.
+var runTables = [...]string{"leases", "checkpoints", "state", "tasks", "steps", "questions", "events"}

@@ -1,0 +1,234 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/steps"
+)
+
+// Options configure NewBox. The zero value of each field is its default.
+type Options struct {
+	Tools Set
+
+	// Run is the id of the durable run that the calls belong to, and Task what the keys
+	// of its steps are unique in, such as a super-step and node. Together with the step's
+	// own key they make a call's idempotency key. Without a Run calls have none.
+	Run, Task string
+
+	// Confirm asks the user about calls that need consent, and about uncertain ones.
+	// Nil means that nobody can be asked: then the former are refused, and the latter end
+	// the request with code fault.Suspended. A Confirm that itself fails with that code
+	// ends the request in both cases, so that the run can wait. Calls do not overlap.
+	Confirm Confirm
+	// AutoConfirm consents to every call without asking.
+	AutoConfirm bool
+	// Uncertain is what becomes of uncertain calls; empty means Ask.
+	Uncertain Policy
+
+	Timeout   time.Duration // for tools without one of their own; 0 means DefaultTimeout
+	MaxOutput int           // likewise, in bytes; 0 means DefaultMaxOutput
+
+	// OnPanic, if set, is told of a tool that panicked, for the log. The model is told
+	// without the stack.
+	OnPanic func(tool string, value any, stack []byte)
+}
+
+// Box answers the tool calls of one request. It may be used from several goroutines.
+type Box struct {
+	o     Options
+	human chan struct{} // holds one element while the user is talked to
+}
+
+// NewBox returns a Box.
+func NewBox(o Options) *Box {
+	o.Uncertain = cmp.Or(o.Uncertain, Ask)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.MaxOutput = cmp.Or(o.MaxOutput, DefaultMaxOutput)
+	return &Box{o: o, human: make(chan struct{}, 1)}
+}
+
+// Declarations lists the tools as the model sees them.
+func (b *Box) Declarations() []chat.Tool { return b.o.Tools.Declarations() }
+
+// Call makes one call and returns the text for the model; failed marks one that tells of
+// a failure. The error is that of ctx if it has ended, one of st, one of code
+// fault.Suspended, or that of a Confirm that was broken off.
+func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error) {
+	out, err := b.call(ctx, call, st)
+	if err != nil {
+		return "", false, err
+	}
+	return out.Text, out.Failed, nil
+}
+
+func (b *Box) call(ctx context.Context, asked chat.ToolCall, st steps.Steps) (outcome, error) {
+	e, ok := b.o.Tools.lookup(asked.Name)
+	if !ok {
+		unknown := UnknownError{Name: asked.Name, Available: slices.Sorted(slices.Values(b.o.Tools.Names()))}
+		return failure("%s", unknown.Error()), nil
+	}
+	args, err := ParseArguments(asked.Arguments)
+	if err != nil {
+		return failure("%s was not run: %v. Write the call again.", e.declared.Name, err), nil
+	}
+	hints := e.tool.Hints()
+	step := steps.Step{Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly}
+	call := Call{Name: e.declared.Name, Arguments: args, RunID: b.o.Run}
+	if b.o.Run != "" {
+		call.IdempotencyKey = joinKey(b.o.Run, b.o.Task, st.Key(step.Key))
+	}
+	if refused, err := b.consent(ctx, question(e.tool, hints, call), st); err != nil || refused != "" {
+		return failure("%s was not run: %s", call.Name, refused), err
+	}
+	confirm := b.confirm
+	if hints.Interactive {
+		if err := b.acquire(ctx); err != nil {
+			return outcome{}, err
+		}
+		defer b.release()
+		confirm = b.confirmNow
+	}
+	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) { return b.decide(ctx, call, st, confirm) }
+	out, err := steps.Do(ctx, st, step, func(ctx context.Context) (outcome, error) {
+		return b.run(ctx, e.tool, hints, call)
+	})
+	if errors.Is(err, steps.ErrSkipped) {
+		return failure("%s was interrupted, and it is unknown whether it did its work. It was not run again. Find out what happened before you repeat the call.", call.Name), nil
+	}
+	return out, err
+}
+
+// joinKey joins the parts that are not empty.
+func joinKey(parts ...string) string {
+	key := ""
+	for _, p := range parts {
+		if key != "" && p != "" {
+			key += "/"
+		}
+		key += p
+	}
+	return key
+}
+
+// consent gets the answer to question, or takes the recorded one, and returns why the
+// call must not be made, empty if it may. It comes before the call's own step, so that
+// an interruption while the user thinks leaves no doubt about what was done. Answers that
+// were given without asking are recorded too, since the result will be.
+func (b *Box) consent(ctx context.Context, question string, st steps.Steps) (refused string, err error) {
+	if question == "" {
+		return "", nil
+	}
+	return steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(ctx context.Context) (string, error) {
+		if b.o.AutoConfirm {
+			return "", nil
+		}
+		yes, err := b.confirm(ctx, st.Key("consent"), question)
+		switch {
+		case fault.CodeOf(err) == fault.Suspended:
+			return "", err
+		case errors.Is(err, ask.ErrUnavailable):
+			return "it needs the user's consent, and nobody can be asked here. The user can consent to all calls with AUTO_CONFIRM=1.", nil
+		case err != nil:
+			return "", err
+		case !yes:
+			return "the user did not consent.", nil
+		}
+		return "", nil
+	})
+}
+
+// confirm asks the user, one question at a time.
+func (b *Box) confirm(ctx context.Context, key, question string) (bool, error) {
+	if err := b.acquire(ctx); err != nil {
+		return false, err
+	}
+	defer b.release()
+	return b.confirmNow(ctx, key, question)
+}
+
+// confirmNow asks the user. The caller has the turn to talk to them.
+func (b *Box) confirmNow(ctx context.Context, key, question string) (bool, error) {
+	if b.o.Confirm == nil {
+		return false, ask.ErrUnavailable
+	}
+	return b.o.Confirm(ctx, key, question)
+}
+
+func (b *Box) acquire(ctx context.Context) error {
+	select {
+	case b.human <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
+
+func (b *Box) release() { <-b.human }
+
+// timeoutError says that a call took longer than it may.
+type timeoutError struct {
+	tool  string
+	limit time.Duration
+}
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("%s timed out after %s", e.tool, e.limit) }
+
+// run makes the call within the tool's limits. It fails only if ctx has ended or the
+// call needs a human whom there is not.
+func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, error) {
+	if ctx.Err() != nil {
+		return outcome{}, ended(ctx)
+	}
+	limit := cmp.Or(h.Timeout, b.o.Timeout)
+	timeout := &timeoutError{call.Name, limit}
+	timed := ctx
+	if h.Timeout != 0 || !h.Interactive {
+		var cancel context.CancelFunc
+		timed, cancel = context.WithTimeoutCause(ctx, limit, timeout)
+		defer cancel()
+	}
+	r, err := b.guarded(timed, t, call)
+	maxOutput := cmp.Or(h.MaxOutput, b.o.MaxOutput)
+	switch {
+	case err == nil:
+		return succeeded(r, maxOutput), nil
+	case ctx.Err() != nil:
+		return outcome{}, ended(ctx)
+	case errors.Is(context.Cause(timed), timeout):
+		err = timeout
+	case fault.CodeOf(err) == fault.Suspended:
+		return outcome{}, err
+	}
+	return failed(r, err, maxOutput), nil
+}
+
+// guarded makes the call; a panic is an error.
+func (b *Box) guarded(ctx context.Context, t Tool, call Call) (r Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			if b.o.OnPanic != nil {
+				b.o.OnPanic(call.Name, v, debug.Stack())
+			}
+			r, err = Result{}, fmt.Errorf("%s broke down, which is a mistake in the tool: %v", call.Name, v)
+		}
+	}()
+	return t.Call(ctx, call)
+}
+
+// ended is the error of a ctx that has ended, with its cause if that says more.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

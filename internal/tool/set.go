@@ -1,0 +1,169 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+)
+
+// Name returns the name of a tool that may be given as the file it is defined in:
+// fs_cat.sh is fs_cat.
+func Name(file string) string {
+	for _, ext := range [...]string{".sh", ".py", ".ts", ".js"} {
+		if name, ok := strings.CutSuffix(file, ext); ok {
+			return name
+		}
+	}
+	return file
+}
+
+// Set is a list of tools with different names. It is immutable; the zero Set is empty.
+type Set struct {
+	entries []entry
+	index   map[string]int // into entries, by declared name
+}
+
+// entry is a tool and its declaration, which is asked for once.
+type entry struct {
+	tool     Tool
+	declared chat.Tool
+}
+
+// NewSet returns the set of tools in the order given. A name that providers do not take
+// or that two tools have is an error.
+func NewSet(tools ...Tool) (Set, error) {
+	s := Set{index: make(map[string]int, len(tools))}
+	for _, t := range tools {
+		e := entry{t, t.Declaration()}
+		if !validName(e.declared.Name) {
+			return Set{}, fmt.Errorf("tool %q: a name has 1 to 64 letters, digits, \"_\" and \"-\"", e.declared.Name)
+		}
+		if !s.add(e) {
+			return Set{}, fmt.Errorf("two tools have the name %q", e.declared.Name)
+		}
+	}
+	return s, nil
+}
+
+// add appends e and reports true, unless there is a tool of that name already.
+func (s *Set) add(e entry) bool {
+	name := e.declared.Name
+	if _, taken := s.index[name]; taken {
+		return false
+	}
+	s.index[name] = len(s.entries)
+	s.entries = append(s.entries, e)
+	return true
+}
+
+func validName(name string) bool {
+	if len(name) == 0 || len(name) > 64 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// Len returns the number of tools.
+func (s Set) Len() int { return len(s.entries) }
+
+// All yields the tools with their names, in order.
+func (s Set) All() iter.Seq2[string, Tool] {
+	return func(yield func(string, Tool) bool) {
+		for _, e := range s.entries {
+			if !yield(e.declared.Name, e.tool) {
+				return
+			}
+		}
+	}
+}
+
+// Names returns the names of the tools, in order.
+func (s Set) Names() []string {
+	names := make([]string, len(s.entries))
+	for i, e := range s.entries {
+		names[i] = e.declared.Name
+	}
+	return names
+}
+
+// Declarations returns the tools as models see them, in order.
+func (s Set) Declarations() []chat.Tool {
+	list := make([]chat.Tool, len(s.entries))
+	for i, e := range s.entries {
+		list[i] = e.declared
+	}
+	return list
+}
+
+// Lookup returns the tool that name means, see [Name].
+func (s Set) Lookup(name string) (Tool, bool) {
+	e, ok := s.lookup(name)
+	return e.tool, ok
+}
+
+func (s Set) lookup(name string) (entry, bool) {
+	i, ok := s.index[Name(name)]
+	if !ok {
+		return entry{}, false
+	}
+	return s.entries[i], true
+}
+
+// UnknownError says that a tool was named which does not exist.
+type UnknownError struct {
+	Name      string
+	Available []string // the names there are, sorted
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("there is no tool %q; available: %s", e.Name, list(e.Available))
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Select returns the tools that names mean, see [Name], in the order of names and each
+// once. The error is an [*UnknownError].
+func (s Set) Select(names []string) (Set, error) {
+	chosen := Set{index: make(map[string]int, len(names))}
+	for _, name := range names {
+		e, ok := s.lookup(name)
+		if !ok {
+			return Set{}, &UnknownError{Name: name, Available: slices.Sorted(slices.Values(s.Names()))}
+		}
+		chosen.add(e)
+	}
+	return chosen, nil
+}
+
+// ForNode returns the tools that a graph node of agent lists, where s is what the agent
+// has. An entry that is not among them, and one that names an MCP server ("mcp:NAME"),
+// which graphs cannot use, is a [*fault.Error] of code Config.
+func (s Set) ForNode(agent string, names []string) (Set, error) {
+	for _, name := range names {
+		if strings.HasPrefix(name, "mcp:") {
+			return Set{}, fault.New(fault.Config, "tool %q of agent %q: this version cannot give MCP servers to a node", name, agent).
+				WithHint("take %s out of the node's tools", name)
+		}
+	}
+	chosen, err := s.Select(names)
+	if unknown, ok := errors.AsType[*UnknownError](err); ok {
+		return Set{}, fault.New(fault.Config, "agent %q has no tool %q; available: %s", agent, unknown.Name, list(unknown.Available)).
+			WithHint("list it in global_tools of the agent, or take it out of the node's tools")
+	}
+	return chosen, err
+}

@@ -1,0 +1,56 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/steps"
+)
+
+// Policy says what becomes of an uncertain call: one that was begun before an
+// interruption, and whose end was not recorded. Read-only tools are always run again.
+type Policy string
+
+// The policies.
+const (
+	Retry Policy = "retry" // make the call again, with the same idempotency key
+	Skip  Policy = "skip"  // do not make it, and tell the model that its outcome is unknown
+	Ask   Policy = "ask"   // let the user decide between the two
+)
+
+// decide is what the policy makes of an uncertain call. A decision to skip is recorded,
+// because the model goes on from there; one to retry holds for this time only. confirm
+// asks the user.
+func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, confirm Confirm) (steps.Decision, error) {
+	again := errors.New("made again") // an error, so that it is not recorded
+	step := steps.Step{Kind: steps.Question, Key: "uncertain", Name: call.Name}
+	decision, err := steps.Do(ctx, st, step, func(ctx context.Context) (steps.Decision, error) {
+		switch b.o.Uncertain {
+		case Retry:
+			return "", again
+		case Skip:
+			return steps.Skip, nil
+		}
+		yes, err := confirm(ctx, st.Key("uncertain"), fmt.Sprintf("The run was interrupted during a call of the tool %s, and it is unknown whether the call was done.\n\n    %s\n\nMake it again?",
+			call.Name, Visible(string(call.Arguments))))
+		switch {
+		case fault.CodeOf(err) == fault.Suspended:
+			return "", err
+		case errors.Is(err, ask.ErrUnavailable):
+			return "", fault.Wrap(fault.Suspended, err, "it is unknown whether the call of tool %s was done before the interruption", call.Name).
+				WithHint("resume the run in a terminal, and answer whether to make the call again")
+		case err != nil:
+			return "", err
+		case yes:
+			return "", again
+		}
+		return steps.Skip, nil
+	})
+	if errors.Is(err, again) {
+		return steps.Retry, nil
+	}
+	return decision, err
+}

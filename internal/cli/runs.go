@@ -228,8 +228,10 @@ func printRun(w io.Writer, h run.History) error {
 	row("started", i.Started.Local().Format(time.DateTime)+"  in "+i.Dir)
 	row("forked", i.Parent)
 	row("prompt", firstLine(i.Prompt))
-	row("error", i.Error)
-	row("used", fmt.Sprintf("%d super-steps, %d tokens, %s", i.Steps, i.Usage.Total(), dollars(i.Usage.Cost, i.Usage.Estimated)))
+	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is told below
+		row("error", i.Error)
+	}
+	row("used", fmt.Sprintf("%s, %s, %s", plural(i.Steps, "super-step"), plural(i.Usage.Total(), "token"), dollars(i.Usage.Cost, i.Usage.Estimated)))
 	if len(h.Visits) > 0 {
 		b.WriteString("\npath\n")
 		for _, step := range bySteps(h.Visits) {

@@ -229,7 +229,7 @@ func (s *suite) finishedTasks() {
 	s.ok(j.Finished(ctx, taskRecord(2, "c")))
 	s.ok(j.Close())
 	s.reopen()
-	j, found := s.resume(j.ID())
+	_, found := s.resume(j.ID())
 	s.same("finished tasks of the second super-step", found.Tasks, []run.TaskRecord{taskRecord(2, "c")})
 }
 

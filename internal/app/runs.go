@@ -31,11 +31,11 @@ func (a *App) Runs(durability graph.Durability) (run.Store, error) {
 }
 
 // newJournal begins the record of a run. A run that cannot be recorded runs all the
-// same: then the journal is nil, and the user is warned.
+// same: then the journal is nil, and the user is warned. A dry run is not recorded.
 func (a *App) newJournal(ctx context.Context, r GraphRun, start run.Checkpoint, parent string) (run.Journal, func(), error) {
 	none := func() {}
 	durability := r.Graph.Settings.Durability
-	if durability == graph.DurabilityOff {
+	if durability == graph.DurabilityOff || a.dryRun {
 		return nil, none, nil
 	}
 	journal, store, err := a.createRun(ctx, durability, r, start, parent)

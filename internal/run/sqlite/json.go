@@ -109,53 +109,55 @@ func longStrings(text []byte) func(yield func(start, end int) bool) {
 // unquote returns what a JSON string means, or false if it is none.
 func unquote(s []byte) (content []byte, ok bool) {
 	s = s[1 : len(s)-1]
-	out := make([]byte, 0, len(s))
+	out := make([]byte, 0, len(s)) // no escape is shorter than what it means
 	for {
 		i := bytes.IndexByte(s, '\\')
 		if i < 0 {
 			return append(out, s...), true
 		}
-		out = append(out, s[:i]...)
-		if s = s[i+1:]; len(s) == 0 {
+		if i+1 == len(s) {
 			return nil, false
 		}
-		c := s[0]
-		s = s[1:]
-		switch c {
-		case '"', '\\', '/':
-			out = append(out, c)
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r, ok := hex4(s)
-			if !ok {
+		out = append(out, s[:i]...)
+		c := s[i+1]
+		s = s[i+2:]
+		if c == 'u' {
+			var ok bool
+			if out, s, ok = appendEscape(out, s); !ok {
 				return nil, false
 			}
-			s = s[4:]
-			if utf16.IsSurrogate(r) {
-				high := r
-				r = utf8.RuneError
-				if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
-					if low, ok := hex4(s[2:]); ok {
-						if r = utf16.DecodeRune(high, low); r != utf8.RuneError {
-							s = s[6:]
-						}
-					}
-				}
-			}
-			out = utf8.AppendRune(out, r)
-		default:
+			continue
+		}
+		if c = meanings[c]; c == 0 {
 			return nil, false
 		}
+		out = append(out, c)
 	}
+}
+
+// meanings has the bytes that escapes of one character stand for.
+var meanings = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// appendEscape appends what the escape means of which s has the digits, and returns
+// what is left of s. Half of a surrogate pair means U+FFFD.
+func appendEscape(out, s []byte) (longer, rest []byte, ok bool) {
+	r, ok := hex4(s)
+	if !ok {
+		return nil, nil, false
+	}
+	s = s[4:]
+	if utf16.IsSurrogate(r) {
+		high := r
+		r = utf8.RuneError
+		if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+			if low, ok := hex4(s[2:]); ok {
+				if r = utf16.DecodeRune(high, low); r != utf8.RuneError {
+					s = s[6:]
+				}
+			}
+		}
+	}
+	return utf8.AppendRune(out, r), s, true
 }
 
 func hex4(s []byte) (rune, bool) {

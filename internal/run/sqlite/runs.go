@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		return nil, err
 	}
 	j.blobs.commit()
-	start.Visits = cloneVisits(start.Visits)
+	start.Visits = maps.Clone(start.Visits)
 	j.last = snapshot{start, first.places}
 	return s.start(j), nil
 }
@@ -129,7 +130,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 		return found, err
 	}
 	found.Last = j.last.Checkpoint
-	found.Last.Visits = cloneVisits(found.Last.Visits)
+	found.Last.Visits = maps.Clone(found.Last.Visits)
 	if found.Tasks, err = readTasks(c, blobs, j.id); err != nil {
 		return found, err
 	}
@@ -150,14 +151,6 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	}
 	_, err = c.row("SELECT coalesce(max(n), 0) + 1 FROM events WHERE run = ?", []any{j.id}, &j.nextEvent)
 	return found, err
-}
-
-func cloneVisits(visits map[string]int) map[string]int {
-	clone := make(map[string]int, len(visits))
-	for node, n := range visits {
-		clone[node] = n
-	}
-	return clone
 }
 
 // findRun returns the run whose id begins with typed.

@@ -1,0 +1,162 @@
+// Command loki is Loki's side of the comparison of graph engines: the driver of package
+// run with nodes that are Go functions.
+//
+// Like the other engines' sides it first prints a line of JSON that says what it is.
+// Then it reads lines of a case's name, "/durable" after it for a checkpoint in each
+// super-step, and a number of runs. It makes the runs one after the other and prints
+// the nanoseconds they took together, or "-" if it has no such case.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"loki/internal/run"
+	"loki/internal/run/sqlite"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	s := side{withStore: withSQLite, durable: "its SQLite store on a file, durability \"process\""}
+	if err := s.serve(ctx, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "loki:", err)
+		os.Exit(1)
+	}
+}
+
+func withSQLite(_ context.Context, dir string) (run.Store, error) {
+	return sqlite.Open(filepath.Join(dir, "runs.db"), sqlite.Options{})
+}
+
+// side answers the requests of the comparison.
+type side struct {
+	// withStore opens the store of a durable case in a new directory. Nil means that
+	// there are no durable cases; durable says what kind of store it is.
+	withStore func(ctx context.Context, dir string) (run.Store, error)
+	durable   string
+}
+
+func (s side) serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	hello, err := json.Marshal(map[string]string{
+		"name": "Loki", "version": version(), "runtime": runtime.Version(),
+		"durable": s.durable, "without": "Loki's side was built without a store.",
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s\n", hello)
+	made := make(map[string]bench)
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var name string
+		var runs int
+		if _, err := fmt.Sscan(lines.Text(), &name, &runs); err != nil {
+			return fmt.Errorf("request %q: %w", lines.Text(), err)
+		}
+		name, durable := strings.CutSuffix(name, "/durable")
+		maker, ok := makers()[name]
+		if !ok || durable && s.withStore == nil {
+			fmt.Fprintln(out, "-")
+			continue
+		}
+		b, ok := made[name]
+		if !ok {
+			if b, err = maker(); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			made[name] = b
+		}
+		took, err := s.measure(ctx, b, durable, runs)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Fprintln(out, took.Nanoseconds())
+	}
+	return lines.Err()
+}
+
+// version is the commit that the program was built from.
+func version() string {
+	var revision, changed string
+	info, _ := debug.ReadBuildInfo()
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = " with changes"
+		}
+	}
+	return cmp.Or(revision, "of unknown commit") + changed
+}
+
+// measure returns how long the runs take together. Opening and closing the store is
+// not counted.
+func (s side) measure(ctx context.Context, b bench, durable bool, runs int) (_ time.Duration, err error) {
+	var r runner
+	if durable {
+		dir, err := os.MkdirTemp("", "loki-bench-")
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+		if r.store, err = s.withStore(ctx, dir); err != nil {
+			return 0, err
+		}
+		defer func() {
+			if closeErr := r.store.Close(); err == nil {
+				err = closeErr
+			}
+		}()
+		// A store may put off making its files until its first run.
+		first, err := counting(1)
+		if err != nil {
+			return 0, err
+		}
+		if err := first.run(ctx, r); err != nil {
+			return 0, err
+		}
+	}
+	begin := time.Now()
+	for range runs {
+		if err := b.run(ctx, r); err != nil {
+			return 0, err
+		}
+	}
+	took := time.Since(begin)
+	if durable {
+		return took, recorded(ctx, r.store)
+	}
+	return took, nil
+}
+
+// recorded returns an error unless the store has runs and all of them to the end: a run
+// goes on when its record cannot be written, and would then be timed without.
+func recorded(ctx context.Context, store run.Store) error {
+	infos, err := store.Runs(ctx, run.Query{})
+	if err != nil {
+		return err
+	}
+	if len(infos) == 0 {
+		return errors.New("no run was recorded")
+	}
+	for _, info := range infos {
+		if info.Status != run.Done {
+			return fmt.Errorf("run %s was recorded only to status %s", info.ID, info.Status)
+		}
+	}
+	return nil
+}

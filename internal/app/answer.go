@@ -15,7 +15,7 @@ func (a *App) Answer(ctx context.Context, rc *engine.RequestContext, req engine.
 	}
 	reply, err := e.Answer(ctx, rc, req)
 	if err != nil {
-		return reply, fault.Wrap(classify(err), err, "")
+		return reply, fault.Wrap(fault.CodeOf(err), err, "")
 	}
 	return reply, nil
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"loki/internal/graph"
 	"loki/internal/graph/node"
 	"loki/internal/process"
-	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/tool"
 	toolbuiltin "loki/internal/tool/builtin"
@@ -40,17 +38,24 @@ type GraphRun struct {
 
 // RunGraph runs a graph agent to its end. The error is a [*fault.Error].
 func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
-	if r.Graph.Settings.ValidateBeforeRun {
-		findings := a.Validate(r.Agent, r.Graph)
-		if len(findings.Errors()) > 0 {
-			return run.Outcome{}, invalidGraph(r.Agent, findings)
-		}
-		if err := warnFindings(ctx, r, findings); err != nil {
-			return run.Outcome{}, err
-		}
+	if err := a.check(ctx, r); err != nil {
+		return run.Outcome{}, err
 	}
 	plan := graph.NewPlan(r.Graph)
 	return a.start(ctx, r, plan, run.StartCheckpoint(plan, initialState(r)), "")
+}
+
+// check validates the graph of a run that is about to begin, as far as its settings
+// ask for that.
+func (a *App) check(ctx context.Context, r GraphRun) error {
+	if !r.Graph.Settings.ValidateBeforeRun {
+		return nil
+	}
+	findings := a.Validate(r.Agent, r.Graph)
+	if len(findings.Errors()) > 0 {
+		return invalidGraph(r.Agent, findings)
+	}
+	return warnFindings(ctx, r, findings)
 }
 
 // start begins a run at a checkpoint and records it.
@@ -60,12 +65,12 @@ func (a *App) start(ctx context.Context, r GraphRun, plan *graph.Plan, start run
 		return run.Outcome{}, err
 	}
 	defer closeJournal()
-	return a.execute(ctx, r, plan, start, nil, journal)
+	return a.execute(ctx, r, plan, start, nil, journal, false)
 }
 
 // execute drives a run from a checkpoint, with the tasks finished after it. A nil
 // journal records nothing.
-func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start run.Checkpoint, tasks []run.TaskRecord, journal run.Journal) (run.Outcome, error) {
+func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start run.Checkpoint, tasks []run.TaskRecord, journal run.Journal, resumed bool) (run.Outcome, error) {
 	engine, err := a.Engine()
 	if err != nil {
 		return run.Outcome{}, err
@@ -89,17 +94,21 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	if err != nil {
 		return run.Outcome{}, err
 	}
+	var results node.Cache
+	if !a.dryRun { // whose results are none
+		results = cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}
+	}
 	nodes := node.New(node.Options{
 		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Environ: environ},
 		Tools:   tools, Consent: tool.AutoConfirm(environ),
-		Cache: cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")},
+		Cache: results,
 	})
 	out, err := run.Run(ctx, run.Options{
 		Plan: plan, Nodes: nodes, Emitter: r.Emitter, Source: event.Source{Run: id, Agent: r.Agent.Name},
-		Start: start, Tasks: tasks, Journal: journal, Budget: budget,
+		Start: start, Tasks: tasks, Resumed: resumed, Journal: journal, Budget: budget,
 	})
-	switch code := classify(err); {
+	switch code := fault.CodeOf(err); {
 	case err == nil:
 		return out, nil
 	case code == fault.Suspended || code == fault.Canceled:
@@ -199,18 +208,6 @@ func toolNames(g *graph.Graph) []string {
 func invalidGraph(ref agent.Ref, findings graph.Findings) error {
 	return fault.Wrap(fault.Config, findings.Err(), "graph execution failed for agent %s", ref.Name).
 		WithHint("see all findings: loki --validate %s", ref.Arg)
-}
-
-// classify finds the code of a failed run: that of the error itself, or the one its
-// cause stands for.
-func classify(err error) fault.Code {
-	if code := fault.CodeOf(err); code != fault.Failure {
-		return code
-	}
-	if _, ok := errors.AsType[*provider.Error](err); ok {
-		return fault.Provider
-	}
-	return fault.Failure
 }
 
 // scriptEnviron is the environment of an agent's scripts: that of the program, and

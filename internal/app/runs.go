@@ -99,6 +99,9 @@ type ResumeRun struct {
 
 // Resume goes on with a run that did not end.
 func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
+	if a.dryRun {
+		return run.Outcome{}, errDryResume()
+	}
 	store, err := a.Runs(graph.DurabilityProcess)
 	if err != nil {
 		return run.Outcome{}, err
@@ -111,6 +114,15 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 	g, err := a.resumedGraph(ctx, store, info, r.Force)
 	if err != nil {
 		return run.Outcome{}, err
+	}
+	resumed := GraphRun{
+		Agent: agent.Ref{Name: info.Agent, Dir: info.AgentDir, Arg: info.AgentDir}, Graph: g, Prompt: info.Prompt,
+		Variables: info.Variables, Model: info.Model, NoStream: r.NoStream, Emitter: r.Emitter, Asker: r.Asker,
+	}
+	if graph.Fingerprint(g) != info.Fingerprint {
+		if err := a.check(ctx, resumed); err != nil {
+			return run.Outcome{}, err
+		}
 	}
 	if err := giveAnswers(ctx, store, info.ID, g, r); err != nil {
 		return run.Outcome{}, err
@@ -127,10 +139,13 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 		return run.Outcome{}, resumeError(err)
 	}
 	defer journal.Close()
-	return a.execute(ctx, GraphRun{
-		Agent: agent.Ref{Name: info.Agent, Dir: info.AgentDir, Arg: info.AgentDir}, Graph: g, Prompt: info.Prompt,
-		Variables: info.Variables, Model: info.Model, NoStream: r.NoStream, Emitter: r.Emitter, Asker: r.Asker,
-	}, graph.NewPlan(g), found.Last, found.Tasks, journal)
+	return a.execute(ctx, resumed, graph.NewPlan(g), found.Last, found.Tasks, journal, true)
+}
+
+// errDryResume refuses to mix what was really answered with what was not.
+func errDryResume() error {
+	return fault.New(fault.Usage, "a recorded run cannot go on as a dry run").
+		WithHint("leave out --dry-run, and set dry_run: false in config.yaml")
 }
 
 func resumeError(err error) error {
@@ -229,32 +244,52 @@ func giveAnswers(ctx context.Context, store run.Store, id string, g *graph.Graph
 				WithHint("waiting: %s", strings.Join(waiting, ", "))
 		}
 	}
+	// A recorded answer cannot be changed, so all are looked at before one is recorded.
+	accepted := make(map[string]string, len(answers))
 	for _, p := range h.Pending {
-		text, ok := answers[p.ID]
-		if !ok {
-			continue
+		if text, ok := answers[p.ID]; ok {
+			if accepted[p.ID], err = accept(g.Node(p.Node), p, text); err != nil {
+				return fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
+			}
 		}
-		if err := acceptable(g.Node(p.Node), text); err != nil {
-			return fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
-		}
-		if err := store.Answer(ctx, id, p.ID, text); err != nil {
-			return err
+	}
+	for _, p := range h.Pending {
+		if text, ok := accepted[p.ID]; ok {
+			if err := store.Answer(ctx, id, p.ID, text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// acceptable says what is wrong with an answer to the question of a node. It is asked
-// before the answer is recorded, because a recorded one cannot be changed.
-func acceptable(n *graph.Node, answer string) error {
-	if n == nil || n.Input == nil || n.Input.Validation == "" || answer == "" {
-		return nil
+// accept returns what a text means as the answer to a question of node n, which may
+// be gone.
+func accept(n *graph.Node, p run.Pending, text string) (string, error) {
+	q := ask.Question{Kind: ask.Text, Options: p.Options}
+	if len(p.Options) > 0 {
+		q.Kind = ask.Choice
+	}
+	if p.Default != nil {
+		q.Default, q.HasDefault = *p.Default, true
+	}
+	answer, err := q.Match(text)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case n != nil && n.Approval != nil:
+		return answer, nil // any answer is one: there is on_other
+	case len(p.Options) > 0 && !slices.Contains(p.Options, answer):
+		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
+	case n == nil || n.Input == nil || n.Input.Validation == "" || text == "" && q.HasDefault:
+		return answer, nil
 	}
 	valid, err := graph.ParsePredicate(n.Input.Validation)
 	if err == nil && !valid.Holds(answer) {
 		err = fmt.Errorf("it has to satisfy %s", n.Input.Validation)
 	}
-	return err
+	return answer, err
 }
 
 // ForkRun is what it takes to begin a new run from an old one's step.
@@ -270,6 +305,9 @@ type ForkRun struct {
 // Fork begins a new run with the state and the frontier that an old one had after a
 // super-step. The old run is left as it is.
 func (a *App) Fork(ctx context.Context, f ForkRun) (run.Outcome, error) {
+	if a.dryRun {
+		return run.Outcome{}, errDryResume()
+	}
 	info, start, err := a.forkPoint(ctx, f.ID, f.Step)
 	if err != nil {
 		return run.Outcome{}, err
@@ -290,13 +328,25 @@ func (a *App) Fork(ctx context.Context, f ForkRun) (run.Outcome, error) {
 			return run.Outcome{}, fault.New(fault.Config, "step %d of run %s leads to node %q, which the graph no longer has", start.Step, info.ID, id)
 		}
 	}
-	start.State = start.State.With(f.Set...)
+	start.State = start.State.With(lastOfEach(f.Set)...)
 	start.Usage, start.Failures = chat.Usage{}, 0
 	r := GraphRun{
 		Agent: agent.Ref{Name: info.Agent, Dir: info.AgentDir, Arg: info.AgentDir}, Graph: g, Prompt: info.Prompt,
 		Variables: info.Variables, Model: info.Model, NoStream: f.NoStream, Emitter: f.Emitter, Asker: f.Asker,
 	}
+	if err := a.check(ctx, r); err != nil {
+		return run.Outcome{}, err
+	}
 	return a.start(ctx, r, graph.NewPlan(g), start, fmt.Sprintf("%s@%d", info.ID, start.Step))
+}
+
+// lastOfEach leaves the last of the members with the same name.
+func lastOfEach(members []value.Member) []value.Member {
+	var kept []value.Member
+	for name, v := range value.ObjectOf(members...).All() {
+		kept = append(kept, value.Member{Name: name, Value: v})
+	}
+	return kept
 }
 
 func (a *App) forkPoint(ctx context.Context, id string, step int) (run.Info, run.Checkpoint, error) {

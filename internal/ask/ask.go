@@ -62,11 +62,11 @@ type Question struct {
 	Validate func(answer string) error
 }
 
-// match returns what a typed line answers. An empty line is the default, if there is
+// Match returns what a typed line answers. An empty line is the default, if there is
 // one. For a Choice, surrounding blanks aside, a line is the option of that text, the
 // only option of that text in other letters' case, or the option of that number,
 // counted from 1; otherwise it is an answer of the human's own.
-func (q *Question) match(line string) (string, error) {
+func (q *Question) Match(line string) (string, error) {
 	if line == "" && q.HasDefault {
 		return q.Default, nil
 	}

@@ -37,7 +37,7 @@ func (p *Piped) Ask(ctx context.Context, q Question) (string, error) {
 	if err != nil {
 		return "", q.wrap(err)
 	}
-	answer, err := q.match(line)
+	answer, err := q.Match(line)
 	if err != nil {
 		return "", q.wrap(fmt.Errorf("answer %q: %w", answer, err))
 	}

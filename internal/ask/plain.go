@@ -48,7 +48,7 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 		if line == "" && q.Kind == Choice && !q.HasDefault {
 			continue
 		}
-		answer, err := q.match(line)
+		answer, err := q.Match(line)
 		if err == nil {
 			return answer, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func Terminal() Streams {
 // Main runs the command and returns its exit status. environ is the environment as
 // from os.Environ.
 func Main(args, environ []string, s Streams) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.
 	defer context.AfterFunc(ctx, stop)()
@@ -49,6 +50,12 @@ func Main(args, environ []string, s Streams) int {
 	err := c.run(ctx, args)
 	c.report(err)
 	return fault.ExitCode(err)
+}
+
+// heeded are the signals that end the work, but for those that whoever started the
+// program wants ignored, as nohup does.
+func heeded() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }
 
 // command is one run of the program.

@@ -115,17 +115,17 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.strict, "strict", false, "with --validate: unknown keys and warnings are errors")
 	f.Var(&once{value: &o.graph, kind: "AGENT", check: notEmpty}, "graph", "draw the graph of an agent and exit")
 	f.Var(&once{value: &o.format, kind: "FORMAT", check: oneOf(graphFormats...)}, "format", "with --graph: mermaid, dot or text")
-	f.Var(&once{value: &o.resume, kind: "ID"}, "resume", "go on with a run that did not end: this one, or the newest of this directory")
+	f.Var(&once{check: notEmpty, value: &o.resume, kind: "ID"}, "resume", "go on with a run that did not end: this one, or the newest of this directory")
 	f.Lookup("resume").NoOptDefVal = resumeNewest
 	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
-	f.Var(&once{value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
+	f.Var(&once{check: notEmpty, value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
 	f.BoolVar(&o.force, "force", false, "with --resume: go on although the graph has changed")
 	f.BoolVar(&o.runs, "runs", false, "list the runs of graph agents; with -a of one agent")
-	f.Var(&once{value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
+	f.Var(&once{check: notEmpty, value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
 	f.BoolVar(&o.state, "state", false, "with --run: show the state")
 	f.IntVar(&o.step, "step", -1, "with --state: after super-step `N` instead of the last")
 	f.Var(pairs{&o.diff}, "diff", "show how the states of two steps differ: `ID@STEP ID@STEP`")
-	f.Var(&once{value: &o.fork, kind: "ID@STEP"}, "fork", "begin a new run from a step of an old one")
+	f.Var(&once{check: notEmpty, value: &o.fork, kind: "ID@STEP"}, "fork", "begin a new run from a step of an old one")
 	f.StringArrayVar(&o.set, "set", nil, "with --fork: set a state key, `KEY=JSON`; may be repeated")
 	f.BoolVar(&o.prune, "runs-prune", false, "forget runs that ended, as --older and --keep say")
 	f.Var(&once{value: &o.older, kind: "TIME", check: checkAge}, "older", "with --runs-prune: only runs older than this, such as 30d or 12h")
@@ -160,6 +160,17 @@ func (o *options) check(f *pflag.FlagSet) error {
 	for _, pair := range [][2]string{{"quiet", "verbose"}, {"answer", "answers"}} {
 		if f.Changed(pair[0]) && f.Changed(pair[1]) {
 			return fault.New(fault.Usage, "flags --%s and --%s contradict each other", pair[0], pair[1])
+		}
+	}
+	if o.resume != "" || o.fork != "" {
+		for _, flag := range []string{"model", "agent", "agent-variable", "file", "dry-run"} {
+			if f.Changed(flag) {
+				return fault.New(fault.Usage, "flag --%s does not go with --resume and --fork: the run goes on as it began", flag)
+			}
+		}
+		if len(o.text) > 0 {
+			return fault.New(fault.Usage, "there is no text with --resume and --fork, but %q was given", strings.Join(o.text, " ")).
+				WithHint("answer a question that waits with --answer TEXT")
 		}
 	}
 	if o.prune && o.older == "" && !f.Changed("keep") {

@@ -411,11 +411,14 @@ func checkAge(text string) error {
 	return err
 }
 
+// maxDays is about how many days a time.Duration holds.
+const maxDays = 100_000
+
 // parseAge reads a time span: a number of days as 30d, or what time.ParseDuration
 // reads.
 func parseAge(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= maxDays {
 			return time.Duration(n) * 24 * time.Hour, nil
 		}
 	}

@@ -67,7 +67,8 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
-// CodeOf returns the code of the outermost [*Error] in err's chain. A cancelled
+// CodeOf returns the code of the outermost error with a FaultCode method in err's
+// chain, such as an [*Error]. A cancelled
 // context is [Canceled] wherever it stands in the chain; nil has no code.
 func CodeOf(err error) Code {
 	if err == nil {
@@ -76,11 +77,21 @@ func CodeOf(err error) Code {
 	if errors.Is(err, context.Canceled) {
 		return Canceled
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+	if e, ok := errors.AsType[coder](err); ok {
+		return e.FaultCode()
 	}
 	return Failure
 }
+
+// coder is an error that has a code, such as an [*Error].
+type coder interface {
+	error
+	FaultCode() Code
+}
+
+// FaultCode returns the code. Errors of other packages that stand for a code have such
+// a method too.
+func (e *Error) FaultCode() Code { return e.Code }
 
 // HintOf returns the first hint in err's chain, outermost first.
 func HintOf(err error) string {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/fault"
 )
 
 // Chat completes conversations. Its method may be called from several goroutines.
@@ -143,6 +144,9 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// FaultCode makes every failure of a provider one of code [fault.Provider].
+func (e *Error) FaultCode() fault.Code { return fault.Provider }
 
 // Retryable reports whether the same call may succeed later.
 func Retryable(err error) bool {

@@ -38,7 +38,7 @@ func (k *keeper) failedWith(ctx context.Context, err error, warn func(context.Co
 	if err == nil {
 		return nil
 	}
-	if _, lost := errors.AsType[*LeaseError](err); lost {
+	if _, held := errors.AsType[*LeaseError](err); held || errors.Is(err, ErrLeaseLost) {
 		return err
 	}
 	k.mu.Lock()
@@ -93,20 +93,23 @@ func (k *keeper) commit(ctx context.Context, c Checkpoint, visits []Visit) error
 }
 
 func (k *keeper) end(ctx context.Context, e Ending) error {
-	if !k.works() {
+	if k == nil {
 		return nil
 	}
+	// Also tried when the journal failed before, so that a run which ended is not taken
+	// for one that can be resumed.
 	return k.failed(ctx, k.journal.End(context.WithoutCancel(ctx), e))
 }
 
 // Emit keeps an event. Pieces of model text are left out, because the reply has them
-// all, and a question is kept as one that waits.
+// all, and changes of the state, which the checkpoints have. A question is kept as one
+// that waits.
 func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 	if !k.works() {
 		return nil
 	}
 	switch b := ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.MapProgress:
+	case event.Delta, event.Reasoning, event.MapProgress, event.StateUpdated:
 		return nil
 	case event.Question:
 		if err := k.journal.Asked(context.WithoutCancel(ctx), Pending{
@@ -126,18 +129,17 @@ func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 	return nil
 }
 
-// taskRecorder is the record of one task for as long as the journal works.
+// taskRecorder is the record of one task, which grows for as long as the journal
+// can be written.
 type taskRecorder struct {
 	k   *keeper
 	rec steps.Recorder
 }
 
 func (t *taskRecorder) Lookup(ctx context.Context, key string) (steps.Record, error) {
-	if !t.k.works() {
-		return steps.Record{}, nil
-	}
-	r, err := t.rec.Lookup(ctx, key)
-	return r, t.k.failed(ctx, err)
+	// What is on record counts also when nothing can be added to it, and a record that
+	// cannot be read is not one that is not there.
+	return t.rec.Lookup(context.WithoutCancel(ctx), key)
 }
 
 func (t *taskRecorder) Begin(ctx context.Context, key string, s steps.Step) error {

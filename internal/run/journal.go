@@ -229,6 +229,10 @@ func (e *LeaseError) Error() string {
 	return fmt.Sprintf("run %s is running in %s", e.ID, e.Owner)
 }
 
+// ErrLeaseLost says that a journal's run is not this process's any more: somebody took
+// it over, or deleted it. Errors of journals wrap it.
+var ErrLeaseLost = errors.New("the run is no longer this process's")
+
 // EndedError says that a run is over and cannot go on.
 type EndedError struct {
 	ID     string

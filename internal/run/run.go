@@ -54,6 +54,9 @@ type Options struct {
 	// Start is where the run begins; see [StartCheckpoint].
 	Start Checkpoint
 
+	// Resumed says that the run goes on after an interruption.
+	Resumed bool
+
 	// Journal keeps the run so that it can be resumed. It is written, but not closed.
 	// Nil keeps nothing.
 	Journal Journal
@@ -138,7 +141,7 @@ type driver struct {
 
 func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
 	g := d.Plan.Graph()
-	err := d.events.Emit(ctx, event.Started{Graph: g.Name, Node: g.Start, Resumed: pr.Step > 0 || len(d.Tasks) > 0, NoSnapshots: !g.Settings.LogStateSnapshots})
+	err := d.events.Emit(ctx, event.Started{Graph: g.Name, Node: g.Start, Resumed: d.Resumed, NoSnapshots: !g.Settings.LogStateSnapshots})
 	for err == nil && !pr.Done {
 		pr, err = d.superStep(ctx, pr)
 	}
@@ -372,7 +375,12 @@ func (d *driver) guarded(ctx context.Context, t *Task) (res graph.Result) {
 			res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	return d.Nodes.Execute(ctx, t)
+	res = d.Nodes.Execute(ctx, t)
+	if res.Err != nil && ctx.Err() != nil {
+		// Why the run stops says more than what a node made of it.
+		res.Err = context.Cause(ctx)
+	}
+	return res
 }
 
 func (d *driver) count(e *executed) {

@@ -30,6 +30,7 @@ const (
 	Agent    Kind = "agent"
 	Cache    Kind = "cache"
 	Time     Kind = "time"
+	Note     Kind = "note"
 )
 
 // Step describes one step of a task.

@@ -79,7 +79,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 		text = q.Default
 	}
 	// An answer that came from elsewhere, after the run was suspended, was not checked.
-	if in.Validation != "" && text != q.Default && !valid.Holds(text) {
+	if in.Validation != "" && !(q.HasDefault && text == q.Default) && !valid.Holds(text) {
 		return product{}, fmt.Errorf("the answer does not satisfy %s", in.Validation)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "input", value.Of(text), "")
@@ -147,7 +147,9 @@ func (r *Runner) answer(ctx context.Context, t *run.Task, q ask.Question, deadli
 	switch {
 	case err == nil:
 		return answer, nil
-	case ctx.Err() == nil && errors.Is(context.Cause(waitCtx), errDeadline):
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case errors.Is(context.Cause(waitCtx), errDeadline):
 		return defaultAnswer(q)
 	case errors.Is(err, ask.ErrUnavailable):
 		return "", r.suspended(t, q, deadline)
@@ -178,7 +180,7 @@ func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) erro
 // questionID names a question within its run: the node, and what tells it from the
 // node's other questions.
 func questionID(t *run.Task, key string) string {
-	id := t.Node.ID
+	id := place(t)
 	if t.Visit > 1 {
 		id += fmt.Sprintf("@%d", t.Visit)
 	}
@@ -186,7 +188,7 @@ func questionID(t *run.Task, key string) string {
 		id += fmt.Sprintf("[%d]", *t.Events.Item)
 	}
 	if key != questionKey {
-		id += "/" + key
+		id += "/" + t.Steps.Key(key)
 	}
 	return id
 }
@@ -207,17 +209,37 @@ func (r *Runner) uncertain(t *run.Task) func(context.Context, string) (steps.Dec
 
 // askUncertain lets the human decide.
 func (r *Runner) askUncertain(ctx context.Context, t *run.Task, question string) (steps.Decision, error) {
-	answer, err := r.ask(ctx, t, "uncertain", ask.Question{
-		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)},
-		Validate: func(answer string) error {
-			if answer == string(steps.Retry) || answer == string(steps.Skip) {
-				return nil
-			}
-			return errors.New("the answer has to be retry or skip")
-		},
-	})
-	if err != nil {
-		return "", err
+	valid := func(answer string) error {
+		if answer == string(steps.Retry) || answer == string(steps.Skip) {
+			return nil
+		}
+		return fmt.Errorf("the answer has to be %s or %s", steps.Retry, steps.Skip)
 	}
-	return steps.Decision(answer), nil
+	answer, err := r.askOnce(ctx, t, "uncertain", ask.Question{
+		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)}, Validate: valid,
+	})
+	if err == nil {
+		err = valid(answer)
+	}
+	return steps.Decision(answer), err
+}
+
+// askOnce is ask for a question whose answer holds for one time: when the same comes
+// up again, after another interruption, it is asked again.
+func (r *Runner) askOnce(ctx context.Context, t *run.Task, key string, q ask.Question) (string, error) {
+	for n := 1; ; n++ {
+		numbered := fmt.Sprintf("%s/%d", key, n)
+		used, err := noted(ctx, t.Steps, numbered+"/used")
+		if err != nil {
+			return "", err
+		}
+		if used {
+			continue
+		}
+		answer, err := r.ask(ctx, t, numbered, q)
+		if err != nil {
+			return "", err
+		}
+		return answer, note(ctx, t.Steps, numbered+"/used")
+	}
 }

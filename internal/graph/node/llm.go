@@ -102,9 +102,11 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 	llm := t.Node.LLM
 	parts := append([]string{cmp.Or(llm.Model, r.Context.Model), instructions, prompt}, llm.Tools...)
 	for _, p := range []*float64{cmp.Or(llm.Temperature, r.Context.Temperature), cmp.Or(llm.TopP, r.Context.TopP)} {
+		text := ""
 		if p != nil {
-			parts = append(parts, value.Of(*p).Text())
+			text = value.Of(*p).Text()
 		}
+		parts = append(parts, text)
 	}
 	return parts
 }
@@ -151,6 +153,13 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 		return "", err
 	}
 	for attempt := 1; ; attempt++ {
+		failed := fmt.Sprintf("attempt/%d/failed", attempt)
+		if done, err := noted(ctx, t.Steps, failed); err != nil {
+			return "", err
+		} else if done && attempt < llm.MaxAttempts {
+			t.Retries++
+			continue
+		}
 		rc := r.request(t)
 		if attempt > 1 {
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
@@ -162,7 +171,10 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 		if err == nil {
 			return reply.Text, nil
 		}
-		if attempt >= llm.MaxAttempts || ctx.Err() != nil || !isTransient(err) {
+		if attempt >= llm.MaxAttempts || final(ctx, err) || !isTransient(err) {
+			return "", err
+		}
+		if err := note(ctx, t.Steps, failed); err != nil {
 			return "", err
 		}
 		t.Retries++
@@ -182,14 +194,13 @@ func (r *Runner) toolbox(t *run.Task) (engine.Tools, error) {
 		return nil, err
 	}
 	o := tool.Options{
-		Tools: set, Run: t.Events.Run, Task: fmt.Sprintf("%d/%s", t.Step, t.Node.ID),
+		Tools: set, Run: t.Events.Run, Task: fmt.Sprintf("%d/%s", t.Step, place(t)),
 		AutoConfirm: r.Consent, Uncertain: tool.Policy(t.Node.OnUncertain),
 		// Whether the user consents is a recorded answer. Where nobody can be asked the
 		// run waits for it.
 		Confirm: func(ctx context.Context, key, question string) (bool, error) {
-			answer, err := r.ask(ctx, t, key+"/answer", ask.Question{
-				Kind: ask.Choice, Text: question, Options: []string{"yes", "no"},
-			})
+			key = strings.TrimPrefix(key, t.Steps.Key("")) + "/answer"
+			answer, err := r.askOnce(ctx, t, key, ask.Question{Kind: ask.Choice, Text: question, Options: []string{"yes", "no"}})
 			return answer == "yes" || answer == "y", err
 		},
 	}

@@ -73,7 +73,7 @@ func TestLLMOutcomes(t *testing.T) {
 		},
 		{
 			name: "failure_stops", node: "next: done", policy: "on_failure: fail", replies: []any{refused}, calls: 1,
-			code: fault.Failure, parts: []string{`"ask"`, "no fallback declared", "I refuse"},
+			code: fault.Provider, parts: []string{`"ask"`, "no fallback declared", "I refuse"},
 		},
 		{
 			name: "failure_stops_but_for_fallback", node: "next: done, fallback: rescued", policy: "on_failure: fail", replies: []any{refused}, calls: 1,

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/run"
@@ -37,8 +39,20 @@ func retrying[T any](ctx context.Context, r *Runner, t *run.Task, fn func(contex
 		if attempt > 1 {
 			t.Steps = first.At(fmt.Sprintf("retry/%d", attempt))
 		}
+		failed := fmt.Sprintf("retry/%d/failed", attempt)
+		if done, err := noted(ctx, first, failed); err != nil || done {
+			if err != nil {
+				var none T
+				return none, err
+			}
+			t.Retries++
+			continue
+		}
 		result, err := fn(ctx)
-		if err == nil || attempt >= policy.Attempts || ctx.Err() != nil || !repeatable(t.Node, err) {
+		if err == nil || attempt >= policy.Attempts || final(ctx, err) || !repeatable(t.Node, err) {
+			return result, err
+		}
+		if err := note(ctx, first, failed); err != nil {
 			return result, err
 		}
 		t.Retries++
@@ -50,6 +64,38 @@ func retrying[T any](ctx context.Context, r *Runner, t *run.Task, fn func(contex
 			return result, context.Cause(ctx)
 		}
 	}
+}
+
+// final reports whether an error ends a node's work whatever its retries: it is
+// cancelled, waits for a human, has no budget left, or its run was taken over.
+func final(ctx context.Context, err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.Suspended, fault.Limit, fault.Canceled:
+		return true
+	}
+	_, held := errors.AsType[*run.LeaseError](err)
+	return held || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
+}
+
+// errNotNoted keeps a look at a note from making one.
+var errNotNoted = errors.New("not noted")
+
+// noted reports whether a note was made under key.
+func noted(ctx context.Context, s steps.Steps, key string) (bool, error) {
+	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (bool, error) {
+		return false, errNotNoted
+	})
+	if errors.Is(err, errNotNoted) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// note records that something was done with, so that a resumed run does not come back
+// to it.
+func note(ctx context.Context, s steps.Steps, key string) error {
+	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (bool, error) { return true, nil })
+	return err
 }
 
 // repeatable reports whether another attempt at the node's work makes sense: not
@@ -100,7 +146,7 @@ func caching(ctx context.Context, r *Runner, t *run.Task, material func() []stri
 	if policy == nil || r.Cache == nil {
 		return fn(ctx)
 	}
-	parts := []string{string(t.Node.Type), r.Agent, t.Node.ID}
+	parts := []string{string(t.Node.Type), r.Agent, r.Scripts.AgentDir, t.Node.ID}
 	if policy.Key != nil {
 		key, err := policy.Key.Strict(t.Draft)
 		if err != nil {

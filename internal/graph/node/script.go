@@ -81,11 +81,11 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 		v, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
 			return r.runScript(ctx, t, path, state)
 		})
-		if errors.Is(err, steps.ErrSkipped) {
-			return value.ObjectOf().Value(), t.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("script %s was %v", t.Node.Script.Script, err)})
-		}
 		return v, err
 	})
+	if errors.Is(err, steps.ErrSkipped) { // not a result that a cache may keep
+		printed, err = value.ObjectOf().Value(), t.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("script %s was %v", t.Node.Script.Script, err)})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,10 +128,19 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	return scriptObject(result.Stdout)
 }
 
+// place names the node of t within its super-step: a map's branch together with the
+// map, because several maps may share a branch.
+func place(t *run.Task) string {
+	if t.Events.Node == "" || t.Events.Node == t.Node.ID {
+		return t.Node.ID
+	}
+	return t.Events.Node + "/" + t.Node.ID
+}
+
 // idempotencyKey names the one effect that the script of t may have: the same however
 // often the script is tried, after failures and after interruptions.
 func idempotencyKey(t *run.Task) string {
-	key := fmt.Sprintf("%s/%d/%s", t.Events.Run, t.Step, t.Node.ID)
+	key := fmt.Sprintf("%s/%d/%s", t.Events.Run, t.Step, place(t))
 	if t.Events.Item != nil {
 		key += fmt.Sprintf("/%d", *t.Events.Item)
 	}

@@ -125,6 +125,9 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
+// Is makes every loss of the lease a [run.ErrLeaseLost].
+func (e *lostError) Is(target error) bool { return target == run.ErrLeaseLost }
+
 // lost says what became of the lease, which somebody else may hold.
 func (j *journal) lost(c *conn, l lease, held bool) error {
 	if held {

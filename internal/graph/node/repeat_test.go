@@ -1,0 +1,111 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/steps"
+)
+
+// record keeps steps in memory. What stays begun is uncertain.
+type record map[string]steps.Record
+
+func (r record) Lookup(_ context.Context, key string) (steps.Record, error) { return r[key], nil }
+
+func (r record) Begin(_ context.Context, key string, _ steps.Step) error {
+	r[key] = steps.Record{Begun: true}
+	return nil
+}
+
+func (r record) Forget(_ context.Context, key string) error { delete(r, key); return nil }
+
+func (r record) Record(_ context.Context, key string, _ steps.Step, result []byte) error {
+	r[key] = steps.Record{Result: result, Done: true}
+	return nil
+}
+
+func repeatTask(rec record) *run.Task {
+	return &run.Task{Steps: steps.New(rec), Task: graph.Task{Node: &graph.Node{
+		ID: "n", Type: graph.ScriptNode, Retry: &graph.Retry{Attempts: 3, Factor: 2, Backoff: time.Second, MaxBackoff: time.Minute},
+	}}}
+}
+
+func repeatRunner(waits *[]time.Duration) *Runner {
+	return New(Options{
+		Random: func() float64 { return 0.5 },
+		Sleep: func(_ context.Context, d time.Duration) error {
+			*waits = append(*waits, d)
+			return nil
+		},
+	})
+}
+
+func TestRetrying(t *testing.T) {
+	boom := errors.New("boom")
+	for _, tt := range []struct {
+		name  string
+		err   error
+		calls int
+		waits []time.Duration
+	}{
+		{"any_failure", boom, 3, []time.Duration{time.Second, 2 * time.Second}},
+		{"retry_after", &provider.Error{Kind: provider.RateLimited, RetryAfter: 5 * time.Second}, 3, []time.Duration{5 * time.Second, 5 * time.Second}},
+		{"waits_for_a_human", fault.New(fault.Suspended, "asks about a rate limit"), 1, nil},
+		{"budget", fault.New(fault.Limit, "429 tokens"), 1, nil},
+		{"taken_over", run.ErrLeaseLost, 1, nil},
+		{"cancelled", context.Canceled, 1, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var waits []time.Duration
+			r, calls := repeatRunner(&waits), 0
+			_, err := retrying(t.Context(), r, repeatTask(record{}), func(context.Context) (int, error) {
+				calls++
+				return 0, tt.err
+			})
+			if !errors.Is(err, tt.err) || calls != tt.calls || len(waits) != len(tt.waits) {
+				t.Fatalf("%d calls, waits %v, %v", calls, waits, err)
+			}
+			for i := range waits {
+				if waits[i] != tt.waits[i] {
+					t.Errorf("waits are %v, want %v", waits, tt.waits)
+				}
+			}
+		})
+	}
+}
+
+// A task that is run again goes on with the attempt it was in, and takes the record
+// of that attempt.
+func TestRetryingGoesOnWithItsAttempt(t *testing.T) {
+	var waits []time.Duration
+	r, rec := repeatRunner(&waits), record{}
+	made := 0
+	attempt := func(task *run.Task, die bool) (string, error) {
+		return retrying(t.Context(), r, task, func(ctx context.Context) (string, error) {
+			text, err := steps.Do(ctx, task.Steps, steps.Step{Kind: steps.Script, Key: "script", Effect: true}, func(context.Context) (string, error) {
+				if made++; made == 1 {
+					return "", errors.New("the first attempt fails")
+				}
+				return "made", nil
+			})
+			if die && err == nil {
+				panic("killed") // after the second attempt was recorded
+			}
+			return text, err
+		})
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = attempt(repeatTask(rec), true)
+	}()
+	text, err := attempt(repeatTask(rec), false)
+	if err != nil || text != "made" || made != 2 {
+		t.Errorf("%q, %v: the effect was made %d times", text, err, made)
+	}
+}

@@ -197,6 +197,7 @@ func TestJournalThatFails(t *testing.T) {
 	}{
 		{"disk_full", errors.New("disk full"), false},
 		{"lease_lost", &run.LeaseError{ID: "x", Owner: "another process"}, true},
+		{"taken_over_and_given_back", fmt.Errorf("run x: %w", run.ErrLeaseLost), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			store, p := memstore.New(nil), durablePlan(t)

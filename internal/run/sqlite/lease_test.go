@@ -99,13 +99,13 @@ func TestLeaseTakenAndLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := record(j, "late"); fault.CodeOf(err) != fault.Failure || fault.HintOf(err) == "" {
+	if err := record(j, "late"); fault.CodeOf(err) != fault.Failure || fault.HintOf(err) == "" || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write to a run that went on elsewhere: %v", err)
 	}
 	if err := second.Delete(t.Context(), j.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if err := record(j, "later"); fault.CodeOf(err) != fault.NotFound {
+	if err := record(j, "later"); fault.CodeOf(err) != fault.NotFound || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write to a run that was deleted: %v", err)
 	}
 	j.Event(event.Event{Body: event.Warning{Text: "too late"}})

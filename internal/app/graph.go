@@ -112,18 +112,23 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	case err == nil:
 		return out, nil
 	case code == fault.Suspended || code == fault.Canceled:
-		return out, fault.Wrap(code, err, "").WithHint("%s", resumeHint(err, journal))
+		return out, fault.Wrap(code, err, "").WithHint("%s", resumeHint(err, out, id))
 	default:
-		return out, fault.Wrap(code, err, "graph execution failed for agent %s", r.Agent.Name).WithHint("%s", resumeHint(err, journal))
+		return out, fault.Wrap(code, err, "graph execution failed for agent %s", r.Agent.Name).WithHint("%s", resumeHint(err, out, id))
 	}
 }
 
-// resumeHint is the way on after a run stopped, unless its cause says more.
-func resumeHint(err error, journal run.Journal) string {
-	if hint := fault.HintOf(err); hint != "" || journal == nil {
+// resumeHint is the way on after a run stopped. Where its cause says more, that is it,
+// unless it cannot be resumed.
+func resumeHint(err error, out run.Outcome, id string) string {
+	hint := fault.HintOf(err)
+	switch {
+	case !out.Recorded && fault.CodeOf(err) == fault.Suspended:
+		return "the run is not recorded, so run it again, in a terminal or with the answers piped in, one a line"
+	case hint != "" || !out.Recorded:
 		return hint
 	}
-	return "go on where it stopped: loki --resume " + journal.ID()
+	return "go on where it stopped: loki --resume " + id
 }
 
 // warnFindings tells the warnings about a graph that is going to run.

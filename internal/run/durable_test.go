@@ -220,6 +220,9 @@ func TestJournalThatFails(t *testing.T) {
 			if err != nil || out.Output != durableOutput {
 				t.Errorf("the answer is lost: %q, %v", out.Output, err)
 			}
+			if out.Recorded {
+				t.Error("a run whose journal failed is told to be recorded")
+			}
 			if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "disk full") {
 				t.Errorf("warnings are %v", warnings)
 			}

@@ -78,6 +78,7 @@ type Outcome struct {
 	Usage    chat.Usage
 	Nodes    []NodeStats // in order of first execution
 	Duration time.Duration
+	Recorded bool // the journal has all of it, so that the run can be resumed
 }
 
 // NodeStats sums up the executions of one node.
@@ -148,6 +149,7 @@ func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
 	out := Outcome{
 		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures,
 		Usage: d.usage, Nodes: d.nodeStats(), Duration: d.Now().Sub(d.begin),
+		Recorded: d.keeper.works(),
 	}
 	fin := event.Finished{Output: out.Output, Duration: out.Duration, Steps: out.Steps, Failures: out.Failures, Usage: out.Usage}
 	if err != nil {

@@ -75,14 +75,11 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	if err != nil {
 		return run.Outcome{}, err
 	}
-	id := ""
+	id := run.NewID()
 	if journal != nil {
 		id = journal.ID()
-	} else {
-		id = run.NewID()
 	}
-	used := start.Usage
-	budget := run.NewBudget(r.Graph.Settings.Budget, used)
+	budget := run.NewBudget(r.Graph.Settings.Budget, start.Usage)
 	rc := a.Context(a.graphModel(r), r.NoStream)
 	rc.Temperature = cmp.Or(r.Graph.Temperature, rc.Temperature)
 	rc.TopP = cmp.Or(r.Graph.TopP, rc.TopP)

@@ -38,7 +38,7 @@ type face struct {
 // newFace returns the face that --output asks for.
 func (c *command) newFace(ctx context.Context) *face {
 	f := &face{screen: render.NewScreen(render.ScreenOptions{
-		Out: c.Err, Terminal: c.ErrTerminal, Color: c.color(), Size: c.size(),
+		Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size(),
 	})}
 	narrator := render.NewNarrator(f.screen, render.NarratorOptions{
 		Quiet: c.opts.quiet, Verbose: c.opts.verbose, HideQuestions: c.InTerminal, // there they are asked
@@ -80,6 +80,12 @@ type textAnswer struct{ *render.Answer }
 
 // Close ends the answer.
 func (t textAnswer) Close(error) error { return t.Answer.Close() }
+
+// escapes reports whether standard error is a terminal that obeys escape sequences.
+func (c *command) escapes() bool {
+	f, ok := c.Err.(*os.File)
+	return ok && c.ErrTerminal && render.IsTerminal(f, c.getenv)
+}
 
 // size asks for the size of the terminal that standard error is.
 func (c *command) size() func() (columns, rows int) {

@@ -144,14 +144,8 @@ func (d *Draft) Set(key string, v value.Value) {
 	d.writes = append(d.writes, value.Member{Name: key, Value: v})
 }
 
-// Reset drops all writes.
-func (d *Draft) Reset() { d.writes = nil }
-
 // State returns what the branch sees as a state of its own.
 func (d *Draft) State() State { return d.base.With(d.writes...) }
-
-// Fork returns a new draft over what d sees now.
-func (d *Draft) Fork() *Draft { return NewDraft(d.State()) }
 
 // Diff returns the keys whose value differs from the shared state, with their final
 // values, ascending. A key that was written back to the value it had is no write.

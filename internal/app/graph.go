@@ -45,9 +45,13 @@ func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
 	return a.start(ctx, r, plan, run.StartCheckpoint(plan, initialState(r)), "")
 }
 
-// check validates the graph of a run that is about to begin, as far as its settings
-// ask for that.
+// check refuses a run that cannot work before there is a record of it: one that lists
+// tools that do not exist and, as far as its settings ask for that, one whose graph is
+// not valid.
 func (a *App) check(ctx context.Context, r GraphRun) error {
+	if _, err := agentTools(r.Graph, nil); err != nil {
+		return err
+	}
 	if !r.Graph.Settings.ValidateBeforeRun {
 		return nil
 	}

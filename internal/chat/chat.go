@@ -71,7 +71,8 @@ type Part struct {
 	URL  string   `json:"url,omitempty"`  // images: an https: or a data: URL
 
 	// Signature is the provider's own proof of a reasoning part. It is sent back
-	// unchanged to the provider that made it and means nothing to anyone else.
+	// unchanged to the provider that made it and means nothing to anyone else. A
+	// reasoning part of a signature and no text is one the provider keeps secret.
 	Signature string `json:"signature,omitempty"`
 }
 
@@ -87,12 +88,17 @@ type ToolCall struct {
 	ID        string `json:"id"`        // unique within a conversation, never empty
 	Name      string `json:"name"`      // as declared, or whatever the model made up
 	Arguments string `json:"arguments"` // JSON text as the model wrote it, possibly malformed; "{}" when it wrote none
+
+	// Signature is the provider's own proof of the reasoning that led to the call.
+	// Like that of a [Part] it goes back unchanged to the provider that made it.
+	Signature string `json:"signature,omitempty"`
 }
 
 // Usage counts the tokens of one or more model calls.
 type Usage struct {
 	InputTokens       int  `json:"input_tokens"`                  // whole prompt, cached tokens included
 	CachedInputTokens int  `json:"cached_input_tokens,omitempty"` // part of InputTokens that was read from the provider's cache
+	CacheWriteTokens  int  `json:"cache_write_tokens,omitempty"`  // part of InputTokens that was written to the provider's cache
 	OutputTokens      int  `json:"output_tokens"`                 // whole reply, reasoning included
 	ReasoningTokens   int  `json:"reasoning_tokens,omitempty"`    // part of OutputTokens
 	Estimated         bool `json:"estimated,omitempty"`           // at least one call reported no usage and was estimated
@@ -107,6 +113,7 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		InputTokens:       u.InputTokens + v.InputTokens,
 		CachedInputTokens: u.CachedInputTokens + v.CachedInputTokens,
+		CacheWriteTokens:  u.CacheWriteTokens + v.CacheWriteTokens,
 		OutputTokens:      u.OutputTokens + v.OutputTokens,
 		ReasoningTokens:   u.ReasoningTokens + v.ReasoningTokens,
 		Estimated:         u.Estimated || v.Estimated,

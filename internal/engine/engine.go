@@ -72,8 +72,9 @@ type Request struct {
 	Model       string         // id; "" means the context's
 	Temperature *float64       // nil means the context's
 	TopP        *float64
-	Tools       Tools // nil for none
-	MaxTurns    int   // 0 means DefaultMaxTurns
+	Effort      provider.Effort // "" means the context's
+	Tools       Tools           // nil for none
+	MaxTurns    int             // 0 means DefaultMaxTurns
 }
 
 // RequestContext is what belongs to one conversation. It is passed beside the
@@ -83,6 +84,7 @@ type RequestContext struct {
 	Model       string // id of the current chat model, "" for none
 	Temperature *float64
 	TopP        *float64
+	Effort      provider.Effort
 	NoStream    bool        // ask for replies in one piece
 	Budget      Budget      // nil bounds nothing
 	Events      event.Scope // where events go, and what they say of their source
@@ -178,6 +180,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		Temperature:     cmp.Or(req.Temperature, rc.Temperature),
 		TopP:            cmp.Or(req.TopP, rc.TopP),
 		MaxOutputTokens: model.MaxOutputTokens,
+		Effort:          cmp.Or(req.Effort, rc.Effort),
 		Stream:          !rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: rc.Events.Node},
 	}
@@ -278,42 +281,71 @@ func reserve(b Budget, model Model, call provider.Request) (settle func(chat.Usa
 
 // call sends the request and gathers the reply, emitting its pieces.
 func (e *Engine) call(ctx context.Context, rc *RequestContext, model Model, call provider.Request) (turnResult, error) {
-	var text, reasoning strings.Builder
-	t := turnResult{Message: chat.Message{Role: chat.Assistant}}
-	signature := ""
-	gather := func() {
-		if reasoning.Len() > 0 || signature != "" {
-			t.Message.Parts = append(t.Message.Parts, chat.Part{Type: chat.ReasoningPart, Text: reasoning.String(), Signature: signature})
-		}
-		if text.Len() > 0 {
-			t.Message.Parts = append(t.Message.Parts, chat.Part{Type: chat.TextPart, Text: text.String()})
-		}
-	}
+	t := turnResult{}
+	var parts partsBuilder
 	for chunk, err := range model.Provider.Chat(ctx, call) {
-		if err != nil {
-			gather()
-			return t, fmt.Errorf("model %s: %w", model.ID, err)
+		if err == nil {
+			switch chunk.Kind {
+			case provider.Text:
+				parts.text(chunk.Text)
+				err = rc.Events.Emit(ctx, event.Delta{Text: chunk.Text})
+			case provider.Reasoning:
+				parts.reasoning(chunk.Text, chunk.Signature)
+				if chunk.Text != "" {
+					err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
+				}
+			case provider.ToolCall:
+				t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
+			case provider.End:
+				t.Stop, t.Usage = chunk.Stop, chunk.Usage
+			}
+		} else {
+			err = fmt.Errorf("model %s: %w", model.ID, err)
 		}
-		switch chunk.Kind {
-		case provider.Text:
-			text.WriteString(chunk.Text)
-			err = rc.Events.Emit(ctx, event.Delta{Text: chunk.Text})
-		case provider.Reasoning:
-			reasoning.WriteString(chunk.Text)
-			signature += chunk.Signature
-			err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
-		case provider.ToolCall:
-			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
-		case provider.End:
-			t.Stop, t.Usage = chunk.Stop, chunk.Usage
-		}
 		if err != nil {
-			gather()
+			t.Message.Role, t.Message.Parts = chat.Assistant, parts.done()
 			return t, err
 		}
 	}
-	gather()
+	t.Message.Role, t.Message.Parts = chat.Assistant, parts.done()
 	return t, nil
+}
+
+// partsBuilder puts the parts of a message together from the pieces they come in, in
+// the order in which they come.
+type partsBuilder struct {
+	parts []chat.Part
+	open  strings.Builder // the text of the last part so far
+}
+
+func (b *partsBuilder) text(s string) { b.add(chat.TextPart, s) }
+
+// reasoning adds a piece of reasoning; a signature ends the part it belongs to.
+func (b *partsBuilder) reasoning(s, signature string) {
+	b.add(chat.ReasoningPart, s)
+	if signature != "" {
+		b.parts[len(b.parts)-1].Signature = signature
+	}
+}
+
+func (b *partsBuilder) add(t chat.PartType, s string) {
+	if n := len(b.parts); n == 0 || b.parts[n-1].Type != t || b.parts[n-1].Signature != "" {
+		b.close()
+		b.parts = append(b.parts, chat.Part{Type: t})
+	}
+	b.open.WriteString(s)
+}
+
+func (b *partsBuilder) close() {
+	if n := len(b.parts); n > 0 {
+		b.parts[n-1].Text = b.open.String()
+		b.open.Reset()
+	}
+}
+
+func (b *partsBuilder) done() []chat.Part {
+	b.close()
+	return b.parts
 }
 
 // callTools runs the calls of one reply side by side and returns their results in

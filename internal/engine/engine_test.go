@@ -159,14 +159,23 @@ func types(c *event.Collector) []string {
 
 func TestReasoningIsKeptForTheNextTurn(t *testing.T) {
 	f := &fake{replies: [][]provider.Chunk{
-		append([]provider.Chunk{{Kind: provider.Reasoning, Text: "I ", Signature: "a"}, {Kind: provider.Reasoning, Text: "think", Signature: "b"}}, says("so")...),
+		append([]provider.Chunk{
+			{Kind: provider.Reasoning, Text: "I "}, {Kind: provider.Reasoning, Text: "think"}, {Kind: provider.Reasoning, Signature: "a"},
+			{Kind: provider.Reasoning, Signature: "secret"}, {Kind: provider.Text, Text: "well, "}, {Kind: provider.Reasoning, Text: "again"},
+		}, says("so")...),
 	}}
 	rc, _ := newContext()
 	reply, err := newEngine(t, Model{Provider: f}).Run(t.Context(), rc, user("hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []chat.Part{{Type: chat.ReasoningPart, Text: "I think", Signature: "ab"}, {Type: chat.TextPart, Text: "so"}}
+	want := []chat.Part{
+		{Type: chat.ReasoningPart, Text: "I think", Signature: "a"},
+		{Type: chat.ReasoningPart, Signature: "secret"},
+		{Type: chat.TextPart, Text: "well, "},
+		{Type: chat.ReasoningPart, Text: "again"},
+		{Type: chat.TextPart, Text: "so"},
+	}
 	if diff := cmp.Diff(want, reply.Messages[0].Parts); diff != "" {
 		t.Error(diff)
 	}

@@ -50,10 +50,25 @@ type Request struct {
 	Tools           []chat.Tool
 	Temperature     *float64 // nil leaves it to the provider
 	TopP            *float64
-	MaxOutputTokens int  // 0 leaves it to the provider
-	Stream          bool // false asks for the reply in one piece
+	MaxOutputTokens int    // 0 leaves it to the provider
+	Effort          Effort // "" leaves it to the provider
+	Stream          bool   // false asks for the reply in one piece
 	Origin          Origin
 }
+
+// Effort says how much a model is to reason before it answers. Providers without
+// levels of their own translate them into budgets of tokens; models that do not
+// reason ignore them.
+type Effort string
+
+// The efforts, in ascending order.
+const (
+	NoEffort      Effort = "none"
+	MinimalEffort Effort = "minimal"
+	LowEffort     Effort = "low"
+	MediumEffort  Effort = "medium"
+	HighEffort    Effort = "high"
+)
 
 // Origin says where in Loki a request comes from. It is never sent to a remote
 // provider.
@@ -77,7 +92,7 @@ const (
 type Chunk struct {
 	Kind      ChunkKind
 	Text      string          // Text, Reasoning
-	Signature string          // Reasoning: completes the signature of the reasoning so far, may be empty
+	Signature string          // Reasoning: not empty if this ends a block of reasoning, of which it is the proof
 	ToolCall  chat.ToolCall   // ToolCall
 	Stop      chat.StopReason // End
 	Usage     chat.Usage      // End; estimated if the provider reported none

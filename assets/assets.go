@@ -1,7 +1,9 @@
 // Package assets holds the files that are part of the program.
 //
 // A bundled agent is an agent whose directory is embedded here. Package bundle copies
-// it to where the user's own agents are, so that it can be read and changed.
+// it to where the user's own agents are, so that it can be read and changed. Bundled
+// roles stay in the program; a role of the user's own with the same name takes the place
+// of one.
 package assets
 
 import (
@@ -9,13 +11,16 @@ import (
 	"io/fs"
 )
 
-//go:embed agents
+//go:embed agents roles
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
 // the directory is the agent's. It is read-only, and paths in it are as package fs
 // wants them.
 var Agents = below("agents")
+
+// Roles holds the bundled roles: each Markdown file at its root is one.
+var Roles = below("roles")
 
 // below returns the directory dir of the embedded files.
 func below(dir string) fs.FS {

@@ -37,7 +37,9 @@ func TestEverythingIsEmbedded(t *testing.T) {
 		}
 	}
 	list(os.DirFS("agents"), &onDisk)
+	list(os.DirFS("roles"), &onDisk)
 	list(assets.Agents, &embedded)
+	list(assets.Roles, &embedded)
 	if !slices.Equal(onDisk, embedded) {
 		t.Errorf("embedded: %q\non disk: %q", embedded, onDisk)
 	}

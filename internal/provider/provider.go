@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/chat"
@@ -69,6 +71,20 @@ const (
 	MediumEffort  Effort = "medium"
 	HighEffort    Effort = "high"
 )
+
+var efforts = [...]Effort{NoEffort, MinimalEffort, LowEffort, MediumEffort, HighEffort}
+
+// Valid reports whether e is one of the efforts.
+func (e Effort) Valid() bool { return slices.Contains(efforts[:], e) }
+
+// EffortNames lists the efforts for messages.
+func EffortNames() string {
+	names := make([]string, len(efforts))
+	for i, e := range efforts {
+		names[i] = string(e)
+	}
+	return strings.Join(names, ", ")
+}
 
 // Origin says where in Loki a request comes from. It is never sent to a remote
 // provider.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/shell"
 	"loki/internal/tool"
 )
 
@@ -29,7 +30,7 @@ func Tools(o Options) []tool.Tool {
 		o.Environ = os.Environ()
 	}
 	return []tool.Tool{
-		&executeCommand{shell: FindShell(runtime.GOOS, lookup(o.Environ)), environ: o.Environ, dir: o.Dir, timeout: o.CommandTimeout},
+		&executeCommand{shell: shell.Find(runtime.GOOS, lookup(o.Environ)), environ: o.Environ, dir: o.Dir, timeout: o.CommandTimeout},
 	}
 }
 

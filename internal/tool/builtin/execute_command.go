@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/process"
+	"loki/internal/shell"
 	"loki/internal/tool"
 )
 
@@ -21,7 +22,7 @@ const maxPrinted = 16 << 20
 // executeCommand runs a command with the user's shell. The command has no input and no
 // terminal, so that it cannot wait for somebody who is not there.
 type executeCommand struct {
-	shell   Shell
+	shell   shell.Shell
 	environ []string
 	dir     string
 	timeout time.Duration

@@ -12,9 +12,12 @@ import (
 	"loki/internal/agent"
 	"loki/internal/bundle"
 	"loki/internal/catalog"
+	"loki/internal/catalog/models"
 	"loki/internal/config"
 	"loki/internal/engine"
-	"loki/internal/yamldoc"
+	"loki/internal/input"
+	"loki/internal/role"
+	"loki/internal/shell"
 )
 
 // Version is the version of the program.
@@ -29,6 +32,11 @@ type App struct {
 	Catalog  *catalog.Catalog
 	Agents   agent.Library
 	Warnings []string // about the configuration, for the user
+
+	// OnWarning is told of what went wrong later and can be lived with. It may be set
+	// before anything else is done; nil drops warnings. It may be called from several
+	// goroutines.
+	OnWarning func(text string)
 
 	dryRun      bool
 	journalHook func(operation string, n int)
@@ -58,28 +66,23 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, problems := models.Load(paths.ModelsOverrideFile, Version)
+	warnings = append(warnings, problems...)
 	a := &App{
-		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(),
+		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...),
 		dryRun: o.DryRun || cfg.DryRun, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
 	if envErr != nil {
 		a.Warnings = append(a.Warnings, envErr.Error())
 	}
 	for _, w := range warnings {
-		a.Warnings = append(a.Warnings, warningText(w))
+		a.Warnings = append(a.Warnings, w.Text())
 	}
 	a.Agents = agent.Library{
 		Paths: paths, Bundled: bundle.Names(assets.Agents),
 		Install: func(name string) error { return bundle.Ensure(assets.Agents, name, paths.AgentsDir) },
 	}
 	return a, nil
-}
-
-func warningText(p *yamldoc.Problem) string {
-	if p.Hint == "" {
-		return p.Error()
-	}
-	return p.Error() + "; " + p.Hint
 }
 
 // Engine returns an engine over the configured models.
@@ -95,5 +98,32 @@ func (a *App) Context(id string, noStream bool) engine.RequestContext {
 		Temperature: a.Config.Temperature,
 		TopP:        a.Config.TopP,
 		NoStream:    noStream || !a.Config.Stream,
+	}
+}
+
+// Shell returns the user's shell.
+func (a *App) Shell() shell.Shell { return shell.Find(runtime.GOOS, a.Env.Get) }
+
+// Loader returns what loads the attachments of prompts.
+func (a *App) Loader() *input.Loader {
+	loaders := make(map[string]string)
+	for _, l := range a.Config.DocumentLoaders {
+		loaders[l.Name] = l.Value
+	}
+	return &input.Loader{Environ: a.Env.Environ(), Shell: a.Shell(), Loaders: loaders}
+}
+
+// Roles returns the roles of the user and of the program.
+func (a *App) Roles() role.Library {
+	return role.Library{
+		Dir: a.Paths.RolesDir, Bundled: assets.Roles,
+		Variables: role.ThisMachine(a.Shell().Name, a.Env.Get).Lookup,
+	}
+}
+
+// warn tells the user of what can be lived with.
+func (a *App) warn(err error) {
+	if a.OnWarning != nil {
+		a.OnWarning(err.Error())
 	}
 }

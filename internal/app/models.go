@@ -1,19 +1,18 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"strings"
+	"time"
 
 	"loki/internal/catalog"
+	"loki/internal/catalog/models"
 	"loki/internal/chat"
 	"loki/internal/config"
 	"loki/internal/engine"
-	"loki/internal/fault"
 	"loki/internal/provider"
-	"loki/internal/provider/builtin"
-	"loki/internal/provider/openai"
+	"loki/internal/provider/wire"
 	"loki/internal/value"
 )
 
@@ -38,12 +37,11 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		SystemPromptPrefix: m.SystemPromptPrefix,
 		SupportsTools:      m.SupportsFunctionCalling,
 	}
-	if m.InputPrice != nil {
-		model.InputPrice = *m.InputPrice
+	model.Price = func(u chat.Usage) float64 {
+		usd, _ := m.Cost(u) // what is not known is not counted
+		return usd
 	}
-	if m.OutputPrice != nil {
-		model.OutputPrice = *m.OutputPrice
-	}
+	model.Fallbacks = m.Fallbacks
 	if m.RequireMaxTokens {
 		model.MaxOutputTokens = m.MaxOutputTokens
 	}
@@ -51,8 +49,22 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		model.Provider = dryRun{}
 		return model, nil
 	}
+	client := a.Config.Client(m.Client)
+	if client.Type != config.TypeBuiltin {
+		model.Retry = engine.Retry{Attempts: client.Extra.Retries + 1, First: time.Second, Longest: time.Minute}
+	}
 	model.Provider, err = a.connect(m.Client)
 	return model, err
+}
+
+// SyncModels fetches the list of known models that the configuration names, for the
+// starts that follow.
+func (a *App) SyncModels(ctx context.Context) (models.Synced, error) {
+	url := ""
+	if a.Config.SyncModelsURL != nil {
+		url = strings.TrimSpace(*a.Config.SyncModelsURL)
+	}
+	return models.Sync(ctx, nil, url, a.Paths.ModelsOverrideFile, Version)
 }
 
 // connect returns the provider of the client called name, made on first use.
@@ -67,103 +79,35 @@ func (a *App) connect(name string) (provider.Chat, error) {
 	return c.chat, c.err
 }
 
-func (a *App) newProvider(c *config.Client) (provider.Chat, error) {
-	if err := c.CheckSecrets(a.Env); err != nil {
-		return nil, err
-	}
-	switch c.Type {
-	case config.TypeBuiltin:
-		script, err := c.Field(a.Env, "script")
-		if err != nil {
-			return nil, err
-		}
-		return builtin.New(builtin.Options{ScriptFile: cmp.Or(a.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
-	case config.TypeOpenAI, config.TypeOpenAICompatible:
-		o, err := a.openAIOptions(c)
-		if err != nil {
-			return nil, err
-		}
-		if c.Type == config.TypeOpenAI {
-			return asChat(openai.New(o))
-		}
-		return asChat(openai.NewCompatible(o))
-	default:
-		return nil, fault.New(fault.Config, "client %s: this version cannot talk to clients of type %s yet", c.Name, c.Type).
-			WithHint("many services also speak the OpenAI protocol: use type openai-compatible with their api_base")
-	}
-}
-
-// asChat passes on a provider, or an error of the configuration.
-func asChat[T provider.Chat](p T, err error) (provider.Chat, error) {
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, err, "")
-	}
-	return p, nil
-}
-
-func (a *App) openAIOptions(c *config.Client) (openai.Options, error) {
-	o := openai.Options{
-		Name:           c.Name,
-		APIKey:         func() (string, error) { return c.Field(a.Env, "api_key") },
-		Proxy:          c.Extra.Proxy,
-		ConnectTimeout: c.Extra.ConnectTimeout,
-		UserAgent:      a.Config.UserAgentHeader(Version),
-		Model:          a.wireModel(c.Name),
-	}
-	var err error
-	if o.APIBase, err = c.Field(a.Env, "api_base"); err != nil {
-		return o, err
-	}
-	if c.Type == config.TypeOpenAI {
-		if o.Organization, err = c.Field(a.Env, "organization_id"); err != nil {
-			return o, err
-		}
-	}
-	for api, rules := range map[config.API]*openai.PatchRules{
-		config.ChatCompletions: &o.Patches.ChatCompletions,
-		config.Embeddings:      &o.Patches.Embeddings,
-		config.Rerank:          &o.Patches.Rerank,
-	} {
-		configured, err := c.PatchRules(a.Env, api)
-		if err != nil {
-			return o, err
-		}
-		for _, r := range configured {
-			*rules = append(*rules, openai.PatchRule{Pattern: r.Pattern, Patch: wirePatch(r.Patch)})
-		}
-	}
-	return o, nil
-}
-
 // wireModel tells what the catalogue knows of a client's model.
-func (a *App) wireModel(client string) func(string) openai.Model {
-	return func(name string) openai.Model {
+func (a *App) wireModel(client string) func(string) wire.Model {
+	return func(name string) wire.Model {
 		m, err := a.Catalog.Resolve(client+":"+name, catalog.Chat)
 		if err != nil {
-			return openai.Model{}
+			return wire.Model{}
 		}
-		return openai.Model{RealName: m.APIName(), Patch: wirePatch(m.Patch)}
+		return wire.Model{RealName: m.APIName(), Patch: wirePatch(m.Patch)}
 	}
 }
 
-func wirePatch(p *catalog.Patch) openai.Patch {
+func wirePatch(p *catalog.Patch) wire.Patch {
 	if p == nil {
-		return openai.Patch{}
+		return wire.Patch{}
 	}
-	wire := openai.Patch{URL: p.URL, Headers: make(map[string]any, len(p.Headers))}
+	sent := wire.Patch{URL: p.URL, Headers: make(map[string]any, len(p.Headers))}
 	for _, h := range p.Headers {
-		wire.Headers[h.Name] = nil
+		sent.Headers[h.Name] = nil
 		if h.Value != nil {
-			wire.Headers[h.Name] = *h.Value
+			sent.Headers[h.Name] = *h.Value
 		}
 	}
 	if p.Body != nil {
-		wire.Body = make(map[string]any, p.Body.Len())
+		sent.Body = make(map[string]any, p.Body.Len())
 		for name, v := range p.Body.All() {
-			wire.Body[name] = plain(v)
+			sent.Body[name] = plain(v)
 		}
 	}
-	return wire
+	return sent
 }
 
 // plain returns v as encoding/json would read it, which a merge patch works on.

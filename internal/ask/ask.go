@@ -1,7 +1,8 @@
 // Package ask puts questions to a human.
 //
 // A [Question] is a [Choice] among options, which always lets the human type an
-// answer of their own instead, or asks for a [Text]. An [Asker] gets it answered:
+// answer of their own instead, a [Select] or [Multi] which does not, or asks for a
+// [Text] or a [Secret]. An [Asker] gets it answered:
 // [Terminal] by a person at a terminal, [Piped] by lines of a stream, [Scripted] by a
 // test. Where nobody can be asked they return [ErrUnavailable], as [Unavailable]
 // always does, so that the caller can put its work aside until somebody answers.
@@ -9,6 +10,7 @@ package ask
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,7 +39,31 @@ type Kind int
 const (
 	Choice Kind = iota + 1 // one of Options, or a text of the human's own
 	Text                   // any text, perhaps none
+	Select                 // one of Options
+	Multi                  // any number of Options; the answer is what [JoinAnswers] makes of them
+	Secret                 // any text, which is shown nowhere
 )
+
+// JoinAnswers puts the answers to a [Multi] into one text, a JSON array.
+func JoinAnswers(answers []string) string {
+	if answers == nil {
+		answers = []string{}
+	}
+	data, err := json.Marshal(answers)
+	if err != nil {
+		panic(err) // strings can be marshalled
+	}
+	return string(data)
+}
+
+// SplitAnswers returns the answers to a [Multi].
+func SplitAnswers(answer string) ([]string, error) {
+	var answers []string
+	if err := json.Unmarshal([]byte(answer), &answers); err != nil {
+		return nil, fmt.Errorf("%q is not a list of answers", answer)
+	}
+	return answers, nil
+}
 
 // Question is what a human is asked.
 type Question struct {
@@ -45,7 +71,7 @@ type Question struct {
 	Kind Kind
 	Text string // one or more lines, perhaps Markdown
 
-	Options []string // of a Choice
+	Options []string // of a Choice, Select or Multi
 
 	// Default is the answer if the human gives none. It counts only with HasDefault,
 	// and Validate is not asked about it.
@@ -65,18 +91,53 @@ type Question struct {
 // Match returns what a typed line answers. An empty line is the default, if there is
 // one. For a Choice, surrounding blanks aside, a line is the option of that text, the
 // only option of that text in other letters' case, or the option of that number,
-// counted from 1; otherwise it is an answer of the human's own.
+// counted from 1; otherwise it is an answer of the human's own. A Select accepts no such
+// answer. The line for a Multi holds options in the same way, with commas between them,
+// or is their JSON array.
 func (q *Question) Match(line string) (string, error) {
 	if line == "" && q.HasDefault {
 		return q.Default, nil
 	}
 	answer := line
-	if q.Kind == Choice {
+	switch q.Kind {
+	case Choice, Select:
 		if i := q.option(strings.TrimSpace(line)); i >= 0 {
 			answer = q.Options[i]
+		} else if q.Kind == Select {
+			return answer, q.noOption(line)
+		}
+	case Multi:
+		var err error
+		if answer, err = q.matchMulti(line); err != nil {
+			return line, err
 		}
 	}
 	return answer, q.validate(answer)
+}
+
+func (q *Question) noOption(text string) error {
+	return fmt.Errorf("%q is none of %s", strings.TrimSpace(text), strings.Join(q.Options, ", "))
+}
+
+func (q *Question) matchMulti(line string) (string, error) {
+	parts, err := SplitAnswers(line)
+	if err != nil {
+		parts = nil
+		if strings.TrimSpace(line) != "" {
+			parts = strings.Split(line, ",")
+		}
+	}
+	var chosen []string
+	for _, part := range parts {
+		i := q.option(strings.TrimSpace(part))
+		if i < 0 {
+			return "", q.noOption(part)
+		}
+		if !slices.Contains(chosen, q.Options[i]) {
+			chosen = append(chosen, q.Options[i])
+		}
+	}
+	return JoinAnswers(chosen), nil
 }
 
 func (q *Question) option(text string) int {

@@ -1,10 +1,12 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -19,11 +21,12 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 	}
 	b.WriteString("\n" + strings.Trim(ansi.Wrap(safe(q.Text), width, ""), "\n") + "\n")
 	prompt := "Answer"
-	if q.Kind == Choice && len(q.Options) > 0 {
+	if len(q.Options) > 0 {
 		for i, option := range q.Options {
 			fmt.Fprintf(&b, "  %d) %s\n", i+1, safeLine(option))
 		}
-		prompt = "Number, or an answer of your own"
+		prompt = map[Kind]string{Select: "Number", Multi: "Numbers, with commas"}[q.Kind]
+		prompt = cmp.Or(prompt, "Number, or an answer of your own")
 	}
 	if q.HasDefault {
 		prompt += " [" + ansi.Truncate(safeLine(q.Default), 40, "…") + "]"
@@ -33,11 +36,13 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 	answers := lines{r: in}
 	for {
 		b.WriteString(prompt)
-		if _, err := io.WriteString(out, b.String()); err != nil {
-			return "", err
+		line, err := "", error(nil)
+		if tty, ok := in.(*os.File); ok && q.Kind == Secret {
+			line, err = readSecret(ctx, tty, out, b.String())
+		} else if _, err = io.WriteString(out, b.String()); err == nil {
+			line, err = answers.next(ctx)
 		}
 		b.Reset()
-		line, err := answers.next(ctx)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = fmt.Errorf("the input was closed: %w", ErrUnavailable)
@@ -45,7 +50,7 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 			_, _ = io.WriteString(out, "\n") // the cursor stands behind the prompt
 			return "", err
 		}
-		if line == "" && q.Kind == Choice && !q.HasDefault {
+		if line == "" && (q.Kind == Choice || q.Kind == Select) && !q.HasDefault {
 			continue
 		}
 		answer, err := q.Match(line)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -73,6 +74,7 @@ type widget struct {
 	form    *huh.Form
 	entries []string // answers to choose from
 	chosen  int      // index into entries, or ownAnswer
+	marked  []int    // indexes into q.Options, of a Multi
 	typed   string
 	over    bool // the form has ended, or nobody waits for it
 	height  int  // lines of the tallest view so far
@@ -80,12 +82,22 @@ type widget struct {
 
 func newWidget(q *Question, width int) *widget {
 	w := &widget{q: q, width: width, chosen: ownAnswer}
-	text := huh.NewGroup(textField(q, &w.typed))
-	groups := []*huh.Group{text}
-	if q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault) {
+	var groups []*huh.Group
+	switch {
+	case q.Kind == Select && len(q.Options) > 0:
+		w.entries, w.chosen = entriesOf(q)
+		groups = []*huh.Group{huh.NewGroup(listField(q, w.entries, &w.chosen))}
+	case q.Kind == Multi && len(q.Options) > 0:
+		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked))}
+	case q.Kind == Secret:
+		groups = []*huh.Group{huh.NewGroup(secretField(q, &w.typed))}
+	case q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault):
 		w.entries, w.chosen = entriesOf(q)
 		list := huh.NewGroup(listField(q, w.entries, &w.chosen))
+		text := huh.NewGroup(textField(q, &w.typed))
 		groups = []*huh.Group{list, text.WithHideFunc(func() bool { return w.chosen != ownAnswer })}
+	default:
+		groups = []*huh.Group{huh.NewGroup(textField(q, &w.typed))}
 	}
 	w.form = huh.NewForm(groups...).WithTheme(huh.ThemeFunc(theme)).WithKeyMap(keys(len(w.entries)))
 	return w
@@ -120,7 +132,7 @@ func (w *widget) View() tea.View {
 	if w.over {
 		content = faint().Render("not answered")
 		if w.form.State == huh.StateCompleted {
-			content = cyan().Render("❯ " + oneLine(w.answer(), w.width-2))
+			content = cyan().Render("❯ " + oneLine(w.shown(), w.width-2))
 		}
 	}
 	w.height = max(w.height, lipgloss.Height(content), 2)
@@ -137,8 +149,29 @@ func (w *widget) trim() string {
 	return eraseBelow
 }
 
+// shown is the answer as it stays on the screen.
+func (w *widget) shown() string {
+	switch w.q.Kind {
+	case Secret:
+		return "(not shown)"
+	case Multi:
+		return strings.Join(w.markedOptions(), ", ")
+	}
+	return w.answer()
+}
+
+func (w *widget) markedOptions() []string {
+	var options []string
+	for _, i := range slices.Sorted(slices.Values(w.marked)) {
+		options = append(options, w.q.Options[i])
+	}
+	return options
+}
+
 func (w *widget) answer() string {
 	switch {
+	case w.q.Kind == Multi && len(w.q.Options) > 0:
+		return JoinAnswers(w.markedOptions())
 	case w.chosen != ownAnswer:
 		return w.entries[w.chosen]
 	case w.typed == "" && w.q.HasDefault:
@@ -169,7 +202,9 @@ func listField(q *Question, entries []string, chosen *int) huh.Field {
 		}
 		options = append(options, huh.NewOption(label, i))
 	}
-	options = append(options, huh.NewOption("Something else…", ownAnswer))
+	if q.Kind == Choice {
+		options = append(options, huh.NewOption("Something else…", ownAnswer))
+	}
 	list := huh.NewSelect[int]().Options(options...).Value(chosen).Validate(func(i int) error {
 		if i == ownAnswer || q.HasDefault && entries[i] == q.Default {
 			return nil
@@ -180,6 +215,29 @@ func listField(q *Question, entries []string, chosen *int) huh.Field {
 		list.Height(listHeight)
 	}
 	return list
+}
+
+func multiField(q *Question, marked *[]int) huh.Field {
+	var preset []string
+	if q.HasDefault {
+		preset, _ = SplitAnswers(q.Default) // a default of another form marks nothing
+	}
+	options := make([]huh.Option[int], 0, len(q.Options))
+	for i, option := range q.Options {
+		options = append(options, huh.NewOption(cmp.Or(safeLine(option), "(empty)"), i).Selected(slices.Contains(preset, option)))
+	}
+	list := huh.NewMultiSelect[int]().Options(options...).Value(marked).Validate(func(chosen []int) error {
+		w := widget{q: q, marked: chosen}
+		return q.validate(w.answer())
+	})
+	if len(options) > listHeight {
+		list.Height(listHeight)
+	}
+	return list
+}
+
+func secretField(q *Question, typed *string) huh.Field {
+	return huh.NewInput().Value(typed).CharLimit(0).EchoMode(huh.EchoModePassword).Validate(q.validate).WithTheme(huh.ThemeFunc(framed))
 }
 
 func textField(q *Question, typed *string) huh.Field {
@@ -202,6 +260,7 @@ func keys(entries int) *huh.KeyMap {
 	k := huh.NewDefaultKeyMap()
 	k.Text.Prev = key.NewBinding(key.WithKeys("esc", "shift+tab"), key.WithHelp("esc", "back"))
 	k.Select.Filter.SetEnabled(entries >= listHeight)
+	k.MultiSelect.Filter.SetEnabled(false)
 	return k
 }
 
@@ -217,6 +276,9 @@ func theme(bool) *huh.Styles {
 	t.Focused.Base = lipgloss.NewStyle()
 	t.Focused.SelectSelector = cyan().SetString("❯ ")
 	t.Focused.SelectedOption = cyan()
+	t.Focused.MultiSelectSelector = cyan().SetString("❯ ")
+	t.Focused.SelectedPrefix = cyan().SetString("[x] ")
+	t.Focused.UnselectedPrefix = lipgloss.NewStyle().SetString("[ ] ")
 	t.Focused.ErrorMessage = red()
 	t.Focused.TextInput.Placeholder = faint()
 	t.Help.ShortKey, t.Help.ShortDesc, t.Help.ShortSeparator = faint(), faint(), faint()

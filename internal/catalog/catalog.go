@@ -20,12 +20,19 @@ type Client struct {
 	Name   string
 	Type   string
 	Models []Model // in order; Client, ClientType and Listed are filled in by New
+
+	// Fallbacks are those of the models that name none themselves. A model is never
+	// its own fallback.
+	Fallbacks []string
 }
 
 // Provider is a list of known models for the clients that list none themselves.
 type Provider struct {
-	Name   string // a client type, or the beginning of an openai-compatible client's name
-	Models []Model
+	Name string // a client type, or the beginning of an openai-compatible client's name
+
+	// Models returns the list, which nobody changes. It is called only if a client
+	// needs it.
+	Models func() []Model
 }
 
 // Catalog holds clients and their models. It is immutable and may be used from
@@ -45,7 +52,7 @@ func New(clients []Client, known []Provider) *Catalog {
 		c.clients = append(c.clients, Client{Name: Builtin, Type: Builtin})
 		c.implied = true
 	}
-	known = append(slices.Clip(known), Provider{Name: Builtin, Models: builtinModels()})
+	known = append(slices.Clip(known), Provider{Name: Builtin, Models: builtinModels})
 	for i := range c.clients {
 		c.clients[i].Models = c.clients[i].complete(known)
 	}
@@ -70,12 +77,13 @@ func (c Client) complete(known []Provider) []Model {
 		if i < 0 {
 			return nil
 		}
-		models = known[i].Models
+		models = known[i].Models()
 	}
 	models = slices.Clone(models)
 	for i := range models {
 		m := &models[i]
 		m.Client, m.ClientType, m.Listed = c.Name, c.Type, true
+		m.Fallbacks = c.fallbacks(*m)
 		m.Type = cmp.Or(m.Type, Chat)
 		if m.Type == Embedding {
 			m.DefaultChunkSize = cmp.Or(m.DefaultChunkSize, DefaultChunkSize)

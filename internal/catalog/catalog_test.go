@@ -70,11 +70,13 @@ func TestModelsStopsEarly(t *testing.T) {
 	}
 }
 
+func list(models ...Model) func() []Model { return func() []Model { return models } }
+
 func TestKnownProviders(t *testing.T) {
 	known := []Provider{
-		{Name: "openai", Models: []Model{{Name: "gpt-4o"}}},
-		{Name: "open", Models: []Model{{Name: "never"}}},
-		{Name: "groq", Models: []Model{{Name: "llama"}}},
+		{Name: "openai", Models: list(Model{Name: "gpt-4o"})},
+		{Name: "open", Models: list(Model{Name: "never"})},
+		{Name: "groq", Models: list(Model{Name: "llama"})},
 	}
 	for _, tt := range []struct {
 		name   string
@@ -97,7 +99,7 @@ func TestKnownProviders(t *testing.T) {
 			}
 		})
 	}
-	if known[0].Models[0].Client != "" {
+	if known[0].Models()[0].Client != "" {
 		t.Error("New changed the known providers")
 	}
 }

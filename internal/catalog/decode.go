@@ -17,6 +17,9 @@ func DecodeModel(n *yamldoc.Node) Model {
 	m.Uint("max_input_tokens", &model.MaxInputTokens)
 	model.InputPrice = decodePrice(m, "input_price")
 	model.OutputPrice = decodePrice(m, "output_price")
+	model.CachedInputPrice = decodePrice(m, "cached_input_price")
+	model.CacheWritePrice = decodePrice(m, "cache_write_price")
+	m.Strs("fallback_models", &model.Fallbacks)
 	if patch := m.Get("patch"); patch != nil && patch.Kind() != yamldoc.Null {
 		model.Patch = DecodePatch(patch)
 	}
@@ -25,6 +28,7 @@ func DecodeModel(n *yamldoc.Node) Model {
 	m.Bool("require_max_tokens", &model.RequireMaxTokens)
 	m.Bool("supports_vision", &model.SupportsVision)
 	m.Bool("supports_function_calling", &model.SupportsFunctionCalling)
+	m.Bool("supports_reasoning", &model.SupportsReasoning)
 	m.Bool("no_stream", &model.NoStream)
 	m.Bool("no_system_message", &model.NoSystemMessage)
 	m.Str("system_prompt_prefix", &model.SystemPromptPrefix)

@@ -47,15 +47,25 @@ type Model struct {
 	Listed bool
 
 	MaxInputTokens int
-	InputPrice     *float64 // US dollars for a million tokens; nil is unknown, 0 free
-	OutputPrice    *float64
-	Patch          *Patch // applied to every request, nil for none
+
+	// Prices are US dollars for a million tokens; nil is unknown, 0 free.
+	InputPrice       *float64
+	OutputPrice      *float64
+	CachedInputPrice *float64 // of input that is read from the provider's cache
+	CacheWritePrice  *float64 // of input that is written to the provider's cache
+
+	Patch *Patch // applied to every request, nil for none
+
+	// Fallbacks are the ids of the models to try, in order, when this one fails. They
+	// are as the configuration names them; [Catalog.Fallbacks] finds the models.
+	Fallbacks []string
 
 	// Chat models.
 	MaxOutputTokens         int
 	RequireMaxTokens        bool // send MaxOutputTokens with each request
 	SupportsVision          bool
 	SupportsFunctionCalling bool   // only then are tools offered to it
+	SupportsReasoning       bool   // thinks before it answers, always or on demand
 	NoStream                bool   // ask for replies in one piece
 	NoSystemMessage         bool   // put system text into the first user message
 	SystemPromptPrefix      string // comes before the system message, or is it

@@ -44,7 +44,9 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 		return Model{}, fault.New(fault.NotFound, "client %q lists no embedding model %q", name, model).
 			WithHint("list it under models: of the client, with type: embedding")
 	}
-	return Model{Client: cl.Name, ClientType: cl.Type, Name: model, Type: t, SupportsFunctionCalling: cl.Type == Builtin}, nil
+	m := Model{Client: cl.Name, ClientType: cl.Type, Name: model, Type: t, SupportsFunctionCalling: cl.Type == Builtin}
+	m.Fallbacks = cl.fallbacks(m)
+	return m, nil
 }
 
 // builtinScript begins the names of the builtin models that answer from a file.

@@ -33,9 +33,12 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if !answersPiped {
 		stdin = c.In
 	}
-	prompt, err := c.prompt(stdin)
+	attached, text, err := c.attachments(ctx, stdin)
 	if err != nil {
 		return err
+	}
+	if len(attached.Images) > 0 {
+		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", ref.Name)
 	}
 	asker := c.asker(face, answersPiped)
 	variables, err := c.variables(ctx, g, asker)
@@ -43,7 +46,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	_, err = c.app.RunGraph(ctx, app.GraphRun{
-		Agent: ref, Graph: g, Prompt: prompt, Variables: variables,
+		Agent: ref, Graph: g, Prompt: attached.Text(text), Variables: variables,
 		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker,
 	})
 	return err
@@ -88,21 +91,17 @@ func (c *command) variables(ctx context.Context, g *graph.Graph, asker ask.Asker
 	})
 }
 
-// prompt joins the words of the command line, what stdin holds (nil for none) and
-// the attached files.
-func (c *command) prompt(stdin io.Reader) (string, error) {
+// attachments returns what is attached, and the text before it: the words of the command
+// line and what stdin holds (nil for none).
+func (c *command) attachments(ctx context.Context, stdin io.Reader) (attached input.Attachments, text string, err error) {
 	piped := ""
 	if stdin != nil && !c.InTerminal {
-		var err error
 		if piped, err = input.ReadStdin(stdin); err != nil {
-			return "", err
+			return attached, "", err
 		}
 	}
-	docs, err := input.Load(c.opts.files)
-	if err != nil {
-		return "", err
-	}
-	return input.Attach(input.Text(c.opts.text, piped), docs), nil
+	attached, err = c.app.Loader().Load(ctx, c.opts.files)
+	return attached, input.Text(c.opts.text, piped), err
 }
 
 // agentInfo describes the agent of -a.

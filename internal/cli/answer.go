@@ -2,31 +2,12 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 
-	"loki/internal/chat"
-	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/render"
 )
-
-// answer sends the text to the model and prints the reply.
-func (c *command) answer(ctx context.Context, face *face) error {
-	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
-		return errNoInput()
-	}
-	prompt, err := c.prompt(c.In)
-	if err != nil {
-		return err
-	}
-	if prompt == "" {
-		return errNoInput()
-	}
-	rc := c.app.Context(c.opts.model, c.opts.noStream)
-	rc.Events = event.NewScope(face.emitter, event.Source{}, nil)
-	_, err = c.app.Answer(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, prompt)}})
-	return err
-}
 
 // face is how a command shows its work.
 type face struct {
@@ -35,7 +16,7 @@ type face struct {
 	close   func(error) error // ends the output; passes the error of the work on
 }
 
-// newFace returns the face that --output asks for.
+// newFace returns the face that the options ask for.
 func (c *command) newFace(ctx context.Context) *face {
 	f := &face{screen: render.NewScreen(render.ScreenOptions{
 		Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size(),
@@ -53,7 +34,7 @@ func (c *command) newFace(ctx context.Context) *face {
 	case outputJSON:
 		out = render.NewReport(c.Out)
 	default:
-		out = textAnswer{render.NewAnswer(f.screen, render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet})}
+		out = c.newAnswer(f.screen)
 	}
 	var observer event.Emitter
 	observed := func(context.Context) []string { return nil }
@@ -75,8 +56,40 @@ func (c *command) newFace(ctx context.Context) *face {
 	return f
 }
 
-// textAnswer gives an Answer the same Close as the machine outputs have.
-type textAnswer struct{ *render.Answer }
+// newAnswer returns what prints the answer as text.
+func (c *command) newAnswer(screen *render.Screen) textAnswer {
+	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet}
+	if c.opts.execute && c.decides() {
+		o.Out, o.Terminal = io.Discard, false // the command is shown with the question what to do with it
+	}
+	return textAnswer{
+		Answer: render.NewAnswer(screen, o),
+		whole:  c.opts.schema != "" || c.opts.execute || c.opts.extracts(c.OutTerminal),
+	}
+}
+
+// textAnswer is an Answer with the same Close as the machine outputs have. A whole one
+// is printed when all is done: before, it may not be what was asked for.
+type textAnswer struct {
+	*render.Answer
+	whole bool
+}
+
+// Emit implements [event.Emitter].
+func (t textAnswer) Emit(ctx context.Context, ev event.Event) error {
+	if t.whole {
+		switch body := ev.Body.(type) {
+		case event.Delta, event.Reply:
+			return nil
+		case event.Finished:
+			if body.Error != "" {
+				body.Output = ""
+				ev.Body = body
+			}
+		}
+	}
+	return t.Answer.Emit(ctx, ev)
+}
 
 // Close ends the answer.
 func (t textAnswer) Close(error) error { return t.Answer.Close() }

@@ -33,7 +33,17 @@ func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string,
 			i += 2
 			continue
 		}
-		if f := flags.Lookup(name); f != nil && name != arg && f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.Type() != "count" {
+		if !strings.HasPrefix(arg, "--") {
+			if spelled, ok := optionalShort(flags, arg); ok {
+				out = append(out, spelled.before...)
+				arg, name = spelled.long, spelled.long[2:]
+				if strings.Contains(arg, "=") {
+					out = append(out, arg)
+					continue
+				}
+			}
+		}
+		if f := flags.Lookup(name); f != nil && name != arg && f.NoOptDefVal != "" && !isSwitch(f) {
 			// A flag with an optional value takes the next word unless it looks like a flag.
 			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 				i++
@@ -50,6 +60,38 @@ func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string,
 	}
 	return out, nil
 }
+
+// spelling is a group of short flags whose last has an optional value.
+type spelling struct {
+	before []string // the flags in front of it
+	long   string   // the last one, with two hyphens, and its value if it has one
+}
+
+// optionalShort spells a group of short flags out that ends with one of optional value:
+// -s, -s=NAME, -sNAME, -Ss.
+func optionalShort(flags *pflag.FlagSet, arg string) (spelling, bool) {
+	for i := 1; i < len(arg); i++ {
+		f := flags.ShorthandLookup(arg[i : i+1])
+		switch {
+		case f == nil || f.NoOptDefVal == "":
+			return spelling{}, false // unknown, or the rest is its value
+		case isSwitch(f):
+			continue
+		}
+		s := spelling{long: "--" + f.Name}
+		if i > 1 {
+			s.before = []string{arg[:i]}
+		}
+		if rest := strings.TrimPrefix(arg[i+1:], "="); rest != "" {
+			s.long += "=" + rest
+		}
+		return s, true
+	}
+	return spelling{}, false
+}
+
+// isSwitch reports whether f takes no value at all.
+func isSwitch(f *pflag.Flag) bool { return f.Value.Type() == "bool" || f.Value.Type() == "count" }
 
 func contains(names []string, name string) bool {
 	for _, n := range names {

@@ -13,7 +13,7 @@ import (
 // text is the end of the words as they were, and pairs keep both their values.
 func FuzzArgs(f *testing.F) {
 	for _, seed := range []string{
-		"-m\nbuiltin:echo\nhello\n-S", "--\n-S", "-Sm\nx\ny", "-mx\n-v\n-v\ntext", "--agent-variable\na\n-b\nx",
+		"-m\nbuiltin:echo\nhello\n-S", "-s\nx\nhello", "-Ssx\n-s", "-s=\n--\n-s", "--\n-S", "-Sm\nx\ny", "-mx\n-v\n-v\ntext", "--agent-variable\na\n-b\nx",
 		"--agent-variable\n1:2\n3:4", "-f\n-\n--file=x\n-", "--output=json\n", "-a\n\n", "-", "--agent-variable\nä\n\xff",
 	} {
 		f.Add(seed)

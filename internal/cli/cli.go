@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/fault"
 	"loki/internal/render"
+	"loki/internal/yamldoc"
 )
 
 // Streams are where a command reads and writes.
@@ -48,6 +50,9 @@ func Main(args, environ []string, s Streams) int {
 
 	c := &command{Streams: s, environ: environ}
 	err := c.run(ctx, args)
+	if status, ok := errors.AsType[commandStatus](err); ok {
+		return int(status)
+	}
 	c.report(err)
 	return fault.ExitCode(err)
 }
@@ -88,6 +93,7 @@ func (c *command) dispatch(ctx context.Context) error {
 		}
 		return c.newFace(ctx).close(err)
 	}
+	c.app.OnWarning = c.warn
 	for _, w := range c.app.Warnings {
 		c.warn(w)
 	}
@@ -96,6 +102,14 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.listModels()
 	case c.opts.listAgents:
 		return c.listAgents()
+	case c.opts.listRoles:
+		return c.listRoles()
+	case c.opts.listSessions:
+		return c.listSessions(ctx)
+	case c.opts.syncModels:
+		return c.syncModels(ctx)
+	case c.opts.tailLogs:
+		return c.tailLogs(ctx)
 	case c.opts.validate != "":
 		return c.validate()
 	case c.opts.graph != "":
@@ -126,6 +140,8 @@ func (c *command) work(ctx context.Context, face *face) error {
 		return c.forkRun(ctx, face)
 	case c.opts.agent != "":
 		return c.runAgent(ctx, face)
+	case c.opts.execute:
+		return c.execute(ctx, face)
 	default:
 		return c.answer(ctx, face)
 	}
@@ -134,6 +150,18 @@ func (c *command) work(ctx context.Context, face *face) error {
 // warn tells the user something on standard error.
 func (c *command) warn(text string) {
 	fmt.Fprintln(c.Err, render.Warning(text, c.color()))
+}
+
+// warnProblems tells of what a file says that means nothing.
+func (c *command) warnProblems(problems []*yamldoc.Problem) {
+	for _, p := range problems {
+		c.warn(p.Text())
+	}
+}
+
+// outColor reports whether standard output takes colour.
+func (c *command) outColor() bool {
+	return render.ColorEnabled(c.getenv, c.OutTerminal)
 }
 
 // color reports whether standard error takes colour.

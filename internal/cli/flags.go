@@ -9,6 +9,8 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/session"
 )
 
 // options is what the command line asks for.
@@ -17,8 +19,20 @@ type options struct {
 	agent     string
 	variables [][2]string // --agent-variable NAME VALUE, in order
 	files     []string
+	prompt    string
+	role      string
+	session   string // with hasSession; "" is a temporary one
+	effort    string
+	schema    string
+	execute   bool
+	code      bool
 	noStream  bool
 	dryRun    bool
+
+	hasSession   bool
+	emptySession bool
+	saveSession  bool
+
 	info      bool
 	validate  string
 	strict    bool
@@ -28,8 +42,15 @@ type options struct {
 	quiet     bool
 	verbose   int
 
-	listModels bool
-	listAgents bool
+	listModels   bool
+	listAgents   bool
+	listRoles    bool
+	listSessions bool
+
+	syncModels bool
+
+	tailLogs  bool
+	plainLogs bool
 
 	resume    string // an id, or resumeNewest
 	answer    string
@@ -107,6 +128,16 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.files, "file", "f", nil, "attach the file at `PATH`, or the text files of a directory; may be repeated")
 	f.BoolVarP(&o.noStream, "no-stream", "S", false, "ask for answers in one piece")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be sent to models, and send nothing")
+	f.Var(&once{value: &o.prompt, kind: "TEXT", check: notEmpty}, "prompt", "answer under these instructions")
+	f.VarP(&once{value: &o.role, kind: "ROLE", check: notEmpty}, "role", "r", "answer in a role")
+	f.VarP(&once{value: &o.session, kind: "SESSION"}, "session", "s", "go on with a session, or begin one; without a name a temporary one")
+	f.Lookup("session").NoOptDefVal = session.TempName
+	f.BoolVar(&o.emptySession, "empty-session", false, "forget the messages of the session first")
+	f.BoolVar(&o.saveSession, "save-session", false, "keep the session whatever the settings say")
+	f.BoolVarP(&o.execute, "execute", "e", false, "write a command for the shell, and decide what to do with it")
+	f.BoolVarP(&o.code, "code", "c", false, "write code and nothing else")
+	f.Var(&once{value: &o.schema, kind: "FILE", check: notEmpty}, "schema", "answer in JSON that satisfies the JSON Schema in this file")
+	f.Var(&once{value: &o.effort, kind: "EFFORT", check: oneOf(efforts()...)}, "effort", "how much to reason first: "+provider.EffortNames())
 	f.Var(&once{value: &o.output, kind: "FORMAT", check: oneOf(outputText, outputJSON, outputNDJSON)}, "output",
 		"how to print the answer: text, json (one object) or ndjson (every event)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not tell how a graph run goes")
@@ -132,6 +163,11 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.IntVar(&o.keep, "keep", 0, "with --runs-prune: keep the `N` newest")
 	f.BoolVar(&o.listModels, "list-models", false, "list the chat models")
 	f.BoolVar(&o.listAgents, "list-agents", false, "list the agents")
+	f.BoolVar(&o.listRoles, "list-roles", false, "list the roles")
+	f.BoolVar(&o.listSessions, "list-sessions", false, "list the sessions; with -a those of an agent")
+	f.BoolVar(&o.syncModels, "sync-models", false, "fetch the list of known models from sync_models_url")
+	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
+	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
 	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or with -a an agent's")
 	f.BoolP("help", "h", false, "show this help")
 	f.BoolP("version", "V", false, "show the version")
@@ -141,6 +177,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 func (o *options) check(f *pflag.FlagSet) error {
 	o.output = orDefault(o.output, outputText)
 	o.hasAnswer = f.Changed("answer")
+	o.hasSession = f.Changed("session")
 	for _, pair := range [][2]string{
 		{"strict", "validate"},
 		{"format", "graph"},
@@ -152,18 +189,21 @@ func (o *options) check(f *pflag.FlagSet) error {
 		{"set", "fork"},
 		{"older", "runs-prune"},
 		{"keep", "runs-prune"},
+		{"disable-log-colors", "tail-logs"},
 	} {
 		if f.Changed(pair[0]) && !f.Changed(pair[1]) {
 			return fault.New(fault.Usage, "flag --%s goes with --%s", pair[0], pair[1])
 		}
 	}
-	for _, pair := range [][2]string{{"quiet", "verbose"}, {"answer", "answers"}} {
+	for _, pair := range [][2]string{{"quiet", "verbose"}, {"answer", "answers"}, {"schema", "code"}, {"schema", "execute"}} {
 		if f.Changed(pair[0]) && f.Changed(pair[1]) {
 			return fault.New(fault.Usage, "flags --%s and --%s contradict each other", pair[0], pair[1])
 		}
 	}
 	if o.resume != "" || o.fork != "" {
-		for _, flag := range []string{"model", "agent", "agent-variable", "file", "dry-run"} {
+		for _, flag := range []string{
+			"model", "agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "execute", "code", "schema", "effort",
+		} {
 			if f.Changed(flag) {
 				return fault.New(fault.Usage, "flag --%s does not go with --resume and --fork: the run goes on as it began", flag)
 			}
@@ -182,8 +222,10 @@ func (o *options) check(f *pflag.FlagSet) error {
 
 // inspects reports whether the command shows something and sends nothing to a model.
 func (o *options) inspects() bool {
-	return o.listModels || o.listAgents || o.validate != "" || o.graph != "" || o.info
+	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || o.validate != "" || o.graph != "" || o.info
 }
+
+func efforts() []string { return strings.Split(provider.EffortNames(), ", ") }
 
 func orDefault(s, def string) string {
 	if s == "" {
@@ -201,6 +243,8 @@ func help(cmd *cobra.Command, _ []string) {
 	b.WriteString("\nExamples:\n" +
 		"  loki -a digest ./docs                  summarise the text files of a folder, offline\n" +
 		"  loki -m openai:gpt-4o -f notes.md \"what is missing here?\"\n" +
+		"  loki -s trip \"and what about trains?\"    go on with a session\n" +
+		"  loki -e find the ten largest files     write a command, and decide what to do with it\n" +
 		"  cat log.txt | loki -m builtin:extract \"5 bullets\"\n" +
 		"  loki --graph digest --format mermaid   draw an agent's workflow\n")
 	fmt.Fprint(cmd.OutOrStdout(), b.String())

@@ -1,13 +1,20 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 
 	"loki/internal/catalog"
+	"loki/internal/fault"
+	"loki/internal/logging"
+	"loki/internal/session"
 	"loki/internal/value"
 )
 
@@ -25,29 +32,13 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// modelInfo is a model in machine output.
-type modelInfo struct {
-	ID              string   `json:"id"`
-	Client          string   `json:"client"`
-	Name            string   `json:"name"`
-	MaxInputTokens  int      `json:"max_input_tokens,omitempty"`
-	MaxOutputTokens int      `json:"max_output_tokens,omitempty"`
-	InputPrice      *float64 `json:"input_price,omitempty"`  // US dollars for a million tokens
-	OutputPrice     *float64 `json:"output_price,omitempty"` // US dollars for a million tokens
-	Tools           bool     `json:"tools"`
-	Vision          bool     `json:"vision"`
-}
-
 func (c *command) listModels() error {
 	if c.opts.output == outputText {
 		return printLines(c.Out, c.app.Catalog.IDs(catalog.Chat))
 	}
-	models := []modelInfo{}
+	models := []catalog.Info{}
 	for m := range c.app.Catalog.Models(catalog.Chat) {
-		models = append(models, modelInfo{
-			ID: m.ID(), Client: m.Client, Name: m.Name, MaxInputTokens: m.MaxInputTokens, MaxOutputTokens: m.MaxOutputTokens,
-			InputPrice: m.InputPrice, OutputPrice: m.OutputPrice, Tools: m.SupportsFunctionCalling, Vision: m.SupportsVision,
-		})
+		models = append(models, m.Info())
 	}
 	return printJSON(c.Out, models)
 }
@@ -57,10 +48,65 @@ func (c *command) listAgents() error {
 	if err != nil {
 		return err
 	}
+	return c.printNames(names)
+}
+
+func (c *command) listRoles() error {
+	names, err := c.app.Roles().Names()
+	if err != nil {
+		return err
+	}
+	return c.printNames(names)
+}
+
+func (c *command) listSessions(ctx context.Context) error {
+	names, err := c.sessionNames(ctx)
+	if err != nil {
+		return err
+	}
+	return c.printNames(names)
+}
+
+// sessionNames returns the names of the sessions, or the ids of those without one.
+func (c *command) sessionNames(ctx context.Context) ([]string, error) {
+	store, err := c.app.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	list, err := store.List(ctx, session.Scope(c.opts.agent))
+	names := make([]string, 0, len(list))
+	for _, m := range list {
+		names = append(names, cmp.Or(string(m.Alias), string(m.ID)))
+	}
+	return names, err
+}
+
+func (c *command) printNames(names []string) error {
 	if c.opts.output == outputText {
 		return printLines(c.Out, names)
 	}
 	return printJSON(c.Out, append([]string{}, names...))
+}
+
+// syncModels fetches the list of known models.
+func (c *command) syncModels(ctx context.Context) error {
+	synced, err := c.app.SyncModels(ctx)
+	c.warnProblems(synced.Warnings)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.Out, "%d models of %d providers are known now: %s\n", synced.Models, synced.Providers, c.app.Paths.ModelsOverrideFile)
+	return err
+}
+
+// tailLogs follows the log file.
+func (c *command) tailLogs(ctx context.Context) error {
+	file := c.app.Paths.LogFile
+	err := logging.Follow(ctx, file, c.Out, logging.FollowOptions{Color: c.outColor() && !c.opts.plainLogs})
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.NotFound, "there is no log file at %s yet", file).WithHint("it is made when there is something to log; LOKI_LOG_LEVEL=debug logs more")
+	}
+	return err
 }
 
 // info prints the settings and places in use, one a line, in two columns.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"loki/internal/catalog"
-	"loki/internal/fault"
 )
 
 // Types of client. Those that this version talks to come first.
@@ -40,22 +39,37 @@ type Client struct {
 	Name   string // the type, unless configured
 	Models []catalog.Model
 	Patch  Patches
-	Extra  Extra
-	Where  string // "file:line:column", empty if no file configures it
+
+	// Fallbacks are the ids of the models to try, in order, when one of this client
+	// fails that names none itself.
+	Fallbacks []string
+
+	Extra Extra
+	Where string // "file:line:column", empty if no file configures it
 
 	// The values are pointers so that not even %#v of an enclosing struct can
 	// print them.
 	fields map[string]*string
+	oauth  *OAuth // nil if not configured
+
+	secrets Secrets // nil if nobody looks them up
+	file    string  // where places are
+	places  []place // of references to secrets
 }
 
 // Extra tunes the connection of a client.
 type Extra struct {
 	Proxy          *string       // a URL; "-" or empty for none; nil for what the environment says
 	ConnectTimeout time.Duration // [DefaultConnectTimeout] unless configured
+	ReadTimeout    time.Duration // longest silence of the server; 0 leaves it to the provider
+	Retries        int           // of calls that fail in passing; [DefaultRetries] unless configured
 }
 
 // DefaultConnectTimeout is how long a connection may take to be made.
 const DefaultConnectTimeout = 10 * time.Second
+
+// DefaultRetries is how often a call that fails in passing is made again.
+const DefaultRetries = 2
 
 // field is a setting of clients that is a plain text.
 type field struct {
@@ -66,6 +80,7 @@ type field struct {
 var clientFields = []field{
 	{"api_base", true},
 	{"api_key", true},
+	{"api", false},
 	{"organization_id", true},
 	{"auth", false},
 	{"project_id", true},
@@ -84,16 +99,18 @@ var clientFields = []field{
 // as underscores. Of api_base a slash at the end is dropped, and where it is unset
 // it is the one the platform or the openai type is known by.
 //
-// A value that refers to a secret is never returned: that is an error of code
-// Config. Field panics if no client has a field of that name.
+// References to secrets are replaced, see [Config.UseSecrets]. One that cannot be is
+// an error that says where it is and what to do. Field panics if no client has a field
+// of that name.
 func (c *Client) Field(env Env, name string) (string, error) {
 	i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
 	if i < 0 {
 		panic("config: clients have no field " + name)
 	}
 	text, source := c.raw(env, clientFields[i])
-	if HasSecretPlaceholder(text) {
-		return "", c.secretError(source, text)
+	text, err := c.expand(source, text)
+	if err != nil {
+		return "", err
 	}
 	if name == "api_base" {
 		text = strings.TrimRight(cmp.Or(text, c.defaultAPIBase()), "/")
@@ -147,42 +164,6 @@ func (c *Client) defaultAPIBase() string {
 		return p.APIBase
 	}
 	return ""
-}
-
-// CheckSecrets returns an error of code Config if anything that c would send refers
-// to a secret. Fields that the environment sets are taken from there.
-func (c *Client) CheckSecrets(env Env) error {
-	for _, f := range clientFields {
-		if text, source := c.raw(env, f); HasSecretPlaceholder(text) {
-			return c.secretError(source, text)
-		}
-	}
-	if p := c.Extra.Proxy; p != nil && HasSecretPlaceholder(*p) {
-		return c.secretError("extra.proxy", *p)
-	}
-	for source, patch := range c.patches() {
-		if text, found := patchPlaceholder(patch); found {
-			return c.secretError(source, text)
-		}
-	}
-	return nil
-}
-
-func (c *Client) secretError(source, text string) error {
-	name, _ := secretName(text)
-	err := fault.New(fault.Config, "%s: %s refers to the secret %q, and this version has no vault to look it up in", c.described(), source, name)
-	if slices.ContainsFunc(clientFields, func(f field) bool { return f.env && f.name == source }) {
-		return err.WithHint("export %s=..., which beats the file", shellVariable(c.Name+"_"+source))
-	}
-	return err.WithHint("write the value in place of {{%s}}", name)
-}
-
-// described returns the name of c and the place it is configured at, for messages.
-func (c *Client) described() string {
-	if c.Where == "" {
-		return fmt.Sprintf("client %q", c.Name)
-	}
-	return fmt.Sprintf("client %q (%s)", c.Name, c.Where)
 }
 
 // String returns the name and the type of c.

@@ -19,6 +19,7 @@ func (c *Config) readClients(root *yamldoc.Map) {
 			continue
 		}
 		client.Where = where(c.File, n.Pos())
+		client.file, client.places = c.File, placesOf(n)
 		if same := c.named(client.Name); same != nil {
 			p := n.Warnf("a client called %q is already at %s, and this one is never used", client.Name, same.Where)
 			p.Hint = "give one of them another name:"
@@ -39,7 +40,7 @@ func readClient(n *yamldoc.Node, dir string) *Client {
 	for _, p := range m.Require("type") {
 		p.Hint = "the types are " + strings.Join(ClientTypes(), ", ")
 	}
-	c := &Client{fields: make(map[string]*string), Extra: Extra{ConnectTimeout: DefaultConnectTimeout}}
+	c := &Client{fields: make(map[string]*string), Extra: defaultExtra()}
 	if !m.Str("type", &c.Type) {
 		return nil
 	}
@@ -62,7 +63,9 @@ func readClient(n *yamldoc.Node, dir string) *Client {
 	for _, n := range m.List("models") {
 		c.Models = append(c.Models, catalog.DecodeModel(n))
 	}
+	m.Strs("fallback_models", &c.Fallbacks)
 	c.readPatches(m.Map("patch"))
+	c.readOAuth(m.Map("oauth"))
 	c.readExtra(m.Map("extra"))
 	m.Done()
 	return c
@@ -80,9 +83,13 @@ func (c *Client) readPatches(m *yamldoc.Map) {
 	m.Done()
 }
 
+func defaultExtra() Extra { return Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries} }
+
 func (c *Client) readExtra(m *yamldoc.Map) {
 	optional(m.Text, "proxy", &c.Extra.Proxy)
 	m.Seconds("connect_timeout", &c.Extra.ConnectTimeout)
+	m.Seconds("read_timeout", &c.Extra.ReadTimeout)
+	m.Uint("retries", &c.Extra.Retries)
 	m.Done()
 }
 

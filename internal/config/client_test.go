@@ -57,14 +57,14 @@ clients:
 		{"auth_is_not_from_the_environment", []string{"CLAUDE_AUTH=x"}, "claude", "auth", "oauth", ""},
 		{
 			"secret", nil, "groq", "api_key", "",
-			`client "groq" (FILE:7:5): api_key refers to the secret "GROQ", and this version has no vault to look it up in | export GROQ_API_KEY=..., which beats the file`,
+			`client "groq" (FILE:9:14): api_key refers to the secret "GROQ", and there is no vault to look it up in | export GROQ_API_KEY=..., which beats the file`,
 		},
 		{"environment_beats_secret", []string{"GROQ_API_KEY=k"}, "groq", "api_key", "k", ""},
 		{
 			"secret_in_environment",
 			[]string{"OPENAI_API_KEY={{ KEY }}"},
 			"openai", "api_key", "",
-			`client "openai" (FILE:3:5): environment variable OPENAI_API_KEY refers to the secret "KEY", and this version has no vault to look it up in | write the value in place of {{KEY}}`,
+			`client "openai" (FILE:3:5): environment variable OPENAI_API_KEY refers to the secret "KEY", and there is no vault to look it up in | write the value in place of {{KEY}}`,
 		},
 		{"absolute_script", nil, "absolute", "script", script, ""},
 		{"script_of_the_implied_client", []string{"BUILTIN_SCRIPT=replies.yaml"}, "builtin", "script", "replies.yaml", ""},
@@ -143,6 +143,8 @@ func TestHasSecretPlaceholder(t *testing.T) {
 		{"Bearer {{ a name }}.", "a name", true},
 		{"{{A}}{{B}}", "A", true},
 		{"{{}}", "", false},
+		{"{{ \t}}", "", false},
+		{"{{ }}{{A}}", "A", true},
 		{"{{}}}", "}", true},
 		{"{{", "", false},
 		{"{{NAME}", "", false},
@@ -155,8 +157,8 @@ func TestHasSecretPlaceholder(t *testing.T) {
 			if got := HasSecretPlaceholder(tt.text); got != tt.want {
 				t.Errorf("got %v", got)
 			}
-			if name, _ := secretName(tt.text); name != tt.name {
-				t.Errorf("name %q, want %q", name, tt.name)
+			if p, _ := nextPlaceholder(tt.text); p.name != tt.name {
+				t.Errorf("name %q, want %q", p.name, tt.name)
 			}
 		})
 	}

@@ -25,7 +25,11 @@ type Config struct {
 	LeftPrompt  *string
 	RightPrompt *string
 
-	VaultPasswordFile *string
+	// Where the password of the vault is. The first of these that has one counts; after
+	// them comes [Paths.VaultPasswordFile].
+	VaultPasswordFile    *string
+	VaultPasswordCommand *string // a program and its arguments, which prints it
+	VaultKeychain        bool    // the system's own store of passwords
 
 	FunctionCallingSupport bool
 	MappingTools           Mapping // alias to a comma list of tool names
@@ -62,6 +66,9 @@ type Config struct {
 	ServeAddr        *string
 
 	Clients []*Client // in order; of unknown types there are none
+
+	secrets Secrets // nil if nobody looks them up
+	places  []place // of references to secrets in File
 }
 
 // defaults returns the settings of a configuration that says nothing.
@@ -94,7 +101,7 @@ func (c *Config) Client(name string) *Client {
 	if cl := c.named(name); cl != nil || name != TypeBuiltin {
 		return cl
 	}
-	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: Extra{ConnectTimeout: DefaultConnectTimeout}}
+	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), secrets: c.secrets}
 }
 
 func (c *Config) named(name string) *Client {
@@ -106,13 +113,14 @@ func (c *Config) named(name string) *Client {
 	return nil
 }
 
-// Catalog returns the catalogue of the configured clients.
-func (c *Config) Catalog() *catalog.Catalog {
+// Catalog returns the catalogue of the configured clients. A client that lists no
+// models has those of its provider in known.
+func (c *Config) Catalog(known ...catalog.Provider) *catalog.Catalog {
 	clients := make([]catalog.Client, len(c.Clients))
 	for i, cl := range c.Clients {
-		clients[i] = catalog.Client{Name: cl.Name, Type: cl.Type, Models: cl.Models}
+		clients[i] = catalog.Client{Name: cl.Name, Type: cl.Type, Models: cl.Models, Fallbacks: cl.Fallbacks}
 	}
-	return catalog.New(clients, nil)
+	return catalog.New(clients, known)
 }
 
 // UserAgentHeader returns the value of the User-Agent header, empty if none is

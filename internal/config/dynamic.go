@@ -21,7 +21,7 @@ func (c *Config) fromPlatform(env Env) (warnings []*yamldoc.Problem) {
 	if name == "" {
 		return nil
 	}
-	client := &Client{Type: name, Name: name, Extra: Extra{ConnectTimeout: DefaultConnectTimeout}}
+	client := &Client{Type: name, Name: name, Extra: defaultExtra()}
 	if p, ok := platform(name); ok {
 		client.Type, client.Name = TypeOpenAICompatible, p.Name
 	} else if !slices.Contains(ClientTypes(), name) {

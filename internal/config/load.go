@@ -37,6 +37,9 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	for _, msg := range ignored {
 		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
 	}
+	if err == nil {
+		err = cfg.checkVaultVariables()
+	}
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -52,21 +55,23 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	doc, err := yamldoc.Parse(c.File, src, yamldoc.HideSource)
 	if err != nil {
-		return nil, configError(err)
+		return nil, unquoted(src, err)
 	}
 	root := doc.Root().Map()
 	c.readLegacy(root)
 	for _, k := range keys {
 		readSetting(root, k.name, k.field(c))
 	}
-	if p := c.VaultPasswordFile; p != nil && HasSecretPlaceholder(*p) {
-		root.Get("vault_password_file").Errorf("the file that opens the vault cannot itself be a secret of the vault")
-	}
+	c.checkVault(root)
 	if p := c.UserAgent; p != nil && HasSecretPlaceholder(*p) {
-		root.Get("user_agent").Warnf("refers to a secret, this version has no vault, and so it is left out")
+		root.Get("user_agent").Warnf("is sent to everybody and cannot refer to a secret, so it is left out")
 		c.UserAgent = nil
 	}
+	c.places = placesOf(doc.Root())
 	c.readClients(root)
+	if doc.Err() == nil {
+		checkFallbacks(root.List("clients"))
+	}
 	root.Done()
 	return doc.Warnings(), configError(doc.Err())
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"iter"
 	"regexp"
+	"slices"
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
@@ -31,9 +32,9 @@ type PatchRule struct {
 // PatchRules returns the client's patches for requests of an API, in the order in
 // which they are tried: the first whose pattern matches the whole name of the model
 // applies, and no other. The environment variable LOKI_PATCH_<CLIENT NAME>_<API>,
-// a JSON object of patterns and patches, replaces those of the file. A patch that
-// refers to a secret is an error of code Config, and so is a variable that cannot
-// be read.
+// a JSON object of patterns and patches, replaces those of the file; one that cannot be
+// read is an error of code Config. References to secrets are replaced, or are an error,
+// as in [Client.Field].
 func (c *Client) PatchRules(env Env, api API) ([]PatchRule, error) {
 	rules, source := c.Patch[api], "patch."+string(api)
 	for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
@@ -46,9 +47,11 @@ func (c *Client) PatchRules(env Env, api API) ([]PatchRule, error) {
 			break
 		}
 	}
-	for _, rule := range rules {
-		if text, found := patchPlaceholder(rule.Patch); found {
-			return nil, c.secretError(source, text)
+	rules = slices.Clone(rules)
+	for i := range rules {
+		var err error
+		if rules[i].Patch, err = expandPatch(rules[i].Patch, c.secrets); err != nil {
+			return nil, c.secretError(source, source, err)
 		}
 	}
 	return rules, nil

@@ -47,12 +47,17 @@ type Model struct {
 	SystemPromptPrefix string // goes before, or as, the system message
 	SupportsTools      bool
 
-	InputPrice, OutputPrice float64 // US dollars for a million tokens, 0 if unknown
+	Price func(chat.Usage) float64 // US dollars for the usage; nil if the prices are unknown
+
+	Retry     Retry
+	Fallbacks []string // ids of the models to ask instead when this one stays out of reach, in order
 }
 
 // cost returns u with its price.
 func (m Model) cost(u chat.Usage) chat.Usage {
-	u.Cost = (float64(u.InputTokens)*m.InputPrice + float64(u.OutputTokens)*m.OutputPrice) / 1e6
+	if m.Price != nil {
+		u.Cost = m.Price(u)
+	}
 	return u
 }
 
@@ -121,12 +126,17 @@ func (e *MaxTurnsError) Error() string {
 type Engine struct {
 	models Models
 	now    func() time.Time
+	sleep  func(context.Context, time.Duration) error
 }
 
 // Options configure New.
 type Options struct {
 	Models Models           // required
 	Now    func() time.Time // nil means time.Now
+
+	// Sleep waits between the attempts of a call, unless its context ends before. Nil
+	// means a timer.
+	Sleep func(context.Context, time.Duration) error
 }
 
 // New returns an engine.
@@ -137,7 +147,10 @@ func New(o Options) (*Engine, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Engine{models: o.Models, now: o.Now}, nil
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	return &Engine{models: o.Models, now: o.Now, sleep: o.Sleep}, nil
 }
 
 // Model returns the model that a request of rc for id ("" for the context's) uses.
@@ -148,15 +161,22 @@ func (e *Engine) Model(rc *RequestContext, id string) (Model, error) {
 // Answer is [Engine.Run] for a request that stands for itself: it is framed by
 // started and finished events.
 func (e *Engine) Answer(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
+	return e.Frame(ctx, rc, req.Model, func(ctx context.Context) (Reply, error) { return e.Run(ctx, rc, req) })
+}
+
+// Frame frames work that takes one or more requests of rc by started and finished
+// events. The model is the id of the one that is asked first, "" for the context's. What
+// work returns is what the finished event tells.
+func (e *Engine) Frame(ctx context.Context, rc *RequestContext, model string, work func(context.Context) (Reply, error)) (Reply, error) {
 	begin := e.now()
-	model, err := e.Model(rc, req.Model)
+	m, err := e.Model(rc, model)
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := rc.Events.Emit(ctx, event.Started{Model: model.ID}); err != nil {
+	if err := rc.Events.Emit(ctx, event.Started{Model: m.ID}); err != nil {
 		return Reply{}, err
 	}
-	reply, err := e.Run(ctx, rc, req)
+	reply, err := work(ctx)
 	fin := event.Finished{Output: reply.Text, Duration: e.now().Sub(begin), Usage: reply.Usage}
 	if err != nil {
 		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
@@ -174,37 +194,20 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	if err != nil {
 		return Reply{}, err
 	}
-	call := provider.Request{
-		Model:           model.Name,
-		Messages:        adjust(req.Messages, model),
-		Temperature:     cmp.Or(req.Temperature, rc.Temperature),
-		TopP:            cmp.Or(req.TopP, rc.TopP),
-		MaxOutputTokens: model.MaxOutputTokens,
-		Effort:          cmp.Or(req.Effort, rc.Effort),
-		Stream:          !rc.NoStream && !model.NoStream,
-		Origin:          provider.Origin{Node: rc.Events.Node},
-	}
-	switch {
-	case req.Tools == nil:
-	case model.SupportsTools:
-		call.Tools = req.Tools.Declarations()
-	default:
+	c := call{rc: rc, req: req, model: model, messages: req.Messages}
+	if req.Tools != nil && !model.SupportsTools {
 		text := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
 		if err := rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
 			return Reply{Model: model.ID}, err
 		}
 	}
-	if err := guard(call.Messages, model); err != nil {
-		return Reply{Model: model.ID}, err
-	}
 	reply := Reply{Model: model.ID}
 	var texts []string
 	maxTurns := cmp.Or(req.MaxTurns, DefaultMaxTurns)
 	for turn := 1; ; turn++ {
-		call.Origin.Turn = turn
-		t, err := e.turn(ctx, rc, model, call)
+		t, err := e.turn(ctx, &c, turn)
 		reply.Usage = reply.Usage.Add(t.Usage)
-		reply.Stop = t.Stop
+		reply.Stop, reply.Model = t.Stop, c.model.ID
 		if text := t.Message.Text(); text != "" {
 			texts = append(texts, text)
 			reply.Text = strings.Join(texts, "\n")
@@ -227,125 +230,8 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		if turn == maxTurns {
 			return reply, &MaxTurnsError{Turns: turn}
 		}
-		call.Messages = append(append(call.Messages[:len(call.Messages):len(call.Messages)], t.Message), results...)
+		c.messages = append(append(c.messages[:len(c.messages):len(c.messages)], t.Message), results...)
 	}
-}
-
-// turnResult is one model call's outcome, as it is recorded.
-type turnResult struct {
-	Message chat.Message    `json:"message"`
-	Stop    chat.StopReason `json:"stop"`
-	Usage   chat.Usage      `json:"usage"`
-}
-
-// turn makes one model call, or takes its recorded result.
-func (e *Engine) turn(ctx context.Context, rc *RequestContext, model Model, call provider.Request) (turnResult, error) {
-	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", call.Origin.Turn), Name: model.ID}
-	made := false
-	t, err := steps.Do(ctx, rc.Steps, step, func(ctx context.Context) (turnResult, error) {
-		made = true
-		settle, err := reserve(rc.Budget, model, call)
-		if err != nil {
-			return turnResult{}, err
-		}
-		if err := rc.Events.Emit(ctx, event.ModelCall{Model: model.ID, Turn: call.Origin.Turn}); err != nil {
-			settle(chat.Usage{})
-			return turnResult{}, err
-		}
-		t, err := e.call(ctx, rc, model, call)
-		t.Usage = model.cost(t.Usage)
-		settle(t.Usage)
-		if err != nil {
-			return t, err
-		}
-		return t, rc.Events.Emit(ctx, event.Reply{Model: model.ID, Text: t.Message.Text(), Stop: t.Stop, Usage: t.Usage})
-	})
-	if err == nil && !made && rc.Budget != nil {
-		rc.Budget.Spend(t.Usage)
-	}
-	return t, err
-}
-
-// reserve sets aside what the call is likely to use: its input, and the output it
-// may have if that is bounded.
-func reserve(b Budget, model Model, call provider.Request) (settle func(chat.Usage), err error) {
-	if b == nil {
-		return func(chat.Usage) {}, nil
-	}
-	estimate := chat.Usage{OutputTokens: call.MaxOutputTokens, Estimated: true}
-	for _, m := range call.Messages {
-		estimate.InputTokens += chat.EstimateTokens(m.Text())
-	}
-	return b.Reserve(model.cost(estimate))
-}
-
-// call sends the request and gathers the reply, emitting its pieces.
-func (e *Engine) call(ctx context.Context, rc *RequestContext, model Model, call provider.Request) (turnResult, error) {
-	t := turnResult{}
-	var parts partsBuilder
-	for chunk, err := range model.Provider.Chat(ctx, call) {
-		if err == nil {
-			switch chunk.Kind {
-			case provider.Text:
-				parts.text(chunk.Text)
-				err = rc.Events.Emit(ctx, event.Delta{Text: chunk.Text})
-			case provider.Reasoning:
-				parts.reasoning(chunk.Text, chunk.Signature)
-				if chunk.Text != "" {
-					err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
-				}
-			case provider.ToolCall:
-				t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
-			case provider.End:
-				t.Stop, t.Usage = chunk.Stop, chunk.Usage
-			}
-		} else {
-			err = fmt.Errorf("model %s: %w", model.ID, err)
-		}
-		if err != nil {
-			t.Message.Role, t.Message.Parts = chat.Assistant, parts.done()
-			return t, err
-		}
-	}
-	t.Message.Role, t.Message.Parts = chat.Assistant, parts.done()
-	return t, nil
-}
-
-// partsBuilder puts the parts of a message together from the pieces they come in, in
-// the order in which they come.
-type partsBuilder struct {
-	parts []chat.Part
-	open  strings.Builder // the text of the last part so far
-}
-
-func (b *partsBuilder) text(s string) { b.add(chat.TextPart, s) }
-
-// reasoning adds a piece of reasoning; a signature ends the part it belongs to.
-func (b *partsBuilder) reasoning(s, signature string) {
-	b.add(chat.ReasoningPart, s)
-	if signature != "" {
-		b.parts[len(b.parts)-1].Signature = signature
-	}
-}
-
-func (b *partsBuilder) add(t chat.PartType, s string) {
-	if n := len(b.parts); n == 0 || b.parts[n-1].Type != t || b.parts[n-1].Signature != "" {
-		b.close()
-		b.parts = append(b.parts, chat.Part{Type: t})
-	}
-	b.open.WriteString(s)
-}
-
-func (b *partsBuilder) close() {
-	if n := len(b.parts); n > 0 {
-		b.parts[n-1].Text = b.open.String()
-		b.open.Reset()
-	}
-}
-
-func (b *partsBuilder) done() []chat.Part {
-	b.close()
-	return b.parts
 }
 
 // callTools runs the calls of one reply side by side and returns their results in

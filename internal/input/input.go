@@ -1,32 +1,33 @@
-// Package input turns what a user points at (words, standard input, files) into the
-// text of a prompt.
+// Package input turns what a user points at (words, standard input, files, addresses,
+// commands) into a message to a model.
+//
+// A source is one value of -f:
+//
+//	%%                the reply before
+//	`command`         what a command prints
+//	https://...       a page or file of the web
+//	name:rest         what the document loader called name makes of the rest
+//	anything else     a file, a directory, or a pattern such as src/**/*.go
+//
+// A [Loader] loads sources into documents and images; [Attachments.Message] joins them
+// with the user's own words.
 package input
 
 import (
 	"fmt"
 	"io"
-	"io/fs"
-	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"loki/internal/chat"
 	"loki/internal/fault"
 )
 
 // Limits of what is taken into one prompt.
 const (
-	MaxFileSize = 10 << 20 // bytes of one file
-	MaxSize     = 50 << 20 // bytes of standard input, and of all files together
+	MaxFileSize = 10 << 20 // bytes of one file, page or output
+	MaxSize     = 50 << 20 // bytes of standard input, and of all sources together
 )
-
-// Document is one attached file.
-type Document struct {
-	Path string
-	Text string
-}
 
 // ReadStdin reads all of r as text.
 func ReadStdin(r io.Reader) (string, error) {
@@ -55,150 +56,76 @@ func Text(words []string, stdin string) string {
 	return text + "\n" + stdin
 }
 
-// Load reads the files that sources name, in order, each once. A directory stands
-// for the text files below it, ascending by path, without hidden directories;
-// other files in it are passed over. A named file must be text.
-func Load(sources []string) ([]Document, error) {
-	var docs []Document
-	seen := make(map[string]bool)
-	total := 0
-	add := func(path string, named bool) error {
-		if seen[path] {
-			return nil
-		}
-		seen[path] = true
-		text, err := readFile(path)
-		if err != nil {
-			if _, isBinary := err.(*binaryError); isBinary {
-				if !named {
-					return nil
-				}
-				return fault.Wrap(fault.Usage, err, "")
-			}
-			return err
-		}
-		if total += len(text); total > MaxSize {
-			return fault.New(fault.Usage, "the attached files hold more than %d MiB", MaxSize>>20)
-		}
-		docs = append(docs, Document{Path: path, Text: text})
-		return nil
-	}
-	for _, source := range sources {
-		if err := unsupported(source); err != nil {
-			return nil, err
-		}
-		path, err := expandHome(source)
-		if err != nil {
-			return nil, err
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fault.New(fault.NotFound, "no file or directory at %s", source)
-		}
-		if !info.IsDir() {
-			err = add(path, true)
-		} else {
-			err = walk(path, func(file string) error { return add(file, false) })
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return docs, nil
+// Kind says where a [Document] comes from.
+type Kind string
+
+// The kinds, as they stand in the banner above a document.
+const (
+	File    Kind = "FILE"
+	Command Kind = "CMD"
+	URL     Kind = "URL"
+	Loaded  Kind = "FROM" // by a document loader
+)
+
+// Document is one attached text.
+type Document struct {
+	Kind Kind
+	Name string // path, address or command
+	Text string
 }
 
-// unsupported refuses the forms of source that are no plain path.
-func unsupported(source string) error {
-	switch {
-	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
-		return fault.New(fault.Usage, "%s: this version attaches files and directories only, not addresses", source).
-			WithHint("fetch it first: curl -s %s | loki ...", source)
-	case len(source) > 2 && strings.HasPrefix(source, "`") && strings.HasSuffix(source, "`"):
-		return fault.New(fault.Usage, "%s: this version attaches files and directories only, not commands", source).
-			WithHint("pipe it: %s | loki ...", strings.Trim(source, "`"))
-	}
-	return nil
+// Image is one attached picture.
+type Image struct {
+	Name string // path or address
+	URL  string // data: URL
 }
 
-func expandHome(path string) (string, error) {
-	rest, ok := strings.CutPrefix(path, "~/")
-	if !ok {
-		return filepath.Clean(path), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return filepath.Join(home, rest), nil
+// Attachments are what sources held.
+type Attachments struct {
+	Documents []Document
+	Images    []Image
+	Reply     *string // the reply before, if a source asked for it
 }
 
-func walk(root string, visit func(string) error) error {
-	var files []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && strings.HasPrefix(d.Name(), "."):
-			return filepath.SkipDir
-		case d.Type().IsRegular():
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(files)
-	for _, f := range files {
-		if err := visit(f); err != nil {
-			return err
-		}
-	}
-	return nil
+// Empty reports whether there is nothing.
+func (a Attachments) Empty() bool {
+	return len(a.Documents) == 0 && len(a.Images) == 0 && a.Reply == nil
 }
 
-// binaryError says that a file is not text.
-type binaryError struct{ path, kind string }
-
-func (e *binaryError) Error() string {
-	return fmt.Sprintf("%s is not text in UTF-8 but %s", e.path, e.kind)
-}
-
-func readFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
-	if err != nil {
-		return "", fmt.Errorf("reading %s: %w", path, err)
-	}
-	if !utf8.Valid(data) || slices.Contains(data, 0) {
-		return "", &binaryError{path, http.DetectContentType(data)}
-	}
-	if len(data) > MaxFileSize {
-		return "", fault.New(fault.Usage, "%s is larger than %d MiB", path, MaxFileSize>>20)
-	}
-	return string(data), nil
-}
-
-// Attach puts documents behind the text, each under a banner with its path. A single
-// document without text stands for itself.
-func Attach(text string, docs []Document) string {
-	if len(docs) == 0 {
-		return text
-	}
+// Text puts the documents behind the text, each under a banner with its kind and name.
+// A single document without text stands for itself.
+func (a Attachments) Text(text string) string {
 	var b strings.Builder
 	b.WriteString(text)
-	for _, d := range docs {
+	paragraph := func() {
 		if b.Len() > 0 {
-			b.WriteString("\n")
+			b.WriteString("\n\n")
 		}
-		if len(docs) > 1 || text != "" {
-			fmt.Fprintf(&b, "\n============ FILE: %s ============\n", d.Path)
+	}
+	if a.Reply != nil {
+		paragraph()
+		b.WriteString(*a.Reply)
+	}
+	bare := len(a.Documents) == 1 && b.Len() == 0
+	for _, d := range a.Documents {
+		paragraph()
+		if !bare {
+			fmt.Fprintf(&b, "============ %s: %s ============\n", d.Kind, d.Name)
 		}
 		b.WriteString(d.Text)
 	}
 	return b.String()
+}
+
+// Message returns the message of a user who says text and attaches a. It has no parts
+// if there is nothing to say.
+func (a Attachments) Message(text string) chat.Message {
+	m := chat.Message{Role: chat.User}
+	if text = a.Text(text); text != "" {
+		m.Parts = append(m.Parts, chat.Part{Type: chat.TextPart, Text: text})
+	}
+	for _, image := range a.Images {
+		m.Parts = append(m.Parts, chat.Part{Type: chat.ImagePart, URL: image.URL})
+	}
+	return m
 }

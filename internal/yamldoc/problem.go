@@ -25,6 +25,14 @@ type Problem struct {
 	line string // the source line; empty if hidden or unknown
 }
 
+// Text returns the problem and, if there is one, its hint, as one line for a user.
+func (p *Problem) Text() string {
+	if p.Hint == "" {
+		return p.Error()
+	}
+	return p.Error() + "; " + p.Hint
+}
+
 // Error returns "file:line:column: path: message".
 func (p *Problem) Error() string {
 	var b strings.Builder

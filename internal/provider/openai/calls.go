@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/provider/wire/loose"
 )
 
 // wireCall is a tool call, or a piece of one, as servers send it.
 type wireCall struct {
-	ID       looseString
-	Index    *looseInt
+	ID       loose.String
+	Index    *loose.Int
 	Function *wireFunction
 }
 
 type wireFunction struct {
-	Name      looseString
+	Name      loose.String
 	Arguments arguments
 }
 
@@ -30,10 +31,11 @@ type callAssembler struct {
 
 type partialCall struct {
 	id        string
-	index     looseInt
+	index     loose.Int
 	hasIndex  bool
 	name      string
 	arguments strings.Builder
+	signature string
 }
 
 // add takes a piece of a call.
@@ -158,7 +160,7 @@ func (a *callAssembler) finish(taken map[string]bool, n int) []chat.ToolCall {
 		if c.name == "" {
 			continue
 		}
-		call := chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.String()}
+		call := chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.String(), Signature: c.signature}
 		if strings.TrimSpace(call.Arguments) == "" {
 			call.Arguments = "{}"
 		}

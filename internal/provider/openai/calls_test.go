@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"loki/internal/chat"
+	"loki/internal/provider/wire/loose"
 )
 
 // TestCallAssembler puts calls together from the pieces of many dialects. Each
@@ -129,7 +130,7 @@ func TestCallIDsInConversation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var a callAssembler
 			for _, id := range tt.given {
-				a.addWhole(wireCall{ID: looseString(id), Function: function})
+				a.addWhole(wireCall{ID: loose.String(id), Function: function})
 			}
 			taken := make(map[string]bool)
 			for _, id := range tt.taken {

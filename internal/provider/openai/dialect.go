@@ -3,6 +3,8 @@ package openai
 import (
 	"cmp"
 	"strings"
+
+	"loki/internal/provider/wire"
 )
 
 // dialect is what a client has learned about how a server wants a model to be
@@ -11,6 +13,13 @@ type dialect struct {
 	noStreamOptions  bool // rejects stream_options
 	completionTokens bool // wants max_completion_tokens instead of max_tokens
 	shortIDs         bool // wants tool-call ids of nine letters and digits
+
+	noEffort bool // rejects the effort
+	instead  insteadOf
+
+	noSummary   bool // rejects summaries of reasoning
+	noEncrypted bool // has no encrypted reasoning
+	noReplay    bool // rejects the reasoning that is sent back
 
 	reasoning      reasoningMode
 	reasoningField string // where reasoning goes; empty means reasoning_content
@@ -31,25 +40,31 @@ const (
 	fieldReasoning        = "reasoning"
 )
 
-// adapt returns the dialect to try next, if a rejection of the request sent names
+// adapt returns the dialect to try next, if the rejection of the request sent names
 // something that can be said in another way.
-func (d dialect) adapt(status int, rejected []byte, sent chatRequest) (dialect, bool) {
-	if status != 400 && status != 422 && status != 500 {
+func (d dialect) adapt(r *wire.Rejection, sent payload) (dialect, bool) {
+	if s := r.Err.Status; s != 400 && s != 422 && s != 500 {
 		return d, false
 	}
-	words := strings.ToLower(string(rejected))
+	return sent.adapt(strings.ToLower(string(r.Body)), d)
+}
+
+// adapt implements [payload].
+func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 	says := func(s string) bool { return strings.Contains(words, s) }
 	switch {
-	case sent.StreamOptions != nil && (says("stream_options") || says("include_usage")):
+	case r.StreamOptions != nil && (says("stream_options") || says("include_usage")):
 		d.noStreamOptions = true
-	case sent.MaxTokens > 0 && says("max_completion_tokens"):
+	case r.MaxTokens > 0 && says("max_completion_tokens"):
 		d.completionTokens = true
 	case !d.shortIDs && says("tool call id") && says("length of 9"):
 		d.shortIDs = true
+	case r.ReasoningEffort != "" && (says("reasoning_effort") || says("does not support thinking")): // the latter is Ollama's
+		d = d.withoutEffort(r.ReasoningEffort, words)
 	case d.reasoning == reasoningInLoop && says(fieldReasoningContent) && (says("missing") || says("must be passed")):
 		d.reasoning = reasoningAlways
 		d.reasoningField = fieldReasoningContent
-	case d.reasoning != reasoningNever && sent.hasReasoning() && says(fieldReasoning):
+	case d.reasoning != reasoningNever && r.hasReasoning() && says(fieldReasoning):
 		d.reasoning = reasoningNever
 	default:
 		return d, false
@@ -64,7 +79,8 @@ func (c *Client) dialect(model string) dialect {
 }
 
 // learn remembers d, which worked, and the name under which reasoning came, beside
-// what other requests have learned in the meantime.
+// what other requests have learned in the meantime. That reasoning could not be
+// sent back is a matter of one conversation and is forgotten.
 func (c *Client) learn(model string, d dialect, reasoningField string) {
 	if d.reasoning != reasoningAlways {
 		d.reasoningField = cmp.Or(reasoningField, d.reasoningField)
@@ -76,6 +92,10 @@ func (c *Client) learn(model string, d dialect, reasoningField string) {
 		noStreamOptions:  d.noStreamOptions || known.noStreamOptions,
 		completionTokens: d.completionTokens || known.completionTokens,
 		shortIDs:         d.shortIDs || known.shortIDs,
+		noEffort:         d.noEffort || known.noEffort,
+		instead:          d.instead.or(known.instead),
+		noSummary:        d.noSummary || known.noSummary,
+		noEncrypted:      d.noEncrypted || known.noEncrypted,
 		reasoning:        cmp.Or(d.reasoning, known.reasoning),
 		reasoningField:   cmp.Or(d.reasoningField, known.reasoningField),
 	}

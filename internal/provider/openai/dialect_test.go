@@ -1,13 +1,17 @@
 package openai_test
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/wire"
 )
 
 // message returns message i of a request's body, counted from the end if negative.
@@ -158,6 +162,116 @@ func TestReasoningGoesBackUnderItsName(t *testing.T) {
 				t.Errorf("%s = %v", field, got)
 			}
 		})
+	}
+}
+
+// TestEffort: what a model does not take is replaced by the next higher effort that
+// it names, or left out, and both are remembered.
+func TestEffort(t *testing.T) {
+	const lacks = `{"error":{"message":"Unsupported value: 'reasoning_effort' does not support '%s' with this model. Supported values are: %s.","param":"reasoning_effort"}}`
+	for _, tt := range []struct {
+		name string
+		api  string
+		body string // of the rejection
+		asks []provider.Effort
+		want []any // what is sent for each, the first one being sent again
+	}{
+		{"next_higher", "", fmt.Sprintf(lacks, "minimal", "'none', 'low', 'medium', and 'high'"), []provider.Effort{"minimal", "none", "high", ""}, []any{"low", "none", "high", nil}},
+		{"quoted_as_json", "", `{"detail":[{"loc":["body","reasoning_effort"],"msg":"Input should be \"low\" or \"high\""}]}`, []provider.Effort{"medium", "medium"}, []any{"high", "high"}},
+		{"none_higher", "", fmt.Sprintf(lacks, "high", "'low'"), []provider.Effort{"high", "low"}, []any{nil, nil}},
+		{"unknown", "", `{"error":{"message":"Unrecognized request argument supplied: reasoning_effort"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
+		{"ollama", "", `{"error":{"message":"\"llama3.2\" does not support thinking"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
+		{"responses", "responses", `{"error":{"message":"Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model. Supported values are: 'none', 'low', 'medium', and 'high'.","param":"reasoning.effort"}}`, []provider.Effort{"minimal", "none"}, []any{"low", "none"}},
+		{"responses_unknown", "responses", `{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","param":"reasoning.effort"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, server := newClient(t, openai.Options{API: tt.api}, openaitest.Status(400, tt.body))
+			server.Always(openaitest.Text("ok"))
+			for _, e := range tt.asks {
+				req := question()
+				req.Effort = e
+				if r := collect(t, c, req); r.Text != "ok" {
+					t.Fatalf("text %q, error %v", r.Text, r.Err)
+				}
+			}
+			requests := server.Requests()
+			if len(requests) != len(tt.want)+1 {
+				t.Fatalf("%d requests, want %d", len(requests), len(tt.want)+1)
+			}
+			for i, r := range requests[1:] {
+				got := r.JSON()["reasoning_effort"]
+				if tt.api == "responses" {
+					reasoning, _ := r.JSON()["reasoning"].(map[string]any)
+					got = reasoning["effort"]
+				}
+				if got != tt.want[i] {
+					t.Errorf("request %d: effort %v, want %v", i+2, got, tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestResponsesAdaptation has servers reject what only the responses format has.
+func TestResponsesAdaptation(t *testing.T) {
+	proved := chat.Message{Role: chat.Assistant, Parts: []chat.Part{
+		{Type: chat.ReasoningPart, Text: "why", Signature: `{"id":"rs_1","encrypted_content":"e"}`},
+		{Type: chat.TextPart, Text: "Answer."},
+	}}
+	has := func(word string) func(string) bool { return func(s string) bool { return strings.Contains(s, word) } }
+	for _, tt := range []struct {
+		name, body string
+		in         func(string) bool // holds for the request rejected and not for the next
+		remembered bool
+	}{
+		{"include", `{"error":{"message":"Encrypted content is not supported with this model.","param":"include"}}`, has(`"include"`), true},
+		{"summary", `{"error":{"message":"Your organization must be verified to generate reasoning summaries.","param":"reasoning.summary"}}`, has(`"summary":"auto"`), true},
+		{"other_models_reasoning", `{"error":{"message":"The encrypted content for item rs_1 could not be verified.","code":"invalid_encrypted_content"}}`, has(`"rs_1"`), false},
+		{"reasoning_alone", `{"error":{"message":"Item 'rs_1' of type 'reasoning' was provided without its required following item."}}`, has(`"rs_1"`), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, server := newClient(t, openai.Options{API: "responses"}, openaitest.Status(400, tt.body))
+			server.Always(openaitest.Text("ok"))
+			req := question(proved, chat.Text(chat.User, "And?"))
+			req.Effort = provider.HighEffort
+			for range 2 {
+				if r := collect(t, c, req); r.Text != "ok" {
+					t.Fatalf("text %q, error %v", r.Text, r.Err)
+				}
+			}
+			r := server.Requests()
+			if len(r) != 3 || !tt.in(string(r[0].Body)) || tt.in(string(r[1].Body)) || tt.in(string(r[2].Body)) == tt.remembered {
+				t.Errorf("%d requests: %s\n%s", len(r), r[0].Body, r[1].Body)
+			}
+			for _, sent := range r[1:] {
+				if !strings.Contains(string(sent.Body), "Answer.") {
+					t.Errorf("the answer is gone: %s", sent.Body)
+				}
+			}
+		})
+	}
+}
+
+// TestModelPatchInResponses: patches of models are written for chat completions.
+func TestModelPatchInResponses(t *testing.T) {
+	for _, tt := range []struct {
+		patch map[string]any
+		want  any
+	}{
+		{map[string]any{"reasoning_effort": "high", "max_tokens": nil}, map[string]any{"effort": "high"}},
+		{map[string]any{"reasoning_effort": "high", "reasoning": map[string]any{"effort": "low"}}, map[string]any{"effort": "low"}},
+		{map[string]any{"seed": 1}, nil},
+	} {
+		c, server := newClient(t, openai.Options{API: "responses", Model: func(string) wire.Model {
+			return wire.Model{Patch: wire.Patch{Body: tt.patch}}
+		}}, openaitest.Text("ok"))
+		if r := collect(t, c, question()); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		body := server.Requests()[0].JSON()
+		if !reflect.DeepEqual(body["reasoning"], tt.want) || body["reasoning_effort"] != nil {
+			t.Errorf("patch %v: %v", tt.patch, body)
+		}
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
+	"loki/internal/provider/wire/loose"
 )
 
 type embedRequest struct {
@@ -25,12 +27,13 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 	if len(req.Texts) == 0 {
 		return nil, chat.Usage{}, nil
 	}
-	m := c.lookup(req.Model)
+	m := wire.Lookup(c.model, req.Model)
+	ctx = wire.WithCall(ctx, wire.Call{API: wire.Embeddings, Model: req.Model, Patch: m.Patch})
 	payload := embedRequest{Model: m.RealName, Input: req.Texts}
 	payload.distinguish(c.name, req.Query)
 	var vectors [][]float32
 	var usage chat.Usage
-	err := c.postJSON(ctx, opEmbeddings, req.Model, m, payload, func(data []byte) (err error) {
+	err := c.postJSON(ctx, c.endpoint(wire.Embeddings, m.RealName), payload, func(data []byte) (err error) {
 		vectors, usage, err = readVectors(data, req.Texts)
 		return err
 	})
@@ -40,13 +43,13 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 func readVectors(data []byte, texts []string) ([][]float32, chat.Usage, error) {
 	var reply struct {
 		Data []struct {
-			Index     *looseInt
+			Index     *loose.Int
 			Embedding vector
 		}
 		Usage *wireUsage
 	}
 	if err := json.Unmarshal(data, &reply); err != nil || len(reply.Data) == 0 {
-		return nil, chat.Usage{}, notAReply("embeddings", data)
+		return nil, chat.Usage{}, wire.Lacking("embeddings", data)
 	}
 	bad := func(format string, args ...any) ([][]float32, chat.Usage, error) {
 		return nil, chat.Usage{}, &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf(format, args...)}
@@ -94,7 +97,7 @@ func (v *vector) UnmarshalJSON(data []byte) error {
 	if data[0] != '"' {
 		return json.Unmarshal(data, (*[]float32)(v))
 	}
-	raw, err := base64.StdEncoding.DecodeString(unquote(data))
+	raw, err := base64.StdEncoding.DecodeString(loose.Unquote(data))
 	if err != nil || len(raw)%4 != 0 {
 		return fmt.Errorf("embedding: not the base64 form of numbers")
 	}

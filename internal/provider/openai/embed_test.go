@@ -15,6 +15,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/wire"
 )
 
 // packed returns the base64 form of v.
@@ -52,7 +53,7 @@ func TestEmbed(t *testing.T) {
 		{"status", openaitest.Status(400, `{"error":{"message":"too long"}}`), nil, chat.Usage{}, "too long (HTTP 400)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{Model: func(string) openai.Model { return openai.Model{RealName: "real"} }}, tt.re)
+			c, server := newClient(t, openai.Options{Model: func(string) wire.Model { return wire.Model{RealName: "real"} }}, tt.re)
 			got, usage, err := c.Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: []string{"abcd", "efgh"}})
 			checkError(t, err, tt.wantErr)
 			if !reflect.DeepEqual(got, tt.want) || usage != tt.usage {
@@ -177,7 +178,10 @@ func FuzzEmbedAndRerank(f *testing.F) {
 	f.Add([]byte(`{"results":[{"index":0,"relevance_score":0.3}]}`))
 	f.Add([]byte(`[{"index":0,"score":1e400}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := openai.NewCompatible(openai.Options{Name: "x", APIBase: "http://x.test", Transport: answer{nil, func() io.Reader { return bytes.NewReader(body) }}})
+		c, err := openai.NewCompatible(openai.Options{
+			Name: "x", APIBase: "http://x.test",
+			HTTP: wired(t, wire.Options{Transport: answer{nil, func() io.Reader { return bytes.NewReader(body) }}}),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

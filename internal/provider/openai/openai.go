@@ -6,9 +6,7 @@
 //
 // A client is one configured connection. A request names a model as the
 // configuration does; [Options].Model tells the real name and the model's own
-// patch. A patch changes URL, body or headers of the finished request: first the
-// model's, then the first of the client's rules whose pattern matches the whole
-// model name.
+// patch. Package wire applies the patches and sends.
 //
 // A round of tool use is one assistant message, text and calls together, followed
 // by its tool messages. Images that a tool returned follow in a user message,
@@ -40,96 +38,63 @@
 //
 // # Failures
 //
-// All failures are [*provider.Error] or wrap the context's error. The kind follows
-// from the server's error code and wording where these are known, else from the
-// HTTP status; an exhausted account is [provider.Authentication] although it comes
-// as 429, since waiting does not help. Messages hold neither keys nor headers, and
-// show at most a piece of a page that is no JSON. Nothing is retried, except for
-// the adaptation above.
+// Failures are those of package wire. Nothing is retried, except for the adaptation
+// above.
 //
 // A client is safe for concurrent use.
 package openai
 
 import (
-	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
 )
 
-// Defaults of [Options].
 const (
-	DefaultConnectTimeout = 10 * time.Second
-	DefaultReadTimeout    = 5 * time.Minute
+	openAIBase   = "https://api.openai.com/v1"
+	responsesAPI = "responses"
 )
 
 // Options configures a client. The zero value of a field is its default.
 type Options struct {
-	// Name is the client's name in the configuration. It is required. A compatible
-	// client that bears the name of a platform, see [Platforms], has its base URL.
-	Name string
+	Name string // the client's name in the configuration; required
 
-	// APIBase is the URL that paths like /chat/completions are appended to. It may
-	// be left out for OpenAI and for platforms.
+	// APIBase is the URL that paths like /chat/completions are appended to. Only for
+	// OpenAI may it be left out.
 	APIBase string
 
 	// APIKey returns the key, or "" for none. It is called for each request. Nil
 	// means no key, which only compatible servers can do without.
 	APIKey func() (string, error)
 
+	// API is the format in which chats are held: "chat_completions", which is the
+	// default, or "responses". Azure knows the former only. The patches of both are
+	// those for chat completions.
+	API string
+
 	Organization string // sent as OpenAI-Organization
 
-	// Proxy is the URL of a proxy: http, https, socks5 or socks5h. Nil takes it
-	// from the usual environment variables; "" and "-" mean none.
-	Proxy *string
+	// HTTP sends the requests. It has to come from [wire.NewClient]; nil means one
+	// with the defaults.
+	HTTP *http.Client
 
-	ConnectTimeout time.Duration // for connection and TLS handshake each; 0 means DefaultConnectTimeout
-	ReadTimeout    time.Duration // longest silence of the server; 0 means DefaultReadTimeout, negative means any
-
-	UserAgent string // empty leaves it to net/http
-
-	Model   func(name string) Model // what the configuration says about a model; nil means nothing
-	Patches Patches
-
-	// Log gets each request at debug level, without its headers, and a warning for
-	// each pattern of Patches that is no regular expression. Nil means none.
-	Log *slog.Logger
-
-	// Transport sends the requests instead of the client's own transport; Proxy and
-	// ConnectTimeout then have no effect.
-	Transport http.RoundTripper
-}
-
-// Model is what the configuration says about one model name.
-type Model struct {
-	RealName string // name sent to the server; empty means the name itself
-	Patch    Patch  // applied to every request with this model, before the client's rules
-}
-
-// StaticKey returns key as the function that [Options] asks for.
-func StaticKey(key string) func() (string, error) {
-	return func() (string, error) { return key, nil }
+	Model func(name string) wire.Model // what the configuration says about a model; nil means nothing
 }
 
 // Client is a connection to a server. It implements [provider.Chat] and
 // [provider.Embedder].
 type Client struct {
-	kind        kind
-	name        string
-	base        string // without a trailing slash
-	key         func() (string, error)
-	org         string
-	userAgent   string
-	readTimeout time.Duration // 0 means any
-	connTimeout time.Duration
-	model       func(name string) Model
-	patches     patcher
-	limits      map[operation]int64 // bytes of a reply
-	log         *slog.Logger
-	http        *http.Client
+	kind      kind
+	name      string
+	base      string // without a trailing slash
+	responses bool   // chats are held in the responses format
+	key       func() (string, error)
+	org       string
+	model     func(name string) wire.Model
+	http      *http.Client
 
 	mu       sync.Mutex
 	dialects map[string]dialect // by model name: what rejected requests have taught
@@ -154,7 +119,7 @@ const (
 )
 
 // New returns a client of OpenAI, or of a server at o.APIBase that is to be
-// treated in the same way. Errors are configuration errors.
+// treated in the same way. Errors are of code [fault.Config].
 func New(o Options) (*Client, error) {
 	if o.APIBase == "" {
 		o.APIBase = openAIBase
@@ -162,12 +127,9 @@ func New(o Options) (*Client, error) {
 	return newClient(kindOpenAI, o)
 }
 
-// NewCompatible returns a client of a compatible server. Without an o.APIBase the
-// client's name has to be that of a platform.
+// NewCompatible returns a client of a compatible server, which may be asked without
+// a key.
 func NewCompatible(o Options) (Compatible, error) {
-	if o.APIBase == "" {
-		o.APIBase, _ = BaseURL(o.Name)
-	}
 	c, err := newClient(kindCompatible, o)
 	return Compatible{c}, err
 }
@@ -182,51 +144,23 @@ func newClient(k kind, o Options) (*Client, error) {
 	if o.Name == "" {
 		return nil, fault.New(fault.Config, "a client needs a name")
 	}
-	base, err := checkBase(o.Name, o.APIBase)
+	responses := o.API == responsesAPI
+	if !responses && o.API != "" && o.API != string(wire.ChatCompletions) || responses && k == kindAzure {
+		return nil, fault.New(fault.Config, "client %q cannot speak the api %q", o.Name, o.API).
+			WithHint("leave api out, or set it to %s or, for clients of other types than azure-openai, %s", wire.ChatCompletions, responsesAPI)
+	}
+	base, err := wire.BaseURL(o.Name, o.APIBase, openAIBase)
 	if err != nil {
 		return nil, err
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	c := &Client{
-		kind: k, name: o.Name, base: base, org: o.Organization, userAgent: o.UserAgent,
-		key: o.APIKey, model: o.Model, log: o.Log,
-		connTimeout: positive(o.ConnectTimeout, DefaultConnectTimeout),
-		readTimeout: positive(o.ReadTimeout, DefaultReadTimeout),
-		patches:     compile(o.Patches, o.Name, o.Log),
-		limits:      replyLimits(),
-		dialects:    make(map[string]dialect),
-	}
-	if o.ReadTimeout < 0 {
-		c.readTimeout = 0
-	}
-	transport := o.Transport
-	if transport == nil {
-		transport, err = newTransport(o.Name, o.Proxy, c.connTimeout)
-		if err != nil {
+	if o.HTTP == nil {
+		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
 			return nil, err
 		}
 	}
-	c.http = &http.Client{Transport: transport, CheckRedirect: followWithinHost}
-	return c, nil
-}
-
-func positive(d, fallback time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return fallback
-}
-
-// lookup returns what the configuration says about the model name.
-func (c *Client) lookup(name string) Model {
-	var m Model
-	if c.model != nil {
-		m = c.model(name)
-	}
-	if m.RealName == "" {
-		m.RealName = name
-	}
-	return m
+	return &Client{
+		kind: k, name: o.Name, base: base, responses: responses, org: o.Organization,
+		key: o.APIKey, model: o.Model, http: o.HTTP,
+		dialects: make(map[string]dialect),
+	}, nil
 }

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/wire"
 )
 
 // TestConformance runs the suite that all providers pass, over a real connection.
@@ -33,6 +35,10 @@ func TestConformance(t *testing.T) {
 		"openai":     func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
 		"compatible": func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
 		"azure":      func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) },
+		"responses": func(o openai.Options) (provider.Chat, error) {
+			o.API = "responses"
+			return openai.New(o)
+		},
 	}
 	for name, maker := range makers {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +46,7 @@ func TestConformance(t *testing.T) {
 			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 				server := openaitest.New(t)
 				server.Always(replies[s])
-				c, err := maker(openai.Options{Name: name, APIBase: server.URL() + "/", APIKey: openai.StaticKey("sk-1234567890")})
+				c, err := maker(openai.Options{Name: name, APIBase: server.URL() + "/", APIKey: wire.StaticKey("sk-1234567890")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -55,7 +61,6 @@ func TestConformance(t *testing.T) {
 }
 
 func TestNewRejects(t *testing.T) {
-	socks, nonsense := "socks5://127.0.0.1:1080", "nonsense"
 	for _, tt := range []struct {
 		name    string
 		make    func(openai.Options) error
@@ -63,15 +68,15 @@ func TestNewRejects(t *testing.T) {
 		wantErr string
 	}{
 		{"openai_needs_no_base", newOpenAI, openai.Options{Name: "openai"}, ""},
-		{"platform_needs_no_base", newCompatible, openai.Options{Name: "groq"}, ""},
-		{"proxy", newOpenAI, openai.Options{Name: "openai", Proxy: &socks}, ""},
 		{"no_name", newOpenAI, openai.Options{}, "needs a name"},
 		{"no_base", newCompatible, openai.Options{Name: "mine"}, `client "mine" has no api_base`},
 		{"azure_has_no_default", newAzure, openai.Options{Name: "azure-openai"}, "has no api_base"},
-		{"placeholder", newCompatible, openai.Options{Name: "cloudflare"}, "placeholder {ACCOUNT_ID}"},
+		{"placeholder", newCompatible, openai.Options{Name: "cloudflare", APIBase: "https://api.cloudflare.com/client/v4/accounts/{ACCOUNT_ID}/ai/v1"}, "placeholder {ACCOUNT_ID}"},
 		{"no_url", newCompatible, openai.Options{Name: "mine", APIBase: "localhost:8080/v1"}, "not an http or https URL"},
+		{"responses", newCompatible, openai.Options{Name: "mine", APIBase: "http://localhost:8080/v1", API: "responses"}, ""},
+		{"unknown_api", newOpenAI, openai.Options{Name: "openai", API: "assistants"}, `client "openai" cannot speak the api "assistants"`},
+		{"responses_of_azure", newAzure, openai.Options{Name: "a", APIBase: "https://a.test", API: "responses"}, `cannot speak the api "responses"`},
 		{"other_scheme", newCompatible, openai.Options{Name: "mine", APIBase: "ftp://host/v1"}, "not an http or https URL"},
-		{"malformed_proxy", newOpenAI, openai.Options{Name: "openai", Proxy: &nonsense}, `proxy of client "openai"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.make(tt.o)
@@ -92,21 +97,15 @@ func newOpenAI(o openai.Options) error     { _, err := openai.New(o); return err
 func newCompatible(o openai.Options) error { _, err := openai.NewCompatible(o); return err }
 func newAzure(o openai.Options) error      { _, err := openai.NewAzure(o); return err }
 
-func TestPlatforms(t *testing.T) {
-	seen := make(map[string]bool)
-	for _, p := range openai.Platforms() {
-		url, ok := openai.BaseURL(p.Name)
-		if !ok || url != p.BaseURL || seen[p.Name] || !strings.HasPrefix(url, "https://") || strings.HasSuffix(url, "/") {
-			t.Errorf("platform %+v: BaseURL = %q, %v", p, url, ok)
-		}
-		seen[p.Name] = true
+// wired returns an HTTP client as a configuration has it made.
+func wired(t testing.TB, o wire.Options) *http.Client {
+	t.Helper()
+	o.Client = "test"
+	c, err := wire.NewClient(o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if url, ok := openai.BaseURL("nobody"); ok || url != "" {
-		t.Errorf("BaseURL of an unknown platform = %q, %v", url, ok)
-	}
-	if len(seen) != 18 {
-		t.Errorf("%d platforms, want 18", len(seen))
-	}
+	return c
 }
 
 // newClient returns a compatible client of a scripted server.

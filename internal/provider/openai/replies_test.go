@@ -17,6 +17,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -31,9 +32,11 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: a.header, Body: io.NopCloser(a.body()), Request: r}, nil
 }
 
-func ask(t testing.TB, transport http.RoundTripper, req provider.Request) providertest.Reply {
+func ask(t testing.TB, api string, transport http.RoundTripper, req provider.Request) providertest.Reply {
 	t.Helper()
-	c, err := openai.NewCompatible(openai.Options{Name: "test", APIBase: "http://server.test/v1", Transport: transport})
+	c, err := openai.NewCompatible(openai.Options{
+		Name: "test", APIBase: "http://server.test/v1", API: api, HTTP: wired(t, wire.Options{Transport: transport}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +46,12 @@ func ask(t testing.TB, transport http.RoundTripper, req provider.Request) provid
 // TestReplies reads the replies of many servers. What comes out has to be the same
 // whatever the content type says, whatever was asked for, and however the bytes
 // are cut.
-func TestReplies(t *testing.T) {
-	files, err := filepath.Glob("testdata/replies/*.*")
-	if err != nil || len(files) < 20 {
+func TestReplies(t *testing.T)         { testReplies(t, "chat_completions", "testdata/replies") }
+func TestResponseReplies(t *testing.T) { testReplies(t, "responses", "testdata/responses") }
+
+func testReplies(t *testing.T, api, dir string) {
+	files, err := filepath.Glob(dir + "/*.*")
+	if err != nil || len(files) < 15 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
@@ -61,7 +67,7 @@ func TestReplies(t *testing.T) {
 			right := map[string]string{".sse": "text/event-stream; charset=utf-8", ".json": "application/json"}[ext]
 			req := provider.Request{Model: "m", Stream: ext == ".sse", Messages: []chat.Message{chat.Text(chat.User, "Question?")}}
 			whole := func() io.Reader { return bytes.NewReader(data) }
-			got := describe(t, ask(t, answer{http.Header{"Content-Type": {right}}, whole}, req))
+			got := describe(t, ask(t, api, answer{http.Header{"Content-Type": {right}}, whole}, req))
 			golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got)
 
 			slow := func() io.Reader { return iotest.OneByteReader(bytes.NewReader(data)) }
@@ -72,12 +78,12 @@ func TestReplies(t *testing.T) {
 				"wrong_content_type": {http.Header{"Content-Type": {"text/plain"}}, whole},
 				"byte_order_mark":    {nil, marked},
 			} {
-				if again := describe(t, ask(t, other, req)); again != got {
+				if again := describe(t, ask(t, api, other, req)); again != got {
 					t.Errorf("%s: got\n%s\nwant\n%s", name, again, got)
 				}
 			}
 			req.Stream = !req.Stream
-			if again := describe(t, ask(t, answer{nil, whole}, req)); again != got {
+			if again := describe(t, ask(t, api, answer{nil, whole}, req)); again != got {
 				t.Errorf("asked for the other form: got\n%s\nwant\n%s", again, got)
 			}
 		})

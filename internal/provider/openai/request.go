@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
 )
 
 // chatRequest is the body of a request for chat completions.
@@ -22,6 +23,8 @@ type chatRequest struct {
 	Stream              bool           `json:"stream,omitempty"`
 	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
 	Tools               []sentTool     `json:"tools,omitempty"`
+
+	ReasoningEffort provider.Effort `json:"reasoning_effort,omitempty"`
 }
 
 type streamOptions struct {
@@ -70,10 +73,11 @@ type toolDeclaration struct {
 }
 
 // newChatRequest puts req into the words of d.
-func newChatRequest(req provider.Request, m Model, d dialect) chatRequest {
+func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 	r := chatRequest{
 		Model: m.RealName, Messages: sentMessages(req.Messages, d),
 		Temperature: req.Temperature, TopP: req.TopP, Stream: req.Stream,
+		ReasoningEffort: d.effort(req.Effort),
 	}
 	// A model whose patch deletes max_tokens wants the newer name.
 	if v, ok := m.Patch.Body["max_tokens"]; d.completionTokens || ok && v == nil {
@@ -247,7 +251,7 @@ func objectArguments(s string) string {
 	case t[0] == '{' && json.Valid([]byte(t)):
 		return t
 	}
-	wrapped, err := encode(map[string]string{"malformed_arguments": s})
+	wrapped, err := wire.Encode(map[string]string{"malformed_arguments": s})
 	if err != nil {
 		return "{}"
 	}

@@ -14,6 +14,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/wire"
 )
 
 func float(f float64) *float64 { return &f }
@@ -94,18 +95,41 @@ func TestRequests(t *testing.T) {
 		{"empty_answer_left_out", provider.Request{Messages: []chat.Message{
 			user("Hi"), {Role: chat.Assistant}, {Role: chat.Assistant, Parts: []chat.Part{{Type: chat.ReasoningPart, Text: "hm"}}}, user("Hi?"),
 		}}},
+		{"effort", provider.Request{Effort: provider.HighEffort, Messages: []chat.Message{user("Hi")}}},
+		{"effort_none", provider.Request{Effort: provider.NoEffort, Messages: []chat.Message{user("Hi")}}},
+		{"proofs_of_reasoning", provider.Request{Messages: []chat.Message{
+			user("Hi"),
+			{
+				Role: chat.Assistant,
+				Parts: []chat.Part{
+					{Type: chat.ReasoningPart, Text: "of another provider", Signature: "EqQBCgIYAhIM"},
+					{Type: chat.ReasoningPart, Text: "one", Signature: `{"id":"rs_1","encrypted_content":"e1"}`},
+					{Type: chat.TextPart, Text: "Let me see."},
+					{Type: chat.ReasoningPart, Signature: `{"id":"rs_2","encrypted_content":"e2"}`},
+				},
+				ToolCalls: []chat.ToolCall{
+					{ID: "c1", Name: "f", Arguments: "{}"},
+					{ID: "c2", Name: "g", Arguments: "{}", Signature: `{"id":"rs_2"}`},
+					{ID: "c3", Name: "h", Arguments: "{}", Signature: `{"id":"rs_2"}`},
+					{ID: "c4", Name: "i", Arguments: "{}", Signature: "of another provider"},
+				},
+			},
+			{Role: chat.ToolRole, ToolCallID: "c1", ToolName: "f", Parts: []chat.Part{{Type: chat.TextPart, Text: "ok"}}},
+		}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{}, openaitest.Text("ok"))
 			tt.req.Model = "m"
-			if r := collect(t, c, tt.req); r.Err != nil {
-				t.Fatal(r.Err)
+			for api, dir := range map[string]string{"chat_completions": "requests", "responses": "requests_responses"} {
+				c, server := newClient(t, openai.Options{API: api}, openaitest.Text("ok"))
+				if r := collect(t, c, tt.req); r.Err != nil {
+					t.Fatal(r.Err)
+				}
+				var b bytes.Buffer
+				if err := json.Indent(&b, server.Requests()[0].Body, "", "  "); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, "testdata/"+dir+"/"+tt.name+".golden", b.String()+"\n")
 			}
-			var b bytes.Buffer
-			if err := json.Indent(&b, server.Requests()[0].Body, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, "testdata/requests/"+tt.name+".golden", b.String()+"\n")
 		})
 	}
 }
@@ -154,20 +178,20 @@ func TestHeaders(t *testing.T) {
 		path string
 		want map[string]string
 	}{
-		{"openai_chat", openAI, openai.Options{Name: "openai", APIKey: openai.StaticKey(" " + key + "\n"), Organization: "org-1", UserAgent: "loki/1"}, ask, text, "/chat/completions", map[string]string{
+		{"openai_chat", openAI, openai.Options{Name: "openai", APIKey: wire.StaticKey(" " + key + "\n"), Organization: "org-1", HTTP: wired(t, wire.Options{UserAgent: "loki/1"})}, ask, text, "/chat/completions", map[string]string{
 			"Authorization": "Bearer " + key, "Openai-Organization": "org-1", "User-Agent": "loki/1", "Api-Key": "",
 			"Accept": "text/event-stream", "Cache-Control": "no-store", "Content-Type": "application/json",
 		}},
-		{"openai_embeddings", openAI, openai.Options{Name: "openai", APIKey: openai.StaticKey(key)}, embed, vectors, "/embeddings", map[string]string{
+		{"openai_embeddings", openAI, openai.Options{Name: "openai", APIKey: wire.StaticKey(key)}, embed, vectors, "/embeddings", map[string]string{
 			"Authorization": "Bearer " + key, "Accept": "application/json", "Openai-Organization": "",
 		}},
 		{"without_key", compatible, openai.Options{Name: "local"}, ask, text, "/chat/completions", map[string]string{"Authorization": ""}},
-		{"rerank", compatible, openai.Options{Name: "jina", APIKey: openai.StaticKey(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
+		{"rerank", compatible, openai.Options{Name: "jina", APIKey: wire.StaticKey(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
 		{"rerank_of_ernie", compatible, openai.Options{Name: "ernie-2"}, rerank, ranking, "/rerankers", nil},
-		{"azure_chat", azure, openai.Options{Name: "azure", APIKey: openai.StaticKey(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
+		{"azure_chat", azure, openai.Options{Name: "azure", APIKey: wire.StaticKey(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
 			"Authorization": "", "Api-Key": key,
 		}},
-		{"azure_embeddings", azure, openai.Options{Name: "azure", APIKey: openai.StaticKey(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
+		{"azure_embeddings", azure, openai.Options{Name: "azure", APIKey: wire.StaticKey(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := openaitest.New(t)
@@ -188,5 +212,22 @@ func TestHeaders(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPatchForRemovedMaxTokens: a model whose patch deletes max_tokens gets the
+// limit under its newer name.
+func TestPatchForRemovedMaxTokens(t *testing.T) {
+	patch := wire.Patch{Body: map[string]any{"max_tokens": nil}}
+	c, server := newClient(t, openai.Options{Model: func(string) wire.Model { return wire.Model{Patch: patch} }}, openaitest.Text("a"), openaitest.Text("b"))
+	req := question()
+	collect(t, c, req)
+	req.MaxOutputTokens = 9
+	collect(t, c, req)
+	for i, want := range []any{nil, 9.0} {
+		body := server.Requests()[i].JSON()
+		if body["max_completion_tokens"] != want || body["max_tokens"] != nil {
+			t.Errorf("request %d: %v", i, body)
+		}
 	}
 }

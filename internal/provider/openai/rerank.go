@@ -11,6 +11,8 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
+	"loki/internal/provider/wire/loose"
 )
 
 type rerankRequest struct {
@@ -22,7 +24,7 @@ type rerankRequest struct {
 }
 
 type rankedDocument struct {
-	Index          *looseInt
+	Index          *loose.Int
 	RelevanceScore *float64 `json:"relevance_score"`
 	Score          *float64
 }
@@ -32,7 +34,8 @@ func (c Compatible) Rerank(ctx context.Context, req provider.RerankRequest) ([]p
 	if len(req.Documents) == 0 {
 		return nil, chat.Usage{}, nil
 	}
-	m := c.lookup(req.Model)
+	m := wire.Lookup(c.model, req.Model)
+	ctx = wire.WithCall(ctx, wire.Call{API: wire.Rerank, Model: req.Model, Patch: m.Patch})
 	payload := rerankRequest{Model: m.RealName, Query: req.Query, Documents: req.Documents}
 	if strings.HasPrefix(c.name, "voyageai") {
 		payload.TopK = req.TopN
@@ -41,7 +44,7 @@ func (c Compatible) Rerank(ctx context.Context, req provider.RerankRequest) ([]p
 	}
 	var ranked []provider.Ranked
 	var told *wireUsage
-	err := c.postJSON(ctx, opRerank, req.Model, m, payload, func(data []byte) error {
+	err := c.postJSON(ctx, c.endpoint(wire.Rerank, m.RealName), payload, func(data []byte) error {
 		docs, u, err := readRanking(data)
 		if err != nil {
 			return err
@@ -78,8 +81,8 @@ func readRanking(data []byte) ([]rankedDocument, *wireUsage, error) {
 	if docs == nil {
 		docs = reply.Data
 	}
-	if tolerant(err) != nil || len(docs) == 0 || docs[0].Index == nil {
-		return nil, nil, notAReply("ranking", data)
+	if loose.Tolerate(err) != nil || len(docs) == 0 || docs[0].Index == nil {
+		return nil, nil, wire.Lacking("ranking", data)
 	}
 	return docs, reply.Usage, nil
 }

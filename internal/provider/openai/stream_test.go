@@ -15,11 +15,14 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
 )
 
 type fixed struct {
 	contentType string
 	body        func() io.Reader
+	limit       int64 // of the reply; 0 means the usual one
+	api         string
 }
 
 func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -29,7 +32,11 @@ func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func fixedClient(t testing.TB, f fixed) Compatible {
 	t.Helper()
-	c, err := NewCompatible(Options{Name: "test", APIBase: "http://server.test", Transport: f})
+	h, err := wire.NewClient(wire.Options{Transport: f, MaxReply: f.limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCompatible(Options{Name: "test", APIBase: "http://server.test", API: f.api, HTTP: h})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +47,20 @@ func fixedClient(t testing.TB, f fixed) Compatible {
 // are of the contract's type, and neither the cut of the bytes nor what was asked
 // for makes a difference.
 func FuzzReply(f *testing.F) {
-	files, err := filepath.Glob("testdata/replies/*.*")
+	f.Add([]byte(`data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":1,"arguments":[]}}]},"finish_reason":"x"}]}`+"\n\ndata: [DONE]\n\n"), true)
+	f.Add([]byte(`{"choices":[{"message":{"content":[{"type":"thinking","thinking":"x"},"y",null,5]}}],"error":{}}`), false)
+	fuzzReply(f, "", "testdata/replies")
+}
+
+// FuzzResponse does the same in the responses format.
+func FuzzResponse(f *testing.F) {
+	f.Add([]byte(`data: {"type":"response.output_item.done","output_index":-1,"item":{"type":"function_call","arguments":5,"name":"f"}}`+"\n\ndata: [DONE]\n\n"), true)
+	f.Add([]byte(`{"status":5,"output":[{"type":"reasoning","encrypted_content":"e"},{"type":"function_call","name":"f"},{"type":"message","content":"x"}]}`), false)
+	fuzzReply(f, "responses", "testdata/responses")
+}
+
+func fuzzReply(f *testing.F, api, dir string) {
+	files, err := filepath.Glob(dir + "/*.*")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -54,8 +74,6 @@ func FuzzReply(f *testing.F) {
 		}
 		f.Add(data, filepath.Ext(file) == ".sse")
 	}
-	f.Add([]byte(`data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":1,"arguments":[]}}]},"finish_reason":"x"}]}`+"\n\ndata: [DONE]\n\n"), true)
-	f.Add([]byte(`{"choices":[{"message":{"content":[{"type":"thinking","thinking":"x"},"y",null,5]}}],"error":{}}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, events bool) {
 		contentType := "application/json"
 		if events {
@@ -64,11 +82,11 @@ func FuzzReply(f *testing.F) {
 		body := func() io.Reader { return strings.NewReader(string(data)) }
 		slow := func() io.Reader { return iotest.OneByteReader(body()) }
 		req := provider.Request{Model: "m", Stream: events}
-		first := providertest.Collect(t, fixedClient(t, fixed{contentType, body}).Chat(t.Context(), req))
+		first := providertest.Collect(t, fixedClient(t, fixed{contentType: contentType, body: body, api: api}).Chat(t.Context(), req))
 		req.Stream = !events
-		second := providertest.Collect(t, fixedClient(t, fixed{contentType, slow}).Chat(t.Context(), req))
-		if first.Text != second.Text || first.Reasoning != second.Reasoning || first.Stop != second.Stop ||
-			first.Usage != second.Usage || !slices.Equal(first.ToolCalls, second.ToolCalls) {
+		second := providertest.Collect(t, fixedClient(t, fixed{contentType: contentType, body: slow, api: api}).Chat(t.Context(), req))
+		if first.Text != second.Text || first.Reasoning != second.Reasoning || first.Signature != second.Signature ||
+			first.Stop != second.Stop || first.Usage != second.Usage || !slices.Equal(first.ToolCalls, second.ToolCalls) {
 			t.Errorf("at once: %+v\ncut up:  %+v", first, second)
 		}
 		if e, ok := errors.AsType[*provider.Error](first.Err); first.Err != nil && (!ok || e.Kind == "" || e.Error() == "") {
@@ -76,24 +94,6 @@ func FuzzReply(f *testing.F) {
 		}
 		if first.Err != nil && len(first.ToolCalls) > 0 {
 			t.Errorf("a failed reply has the tool calls %+v", first.ToolCalls)
-		}
-	})
-}
-
-// FuzzFailure feeds arbitrary error bodies.
-func FuzzFailure(f *testing.F) {
-	f.Add(400, []byte(`{"error":{"message":"a","type":"b","code":5}}`))
-	f.Add(502, []byte("<html><script>x</html"))
-	f.Add(429, []byte(`[{"error":"try again in 5s"}]`))
-	f.Add(500, []byte(`{"errors":[{"message":{"a":1}}],"detail":[]}`))
-	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		err := statusError(status, http.Header{"Retry-After": {string(body)}}, body)
-		e, ok := errors.AsType[*provider.Error](err)
-		if !ok || e.Kind == "" || e.Msg == "" || e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
-			t.Errorf("error %+v", err)
-		}
-		if len(e.Msg) > 10*maxMessage {
-			t.Errorf("a message of %d bytes", len(e.Msg))
 		}
 	})
 }
@@ -122,10 +122,7 @@ func TestRepliesAreBounded(t *testing.T) {
 		"document":     `{"choices":[{"choices":[`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := fixedClient(t, fixed{"", func() io.Reader { return &endless{text: text} }})
-			if name != "endless_line" { // which has a limit of its own
-				c.limits[opChat] = 1 << 20
-			}
+			c := fixedClient(t, fixed{body: func() io.Reader { return &endless{text: text} }, limit: limit(name)})
 			r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{Stream: true}))
 			if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.BadReply {
 				t.Errorf("error = %v", r.Err)
@@ -134,11 +131,18 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
+func limit(name string) int64 {
+	if name == "endless_line" {
+		return 0 // lines have a limit of their own
+	}
+	return 1 << 20
+}
+
 // TestCancelStopsAtOnce: what has already been received is not delivered after the
 // cancellation.
 func TestCancelStopsAtOnce(t *testing.T) {
 	const text = `data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n"
-	c := fixedClient(t, fixed{"text/event-stream", func() io.Reader { return strings.NewReader(strings.Repeat(text, 10) + "data: [DONE]\n\n") }})
+	c := fixedClient(t, fixed{contentType: "text/event-stream", body: func() io.Reader { return strings.NewReader(strings.Repeat(text, 10) + "data: [DONE]\n\n") }})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	chunks := 0
@@ -161,7 +165,7 @@ func TestCancelStopsAtOnce(t *testing.T) {
 // TestEstimate: usage that a server does not tell counts text, reasoning and calls.
 func TestEstimate(t *testing.T) {
 	const body = `{"choices":[{"message":{"content":"12345678","reasoning":"1234","tool_calls":[{"function":{"name":"abcd","arguments":"{\"a\":1}"}}]}}]}`
-	c := fixedClient(t, fixed{"", func() io.Reader { return strings.NewReader(body) }})
+	c := fixedClient(t, fixed{body: func() io.Reader { return strings.NewReader(body) }})
 	r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{
 		Messages: []chat.Message{
 			chat.Text(chat.System, "1234"),
@@ -179,7 +183,7 @@ func TestEstimate(t *testing.T) {
 func BenchmarkStream(b *testing.B) {
 	const event = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}` + "\n\n"
 	body := strings.Repeat(event, 1000) + "data: [DONE]\n\n"
-	c := fixedClient(b, fixed{"text/event-stream", func() io.Reader { return strings.NewReader(body) }})
+	c := fixedClient(b, fixed{contentType: "text/event-stream", body: func() io.Reader { return strings.NewReader(body) }})
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -3,21 +3,23 @@ package openai
 import (
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/wire/loose"
 )
 
 // wireUsage is what servers tell about tokens, under the names of all dialects.
 type wireUsage struct {
-	PromptTokens     looseInt `json:"prompt_tokens"`
-	CompletionTokens looseInt `json:"completion_tokens"`
-	TotalTokens      looseInt `json:"total_tokens"`
+	PromptTokens     loose.Int `json:"prompt_tokens"`
+	CompletionTokens loose.Int `json:"completion_tokens"`
+	TotalTokens      loose.Int `json:"total_tokens"`
 	PromptDetails    struct {
-		CachedTokens looseInt `json:"cached_tokens"`
+		CachedTokens     loose.Int `json:"cached_tokens"`
+		CacheWriteTokens loose.Int `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		ReasoningTokens looseInt `json:"reasoning_tokens"`
+		ReasoningTokens loose.Int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
-	CacheHitTokens looseInt `json:"prompt_cache_hit_tokens"` // DeepSeek
-	CachedTokens   looseInt `json:"cached_tokens"`           // Moonshot
+	CacheHitTokens loose.Int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	CachedTokens   loose.Int `json:"cached_tokens"`           // Moonshot
 }
 
 // usage returns u in our terms, and whether it says anything.
@@ -25,7 +27,7 @@ func (u *wireUsage) usage() (chat.Usage, bool) {
 	if u == nil {
 		return chat.Usage{}, false
 	}
-	atLeast0 := func(n looseInt) int { return max(0, int(n)) }
+	atLeast0 := func(n loose.Int) int { return max(0, int(n)) }
 	in, out := atLeast0(u.PromptTokens), atLeast0(u.CompletionTokens)
 	reasoning := atLeast0(u.CompletionDetails.ReasoningTokens)
 	// Some servers, xAI and Gemini among them, count reasoning only in the total.
@@ -35,7 +37,7 @@ func (u *wireUsage) usage() (chat.Usage, bool) {
 	}
 	cached := max(atLeast0(u.PromptDetails.CachedTokens), atLeast0(u.CacheHitTokens), atLeast0(u.CachedTokens))
 	return chat.Usage{
-		InputTokens: in, CachedInputTokens: min(cached, in),
+		InputTokens: in, CachedInputTokens: min(cached, in), CacheWriteTokens: min(atLeast0(u.PromptDetails.CacheWriteTokens), in),
 		OutputTokens: out, ReasoningTokens: min(reasoning, out),
 	}, in > 0 || out > 0
 }
@@ -71,4 +73,29 @@ func estimateInput(req provider.Request) int {
 		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
 	}
 	return n
+}
+
+// responseUsage is what servers tell about tokens in the responses format.
+type responseUsage struct {
+	InputTokens  loose.Int `json:"input_tokens"`
+	OutputTokens loose.Int `json:"output_tokens"`
+	InputDetails struct {
+		CachedTokens     loose.Int `json:"cached_tokens"`
+		CacheWriteTokens loose.Int `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		ReasoningTokens loose.Int `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// inChat returns u under the names of chat completions.
+func (u *responseUsage) inChat() *wireUsage {
+	if u == nil {
+		return nil
+	}
+	w := &wireUsage{PromptTokens: u.InputTokens, CompletionTokens: u.OutputTokens}
+	w.PromptDetails.CachedTokens = u.InputDetails.CachedTokens
+	w.PromptDetails.CacheWriteTokens = u.InputDetails.CacheWriteTokens
+	w.CompletionDetails.ReasoningTokens = u.OutputDetails.ReasoningTokens
+	return w
 }

@@ -19,6 +19,28 @@ type Reply struct {
 	Usage     chat.Usage
 	Chunks    int   // how many chunks came, the end included
 	Err       error // what the sequence failed with, nil if it was complete
+
+	parts []chat.Part
+}
+
+// Message returns the reply as the message of the conversation that it is. A part
+// ends where text and reasoning change, and with a signature.
+func (r Reply) Message() chat.Message {
+	return chat.Message{Role: chat.Assistant, Parts: r.parts, ToolCalls: r.ToolCalls}
+}
+
+// add puts a piece of text or reasoning to the parts.
+func (r *Reply) add(c provider.Chunk) {
+	typ := chat.TextPart
+	if c.Kind == provider.Reasoning {
+		typ = chat.ReasoningPart
+	}
+	if n := len(r.parts); n == 0 || r.parts[n-1].Type != typ || r.parts[n-1].Signature != "" {
+		r.parts = append(r.parts, chat.Part{Type: typ})
+	}
+	last := &r.parts[len(r.parts)-1]
+	last.Text += c.Text
+	last.Signature = c.Signature
 }
 
 // Collect ranges over seq to its end and reports to t whatever breaks the rules of
@@ -49,12 +71,14 @@ func Collect(t testing.TB, seq iter.Seq2[provider.Chunk, error]) Reply {
 				t.Errorf("chunk %d: text without a character", r.Chunks)
 			}
 			text.WriteString(c.Text)
+			r.add(c)
 		case provider.Reasoning:
 			if c.Text == "" && c.Signature == "" {
 				t.Errorf("chunk %d: reasoning with neither text nor signature", r.Chunks)
 			}
 			reasoning.WriteString(c.Text)
 			signature.WriteString(c.Signature)
+			r.add(c)
 		case provider.ToolCall:
 			checkCall(t, c.ToolCall, ids)
 			r.ToolCalls = append(r.ToolCalls, c.ToolCall)

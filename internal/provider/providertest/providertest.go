@@ -6,6 +6,40 @@
 // scenario is brought about, with a scripted server or a scripted model, and [Run]
 // checks that the provider turns it into what the contract promises. [Collect]
 // checks the rules of a single reply and serves other tests as well.
+//
+// # Transcripts
+//
+// A transcript is a text file that holds what passes between a provider and its
+// server, so that the bytes can be compared with the documentation of the API, or
+// with what was seen on a real line. [Play] serves one. It begins with whose API it
+// is and which; lines with # are comments:
+//
+//	# One question, streamed.
+//	provider: openai
+//	api: chat_completions
+//
+// Exchanges follow. Lines with > are method and target of the request, and header
+// fields that it has to have; after them comes the body, which is compared as JSON.
+// Lines with < are status and header fields of the response; after them comes its
+// body, byte by byte, up to the next line with > or the end of the file:
+//
+//	> POST /v1/chat/completions
+//	> Authorization: Bearer sk-test
+//	{"model": "m", "messages": [...], "stream": true}
+//
+//	< 200
+//	< Content-Type: text/event-stream
+//	data: {"choices": [...]}
+//
+//	data: [DONE]
+//
+// Three lines are not header fields: "< @chunk 7" sends the body in pieces of seven
+// bytes, "< @base64" says that it is written in base64, and "< @cut" breaks the
+// connection after it.
+//
+// If LOKI_WIRE_OUT names a directory, every request is written there as
+// <provider>-<n>.json, an object of api, url and body, for programs that check it
+// against other descriptions of the API.
 package providertest
 
 import (

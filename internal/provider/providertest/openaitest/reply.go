@@ -92,6 +92,10 @@ type message struct {
 }
 
 func (m message) reply(c *Call) {
+	if c.inResponses() {
+		m.respond(c)
+		return
+	}
 	if c.Stream {
 		m.stream(c)
 		return
@@ -234,6 +238,10 @@ func Stall(pieces ...string) Reply {
 func (c *Call) startText(pieces []string) {
 	c.startStream()
 	for _, p := range pieces {
+		if c.inResponses() {
+			c.textDelta(p)
+			continue
+		}
 		c.event(map[string]any{"content": p}, "")
 	}
 }

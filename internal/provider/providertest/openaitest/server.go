@@ -1,5 +1,6 @@
 // Package openaitest is a server on the loopback interface that speaks the OpenAI
-// wire format and answers as it is told.
+// wire formats and answers as it is told: on /responses in the responses format,
+// elsewhere with chat completions.
 //
 // A test scripts the server with one [Reply] per request and afterwards looks at
 // the requests that came. The replies include the ways in which servers fail:

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"loki/internal/config"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/provider/anthropic"
+	"loki/internal/provider/bedrock"
+	"loki/internal/provider/builtin"
+	"loki/internal/provider/cohere"
+	"loki/internal/provider/gemini"
+	"loki/internal/provider/openai"
+	"loki/internal/provider/vertexai"
+	"loki/internal/provider/wire"
+)
+
+// newProvider returns the provider of a configured client. The error is of code Config.
+func (a *App) newProvider(c *config.Client) (provider.Chat, error) {
+	if c.Type == config.TypeBuiltin {
+		script, err := c.Field(a.Env, "script")
+		if err != nil {
+			return nil, err
+		}
+		return builtin.New(builtin.Options{ScriptFile: cmp.Or(a.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
+	}
+	s := settings{app: a, client: c}
+	p, err := s.provider()
+	if err = cmp.Or(s.err, err); err != nil {
+		if fault.CodeOf(err) != fault.Failure {
+			return nil, err
+		}
+		return nil, fault.Wrap(fault.Config, err, "")
+	}
+	return p, nil
+}
+
+// settings reads the settings of a client, up to the first that cannot be read.
+type settings struct {
+	app    *App
+	client *config.Client
+	err    error
+}
+
+// provider makes the provider of the client's type.
+func (s *settings) provider() (provider.Chat, error) {
+	c, model := s.client, s.app.wireModel(s.client.Name)
+	switch c.Type {
+	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI:
+		o := openai.Options{
+			Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), API: s.field("api"),
+			HTTP: s.http(), Model: model,
+		}
+		switch c.Type {
+		case config.TypeOpenAI:
+			o.Organization = s.field("organization_id")
+			return made(openai.New(o))
+		case config.TypeAzureOpenAI:
+			return made(openai.NewAzure(o))
+		}
+		return made(openai.NewCompatible(o))
+	case config.TypeClaude:
+		o := anthropic.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
+		o.Token, o.Headers = s.token()
+		return made(anthropic.New(o))
+	case config.TypeGemini:
+		o := gemini.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
+		o.Token, _ = s.token()
+		return made(gemini.New(o))
+	case config.TypeVertexAI:
+		return made(vertexai.New(vertexai.Options{
+			Name: c.Name, Project: s.field("project_id"), Location: s.field("location"), ADCFile: s.field("adc_file"),
+			APIBase: s.field("api_base"), TokenHTTP: s.plainHTTP(), HTTP: s.http(), Model: model,
+		}))
+	case config.TypeBedrock:
+		return made(bedrock.New(bedrock.Options{
+			Name: c.Name, Region: s.field("region"), APIBase: s.field("api_base"), APIKey: s.lazy("api_key"),
+			AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
+			HTTP: s.plainHTTP(), Model: model, Patches: s.patches(), Getenv: s.app.Env.Get,
+		}))
+	case config.TypeCohere:
+		return made(cohere.New(cohere.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}))
+	}
+	return nil, fault.New(fault.Config, "client %s: there is no type %s", c.Name, c.Type)
+}
+
+// made turns a provider of its own type into a [provider.Chat].
+func made[T provider.Chat](p T, err error) (provider.Chat, error) {
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (s *settings) field(name string) string {
+	text, err := s.client.Field(s.app.Env, name)
+	s.err = cmp.Or(s.err, err)
+	return text
+}
+
+// lazy returns a setting when it is needed: it may be a secret.
+func (s *settings) lazy(name string) func() (string, error) {
+	return func() (string, error) { return s.client.Field(s.app.Env, name) }
+}
+
+// token returns the source of OAuth tokens, nil where a key is used, and the headers that
+// go with the tokens.
+func (s *settings) token() (func(context.Context) (string, error), map[string]string) {
+	return nil, nil
+}
+
+// http returns a connection that applies the client's patches.
+func (s *settings) http() *http.Client { return s.connection(s.patches()) }
+
+// plainHTTP returns a connection that changes nothing.
+func (s *settings) plainHTTP() *http.Client { return s.connection(nil) }
+
+func (s *settings) connection(patches wire.Patches) *http.Client {
+	extra := s.client.Extra
+	client, err := wire.NewClient(wire.Options{
+		Client: s.client.Name, Proxy: extra.Proxy, ConnectTimeout: extra.ConnectTimeout, ReadTimeout: extra.ReadTimeout,
+		UserAgent: s.app.Config.UserAgentHeader(Version), Patches: patches,
+	})
+	s.err = cmp.Or(s.err, err)
+	return client
+}
+
+func (s *settings) patches() wire.Patches {
+	patches := make(wire.Patches)
+	for configured, api := range map[config.API]wire.API{
+		config.ChatCompletions: wire.ChatCompletions,
+		config.Embeddings:      wire.Embeddings,
+		config.Rerank:          wire.Rerank,
+	} {
+		rules, err := s.client.PatchRules(s.app.Env, configured)
+		s.err = cmp.Or(s.err, err)
+		for _, r := range rules {
+			patches[api] = append(patches[api], wire.PatchRule{Pattern: r.Pattern, Patch: wirePatch(r.Patch)})
+		}
+	}
+	return patches
+}

@@ -1,0 +1,344 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/role"
+	"loki/internal/session"
+	"loki/internal/session/journal"
+)
+
+// Conversation is a talk with a model, and what is in force for it: a model, a role, a
+// session. It belongs to one goroutine.
+type Conversation struct {
+	app      *App
+	model    string // id that was asked for, "" for none
+	effort   provider.Effort
+	noStream bool
+	events   event.Scope
+	role     *role.Role
+	session  *session.Session
+	release  func() // lets others into the session
+}
+
+// ConversationOptions configure Converse. The zero value of a field is its default.
+type ConversationOptions struct {
+	Model    string          // id; beats role, session and configuration
+	Effort   provider.Effort // likewise
+	NoStream bool
+	Emitter  event.Emitter // gets the events
+}
+
+// Converse begins a conversation without role and session.
+func (a *App) Converse(o ConversationOptions) *Conversation {
+	return &Conversation{
+		app: a, model: o.Model, effort: o.Effort, noStream: o.NoStream || !a.Config.Stream,
+		events: event.NewScope(o.Emitter, event.Source{}, nil),
+	}
+}
+
+// UseRole puts r in force. In a session that has messages already it is an error of
+// code Usage, as their instructions are part of them.
+func (c *Conversation) UseRole(r role.Role) error {
+	if c.session != nil {
+		if !c.session.Empty() {
+			return fault.New(fault.Usage, "session %s has messages, so it keeps the role it began with", c.session.Name()).
+				WithHint("begin another session, or empty this one: loki -s %s --empty-session", c.session.Name())
+		}
+		c.session.Set(func(s *session.Settings) { takeRole(s, r) })
+	}
+	c.role = &r
+	return nil
+}
+
+// takeRole makes the settings of a session those of a role.
+func takeRole(s *session.Settings, r role.Role) {
+	s.RoleName = r.Name
+	s.Model = cmp.Or(r.Settings.Model, s.Model)
+	s.Temperature = cmp.Or(r.Settings.Temperature, s.Temperature)
+	s.TopP = cmp.Or(r.Settings.TopP, s.TopP)
+	s.Effort = cmp.Or(r.Settings.Effort, s.Effort)
+	s.EnabledTools, s.EnabledMCPServers = r.Settings.EnabledTools, r.Settings.EnabledMCPServers
+	s.AutoContinue, s.MaxAutoContinues = r.Settings.AutoContinue, r.Settings.MaxAutoContinues
+	s.InjectTodoInstructions, s.ContinuationPrompt = r.Settings.InjectTodoInstructions, r.Settings.ContinuationPrompt
+}
+
+// UseSession goes on with the session called name, or begins it; "" and "temp" mean a
+// temporary one. Nobody else in this process takes part in it until Close.
+func (c *Conversation) UseSession(ctx context.Context, name string) error {
+	store, err := c.app.Sessions()
+	if err != nil {
+		return err
+	}
+	if name == "" || name == session.TempName {
+		c.session = store.Temp("", c.sessionSettings())
+	} else {
+		alias, err := session.ParseAlias(name)
+		if err != nil {
+			return err
+		}
+		c.session, err = store.OpenOrCreate(ctx, "", alias, func() (session.Settings, error) { return c.sessionSettings(), nil })
+		if err != nil {
+			return err
+		}
+	}
+	if c.release, err = c.session.Acquire(ctx); err != nil {
+		return err
+	}
+	if c.role != nil && c.session.Settings().RoleName != c.role.Name {
+		return c.UseRole(*c.role)
+	}
+	return c.recallRole()
+}
+
+// recallRole takes the role that the session began with as it is now. If it is gone the
+// session goes on without.
+func (c *Conversation) recallRole() error {
+	name := c.session.Settings().RoleName
+	if c.role != nil || name == "" || name == role.Temporary {
+		return nil
+	}
+	r, _, err := c.app.Roles().Load(name)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.role = &r
+	return nil
+}
+
+// sessionSettings are what a new session begins with.
+func (c *Conversation) sessionSettings() session.Settings {
+	e := c.Settings()
+	s := session.Settings{
+		Model: e.Model, Temperature: e.Temperature, TopP: e.TopP, Effort: e.Effort,
+		EnabledTools: e.EnabledTools, EnabledMCPServers: e.EnabledMCPServers, SaveSession: c.app.Config.SaveSession,
+	}
+	if c.role != nil {
+		takeRole(&s, *c.role)
+	}
+	return s
+}
+
+// Session returns the session, nil if there is none.
+func (c *Conversation) Session() *session.Session { return c.session }
+
+// Role returns the role, nil if there is none.
+func (c *Conversation) Role() *role.Role { return c.role }
+
+// Settings are what is in force for a conversation.
+type Settings struct {
+	Model             string // id
+	Temperature       *float64
+	TopP              *float64
+	Effort            provider.Effort
+	EnabledTools      *string
+	EnabledMCPServers *string
+}
+
+// Settings returns what is in force: what was asked for on the command line, else the
+// session's, else the role's, else the configuration's. A role with a model of its own
+// has its own sampling, too.
+func (c *Conversation) Settings() Settings {
+	cfg := c.app.Config
+	s := Settings{
+		Model: cfg.Model, Temperature: cfg.Temperature, TopP: cfg.TopP,
+		EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers,
+	}
+	if c.role != nil {
+		s = underRole(s, *c.role)
+	}
+	if c.session != nil {
+		own := c.session.Settings()
+		s.Model = cmp.Or(own.Model, s.Model)
+		s.Temperature, s.TopP, s.Effort = own.Temperature, own.TopP, own.Effort
+		s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
+	}
+	s.Model = cmp.Or(c.model, s.Model)
+	s.Effort = cmp.Or(c.effort, s.Effort)
+	return s
+}
+
+// underRole returns the settings with those of a role over them.
+func underRole(s Settings, r role.Role) Settings {
+	own := r.Settings
+	if own.Model != "" {
+		s.Model, s.Temperature, s.TopP = own.Model, nil, nil
+	}
+	s.Temperature, s.TopP = cmp.Or(own.Temperature, s.Temperature), cmp.Or(own.TopP, s.TopP)
+	s.Effort = cmp.Or(own.Effort, s.Effort)
+	s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
+	return s
+}
+
+// Question is what is asked in a conversation.
+type Question struct {
+	User chat.Message
+	// Role answers this question instead of the conversation's; the session then has
+	// nothing to do with it.
+	Role *role.Role
+	// Code takes only the code of the answer, what stands between its first fence and
+	// its last.
+	Code bool
+	// Form is what the answer has to be, in JSON; nil for any text.
+	Form *Form
+}
+
+// Answer is what came of a [Question].
+type Answer struct {
+	Text     string         // what was asked for: the reply, its code, or compact JSON
+	Messages []chat.Message // what was added to the conversation
+	Model    string         // id
+	Usage    chat.Usage
+}
+
+// Ask sends a question and returns the answer. It records nothing. An answer that is not
+// of the form that was asked for, not even after it was asked for once more, is an error
+// of code Provider.
+func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
+	e, err := c.app.Engine()
+	if err != nil {
+		return Answer{}, err
+	}
+	rc, req := c.request(q)
+	reply, err := e.Frame(ctx, rc, "", func(ctx context.Context) (engine.Reply, error) {
+		switch {
+		case q.Form != nil && !c.app.dryRun:
+			return q.Form.ask(ctx, e, rc, req)
+		default:
+			reply, err := e.Run(ctx, rc, req)
+			if err == nil && q.Code {
+				reply = replaceText(reply, codeBlock(reply.Text))
+			}
+			return reply, err
+		}
+	})
+	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Usage: reply.Usage}
+	if err != nil {
+		err = fault.Wrap(fault.CodeOf(err), err, "")
+	}
+	return answer, err
+}
+
+// replaceText makes text the reply, and its last message.
+func replaceText(r engine.Reply, text string) engine.Reply {
+	r.Text = text
+	if n := len(r.Messages); n > 0 {
+		r.Messages = append(slices.Clone(r.Messages[:n-1]), chat.Text(chat.Assistant, text))
+	}
+	return r
+}
+
+// codeBlock returns what stands between the first fence of a text and the last one. A
+// text without fences is all code.
+func codeBlock(text string) string {
+	const fence = "```"
+	_, rest, ok := strings.Cut(text, fence)
+	if !ok {
+		return text
+	}
+	if _, body, ok := strings.Cut(rest, "\n"); ok { // behind the language
+		rest = body
+	}
+	if end := strings.LastIndex(rest, fence); end >= 0 {
+		rest = rest[:end]
+	}
+	return strings.TrimSpace(rest)
+}
+
+// With returns the conversation with its events going to emitter.
+func (c *Conversation) With(emitter event.Emitter) *Conversation {
+	other := *c
+	other.events = event.NewScope(emitter, event.Source{}, nil)
+	return &other
+}
+
+func (c *Conversation) request(q Question) (*engine.RequestContext, engine.Request) {
+	s := c.Settings()
+	var messages []chat.Message
+	if q.Role != nil {
+		s = underRole(s, *q.Role)
+		messages = q.Role.Messages(q.User)
+	} else {
+		roleMessages, user := c.split(q.User)
+		messages = c.inSession(session.Input{Role: roleMessages, User: user})
+	}
+	rc := &engine.RequestContext{
+		Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort,
+		NoStream: c.noStream || q.Code || q.Form != nil, Events: c.events,
+	}
+	if q.Form != nil {
+		messages = append(messages[:len(messages)-1:len(messages)-1], q.Form.hint(messages[len(messages)-1]))
+	}
+	return rc, engine.Request{Messages: messages}
+}
+
+func (c *Conversation) inSession(in session.Input) []chat.Message {
+	if c.session == nil {
+		return session.Request(nil, in)
+	}
+	return c.session.Request(in)
+}
+
+// split returns what the role puts in front of the first question, and the question as
+// the role puts it. Later questions are put as they are.
+func (c *Conversation) split(user chat.Message) (roleMessages []chat.Message, put chat.Message) {
+	if c.role == nil || c.session != nil && !c.session.Empty() {
+		return nil, user
+	}
+	messages := c.role.Messages(user)
+	return messages[:len(messages)-1], messages[len(messages)-1]
+}
+
+// Asked is a question as the user put it, for the record.
+type Asked struct {
+	User    chat.Message
+	Text    string            // what was typed
+	Sources []string          // what was attached
+	Images  map[string]string // where the pictures in User came from, by their data: URLs
+}
+
+// Record keeps a question and its answer: in the session if there is one, else in the
+// journal of messages if the configuration says so. In a dry run nothing is kept.
+func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
+	switch {
+	case c.app.dryRun:
+		return nil
+	case c.session != nil:
+		roleMessages, put := c.split(q.User)
+		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, DataURLs: hashURLs(q.Images)})
+	case c.app.Config.Save:
+		e := journal.Entry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
+		if c.role != nil {
+			e.Role = c.role.Name
+		}
+		return journal.File{Path: c.app.Paths.MessagesFile}.Append(ctx, e)
+	}
+	return nil
+}
+
+// Close leaves the session, which is saved if it is to be.
+func (c *Conversation) Close(ctx context.Context) error {
+	if c.session == nil {
+		return nil
+	}
+	defer c.release()
+	if c.app.dryRun || c.session.Verdict() != session.Write {
+		return nil
+	}
+	if err := c.session.Save(ctx); err != nil {
+		return fmt.Errorf("session %s: %w", c.session.Name(), err)
+	}
+	return nil
+}

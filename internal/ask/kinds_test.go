@@ -1,0 +1,149 @@
+//go:build !windows
+
+package ask
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestTerminalSelect(t *testing.T) {
+	for _, env := range []string{xterm, "TERM=dumb"} {
+		t.Run(env, func(t *testing.T) {
+			c := newConsole(t)
+			q := Question{Kind: Select, Text: "Which?", Options: []string{"red", "green"}, Default: "green", HasDefault: true}
+			done := c.ask(t.Context(), c.asker(env), q)
+			if env == xterm {
+				c.sees("submit")
+				c.types(enter)
+			} else {
+				c.sees("Number [green]: ")
+				c.types("blue\n")
+				c.sees(`"blue" is none of red, green`)
+				c.types("\n")
+			}
+			(<-done).check(t, "green")
+			if strings.Contains(c.drawn(), "Something else") {
+				t.Error("an answer of one's own is offered")
+			}
+		})
+	}
+}
+
+func TestTerminalMulti(t *testing.T) {
+	q := Question{Kind: Multi, Text: "Which?", Options: []string{"red", "green", "blue"}}
+	t.Run("marks", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), q)
+		c.sees("[ ] blue")
+		c.types(" " + down + down + " " + enter)
+		(<-done).check(t, `["red","blue"]`)
+		c.sees("❯ red, blue")
+	})
+	t.Run("none", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), q)
+		c.sees("[ ] blue")
+		c.types(enter)
+		(<-done).check(t, `[]`)
+	})
+	t.Run("lines", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
+		c.sees("Numbers, with commas: ")
+		c.types("3, red,3\n")
+		(<-done).check(t, `["blue","red"]`)
+	})
+}
+
+func TestTerminalSecret(t *testing.T) {
+	for _, env := range []string{xterm, "TERM=dumb"} {
+		t.Run(env, func(t *testing.T) {
+			c := newConsole(t)
+			done := c.ask(t.Context(), c.asker(env), Question{Kind: Secret, Text: "Password?", Validate: atLeast(3)})
+			if env == xterm {
+				c.sees("submit")
+			} else {
+				c.sees("Answer: ")
+			}
+			c.types("xy\x7f\x7fhunter2" + enter)
+			(<-done).check(t, "hunter2")
+			if strings.Contains(c.drawn(), "hunter") || strings.Contains(c.raw(), "hunter") {
+				t.Errorf("the secret is on the screen:\n%s", c.drawn())
+			}
+		})
+	}
+}
+
+func TestKey(t *testing.T) {
+	for _, tt := range []struct {
+		name, typed string
+		want        rune
+		err         error
+	}{
+		{"key", "x\x1b[Ar", 'r', nil},
+		{"upper_case", "Q", 'q', nil},
+		{"enter_is_the_first", enter, 'e', nil},
+		{"interrupt", ctrlC, 0, context.Canceled},
+		{"end", ctrlD, 0, io.EOF},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newConsole(t)
+			type result struct {
+				key rune
+				err error
+			}
+			done := make(chan result, 1)
+			go func() {
+				key, err := c.asker(xterm).Key(t.Context(), "what? ", "erq")
+				done <- result{key, err}
+			}()
+			c.sees("what? ")
+			c.types(tt.typed)
+			got := <-done
+			if got.key != tt.want || !errors.Is(got.err, tt.err) {
+				t.Errorf("%q, %v", got.key, got.err)
+			}
+			if tt.want != 0 {
+				c.sees("what? " + string(tt.want))
+			}
+		})
+	}
+}
+
+func TestKeyEndsWithItsContext(t *testing.T) {
+	c := newConsole(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.asker(xterm).Key(ctx, "what? ", "erq")
+		done <- err
+	}()
+	c.sees("what? ")
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestPipedKinds(t *testing.T) {
+	p := NewPiped(strings.NewReader("2\nblue\n1,2\n[\"b\"]\nc\n\nhush\n"))
+	ask := func(k Kind) string {
+		answer, err := p.Ask(t.Context(), Question{Kind: k, Options: []string{"a", "b"}})
+		if err != nil {
+			return "error"
+		}
+		return answer
+	}
+	var got []string
+	for _, k := range []Kind{Select, Select, Multi, Multi, Multi, Multi, Secret} {
+		got = append(got, ask(k))
+	}
+	want := `b error ["a","b"] ["b"] error [] hush`
+	if strings.Join(got, " ") != want {
+		t.Errorf("%q", got)
+	}
+}

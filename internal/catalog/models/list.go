@@ -1,0 +1,125 @@
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"loki/internal/catalog"
+	"loki/internal/yamldoc"
+)
+
+// decodeList reads a list of providers. What is wrong with it is reported to the
+// node's document.
+func decodeList(n *yamldoc.Node) []provider {
+	items, _ := n.List()
+	var list []provider
+	seen := make(map[string]bool)
+	for _, item := range items {
+		p := decodeProvider(item)
+		if seen[p.Name] {
+			item.Warnf("provider %q is already in the list, and this one is never used", p.Name)
+		}
+		seen[p.Name] = true
+		list = append(list, p)
+	}
+	return list
+}
+
+func decodeProvider(n *yamldoc.Node) provider {
+	m := n.Map()
+	var p provider
+	m.Require("provider", "models")
+	m.Text("provider", &p.Name)
+	type key struct {
+		name string
+		t    catalog.Type
+	}
+	seen := make(map[key]bool)
+	for _, item := range m.List("models") {
+		model := catalog.DecodeModel(item)
+		k := key{model.Name, model.Type}
+		if seen[k] {
+			item.Warnf("model %q is already in the list, and this one is never used", model.Name)
+		}
+		seen[k] = true
+		p.Models = append(p.Models, entryOf(model))
+	}
+	m.Done()
+	return p
+}
+
+// count returns the number of models in list.
+func count(list []provider) int {
+	n := 0
+	for _, p := range list {
+		n += len(p.Models)
+	}
+	return n
+}
+
+// provided makes the list ready for a catalogue.
+func provided(list []provider) []catalog.Provider {
+	var providers []catalog.Provider
+	for _, p := range list {
+		providers = append(providers, catalog.Provider{Name: p.Name, Models: p.models})
+	}
+	return providers
+}
+
+// encodeLines returns list in the form in which the program carries it: one provider
+// a line.
+func encodeLines(list []provider) ([]byte, error) {
+	var b bytes.Buffer
+	for _, p := range list {
+		if err := encode(&b, p); err != nil {
+			return nil, err
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+// encodeOverride returns the text of an override file: JSON, which is YAML too and is
+// read many times faster, with one model a line for people.
+func encodeOverride(version string, list []provider) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(`{"version":`)
+	if err := encode(&b, version); err != nil {
+		return nil, err
+	}
+	b.WriteString(`,"list":[`)
+	for i, p := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("\n" + `{"provider":`)
+		if err := encode(&b, p.Name); err != nil {
+			return nil, err
+		}
+		b.WriteString(`,"models":[`)
+		for j, e := range p.Models {
+			if j > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('\n')
+			if err := encode(&b, e); err != nil {
+				return nil, err
+			}
+		}
+		b.WriteString("\n]}")
+	}
+	b.WriteString("\n]}\n")
+	return b.Bytes(), nil
+}
+
+// encode appends v as JSON without a line break.
+func encode(b *bytes.Buffer, v any) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encode the list of models: %w", err)
+	}
+	b.Truncate(b.Len() - 1)
+	return nil
+}

@@ -1,0 +1,150 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/yamldoc"
+)
+
+const (
+	syncTimeout = 16 * time.Second // for the whole download
+	maxDownload = 4 << 20          // bytes; the built-in list has a fortieth of it
+)
+
+// errTimeout is the cause of a download that took longer than syncTimeout.
+var errTimeout = errors.New("no complete answer within " + syncTimeout.String())
+
+// Synced says what [Sync] has fetched.
+type Synced struct {
+	Providers int
+	Models    int
+	Warnings  []*yamldoc.Problem // what of the list is ignored
+}
+
+// Sync downloads the list of models at address, in the form of models.yaml, and
+// writes it to dest as the override file for version. Nothing is written unless all of
+// the list has arrived and can be used; dest is replaced in one step and is whole at
+// every moment. A download of more than 16 seconds or 4 MiB is an error.
+//
+// A nil client is [http.DefaultClient]. The errors are [*fault.Error] of code Config
+// without an address and Failure otherwise; a cancelled ctx is wrapped.
+func Sync(ctx context.Context, client *http.Client, address, dest, version string) (Synced, error) {
+	if address == "" {
+		return Synced{}, fault.New(fault.Config, "there is no address to fetch the list of models from").
+			WithHint("set sync_models_url in config.yaml, or LOKI_SYNC_MODELS_URL")
+	}
+	src, err := download(ctx, client, address)
+	if err != nil {
+		return Synced{}, fault.Wrap(fault.Failure, err, "cannot fetch the list of models").
+			WithHint("check the network, the proxy and sync_models_url")
+	}
+	doc, err := yamldoc.Parse(redacted(address), src)
+	if err != nil {
+		return Synced{}, unusable(err)
+	}
+	list := decodeList(doc.Root())
+	if err := doc.Err(); err != nil {
+		return Synced{}, unusable(err)
+	}
+	if count(list) == 0 {
+		return Synced{}, unusable(fmt.Errorf("%s: no model is in it", redacted(address)))
+	}
+	text, err := encodeOverride(version, list)
+	if err == nil {
+		err = replace(dest, text)
+	}
+	if err != nil {
+		return Synced{}, fault.Wrap(fault.Failure, err, "cannot save the list of models")
+	}
+	return Synced{Providers: len(list), Models: count(list), Warnings: doc.Warnings()}, nil
+}
+
+func unusable(err error) error {
+	return fault.Wrap(fault.Failure, err, "what was fetched is no list of models").
+		WithHint("check sync_models_url; nothing was changed")
+}
+
+// download returns the body at address.
+func download(ctx context.Context, client *http.Client, address string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, syncTimeout, errTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, late(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s", redacted(address), resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDownload+1))
+	switch {
+	case err != nil:
+		return nil, late(ctx, fmt.Errorf("%s: %w", redacted(address), err))
+	case len(body) > maxDownload:
+		return nil, fmt.Errorf("%s: more than %d MiB", redacted(address), maxDownload>>20)
+	}
+	return body, nil
+}
+
+// late says that err is only the consequence of the time limit, if it is.
+func late(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errTimeout) {
+		return cause
+	}
+	return err
+}
+
+// redacted is address without a password.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the address"
+	}
+	return u.Redacted()
+}
+
+// replace writes text to the file called name in one step. A symbolic link stays one.
+func replace(name string, text []byte) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".models-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync() // or a crash could leave an empty file under the final name
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

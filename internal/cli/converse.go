@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/role"
+)
+
+// converse begins the conversation that the options ask for.
+func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, error) {
+	conv := c.app.Converse(app.ConversationOptions{
+		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: c.opts.noStream, Emitter: face.emitter,
+	})
+	r, err := c.role()
+	if err == nil && r != nil {
+		err = conv.UseRole(*r)
+	}
+	if err == nil && c.opts.hasSession {
+		err = conv.UseSession(ctx, c.opts.session)
+	}
+	if err == nil && r == nil && !c.opts.hasSession {
+		err = c.prelude(ctx, conv)
+	}
+	if err == nil {
+		err = c.prepareSession(ctx, conv)
+	}
+	return conv, err
+}
+
+// role returns the role that the options name, nil for none.
+func (c *command) role() (*role.Role, error) {
+	roles := c.app.Roles()
+	if c.opts.prompt != "" {
+		r, warnings, err := roles.FromText(c.opts.prompt)
+		c.warnProblems(warnings)
+		return &r, err
+	}
+	name := c.opts.role
+	switch {
+	case name != "":
+	case c.opts.execute:
+		name = "shell"
+	case c.opts.code:
+		name = "code"
+	default:
+		return nil, nil
+	}
+	r, warnings, err := roles.Load(name)
+	c.warnProblems(warnings)
+	return &r, err
+}
+
+// prelude does what cmd_prelude says: role:NAME, session:NAME or SESSION:ROLE.
+func (c *command) prelude(ctx context.Context, conv *app.Conversation) error {
+	if c.app.Config.CmdPrelude == nil || *c.app.Config.CmdPrelude == "" || c.opts.execute {
+		return nil
+	}
+	text := *c.app.Config.CmdPrelude
+	kind, name, ok := strings.Cut(text, ":")
+	if !ok {
+		return fault.New(fault.Config, "cmd_prelude: %q is neither role:NAME, session:NAME nor SESSION:ROLE", text)
+	}
+	useRole := func(name string) error {
+		r, warnings, err := c.app.Roles().Load(name)
+		c.warnProblems(warnings)
+		if err == nil {
+			err = conv.UseRole(r)
+		}
+		return err
+	}
+	var err error
+	switch kind {
+	case "role":
+		err = useRole(name)
+	case "session":
+		err = conv.UseSession(ctx, name)
+	default:
+		if err = conv.UseSession(ctx, kind); err == nil && conv.Session().Empty() {
+			err = useRole(name)
+		}
+	}
+	if err != nil {
+		return fault.Wrap(fault.CodeOf(err), err, "cmd_prelude %q", text)
+	}
+	return nil
+}
+
+// prepareSession does what --empty-session and --save-session say.
+func (c *command) prepareSession(ctx context.Context, conv *app.Conversation) error {
+	s := conv.Session()
+	if s == nil {
+		for flag, set := range map[string]bool{"empty-session": c.opts.emptySession, "save-session": c.opts.saveSession} {
+			if set {
+				return fault.New(fault.Usage, "there is no session for --%s", flag).WithHint("name one with -s NAME")
+			}
+		}
+		return nil
+	}
+	if c.opts.saveSession {
+		s.ForceSave()
+	}
+	if c.opts.emptySession {
+		return s.Clear(ctx)
+	}
+	return nil
+}
+
+// answer sends the text to the model and prints the reply.
+func (c *command) answer(ctx context.Context, face *face) (err error) {
+	asked, err := c.question(ctx)
+	if err != nil {
+		return err
+	}
+	conv, err := c.converse(ctx, face)
+	if err != nil {
+		return err
+	}
+	// What was answered is kept, also if the user does not wait any longer.
+	defer func() {
+		if closeErr := conv.Close(context.WithoutCancel(ctx)); err == nil {
+			err = closeErr
+		}
+	}()
+	q := app.Question{User: asked.User, Code: c.opts.extracts(c.OutTerminal)}
+	if c.opts.schema != "" {
+		if q.Form, err = app.LoadForm(c.opts.schema); err != nil {
+			return err
+		}
+	}
+	a, err := conv.Ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	return conv.Record(context.WithoutCancel(ctx), asked, a)
+}
+
+// question returns what the user asks.
+func (c *command) question(ctx context.Context) (app.Asked, error) {
+	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
+		return app.Asked{}, errNoInput()
+	}
+	attached, text, err := c.attachments(ctx, c.In)
+	if err != nil {
+		return app.Asked{}, err
+	}
+	q := app.Asked{User: attached.Message(text), Text: text, Sources: c.opts.files, Images: make(map[string]string, len(attached.Images))}
+	if len(q.User.Parts) == 0 {
+		return q, errNoInput()
+	}
+	for _, image := range attached.Images {
+		q.Images[image.URL] = image.Name
+	}
+	return q, nil
+}
+
+// extracts reports whether only the code in the answer is wanted: for a program that
+// reads it.
+func (o *options) extracts(outTerminal bool) bool { return o.code && !outTerminal && o.output == outputText }
+
+// terminalAsker asks at the terminal, which the screen leaves to it meanwhile.
+func (c *command) terminalAsker() *ask.Terminal {
+	return ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
+}

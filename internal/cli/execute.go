@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/clip"
+	"loki/internal/fault"
+	"loki/internal/role"
+)
+
+// execute has the model write a command for the user's shell, and does with it what the
+// user decides. Without a terminal to decide at, the command is printed: that is what
+// key bindings of shells read.
+func (c *command) execute(ctx context.Context, face *face) (err error) {
+	asked, err := c.question(ctx)
+	if err != nil {
+		return err
+	}
+	conv, err := c.converse(ctx, face)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := conv.Close(context.WithoutCancel(ctx)); err == nil {
+			err = closeErr
+		}
+	}()
+	for {
+		a, err := conv.Ask(ctx, app.Question{User: asked.User, Code: true})
+		if err != nil {
+			return err
+		}
+		if err := conv.Record(ctx, asked, a); err != nil {
+			return err
+		}
+		if strings.TrimSpace(a.Text) == "" {
+			return fault.New(fault.Provider, "the model wrote no command").WithHint("say more precisely what the command is to do")
+		}
+		if !c.decides() {
+			return nil // it has been printed
+		}
+		revision, err := c.decide(ctx, face, conv, a.Text)
+		if err != nil || revision == "" {
+			return err
+		}
+		asked.Text += "\n" + revision
+		asked.User.Parts = append(asked.User.Parts, chat.Part{Type: chat.TextPart, Text: "\n" + revision})
+	}
+}
+
+// decides reports whether somebody can decide about the command.
+func (c *command) decides() bool { return c.OutTerminal && !c.opts.dryRun && c.opts.output == outputText }
+
+// decide asks what to do with a command and does it. It returns how the command is to be
+// revised, "" if all is done.
+func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation, command string) (revision string, err error) {
+	terminal := c.terminalAsker()
+	face.screen.Close() // from here on the terminal is the user's
+	fmt.Fprintln(c.Out, c.paint(orange, command))
+	for {
+		key, err := terminal.Key(ctx, c.menu(), "erdcq")
+		if errors.Is(err, io.EOF) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		switch key {
+		case 'e':
+			return "", c.runShell(command)
+		case 'r':
+			revision, err := terminal.Ask(ctx, ask.Question{Kind: ask.Text, Text: "What should be different?"})
+			if err != nil || strings.TrimSpace(revision) != "" {
+				return revision, err
+			}
+		case 'd':
+			if err := c.describe(ctx, conv, command); err != nil {
+				return "", err
+			}
+		case 'c':
+			if err := clip.Copy(command, c.Out); err != nil {
+				return "", fault.Wrap(fault.Failure, err, "copying the command")
+			}
+			fmt.Fprintln(c.Out, c.paint(faint, "Copied."))
+			return "", nil
+		default:
+			return "", nil
+		}
+	}
+}
+
+// Colours, as parameters of the escape sequence.
+const (
+	orange = "38;2;255;165;0"
+	cyan   = "36"
+	faint  = "2"
+)
+
+// paint colours text on standard output.
+func (c *command) paint(color, text string) string {
+	if !c.outColor() {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// menu names the keys of decide.
+func (c *command) menu() string {
+	var items []string
+	for _, name := range []string{"execute", "revise", "describe", "copy", "quit"} {
+		items = append(items, c.paint(cyan, name[:1])+name[1:])
+	}
+	return strings.Join(items, c.paint(faint, " | ")) + ": "
+}
+
+// describe has the command explained.
+func (c *command) describe(ctx context.Context, conv *app.Conversation, command string) error {
+	r, warnings, err := c.app.Roles().Load("explain-shell")
+	c.warnProblems(warnings)
+	if err != nil {
+		return err
+	}
+	return c.showAnswer(ctx, conv, r, command)
+}
+
+// showAnswer prints how the role r answers text, outside of the conversation.
+func (c *command) showAnswer(ctx context.Context, conv *app.Conversation, r role.Role, text string) error {
+	face := c.newFace(ctx)
+	_, err := conv.With(face.emitter).Ask(ctx, app.Question{User: chat.Text(chat.User, text), Role: &r})
+	return face.close(err)
+}
+
+// commandStatus is the exit status of a command that the user had executed.
+type commandStatus int
+
+func (s commandStatus) Error() string { return fmt.Sprintf("the command ended with status %d", int(s)) }
+
+// runShell runs the command with the user's shell at the terminal. Its status becomes
+// that of the program.
+func (c *command) runShell(command string) error {
+	sh := c.app.Shell()
+	run := exec.Command(sh.Path, sh.Flag, command)
+	run.Stdin, run.Stdout, run.Stderr, run.Env = os.Stdin, c.Out, c.Err, c.app.Env.Environ()
+	err := run.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return commandStatus(max(exit.ExitCode(), 0))
+	}
+	if err != nil {
+		return fault.Wrap(fault.Tool, err, "shell %s", sh.Path).WithHint("set LOKI_SHELL to the shell to use")
+	}
+	if !c.app.Config.SaveShellHistory {
+		return nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil // no home, no history
+	}
+	configDir, _ := os.UserConfigDir()
+	if err := sh.History(runtime.GOOS, home, configDir, c.getenv).Append(command, time.Now()); err != nil {
+		c.warn("the command is not in the shell's history: " + err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"loki/internal/catalog"
+	"loki/internal/fault"
+)
+
+// Proxy returns the proxy of c's connections, as [Extra] has it, with references to secrets
+// replaced.
+func (c *Client) Proxy() (*string, error) {
+	if c.Extra.Proxy == nil {
+		return nil, nil
+	}
+	text, err := c.expand("extra.proxy", *c.Extra.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	return &text, nil
+}
+
+// ModelPatch returns the patch of a model of c with references to secrets replaced; nil
+// stays nil.
+func (c *Client) ModelPatch(m catalog.Model) (*catalog.Patch, error) {
+	p, err := expandPatch(m.Patch, c.secrets)
+	return p, c.secretError("the patch of model "+m.Name, "models", err)
+}
+
+// Credentials returns the secrets of c that are written out, in the file or the
+// environment, for whoever has to keep them out of sight. Those in the vault are left
+// there.
+func (c *Client) Credentials(env Env) []string {
+	var found []string
+	add := func(text string) {
+		if text != "" && !HasSecretPlaceholder(text) {
+			found = append(found, text)
+		}
+	}
+	for _, name := range []string{"api_key", "secret_access_key", "session_token"} {
+		i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
+		text, _ := c.raw(env, clientFields[i])
+		add(text)
+	}
+	text, _ := c.oauthSecret(env)
+	add(text)
+	return found
+}
+
+// CheckSecrets returns an error of code Config if anything that c would send refers to a
+// secret and nobody can look it up, see [Config.UseSecrets]. Fields that the environment
+// sets are taken from there. No secret is looked up.
+func (c *Client) CheckSecrets(env Env) error {
+	if c.secrets != nil {
+		return nil
+	}
+	for _, f := range clientFields {
+		text, source := c.raw(env, f)
+		if _, err := c.expand(source, text); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Proxy(); err != nil {
+		return err
+	}
+	for source, patch := range c.patches() {
+		if _, err := expandPatch(patch, nil); err != nil {
+			return c.secretError(source, source, err)
+		}
+	}
+	return nil
+}
+
+// expand replaces the references of a value to secrets. Its source is a field of c, or
+// whatever describes it in messages.
+func (c *Client) expand(source, text string) (string, error) {
+	text, err := expandValue(text, c.secrets)
+	return text, c.secretError(source, source, err)
+}
+
+// secretError returns the error for the user if err is a [*miss] of what source describes,
+// which is below key in the file.
+func (c *Client) secretError(source, key string, err error) error {
+	miss, ok := errors.AsType[*miss](err)
+	if !ok {
+		return err
+	}
+	at := placeOf(c.file, c.places, key, miss.name)
+	if at == "" {
+		at = c.Where
+	}
+	told := miss.told(describe(fmt.Sprintf("client %q", c.Name), at) + source)
+	field := slices.ContainsFunc(clientFields, func(f field) bool { return f.env && f.name == source })
+	if !field || fault.CodeOf(told) != fault.Config {
+		return told
+	}
+	export := fmt.Sprintf("export %s=..., which beats the file", shellVariable(c.Name+"_"+source))
+	switch {
+	case errors.Is(miss.err, errNoVault):
+		return told.WithHint("%s", export)
+	case fault.CodeOf(miss.err) == fault.NotFound:
+		return told.WithHint("%s, or %s", told.Hint, export)
+	}
+	return told
+}
+
+// describe returns what begins a message about something in a file: its name, if it has
+// one, and where it is, as far as that is known.
+func describe(name, at string) string {
+	switch {
+	case at == "" && name == "":
+		return ""
+	case at == "":
+		return name + ": "
+	case name == "":
+		return at + ": "
+	}
+	return name + " (" + at + "): "
+}

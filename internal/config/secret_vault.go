@@ -1,0 +1,64 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+
+	"loki/internal/fault"
+	"loki/internal/yamldoc"
+)
+
+const notItself = "what opens the vault cannot itself be a secret of the vault"
+
+// vaultTexts are the settings that say what opens the vault, where they are texts.
+func (c *Config) vaultTexts() Mapping {
+	var texts Mapping
+	for name, text := range map[string]*string{
+		"vault_password_file":    c.VaultPasswordFile,
+		"vault_password_command": c.VaultPasswordCommand,
+	} {
+		if text != nil {
+			texts = append(texts, Entry{name, *text})
+		}
+	}
+	slices.SortFunc(texts, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return texts
+}
+
+// checkVault reports settings of the file that could never open the vault.
+func (c *Config) checkVault(root *yamldoc.Map) {
+	for _, setting := range c.vaultTexts() {
+		if HasSecretPlaceholder(setting.Value) {
+			root.Get(setting.Name).Errorf("%s", notItself)
+		}
+	}
+}
+
+// checkVaultVariables does the same for the environment.
+func (c *Config) checkVaultVariables() error {
+	for _, setting := range c.vaultTexts() {
+		if HasSecretPlaceholder(setting.Value) {
+			return fault.New(fault.Config, "environment variable %s: %s", key{name: setting.Name}.variable(), notItself)
+		}
+	}
+	return nil
+}
+
+// unquoted is [configError] with a hint at what YAML takes for something else if it is not
+// in quotes.
+func unquoted(src []byte, err error) error {
+	told := configError(err)
+	f, ok := errors.AsType[*fault.Error](told)
+	if !ok || f.Hint != "" {
+		return told
+	}
+	lines := bytes.Split(src, []byte("\n"))
+	for _, p := range yamldoc.AsProblems(err) {
+		if i := p.Pos.Line - 1; i >= 0 && i < len(lines) && HasSecretPlaceholder(string(lines[i])) {
+			return f.WithHint("references to secrets need quotes: '{{NAME}}'")
+		}
+	}
+	return told
+}

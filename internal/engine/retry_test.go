@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/steps"
+)
+
+// flaky fails with its errors, one after the other, and then says its text.
+type flaky struct {
+	errors   []error
+	partial  string // said before each failure
+	text     string
+	calls    []chat.ToolCall // made in the first reply
+	requests []provider.Request
+}
+
+func (f *flaky) Chat(_ context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	f.requests = append(f.requests, req)
+	return func(yield func(provider.Chunk, error) bool) {
+		if len(f.errors) > 0 {
+			err := f.errors[0]
+			f.errors = f.errors[1:]
+			if f.partial != "" && !yield(provider.Chunk{Kind: provider.Text, Text: f.partial}, nil) {
+				return
+			}
+			yield(provider.Chunk{}, err)
+			return
+		}
+		if !yield(provider.Chunk{Kind: provider.Text, Text: f.text}, nil) {
+			return
+		}
+		for _, call := range f.calls {
+			if !yield(provider.Chunk{Kind: provider.ToolCall, ToolCall: call}, nil) {
+				return
+			}
+		}
+		f.calls = nil
+		yield(provider.Chunk{Kind: provider.End, Stop: chat.StopEnd, Usage: chat.Usage{InputTokens: 10, OutputTokens: 1}}, nil)
+	}
+}
+
+type modelMap map[string]Model
+
+func (m modelMap) ChatModel(id string) (Model, error) {
+	model, ok := m[id]
+	if !ok {
+		return Model{}, fault.New(fault.NotFound, "no model %s", id)
+	}
+	model.ID, model.Name = id, strings.TrimPrefix(id, "c:")
+	return model, nil
+}
+
+func overloaded() error  { return &provider.Error{Kind: provider.Transient, Status: 529, Msg: "overloaded"} }
+func rateLimited() error { return &provider.Error{Kind: provider.RateLimited, RetryAfter: 7 * time.Second, Msg: "slow down"} }
+
+var threeTimes = Retry{Attempts: 3, First: time.Second, Longest: 20 * time.Second}
+
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	longWait := &provider.Error{Kind: provider.RateLimited, RetryAfter: time.Hour, Msg: "tomorrow"}
+	invalid := &provider.Error{Kind: provider.Invalid, Msg: "no such thing"}
+	for _, tt := range []struct {
+		name    string
+		errors  []error
+		partial string
+		calls   int
+		waits   []time.Duration // the longest that each may be
+		want    string          // text, or the error
+	}{
+		{"at_once", nil, "", 1, nil, "hello"},
+		{"transient", []error{overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "hello"},
+		{"as_asked", []error{rateLimited()}, "", 2, []time.Duration{7 * time.Second}, "hello"},
+		{"too_often", []error{overloaded(), overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: overloaded (HTTP 529)"},
+		{"too_long", []error{longWait}, "", 1, nil, "model c:m: tomorrow"},
+		{"for_good", []error{invalid}, "", 1, nil, "model c:m: no such thing"},
+		{"something_was_said", []error{overloaded()}, "hel", 1, nil, "model c:m: overloaded (HTTP 529)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := &flaky{errors: tt.errors, partial: tt.partial, text: "hello"}
+			var waits []time.Duration
+			e, err := New(Options{
+				Models: modelMap{"c:m": {Provider: f, Retry: threeTimes}},
+				Sleep:  func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rc, _ := newContext()
+			reply, err := e.Run(t.Context(), rc, user("hi"))
+			got := reply.Text
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want || len(f.requests) != tt.calls {
+				t.Errorf("%q after %d calls", got, len(f.requests))
+			}
+			if len(waits) != len(tt.waits) {
+				t.Fatalf("waits %v", waits)
+			}
+			for i, most := range tt.waits {
+				if waits[i] > most || waits[i] < most/2 {
+					t.Errorf("wait %d is %v, not within %v", i+1, waits[i], most)
+				}
+			}
+		})
+	}
+}
+
+func TestRetryEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	e, err := New(Options{Models: modelMap{"c:m": {Provider: &flaky{errors: []error{rateLimited()}}, Retry: threeTimes}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, c := newContext()
+	rc.Events = event.NewScope(event.Func(func(ctx context.Context, ev event.Event) error {
+		if _, ok := ev.Body.(event.Warning); ok {
+			cancel()
+		}
+		return c.Emit(ctx, ev)
+	}), event.Source{}, nil)
+	if _, err := e.Run(ctx, rc, user("hi")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	perToken := func(u chat.Usage) float64 { return float64(u.InputTokens) }
+	first := &flaky{text: "thinking", calls: []chat.ToolCall{{ID: "1", Name: "look", Arguments: "{}", Signature: "proof"}}}
+	second := &flaky{errors: []error{overloaded()}}
+	third := &flaky{text: "done"}
+	e, err := New(Options{Models: modelMap{
+		"c:m": {Provider: first, SupportsTools: true, Fallbacks: []string{"c:n", "c:o"}, SystemPromptPrefix: "as m"},
+		"c:n": {Provider: second},
+		"c:o": {Provider: third, Price: perToken, Fallbacks: []string{"c:m"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, collected := newContext()
+	req := user("hi")
+	req.Tools = toolFunc(func(chat.ToolCall) string {
+		first.errors = []error{overloaded()} // from now on
+		return "seen"
+	})
+	reply, err := e.Run(t.Context(), rc, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply.Text != "thinking\ndone" || reply.Model != "c:o" || reply.Usage.Cost != 10 {
+		t.Errorf("%+v", reply)
+	}
+	var warnings []string
+	for _, ev := range collected.Events() {
+		if w, ok := ev.Body.(event.Warning); ok {
+			warnings = append(warnings, w.Text)
+		}
+	}
+	want := []string{
+		"model c:m is out of reach; asking c:n instead: model c:m: overloaded (HTTP 529)",
+		"model c:n is out of reach; asking c:o instead: model c:n: overloaded (HTTP 529)",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+	sent := third.requests[0].Messages
+	if len(sent) != 3 || sent[0].Role != chat.User || sent[1].ToolCalls[0].Signature != "" || sent[2].Text() != "seen" {
+		t.Errorf("the fallback got %+v", sent)
+	}
+	if first.requests[1].Messages[2].ToolCalls[0].Signature != "proof" {
+		t.Error("the model did not get its own proof back")
+	}
+}
+
+// toolFunc is one tool called look.
+type toolFunc func(chat.ToolCall) string
+
+func (toolFunc) Declarations() []chat.Tool { return []chat.Tool{{Name: "look"}} }
+
+func (f toolFunc) Call(_ context.Context, call chat.ToolCall, _ steps.Steps) (string, bool, error) {
+	return f(call), false, nil
+}

@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/provider"
+	"loki/internal/steps"
+)
+
+// call is a request on its way through the turns.
+type call struct {
+	rc       *RequestContext
+	req      Request
+	model    Model          // the one that is asked; a fallback stays for the turns that follow
+	messages []chat.Message // of the request and of the turns so far
+}
+
+// to returns the request of a turn as model gets it.
+func (c *call) to(model Model, turn int) provider.Request {
+	r := provider.Request{
+		Model:           model.Name,
+		Messages:        adjust(c.messages, model),
+		Temperature:     cmp.Or(c.req.Temperature, c.rc.Temperature),
+		TopP:            cmp.Or(c.req.TopP, c.rc.TopP),
+		Effort:          cmp.Or(c.req.Effort, c.rc.Effort),
+		MaxOutputTokens: model.MaxOutputTokens,
+		Stream:          !c.rc.NoStream && !model.NoStream,
+		Origin:          provider.Origin{Node: c.rc.Events.Node, Turn: turn},
+	}
+	if c.req.Tools != nil && model.SupportsTools {
+		r.Tools = c.req.Tools.Declarations()
+	}
+	return r
+}
+
+// turnResult is one model call's outcome, as it is recorded.
+type turnResult struct {
+	Message chat.Message    `json:"message"`
+	Stop    chat.StopReason `json:"stop"`
+	Usage   chat.Usage      `json:"usage"`
+	Model   string          `json:"model,omitempty"` // id of the fallback that answered
+}
+
+// turn makes one model call, or takes its recorded result. If a fallback answers it
+// becomes the model of c.
+func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error) {
+	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", turn), Name: c.model.ID}
+	made := false
+	t, err := steps.Do(ctx, c.rc.Steps, step, func(ctx context.Context) (turnResult, error) {
+		made = true
+		return e.ask(ctx, c, turn)
+	})
+	if err == nil && !made {
+		if c.rc.Budget != nil {
+			c.rc.Budget.Spend(t.Usage)
+		}
+		if t.Model != "" {
+			err = e.replace(c, t.Model)
+		}
+	}
+	return t, err
+}
+
+// replace makes the model called id that of c. What another model has reasoned is its
+// own affair: its signatures would be refused.
+func (e *Engine) replace(c *call, id string) error {
+	model, err := e.models.ChatModel(id)
+	if err != nil {
+		return err
+	}
+	c.model, c.messages = model, withoutReasoning(c.messages)
+	return nil
+}
+
+func withoutReasoning(messages []chat.Message) []chat.Message {
+	cleaned := make([]chat.Message, 0, len(messages))
+	for _, m := range messages {
+		var parts []chat.Part
+		for _, p := range m.Parts {
+			if p.Type != chat.ReasoningPart {
+				p.Signature = ""
+				parts = append(parts, p)
+			}
+		}
+		m.Parts = parts
+		calls := make([]chat.ToolCall, 0, len(m.ToolCalls))
+		for _, call := range m.ToolCalls {
+			call.Signature = ""
+			calls = append(calls, call)
+		}
+		m.ToolCalls = calls
+		cleaned = append(cleaned, m)
+	}
+	return cleaned
+}
+
+// ask asks the model of c and, as long as none answers, its fallbacks.
+func (e *Engine) ask(ctx context.Context, c *call, turn int) (turnResult, error) {
+	first := c.model
+	t, err := e.attempts(ctx, c, turn)
+	for _, id := range first.Fallbacks {
+		if !t.unanswered(err) {
+			break
+		}
+		text := fmt.Sprintf("model %s is out of reach; asking %s instead: %v", c.model.ID, id, err)
+		if err := c.rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return t, err
+		}
+		if err := e.replace(c, id); err != nil {
+			return t, err
+		}
+		t, err = e.attempts(ctx, c, turn)
+	}
+	if c.model.ID != first.ID {
+		t.Model = c.model.ID
+	}
+	return t, err
+}
+
+// unanswered reports whether a call failed in a way that may not fail again, before
+// anything of a reply had come.
+func (t turnResult) unanswered(err error) bool {
+	return provider.Retryable(err) && len(t.Message.Parts) == 0
+}
+
+// Retry says how often a call is repeated that failed in passing: the provider was
+// overloaded, or the connection lost, before anything of a reply had come.
+type Retry struct {
+	Attempts int           // calls in all; 0 and 1 mean no repetition
+	First    time.Duration // wait before the second call; it doubles from then on
+	Longest  time.Duration // a provider that asks to wait longer is not waited for
+}
+
+// wait returns how long to wait before the attempt that follows attempt, counted from
+// 1; ok is false if there is none. Half of the wait is left to chance, so that many who
+// failed together do not come back together.
+func (r Retry) wait(attempt int, err error) (d time.Duration, ok bool) {
+	if attempt >= r.Attempts {
+		return 0, false
+	}
+	if asked := provider.RetryAfter(err); asked > 0 {
+		return asked, asked <= r.Longest
+	}
+	d = min(r.First<<(attempt-1), r.Longest)
+	return d/2 + rand.N(d/2+1), true
+}
+
+// attempts asks the model of c, again if it failed in passing.
+func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, error) {
+	for attempt := 1; ; attempt++ {
+		t, err := e.attempt(ctx, c, turn)
+		if !t.unanswered(err) {
+			return t, err
+		}
+		wait, ok := c.model.Retry.wait(attempt, err)
+		if !ok {
+			return t, err
+		}
+		text := fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))
+		if err := c.rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return t, err
+		}
+		if err := e.sleep(ctx, wait); err != nil {
+			return t, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attempt sends the request once, within the budget.
+func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, error) {
+	rc, model := c.rc, c.model
+	request := c.to(model, turn)
+	if err := guard(request.Messages, model); err != nil {
+		return turnResult{}, err
+	}
+	settle, err := reserve(rc.Budget, model, request)
+	if err != nil {
+		return turnResult{}, err
+	}
+	if err := rc.Events.Emit(ctx, event.ModelCall{Model: model.ID, Turn: turn}); err != nil {
+		settle(chat.Usage{})
+		return turnResult{}, err
+	}
+	t, err := e.send(ctx, rc, model, request)
+	t.Usage = model.cost(t.Usage)
+	settle(t.Usage)
+	if err != nil {
+		return t, err
+	}
+	return t, rc.Events.Emit(ctx, event.Reply{Model: model.ID, Text: t.Message.Text(), Stop: t.Stop, Usage: t.Usage})
+}
+
+// reserve sets aside what the call is likely to use: its input, and the output it
+// may have if that is bounded.
+func reserve(b Budget, model Model, request provider.Request) (settle func(chat.Usage), err error) {
+	if b == nil {
+		return func(chat.Usage) {}, nil
+	}
+	estimate := chat.Usage{OutputTokens: request.MaxOutputTokens, Estimated: true}
+	for _, m := range request.Messages {
+		estimate.InputTokens += chat.EstimateTokens(m.Text())
+	}
+	return b.Reserve(model.cost(estimate))
+}
+
+// send sends the request and gathers the reply, emitting its pieces.
+func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, request provider.Request) (turnResult, error) {
+	t := turnResult{Message: chat.Message{Role: chat.Assistant}}
+	var parts partsBuilder
+	for chunk, err := range model.Provider.Chat(ctx, request) {
+		if err != nil {
+			t.Message.Parts = parts.done()
+			return t, fmt.Errorf("model %s: %w", model.ID, err)
+		}
+		switch chunk.Kind {
+		case provider.Text:
+			parts.text(chunk.Text)
+			err = rc.Events.Emit(ctx, event.Delta{Text: chunk.Text})
+		case provider.Reasoning:
+			parts.reasoning(chunk.Text, chunk.Signature)
+			if chunk.Text != "" {
+				err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
+			}
+		case provider.ToolCall:
+			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
+		case provider.End:
+			t.Stop, t.Usage = chunk.Stop, chunk.Usage
+		}
+		if err != nil {
+			t.Message.Parts = parts.done()
+			return t, err
+		}
+	}
+	t.Message.Parts = parts.done()
+	return t, nil
+}

@@ -1,0 +1,191 @@
+package input
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"loki/internal/fault"
+	"loki/internal/process"
+	"loki/internal/shell"
+)
+
+// run returns what a command of the user's shell prints on both of its outputs, line by
+// line as it comes. How the command ends does not matter: what it prints tells.
+func (l *Loader) run(ctx context.Context, line string) (string, error) {
+	if l.Shell.Path == "" {
+		return "", fault.New(fault.Usage, "`%s`: commands cannot be attached here", line)
+	}
+	var (
+		mu    sync.Mutex
+		lines []string
+	)
+	add := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}
+	_, err := process.Run(ctx, process.Command{
+		Path: l.Shell.Path, Args: []string{l.Shell.Flag, joined(l.Shell, line)}, Dir: l.Dir, Env: l.Environ,
+		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize, MaxStderr: MaxFileSize,
+		OnStdout: add, OnStderr: add,
+	})
+	if err != nil {
+		if _, ended := errors.AsType[*process.ExitError](err); !ended {
+			return "", processError("`"+line+"`", err)
+		}
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), nil
+}
+
+// joined returns a command both of whose outputs are one, so that what it prints stays
+// in order, where the shell can do that.
+func joined(s shell.Shell, line string) string {
+	switch s.Name {
+	case "sh", "bash", "dash", "ksh", "zsh":
+		return "exec 2>&1\n" + line
+	}
+	return line
+}
+
+// convert runs the document loader called name on a document and returns the text.
+func (l *Loader) convert(ctx context.Context, name, document string) (string, error) {
+	source := name + ":" + document
+	dir, err := os.MkdirTemp("", "loki-loader-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	output := filepath.Join(dir, "output")
+	argv, usesOutput, err := splitTemplate(l.Loaders[name], document, output)
+	if err != nil {
+		return "", fault.Wrap(fault.Config, err, "the command of document loader %s", name).
+			WithHint("it is set at document_loaders in config.yaml")
+	}
+	printed, err := process.Run(ctx, process.Command{
+		Path: argv[0], Args: argv[1:], Dir: l.Dir, Env: l.Environ,
+		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize,
+	})
+	if err != nil {
+		return "", processError(source, err)
+	}
+	text := printed.Stdout
+	if usesOutput {
+		if text, err = readLimited(output); err != nil {
+			return "", fault.Wrap(fault.Tool, err, "%s: %s wrote no usable output", source, argv[0])
+		}
+	}
+	if !utf8.Valid(text) {
+		return "", fault.New(fault.Tool, "%s: the output of %s is not text in UTF-8", source, argv[0])
+	}
+	return string(text), nil
+}
+
+// splitTemplate splits the command of a loader into words as a POSIX shell does, with
+// $1 and $2 for the document and the output. No shell runs it, so whatever else a shell
+// would work out is an error.
+func splitTemplate(template, document, output string) (argv []string, usesOutput bool, err error) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(template), "")
+	if err != nil {
+		return nil, false, err
+	}
+	if len(file.Stmts) != 1 {
+		return nil, false, errors.New("one command is expected")
+	}
+	stmt := file.Stmts[0]
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 || stmt.Background || stmt.Negated || len(call.Args) == 0 {
+		return nil, false, errors.New("a program with its arguments is expected; for pipes and the like write sh -c '...'")
+	}
+	var word func(parts []syntax.WordPart, quoted bool) (string, error)
+	word = func(parts []syntax.WordPart, quoted bool) (string, error) {
+		var b strings.Builder
+		for _, part := range parts {
+			switch p := part.(type) {
+			case *syntax.Lit:
+				b.WriteString(unescape(p.Value, quoted))
+			case *syntax.SglQuoted:
+				b.WriteString(p.Value)
+			case *syntax.DblQuoted:
+				s, err := word(p.Parts, true)
+				if err != nil {
+					return "", err
+				}
+				b.WriteString(s)
+			case *syntax.ParamExp:
+				switch {
+				case p.Param != nil && p.Param.Value == "1" && p.Exp == nil:
+					b.WriteString(document)
+				case p.Param != nil && p.Param.Value == "2" && p.Exp == nil:
+					b.WriteString(output)
+					usesOutput = true
+				default:
+					return "", errors.New("only $1 and $2 are known")
+				}
+			default:
+				return "", fmt.Errorf("only words, quotes, $1 and $2 are known")
+			}
+		}
+		return b.String(), nil
+	}
+	for _, arg := range call.Args {
+		s, err := word(arg.Parts, false)
+		if err != nil {
+			return nil, false, err
+		}
+		argv = append(argv, s)
+	}
+	return argv, usesOutput, nil
+}
+
+// unescape takes the backslashes off a literal; within double quotes they are kept unless
+// they stand before a character that is special there.
+func unescape(s string, quoted bool) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// splitLoaded returns the documents in what a loader printed: a JSON array of objects
+// with path and contents is several, anything else is one.
+func splitLoaded(source, name, rest, text string) []Document {
+	var items []struct {
+		Path     *string `json:"path"`
+		Contents *string `json:"contents"`
+	}
+	if !strings.HasPrefix(strings.TrimSpace(text), "[") || json.Unmarshal([]byte(text), &items) != nil || len(items) == 0 {
+		return []Document{{Kind: Loaded, Name: source, Text: text}}
+	}
+	docs := make([]Document, 0, len(items))
+	for _, item := range items {
+		if item.Path == nil || item.Contents == nil {
+			return []Document{{Kind: Loaded, Name: source, Text: text}}
+		}
+		path := *item.Path
+		switch {
+		case strings.HasPrefix(path, source):
+		case strings.HasPrefix(path, rest):
+			path = name + ":" + path
+		default:
+			path = source + "/" + path
+		}
+		docs = append(docs, Document{Kind: Loaded, Name: path, Text: *item.Contents})
+	}
+	return docs
+}

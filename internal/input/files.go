@@ -1,0 +1,168 @@
+package input
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"loki/internal/fault"
+)
+
+// imageTypes are the pictures that models look at, by extension.
+var imageTypes = map[string]string{
+	".png": "image/png", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif",
+}
+
+// files adds what a path or pattern stands for. Of a directory or pattern that is the
+// text files, pictures and documents with a loader below it, ascending by path and
+// without hidden directories; other files are passed over. A file that is named must be
+// usable.
+func (l *Loader) files(ctx context.Context, c *collector, source string) error {
+	p, err := parsePattern(source)
+	if err != nil {
+		return err
+	}
+	base, err := l.abs(p.base)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(base)
+	switch {
+	case err != nil:
+		return fault.New(fault.NotFound, "no file or directory at %s", p.base).
+			WithHint("%s", patternHint(source))
+	case !info.IsDir() && !p.plain():
+		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, p.base)
+	case !info.IsDir():
+		_, err := l.file(ctx, c, l.shown(base), true)
+		return err
+	}
+	var files []string
+	err = filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != base && (strings.HasPrefix(d.Name(), ".") || p.tooDeep(base, path)):
+			return filepath.SkipDir
+		case d.Type().IsRegular() && p.matches(d.Name()):
+			files = append(files, path)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return fault.Wrap(fault.Usage, err, "%s", source)
+	}
+	slices.Sort(files)
+	found := false
+	for _, f := range files {
+		used, err := l.file(ctx, c, l.shown(f), false)
+		if err != nil {
+			return err
+		}
+		found = found || used
+	}
+	if !found {
+		return fault.New(fault.NotFound, "%s holds no text files or pictures to attach", source)
+	}
+	return nil
+}
+
+func patternHint(source string) string {
+	if strings.ContainsAny(source, "*?[{") {
+		return "patterns are dir/*.ext, dir/**/*.ext, dir/**/*.{a,b} and dir/**/name.ext"
+	}
+	return "check the path; a name with a colon may be meant for a document loader that is not configured"
+}
+
+// shown is the path by which a file is read and shown: relative where the source was.
+func (l *Loader) shown(path string) string {
+	if l.Dir == "" {
+		return path
+	}
+	if rel, err := filepath.Rel(l.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// file adds a file. used is false if it was passed over.
+func (l *Loader) file(ctx context.Context, c *collector, name string, named bool) (used bool, err error) {
+	if !c.first(File, name) {
+		return true, nil
+	}
+	path := name
+	if l.Dir != "" && !filepath.IsAbs(name) {
+		path = filepath.Join(l.Dir, name)
+	}
+	ext := strings.ToLower(filepath.Ext(name))
+	if loader := strings.TrimPrefix(ext, "."); loader != "" && l.Loaders[loader] != "" {
+		text, err := l.convert(ctx, loader, path)
+		if err != nil {
+			return false, err
+		}
+		return true, c.add(Document{Kind: File, Name: name, Text: text})
+	}
+	data, err := readLimited(path)
+	switch {
+	case err != nil && !named && isTooLarge(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	if mime := imageTypes[ext]; mime != "" {
+		return true, c.addImage(Image{Name: name, URL: dataURL(mime, data)})
+	}
+	if !isText(data) {
+		if !named {
+			return false, nil
+		}
+		return false, fault.New(fault.Usage, "%s is not text in UTF-8 but %s", name, http.DetectContentType(data)).
+			WithHint("a command at document_loaders.%s in config.yaml can turn such files into text", strings.TrimPrefix(ext, "."))
+	}
+	return true, c.add(Document{Kind: File, Name: name, Text: string(data)})
+}
+
+// isText reports whether data is text in UTF-8. Text without a NUL byte is what editors
+// and version control take for text.
+func isText(data []byte) bool { return utf8.Valid(data) && !slices.Contains(data, 0) }
+
+func dataURL(mime string, data []byte) string {
+	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
+}
+
+type tooLargeError struct{ name string }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%s is larger than %d MiB", e.name, MaxFileSize>>20)
+}
+
+func (e *tooLargeError) FaultCode() fault.Code { return fault.Usage }
+
+func isTooLarge(err error) bool {
+	_, ok := err.(*tooLargeError)
+	return ok
+}
+
+func readLimited(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if len(data) > MaxFileSize {
+		return nil, &tooLargeError{path}
+	}
+	return data, nil
+}

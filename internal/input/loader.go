@@ -1,0 +1,196 @@
+package input
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/process"
+	"loki/internal/shell"
+)
+
+// Loader loads sources. The zero value of a field is its default. It may be used from
+// several goroutines.
+type Loader struct {
+	Dir     string       // what relative paths are relative to; empty means the working directory
+	Environ []string     // complete environment of commands
+	Shell   shell.Shell  // runs `commands`; without a Path none can be run
+	HTTP    *http.Client // fetches addresses; nil means [http.DefaultClient]
+	Reply   *string      // the reply before, nil if there is none
+
+	// Loaders are commands that turn documents into text, by name: $1 in them is the
+	// document, $2 a file to write to; without $2 the output counts. A loader serves
+	// sources that begin with its name and a colon, and files with its name as extension.
+	// One called url serves all addresses.
+	Loaders map[string]string
+
+	// CommandTimeout bounds each command and loader; 0 means [DefaultCommandTimeout].
+	CommandTimeout time.Duration
+}
+
+// DefaultCommandTimeout bounds commands and document loaders.
+const DefaultCommandTimeout = 2 * time.Minute
+
+// Load loads the sources, each once: first what commands print, then files, addresses,
+// and what loaders make. An error names the source.
+func (l *Loader) Load(ctx context.Context, sources []string) (Attachments, error) {
+	c := collector{loader: l, seen: make(map[string]bool)}
+	for _, pass := range []func(context.Context, *collector, string) (bool, error){l.reply, l.command, l.path, l.address, l.named} {
+		for _, source := range sources {
+			if err := ctx.Err(); err != nil {
+				return Attachments{}, err
+			}
+			if _, err := pass(ctx, &c, source); err != nil {
+				return Attachments{}, err
+			}
+		}
+	}
+	if c.missingReply && c.Empty() {
+		return Attachments{}, fault.New(fault.Usage, "%%%% stands for the reply before, and there is none yet")
+	}
+	return c.Attachments, nil
+}
+
+// collector gathers what was loaded and keeps to the limits.
+type collector struct {
+	Attachments
+	loader       *Loader
+	seen         map[string]bool // by kind and name
+	total        int
+	missingReply bool
+}
+
+// first reports whether the thing of this kind and name was not asked for before.
+func (c *collector) first(kind Kind, name string) bool {
+	key := string(kind) + " " + name
+	if c.seen[key] {
+		return false
+	}
+	c.seen[key] = true
+	return true
+}
+
+func (c *collector) count(size int) error {
+	if c.total += size; c.total > MaxSize {
+		return fault.New(fault.Usage, "the attachments hold more than %d MiB", MaxSize>>20)
+	}
+	return nil
+}
+
+func (c *collector) add(d Document) error {
+	c.Documents = append(c.Documents, d)
+	return c.count(len(d.Text))
+}
+
+func (c *collector) addImage(image Image) error {
+	c.Images = append(c.Images, image)
+	return c.count(len(image.URL))
+}
+
+const lastReply = "%%"
+
+func (l *Loader) reply(_ context.Context, c *collector, source string) (bool, error) {
+	if source != lastReply {
+		return false, nil
+	}
+	c.Attachments.Reply, c.missingReply = l.Reply, l.Reply == nil
+	return true, nil
+}
+
+// command returns what is between the backticks.
+func commandOf(source string) (string, bool) {
+	if len(source) > 2 && source[0] == '`' && source[len(source)-1] == '`' {
+		return source[1 : len(source)-1], true
+	}
+	return "", false
+}
+
+func isAddress(source string) bool {
+	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
+}
+
+// loaderOf returns the loader that source names, and what it is to load.
+func (l *Loader) loaderOf(source string) (name, rest string, ok bool) {
+	name, rest, ok = strings.Cut(source, ":")
+	if !ok || isAddress(source) || l.Loaders[name] == "" {
+		return "", "", false
+	}
+	return name, rest, true
+}
+
+func (l *Loader) command(ctx context.Context, c *collector, source string) (bool, error) {
+	line, ok := commandOf(source)
+	if !ok || !c.first(Command, line) {
+		return ok, nil
+	}
+	text, err := l.run(ctx, line)
+	if err != nil {
+		return true, err
+	}
+	return true, c.add(Document{Kind: Command, Name: line, Text: text})
+}
+
+func (l *Loader) path(ctx context.Context, c *collector, source string) (bool, error) {
+	if _, isCommand := commandOf(source); source == lastReply || isCommand || isAddress(source) {
+		return false, nil
+	}
+	if _, _, named := l.loaderOf(source); named {
+		return false, nil
+	}
+	return true, l.files(ctx, c, source)
+}
+
+func (l *Loader) address(ctx context.Context, c *collector, source string) (bool, error) {
+	if !isAddress(source) || !c.first(URL, source) {
+		return isAddress(source), nil
+	}
+	return true, l.fetch(ctx, c, source)
+}
+
+func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, error) {
+	name, rest, ok := l.loaderOf(source)
+	if !ok || !c.first(Loaded, source) {
+		return ok, nil
+	}
+	text, err := l.convert(ctx, name, rest)
+	if err != nil {
+		return true, err
+	}
+	for _, d := range splitLoaded(source, name, rest, text) {
+		if err := c.add(d); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// abs makes path absolute, with ~/ for the home directory.
+func (l *Loader) abs(path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fault.Wrap(fault.Usage, err, "%s", path)
+		}
+		return filepath.Join(home, rest), nil
+	}
+	if l.Dir != "" && !filepath.IsAbs(path) {
+		return filepath.Join(l.Dir, path), nil
+	}
+	return filepath.Clean(path), nil
+}
+
+func (l *Loader) timeout() time.Duration { return cmp.Or(l.CommandTimeout, DefaultCommandTimeout) }
+
+// processError tells a failed command or loader in the terms of a user.
+func processError(source string, err error) error {
+	if _, ok := errors.AsType[*process.StartError](err); ok {
+		return fault.Wrap(fault.Tool, err, "%s", source).WithHint("is the program installed, and on the PATH?")
+	}
+	return fault.Wrap(fault.Tool, err, "%s", source)
+}

@@ -1,0 +1,109 @@
+package anthropic
+
+import (
+	"strconv"
+	"strings"
+)
+
+// dialect is what a model does not take of that which others do. The zero value takes
+// everything.
+type dialect struct {
+	rejected      form  // the ways to ask for thinking, as a set
+	maxTokens     int64 // how long a reply may be, 0 if that is not known
+	noTemperature bool
+	noTopP        bool
+	noEffort      bool
+	noDisplay     bool
+	noCache       bool
+
+	// noBlocks leaves the thinking blocks of the conversation out. It is about the
+	// conversation and not to be remembered.
+	noBlocks bool
+}
+
+func (c *Client) dialect(model string) dialect {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dialects[model]
+}
+
+func (c *Client) learn(model string, d dialect) {
+	d.noBlocks = false
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialects[model] = d
+}
+
+// adapt returns the dialect that the model may take after it has rejected x with msg;
+// ok reports whether there is one. It always differs from d.
+func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
+	old := d
+	msg = strings.ToLower(msg)
+	says := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(msg, w) {
+				return true
+			}
+		}
+		return false
+	}
+	p := x.params
+	switch {
+	case says("max_tokens: "):
+		n := allowedTokens(msg)
+		if n <= 0 || n >= p.MaxTokens {
+			return d, false
+		}
+		d.maxTokens = n
+	case says("thinking") && says("signature", "must start with", "expected `thinking`", "cannot be modified"):
+		d.noBlocks = d.noBlocks || x.blocks || x.form == budget
+	case !says(refusals...): // a value that is wrong is the user's to mend
+	case says("temperature", "top_p"):
+		switch {
+		case p.Temperature.Valid() && p.TopP.Valid() && says("both"):
+			d.noTopP = true
+		case p.Temperature.Valid() || p.TopP.Valid():
+			d.noTemperature, d.noTopP = true, true
+		}
+	case says("display") && x.displays():
+		d.noDisplay = true
+	case says("effort") && !says("thinking") && p.OutputConfig.Effort != "":
+		d.noEffort = true
+	case says("thinking", "adaptive", "budget_tokens", "output_config") && x.form != 0:
+		d.rejected |= x.form
+		if x.form == budget && !says("adaptive") {
+			d.rejected |= adaptive // the model does not think at all
+		}
+	case says("cache_control"):
+		d.noCache = true
+	}
+	return d, d != old
+}
+
+// refusals are the words by which the API says that it does not know something or
+// does not take it from this model, in lower case.
+var refusals = []string{
+	"support", "deprecated", "only be set", "cannot", "not allowed", "not permitted", "unset", "input tag", "not available",
+}
+
+// allowedTokens returns the limit in messages like "max_tokens: 32768 > 4096, which is
+// the maximum allowed number of output tokens for ...", 0 if there is none.
+func allowedTokens(msg string) int64 {
+	_, rest, ok := strings.Cut(msg, "max_tokens: ")
+	if !ok {
+		return 0
+	}
+	_, rest, ok = strings.Cut(rest, " > ")
+	if !ok {
+		return 0
+	}
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(rest[:end], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

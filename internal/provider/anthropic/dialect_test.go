@@ -1,0 +1,206 @@
+package anthropic_test
+
+import (
+	"slices"
+	"testing"
+
+	"loki/internal/provider"
+)
+
+// TestAdaptation has a server reject what it does not take, and expects the next
+// request to do without. What has been learned stays.
+func TestAdaptation(t *testing.T) {
+	half, most := 0.5, 0.9
+	get := func(b object, path ...string) any {
+		var v any = b
+		for _, p := range path {
+			m, ok := v.(object)
+			if !ok {
+				return nil
+			}
+			v = m[p]
+		}
+		return v
+	}
+	loop := question(
+		calling(assistant(reasoning("thoughts", "foreign")), call("a")),
+		result("a", text("1")),
+	).Messages
+	for _, tt := range []struct {
+		name  string
+		model string
+		req   provider.Request
+		msgs  []string // with which the server declines
+		path  []string // what of the bodies is looked at
+		want  []any    // there, in the requests of the first question
+		once  bool     // it is not remembered
+	}{
+		{
+			"budget_to_adaptive", "new-model",
+			provider.Request{Effort: provider.HighEffort},
+			[]string{`"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`},
+			[]string{"thinking", "type"},
+			[]any{"enabled", "adaptive"},
+			false,
+		},
+		{
+			"no_thinking", "claude-3-5-haiku-20241022",
+			provider.Request{Effort: provider.LowEffort, Temperature: &half},
+			[]string{"'claude-3-5-haiku-20241022' does not support thinking."},
+			[]string{"thinking", "type"},
+			[]any{"enabled", nil},
+			false,
+		},
+		{
+			"adaptive_to_budget_to_nothing", "claude-opus-4-6",
+			provider.Request{Effort: provider.LowEffort},
+			[]string{"thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'disabled', 'enabled'", "adaptive thinking: budget_tokens not supported"},
+			[]string{"thinking", "type"},
+			[]any{"adaptive", "enabled", nil},
+			false,
+		},
+		{
+			"always_thinking", "claude-fable-5",
+			provider.Request{Effort: provider.NoEffort},
+			[]string{`"thinking.type.disabled" is not supported for this model.`},
+			[]string{"thinking", "type"},
+			[]any{"disabled", nil},
+			false,
+		},
+		{
+			"display", "claude-opus-4-6",
+			provider.Request{Effort: provider.LowEffort},
+			[]string{"thinking.adaptive.display: Extra inputs are not permitted"},
+			[]string{"thinking", "display"},
+			[]any{"summarized", nil},
+			false,
+		},
+		{
+			"effort", "claude-opus-4-6",
+			provider.Request{Effort: provider.LowEffort},
+			[]string{"This model does not support the effort parameter."},
+			[]string{"output_config", "effort"},
+			[]any{"low", nil},
+			false,
+		},
+		{
+			"temperature", "claude-opus-4-7",
+			provider.Request{Temperature: &half},
+			[]string{"`temperature` is deprecated for this model."},
+			[]string{"temperature"},
+			[]any{0.5, nil},
+			false,
+		},
+		{
+			"both", "claude-opus-4-1",
+			provider.Request{Temperature: &half, TopP: &most},
+			[]string{"`temperature` and `top_p` cannot both be specified for this model. Please use only one."},
+			[]string{"top_p"},
+			[]any{0.9, nil},
+			false,
+		},
+		{
+			"max_tokens", "claude-3-haiku-20240307",
+			provider.Request{},
+			[]string{"max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for claude-3-haiku-20240307"},
+			[]string{"max_tokens"},
+			[]any{8192.0, 4096.0},
+			false,
+		},
+		{
+			"foreign_signature", "claude-sonnet-4-5",
+			provider.Request{Messages: loop, Effort: provider.LowEffort},
+			[]string{"messages.1.content.0: Invalid `signature` in `thinking` block"},
+			[]string{"thinking", "type"},
+			[]any{"enabled", nil},
+			true,
+		},
+		{
+			"cache", "some-model",
+			provider.Request{},
+			[]string{"messages.0.content.0.cache_control: Extra inputs are not permitted"},
+			[]string{"messages"},
+			nil,
+			false,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var script []reply
+			for _, msg := range tt.msgs {
+				script = append(script, status(400, "invalid_request_error", msg))
+			}
+			s := newServer(t, append(script, answer([]string{"Hi"}))...)
+			c := s.client(nil)
+			req := tt.req
+			req.Model = tt.model
+			if req.Messages == nil {
+				req.Messages = question().Messages
+			}
+			for range 2 {
+				if r := collect(t, c, req); r.Err != nil || r.Text != "Hi" {
+					t.Fatalf("text %q, error %v", r.Text, r.Err)
+				}
+			}
+			var got []any
+			for _, r := range s.got() {
+				got = append(got, get(r.json(t), tt.path...))
+			}
+			want := slices.Clone(tt.want)
+			switch {
+			case tt.once:
+				want = append(want, want[0])
+			case want != nil:
+				want = append(want, want[len(want)-1])
+			default: // the marks for the cache are all over the body
+				if len(s.got()) != 3 || slices.ContainsFunc(s.got()[1:], func(r request) bool { return contains(r, "cache_control") }) || !contains(s.got()[0], "cache_control") {
+					t.Errorf("%d requests, the last %s", len(s.got()), s.last().Body)
+				}
+				return
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("requests with %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestRejectionsThatStay sends what no adaptation mends.
+func TestRejectionsThatStay(t *testing.T) {
+	half := 1.5
+	for name, msg := range map[string]string{
+		"other":           "messages: roles must alternate",
+		"out_of_range":    "temperature: Input should be less than or equal to 1",
+		"not_sent":        "`top_k` and `thinking` are not supported",
+		"limit_unknown":   "max_tokens: Input should be a valid integer",
+		"limit_above":     "max_tokens: 8192 > 99999, which is strange",
+		"limit_nonsense":  "max_tokens: 8192 > 99999999999999999999",
+		"no_blocks":       "messages.1: Invalid `signature` in `thinking` block",
+		"budget_too_high": "`max_tokens` must be greater than `thinking.budget_tokens`",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, status(400, "invalid_request_error", msg))
+			req := question()
+			req.Temperature = &half
+			wantError(t, collect(t, s.client(nil), req).Err, provider.Invalid)
+			if n := len(s.got()); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+		})
+	}
+}
+
+// TestStubbornServer rejects everything, whatever is left out.
+func TestStubbornServer(t *testing.T) {
+	for _, msg := range []string{
+		"thinking not supported: signature", "adaptive thinking not supported", "thinking display not supported", "effort not supported",
+		"cache_control not supported", "temperature not supported", "max_tokens: 8192 > 1",
+	} {
+		s := newServer(t, status(400, "invalid_request_error", msg))
+		req := question(calling(assistant(reasoning("a", "s")), call("a")), result("a", text("1")))
+		req.Effort, req.Model = provider.HighEffort, "claude-opus-4-6"
+		wantError(t, collect(t, s.client(nil), req).Err, provider.Invalid)
+		if n := len(s.got()); n > 5 {
+			t.Errorf("%q: %d requests", msg, n)
+		}
+	}
+}

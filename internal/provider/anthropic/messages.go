@@ -1,0 +1,223 @@
+package anthropic
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"loki/internal/chat"
+	"loki/internal/provider/wire"
+)
+
+// translation is a conversation in the API's form.
+type translation struct {
+	system   string
+	messages []sdk.MessageParam // none of them empty, no two neighbours of the same role
+	blocks   bool               // there are thinking blocks
+
+	// thoughtless says that the tool loop at the end began without thinking, after
+	// which a budget for thinking is rejected.
+	thoughtless bool
+}
+
+// translate translates a conversation, with or without its thinking blocks. The error
+// is of kind [provider.Invalid].
+func translate(messages []chat.Message, thinking bool) (*translation, error) {
+	loop := 0 // where the last tool loop begins: after the last user message
+	for i, m := range messages {
+		if m.Role == chat.User {
+			loop = i + 1
+		}
+	}
+	t := &translation{}
+	begun := false // the last tool loop has
+	for i, m := range messages {
+		role, blocks := sdk.MessageParamRoleUser, []sdk.ContentBlockParamUnion(nil)
+		var err error
+		switch m.Role {
+		case chat.System:
+			t.addSystem(m)
+		case chat.Assistant:
+			role = sdk.MessageParamRoleAssistant
+			var thoughts bool
+			blocks, thoughts = assistantBlocks(m, thinking && i >= loop, i == len(messages)-1)
+			t.blocks = t.blocks || thoughts
+			if i >= loop && !begun {
+				begun, t.thoughtless = true, !thoughts
+			}
+		case chat.ToolRole:
+			blocks, err = toolResult(m)
+		default:
+			blocks, err = contentBlocks(m.Parts)
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.add(role, blocks)
+	}
+	return t, nil
+}
+
+// addSystem appends the text of m to the system prompt, its parts set off by blank
+// lines.
+func (t *translation) addSystem(m chat.Message) {
+	for _, p := range m.Parts {
+		if p.Type != chat.TextPart || isBlank(p.Text) {
+			continue
+		}
+		if t.system != "" {
+			t.system += "\n\n"
+		}
+		t.system += p.Text
+	}
+}
+
+func (t *translation) add(role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) {
+	if len(blocks) == 0 {
+		return
+	}
+	if n := len(t.messages); n > 0 && t.messages[n-1].Role == role {
+		t.messages[n-1].Content = append(t.messages[n-1].Content, blocks...)
+		return
+	}
+	t.messages = append(t.messages, sdk.MessageParam{Role: role, Content: blocks})
+}
+
+// assistantBlocks translates a message of the assistant. thoughts says that it holds
+// thinking blocks, which are left out unless thinking. A message without words or calls
+// is left out, since neither the API nor the model can do anything with it. The last
+// message of a conversation is one that the model is to go on with.
+func assistantBlocks(m chat.Message, thinking, last bool) (blocks []sdk.ContentBlockParamUnion, thoughts bool) {
+	said := 0 // length of blocks up to the last that is no thinking
+	first := true
+	for _, p := range m.Parts {
+		switch p.Type {
+		case chat.ReasoningPart:
+			block, ok := thinkingBlock(p.Text, p.Signature)
+			if ok && thinking {
+				blocks = append(blocks, block)
+			}
+		case chat.TextPart:
+			text := p.Text
+			if first && !last {
+				text = withoutThinking(text)
+			}
+			first = false
+			if last {
+				text = strings.TrimRight(text, space) // the API rejects white space at the very end
+			}
+			if !isBlank(text) {
+				blocks = append(blocks, sdk.NewTextBlock(text))
+				said = len(blocks)
+			}
+		}
+	}
+	for _, c := range m.ToolCalls {
+		blocks = append(blocks, sdk.NewToolUseBlock(callID(c.ID), objectArguments(c.Arguments), callName(c.Name)))
+		said = len(blocks)
+	}
+	blocks = blocks[:said] // a message must not end in thinking
+	for _, b := range blocks {
+		thoughts = thoughts || b.OfThinking != nil || b.OfRedactedThinking != nil
+	}
+	return blocks, thoughts
+}
+
+// contentBlocks translates text and images.
+func contentBlocks(parts []chat.Part) ([]sdk.ContentBlockParamUnion, error) {
+	var blocks []sdk.ContentBlockParamUnion
+	for _, p := range parts {
+		switch {
+		case p.Type == chat.TextPart && !isBlank(p.Text):
+			blocks = append(blocks, sdk.NewTextBlock(p.Text))
+		case p.Type == chat.ImagePart:
+			image, document, err := media(p.URL)
+			if err != nil {
+				return nil, err
+			}
+			blocks = append(blocks, sdk.ContentBlockParamUnion{OfImage: image, OfDocument: document})
+		}
+	}
+	return blocks, nil
+}
+
+// silentFailure is the result of a tool that failed without a word, which the API does
+// not take.
+const silentFailure = "the tool failed and said nothing"
+
+// toolResult translates the answer to a call.
+func toolResult(m chat.Message) ([]sdk.ContentBlockParamUnion, error) {
+	content, err := contentBlocks(m.Parts)
+	if err != nil {
+		return nil, err
+	}
+	if m.Failed && len(content) == 0 {
+		content = []sdk.ContentBlockParamUnion{sdk.NewTextBlock(silentFailure)}
+	}
+	result := sdk.ToolResultBlockParam{ToolUseID: callID(m.ToolCallID)}
+	if m.Failed {
+		result.IsError = param.NewOpt(true)
+	}
+	for _, b := range content {
+		result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{
+			OfText: b.OfText, OfImage: b.OfImage, OfDocument: b.OfDocument,
+		})
+	}
+	return []sdk.ContentBlockParamUnion{{OfToolResult: &result}}, nil
+}
+
+// isBlank reports whether text has no character that shows, which the API takes for no
+// text at all.
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// objectArguments returns the arguments of a call as the JSON object that the API
+// wants. Malformed ones are wrapped into one, so that the model still sees what it
+// wrote.
+func objectArguments(s string) json.RawMessage {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	t := strings.TrimSpace(s)
+	switch {
+	case t == "" || t == "null":
+		return json.RawMessage("{}")
+	case t[0] == '{' && json.Valid([]byte(t)):
+		return json.RawMessage(t)
+	}
+	wrapped, err := wire.Encode(map[string]string{"malformed_arguments": s})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return wrapped
+}
+
+// callID returns the id of a call in the letters that the API allows. The same id
+// always gives the same result, so that calls and their results stay together.
+func callID(id string) string {
+	if id != "" && !strings.ContainsFunc(id, notInName) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:12])
+}
+
+// callName returns the name of a call, which a model may have made up, in the letters
+// that the API allows.
+func callName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if notInName(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if name == "" {
+		return "_"
+	}
+	return name
+}
+
+func notInName(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
+}

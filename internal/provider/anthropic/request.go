@@ -1,0 +1,125 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// exchange is one request in the API's form, with what has to be known of it if it is
+// rejected.
+type exchange struct {
+	params sdk.MessageNewParams
+	model  string // the real name
+	stream bool
+	form   form // how it asks for thinking
+	blocks bool // it holds thinking blocks
+}
+
+// newExchange puts req into the words of d. The error is of kind [provider.Invalid].
+func newExchange(req provider.Request, model string, d dialect) (*exchange, error) {
+	t, err := translate(req.Messages, !d.noBlocks)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{model: model, stream: req.Stream, blocks: t.blocks}
+	x.params.Model = model
+	x.params.Messages = t.messages
+	if t.system != "" {
+		x.params.System = []sdk.TextBlockParam{{Text: t.system}}
+	}
+	for _, tool := range req.Tools {
+		x.params.Tools = append(x.params.Tools, sdk.ToolUnionParam{OfTool: declaration(tool)})
+	}
+	x.think(req, d, t.thoughtless)
+	if !x.thinks() {
+		if req.Temperature != nil && !d.noTemperature {
+			x.params.Temperature = param.NewOpt(*req.Temperature)
+		}
+		if req.TopP != nil && !d.noTopP {
+			x.params.TopP = param.NewOpt(*req.TopP)
+		}
+	}
+	if !d.noCache {
+		markForCache(&x.params)
+	}
+	return x, nil
+}
+
+func declaration(t chat.Tool) *sdk.ToolParam {
+	p := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](objectSchema(t.Parameters))}
+	if t.Description != "" {
+		p.Description = param.NewOpt(t.Description)
+	}
+	return p
+}
+
+// emptySchema is the schema of a tool without parameters.
+const emptySchema = `{"type":"object","properties":{},"required":[]}`
+
+// objectSchema returns schema as it is, if it is an object with a type, which the API
+// requires.
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	schema = bytes.TrimSpace(schema)
+	var members map[string]json.RawMessage
+	if json.Unmarshal(schema, &members) != nil {
+		return json.RawMessage(emptySchema)
+	}
+	_, typed := members["type"]
+	switch {
+	case len(members) == 0, typed && len(members) == 1:
+		return json.RawMessage(emptySchema)
+	case typed:
+		return schema
+	}
+	return json.RawMessage(`{"type":"object",` + string(schema[1:]))
+}
+
+// cachedMessages is how many of the user's last messages are marked for the cache: the
+// older mark finds what the previous request has written, the newer one writes for the
+// next. With tools and system prompt this makes the four marks that the API allows.
+const cachedMessages = 2
+
+// markForCache marks where prefixes of the request end that will come again.
+func markForCache(p *sdk.MessageNewParams) {
+	if n := len(p.Tools); n > 0 {
+		p.Tools[n-1].OfTool.CacheControl = sdk.NewCacheControlEphemeralParam()
+	}
+	if n := len(p.System); n > 0 {
+		p.System[n-1].CacheControl = sdk.NewCacheControlEphemeralParam()
+	}
+	left := cachedMessages
+	for i := len(p.Messages) - 1; i >= 0 && left > 0; i-- {
+		m := p.Messages[i]
+		if m.Role != sdk.MessageParamRoleUser {
+			continue
+		}
+		if mark := m.Content[len(m.Content)-1].GetCacheControl(); mark != nil {
+			*mark = sdk.NewCacheControlEphemeralParam()
+			left--
+		}
+	}
+}
+
+// space is what counts as white space around a <think> block.
+const space = " \t\r\n"
+
+// withoutThinking returns text without a leading <think> block and the white space
+// after it. A block that never ends is part of the text.
+func withoutThinking(text string) string {
+	block, ok := strings.CutPrefix(strings.TrimLeft(text, space), "<think>")
+	if !ok {
+		return text
+	}
+	_, rest, ok := strings.Cut(block, "</think>")
+	if !ok {
+		return text
+	}
+	return strings.TrimLeft(rest, space)
+}

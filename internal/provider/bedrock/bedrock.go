@@ -1,0 +1,140 @@
+// Package bedrock is the client of Amazon Bedrock: conversations through Converse
+// and ConverseStream, embeddings of Titan and Cohere models through InvokeModel.
+// Requests are built, signed and read by the AWS SDK, whose own retries are off.
+//
+// # Credentials and region
+//
+// What the client is configured with counts first: a pair of access keys, with or
+// without a session token, or a Bedrock API key. Without either the usual variables
+// are looked at: AWS_BEARER_TOKEN_BEDROCK, then AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY with AWS_SESSION_TOKEN, then the keys of the profile
+// AWS_PROFILE in the shared credentials file. The region comes from the client,
+// AWS_REGION, AWS_DEFAULT_REGION, or the profile. All this happens anew for each
+// request. Profiles that log in or run a command to get their keys are not
+// supported: such keys come in through Options.
+//
+// # Requests
+//
+// Patches change the body and the headers before the request is signed; their URL
+// has no effect. Neighbouring messages of one role become one, since Converse wants
+// the roles to alternate, and blank texts are left out, since it rejects them.
+// Images have to be data: URLs. The output of a tool goes out as JSON if it is an
+// object and as text otherwise. Tools that only the history names are declared as
+// withdrawn, because a conversation with calls and without declarations is rejected.
+//
+// An effort becomes additional request fields of those Claude models that reason:
+// up to version 4.5 a budget of tokens, from 4.6 on adaptive thinking of that
+// effort. Such a request carries no temperature and no top_p, which these models
+// refuse while they think. Claude and Nova models get cache points behind system
+// prompt, tools and last message as soon as the conversation is likely to go on.
+//
+// Reasoning is sent back if it bears a signature of this package; that of other
+// providers and unsigned reasoning stay out. A leading <think> block of an earlier
+// answer is left out.
+//
+// # Replies
+//
+// A blank line separates blocks of text. Tool calls come at the end, when the
+// reply is known to be complete: without the event messageStop it is a
+// [provider.Transient] failure. An exception in the stream fails the request, after
+// the text before it, with the exception's message. Input tokens include those read
+// from and written to the cache. Failures are [*provider.Error] or wrap the
+// context's error.
+//
+// A client is safe for concurrent use.
+package bedrock
+
+import (
+	"net/http"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
+
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/provider/wire"
+)
+
+// Options configures a client. The zero value of a field is its default.
+type Options struct {
+	// Name is the client's name in the configuration. It is required.
+	Name string
+
+	// Region is the AWS region, such as us-east-1. If empty it is looked up as the
+	// package documentation says.
+	Region string
+
+	// APIBase replaces https://bedrock-runtime.<region>.amazonaws.com, for private
+	// endpoints. Requests are signed for the region all the same.
+	APIBase string
+
+	// AccessKeyID, SecretAccessKey and SessionToken return the parts of a set of
+	// credentials, or "" for none. They are called for each request. Nil means none.
+	AccessKeyID, SecretAccessKey, SessionToken func() (string, error)
+
+	// APIKey returns a Bedrock API key, or "" for none. It is called for requests
+	// without access keys. Nil means none.
+	APIKey func() (string, error)
+
+	// HTTP sends the requests. Nil means a client of [wire.NewClient] with its
+	// defaults.
+	HTTP *http.Client
+
+	// Model tells what the configuration says about a model. Nil means nothing.
+	Model func(name string) wire.Model
+
+	// Patches are the rules of the client. They are applied here, so HTTP needs none.
+	Patches wire.Patches
+
+	// Getenv looks up environment variables. Nil means [os.Getenv].
+	Getenv func(name string) string
+}
+
+// Client is a connection to Bedrock. It implements [provider.Chat] and
+// [provider.Embedder].
+type Client struct {
+	name    string
+	source  source
+	model   func(name string) wire.Model
+	patches wire.Patches
+	sdk     *bedrockruntime.Client
+}
+
+var (
+	_ provider.Chat     = (*Client)(nil)
+	_ provider.Embedder = (*Client)(nil)
+)
+
+// New returns a client. It looks up no credentials. Errors are configuration
+// errors.
+func New(o Options) (*Client, error) {
+	if o.Name == "" {
+		return nil, fault.New(fault.Config, "a client needs a name")
+	}
+	var base *string // nil lets the SDK derive it from the region
+	if o.APIBase != "" {
+		checked, err := wire.BaseURL(o.Name, o.APIBase, "https://bedrock-runtime.us-east-1.amazonaws.com")
+		if err != nil {
+			return nil, err
+		}
+		base = &checked
+	}
+	if o.HTTP == nil {
+		var err error
+		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
+			return nil, err
+		}
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	return &Client{
+		name: o.Name, model: o.Model, patches: o.Patches,
+		source: source{
+			client: o.Name, region: o.Region, getenv: o.Getenv,
+			accessKeyID: o.AccessKeyID, secretAccessKey: o.SecretAccessKey, sessionToken: o.SessionToken, apiKey: o.APIKey,
+		},
+		sdk: bedrockruntime.New(bedrockruntime.Options{HTTPClient: o.HTTP, Retryer: aws.NopRetryer{}, BaseEndpoint: base}),
+	}, nil
+}

@@ -1,0 +1,153 @@
+package bedrock
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/provider/wire"
+)
+
+// canned is a transport that answers with the event stream in the context.
+type canned struct{}
+
+type cannedKey struct{}
+
+func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	stream, _ := r.Context().Value(cannedKey{}).([]byte)
+	return &http.Response{
+		StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {eventStreamType}}, Body: io.NopCloser(bytes.NewReader(stream)),
+	}, nil
+}
+
+func TestCredentials(t *testing.T) {
+	files := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(files, ".aws", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("credentials", "# keys\n[default]\naws_access_key_id = DEFAULT # old\naws_secret_access_key=ds\n\n[work]\naws_access_key_id=WORK\naws_secret_access_key=ws=/+\naws_session_token=wt\n")
+	write("config", "[default]\nregion = us-west-2\ns3 =\n  region = nested\n[profile work]\nregion=eu-west-1\n")
+	write("broken/credentials", "")
+	failing := func() (string, error) { return "", errors.New("the vault is locked") }
+	for _, tt := range []struct {
+		name    string
+		env     map[string]string
+		change  func(*source)
+		want    string // key, secret, token, bearer, region
+		wantErr string
+	}{
+		{"own_keys_win", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es", "AWS_REGION": "r"}, func(s *source) {
+			s.accessKeyID, s.secretAccessKey, s.apiKey = wire.StaticKey(" OWN\n"), wire.StaticKey("os"), failing
+		}, "OWN os   r", ""},
+		{"own_api_key", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es"}, func(s *source) { s.apiKey, s.region = wire.StaticKey("abc"), "q" }, "   abc q", ""},
+		{"bearer_of_environment", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "tok", "AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es", "AWS_DEFAULT_REGION": "d"}, nil, "   tok d", ""},
+		{"keys_of_environment", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es", "AWS_SESSION_TOKEN": "et", "AWS_REGION": "r", "AWS_DEFAULT_REGION": "d"}, nil, "E es et  r", ""},
+		{"region_of_profile", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es"}, nil, "E es   us-west-2", ""},
+		{"default_profile", nil, nil, "DEFAULT ds   us-west-2", ""},
+		{"named_profile", map[string]string{"AWS_PROFILE": "work"}, nil, "WORK ws=/+ wt  eu-west-1", ""},
+		{"file_of_environment", map[string]string{"AWS_SHARED_CREDENTIALS_FILE": filepath.Join(files, ".aws", "config")}, nil, "", "has no credentials: set AWS_1_ACCESS_KEY_ID"},
+		{"unknown_profile", map[string]string{"AWS_PROFILE": "nobody"}, nil, "", "has no credentials"},
+		{"no_region", map[string]string{"AWS_PROFILE": "nobody"}, func(s *source) { s.accessKeyID, s.secretAccessKey = wire.StaticKey("a"), wire.StaticKey("b") }, "", "has no region: set AWS_1_REGION"},
+		{"half_a_pair", nil, func(s *source) { s.accessKeyID = wire.StaticKey("a") }, "", "no secret_access_key"},
+		{"other_half", nil, func(s *source) { s.secretAccessKey = wire.StaticKey("a") }, "", "no access_key_id"},
+		{"failing", nil, func(s *source) { s.accessKeyID = failing }, "", "access_key_id of client aws-1: the vault is locked"},
+		{"malformed", nil, func(s *source) { s.accessKeyID = wire.StaticKey("a\nb") }, "", "malformed access_key_id"},
+		{"unreadable", map[string]string{"AWS_SHARED_CREDENTIALS_FILE": files}, nil, "", files},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := source{client: "aws-1", getenv: func(name string) string {
+				if name == "HOME" {
+					return files
+				}
+				return tt.env[name]
+			}}
+			if tt.change != nil {
+				tt.change(&s)
+			}
+			a, err := s.resolve()
+			if tt.wantErr != "" {
+				e, ok := errors.AsType[*provider.Error](err)
+				if !ok || e.Kind != provider.Authentication || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Errorf("error %v, want %q", err, tt.wantErr)
+				}
+				return
+			}
+			got := strings.Join([]string{a.keys.AccessKeyID, a.keys.SecretAccessKey, a.keys.SessionToken, a.bearer, a.region}, " ")
+			if err != nil || got != tt.want {
+				t.Errorf("%q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestBearerToken(t *testing.T) {
+	srv := newServer(t, documentReply(200, textWhole))
+	srv.Server = httptest.NewTLSServer(srv.Config.Handler) // the SDK sends tokens nowhere else
+	t.Cleanup(srv.Close)
+	c := srv.client(func(o *Options) {
+		o.AccessKeyID, o.SecretAccessKey, o.SessionToken = nil, nil, nil
+		o.APIKey = wire.StaticKey("bedrock-api-key-x")
+	})
+	for _, err := range c.Chat(t.Context(), provider.Request{Model: llama}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := srv.last().header.Get("Authorization"); got != "Bearer bedrock-api-key-x" {
+		t.Errorf("authorization %q", got)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, o := range map[string]Options{
+		"no_name": {}, "base_without_host": {Name: "a", APIBase: "https://"}, "base_of_other_kind": {Name: "a", APIBase: "ftp://a"},
+	} {
+		if _, err := New(o); fault.CodeOf(err) != fault.Config {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(Options{Name: "a"}); err != nil {
+		t.Errorf("a name is enough: %v", err)
+	}
+}
+
+func TestSection(t *testing.T) {
+	file := "\uFEFF[a]\r\nK = v ; note\r\n; x=1\n\n [b]\n[ profile  b ]\nk=#1\n[a]\nk2=\nk=w\nnokey\n[c\nk=z\n"
+	for name, want := range map[string]map[string]string{
+		"a": {"k": "w", "k2": ""}, "profile b": {"k": "#1"}, "c": {}, "d": {},
+	} {
+		if diff := cmp.Diff(want, section(file, name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func FuzzSection(f *testing.F) {
+	f.Add("[default]\naws_access_key_id = A\n", "default")
+	f.Add("[profile x]\r\nregion=eu\r\n  nested = 1\n", "profile x")
+	f.Fuzz(func(t *testing.T, file, name string) {
+		for key, value := range section(file, name) {
+			if key != strings.ToLower(strings.TrimSpace(key)) || value != strings.TrimSpace(value) || strings.ContainsAny(key+value, "\n") {
+				t.Errorf("%q = %q", key, value)
+			}
+		}
+	})
+}

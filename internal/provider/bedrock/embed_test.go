@@ -1,0 +1,137 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/wire"
+)
+
+// titan answers with one vector, as these models do.
+func titan(w http.ResponseWriter, r *http.Request) {
+	documentReply(200, `{"embedding":[1,0.5],"inputTextTokenCount":3}`)(w, r)
+}
+
+func TestEmbedTitan(t *testing.T) {
+	srv := newServer(t, titan)
+	texts := []string{"a", "b", "c", "d", "e", "f", "g"}
+	vectors, usage, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: "amazon.titan-embed-text-v2:0", Texts: texts})
+	if err != nil || len(vectors) != len(texts) || usage != (chat.Usage{InputTokens: 21}) {
+		t.Fatalf("%v, %+v, %v", vectors, usage, err)
+	}
+	asked := make(map[string]bool)
+	for _, r := range srv.got {
+		asked[r.body] = true
+		if r.path != "/model/amazon.titan-embed-text-v2%3A0/invoke" {
+			t.Errorf("path %s", r.path)
+		}
+	}
+	for _, text := range texts {
+		if !asked[`{"inputText":"`+text+`"}`] {
+			t.Errorf("nobody asked for %s in %v", text, asked)
+		}
+	}
+}
+
+// cohereVectors answers with as many vectors as the field X-Texts says, two if it does not.
+func cohereVectors(byType bool) script {
+	return func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		if _, err := fmt.Sscanf(r.Header.Get("X-Texts"), "%d", &n); err != nil {
+			n = 2
+		}
+		vectors := strings.TrimSuffix(strings.Repeat("[0.25,-1],", n), ",")
+		body := `{"embeddings":[` + vectors + `],"response_type":"embeddings_floats"}`
+		if byType {
+			body = `{"embeddings":{"float":[` + vectors + `]},"response_type":"embeddings_by_type"}`
+		}
+		documentReply(200, body, "X-Amzn-Bedrock-Input-Token-Count", "8")(w, r)
+	}
+}
+
+func TestEmbedCohere(t *testing.T) {
+	for _, byType := range []bool{false, true} {
+		srv := newServer(t, cohereVectors(byType))
+		for query, want := range map[bool]string{
+			false: `{"texts":["a","<b>"],"input_type":"search_document","truncate":"END"}`,
+			true:  `{"texts":["a","<b>"],"input_type":"search_query","truncate":"END"}`,
+		} {
+			c := srv.client(func(o *Options) {
+				o.Model = func(string) wire.Model { return wire.Model{RealName: "cohere.embed-v4:0"} }
+				o.Patches = wire.Patches{wire.Embeddings: {{Pattern: "alias", Patch: wire.Patch{Body: map[string]any{"truncate": "END"}}}}}
+			})
+			vectors, usage, err := c.Embed(t.Context(), provider.EmbedRequest{Model: "alias", Texts: []string{"a", "<b>"}, Query: query})
+			if diff := cmp.Diff([][]float32{{0.25, -1}, {0.25, -1}}, vectors); diff != "" || err != nil || usage != (chat.Usage{InputTokens: 8}) {
+				t.Errorf("%v, %+v, %s", err, usage, diff)
+			}
+			wantJSON(t, srv.last().body, want)
+		}
+	}
+}
+
+// Cohere models take at most 96 texts at once.
+func TestEmbedBatches(t *testing.T) {
+	var sizes []int
+	srv := newServer(t, nil)
+	srv.script = func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Texts []string }
+		if err := json.Unmarshal([]byte(srv.last().body), &body); err != nil {
+			t.Error(err)
+		}
+		sizes = append(sizes, len(body.Texts))
+		r.Header.Set("X-Texts", fmt.Sprint(len(body.Texts)))
+		cohereVectors(false)(w, r)
+	}
+	vectors, usage, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: "cohere.embed-english-v3", Texts: make([]string, 200)})
+	if diff := cmp.Diff([]int{96, 96, 8}, sizes); err != nil || len(vectors) != 200 || diff != "" || usage.InputTokens != 24 {
+		t.Errorf("%d vectors, usage %+v, error %v, batches %s", len(vectors), usage, err, diff)
+	}
+}
+
+func TestEmbedFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name, model string
+		reply       script
+		kind        provider.ErrorKind
+	}{
+		{"unknown_model", "amazon.nova-pro-v1:0", nil, provider.Invalid},
+		{"count", "cohere.embed-english-v3", documentReply(200, `{"embeddings":[[1]]}`), provider.BadReply},
+		{"lengths", "cohere.embed-english-v3", documentReply(200, `{"embeddings":[[1],[1,2]]}`), provider.BadReply},
+		{"empty", "cohere.embed-english-v3", documentReply(200, `{"embeddings":[[],[]]}`), provider.BadReply},
+		{"no_vectors", "amazon.titan-embed-text-v1", documentReply(200, `{}`), provider.BadReply},
+		{"not_json", "amazon.titan-embed-text-v1", documentReply(200, `<html>`), provider.BadReply},
+		{"throttled", "amazon.titan-embed-text-v1", documentReply(429, `{"message":"Slow down."}`), provider.RateLimited},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv := newServer(t, tt.reply)
+			vectors, _, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: tt.model, Texts: []string{"a", "b"}})
+			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Kind != tt.kind || vectors != nil {
+				t.Errorf("%v, %v, want %s", vectors, err, tt.kind)
+			}
+		})
+	}
+	srv := newServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
+	if v, _, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: "x"}); v != nil || err != nil || len(srv.got) != 0 {
+		t.Errorf("no texts: %v, %v after %d requests", v, err, len(srv.got))
+	}
+}
+
+func FuzzVectors(f *testing.F) {
+	f.Add([]byte(`{"embedding":[1,2],"inputTextTokenCount":2}`))
+	f.Add([]byte(`{"embeddings":[[1],[2]]}`))
+	f.Add([]byte(`{"embeddings":{"float":[[1]],"int8":[[1]]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if vectors, _, err := readVectors(data); err == nil && len(vectors) == 0 {
+			t.Errorf("%s: neither vectors nor an error", data)
+		}
+	})
+}

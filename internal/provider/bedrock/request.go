@@ -1,0 +1,195 @@
+package bedrock
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/document"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// conversation is what Converse and ConverseStream have in common.
+type conversation struct {
+	system    []types.SystemContentBlock
+	messages  []types.Message
+	inference types.InferenceConfiguration
+	tools     *types.ToolConfiguration
+	fields    document.Interface // nil for none
+}
+
+// newConversation puts req into the words of Converse.
+func newConversation(req provider.Request, f family) (conversation, error) {
+	var c conversation
+	b := messageBuilder{family: f}
+	for i, m := range req.Messages {
+		if m.Role == chat.System {
+			c.system = append(c.system, systemBlocks(m)...)
+			continue
+		}
+		b.add(m, i == len(req.Messages)-1)
+	}
+	if err := b.err(); err != nil {
+		return conversation{}, err
+	}
+	c.messages = b.messages
+	c.tools = toolConfiguration(req)
+	c.inference = types.InferenceConfiguration{Temperature: float(req.Temperature), TopP: float(req.TopP)}
+	if n := req.MaxOutputTokens; n > 0 {
+		c.inference.MaxTokens = aws.Int32(int32(min(n, math.MaxInt32)))
+	}
+	c.think(req, f)
+	if goesOn(req) {
+		c.addCachePoints(f)
+	}
+	return c, nil
+}
+
+func float(f *float64) *float32 {
+	if f == nil {
+		return nil
+	}
+	return aws.Float32(float32(*f))
+}
+
+func systemBlocks(m chat.Message) []types.SystemContentBlock {
+	var blocks []types.SystemContentBlock
+	for _, p := range m.Parts {
+		if p.Type == chat.TextPart && strings.TrimSpace(p.Text) != "" {
+			blocks = append(blocks, &types.SystemContentBlockMemberText{Value: p.Text})
+		}
+	}
+	return blocks
+}
+
+// withdrawn describes a tool that only the history names.
+const withdrawn = "This tool is no longer available. Do not call it."
+
+// toolConfiguration declares the tools of req, and those that its messages name
+// beside them. It returns nil if there are none.
+func toolConfiguration(req provider.Request) *types.ToolConfiguration {
+	var tools []types.Tool
+	declared := make(map[string]bool)
+	declare := func(name, description string, schema json.RawMessage) {
+		if declared[name] {
+			return
+		}
+		declared[name] = true
+		tools = append(tools, &types.ToolMemberToolSpec{Value: types.ToolSpecification{
+			Name: aws.String(name), Description: nonEmpty(description),
+			InputSchema: &types.ToolInputSchemaMemberJson{Value: raw(objectSchema(schema))},
+		}})
+	}
+	for _, t := range req.Tools {
+		declare(t.Name, t.Description, t.Parameters)
+	}
+	if len(tools) == 0 {
+		for _, m := range req.Messages {
+			for _, call := range m.ToolCalls {
+				declare(toolName(call.Name), withdrawn, nil)
+			}
+		}
+	}
+	if tools == nil {
+		return nil
+	}
+	return &types.ToolConfiguration{Tools: tools}
+}
+
+// nonEmpty returns nil for a text that Converse would reject.
+func nonEmpty(s string) *string {
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	return &s
+}
+
+// Budgets of thinking, in tokens. 1024 is the least that Claude takes.
+const minBudget = 1024
+
+func budgets() map[provider.Effort]int {
+	return map[provider.Effort]int{
+		provider.MinimalEffort: minBudget, provider.LowEffort: 4096, provider.MediumEffort: 16000, provider.HighEffort: 32000,
+	}
+}
+
+// think asks a Claude model for the effort of req. Thinking counts as output: of a
+// limited output it gets at most half, and none if that is less than it takes.
+func (c *conversation) think(req provider.Request, f family) {
+	budget, ok := budgets()[req.Effort]
+	if !ok || !f.thinks() {
+		return
+	}
+	fields := map[string]any{}
+	if f.adaptive() {
+		effort := req.Effort
+		if effort == provider.MinimalEffort {
+			effort = provider.LowEffort // the lowest that these models have
+		}
+		fields["thinking"] = map[string]any{"type": "adaptive"}
+		fields["output_config"] = map[string]any{"effort": effort}
+	} else {
+		if req.MaxOutputTokens > 0 {
+			budget = min(budget, req.MaxOutputTokens/2)
+		}
+		if budget < minBudget {
+			return
+		}
+		fields["thinking"] = map[string]any{"type": "enabled", "budget_tokens": budget}
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return // cannot happen: strings and numbers
+	}
+	c.fields = raw(text)
+	c.inference.Temperature, c.inference.TopP = nil, nil
+}
+
+// goesOn reports whether the prompt is likely to be sent once more with something
+// behind it. Writing to the cache costs more than a plain read, so a single question
+// is not worth it.
+func goesOn(req provider.Request) bool {
+	if len(req.Tools) > 0 {
+		return true
+	}
+	for _, m := range req.Messages {
+		if m.Role == chat.Assistant {
+			return true
+		}
+	}
+	return false
+}
+
+// addCachePoints marks the ends of what stays the same from request to request.
+func (c *conversation) addCachePoints(f family) {
+	if !f.caches() {
+		return
+	}
+	point := types.CachePointBlock{Type: types.CachePointTypeDefault}
+	if len(c.system) > 0 {
+		c.system = append(c.system, &types.SystemContentBlockMemberCachePoint{Value: point})
+	}
+	if c.tools != nil && f.cachesTools() {
+		c.tools.Tools = append(c.tools.Tools, &types.ToolMemberCachePoint{Value: point})
+	}
+	last := len(c.messages) - 1
+	if last < 0 || c.messages[last].Role != types.ConversationRoleUser {
+		return
+	}
+	content := c.messages[last].Content
+	// Nova takes a cache point in a message behind text only.
+	if _, text := content[len(content)-1].(*types.ContentBlockMemberText); text || f.claude > 0 {
+		c.messages[last].Content = append(content, &types.ContentBlockMemberCachePoint{Value: point})
+	}
+}
+
+// toolName returns name in the characters that Converse takes. Models make names up,
+// and one of them must not get the conversation rejected.
+func toolName(name string) string {
+	return cmp.Or(limited(name, maxToolName), "unknown")
+}

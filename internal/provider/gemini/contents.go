@@ -1,0 +1,204 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// skipValidator is the signature that Google names for a call that has none, because
+// it comes from another model.
+//
+// Source: https://ai.google.dev/gemini-api/docs/thought-signatures
+const skipValidator = "skip_thought_signature_validator"
+
+// conversation translates messages.
+type conversation struct {
+	signatures bool // send those that came with replies
+	insists    bool // the model rejects calls without a signature
+	contents   []*genai.Content
+}
+
+// contents translates the conversation of a request.
+func contents(req provider.Request, model string, a attempt) ([]*genai.Content, error) {
+	c := conversation{signatures: a.signatures, insists: generationOf(model) == levels}
+	for i, m := range req.Messages {
+		var err error
+		switch m.Role {
+		case chat.System: // see systemInstruction
+		case chat.Assistant:
+			c.assistant(m, i == len(req.Messages)-1)
+		case chat.ToolRole:
+			err = c.result(m, i > 0 && req.Messages[i-1].Role == chat.ToolRole)
+		default:
+			var parts []*genai.Part
+			parts, err = userParts(m.Parts)
+			c.add(genai.RoleUser, parts)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.contents, nil
+}
+
+// add appends a content, unless it would be empty, which the API rejects.
+func (c *conversation) add(role genai.Role, parts []*genai.Part) {
+	if len(parts) > 0 {
+		c.contents = append(c.contents, genai.NewContentFromParts(parts, role))
+	}
+}
+
+func (c *conversation) assistant(m chat.Message, last bool) {
+	parts := c.answer(m.Parts, last)
+	signed := false
+	for _, call := range m.ToolCalls {
+		p := &genai.Part{FunctionCall: &genai.FunctionCall{
+			ID: sentID(call.ID), Name: call.Name, Args: verbatim(objectArguments(call.Arguments)),
+		}}
+		if p.ThoughtSignature = c.signature(call.Signature); p.ThoughtSignature != nil {
+			signed = true
+		}
+		parts = append(parts, p)
+	}
+	// Of calls made at the same time only the first is signed.
+	if n := len(m.ToolCalls); n > 0 && !signed && c.insists {
+		parts[len(parts)-n].ThoughtSignature = []byte(skipValidator)
+	}
+	c.add(genai.RoleModel, parts)
+}
+
+// answer returns the text of an assistant message. Reasoning is not sent back, but its
+// signature is: with the text that follows it, else with the one before it.
+func (c *conversation) answer(parts []chat.Part, last bool) []*genai.Part {
+	var list []*genai.Part
+	var pending []byte
+	for _, p := range parts {
+		switch p.Type {
+		case chat.ReasoningPart:
+			if s := c.signature(p.Signature); s != nil {
+				pending = s
+			}
+		case chat.TextPart:
+			text := p.Text
+			if len(list) == 0 && !last {
+				text = withoutThinking(text)
+			}
+			if text == "" {
+				continue
+			}
+			part := &genai.Part{Text: text, ThoughtSignature: pending}
+			if s := c.signature(p.Signature); s != nil {
+				part.ThoughtSignature = s
+			}
+			pending = nil
+			list = append(list, part)
+		}
+	}
+	if n := len(list); n > 0 && list[n-1].ThoughtSignature == nil {
+		list[n-1].ThoughtSignature = pending
+	}
+	return list
+}
+
+// signature decodes a signature; nil if it is not to be sent, or cannot be the API's.
+func (c *conversation) signature(s string) []byte {
+	if !c.signatures || s == "" {
+		return nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return nil
+	}
+	return decoded
+}
+
+// withoutThinking returns text without a <think> block at its start.
+func withoutThinking(text string) string {
+	start, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	if !ok {
+		return text
+	}
+	_, rest, ok := strings.Cut(start, "</think>")
+	if !ok {
+		return text
+	}
+	return strings.TrimSpace(rest)
+}
+
+// result adds the response to a call: a content of its own, or, since all calls of a
+// round are answered in one, part of the one before. Images follow the responses.
+func (c *conversation) result(m chat.Message, continued bool) error {
+	response := &genai.Part{FunctionResponse: &genai.FunctionResponse{
+		ID: sentID(m.ToolCallID), Name: m.ToolName, Response: verbatim(resultObject(m)),
+	}}
+	images, err := userParts(imagesOf(m.Parts))
+	if err != nil {
+		return err
+	}
+	if n := len(c.contents); continued && n > 0 {
+		round := c.contents[n-1]
+		at := 0
+		for at < len(round.Parts) && round.Parts[at].FunctionResponse != nil {
+			at++
+		}
+		round.Parts = append(append(append(round.Parts[:at:at], response), round.Parts[at:]...), images...)
+		return nil
+	}
+	c.add(genai.RoleUser, append([]*genai.Part{response}, images...))
+	return nil
+}
+
+// resultObject returns the response to a call as the API wants it: an object with the
+// member output, or error.
+func resultObject(m chat.Message) []byte {
+	value := bytes.TrimSpace([]byte(m.Text()))
+	if !json.Valid(value) {
+		value = quote(m.Text())
+	}
+	member := `{"output":`
+	if m.Failed {
+		member = `{"error":`
+	}
+	return append(append([]byte(member), value...), '}')
+}
+
+// objectArguments returns the arguments of a call as a JSON object. One malformed call
+// of the past would make the API reject the whole conversation; the model still sees
+// what it wrote.
+func objectArguments(s string) []byte {
+	t := bytes.TrimSpace([]byte(s))
+	switch {
+	case len(t) == 0 || string(t) == "null":
+		return []byte("{}")
+	case t[0] == '{' && json.Valid(t):
+		return t
+	}
+	return append(append([]byte(`{"malformed_arguments":`), quote(s)...), '}')
+}
+
+// quote returns s as a JSON string.
+func quote(s string) []byte {
+	quoted, _ := json.Marshal(s) // a string can always be written
+	return quoted
+}
+
+const ownIDPrefix = "call_"
+
+// sentID returns a call's id as it is sent: ids that were counted here are not, since
+// the API gave none.
+func sentID(id string) string {
+	if n, ok := strings.CutPrefix(id, ownIDPrefix); ok {
+		if _, err := strconv.Atoi(n); err == nil {
+			return ""
+		}
+	}
+	return id
+}

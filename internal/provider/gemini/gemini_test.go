@@ -1,0 +1,230 @@
+package gemini_test
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/provider/gemini"
+	"loki/internal/provider/gemini/geminitest"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
+)
+
+// TestConformance runs the suite that all providers pass, over a real connection.
+func TestConformance(t *testing.T) {
+	pieces := []string{"Grö", "ße: ", "12 µm ", "✓ 😀"}
+	calls := []chat.ToolCall{
+		{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Zürich","id":12345678901234567}`},
+		{ID: "call_2", Name: "get_time", Arguments: "{}"},
+	}
+	replies := map[providertest.Scenario]geminitest.Reply{
+		providertest.TextReply:     geminitest.Text(pieces...),
+		providertest.ToolCallReply: geminitest.ToolCalls(calls...),
+		providertest.RateLimited:   geminitest.RateLimit(3 * time.Second),
+		providertest.DropMidStream: geminitest.Drop(pieces...),
+		providertest.Garbage:       geminitest.Body("<html><body>It works!</body></html>"),
+		providertest.Hang:          geminitest.Hang(),
+		providertest.Stall:         geminitest.Stall(pieces...),
+	}
+	for name, vertex := range map[string]*gemini.Vertex{"api": nil, "vertex": {Project: "p", Location: "l"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
+				server := geminitest.New(t, replies[s])
+				return providertest.Subject{
+					Chat: newClient(t, server, gemini.Options{Vertex: vertex}), Request: provider.Request{Model: "gemini-2.5-flash"},
+					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: server.WaitIdle,
+				}
+			}})
+		})
+	}
+}
+
+const testKey = "AIzaSyTestTestTestTestTest"
+
+// newClient returns a client of server with the test key and what o adds.
+func newClient(t *testing.T, server *geminitest.Server, o gemini.Options) *gemini.Client {
+	t.Helper()
+	o.Name, o.APIBase = "gemini", server.URL()+"/"
+	if o.APIKey == nil && o.Token == nil {
+		o.APIKey = wire.StaticKey(testKey)
+	}
+	c, err := gemini.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func ask(t *testing.T, c provider.Chat, req provider.Request) providertest.Reply {
+	t.Helper()
+	if len(req.Messages) == 0 {
+		req.Messages = []chat.Message{chat.Text(chat.User, "What is it like?")}
+	}
+	return providertest.Collect(t, c.Chat(t.Context(), req))
+}
+
+func TestNewRejects(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		o       gemini.Options
+		wantErr string
+	}{
+		{"no_name", gemini.Options{}, "needs a name"},
+		{"no_url", gemini.Options{Name: "gemini", APIBase: "localhost"}, "not an http or https URL"},
+		{"no_project", gemini.Options{Name: "v", Vertex: &gemini.Vertex{Location: "global"}}, "project_id"},
+		{"no_location", gemini.Options{Name: "v", Vertex: &gemini.Vertex{Project: "p"}}, "location"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := gemini.New(tt.o)
+			if err == nil || !strings.Contains(err.Error(), tt.wantErr) || fault.CodeOf(err) != fault.Config {
+				t.Errorf("error = %v (%s), want a configuration error with %q", err, fault.CodeOf(err), tt.wantErr)
+			}
+		})
+	}
+}
+
+func TestWhereRequestsGo(t *testing.T) {
+	// What the SDK would read from the environment has no say.
+	t.Setenv("GOOGLE_API_KEY", "from-the-environment")
+	t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+	t.Setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1")
+	token := func(context.Context) (string, error) { return "ya29.token", nil }
+	vertex := &gemini.Vertex{Project: "my-project", Location: "europe-west4"}
+	for _, tt := range []struct {
+		name              string
+		o                 gemini.Options
+		stream            bool
+		model             string
+		path, key, bearer string
+	}{
+		{"whole", gemini.Options{}, false, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent", testKey, ""},
+		{"streamed", gemini.Options{}, true, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", testKey, ""},
+		{"oauth", gemini.Options{Token: token}, false, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent", "", "Bearer ya29.token"},
+		{"tuned", gemini.Options{}, false, "tunedModels/mine", "/v1beta/tunedModels/mine:generateContent", testKey, ""},
+		{"vertex", gemini.Options{Token: token, Vertex: vertex}, true, "gemini-2.5-pro", "/v1beta/projects/my-project/locations/europe-west4/publishers/google/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "", "Bearer ya29.token"},
+		{"real_name", gemini.Options{Model: func(string) wire.Model { return wire.Model{RealName: "gemini-x"} }}, false, "alias", "/v1beta/models/gemini-x:generateContent", testKey, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := geminitest.New(t, geminitest.Text("ok"))
+			if r := ask(t, newClient(t, server, tt.o), provider.Request{Model: tt.model, Stream: tt.stream}); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			got := server.Requests()[0]
+			if got.Path != tt.path {
+				t.Errorf("path = %s\nwant   %s", got.Path, tt.path)
+			}
+			if k := got.Header.Get("X-Goog-Api-Key"); k != tt.key {
+				t.Errorf("key = %q, want %q", k, tt.key)
+			}
+			if a := got.Header.Get("Authorization"); a != tt.bearer {
+				t.Errorf("authorization = %q, want %q", a, tt.bearer)
+			}
+			if ua := got.Header.Get("User-Agent"); strings.Contains(ua, "genai") {
+				t.Errorf("user agent %q is the SDK's", ua)
+			}
+		})
+	}
+}
+
+func TestVertexHost(t *testing.T) {
+	for location, want := range map[string]string{
+		"global": "https://aiplatform.googleapis.com", "europe-west4": "https://europe-west4-aiplatform.googleapis.com",
+		"eu": "https://aiplatform.eu.rep.googleapis.com",
+	} {
+		if got := gemini.VertexHost(location); got != want {
+			t.Errorf("host of %s = %s, want %s", location, got, want)
+		}
+	}
+}
+
+// TestPatches checks that patches see the finished request, credentials included.
+func TestPatches(t *testing.T) {
+	server := geminitest.New(t, geminitest.Text("ok"))
+	header := "Bearer other"
+	client, err := wire.NewClient(wire.Options{Client: "gemini", UserAgent: "loki/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, server, gemini.Options{HTTP: client, Model: func(string) wire.Model {
+		return wire.Model{Patch: wire.Patch{
+			URL:     strings.TrimSuffix(server.URL(), "/v1beta") + "/elsewhere:generateContent",
+			Body:    map[string]any{"generationConfig": map[string]any{"temperature": nil, "topK": 5}},
+			Headers: map[string]any{"Authorization": header, "x-goog-api-key": nil},
+		}}
+	}})
+	temperature := 0.7
+	if r := ask(t, c, provider.Request{Model: "gemini-2.0-flash", Temperature: &temperature}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	got := server.Requests()[0]
+	if got.Path != "/elsewhere:generateContent" || got.Header.Get("Authorization") != header || got.Header.Get("X-Goog-Api-Key") != "" {
+		t.Errorf("request to %s with %v", got.Path, got.Header)
+	}
+	if got.Header.Get("User-Agent") != "loki/1" {
+		t.Errorf("user agent = %q", got.Header.Get("User-Agent"))
+	}
+	if body := string(got.Body); !strings.Contains(body, `"generationConfig":{"topK":5}`) {
+		t.Errorf("body = %s", body)
+	}
+}
+
+func TestCredentialsMissing(t *testing.T) {
+	server := geminitest.New(t, geminitest.Text("ok"))
+	for name, o := range map[string]gemini.Options{
+		"empty_key": {APIKey: wire.StaticKey("")},
+		"no_token":  {Token: func(context.Context) (string, error) { return "", errors.New("no login") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := ask(t, newClient(t, server, o), provider.Request{Model: "gemini-2.5-pro"})
+			if r.Err == nil {
+				t.Error("the request was sent")
+			}
+		})
+	}
+	if n := len(server.Requests()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// TestErrorsHoldNoKey checks against a server that repeats what it is sent.
+func TestErrorsHoldNoKey(t *testing.T) {
+	server := geminitest.New(t, rejection("API key not valid: "+testKey))
+	for _, stream := range []bool{false, true} {
+		r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: "gemini-2.5-pro", Stream: stream})
+		if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.Authentication {
+			t.Fatalf("error = %v", r.Err)
+		}
+		if strings.Contains(r.Err.Error(), testKey) {
+			t.Errorf("error %q holds the key", r.Err)
+		}
+	}
+}
+
+// TestNothingIsLogged checks that the SDK has nothing to say on standard error.
+func TestNothingIsLogged(t *testing.T) {
+	var out strings.Builder
+	log.SetOutput(&out)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	c := newClient(t, geminitest.New(t, geminitest.Drop("text")), gemini.Options{})
+	if r := ask(t, c, provider.Request{Model: "gemini-2.5-pro", Stream: true}); r.Err == nil {
+		t.Error("a reply that broke off is complete")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c = newClient(t, geminitest.New(t, geminitest.Stall("text")), gemini.Options{})
+	for range c.Chat(ctx, provider.Request{Model: "gemini-2.5-pro", Stream: true, Messages: conversation()}) {
+		cancel()
+	}
+	if out.String() != "" {
+		t.Errorf("logged: %s", out.String())
+	}
+}

@@ -1,0 +1,245 @@
+package gemini
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/wire"
+)
+
+// builder turns the documents of a reply into its chunks.
+type builder struct {
+	emit func(provider.Chunk) error
+	req  provider.Request
+
+	calls   []chat.ToolCall
+	output  strings.Builder // all that counts as output, for the estimate
+	usage   chat.Usage      // the last one told
+	finish  genai.FinishReason
+	blocked *genai.GenerateContentResponsePromptFeedback
+	said    bool // something has been emitted
+	answers bool // there has been a candidate
+}
+
+// begun reports whether the model has said anything.
+func (b *builder) begun() bool { return b.said || len(b.calls) > 0 }
+
+// document takes a reply in one piece, or a piece of a stream.
+func (b *builder) document(r *genai.GenerateContentResponse) error {
+	if u, ok := usage(r.UsageMetadata); ok {
+		b.usage = u
+	}
+	if f := r.PromptFeedback; f != nil && f.BlockReason != "" && f.BlockReason != genai.BlockedReasonUnspecified {
+		b.blocked = f
+	}
+	for _, c := range r.Candidates {
+		if c.Index != 0 {
+			continue
+		}
+		b.answers = true
+		if c.FinishReason != "" && c.FinishReason != genai.FinishReasonUnspecified {
+			b.finish = c.FinishReason
+		}
+		if c.Content == nil {
+			continue
+		}
+		if err := b.parts(c.Content.Parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) parts(parts []*genai.Part) error {
+	separator := ""
+	for _, p := range parts {
+		signature := base64.StdEncoding.EncodeToString(p.ThoughtSignature)
+		var err error
+		switch {
+		case p.FunctionCall != nil:
+			b.call(p.FunctionCall, signature)
+		case p.Thought:
+			err = b.piece(provider.Chunk{Kind: provider.Reasoning, Text: p.Text, Signature: signature})
+		default:
+			if p.Text != "" {
+				err = b.piece(provider.Chunk{Kind: provider.Text, Text: separator + p.Text})
+				separator = "\n\n"
+			}
+			if err == nil {
+				err = b.piece(provider.Chunk{Kind: provider.Reasoning, Signature: signature})
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piece emits a chunk that holds anything.
+func (b *builder) piece(c provider.Chunk) error {
+	if c.Text == "" && c.Signature == "" {
+		return nil
+	}
+	b.said = b.said || c.Text != ""
+	b.output.WriteString(c.Text)
+	return b.emit(c)
+}
+
+// maxEqualCalls is how many equal calls may stand in a row. A model that repeats itself
+// more often than this is caught in a loop.
+const maxEqualCalls = 3
+
+// call keeps a call for the end of the reply: those of a reply that breaks off must
+// not be run.
+func (b *builder) call(f *genai.FunctionCall, signature string) {
+	if f.Name == "" {
+		return
+	}
+	arguments, ok := verbatimText(f.Args)
+	if !ok {
+		arguments = "{}"
+	}
+	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments, Signature: signature}
+	equal := 0
+	for i := len(b.calls) - 1; i >= 0 && b.calls[i].Name == call.Name && b.calls[i].Arguments == call.Arguments; i-- {
+		equal++
+	}
+	if equal < maxEqualCalls {
+		b.calls = append(b.calls, call)
+	}
+}
+
+// end emits the calls and the end of a reply. A stream without a finish reason has
+// been cut off.
+func (b *builder) end(whole bool) error {
+	switch {
+	case b.blocked != nil && !b.begun():
+		return refused("the prompt was blocked", string(b.blocked.BlockReason), b.blocked.BlockReasonMessage)
+	case !b.answers:
+		return wire.BadReply("the reply has no candidate", nil)
+	case b.finish == "" && !whole:
+		return &provider.Error{Kind: provider.Transient, Msg: "the reply ended before it was complete", Err: io.ErrUnexpectedEOF}
+	}
+	stop, err := b.stop()
+	if err != nil {
+		return err
+	}
+	b.nameCalls()
+	for _, c := range b.calls {
+		b.output.WriteString(c.Name + c.Arguments)
+		if err := b.emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
+			return err
+		}
+	}
+	if b.usage == (chat.Usage{}) {
+		b.usage = chat.Usage{
+			InputTokens: estimateInput(b.req), OutputTokens: chat.EstimateTokens(b.output.String()), Estimated: true,
+		}
+	}
+	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: b.usage})
+}
+
+// stop translates the finish reason.
+func (b *builder) stop() (chat.StopReason, error) {
+	switch b.finish {
+	case genai.FinishReasonMaxTokens:
+		return chat.StopLength, nil
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonBlocklist,
+		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
+		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation, "MODEL_ARMOR":
+		if !b.begun() {
+			return "", refused("the reply was blocked", string(b.finish), "")
+		}
+		return chat.StopFiltered, nil
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall:
+		// A slip of the model that it need not make again.
+		return "", &provider.Error{Kind: provider.Transient, Msg: fmt.Sprintf("the model made a call that cannot be read (%s)", b.finish)}
+	case "MISSING_THOUGHT_SIGNATURE":
+		return "", &provider.Error{Kind: provider.Invalid, Msg: "the conversation has a call without the thought_signature that the model insists on"}
+	}
+	if len(b.calls) > 0 {
+		return chat.StopToolCalls, nil
+	}
+	if b.finish == genai.FinishReasonStop || b.finish == "" {
+		return chat.StopEnd, nil
+	}
+	return chat.StopOther, nil
+}
+
+func refused(what, reason, message string) error {
+	what += " (" + reason + ")"
+	if message != "" {
+		what += ": " + message
+	}
+	return &provider.Error{Kind: provider.Refused, Msg: what}
+}
+
+// nameCalls gives ids to the calls that have none, or one that is taken: the next free
+// of call_1, call_2 and so on.
+func (b *builder) nameCalls() {
+	taken := make(map[string]bool)
+	n := 0
+	for _, m := range b.req.Messages {
+		for _, c := range m.ToolCalls {
+			taken[c.ID] = true
+			n++
+		}
+	}
+	var unnamed []*chat.ToolCall
+	for i := range b.calls {
+		c := &b.calls[i]
+		if c.ID == "" || taken[c.ID] {
+			unnamed = append(unnamed, c)
+			continue
+		}
+		taken[c.ID] = true
+	}
+	for _, c := range unnamed {
+		c.ID = ""
+		for c.ID == "" || taken[c.ID] {
+			n++
+			c.ID = fmt.Sprint(ownIDPrefix, n)
+		}
+		taken[c.ID] = true
+	}
+}
+
+// usage translates what the API tells about tokens, and reports whether it tells any.
+func usage(u *genai.GenerateContentResponseUsageMetadata) (chat.Usage, bool) {
+	if u == nil {
+		return chat.Usage{}, false
+	}
+	count := func(n int32) int { return int(max(n, 0)) }
+	in := count(u.PromptTokenCount) + count(u.ToolUsePromptTokenCount)
+	thoughts := count(u.ThoughtsTokenCount)
+	told := chat.Usage{
+		InputTokens: in, CachedInputTokens: min(count(u.CachedContentTokenCount), in),
+		OutputTokens: count(u.CandidatesTokenCount) + thoughts, ReasoningTokens: thoughts,
+	}
+	return told, told != chat.Usage{}
+}
+
+// messageTokens is what a message costs beside its text.
+const messageTokens = 5
+
+// estimateInput estimates the tokens of a request. Images are not counted.
+func estimateInput(req provider.Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		n += messageTokens + chat.EstimateTokens(m.Text())
+		for _, c := range m.ToolCalls {
+			n += chat.EstimateTokens(c.Name + c.Arguments)
+		}
+	}
+	for _, t := range req.Tools {
+		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package gemini
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"google.golang.org/genai"
+
+	"loki/internal/provider"
+)
+
+// limit is how much of an effort a model has been found to take.
+type limit int
+
+const (
+	anyEffort  limit = iota
+	fromLow          // no thinking level below low
+	noThinking       // no thinking configuration at all
+)
+
+// generation is what a model's name tells about the way it reasons.
+type generation int
+
+const (
+	silent  generation = iota // does not reason, or nothing is known
+	budgets                   // takes budgets of tokens: 2.5
+	levels                    // takes thinking levels: from 3 on
+)
+
+var geminiVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^gemini-(\d+)(?:\.(\d+))?\b`)
+})
+
+// baseName cuts the name of a model down to what tells its kind.
+func baseName(model string) string {
+	return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+}
+
+// generationOf returns the generation of a model. Names without a version, such as
+// gemini-flash-latest, stand for the newest.
+func generationOf(model string) generation {
+	model = baseName(model)
+	for _, other := range []string{"image", "tts", "audio", "live", "embedding"} {
+		if strings.Contains(model, other) {
+			return silent
+		}
+	}
+	m := geminiVersion().FindStringSubmatch(model)
+	if m == nil {
+		if strings.HasPrefix(model, "gemini-") && strings.HasSuffix(model, "-latest") {
+			return levels
+		}
+		return silent
+	}
+	major, _ := strconv.Atoi(m[1]) // digits; too many of them make it large
+	switch {
+	case major >= 3:
+		return levels
+	case major == 2 && m[2] == "5":
+		return budgets
+	}
+	return silent
+}
+
+// thinkingConfig translates an effort for a model. Nil leaves everything to the API.
+func thinkingConfig(model string, effort provider.Effort, l limit) *genai.ThinkingConfig {
+	g := generationOf(model)
+	if g == silent || l == noThinking {
+		return nil
+	}
+	config := &genai.ThinkingConfig{IncludeThoughts: effort != provider.NoEffort}
+	pro := strings.Contains(baseName(model), "-pro")
+	switch {
+	case effort == "":
+	case g == budgets:
+		config.ThinkingBudget = genai.Ptr(budget(effort, pro))
+	default:
+		config.ThinkingLevel = level(baseName(model), effort, pro || l == fromLow)
+	}
+	return config
+}
+
+// budget returns the tokens for an effort. The pro model cannot be kept from thinking:
+// 128 is the least it takes.
+func budget(effort provider.Effort, pro bool) int32 {
+	switch effort {
+	case provider.NoEffort:
+		if pro {
+			return 128
+		}
+		return 0
+	case provider.MinimalEffort:
+		return 512
+	case provider.LowEffort:
+		return 2048
+	case provider.MediumEffort:
+		return 8192
+	}
+	return 24576
+}
+
+// level returns the thinking level for an effort. Only the smaller models know the
+// level minimal, and none can be kept from thinking.
+func level(model string, effort provider.Effort, fromLow bool) genai.ThinkingLevel {
+	switch effort {
+	case provider.NoEffort, provider.MinimalEffort:
+		if fromLow {
+			return genai.ThinkingLevelLow
+		}
+		return genai.ThinkingLevelMinimal
+	case provider.LowEffort:
+		return genai.ThinkingLevelLow
+	case provider.MediumEffort:
+		if strings.HasPrefix(model, "gemini-3-pro") { // knows low and high only
+			return genai.ThinkingLevelHigh
+		}
+		return genai.ThinkingLevelMedium
+	}
+	return genai.ThinkingLevelHigh
+}
+
+// lower returns the next limit after a rejection of config, and whether there is one.
+func lower(config *genai.ThinkingConfig) (limit, bool) {
+	switch {
+	case config == nil:
+		return 0, false
+	case config.ThinkingLevel == genai.ThinkingLevelMinimal:
+		return fromLow, true
+	}
+	return noThinking, true
+}
+
+func (c *Client) limit(model string) limit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.thinking[model]
+}
+
+func (c *Client) setLimit(model string, l limit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.thinking[model] = l
+}

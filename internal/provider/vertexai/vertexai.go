@@ -1,0 +1,188 @@
+// Package vertexai is the client of Google's Vertex AI, which serves the models of
+// several makers, each in its maker's format.
+//
+// The real name of a model decides: gemini models are those of the gemini package,
+// claude models those of the anthropic package, mistral and codestral models speak the
+// format of the openai package at URLs of their own. Embeddings are Google's. All are
+// found below one URL, /projects/{project}/locations/{location}/publishers, and bear an
+// access token of Google Cloud, see the googleauth package.
+//
+// A client is safe for concurrent use.
+package vertexai
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/provider/anthropic"
+	"loki/internal/provider/gemini"
+	"loki/internal/provider/googleauth"
+	"loki/internal/provider/openai"
+	"loki/internal/provider/wire"
+)
+
+// Options configures a client. The zero value of a field is its default.
+type Options struct {
+	Name     string // the client's name in the configuration; required
+	Project  string // the id of the Google Cloud project; required
+	Location string // such as europe-west4 or global; required
+
+	// APIBase is the URL, with the version of the API, that /projects/... is appended
+	// to. Empty means the one of the location.
+	APIBase string
+
+	// ADCFile is the file with application default credentials. Empty means that they
+	// are looked for. It has no effect with Token.
+	ADCFile string
+
+	// Token returns an access token. It is called for each request. Nil means tokens
+	// for application default credentials.
+	Token func(ctx context.Context) (string, error)
+
+	// TokenHTTP asks for the tokens, see googleauth.Options.HTTP. Nil means a client
+	// with the defaults.
+	TokenHTTP *http.Client
+
+	// HTTP sends the requests. It has to come from [wire.NewClient]; nil means one with
+	// the defaults.
+	HTTP *http.Client
+
+	Model func(name string) wire.Model // what the configuration says about a model; nil means nothing
+}
+
+// Client is a connection to a location. It implements [provider.Chat] and
+// [provider.Embedder].
+type Client struct {
+	model   func(name string) wire.Model
+	gemini  *gemini.Client
+	claude  provider.Chat
+	mistral *mistral
+}
+
+var (
+	_ provider.Chat     = (*Client)(nil)
+	_ provider.Embedder = (*Client)(nil)
+)
+
+// New returns a client. Errors are of code [fault.Config]. Credentials are not looked
+// for before the first request.
+func New(o Options) (*Client, error) {
+	if o.Name == "" {
+		return nil, fault.New(fault.Config, "a client needs a name")
+	}
+	if o.Project == "" || o.Location == "" {
+		return nil, fault.New(fault.Config, "client %q needs a project_id and a location", o.Name)
+	}
+	base, err := wire.BaseURL(o.Name, cmp.Or(o.APIBase, gemini.VertexHost(o.Location)+"/v1"), "https://europe-west4-aiplatform.googleapis.com/v1")
+	if err != nil {
+		return nil, err
+	}
+	if o.Token == nil {
+		source, err := googleauth.New(googleauth.Options{Client: o.Name, File: o.ADCFile, HTTP: o.TokenHTTP})
+		if err != nil {
+			return nil, err
+		}
+		o.Token = source.Token
+	}
+	if o.HTTP == nil {
+		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
+			return nil, err
+		}
+	}
+	c := &Client{model: o.Model}
+	c.gemini, err = gemini.New(gemini.Options{
+		Name: o.Name, APIBase: base, Token: o.Token, HTTP: o.HTTP, Model: o.Model,
+		Vertex: &gemini.Vertex{Project: o.Project, Location: o.Location},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.claude, err = anthropic.New(anthropic.Options{
+		Name: o.Name, HTTP: o.HTTP, Model: o.Model,
+		Vertex: &anthropic.Vertex{Project: o.Project, Location: o.Location, Token: o.Token, BaseURL: base},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.mistral, err = newMistral(o, base)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Chat implements [provider.Chat].
+func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	name := wire.Lookup(c.model, req.Model).RealName
+	starts := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	switch {
+	case starts("gemini"):
+		return c.gemini.Chat(ctx, req)
+	case starts("claude"):
+		return c.claude.Chat(ctx, req)
+	case starts("mistral"), starts("codestral"):
+		return c.mistral.Chat(ctx, req)
+	}
+	return func(yield func(provider.Chunk, error) bool) {
+		yield(provider.Chunk{}, &provider.Error{
+			Kind: provider.Invalid,
+			Msg:  fmt.Sprintf("vertex ai model %q is not supported: want a gemini, claude, mistral or codestral model", name),
+		})
+	}
+}
+
+// Embed implements [provider.Embedder].
+func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
+	return c.gemini.Embed(ctx, req)
+}
+
+// mistral asks the models of Mistral AI: in the format of OpenAI, at the methods
+// rawPredict and streamRawPredict of a model. A version in the model's name belongs to
+// the URL only.
+type mistral struct {
+	client *openai.Client
+	name   string
+	token  func(ctx context.Context) (string, error)
+	model  func(name string) wire.Model
+}
+
+func newMistral(o Options, base string) (*mistral, error) {
+	base += "/projects/" + o.Project + "/locations/" + o.Location + "/publishers/mistralai/models/"
+	redirected := *o.HTTP
+	redirected.Transport = &rawPredict{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport), base: base}
+	client, err := openai.NewCompatible(openai.Options{
+		Name: o.Name, APIBase: base, HTTP: &redirected,
+		Model: func(name string) wire.Model {
+			m := wire.Lookup(o.Model, name)
+			m.RealName, _, _ = strings.Cut(m.RealName, "@")
+			return m
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &mistral{client: client.Client, name: o.Name, token: o.Token, model: o.Model}, nil
+}
+
+// Chat implements [provider.Chat].
+func (m *mistral) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		token, err := m.token(ctx)
+		if err != nil {
+			yield(provider.Chunk{}, wire.Failure(ctx, "getting a token for "+m.name, err))
+			return
+		}
+		t := target{method: "rawPredict", token: token, model: wire.Lookup(m.model, req.Model).RealName}
+		if req.Stream {
+			t.method = "streamRawPredict"
+		}
+		m.client.Chat(context.WithValue(ctx, targetKey{}, t), req)(yield)
+	}
+}

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"loki/internal/provider"
+)
+
+// Failure returns the error of a call in the form that [provider.Chat] promises: a
+// [*provider.Error] without secrets, or one that wraps ctx's error. err is whatever
+// an SDK, net/http or the reading of a reply ended with, doing what was being done,
+// such as "asking claude"; it stands before messages that do not say themselves
+// where they come from. Failure of nil is nil.
+func Failure(ctx context.Context, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return callOf(ctx).clean(e)
+	}
+	return callOf(ctx).cleanError(ioError(ctx, doing, 0, err))
+}
+
+// cleanError is [call.clean] for errors that may be another.
+func (c *call) cleanError(err error) error {
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return c.clean(e)
+	}
+	return err
+}
+
+// ioError says what a failure to connect, send or read means. ctx is the caller's
+// context; connect is how long a connection may take to be made, 0 if that is not
+// known.
+//
+// The causes of time-outs are left out of the chain: they pass for the caller's
+// own deadline, and cancellation for the user's.
+func ioError(ctx context.Context, doing string, connect time.Duration, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	kind, said := provider.Transient, ""
+	cause := withoutURL(err)
+	netErr, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		said, cause = ": connection closed before the reply was complete", nil
+	case isNet && netErr.Timeout() && connect > 0:
+		said, cause = fmt.Sprintf(": no connection within %v", connect), nil
+	case isNet && netErr.Timeout():
+		said, cause = ": no answer in time", nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		said, cause = ": the request was cut off", nil
+	case isTLSMismatch(err):
+		kind = provider.Invalid
+	case isJSONError(err):
+		kind = provider.BadReply
+	}
+	return &provider.Error{Kind: kind, Msg: doing + said, Err: cause}
+}
+
+// withoutURL returns err without the URL of the request, which may hold a key.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	if e, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(e.RecordHeader[:]) == "HTTP/" {
+		return http.ErrSchemeMismatch // as http.Client says it
+	}
+	return err
+}
+
+// isTLSMismatch reports failures of a handshake that will fail again.
+func isTLSMismatch(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[tls.RecordHeaderError](err)
+	return ok || errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// isJSONError reports replies that are not the JSON that their reader expects.
+func isJSONError(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, typ := errors.AsType[*json.UnmarshalTypeError](err)
+	return syntax || typ
+}

@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/provider"
+)
+
+// Defaults of [Options].
+const (
+	DefaultConnectTimeout = 10 * time.Second
+	DefaultReadTimeout    = 5 * time.Minute
+)
+
+// Options configures [NewClient]. The zero value of a field is its default.
+type Options struct {
+	Client string // the client's name in the configuration, for messages
+
+	// Proxy is the URL of a proxy: http, https, socks5 or socks5h. Nil takes it
+	// from the usual environment variables; "" and "-" mean none.
+	Proxy *string
+
+	ConnectTimeout time.Duration // for connection and TLS handshake each; 0 means DefaultConnectTimeout
+	ReadTimeout    time.Duration // longest silence of the server; 0 means DefaultReadTimeout, negative means any
+
+	MaxReply int64 // longest reply in bytes; 0 means 64 MiB, and 256 MiB for embeddings
+
+	UserAgent string // empty leaves it to net/http or the SDK
+
+	// Log gets each request at debug level, without its headers, and a warning for
+	// each pattern of Patches that is no regular expression. Nil means none.
+	Log *slog.Logger
+
+	Patches Patches
+
+	// Transport sends the requests instead of the client's own transport; Proxy and
+	// ConnectTimeout then have no effect.
+	Transport http.RoundTripper
+}
+
+// NewClient returns an HTTP client with connections of its own. Its transport
+// patches a request as [WithCall] says, turns every response with another status
+// than 2xx into an error that holds a [*provider.Error], and bounds the length of
+// bodies and the silence before and in them. It is safe for concurrent use. Errors
+// are of code [fault.Config].
+func NewClient(o Options) (*http.Client, error) {
+	t := &transport{
+		userAgent: o.UserAgent,
+		connect:   positive(o.ConnectTimeout, DefaultConnectTimeout),
+		silence:   positive(o.ReadTimeout, DefaultReadTimeout),
+		maxReply:  o.MaxReply,
+		client:    o.Client,
+		log:       o.Log,
+		base:      o.Transport,
+	}
+	if o.ReadTimeout < 0 {
+		t.silence = 0
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	t.rules = compileOnce(o.Patches, o.Client, t.log)
+	if t.base == nil {
+		base, err := newBase(o.Client, o.Proxy, t.connect)
+		if err != nil {
+			return nil, err
+		}
+		t.base = base
+	}
+	return &http.Client{Transport: t}, nil
+}
+
+func positive(d, fallback time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return fallback
+}
+
+// newBase returns a transport with connections of its own.
+func newBase(client string, proxy *string, connect time.Duration) (*http.Transport, error) {
+	t := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: connect,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        100,
+		MaxIdleConnsPerHost: 16, // graph nodes ask the same server side by side
+		IdleConnTimeout:     90 * time.Second,
+	}
+	switch {
+	case proxy == nil:
+		t.Proxy = http.ProxyFromEnvironment
+	case *proxy == "" || *proxy == "-":
+	default:
+		u, err := url.Parse(*proxy)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+			return nil, configError("the proxy of client %q is not an http, https or socks5 URL", client).
+				WithHint(`set extra.proxy to a URL such as socks5://127.0.0.1:1080, or to "-" for no proxy`)
+		}
+		t.Proxy = http.ProxyURL(u)
+	}
+	return t, nil
+}
+
+// BaseURL returns base, the URL that a client's paths are appended to, without
+// slashes at its end. If it is missing, malformed or holds a {PLACEHOLDER} the
+// error is of code [fault.Config]; example is a URL that its hint shows.
+func BaseURL(client, base, example string) (string, error) {
+	base = strings.TrimRight(strings.TrimSpace(base), "/")
+	bad := func(format string, args ...any) (string, error) {
+		return "", configError(format, args...).
+			WithHint("set api_base of client %q in the configuration, for example %s", client, example)
+	}
+	if base == "" {
+		return bad("client %q has no api_base", client)
+	}
+	if _, rest, ok := strings.Cut(base, "{"); ok {
+		name, _, _ := strings.Cut(rest, "}")
+		return bad("api_base of client %q still holds the placeholder {%s}", client, name)
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return bad("api_base of client %q is not an http or https URL", client)
+	}
+	return base, nil
+}
+
+// Key returns the API key of a client, which get looks up, without white space
+// around it. A nil get finds none. A key that is required and missing, or that no
+// header can hold, is an error of kind [provider.Authentication].
+func Key(client string, get func() (string, error), required bool) (string, error) {
+	failed := func(msg string, err error) (string, error) {
+		return "", &provider.Error{Kind: provider.Authentication, Msg: msg, Err: err}
+	}
+	key := ""
+	if get != nil {
+		var err error
+		if key, err = get(); err != nil {
+			return failed("API key of client "+client, err)
+		}
+	}
+	key = strings.TrimSpace(key)
+	if key == "" && required {
+		variable := strings.ToUpper(strings.ReplaceAll(client, "-", "_")) + "_API_KEY"
+		return failed("client "+client+" has no API key: set "+variable+", or api_key in its configuration", nil)
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return failed("the API key of client "+client+" holds characters that no key has", nil)
+	}
+	return key, nil
+}
+
+// StaticKey returns a function that finds key.
+func StaticKey(key string) func() (string, error) {
+	return func() (string, error) { return key, nil }
+}

@@ -1,0 +1,210 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"loki/internal/provider"
+	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/wire"
+)
+
+type object = map[string]any
+
+func body(members object) wire.Patch { return wire.Patch{Body: members} }
+
+func rules(rules ...wire.PatchRule) wire.Patches {
+	return wire.Patches{wire.ChatCompletions: rules}
+}
+
+func rule(pattern string, members object) wire.PatchRule {
+	return wire.PatchRule{Pattern: pattern, Patch: body(members)}
+}
+
+// TestPatchedBody patches {"model":"real","temperature":0.5} of a model that the
+// configuration calls alias, on the way and before.
+func TestPatchedBody(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		model  object
+		client wire.Patches
+		want   string
+	}{
+		{"none", nil, nil, `{"model":"real","temperature":0.5}`},
+		{"model_only", object{"temperature": nil, "seed": 7}, nil, `{"model":"real","seed":7}`},
+		{"client_after_model", object{"temperature": 1, "seed": 7}, rules(rule(".*", object{"temperature": 2})), `{"model":"real","seed":7,"temperature":2}`},
+		{"first_match_only", nil, rules(rule("al.*", object{"a": 1}), rule("alias", object{"b": 1})), `{"a":1,"model":"real","temperature":0.5}`},
+		{"whole_name", nil, rules(rule("ali", object{"a": 1}), rule("lias", object{"b": 1}), rule("a|s", object{"c": 1})), `{"model":"real","temperature":0.5}`},
+		{"alias_not_real_name", nil, rules(rule("real", object{"a": 1})), `{"model":"real","temperature":0.5}`},
+		{"other_api", nil, wire.Patches{wire.Embeddings: {rule("alias", object{"a": 1})}}, `{"model":"real","temperature":0.5}`},
+		{"invalid_pattern_skipped", nil, rules(rule("(", object{"a": 1}), rule("alias", object{"b": 1})), `{"b":1,"model":"real","temperature":0.5}`},
+		{"objects_merge", object{"x": object{"a": 1, "b": object{"c": 1}}}, rules(rule(".*", object{"x": object{"a": nil, "b": object{"d": 2}}})), `{"model":"real","temperature":0.5,"x":{"b":{"c":1,"d":2}}}`},
+		{"lists_replace", object{"stop": []string{"a", "b"}}, rules(rule(".*", object{"stop": []string{"c"}})), `{"model":"real","stop":["c"],"temperature":0.5}`},
+		{"nulls_in_new_objects_go", object{"x": object{"y": nil, "z": 1}}, nil, `{"model":"real","temperature":0.5,"x":{"z":1}}`},
+		{"large_numbers_kept", object{"seed": json.Number("9007199254740993")}, rules(rule(".*", object{"a": 1})), `{"a":1,"model":"real","seed":9007199254740993,"temperature":0.5}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := openaitest.New(t)
+			server.Always(openaitest.Text("ok"))
+			call := wire.Call{API: wire.ChatCompletions, Model: "alias", Patch: body(tt.model)}
+			if _, err := postAs(t.Context(), t, wire.Options{Patches: tt.client}, server.URL(), call); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(server.Requests()[0].Body); got != tt.want {
+				t.Errorf("body %s, want %s", got, tt.want)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://host.test", strings.NewReader(`{"model":"real","temperature":0.5}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := wire.Apply(req, tt.client, call); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := io.ReadAll(req.Body); string(got) != tt.want || req.ContentLength != int64(len(tt.want)) {
+				t.Errorf("Apply: body %s of length %d, want %s", got, req.ContentLength, tt.want)
+			}
+		})
+	}
+}
+
+func TestPatchedHeadersAndURL(t *testing.T) {
+	other := openaitest.New(t)
+	other.Always(openaitest.Raw("text/plain", "other"))
+	o := wire.Options{UserAgent: "loki/1", Patches: rules(wire.PatchRule{Pattern: "m", Patch: wire.Patch{
+		URL:     other.URL() + "/special?x=1",
+		Headers: map[string]any{"authorization": "Custom abc", "X-Version": "2", "user-agent": nil, "content-type": nil, "X-Number": 5},
+	}})}
+	if text, err := post(t, o, "http://model.invalid"); text != "other" {
+		t.Fatalf("text %q, error %v", text, err)
+	}
+	got := other.Requests()[0]
+	if got.Path != "/special?x=1" {
+		t.Errorf("path = %s", got.Path)
+	}
+	for name, want := range map[string][]string{
+		"Authorization": {"Custom abc"}, "X-Version": {"2"}, "User-Agent": nil, "Content-Type": nil, "X-Number": nil,
+	} {
+		if v := got.Header.Values(name); strings.Join(v, "|") != strings.Join(want, "|") {
+			t.Errorf("%s = %q, want %q", name, v, want)
+		}
+	}
+}
+
+// hosts answers with the host that a request names.
+type hosts struct{}
+
+func (hosts) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(r.Host)), Request: r}, nil
+}
+
+func TestPatchedHost(t *testing.T) {
+	for _, tt := range []struct {
+		patch wire.Patch
+		want  string
+	}{
+		{wire.Patch{Headers: map[string]any{"host": "virtual.test"}}, "virtual.test"},
+		{wire.Patch{URL: "http://other.test/"}, ""}, // which net/http takes from the URL
+		{wire.Patch{}, "server.test"},
+	} {
+		got, err := postAs(t.Context(), t, wire.Options{Transport: hosts{}}, "http://server.test", wire.Call{Patch: tt.patch})
+		if got != tt.want || err != nil {
+			t.Errorf("%+v: host %q, %v", tt.patch, got, err)
+		}
+	}
+}
+
+func TestPatchThatDoesNotApply(t *testing.T) {
+	for _, patch := range []wire.Patch{{URL: "not a url"}, {URL: "http://%zz/"}, {URL: "/path"}} {
+		if _, err := postAs(t.Context(), t, wire.Options{}, "http://server.invalid", wire.Call{Patch: patch}); err == nil || provider.Retryable(err) {
+			t.Errorf("%+v: error %v", patch, err)
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://host.test", strings.NewReader("no JSON"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Apply(req, nil, wire.Call{Patch: body(object{"a": 1})}); err == nil || provider.Retryable(err) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRequestIsLeftAlone: a transport must not change the request it is given.
+func TestRequestIsLeftAlone(t *testing.T) {
+	client, err := wire.NewClient(wire.Options{Transport: hosts{}, UserAgent: "loki/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := wire.WithCall(t.Context(), wire.Call{Patch: wire.Patch{URL: "http://other.test", Headers: map[string]any{"X-A": "1"}}})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server.test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if req.URL.Host != "server.test" || len(req.Header) != 0 {
+		t.Errorf("request %v, %v", req.URL, req.Header)
+	}
+}
+
+func TestLog(t *testing.T) {
+	var out bytes.Buffer
+	server := openaitest.New(t)
+	server.Always(openaitest.Text("ok"))
+	o := wire.Options{
+		Log:     slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Patches: wire.Patches{wire.Rerank: {{Pattern: "["}}},
+	}
+	call := wire.Call{API: wire.ChatCompletions, Model: "m", Patch: wire.Patch{
+		Headers: map[string]any{"X-Api-Token": "tok-abcdef"},
+		Body:    object{"user": "key is " + key + ", token is tok-abcdef"},
+	}}
+	if _, err := postAs(t.Context(), t, o, server.URL(), call); err != nil {
+		t.Fatal(err)
+	}
+	log := out.String()
+	if !strings.Contains(log, "patch rule skipped") || !strings.Contains(log, "/chat/completions") || !strings.Contains(log, "temperature") {
+		t.Errorf("log = %s", log)
+	}
+	if strings.Contains(log, key) || strings.Contains(log, "tok-abcdef") || strings.Contains(log, "Bearer") {
+		t.Errorf("the log holds a secret: %s", log)
+	}
+}
+
+// FuzzMergePatch holds merging to RFC 7396: the result has what the patch sets and
+// nothing that it deletes.
+func FuzzMergePatch(f *testing.F) {
+	f.Add(`{"a":"b"}`, `{"a":null,"c":{"d":[1]}}`)
+	f.Add(`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`)
+	f.Add(`{"e":null}`, `{"a":1}`)
+	f.Fuzz(func(t *testing.T, doc, patch string) {
+		var members object
+		if json.Unmarshal([]byte(patch), &members) != nil || len(members) == 0 || !json.Valid([]byte(doc)) {
+			return
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://host.test", strings.NewReader(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.Apply(req, nil, wire.Call{Patch: body(members)}); err != nil {
+			t.Fatal(err)
+		}
+		var got object
+		data, _ := io.ReadAll(req.Body)
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		for name, v := range members {
+			if merged, has := got[name]; has == (v == nil) {
+				t.Errorf("%s patched by %s: %s is %v", doc, patch, name, merged)
+			}
+		}
+	})
+}

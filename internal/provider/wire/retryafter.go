@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxRetryAfter bounds what a server may ask for.
+const maxRetryAfter = 24 * time.Hour
+
+// retryAfter returns how long a server asks to wait: by retry-after-ms, by
+// Retry-After in seconds or as a date, by the reset of a used-up limit, or in the
+// words of its message; 0 if it does not say. h may be nil.
+func retryAfter(h http.Header, msg string) time.Duration {
+	d := cmp.Or(
+		milliseconds(h.Get("Retry-After-Ms")),
+		secondsOrDate(h.Get("Retry-After"), h.Get("Date")),
+		limitReset(h),
+		waitInWords(msg),
+	)
+	return min(d, maxRetryAfter)
+}
+
+func milliseconds(s string) time.Duration {
+	return scaled(s, time.Millisecond)
+}
+
+// scaled returns s, a number of units, as a duration; 0 if it is no number above 0.
+func scaled(s string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || math.IsNaN(n) || n <= 0 {
+		return 0
+	}
+	return time.Duration(min(n*float64(unit), float64(maxRetryAfter)))
+}
+
+// secondsOrDate reads the two forms of Retry-After. A date is counted from the
+// response's own Date, whose clock is the one that set it.
+func secondsOrDate(s, date string) time.Duration {
+	if d := scaled(s, time.Second); d > 0 {
+		return d
+	}
+	at, err := http.ParseTime(s)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(date)
+	if err != nil {
+		now = time.Now()
+	}
+	return max(0, at.Sub(now))
+}
+
+// limitReset returns when the limit that is used up starts anew, the longest time
+// if there are several.
+func limitReset(h http.Header) time.Duration {
+	var longest time.Duration
+	for _, of := range []string{"", "-Requests", "-Tokens"} {
+		if h.Get("X-Ratelimit-Remaining"+of) == "0" {
+			longest = max(longest, resetTime(h.Get("X-Ratelimit-Reset"+of), h.Get("Date")))
+		}
+	}
+	return longest
+}
+
+// resetTime reads a duration such as 6m0s or 120ms, seconds, or a Unix time in
+// seconds or milliseconds.
+func resetTime(s, date string) time.Duration {
+	if d, err := time.ParseDuration(s); err == nil {
+		return max(0, d)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	var at time.Time
+	switch {
+	case n > 1e12:
+		at = time.UnixMilli(n)
+	case n > 1e9:
+		at = time.Unix(n, 0)
+	default:
+		return scaled(s, time.Second)
+	}
+	now, err := http.ParseTime(date)
+	if err != nil {
+		now = time.Now()
+	}
+	return max(0, at.Sub(now))
+}
+
+// waitInWords reads "try again in 1.2s" and "retry in 34.07s".
+func waitInWords(msg string) time.Duration {
+	for _, lead := range []string{"try again in ", "retry in "} {
+		_, rest, ok := strings.Cut(strings.ToLower(msg), lead)
+		if !ok {
+			continue
+		}
+		word, _, _ := strings.Cut(rest, " ")
+		if d, err := time.ParseDuration(strings.TrimRight(word, ".,;:!)")); err == nil {
+			return max(0, d)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,111 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"loki/internal/fault"
+)
+
+// Alias is a name that people give a session, unique in its scope. It is the name of a
+// file too, and therefore valid on every system. The empty alias is none.
+type Alias string
+
+// TempName is what a session is called that has no alias. It is no alias itself.
+const TempName = "temp"
+
+// maxAlias is the longest alias in bytes: with an extension it is still a valid
+// file name everywhere.
+const maxAlias = 200
+
+// ParseAlias checks a name. Sessions that older versions saved by themselves were
+// called "_/name"; that prefix is dropped. An impossible name is an error of code
+// Usage.
+func ParseAlias(name string) (Alias, error) {
+	name = strings.TrimPrefix(name, "_/")
+	if why := invalid(name); why != "" {
+		return "", fault.New(fault.Usage, "%q cannot be the name of a session: %s", name, why)
+	}
+	return Alias(name), nil
+}
+
+// invalid returns what is wrong with an alias, "" for nothing.
+func invalid(name string) string {
+	switch {
+	case name == "":
+		return "it is empty"
+	case len(name) > maxAlias:
+		return fmt.Sprintf("it is longer than %d bytes", maxAlias)
+	case !utf8.ValidString(name):
+		return "it is not valid UTF-8"
+	case name == TempName:
+		return "sessions without a name are called so"
+	case isUUID(name):
+		return "it looks like an id"
+	case strings.HasPrefix(name, "."):
+		return "it begins with a dot"
+	case strings.HasSuffix(name, "."):
+		return "it ends with a dot"
+	case strings.TrimSpace(name) != name:
+		return "there is white space around it"
+	case reserved(name):
+		return "it is the name of a device on Windows"
+	}
+	for _, r := range name {
+		if strings.ContainsRune(`/\:*?"<>|`, r) {
+			return fmt.Sprintf("it contains %q", r)
+		}
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return "it contains a control character"
+		}
+	}
+	return ""
+}
+
+// reserved reports whether Windows takes name, whatever its extension, for a device.
+func reserved(name string) bool {
+	base, _, _ := strings.Cut(strings.ToUpper(name), ".")
+	base = strings.TrimRight(base, " ")
+	switch base {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	for _, device := range []string{"COM", "LPT"} {
+		if digit, ok := strings.CutPrefix(base, device); ok && utf8.RuneCountInString(digit) == 1 && strings.Contains("0123456789¹²³", digit) {
+			return true
+		}
+	}
+	return false
+}
+
+// stampLayout is how a session without a name is called when it is saved.
+const stampLayout = "20060102T150405"
+
+// stamp returns the alias of a temporary session, with its title if it has one.
+func stamp(t time.Time, title string) Alias {
+	s := t.Local().Format(stampLayout)
+	if title != "" {
+		s += "-" + title
+	}
+	return Alias(s)
+}
+
+// AutoSaved reports whether a is an alias that Loki made, from the time and perhaps a
+// title: "20250101T120000" or "20250101T120000-garden-plans".
+func (a Alias) AutoSaved() bool {
+	_, ok := a.Title()
+	return ok
+}
+
+// Title returns what follows the time in an alias that Loki made; ok is false for
+// other aliases.
+func (a Alias) Title() (title string, ok bool) {
+	head, title, _ := strings.Cut(string(a), "-")
+	if _, err := time.Parse(stampLayout, head); err != nil {
+		return "", false
+	}
+	return title, true
+}

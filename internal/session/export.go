@@ -1,0 +1,109 @@
+package session
+
+import (
+	"strconv"
+
+	"loki/internal/chat"
+)
+
+// exported are the settings that [Session.Export] shows.
+var exported = []string{
+	"model", "temperature", "top_p", "reasoning_effort", "enabled_tools", "enabled_mcp_servers", "save_session", "auto_continue",
+	"max_auto_continues", "inject_todo_instructions", "continuation_prompt",
+}
+
+// Facts are what is known elsewhere about a session that is shown.
+type Facts struct {
+	Path           string // where it is stored; "" if it is not
+	MaxInputTokens int    // of the model; 0 if that is not known
+}
+
+// Export returns the session as a YAML document, for machines and people: where it is,
+// the settings that are set, how many tokens its live messages count, and those
+// messages. A message has its role and a content: a text, or a list of parts of type
+// "text" and "image_url". The calls of a reply are its tool_calls, and a message of
+// role "tool" says which of them it answers.
+func (s *Session) Export(f Facts) string {
+	s.mu.Lock()
+	settings, list, tokens := s.state.Settings.clone(), s.view.history.messages(), s.view.history.tokens()
+	s.mu.Unlock()
+
+	var w yamlWriter
+	if f.Path == "" {
+		w.pair(0, "path", nil)
+	} else {
+		w.pair(0, "path", f.Path)
+	}
+	writeSettings(&w, &settings, exported...)
+	w.pair(0, "total_tokens", tokens)
+	if f.MaxInputTokens > 0 {
+		w.pair(0, "max_input_tokens", f.MaxInputTokens)
+		if p := Percent(tokens, f.MaxInputTokens); p != "0" {
+			w.pair(0, "total/max", p+"%")
+		}
+	}
+	w.key(0, "messages")
+	if len(list) == 0 {
+		w.b.WriteString(" []\n")
+		return w.b.String()
+	}
+	w.b.WriteByte('\n')
+	for _, m := range list {
+		writeMessage(&w, m)
+	}
+	return w.b.String()
+}
+
+// Percent returns the share of total that n is, in percent with at most two decimals
+// and without the sign; "0" if total is not known.
+func Percent(n, total int) string {
+	if total <= 0 {
+		return "0"
+	}
+	hundredths := (int64(n)*10_000 + int64(total)/2) / int64(total)
+	return strconv.FormatFloat(float64(hundredths)/100, 'f', -1, 64)
+}
+
+func writeMessage(w *yamlWriter, m chat.Message) {
+	w.b.WriteString("- role: " + string(m.Role) + "\n")
+	if m.Role == chat.ToolRole {
+		w.pair(2, "tool_call_id", m.ToolCallID)
+		w.pair(2, "tool_name", m.ToolName)
+		if m.Failed {
+			w.pair(2, "failed", true)
+		}
+	}
+	var parts []chat.Part
+	for _, p := range m.Parts {
+		if p.Type == chat.TextPart || p.Type == chat.ImagePart {
+			parts = append(parts, p)
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		w.pair(2, "content", "")
+	case len(parts) == 1 && parts[0].Type == chat.TextPart:
+		w.pair(2, "content", parts[0].Text)
+	default:
+		w.b.WriteString("  content:\n")
+		for _, p := range parts {
+			if p.Type == chat.ImagePart {
+				w.b.WriteString("  - type: image_url\n    image_url:\n")
+				w.pair(6, "url", p.URL)
+				continue
+			}
+			w.b.WriteString("  - type: text\n")
+			w.pair(4, "text", p.Text)
+		}
+	}
+	if len(m.ToolCalls) == 0 {
+		return
+	}
+	w.b.WriteString("  tool_calls:\n")
+	for _, c := range m.ToolCalls {
+		w.b.WriteString("  - id: ")
+		w.scalar(4, c.ID)
+		w.pair(4, "name", c.Name)
+		w.pair(4, "arguments", c.Arguments)
+	}
+}

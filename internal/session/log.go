@@ -1,0 +1,39 @@
+package session
+
+import "context"
+
+// Log is where a [Store] keeps one session: its state, and the bytes of its log. Code
+// that uses sessions has nothing to do with it; stores implement it. Calls for one
+// session come one at a time from a [Session], but other sessions, and other
+// processes, may hold a Log of the same data.
+type Log interface {
+	// Create stores the session, which is not stored yet, under the alias of its state,
+	// if it has one. It is an [ErrAliasInUse] if another session has the alias.
+	Create(ctx context.Context, st State) error
+
+	// Adopt makes this the log of the stored session called alias, and returns its id.
+	Adopt(ctx context.Context, alias Alias) (ID, error)
+
+	// Load returns the state and the whole log. It need not wait for writers: the log
+	// may end within a group that is being written.
+	Load(ctx context.Context) (State, []byte, error)
+
+	// Tail returns what the log holds after offset, under the same terms. It is empty,
+	// too, if the log is shorter than that.
+	Tail(ctx context.Context, offset int64) ([]byte, error)
+
+	// Update calls change while nobody else changes the session, in any process.
+	Update(ctx context.Context, change func(Tx) error) error
+
+	// Rename gives the stored session another alias instead of its own, which may be "".
+	Rename(ctx context.Context, alias Alias) error
+}
+
+// Tx is a session's data during [Log.Update].
+type Tx interface {
+	Size() (int64, error)                 // of the log, in bytes
+	Tail(offset int64) ([]byte, error)    // from offset, at most Size, to the end
+	Append(size int64, data []byte) error // cuts the log to size bytes and adds data in one write
+	State() (State, error)                // as it is stored
+	SetState(st State) error              // whole or not at all
+}

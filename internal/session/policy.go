@@ -1,0 +1,74 @@
+package session
+
+import "time"
+
+// Verdict says what becomes of what is not saved yet.
+type Verdict int
+
+// The verdicts.
+const (
+	Discard Verdict = iota // nothing is to be saved, or it is not wanted
+	Write                  // it is to be saved, and turns are written as they come
+	Query                  // the user decides, when leaving the session
+)
+
+// Attend says whether a user is there who can be asked, as in a REPL. At first nobody
+// is, as in one-shot use and in a service.
+func (s *Session) Attend(attended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attended = attended
+}
+
+// ForceSave has the session saved whatever its settings say. The settings do not
+// change.
+func (s *Session) ForceSave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.force = true
+}
+
+// Dirty reports whether there is something that has not been saved.
+func (s *Session) Dirty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dirty
+}
+
+// Verdict says what is to become of the session when it is left:
+//
+//	dirty  save_session  named           temporary
+//	no     any           Discard         Discard
+//	yes    false         Discard         Discard
+//	yes    true          Write           Write
+//	yes    not set       Write           Discard    nobody attends
+//	yes    not set       Query           Query      someone attends
+//
+// With [Session.ForceSave] save_session counts as true.
+func (s *Session) Verdict() Verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verdict()
+}
+
+func (s *Session) verdict() Verdict {
+	save := s.state.Settings.SaveSession
+	switch {
+	case !s.dirty:
+		return Discard
+	case s.force:
+		return Write
+	case save != nil && *save:
+		return Write
+	case save != nil:
+		return Discard
+	case s.attended:
+		return Query
+	case s.temp:
+		return Discard
+	}
+	return Write
+}
+
+// now returns the time as marks have it.
+func (s *Session) now() time.Time { return s.options.Now().UTC().Truncate(time.Second) }

@@ -1,0 +1,380 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/session"
+	"loki/internal/session/memstore"
+	"loki/internal/session/sessiontest"
+	"loki/internal/token"
+)
+
+var now = time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
+
+func temp(t *testing.T, initial session.Settings, turns ...session.Turn) *session.Session {
+	t.Helper()
+	s := memstore.New(session.Options{Now: func() time.Time { return now }}).Temp("", initial)
+	for _, turn := range turns {
+		if err := s.Append(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func user(text string) chat.Message      { return chat.Text(chat.User, text) }
+func assistant(text string) chat.Message { return chat.Text(chat.Assistant, text) }
+
+func TestParseAlias(t *testing.T) {
+	for _, name := range []string{"my project", "a.b", "naïve", "日本", "_", "-", "COM", "COM10", "con-fusion", "20250101T120000-x"} {
+		if got, err := session.ParseAlias(name); err != nil || string(got) != name {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+	if got, err := session.ParseAlias("_/20250101T120000-x"); err != nil || got != "20250101T120000-x" {
+		t.Errorf("as it used to be: %q, %v", got, err)
+	}
+	for _, name := range []string{
+		"", "temp", ".", "..", ".hidden", "a.", " a", "a ", "../a", "a/b", `a\b`, "/etc", "_/_/a", "a\x00b", "a\nb", "a\x7f", "a\u202eb", "a\xff",
+		"CON", "con.txt", "Aux", "nul", "com1", "LPT9.x", "com¹", "a:b", "a*", "a?", `a"b`, "a|b", "<a>", strings.Repeat("a", 201),
+		"0b3f7c1e-7f7e-4f0e-9a43-0123456789AB",
+	} {
+		if got, err := session.ParseAlias(name); err == nil || fault.CodeOf(err) != fault.Usage {
+			t.Errorf("%q is the alias %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestParseID(t *testing.T) {
+	id := session.NewID()
+	if got, err := session.ParseID(strings.ToUpper(string(id))); err != nil || got != id {
+		t.Errorf("%s: %s, %v", id, got, err)
+	}
+	if id == session.NewID() || id[14] != '4' || !strings.ContainsRune("89ab", rune(id[19])) {
+		t.Errorf("no random UUID: %s", id)
+	}
+	for _, text := range []string{"", "x", string(id) + "0", string(id[:35]) + "g", strings.ReplaceAll(string(id), "-", "0"), "../" + string(id[3:])} {
+		if _, err := session.ParseID(text); err == nil {
+			t.Errorf("%q is an id", text)
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	role := []chat.Message{chat.Text(chat.System, "s"), user("i"), assistant("o")}
+	live := []chat.Message{chat.Text(chat.System, "s"), user("1"), {Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "a"}}}, {Role: chat.ToolRole, ToolCallID: "a"}, assistant("part")}
+	rounds := []chat.Message{{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "b"}}}, {Role: chat.ToolRole, ToolCallID: "b"}}
+	join := func(lists ...[]chat.Message) []chat.Message {
+		var all []chat.Message
+		for _, l := range lists {
+			all = append(all, l...)
+		}
+		return all
+	}
+	one := func(m chat.Message) []chat.Message { return []chat.Message{m} }
+	for _, tt := range []struct {
+		name string
+		live []chat.Message
+		in   session.Input
+		want []chat.Message
+	}{
+		{"alone", nil, session.Input{Role: role, User: user("q")}, join(role, one(user("q")))},
+		{"wrapped_in_the_prompt", nil, session.Input{User: user("q")}, one(user("q"))},
+		{"alone_continue", nil, session.Input{Mode: session.Continue, Role: role, User: user("q"), Partial: "pa"}, join(role, one(user("q")), one(assistant("pa")))},
+		{"alone_rounds", nil, session.Input{Role: role, User: user("q"), Rounds: rounds}, join(role, one(user("q")), rounds)},
+		{"session", live, session.Input{Role: role, User: user("q")}, join(live, one(user("q")))},
+		{"session_rounds", live, session.Input{Role: role, User: user("q"), Rounds: rounds}, join(live, one(user("q")), rounds)},
+		{"session_continue", live, session.Input{Mode: session.Continue, Role: role, User: user("q"), Partial: "part"}, live},
+		{"session_regenerate", live, session.Input{Mode: session.Regenerate, Role: role, User: user("1")}, live[:2]},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := len(tt.live)
+			got := session.Request(tt.live, tt.in)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			got[0] = chat.Message{} // the list is ours
+			if before > 0 && tt.live[0].Role != chat.System {
+				t.Error("the list of the session was handed out")
+			}
+		})
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	yes, no := new(true), new(false)
+	for _, tt := range []struct {
+		name                            string
+		save                            *bool
+		named, attended, force, changed bool
+		want                            session.Verdict
+	}{
+		{"clean", yes, true, false, true, false, session.Discard},
+		{"false", no, true, false, false, true, session.Discard},
+		{"false_forced", no, true, false, true, true, session.Write},
+		{"true_named", yes, true, true, false, true, session.Write},
+		{"true_temporary", yes, false, true, false, true, session.Write},
+		{"unset_one_shot", nil, true, false, false, true, session.Write},
+		{"unset_one_shot_temporary", nil, false, false, false, true, session.Discard},
+		{"unset_one_shot_temporary_forced", nil, false, false, true, true, session.Write},
+		{"unset_attended", nil, true, true, false, true, session.Query},
+		{"unset_attended_temporary", nil, false, true, false, true, session.Query},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st := memstore.New(session.Options{})
+			s := st.Temp("", session.Settings{SaveSession: tt.save})
+			if tt.named {
+				s, _ = st.OpenOrCreate(t.Context(), "", "a", func() (session.Settings, error) { return session.Settings{SaveSession: tt.save}, nil })
+			}
+			s.Attend(tt.attended)
+			if tt.force {
+				s.ForceSave()
+			}
+			if tt.changed {
+				s.Set(func(st *session.Settings) { st.Model = "m" })
+			}
+			if got := s.Verdict(); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSlug(t *testing.T) {
+	for _, tt := range []struct{ reply, want string }{
+		{" garden-plans \n", "garden-plans"},
+		{"<think>hm</think>\n**Garden plans!**", "Garden-plans"},
+		{"a, b", "a--b"},
+		{"नमस्ते दुनिया 2", "नमस्ते-दुनिया-2"},
+		{"../..", ""},
+		{"", ""},
+		{strings.Repeat("ab", 40), strings.Repeat("ab", 30)},
+		{strings.Repeat("日", 60), strings.Repeat("日", 50)},
+		{strings.Repeat("a", 59) + "-b", strings.Repeat("a", 59)},
+	} {
+		got := session.Slug(tt.reply)
+		if got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.reply, got, tt.want)
+		}
+		if _, err := session.ParseAlias("20250101T120000-" + got); err != nil && got != "" {
+			t.Errorf("%q: %v", tt.reply, err)
+		}
+	}
+}
+
+// TestTokensAreCountedAsTheyCome compares the running count with a new one.
+func TestTokensAreCountedAsTheyCome(t *testing.T) {
+	s := temp(t, session.Settings{})
+	check := func(what string) {
+		t.Helper()
+		if got, want := s.Tokens(), token.Estimate().Messages(s.Messages()); got != want {
+			t.Errorf("%s: %d tokens, want %d", what, got, want)
+		}
+	}
+	check("empty")
+	add := func(turn session.Turn) {
+		t.Helper()
+		if err := s.Append(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(sessiontest.Turn(1))
+	check("one turn")
+	add(session.Turn{User: user("now think"), Reply: []chat.Message{assistant("<think>" + strings.Repeat("deep ", 100) + "</think>done")}})
+	check("thoughts that are the last message")
+	add(sessiontest.Turn(2))
+	check("thoughts that are not")
+	add(session.Turn{Mode: session.Regenerate, Reply: []chat.Message{assistant("ä")}})
+	check("replaced")
+	add(session.Turn{User: user("?")})
+	check("a question without an answer")
+	if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: func(context.Context, []chat.Message) (string, error) { return "s", nil }}); err != nil {
+		t.Fatal(err)
+	}
+	check("compressed")
+	if err := s.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("cleared")
+}
+
+func TestTokensFollowTheModel(t *testing.T) {
+	st := memstore.New(session.Options{Counter: token.For})
+	s := st.Temp("", session.Settings{Model: "local:llama"})
+	text := strings.Repeat("antidisestablishmentarianism ", 40)
+	if err := s.Append(t.Context(), session.Turn{User: user(text)}); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Tokens()
+	s.Set(func(st *session.Settings) { st.Model = "openai:gpt-4o" })
+	if got, want := s.Tokens(), token.For("gpt-4o").Messages(s.Messages()); got != want || got == before {
+		t.Errorf("%d tokens, want %d, not %d", got, want, before)
+	}
+}
+
+func TestListsStayAsTheyWere(t *testing.T) {
+	s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
+	before := s.Messages()
+	want := append([]chat.Message(nil), before...)
+	for _, turn := range []session.Turn{
+		{Mode: session.Regenerate, Reply: []chat.Message{assistant("other")}},
+		{Mode: session.Continue, Reply: []chat.Message{assistant(" and more")}},
+		sessiontest.Turn(3),
+	} {
+		if err := s.Append(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = append(before, user("mine"))
+	if diff := cmp.Diff(want, before); diff != "" {
+		t.Errorf("a list that was handed out has changed (-want +got):\n%s", diff)
+	}
+	if got := s.Messages(); got[len(got)-1].Text() != "answer 3" {
+		t.Errorf("the last message is %q", got[len(got)-1].Text())
+	}
+}
+
+func TestCompression(t *testing.T) {
+	tools := session.Turn{
+		User: chat.Message{Role: chat.User, Parts: []chat.Part{{Type: chat.TextPart, Text: "look"}, {Type: chat.ImagePart, URL: "https://x/y.png"}}},
+		Reply: []chat.Message{
+			{Role: chat.Assistant, Parts: []chat.Part{{Type: chat.ReasoningPart, Text: "secret", Signature: "s"}}, ToolCalls: []chat.ToolCall{{ID: "1", Name: "ls", Arguments: "{}"}, {ID: "2", Name: "cat", Arguments: `{"p":1}`}}},
+			{Role: chat.ToolRole, ToolCallID: "1", ToolName: "ls", Parts: []chat.Part{{Type: chat.TextPart, Text: strings.Repeat("ä", 4000)}}},
+			{Role: chat.ToolRole, ToolCallID: "2", ToolName: "cat", Failed: true, Parts: []chat.Part{{Type: chat.TextPart, Text: "no"}}},
+			assistant("<think>hm</think>Nothing."),
+		},
+	}
+	var asked []chat.Message
+	summarize := func(_ context.Context, list []chat.Message) (string, error) {
+		asked = list
+		return "<think>what to say</think>\nThe recap.\n", nil
+	}
+	const system = "Be brief.\n\nRecap of the conversation so far:\nThe recap."
+	for _, tt := range []struct {
+		name  string
+		turns []session.Turn
+		c     session.Compaction
+		want  []string // the live messages behind the examples
+	}{
+		{"default", []session.Turn{sessiontest.Turn(1), tools, sessiontest.Turn(3), sessiontest.Turn(4)}, session.Compaction{}, []string{"question 3", "answer 3", "question 4", "answer 4"}},
+		{"round_is_not_split", []session.Turn{sessiontest.Turn(1), tools}, session.Compaction{Keep: 1}, []string{"look", "", strings.Repeat("ä", 4000), "no", "<think>hm</think>Nothing."}},
+		{"none", []session.Turn{sessiontest.Turn(1), sessiontest.Turn(2)}, session.Compaction{Keep: -1}, nil},
+		{"fewer_turns_than_stay", []session.Turn{sessiontest.Turn(1), sessiontest.Turn(2)}, session.Compaction{Keep: 5}, []string{"question 2", "answer 2"}},
+		{"one_turn", []session.Turn{sessiontest.Turn(1)}, session.Compaction{}, nil},
+		{"too_long_to_stay", []session.Turn{sessiontest.Turn(1), tools, sessiontest.Turn(3)}, session.Compaction{KeepTokens: 20}, []string{"question 3", "answer 3"}},
+		{"all_too_long", []session.Turn{sessiontest.Turn(1), tools}, session.Compaction{KeepTokens: 1}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := temp(t, session.Settings{}, tt.turns...)
+			before := s.Tokens()
+			tt.c.Summarize = summarize
+			got, err := s.Compress(t.Context(), tt.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := s.Messages()
+			if list[0].Text() != system || list[1].Text() != "1?" || list[2].Text() != "2." {
+				t.Errorf("the conversation begins with %+v", list[:3])
+			}
+			var texts []string
+			for _, m := range list[3:] {
+				texts = append(texts, m.Text())
+			}
+			if diff := cmp.Diff(tt.want, texts); diff != "" {
+				t.Errorf("messages that stay (-want +got):\n%s", diff)
+			}
+			if want := (session.Compressed{Messages: len(s.Compacted()), Kept: len(texts), Before: before, After: s.Tokens()}); got != want {
+				t.Errorf("reported %+v, want %+v", got, want)
+			}
+		})
+	}
+
+	t.Run("what_the_model_is_asked", func(t *testing.T) {
+		s := temp(t, session.Settings{}, tools, sessiontest.Turn(2))
+		if err := s.Append(t.Context(), session.Turn{User: user("last")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: summarize, SummarizationPrompt: "Sum up!"}); err != nil {
+			t.Fatal(err)
+		}
+		cut := strings.Repeat("ä", 1000) + "\n[... 4000 bytes left out ...]\n" + strings.Repeat("ä", 1000)
+		want := []chat.Message{
+			user("look\n[an image]"),
+			assistant("[calls the tool ls with {}]\n[calls the tool cat with {\"p\":1}]"),
+			user("[result of the tool ls]\n" + cut + "\n\n[error of the tool cat]\nno"),
+			assistant("Nothing."),
+			user("question 2"), assistant("answer 2"), user("Sum up!"),
+		}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := s.Messages()[0].Text(); got != "Recap of the conversation so far:\nThe recap." {
+			t.Errorf("without instructions the system message is %q", got)
+		}
+	})
+
+	t.Run("own_words", func(t *testing.T) {
+		s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
+		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: summarize, SummaryContextPrompt: "So far: ", Todo: "1. [ ] dig\n"}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := s.Messages()[0].Text(), "Be brief.\n\nActive todo list:\n1. [ ] dig\n\nSo far: The recap."; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+
+	t.Run("failures_change_nothing", func(t *testing.T) {
+		s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
+		before := s.Messages()
+		sorry := errors.New("sorry")
+		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: func(context.Context, []chat.Message) (string, error) { return "", sorry }}); !errors.Is(err, sorry) {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: func(context.Context, []chat.Message) (string, error) { return "<think>x</think> ", nil }}); fault.CodeOf(err) != fault.Provider {
+			t.Errorf("an empty recap: %v", err)
+		}
+		_, err := s.Compress(t.Context(), session.Compaction{Summarize: func(ctx context.Context, _ []chat.Message) (string, error) { return "x", s.Clear(ctx) }})
+		if err == nil || !s.Empty() {
+			t.Errorf("cleared meanwhile: %v, %d messages", err, len(s.Messages()))
+		}
+		if len(before) != 7 {
+			t.Errorf("%d messages", len(before))
+		}
+		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: summarize}); fault.CodeOf(err) != fault.Usage {
+			t.Errorf("nothing to compress: %v", err)
+		}
+	})
+}
+
+func TestNeedsCompression(t *testing.T) {
+	s := temp(t, session.Settings{}, sessiontest.Turn(1))
+	n := s.Tokens()
+	for threshold, want := range map[int]bool{0: false, n - 1: true, n: true, n + 1: false} {
+		if got := s.NeedsCompression(threshold); got != want {
+			t.Errorf("%d tokens, threshold %d: %v", n, threshold, got)
+		}
+	}
+	s.Set(func(st *session.Settings) { st.CompressionThreshold = new(0) })
+	if s.NeedsCompression(1) {
+		t.Error("the session's own threshold does not count")
+	}
+	if temp(t, session.Settings{}).NeedsCompression(1) {
+		t.Error("an empty session needs compression")
+	}
+}
+
+func TestDamageSaysWhatWasLost(t *testing.T) {
+	cut := &session.Damage{ID: "x", Size: 12, Cut: true, Why: "the end is missing"}
+	if got := fmt.Sprint(cut); !strings.Contains(got, "session x") || !strings.Contains(got, "12 bytes") {
+		t.Error(got)
+	}
+}

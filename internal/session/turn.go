@@ -1,0 +1,109 @@
+package session
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"loki/internal/chat"
+)
+
+// Turn is what is recorded when a request is answered.
+type Turn struct {
+	Mode Mode
+
+	// Role holds the role messages, see [Input]. They are recorded if the conversation
+	// has no messages yet.
+	Role []chat.Message
+
+	// User is the message as the user gave it, without what a retrieval put around it.
+	// It may be the zero value in modes Continue and Regenerate.
+	User chat.Message
+
+	// Reply is what the model added: tool calls, their results, the answer. In mode
+	// Continue its first message goes on with the last one of the session.
+	Reply []chat.Message
+
+	// DataURLs says where images in User came from, see [State].
+	DataURLs map[string]string
+}
+
+// op is a change of a conversation that can be made to another history than the one it
+// was meant for, because meanwhile another process has appended to it.
+type op interface {
+	// group returns what to append to h; ok is false if the change makes no sense there
+	// any more.
+	group(h *history) (g group, ok bool)
+}
+
+// turnOp records a turn.
+type turnOp struct {
+	role    []chat.Message
+	user    chat.Message
+	reply   []chat.Message
+	replace bool // what follows user goes, if user is the last message of the user still
+	at      time.Time
+}
+
+// newTurn returns the change that t makes to h.
+func newTurn(h *history, t Turn, at time.Time) turnOp {
+	o := turnOp{role: t.Role, user: t.User, reply: slices.Clone(t.Reply), at: at}
+	last := h.lastUser()
+	if t.Mode == Ask || last < 0 {
+		return o
+	}
+	asked := h.live[last]
+	if o.user.Role != "" && t.Mode == Regenerate && !reflect.DeepEqual(o.user, asked) {
+		return o // the question was never recorded: its answer was interrupted
+	}
+	o.user, o.replace = asked, true
+	if t.Mode == Continue {
+		o.reply = continued(h.live[last+1:], o.reply)
+	}
+	return o
+}
+
+// continued returns the messages of a reply of which more is the continuation.
+func continued(reply, more []chat.Message) []chat.Message {
+	n := len(reply)
+	if n == 0 || len(more) == 0 || reply[n-1].Role != chat.Assistant || more[0].Role != chat.Assistant || len(reply[n-1].ToolCalls) > 0 {
+		return append(slices.Clone(reply), more...)
+	}
+	joined := more[0]
+	joined.Parts = joinParts(reply[n-1].Parts, more[0].Parts)
+	return append(append(slices.Clone(reply[:n-1]), joined), more[1:]...)
+}
+
+// joinParts joins two lists of parts, and the texts where they meet.
+func joinParts(a, b []chat.Part) []chat.Part {
+	if len(a) == 0 || len(b) == 0 || a[len(a)-1].Type != chat.TextPart || b[0].Type != chat.TextPart {
+		return append(slices.Clone(a), b...)
+	}
+	list := slices.Clone(a)
+	list[len(list)-1].Text += b[0].Text
+	return append(list, b[1:]...)
+}
+
+func (o turnOp) group(h *history) (group, bool) {
+	g := group{mark: mark{Mark: markTurn, At: o.at}}
+	last := h.lastUser()
+	switch {
+	case o.replace && last >= 0 && reflect.DeepEqual(h.live[last], o.user):
+		g.Replaces = len(h.live) - last - 1
+	case len(h.live) == 0:
+		g.messages = append(slices.Clone(o.role), messages(o.user)...)
+		g.Lead = len(o.role)
+	default:
+		g.messages = messages(o.user)
+	}
+	g.messages = append(g.messages, o.reply...)
+	g.Messages = len(g.messages)
+	return g, g.Messages > 0
+}
+
+// emptyOp takes all live messages out of a conversation.
+type emptyOp struct{ at time.Time }
+
+func (o emptyOp) group(*history) (group, bool) {
+	return group{mark: mark{Mark: markEmpty, At: o.at}}, true
+}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"iter"
 	"strings"
 	"time"
 
@@ -123,20 +122,4 @@ func plain(v value.Value) any {
 		return nil
 	}
 	return v
-}
-
-// dryRun is a provider that answers with the prompt it was given and sends nothing.
-type dryRun struct{}
-
-// Chat implements [provider.Chat].
-func (dryRun) Chat(_ context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		texts := make([]string, 0, len(req.Messages))
-		for _, m := range req.Messages {
-			texts = append(texts, m.Text())
-		}
-		if yield(provider.Chunk{Kind: provider.Text, Text: strings.Join(texts, "\n\n")}, nil) {
-			yield(provider.Chunk{Kind: provider.End, Stop: chat.StopEnd}, nil)
-		}
-	}
 }

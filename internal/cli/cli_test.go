@@ -87,12 +87,14 @@ func within(ts *testscript.TestScript, neg bool, args []string) {
 type serverKey struct{}
 
 // openai REPLY... scripts the loopback server and points OPENAI_API_BASE to it. A
-// reply is text=TEXT, drop=TEXT, status=CODE, garbage or always=TEXT.
+// reply is text=TEXT, drop=TEXT, status=CODE, garbage or always=TEXT; \n in a text is a
+// line feed.
 func openai(ts *testscript.TestScript, _ bool, args []string) {
 	server := ts.Value(serverKey{}).(*openaitest.Server)
 	ts.Setenv("OPENAI_API_BASE", server.URL())
 	for _, arg := range args {
 		kind, text, _ := strings.Cut(arg, "=")
+		text = strings.ReplaceAll(text, `\n`, "\n")
 		switch kind {
 		case "text":
 			server.Script(openaitest.Text(strings.SplitAfter(text, " ")...))

@@ -55,7 +55,7 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	doc, err := yamldoc.Parse(c.File, src, yamldoc.HideSource)
 	if err != nil {
-		return nil, unquoted(src, err)
+		return nil, configError(err)
 	}
 	root := doc.Root().Map()
 	c.readLegacy(root)

@@ -82,14 +82,14 @@ clients:
 
 func TestOAuthMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, oauth, want string }{
-		{"flow", "flow: devise", `4:18: clients[0].oauth.flow: want browser, paste, device, client_credentials, not "devise" | did you mean device?`},
-		{"token_body", "token_body: xml", `4:24: clients[0].oauth.token_body: want form, json, not "xml"`},
-		{"url", "token_url: example.com/token", `4:23: clients[0].oauth.token_url: want a URL that begins with https:// or http://`},
-		{"redirect", "redirect_uri: 'http://'", `4:26: clients[0].oauth.redirect_uri: want a URL that begins with https:// or http://`},
-		{"scopes", "scopes: {a: b}", `4:20: clients[0].oauth.scopes: expected a list, found a mapping`},
-		{"scope", "scopes: [1]", `4:21: clients[0].oauth.scopes[0]: expected a string, found an integer`},
-		{"params", "extra_params: [a]", `4:26: clients[0].oauth.extra_params: expected a mapping, found a list`},
-		{"headers", "headers: {a: [b]}", `4:25: clients[0].oauth.headers.a: expected a text, found a list`},
+		{"flow", "flow: devise", `4:19: clients[0].oauth.flow: want browser, paste, device, client_credentials, not "devise" | did you mean device?`},
+		{"token_body", "token_body: xml", `4:25: clients[0].oauth.token_body: want form, json, not "xml"`},
+		{"url", "token_url: example.com/token", `4:24: clients[0].oauth.token_url: want a URL that begins with https:// or http://`},
+		{"redirect", "redirect_uri: 'http://'", `4:27: clients[0].oauth.redirect_uri: want a URL that begins with https:// or http://`},
+		{"scopes", "scopes: {a: b}", `4:21: clients[0].oauth.scopes: expected a list, found a mapping`},
+		{"scope", "scopes: [1]", `4:22: clients[0].oauth.scopes[0]: expected a string, found an integer`},
+		{"params", "extra_params: [a]", `4:27: clients[0].oauth.extra_params: expected a mapping, found a list`},
+		{"headers", "headers: {a: [b]}", `4:26: clients[0].oauth.headers.a: expected a text, found a list`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := load(t, "clients:\n  - type: claude\n    auth: oauth\n    oauth: {"+tt.oauth+"}")

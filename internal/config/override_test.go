@@ -127,7 +127,7 @@ func setting(t *testing.T, c *Config, name string) any {
 // those without a variable stay as they are.
 func TestOverrideEach(t *testing.T) {
 	without := map[string]bool{
-		"vault_password_file": true, "visible_tools": true, "auto_continue": true, "max_auto_continues": true,
+		"visible_tools": true, "auto_continue": true, "max_auto_continues": true,
 		"inject_todo_instructions": true, "continuation_prompt": true,
 	}
 	for _, k := range keys {

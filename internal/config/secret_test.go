@@ -153,7 +153,7 @@ func TestSecretErrors(t *testing.T) {
 	}{
 		{
 			"field", field("claude"), fault.Config,
-			`client "claude" (FILE:31:14): api_key refers to the secret "LOST", which the vault does not have`,
+			`client "claude" (FILE:30:14): api_key refers to the secret "LOST", which the vault does not have`,
 			`loki --add-secret 'LOST', or export CLAUDE_API_KEY=..., which beats the file`,
 		},
 		{
@@ -166,12 +166,12 @@ func TestSecretErrors(t *testing.T) {
 		},
 		{
 			"patch", rules(Rerank), fault.Config,
-			`client "openai" (FILE:29:16): patch.rerank refers to the secret "LOST", which the vault does not have`,
+			`client "openai" (FILE:28:16): patch.rerank refers to the secret "LOST", which the vault does not have`,
 			`loki --add-secret 'LOST'`,
 		},
 		{
 			"locked", rules(Embeddings), fault.Config,
-			`client "openai" (FILE:25:21): patch.embeddings refers to the secret "LOCKED": the password does not open the vault`,
+			`client "openai" (FILE:24:21): patch.embeddings refers to the secret "LOCKED": the password does not open the vault`,
 			`check it`,
 		},
 		{
@@ -181,7 +181,7 @@ func TestSecretErrors(t *testing.T) {
 		},
 		{
 			"model", func() error { _, err := openai.ModelPatch(openai.Models[1]); return err }, fault.Config,
-			`client "openai" (FILE:16:37): the patch of model lost refers to the secret "LOST", which the vault does not have`,
+			`client "openai" (FILE:16:35): the patch of model lost refers to the secret "LOST", which the vault does not have`,
 			`loki --add-secret 'LOST'`,
 		},
 		{
@@ -198,7 +198,7 @@ func TestSecretErrors(t *testing.T) {
 			`editor refers to the secret "LOST", which the vault does not have`,
 			`loki --add-secret 'LOST'`,
 		},
-		{"canceled", field("gemini"), fault.Canceled, `client "gemini" (FILE:33:14): api_key refers to the secret "CANCELED": asking: context canceled`, ``},
+		{"canceled", field("gemini"), fault.Canceled, `client "gemini" (FILE:32:14): api_key refers to the secret "CANCELED": asking: context canceled`, ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.do()
@@ -289,20 +289,6 @@ func TestVaultSettings(t *testing.T) {
 		})
 	}
 	t.Run("comment", func(t *testing.T) { mustLoad(t, "# vault_password_file: '{{X}}'\n") })
-}
-
-func TestReferenceWithoutQuotes(t *testing.T) {
-	_, _, err := load(t, "clients:\n  - type: openai\n    api_key: {{KEY}}")
-	if fault.HintOf(err) != "references to secrets need quotes: '{{NAME}}'" {
-		t.Errorf("%v, hint %q", err, fault.HintOf(err))
-	}
-}
-
-func TestUserAgentIsNoSecret(t *testing.T) {
-	cfg, warnings, err := load(t, "user_agent: '{{X}}'")
-	if err != nil || cfg.UserAgent != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "user_agent: is sent to everybody") {
-		t.Errorf("%v, %q, %v", cfg.UserAgent, warnings, err)
-	}
 }
 
 func TestExpand(t *testing.T) {

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
@@ -44,21 +42,4 @@ func (c *Config) checkVaultVariables() error {
 		}
 	}
 	return nil
-}
-
-// unquoted is [configError] with a hint at what YAML takes for something else if it is not
-// in quotes.
-func unquoted(src []byte, err error) error {
-	told := configError(err)
-	f, ok := errors.AsType[*fault.Error](told)
-	if !ok || f.Hint != "" {
-		return told
-	}
-	lines := bytes.Split(src, []byte("\n"))
-	for _, p := range yamldoc.AsProblems(err) {
-		if i := p.Pos.Line - 1; i >= 0 && i < len(lines) && HasSecretPlaceholder(string(lines[i])) {
-			return f.WithHint("references to secrets need quotes: '{{NAME}}'")
-		}
-	}
-	return told
 }

@@ -17,6 +17,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/input"
 	"loki/internal/role"
+	"loki/internal/session"
 	"loki/internal/shell"
 )
 
@@ -43,6 +44,8 @@ type App struct {
 
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
+
+	sessions session.Store // made on first use; guarded by mu
 }
 
 // Options configure New.

@@ -1,21 +1,28 @@
 package app
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 	"loki/internal/token"
 )
 
-// Sessions returns the store of sessions.
+// Sessions returns the store of sessions, always the same: whoever has a session open
+// shares it.
 func (a *App) Sessions() (session.Store, error) {
-	return filestore.New(filestore.Options{
-		Options:  session.Options{Counter: token.For, Warn: a.warn},
-		Dir:      a.Paths.SessionsDir,
-		AgentDir: func(agent string) string { return a.Paths.Agent(agent).SessionsDir },
-	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions == nil {
+		store, err := filestore.New(filestore.Options{
+			Options:  session.Options{Counter: token.For, Warn: a.warn},
+			Dir:      a.Paths.SessionsDir,
+			AgentDir: func(agent string) string { return a.Paths.Agent(agent).SessionsDir },
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.sessions = store
+	}
+	return a.sessions, nil
 }
 
 // hashURLs returns where pictures came from by the hashes of their data: URLs, as
@@ -23,8 +30,7 @@ func (a *App) Sessions() (session.Store, error) {
 func hashURLs(images map[string]string) map[string]string {
 	hashed := make(map[string]string, len(images))
 	for url, source := range images {
-		sum := sha256.Sum256([]byte(url))
-		hashed[hex.EncodeToString(sum[:])] = source
+		hashed[session.DataURLHash(url)] = source
 	}
 	return hashed
 }

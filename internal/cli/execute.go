@@ -136,7 +136,9 @@ func (c *command) describe(ctx context.Context, conv *app.Conversation, command 
 
 // showAnswer prints how the role r answers text, outside of the conversation.
 func (c *command) showAnswer(ctx context.Context, conv *app.Conversation, r role.Role, text string) error {
-	face := c.newFace(ctx)
+	plain := *c
+	plain.opts.execute = false // it is an answer like any other
+	face := plain.newFace(ctx)
 	_, err := conv.With(face.emitter).Ask(ctx, app.Question{User: chat.Text(chat.User, text), Role: &r})
 	return face.close(err)
 }

@@ -50,6 +50,7 @@ type Config struct {
 	SaveSession          *bool
 	CompressionThreshold int // tokens, 0 for never
 	SummarizationPrompt  *string
+	SummarizationModel   *string // id, nil for the session's own
 	SummaryContextPrompt *string
 
 	RAGEmbeddingModel *string

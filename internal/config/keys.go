@@ -44,6 +44,7 @@ var keys = []key{
 	{"save_session", func(c *Config) any { return &c.SaveSession }, true},
 	{"compression_threshold", func(c *Config) any { return &c.CompressionThreshold }, true},
 	{"summarization_prompt", func(c *Config) any { return &c.SummarizationPrompt }, true},
+	{"summarization_model", func(c *Config) any { return &c.SummarizationModel }, true},
 	{"summary_context_prompt", func(c *Config) any { return &c.SummaryContextPrompt }, true},
 	{"rag_embedding_model", func(c *Config) any { return &c.RAGEmbeddingModel }, true},
 	{"rag_reranker_model", func(c *Config) any { return &c.RAGRerankerModel }, true},

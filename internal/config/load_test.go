@@ -97,6 +97,7 @@ func TestLoadFull(t *testing.T) {
 		CmdPrelude:           ptr("session:work"),
 		AgentSession:         ptr("temp"),
 		SaveSession:          ptr(false),
+		SummarizationModel:   ptr("openai:small"),
 		SummarizationPrompt:  ptr("Sum up."),
 		SummaryContextPrompt: ptr("So far:"),
 		RAGEmbeddingModel:    ptr("openai:text-embedding-3-small"),
@@ -133,7 +134,7 @@ func TestLoadClients(t *testing.T) {
 	}
 	want := []*Client{
 		{
-			Type: "openai", Name: "openai", Where: "testdata/full.yaml:53:5",
+			Type: "openai", Name: "openai", Where: "testdata/full.yaml:54:5",
 			Models: []catalog.Model{
 				{
 					Name: "gpt-4o", Type: catalog.Chat, MaxInputTokens: 128000, MaxOutputTokens: 16384,
@@ -165,34 +166,34 @@ func TestLoadClients(t *testing.T) {
 					{"text-embedding-.*", &catalog.Patch{Body: value.ObjectOf(value.Member{Name: "dimensions", Value: value.Of(1536)})}},
 				},
 			},
-			Extra: Extra{Proxy: ptr("socks5://127.0.0.1:1080"), ConnectTimeout: 30 * time.Second},
+			Extra: Extra{Proxy: ptr("socks5://127.0.0.1:1080"), ConnectTimeout: 30 * time.Second, ReadTimeout: time.Minute},
 			fields: map[string]*string{
 				"api_key": ptr("sk-0123456789"), "api_base": ptr("https://proxy.example.com/v1/"), "organization_id": ptr("12345"),
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:94:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:97:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:98:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:101:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:101:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:104:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:104:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:107:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:109:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:112:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}
 	for _, c := range want {
 		if c.Extra.ConnectTimeout == 0 {
-			c.Extra.ConnectTimeout = DefaultConnectTimeout
+			c.Extra = defaultExtra()
 		}
 	}
 	sameValue := cmp.Comparer(func(a, b *value.Object) bool { return value.Equal(a.Value(), b.Value()) })

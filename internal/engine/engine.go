@@ -20,6 +20,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/steps"
+	"loki/internal/token"
 )
 
 // DefaultMaxTurns bounds the tool loop of a request that sets no bound.
@@ -289,20 +290,14 @@ func adjust(messages []chat.Message, model Model) []chat.Message {
 	return messages
 }
 
-// guard refuses a conversation that the model is known not to take.
+// guard refuses a conversation that the model is known not to take. Only one whose
+// estimate comes near the limit is counted exactly, which takes time.
 func guard(messages []chat.Message, model Model) error {
-	if model.MaxInputTokens == 0 {
+	if model.MaxInputTokens == 0 || token.Estimate().Messages(messages) < model.MaxInputTokens/3 {
 		return nil
 	}
-	total := 0
-	for _, m := range messages {
-		total += chat.EstimateTokens(m.Text()) + 5
+	if err := token.For(model.Name).Fit(messages, model.MaxInputTokens); err != nil {
+		return &provider.Error{Kind: provider.ContextOverflow, Msg: "model " + model.ID, Err: err}
 	}
-	if total+2 < model.MaxInputTokens {
-		return nil
-	}
-	return &provider.Error{
-		Kind: provider.ContextOverflow,
-		Msg:  fmt.Sprintf("the input of about %d tokens is more than the %d that model %s takes", total, model.MaxInputTokens, model.ID),
-	}
+	return nil
 }

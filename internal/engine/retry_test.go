@@ -62,8 +62,12 @@ func (m modelMap) ChatModel(id string) (Model, error) {
 	return model, nil
 }
 
-func overloaded() error  { return &provider.Error{Kind: provider.Transient, Status: 529, Msg: "overloaded"} }
-func rateLimited() error { return &provider.Error{Kind: provider.RateLimited, RetryAfter: 7 * time.Second, Msg: "slow down"} }
+func overloaded() error {
+	return &provider.Error{Kind: provider.Transient, Status: 529, Msg: "overloaded"}
+}
+func rateLimited() error {
+	return &provider.Error{Kind: provider.RateLimited, RetryAfter: 7 * time.Second, Msg: "slow down"}
+}
 
 var threeTimes = Retry{Attempts: 3, First: time.Second, Longest: 20 * time.Second}
 

@@ -64,7 +64,7 @@ func (s *Session) NeedsCompression(threshold int) bool {
 	if own := s.state.Settings.CompressionThreshold; own != nil {
 		threshold = *own
 	}
-	return threshold > 0 && s.view.history.tokens() >= threshold && s.view.history.lastUser() >= 0
+	return threshold > 0 && s.view.history.atLeast(threshold) && s.view.history.lastUser() >= 0
 }
 
 // Compress replaces all turns but the last few by a recap that Summarize writes of
@@ -123,7 +123,7 @@ func (c Compaction) split(h *history) int {
 		end := len(h.live)
 		for n := 1; n <= keep; n++ {
 			for start := starts[len(starts)-n]; end > start; end-- {
-				kept += h.sizes[end-1]
+				kept += h.counter.Message(h.live[end-1], false)
 			}
 			if kept > c.KeepTokens {
 				keep = n - 1

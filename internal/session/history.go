@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ type history struct {
 	counter token.Counter
 
 	live         []chat.Message
-	sizes        []int // of live[i], as a message that is not the last
+	sizes        []int // of the first live messages, each as one that is not the last; the others have not been counted
 	sum          int   // of sizes
 	lead         int   // how many of live, from the first, are role messages, recap included
 	instructions string
@@ -32,9 +33,7 @@ func (h *history) apply(g group) {
 		if len(h.live) == 0 {
 			h.begin(g)
 		}
-		for _, m := range g.messages {
-			h.push(m)
-		}
+		h.live = append(h.live, g.messages...)
 	case markCompaction:
 		h.compact(g.Keep, g.Recap)
 	case markEmpty:
@@ -52,51 +51,50 @@ func (h *history) begin(g group) {
 	}
 }
 
-func (h *history) push(m chat.Message) {
-	size := h.counter.Message(m, false)
-	h.live = append(h.live, m)
-	h.sizes = append(h.sizes, size)
-	h.sum += size
-}
-
 // drop takes the last n live messages away, but no role messages.
 func (h *history) drop(n int) {
 	if n = min(n, len(h.live)-h.lead); n <= 0 {
 		return
 	}
 	rest := len(h.live) - n
-	for _, size := range h.sizes[rest:] {
-		h.sum -= size
+	h.live = slices.Clone(h.live[:rest])
+	if rest < len(h.sizes) {
+		for _, size := range h.sizes[rest:] {
+			h.sum -= size
+		}
+		h.sizes = slices.Clone(h.sizes[:rest])
 	}
-	h.live, h.sizes = slices.Clone(h.live[:rest]), slices.Clone(h.sizes[:rest])
 }
 
 func (h *history) compact(keep int, recap string) {
 	first := len(h.live) - min(keep, len(h.live)-h.lead)
-	old, oldSizes, lead := h.live, h.sizes, h.lead
+	old, lead := h.live, h.lead
 	h.compacted = append(h.compacted, old[lead:first]...)
 	h.recap = recap
-	h.live, h.sizes, h.sum, h.lead = nil, nil, 0, 0
+	h.live, h.lead = nil, 0
 	if system := joinParagraphs(h.instructions, recap); system != "" {
-		h.push(chat.Text(chat.System, system))
-		h.lead = 1
+		h.live = append(h.live, chat.Text(chat.System, system))
 	}
-	for i := range old {
-		example := i < lead && old[i].Role != chat.System
-		if !example && i < first {
-			continue
-		}
-		h.live = append(h.live, old[i])
-		h.sizes = append(h.sizes, oldSizes[i])
-		h.sum += oldSizes[i]
-		if example {
-			h.lead++
+	for _, m := range old[:lead] {
+		if m.Role != chat.System { // an example
+			h.live = append(h.live, m)
 		}
 	}
+	h.lead = len(h.live)
+	h.live = append(h.live, old[first:]...)
+	h.recount(h.counter)
 }
 
-// tokens returns what the live messages count, framing included.
+// recount has everything counted again, with c.
+func (h *history) recount(c token.Counter) {
+	h.counter, h.sizes, h.sum = c, nil, 0
+}
+
+// tokens returns what the live messages count, framing included. Each message is
+// counted once, when this is first asked: loading an encoding takes its time, and so
+// does counting a long conversation.
 func (h *history) tokens() int {
+	h.count(math.MaxInt)
 	n := len(h.live)
 	if n == 0 {
 		return 0
@@ -105,13 +103,20 @@ func (h *history) tokens() int {
 	return h.sum - h.sizes[n-1] + h.counter.Message(last, true) + h.counter.Framing(n, last.Role)
 }
 
-// recount counts everything again, with another counter.
-func (h *history) recount(c token.Counter) {
-	h.counter, h.sum = c, 0
-	h.sizes = make([]int, len(h.live))
-	for i, m := range h.live {
-		h.sizes[i] = c.Message(m, false)
-		h.sum += h.sizes[i]
+// atLeast reports whether the live messages count n tokens or more. It counts no more
+// of them than that takes.
+func (h *history) atLeast(n int) bool {
+	h.count(n)
+	return len(h.sizes) < len(h.live) || h.tokens() >= n
+}
+
+// count counts messages until all are counted, or those that are count more than
+// enough: the last one, which counts differently, is never needed for that.
+func (h *history) count(enough int) {
+	for len(h.sizes) < len(h.live) && h.sum < enough {
+		size := h.counter.Message(h.live[len(h.sizes)], false)
+		h.sizes = append(h.sizes, size)
+		h.sum += size
 	}
 }
 

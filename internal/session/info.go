@@ -26,7 +26,7 @@ func (s *Session) Info(look Look) string {
 	s.mu.Unlock()
 
 	var b strings.Builder
-	line := func(name, value string) { fmt.Fprintf(&b, "%-20s%s\n", name, value) }
+	line := func(name, value string) { fmt.Fprintf(&b, "%-19s %s\n", name, value) }
 	if look.Path != "" {
 		line("path", look.Path)
 	}

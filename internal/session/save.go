@@ -281,3 +281,20 @@ func (s *Session) Store(ctx context.Context) error {
 	s.adopt = false
 	return s.commit(ctx, nil)
 }
+
+// Reload reads the settings again, after they were edited where they are stored.
+// Changes of settings that were not saved are lost; what was said is not.
+func (s *Session) Reload(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stored {
+		return nil
+	}
+	st, _, err := s.log.Load(ctx)
+	if err != nil {
+		return err
+	}
+	s.setState(st)
+	s.dirty = len(s.pending) > 0
+	return nil
+}

@@ -113,7 +113,7 @@ func (s *Session) setState(st State) {
 	s.count()
 }
 
-// count sees to it that tokens are counted as the current model does.
+// count sees to it that tokens are counted as the current model does, once they are.
 func (s *Session) count() {
 	if c := s.options.Counter(s.state.Settings.Model); c != s.view.history.counter {
 		s.view.history.recount(c)

@@ -129,8 +129,8 @@ func block(s string) bool {
 		return false // the indentation would be guessed wrong
 	}
 	for line := range strings.SplitSeq(body, "\n") {
-		if strings.TrimSpace(line) == "" && line != "" {
-			return false
+		if strings.TrimRight(line, " \t") != line {
+			return false // not all readers keep that
 		}
 		for _, r := range line {
 			if r != '\t' && !printable(r) {

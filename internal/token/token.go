@@ -114,7 +114,7 @@ func (c Counter) Fit(messages []chat.Message, limit int) error {
 	}
 	if n := c.Messages(messages); n+reserve >= limit {
 		return fault.New(fault.Limit, "the conversation has %d tokens, and the model reads at most %d", n, limit).
-			WithHint("shorten the input, or compress the session with .compress session")
+			WithHint("shorten the input, or begin a new session")
 	}
 	return nil
 }

@@ -115,17 +115,8 @@ func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (
 	if s := st.table.Open(scope, id); s != nil && s.Stored() {
 		return s, s.Refresh(ctx)
 	}
-	if !r.stored(id) {
-		old, err := r.legacyByID(id)
-		if err != nil {
-			return nil, err
-		}
-		if old == nil {
-			return nil, session.NotFound(id)
-		}
-		if err := r.migrate(ctx, *old); err != nil {
-			return nil, err
-		}
+	if err := r.ensure(ctx, id); err != nil {
+		return nil, err
 	}
 	s, err := session.Load(ctx, scope, id, &log{room: r, id: id}, st.options.Options)
 	if err != nil {
@@ -176,17 +167,8 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 	if err != nil {
 		return err
 	}
-	if !r.stored(id) {
-		old, err := r.legacyByID(id)
-		if err != nil {
-			return err
-		}
-		if old == nil {
-			return session.NotFound(id)
-		}
-		if err := r.migrate(ctx, *old); err != nil {
-			return err
-		}
+	if err := r.ensure(ctx, id); err != nil {
+		return err
 	}
 	if err := (&log{room: r, id: id}).Rename(ctx, alias); err != nil {
 		return err
@@ -225,4 +207,14 @@ func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// StateFile returns the path of the settings of s, which a user may edit while nobody
+// else uses the session; the messages are beside it. It is "" if s is not stored.
+func (st *Store) StateFile(s *session.Session) string {
+	r, err := st.room(s.Scope())
+	if err != nil || !s.Stored() {
+		return ""
+	}
+	return r.path(s.ID(), stateFile)
 }

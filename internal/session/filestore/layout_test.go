@@ -223,3 +223,21 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		t.Errorf("both turns should be there: %v, %v", again.Messages(), err)
 	}
 }
+
+func TestEditedByHand(t *testing.T) {
+	st := open(t, filestore.Options{Dir: t.TempDir(), NoSync: true})
+	s := mustOpen(t, st, "", "a")
+	if got := st.StateFile(s); got != "" {
+		t.Errorf("a session that is not stored is in %s", got)
+	}
+	if err := s.Append(t.Context(), sessiontest.Turn(1)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, st.StateFile(s), []byte("model: other # better\ntemperature: 1\naliases: [a]\n"))
+	if err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Settings(); got.Model != "other" || *got.Temperature != 1 || s.Dirty() || len(s.Messages()) != 5 {
+		t.Errorf("settings %+v, dirty %v, %d messages", got, s.Dirty(), len(s.Messages()))
+	}
+}

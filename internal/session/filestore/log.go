@@ -44,17 +44,8 @@ func (l *log) Adopt(ctx context.Context, alias session.Alias) (session.ID, error
 	if err != nil {
 		return "", err
 	}
-	if !r.stored(id) {
-		old, err := r.legacyByID(id)
-		if err != nil {
-			return "", err
-		}
-		if old == nil {
-			return "", session.NotFound(alias)
-		}
-		if err := r.migrate(ctx, *old); err != nil {
-			return "", err
-		}
+	if err := r.ensure(ctx, id); err != nil {
+		return "", err
 	}
 	l.id = id
 	return id, nil

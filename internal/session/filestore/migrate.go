@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,8 +109,18 @@ func (r *room) legacyAt(name string, alias session.Alias) (*legacyFile, error) {
 	return &old, nil
 }
 
+// legacyNamesOf returns where the session called alias would be, as slash paths.
+func legacyNamesOf(alias session.Alias) []string {
+	return []string{string(alias) + ".yaml", autoSaved + "/" + string(alias) + ".yaml"}
+}
+
+// converted reports whether a session that was once called alias has been converted.
+func (r *room) converted(alias session.Alias) bool {
+	return slices.ContainsFunc(legacyNamesOf(alias), func(name string) bool { return r.stored(legacyID(r.scope, name)) })
+}
+
 func (r *room) legacyByAlias(alias session.Alias) (*legacyFile, error) {
-	for _, name := range []string{string(alias) + ".yaml", autoSaved + "/" + string(alias) + ".yaml"} {
+	for _, name := range legacyNamesOf(alias) {
 		if old, err := r.legacyAt(name, alias); old != nil || err != nil {
 			return old, err
 		}
@@ -125,6 +136,23 @@ func (r *room) legacyByID(id session.ID) (*legacyFile, error) {
 		}
 	}
 	return nil, err
+}
+
+// ensure sees to it that the session called id is stored, if there is one.
+func (r *room) ensure(ctx context.Context, id session.ID) error {
+	if r.stored(id) {
+		return nil
+	}
+	old, err := r.legacyByID(id)
+	switch {
+	case err != nil:
+		return err
+	case old != nil:
+		return r.migrate(ctx, *old)
+	case r.stored(id): // another one has converted it meanwhile
+		return nil
+	}
+	return session.NotFound(id)
 }
 
 // migrate converts a session. Its file stays as it is.

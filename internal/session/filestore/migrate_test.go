@@ -138,8 +138,10 @@ func TestToolCallsOfOlderVersions(t *testing.T) {
 		result("call_a", "fs_ls", `{"files":["a","b"]}`), result("call_2", "now", "12:00"),
 		chat.Text(chat.Assistant, "A rose."),
 		chat.Text(chat.User, "Again."),
-		{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "fs_cat", Arguments: `{"path": "a"}`}}}, result("x", "fs_cat", ""),
-		{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "y", Name: "fs_cat", Arguments: `{"path":"b"}`}}}, result("y", "fs_cat", "42"),
+		{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "fs_cat", Arguments: `{"path": "a"}`}}},
+		result("x", "fs_cat", ""),
+		{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "y", Name: "fs_cat", Arguments: `{"path":"b"}`}}},
+		result("y", "fs_cat", "42"),
 		{Role: chat.Assistant},
 	}
 	if diff := cmp.Diff(want, s.Messages()); diff != "" {

@@ -65,10 +65,15 @@ func (r *room) resolve(alias session.Alias) (session.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if old == nil {
-		return "", session.NotFound(alias)
+	if old != nil {
+		return old.id, nil
 	}
-	return old.id, nil
+	if r.converted(alias) { // perhaps just now, between the two looks
+		if id, err = r.named(alias); err != nil || id != "" {
+			return id, err
+		}
+	}
+	return "", session.NotFound(alias)
 }
 
 // named returns the id that a file in by-name has, "" if there is none or nothing

@@ -54,7 +54,7 @@ func (r *reader) messages(nodes []*yamldoc.Node) []chat.Message {
 	var list []chat.Message
 	for _, n := range nodes {
 		m := n.Map()
-		m.Require("role", "content")
+		m.Require("role")
 		var text string
 		m.Text("role", &text)
 		role := chat.Role(text)
@@ -68,7 +68,8 @@ func (r *reader) messages(nodes []*yamldoc.Node) []chat.Message {
 		}
 		content := m.Get("content")
 		if content == nil {
-			continue // reported
+			n.Errorf("required field %q is missing", "content")
+			continue
 		}
 		switch content.Kind() {
 		case yamldoc.Mapping:

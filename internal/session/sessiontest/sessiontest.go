@@ -124,7 +124,8 @@ func toolTurn() session.Turn {
 		Reply: []chat.Message{
 			{Role: chat.Assistant, Parts: []chat.Part{{Type: chat.ReasoningPart, Text: "hm", Signature: "sig"}, {Type: chat.TextPart, Text: "Let me see."}}, ToolCalls: []chat.ToolCall{call("1"), call("2")}},
 			result("1", false), result("2", true),
-			{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call("3")}}, result("3", false),
+			{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call("3")}},
+			result("3", false),
 			chat.Text(chat.Assistant, "Two files."),
 		},
 		DataURLs: map[string]string{session.DataURLHash("data:image/png;base64,AA=="): "/home/me/a b.png"},

@@ -1,0 +1,228 @@
+package session
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/chat"
+	"loki/internal/yamldoc"
+)
+
+func TestSettingsAreMerged(t *testing.T) {
+	base := Settings{Model: "m", Temperature: new(1.0), TopP: new(1.0), SaveSession: new(true)}
+	ours := base.clone()
+	ours.Model, ours.TopP = "ours", nil
+	theirs := base.clone()
+	theirs.Temperature, theirs.RoleName, theirs.Model = new(0.5), "coder", "theirs"
+	want := Settings{Model: "ours", Temperature: new(0.5), SaveSession: new(true), RoleName: "coder"}
+	if diff := cmp.Diff(want, merge(base, ours, theirs)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSettingsHaveAllFields fails if a setting was added that files do not know.
+func TestSettingsHaveAllFields(t *testing.T) {
+	var s Settings
+	if got, want := len(s.fields()), reflect.TypeFor[Settings]().NumField(); got != want {
+		t.Errorf("%d fields are stored, there are %d", got, want)
+	}
+	s = Settings{Temperature: new(1.0), AgentVariables: []Variable{{"a", "b"}}}
+	c := s.clone()
+	*c.Temperature, c.AgentVariables[0].Value = 2, "c"
+	if *s.Temperature != 1 || s.AgentVariables[0].Value != "b" {
+		t.Error("a copy shares what it was made from")
+	}
+}
+
+func TestParseLog(t *testing.T) {
+	const (
+		message = `{"role":"user","parts":[{"type":"text","text":"x"}]}` + "\n"
+		turn    = `{"mark":"turn","messages":1}` + "\n"
+	)
+	for _, tt := range []struct {
+		name, log string
+		groups    int
+		messages  int // in all groups
+		torn      int // bytes
+		damages   int
+	}{
+		{"nothing", "", 0, 0, 0, 0},
+		{"turn", message + turn, 1, 1, 0, 0},
+		{"two", message + turn + message + turn, 2, 2, 0, 0},
+		{"no_mark", message + turn + message, 1, 1, len(message), 0},
+		{"no_line_feed", message + turn[:len(turn)-1], 0, 0, len(message+turn) - 1, 0},
+		{"garbage_at_the_end", message + turn + "\x00\x00\n\x00", 1, 1, 4, 0},
+		{"garbage_in_front", "\x00\n" + message + turn, 1, 1, 0, 1},
+		{"line_without_meaning", "{}\n" + message + turn, 1, 1, 0, 1},
+		{"message_too_many", message + message + turn, 1, 1, 0, 1},
+		{"message_missing", turn, 1, 0, 0, 0},
+		{"empty_takes_none", message + `{"mark":"empty"}` + "\n", 1, 0, 0, 1},
+		{"negative", message + `{"mark":"turn","messages":-1,"lead":-1,"replaces":-5,"keep":-2}` + "\n", 1, 0, 0, 1},
+		{"mark_of_the_future", `{"mark":"dream"}` + "\n" + message + turn, 2, 1, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			groups, used, _, damages := parse([]byte(tt.log))
+			n := 0
+			for _, g := range groups {
+				n += len(g.messages)
+			}
+			if len(groups) != tt.groups || n != tt.messages || len(tt.log)-used != tt.torn || len(damages) != tt.damages {
+				t.Errorf("%d groups, %d messages, %d torn, %d damages", len(groups), n, len(tt.log)-used, len(damages))
+			}
+		})
+	}
+}
+
+// FuzzParseLog reads any bytes: nothing is lost or read twice where the log is cut, and
+// what was understood is understood again when it is written anew.
+func FuzzParseLog(f *testing.F) {
+	f.Add([]byte("{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"x\"}]}\n{\"mark\":\"turn\",\"messages\":1}\n"), uint16(20))
+	f.Add([]byte("{\"role\":\"system\"}\n{\"role\":\"user\"}\n{\"mark\":\"turn\",\"messages\":2,\"lead\":1}\n{\"mark\":\"compaction\",\"keep\":1,\"recap\":\"r\"}\n{\"mark\":\"empty\"}\n"), uint16(60))
+	f.Add([]byte("{\"mark\":\"turn\",\"messages\":1,\"replaces\":7}\n\x00\n{\"role\":\"tool\"}\n{"), uint16(3))
+	f.Add([]byte("{\"mark\":\"compaction\",\"keep\":9}\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\"}]}\n{\"mark\":\"turn\",\"messages\":1,\"lead\":1}\n"), uint16(0))
+	f.Fuzz(func(t *testing.T, data []byte, cut uint16) {
+		groups, used, _, damages := parse(data)
+		for _, d := range damages {
+			if d.Offset < 0 || d.Size <= 0 || d.Offset+d.Size > int64(used) {
+				t.Fatalf("damage at %d of %d bytes, in %d", d.Offset, d.Size, used)
+			}
+		}
+		var h history
+		var again bytes.Buffer
+		for _, g := range groups {
+			h.apply(g)
+			check(t, &h)
+			if err := g.encode(&again); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second, rest, _, damages := parse(again.Bytes())
+		if rest != again.Len() || len(damages) > 0 {
+			t.Fatalf("what was written cannot be read: %d of %d bytes, %v", rest, again.Len(), damages)
+		}
+		var g history
+		for _, x := range second {
+			g.apply(x)
+		}
+		if diff := cmp.Diff(h.live, g.live); diff != "" {
+			t.Fatalf("written and read (-want +got):\n%s", diff)
+		}
+		// Reading in two goes is the same as in one.
+		first := data[:min(int(cut), len(data))]
+		head, n, _, _ := parse(first)
+		tail, m, _, _ := parse(data[n:])
+		if n+m != used || len(head)+len(tail) != len(groups) {
+			t.Fatalf("in two goes: %d bytes and %d groups, not %d and %d", n+m, len(head)+len(tail), used, len(groups))
+		}
+	})
+}
+
+func check(t *testing.T, h *history) {
+	t.Helper()
+	want := h.counter.Messages(h.live)
+	early, late := *h, *h
+	for _, n := range []int{1, want / 2, want - 1, want, want + 1} {
+		if got := early.atLeast(n); got != (want >= n) {
+			t.Fatalf("%d tokens are at least %d: %v", want, n, got)
+		}
+	}
+	if late.tokens() != want || h.lead < 0 || h.lead > len(h.live) {
+		t.Fatalf("%d messages, lead %d, %d tokens, want %d", len(h.live), h.lead, late.tokens(), want)
+	}
+	h.count(want / 2) // go on with a part of it counted
+}
+
+// FuzzState writes texts into a state, which has to come back.
+func FuzzState(f *testing.F) {
+	for _, s := range []string{
+		"", "plain", "two words", " space ", "true", "null", "~", "1", "0x1f", "1e3", "-1", ".inf", "2026-01-01", "a: b", "a:b", "a: ", "a #b", "#a", "- a", "-", "?", "!x",
+		"*a", "&a", "%a", "@a", "`a", "[a]", "{a}", "a,b", "'", "\"", "\\", "line\nline", "line\n", "\nline", "line\n\nline\n", "  in\ndented", "a\n  b", "tab\there", "\tx\ny",
+		"a\n \nb", "a\n---\nb", "---\na", "...\nx", "a\r\nb", "\u0085", "\u2028a\nb", "\ufeffa", "😀 ä", "\x00", "\x7f", "a\n\n", "x: |\n  y", "no", "ON", "y", "a b  c", "a ", "<<",
+	} {
+		f.Add(s, 0.5)
+	}
+	f.Add("x", math.MaxFloat64)
+	f.Add("x", 1e-300)
+	f.Add("x", -3.0)
+	f.Fuzz(func(t *testing.T, s string, number float64) {
+		if !utf8.ValidString(s) || math.IsInf(number, 0) || math.IsNaN(number) || len(s) > 1000 {
+			t.Skip()
+		}
+		s = strings.ReplaceAll(s, "\ufffd", "")
+		st := State{
+			Settings: Settings{
+				Model: s, Temperature: &number, EnabledTools: &s, RoleName: s, ContinuationPrompt: &s,
+				AgentVariables: []Variable{{"a" + s, s}, {"b", "x"}}, AgentInstructions: &s,
+			},
+			Title: s, Summary: s, DataURLs: map[string]string{"k" + s: s, "l": "x"}, Created: time.Unix(1_800_000_000, 0).UTC(),
+		}
+		got, err := DecodeState("state.yaml", st.Encode())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, st.Encode())
+		}
+		if diff := cmp.Diff(st, got); diff != "" {
+			t.Fatalf("(-want +got):\n%s\n%s", diff, st.Encode())
+		}
+	})
+}
+
+func TestExportIsYAML(t *testing.T) {
+	s := New("", "x", nil, Options{}, State{Settings: Settings{Model: "m"}, Alias: "a"})
+	s.Set(func(st *Settings) { st.SaveSession = new(false) })
+	texts := []string{"", "- a", "a\nb\n", "  x\ny", "# no", "key: value", "\"", "😀", "\x1b[1m"}
+	for _, text := range texts {
+		turn := Turn{User: chat.Text(chat.User, text), Reply: []chat.Message{{
+			Role: chat.Assistant, Parts: []chat.Part{{Type: chat.TextPart, Text: text}, {Type: chat.TextPart, Text: text}},
+			ToolCalls: []chat.ToolCall{{ID: text, Name: text, Arguments: text}},
+		}}}
+		if err := s.Append(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	doc, err := yamldoc.Parse("export", []byte(s.Export(Facts{Path: "/a b/#c"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := doc.Root().Map().List("messages")
+	if len(list) != 2*len(texts) {
+		t.Fatalf("%d messages", len(list))
+	}
+	for i, text := range texts {
+		var content, id string
+		list[2*i].Map().Text("content", &content)
+		list[2*i+1].Map().List("tool_calls")[0].Map().Text("id", &id)
+		if content != text || id != text {
+			t.Errorf("%q was exported as %q and %q", text, content, id)
+		}
+	}
+	if doc.Err() != nil {
+		t.Error(doc.Err())
+	}
+}
+
+// TestNothingIsCountedUnasked: counting loads an encoding and takes long for a long
+// conversation, so reading and adding turns must not do it.
+func TestNothingIsCountedUnasked(t *testing.T) {
+	s := NewTemp("", "x", nil, Options{}, Settings{})
+	for range 10 {
+		if err := s.Append(t.Context(), Turn{User: chat.Text(chat.User, "12345678"), Reply: []chat.Message{chat.Text(chat.Assistant, "1234")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.view.history.sizes); n != 0 {
+		t.Errorf("%d messages were counted", n)
+	}
+	if !s.NeedsCompression(5) || len(s.view.history.sizes) != 3 {
+		t.Errorf("%d messages were counted to find five tokens", len(s.view.history.sizes))
+	}
+	if got, want := s.Tokens(), 10*3+5*19; got != want {
+		t.Errorf("%d tokens, want %d", got, want)
+	}
+}

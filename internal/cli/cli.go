@@ -106,6 +106,8 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.listRoles()
 	case c.opts.listSessions:
 		return c.listSessions(ctx)
+	case c.opts.mapFile != "":
+		return c.mapRows(ctx)
 	case c.opts.syncModels:
 		return c.syncModels(ctx)
 	case c.opts.tailLogs:

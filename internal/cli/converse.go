@@ -166,7 +166,9 @@ func (c *command) question(ctx context.Context) (app.Asked, error) {
 
 // extracts reports whether only the code in the answer is wanted: for a program that
 // reads it.
-func (o *options) extracts(outTerminal bool) bool { return o.code && !outTerminal && o.output == outputText }
+func (o *options) extracts(outTerminal bool) bool {
+	return o.code && !outTerminal && o.output == outputText
+}
 
 // terminalAsker asks at the terminal, which the screen leaves to it meanwhile.
 func (c *command) terminalAsker() *ask.Terminal {

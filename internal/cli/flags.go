@@ -24,6 +24,9 @@ type options struct {
 	session   string // with hasSession; "" is a temporary one
 	effort    string
 	schema    string
+	mapFile   string
+	mapOut    string
+	jobs      int
 	execute   bool
 	code      bool
 	noStream  bool
@@ -33,14 +36,14 @@ type options struct {
 	emptySession bool
 	saveSession  bool
 
-	info      bool
-	validate  string
-	strict    bool
-	graph     string
-	format    string
-	output    string
-	quiet     bool
-	verbose   int
+	info     bool
+	validate string
+	strict   bool
+	graph    string
+	format   string
+	output   string
+	quiet    bool
+	verbose  int
 
 	listModels   bool
 	listAgents   bool
@@ -137,6 +140,9 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVarP(&o.execute, "execute", "e", false, "write a command for the shell, and decide what to do with it")
 	f.BoolVarP(&o.code, "code", "c", false, "write code and nothing else")
 	f.Var(&once{value: &o.schema, kind: "FILE", check: notEmpty}, "schema", "answer in JSON that satisfies the JSON Schema in this file")
+	f.Var(&once{value: &o.mapFile, kind: "FILE", check: notEmpty}, "map", "ask once for each line of a JSON Lines file; the text is the template for its objects")
+	f.Var(&once{value: &o.mapOut, kind: "FILE", check: notEmpty}, "map-out", "with --map: where the answers go, by default beside the file")
+	f.IntVar(&o.jobs, "jobs", defaultJobs, "with --map: ask for `N` lines at once")
 	f.Var(&once{value: &o.effort, kind: "EFFORT", check: oneOf(efforts()...)}, "effort", "how much to reason first: "+provider.EffortNames())
 	f.Var(&once{value: &o.output, kind: "FORMAT", check: oneOf(outputText, outputJSON, outputNDJSON)}, "output",
 		"how to print the answer: text, json (one object) or ndjson (every event)")
@@ -190,6 +196,8 @@ func (o *options) check(f *pflag.FlagSet) error {
 		{"older", "runs-prune"},
 		{"keep", "runs-prune"},
 		{"disable-log-colors", "tail-logs"},
+		{"map-out", "map"},
+		{"jobs", "map"},
 	} {
 		if f.Changed(pair[0]) && !f.Changed(pair[1]) {
 			return fault.New(fault.Usage, "flag --%s goes with --%s", pair[0], pair[1])
@@ -211,6 +219,16 @@ func (o *options) check(f *pflag.FlagSet) error {
 		if len(o.text) > 0 {
 			return fault.New(fault.Usage, "there is no text with --resume and --fork, but %q was given", strings.Join(o.text, " ")).
 				WithHint("answer a question that waits with --answer TEXT")
+		}
+	}
+	if o.mapFile != "" {
+		for _, flag := range []string{"agent", "session", "file", "execute", "output"} {
+			if f.Changed(flag) {
+				return fault.New(fault.Usage, "flag --%s does not go with --map", flag)
+			}
+		}
+		if o.jobs < 1 || o.jobs > 1000 {
+			return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
 		}
 	}
 	if o.prune && o.older == "" && !f.Changed("keep") {

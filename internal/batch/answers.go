@@ -1,0 +1,105 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/session/filelock"
+)
+
+// Answers is an open file of answers. Nobody else writes to it until Close. Its methods
+// may be called from several goroutines.
+type Answers struct {
+	mu   sync.Mutex
+	file *os.File
+	has  map[string]bool
+}
+
+// lockTimeout bounds how long Open waits for another batch, which may take hours.
+const lockTimeout = time.Second
+
+// Open opens the answers at path, which is made if it does not exist. An unfinished line
+// at the end, of a batch that was killed, is cut off. A file that holds something else
+// than answers is an error of code Usage, and left as it is.
+func Open(ctx context.Context, path string) (*Answers, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(fault.Failure, err, "")
+	}
+	lockCtx, cancel := context.WithTimeout(ctx, lockTimeout)
+	defer cancel()
+	if err := filelock.Lock(lockCtx, file); err != nil {
+		_ = file.Close()
+		if ctx.Err() == nil {
+			err = errors.New("another batch is writing to it")
+		}
+		return nil, fault.Wrap(fault.Failure, err, "%s", path)
+	}
+	a := &Answers{file: file, has: make(map[string]bool)}
+	if err := a.read(path); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return a, nil
+}
+
+func (a *Answers) read(path string) error {
+	r := bufio.NewReader(a.file)
+	end := int64(0) // of the last whole line
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			if len(line) == 0 {
+				return nil
+			}
+			return a.file.Truncate(end)
+		}
+		if err != nil {
+			return err
+		}
+		var rec Record
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := json.Unmarshal(line, &rec); err != nil || rec.Key == "" {
+				return fault.New(fault.Usage, "line %d of %s is no answer: the file is not one that --map wrote", n, path)
+			}
+		}
+		if rec.Error == "" {
+			a.has[rec.Key] = true
+		}
+		end += int64(len(line))
+	}
+}
+
+// Has reports whether the row with this key is answered.
+func (a *Answers) Has(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.has[key]
+}
+
+// Append adds a record.
+func (a *Answers) Append(rec Record) error {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(rec); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, err := a.file.Write(line.Bytes()); err != nil {
+		return err
+	}
+	a.has[rec.Key] = a.has[rec.Key] || rec.Error == ""
+	return nil
+}
+
+// Close lets others write.
+func (a *Answers) Close() error { return a.file.Close() }

@@ -1,0 +1,217 @@
+// Package batch asks one question for each line of a file.
+//
+// The rows are the lines of a JSON Lines file, each a prompt. The answers are another such
+// file, to which a record is appended as soon as a row is answered, in the order in which
+// that happens. A row whose answer is there is not asked again, so that work that was cut
+// short goes on where it stopped; one that failed is. What counts as the same row is its
+// prompt, and whatever else the answer depends on, not its place in the file.
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+)
+
+// MaxLine bounds a line of the rows and of the answers, in bytes.
+const MaxLine = 16 << 20
+
+// Row is one prompt.
+type Row struct {
+	Line   int             // in the file, from 1
+	ID     json.RawMessage // the row's own, nil if it has none
+	Prompt string
+	Key    string // tells what was answered; unique among the rows
+}
+
+// Read reads the rows. A line is a JSON string, the prompt, or an object: its member
+// prompt is the prompt or, if there is a template, the template with each {{name}} replaced
+// by the member called name. In a template for strings {{prompt}} is the string. Empty
+// lines are passed over. under is what answers depend on besides the prompts. The error is
+// of code Usage and tells the line.
+func Read(r io.Reader, template, under string) ([]Row, error) {
+	var rows []Row
+	occurrences := make(map[string]int)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, MaxLine)
+	for n := 1; lines.Scan(); n++ {
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		row, err := parse(text, template)
+		if err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "line %d", n)
+		}
+		row.Line = n
+		hash := sha256.Sum256([]byte(under + "\x00" + row.Prompt))
+		row.Key = hex.EncodeToString(hash[:12])
+		// The same prompt may be there more than once, and is then asked as often.
+		occurrences[row.Key]++
+		if again := occurrences[row.Key]; again > 1 {
+			row.Key = fmt.Sprintf("%s-%d", row.Key, again)
+		}
+		rows = append(rows, row)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "line %d", len(rows)+1)
+	}
+	return rows, nil
+}
+
+func parse(text []byte, template string) (Row, error) {
+	if !utf8.Valid(text) {
+		return Row{}, errors.New("it is not text in UTF-8")
+	}
+	members := make(map[string]json.RawMessage)
+	var prompt string
+	if text[0] == '"' {
+		if err := json.Unmarshal(text, &prompt); err != nil {
+			return Row{}, err
+		}
+		members["prompt"] = text
+	} else if err := json.Unmarshal(text, &members); err != nil {
+		return Row{}, fmt.Errorf("it is neither a JSON string nor an object: %w", err)
+	}
+	row := Row{ID: members["id"]}
+	var err error
+	switch member, ok := members["prompt"]; {
+	case template != "":
+		row.Prompt, err = fill(template, members)
+	case !ok:
+		err = errors.New("the object has no member prompt, and there is no text to put its members into")
+	default:
+		row.Prompt = textOf(member)
+	}
+	if err == nil && strings.TrimSpace(row.Prompt) == "" {
+		err = errors.New("the prompt is empty")
+	}
+	return row, err
+}
+
+var placeholder = regexp.MustCompile(`\{\{\s*([\w-]+)\s*\}\}`)
+
+func fill(template string, members map[string]json.RawMessage) (string, error) {
+	var missing []string
+	filled := placeholder.ReplaceAllStringFunc(template, func(match string) string {
+		name := placeholder.FindStringSubmatch(match)[1]
+		member, ok := members[name]
+		if !ok {
+			missing = append(missing, name)
+		}
+		return textOf(member)
+	})
+	if len(missing) > 0 {
+		return "", fmt.Errorf("it has no member %s", strings.Join(missing, ", "))
+	}
+	return filled, nil
+}
+
+// textOf is a string as it is, and any other value as JSON.
+func textOf(member json.RawMessage) string {
+	var s string
+	if json.Unmarshal(member, &s) == nil {
+		return s
+	}
+	return string(member)
+}
+
+// Record is a line of the answers.
+type Record struct {
+	Line   int             `json:"line"`
+	ID     json.RawMessage `json:"id,omitempty"`
+	Key    string          `json:"key"`
+	Answer json.RawMessage `json:"answer,omitempty"` // a string, or what a schema asked for
+	Model  string          `json:"model,omitempty"`
+	Usage  *chat.Usage     `json:"usage,omitempty"`
+	Error  string          `json:"error,omitempty"` // why there is no answer
+	Code   string          `json:"code,omitempty"`  // of the error
+}
+
+// Ask answers one row. It fills Answer, Model and Usage in.
+type Ask func(ctx context.Context, row Row) (Record, error)
+
+// Progress is how far a batch has come.
+type Progress struct {
+	Total    int // rows
+	Before   int // answered by an earlier batch
+	Answered int // by this one
+	Failed   int
+	Usage    chat.Usage
+}
+
+// Run asks for the rows that answers lacks, at most jobs at once, and tells report of
+// each that is done. A row that fails does not end the others; the end of ctx and a failure
+// to write do. Run returns when nothing is asked any more.
+func Run(ctx context.Context, rows []Row, answers *Answers, jobs int, ask Ask, report func(Progress)) (Progress, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := Progress{Total: len(rows)}
+	var todo []Row
+	for _, row := range rows {
+		if answers.Has(row.Key) {
+			p.Before++
+		} else {
+			todo = append(todo, row)
+		}
+	}
+	report(p)
+	var (
+		mu   sync.Mutex // guards p
+		wg   sync.WaitGroup
+		next = make(chan Row)
+	)
+	for range min(jobs, len(todo)) {
+		wg.Go(func() {
+			for row := range next {
+				rec, err := ask(ctx, row)
+				if ctx.Err() != nil && err != nil {
+					continue // it did not fail, it was not waited for
+				}
+				rec.Line, rec.ID, rec.Key = row.Line, row.ID, row.Key
+				if err != nil {
+					rec.Answer, rec.Error, rec.Code = nil, err.Error(), string(fault.CodeOf(err))
+				}
+				if err := answers.Append(rec); err != nil {
+					cancel(err)
+					continue
+				}
+				mu.Lock()
+				if rec.Error == "" {
+					p.Answered++
+				} else {
+					p.Failed++
+				}
+				if rec.Usage != nil {
+					p.Usage = p.Usage.Add(*rec.Usage)
+				}
+				report(p)
+				mu.Unlock()
+			}
+		})
+	}
+feed:
+	for _, row := range todo {
+		select {
+		case next <- row:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wg.Wait()
+	return p, context.Cause(ctx)
+}

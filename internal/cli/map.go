@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/batch"
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/input"
+	"loki/internal/provider"
+	"loki/internal/role"
+)
+
+// defaultJobs is how many rows of --map are asked at once.
+const defaultJobs = 4
+
+// mapRows asks the model once for each line of the file of --map.
+func (c *command) mapRows(ctx context.Context) error {
+	var form *app.Form
+	r, err := c.role()
+	if err == nil && c.opts.schema != "" {
+		form, err = app.LoadForm(c.opts.schema)
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(r)
+	if err != nil {
+		return err
+	}
+	if c.opts.dryRun {
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(c.Out, row.Prompt); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	path := orDefault(c.opts.mapOut, strings.TrimSuffix(c.opts.mapFile, ".jsonl")+".answers.jsonl")
+	answers, err := batch.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	observer, observed := c.app.Observe(ctx)
+	p, err := batch.Run(ctx, rows, answers, c.opts.jobs, c.askRow(r, form, observer), c.reportProgress)
+	err = errors.Join(err, answers.Close())
+	for _, w := range observed(context.WithoutCancel(ctx)) {
+		c.warn(w)
+	}
+	if c.ErrTerminal {
+		fmt.Fprint(c.Err, "\r\x1b[K")
+	}
+	cost := ""
+	if p.Usage.Cost > 0 {
+		cost = fmt.Sprintf(", $%.4f", p.Usage.Cost)
+	}
+	fmt.Fprintf(c.Err, "%d of %d answered%s: %s\n", p.Before+p.Answered, p.Total, cost, path)
+	if err == nil && p.Failed > 0 {
+		err = fault.New(fault.Provider, "%d of %d rows failed", p.Failed, p.Total).
+			WithHint("why is in %s; the same command asks for them again", path)
+	}
+	return err
+}
+
+// rows reads the file of --map. The text is the template for its lines.
+func (c *command) rows(r *role.Role) ([]batch.Row, error) {
+	f, err := os.Open(c.opts.mapFile)
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "")
+	}
+	defer f.Close()
+	under := []string{c.opts.model, c.opts.effort, c.opts.schema}
+	if r != nil {
+		under = append(under, r.Prompt, r.Template)
+	}
+	rows, err := batch.Read(f, input.Text(c.opts.text, ""), strings.Join(under, "\x00"))
+	if err != nil {
+		return nil, fault.Wrap(fault.CodeOf(err), err, "%s", c.opts.mapFile)
+	}
+	return rows, nil
+}
+
+// askRow returns what answers a row: a conversation of its own.
+func (c *command) askRow(r *role.Role, form *app.Form, observer event.Emitter) batch.Ask {
+	return func(ctx context.Context, row batch.Row) (batch.Record, error) {
+		conv := c.app.Converse(app.ConversationOptions{
+			Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: true, Emitter: observer,
+		})
+		if r != nil {
+			if err := conv.UseRole(*r); err != nil {
+				return batch.Record{}, err
+			}
+		}
+		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form})
+		rec := batch.Record{Model: a.Model, Usage: &a.Usage}
+		if err != nil {
+			return rec, err
+		}
+		rec.Answer = json.RawMessage(a.Text)
+		if form == nil {
+			rec.Answer, err = json.Marshal(a.Text)
+		}
+		return rec, err
+	}
+}
+
+// reportProgress keeps a line on the terminal up to date.
+func (c *command) reportProgress(p batch.Progress) {
+	if c.ErrTerminal && !c.opts.quiet {
+		fmt.Fprintf(c.Err, "\r\x1b[K%d of %d answered, %d failed", p.Before+p.Answered, p.Total, p.Failed)
+	}
+}

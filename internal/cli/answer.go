@@ -4,9 +4,13 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 
+	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/render"
+	"loki/internal/render/markdown"
+	"loki/internal/render/theme"
 )
 
 // face is how a command shows its work.
@@ -58,9 +62,9 @@ func (c *command) newFace(ctx context.Context) *face {
 
 // newAnswer returns what prints the answer as text.
 func (c *command) newAnswer(screen *render.Screen) textAnswer {
-	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet}
+	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet, Markdown: c.markdown()}
 	if c.opts.execute && c.decides() {
-		o.Out, o.Terminal = io.Discard, false // the command is shown with the question what to do with it
+		o.Out, o.Terminal, o.Markdown = io.Discard, false, nil // the command is shown with the question what to do with it
 	}
 	return textAnswer{
 		Answer: render.NewAnswer(screen, o),
@@ -93,6 +97,54 @@ func (t textAnswer) Emit(ctx context.Context, ev event.Event) error {
 
 // Close ends the answer.
 func (t textAnswer) Close(error) error { return t.Answer.Close() }
+
+// markdown says how answers are laid out, nil if they are printed as they come: standard
+// output is no terminal that obeys escape sequences, or JSON is wanted.
+func (c *command) markdown() *render.MarkdownOptions {
+	out, ok := c.Out.(*os.File)
+	if !ok || !c.OutTerminal || c.app == nil || !render.IsTerminal(out, c.getenv) {
+		return nil
+	}
+	cfg := c.app.Config
+	o := &render.MarkdownOptions{
+		Size: render.Size(out), Terminal: render.DetectCapabilities(c.getenv), WrapCode: cfg.WrapCode,
+	}
+	if n, ok := cfg.Wrap.Columns(); ok {
+		o.Wrap = n
+	} else if cfg.Wrap == config.WrapAuto {
+		o.Wrap = markdown.Auto
+	}
+	if !cfg.Highlight || !c.outColor() {
+		return o
+	}
+	light := c.light(out)
+	var err error
+	if o.Theme, err = theme.Open(c.app.Paths.ThemeFile(light), light); err != nil {
+		c.warn(err.Error())
+	}
+	return o
+}
+
+// themePatience bounds how long a terminal is waited for that is asked for the colour of
+// its background.
+const themePatience = 100 * time.Millisecond
+
+// light reports whether answers are shown on a light background: as the configuration
+// says, or else the environment or the terminal itself.
+func (c *command) light(out *os.File) bool {
+	if name := c.app.Config.Theme; name != nil {
+		return *name == "light"
+	}
+	if dark, known := render.DarkEnvironment(c.getenv); known {
+		return !dark
+	}
+	in, ok := c.In.(*os.File)
+	if !ok || !c.InTerminal {
+		return false
+	}
+	dark, known := render.DarkBackground(in, out, themePatience)
+	return known && !dark
+}
 
 // escapes reports whether standard error is a terminal that obeys escape sequences.
 func (c *command) escapes() bool {

@@ -83,7 +83,9 @@ func (c *Client) readPatches(m *yamldoc.Map) {
 	m.Done()
 }
 
-func defaultExtra() Extra { return Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries} }
+func defaultExtra() Extra {
+	return Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries}
+}
 
 func (c *Client) readExtra(m *yamldoc.Map) {
 	optional(m.Text, "proxy", &c.Extra.Proxy)

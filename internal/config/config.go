@@ -77,6 +77,7 @@ func defaults() *Config {
 	return &Config{
 		Stream:                 true,
 		Keybindings:            Emacs,
+		Wrap:                   WrapAuto,
 		Highlight:              true,
 		FunctionCallingSupport: true,
 		MCPServerSupport:       true,

@@ -220,6 +220,7 @@ func TestLoadDefaults(t *testing.T) {
 		CompressionThreshold:   4000,
 		RAGTopK:                5,
 		DocumentLoaders:        Mapping{{"pdf", "pdftotext $1 -"}, {"docx", "pandoc --to plain $1"}},
+		Wrap:                   WrapAuto,
 		Highlight:              true,
 		SaveShellHistory:       true,
 	}
@@ -508,7 +509,7 @@ func TestWrapColumns(t *testing.T) {
 		columns    int
 		isNumber   bool
 	}{
-		{"unset", "", "", 0, false},
+		{"unset", "", WrapAuto, 0, false},
 		{"no", "wrap: no", "", 0, false},
 		{"auto", "wrap: auto", WrapAuto, 0, false},
 		{"number", "wrap: 80", "80", 80, true},

@@ -1,11 +1,13 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
 
 	"loki/internal/event"
+	"loki/internal/render/printable"
 )
 
 // AnswerOptions configure NewAnswer.
@@ -13,6 +15,10 @@ type AnswerOptions struct {
 	Out      io.Writer // where the answer goes; required
 	Terminal bool      // Out is a terminal, the one of the screen if that is a terminal too
 	Quiet    bool      // no spinner and no reasoning
+
+	// Markdown says how the answer is drawn if Out is a terminal. Nil means that it is
+	// written as it comes, as it always is elsewhere.
+	Markdown *MarkdownOptions
 }
 
 // Answer brings the answer to Out: a model's own while it arrives, and the output of a
@@ -23,9 +29,14 @@ type AnswerOptions struct {
 // If the screen is a terminal, a spinner turns there until the answer begins, and the
 // model's reasoning is shown, dimmed or, without colour, behind bars; elsewhere reasoning
 // is dropped.
+//
+// On a terminal the answer is drawn as Markdown if the options say so. Control characters
+// in it are shown, not obeyed. Text may wait for 50 ms, in a goroutine that Close waits for.
 type Answer struct {
 	screen *Screen
 	o      AnswerOptions
+	md     *Markdown // draws the answer; nil if it is written as it comes
+	clean  printable.Filter
 
 	// What follows is guarded by screen.mu.
 	printed  bool            // something was, since the answer began
@@ -39,7 +50,14 @@ type Answer struct {
 // NewAnswer returns an Answer beside screen. In an event.Tee it comes after the Narrator,
 // so that the last line of the narration comes before the output of the run.
 func NewAnswer(screen *Screen, o AnswerOptions) *Answer {
-	return &Answer{screen: screen, o: o}
+	a := &Answer{screen: screen, o: o}
+	if o.Terminal && o.Markdown != nil {
+		a.md = newMarkdown(o.Out, *o.Markdown, &screen.mu, screen)
+		if screen.o.Terminal {
+			screen.answer = a.md
+		}
+	}
+	return a
 }
 
 // Emit prints what ev adds to the answer. The error is that of Out.
@@ -85,9 +103,13 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 // without a Finished event.
 func (a *Answer) Close() error {
 	a.screen.mu.Lock()
-	defer a.screen.mu.Unlock()
 	a.rest()
-	return a.endLine()
+	err := a.endLine()
+	a.screen.mu.Unlock()
+	if a.md != nil {
+		err = cmp.Or(err, a.md.Close())
+	}
+	return err
 }
 
 // reply prints what of a turn's text did not arrive in pieces: all of it if the model
@@ -116,8 +138,8 @@ func (a *Answer) finish(output string) error {
 
 // print writes text to Out.
 func (a *Answer) print(text string) error {
-	if a.o.Terminal {
-		text = safe(text)
+	if a.o.Terminal && a.md == nil {
+		text = string(a.clean.Append(nil, []byte(text)))
 	}
 	if text == "" {
 		return nil
@@ -127,7 +149,13 @@ func (a *Answer) print(text string) error {
 		a.thinking = false
 		a.endReasoning()
 	}
-	a.printed, a.open = true, lastByte(text) != '\n'
+	a.printed = true
+	if a.md != nil {
+		err := a.md.add([]byte(text))
+		a.open = true
+		return err
+	}
+	a.open = lastByte(text) != '\n'
 	return a.write(text)
 }
 
@@ -141,6 +169,14 @@ func (a *Answer) endLine() error {
 		return nil
 	}
 	a.open = false
+	if a.md != nil {
+		return a.md.end()
+	}
+	if rest := a.clean.Flush(nil); len(rest) > 0 {
+		if err := a.write(string(rest)); err != nil {
+			return err
+		}
+	}
 	if a.o.Terminal && a.screen.o.Terminal && !a.screen.midline {
 		return nil // a line of the screen came between and has ended it
 	}

@@ -105,6 +105,9 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.MapProgress:
 		n.mapProgress(ev, body)
 	case event.Retry:
+		if ev.Depth == 0 && ev.Node == "" {
+			n.screen.endText()
+		}
 		n.retry(ev, body)
 	case event.Question:
 		n.question(ev, body)

@@ -45,6 +45,7 @@ type Screen struct {
 	midline bool   // text on the same terminal left the cursor inside a line
 	ticking bool
 	closed  bool
+	answer  *Markdown // on the same terminal; nil while there is none
 	buf     bytes.Buffer
 }
 
@@ -64,6 +65,10 @@ func (s *Screen) Pause() {
 	defer s.mu.Unlock()
 	s.pauses++
 	s.erase()
+	if s.answer != nil {
+		s.answer.hide()
+		s.midline = s.answer.open()
+	}
 }
 
 // Resume ends a Pause and shows what was held back.
@@ -86,6 +91,9 @@ func (s *Screen) release() {
 		text += "\n"
 	}
 	s.show(text)
+	if s.answer != nil {
+		s.answer.unhide()
+	}
 }
 
 // Write shows the complete lines of p above the live area and keeps an incomplete one
@@ -145,10 +153,34 @@ func (s *Screen) Close() error {
 	return nil
 }
 
-// show writes text, which is empty or complete lines, and draws the live area below
-// it. It is one Write to Out, so that lines of other processes do not come between. s.mu
-// is held.
+// show writes text, which is empty or complete lines, and draws the live area below it. It
+// is one Write to Out, so that lines of other processes do not come between. The
+// unfinished part of an answer on the same terminal is drawn again below. s.mu is held.
 func (s *Screen) show(text string) {
+	if text == "" || s.answer == nil || s.pauses > 0 || s.answer.raw != nil {
+		s.lines(text)
+		return
+	}
+	s.answer.hide()
+	s.midline = s.midline && s.answer.open()
+	pending := s.answer.r.Pending()
+	s.lines(text)
+	if pending {
+		s.erase()
+	}
+	s.answer.unhide()
+}
+
+// endText makes final what there is of an answer, so that lines are shown below it. Errors
+// of its output are told by the Answer. s.mu is held.
+func (s *Screen) endText() {
+	if s.answer != nil {
+		_ = s.answer.end()
+	}
+}
+
+// lines writes text and draws the live area.
+func (s *Screen) lines(text string) {
 	if !s.o.Terminal {
 		if text != "" {
 			_, _ = io.WriteString(s.o.Out, text)
@@ -246,6 +278,14 @@ func (s *Screen) beside(w io.Writer, text string) error {
 	_, err := io.WriteString(w, text)
 	return err
 }
+
+// The methods that follow make the Screen what shares the terminal with an answer.
+
+func (s *Screen) busy() bool { return s.pauses > 0 }
+
+func (s *Screen) before() { s.erase() }
+
+func (s *Screen) after(midline bool) { s.midline = s.o.Terminal && midline }
 
 // begin adds t to what runs. It appears when it has run for a moment. s.mu is held.
 func (s *Screen) begin(t *task) {

@@ -119,6 +119,7 @@ type setup struct {
 	answer        bool // an Answer writes to standard output
 	outTerminal   bool // which is the terminal
 	answerQuiet   bool
+	markdown      *render.MarkdownOptions // how the answer is drawn
 }
 
 // play runs a scenario and closes the screen.
@@ -143,7 +144,17 @@ func play(t *testing.T, o setup, scenario func(*stage)) *stage {
 			if o.outTerminal {
 				ao.Out = s.vt
 			}
-			s.emitters = event.Tee(s.emitters, render.NewAnswer(s.screen, ao))
+			if o.markdown != nil {
+				o.markdown.Size = s.vt.size
+				ao.Markdown = o.markdown
+			}
+			answer := render.NewAnswer(s.screen, ao)
+			defer func() {
+				if err := answer.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			s.emitters = event.Tee(s.emitters, answer)
 		}
 		scenario(s)
 		if err := s.screen.Close(); err != nil {

@@ -11,19 +11,22 @@ import (
 )
 
 // safe drops the escape sequences and control characters of text, which could move the
-// cursor, change colours or the title, or make the terminal answer. Tabs and line feeds
-// stay; broken UTF-8 becomes U+FFFD.
+// cursor, change colours or the title, make the terminal answer, or show text in another
+// order. Tabs and line feeds stay; broken UTF-8 becomes U+FFFD.
 func safe(text string) string {
 	if strings.Contains(text, "\x1b") {
 		text = ansi.Strip(text)
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || reorders(r) {
 			return -1
 		}
 		return r
 	}, text)
 }
+
+// reorders reports whether r makes terminals show the text after it in another order.
+func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // oneLine returns the words of text with single blanks between them, without escape
 // sequences and control characters, cut to limit characters and an ellipsis if there
@@ -39,7 +42,7 @@ func oneLine(text string, limit int) string {
 		case r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == 0x85 || r == 0xa0 || r == 0x2028 || r == 0x2029:
 			gap = b.Len() > 0
 			continue
-		case r < ' ' || r >= 0x7f && r <= 0x9f:
+		case r < ' ' || r >= 0x7f && r <= 0x9f || reorders(r):
 			continue
 		}
 		need := 1

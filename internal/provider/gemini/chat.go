@@ -45,11 +45,12 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 		return wire.Failure(ctx, doingChat, err)
 	}
 	m := wire.Lookup(c.model, req.Model)
+	ctx = wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch})
 	l := c.limit(m.RealName)
-	a := attempt{thinking: thinkingConfig(m.RealName, req.Effort, l), signatures: true}
+	a := attempt{thinking: thinkingFor(m.RealName, req.Effort, l), signatures: true}
 	for {
 		b := &builder{emit: emit, req: req}
-		err := c.attempt(ctx, req, m, a, b)
+		err := c.attempt(ctx, req, m.RealName, a, b)
 		if err == nil && l != c.limit(m.RealName) {
 			c.setLimit(m.RealName, l)
 		}
@@ -65,7 +66,7 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 			if !ok {
 				return err
 			}
-			l, a.thinking = next, thinkingConfig(m.RealName, req.Effort, next)
+			l, a.thinking = next, thinkingFor(m.RealName, req.Effort, next)
 		default:
 			return err
 		}
@@ -86,45 +87,43 @@ func isThinkingComplaint(msg string) bool {
 }
 
 // attempt sends req in one form.
-func (c *Client) attempt(ctx context.Context, req provider.Request, m wire.Model, a attempt, b *builder) error {
-	conversation, err := contents(req, m.RealName, a)
-	if err != nil {
-		return err
-	}
-	config, err := config(req, a)
-	if err != nil {
-		return err
-	}
-	ctx, cl, err := c.call(ctx, wire.ChatCompletions, req.Model, m)
+func (c *Client) attempt(ctx context.Context, req provider.Request, model string, a attempt, b *builder) error {
+	payload, err := newRequest(req, model, a)
 	if err != nil {
 		return err
 	}
 	if !req.Stream {
-		r, err := c.models.GenerateContent(ctx, m.RealName, conversation, config)
-		if err := cl.failure(ctx, doingChat, err); err != nil {
+		var reply generateReply
+		if err := c.postJSON(ctx, doingChat, model, generateContent, payload, &reply); err != nil {
 			return err
 		}
-		if err := b.document(r); err != nil {
+		if err := b.document(&reply); err != nil {
 			return err
 		}
 		return b.end(true)
 	}
-	var failed error
-	for r, err := range c.models.GenerateContentStream(ctx, m.RealName, conversation, config) {
-		if err != nil {
-			failed = err
-			break
+	resp, err := c.post(ctx, doingChat, model, streamGenerateContent, payload)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for doc, err := range documents(resp.Body) {
+		var piece generateReply
+		if err == nil {
+			err = decode(doc, &piece, "a piece of the reply")
 		}
-		if err := b.document(r); err != nil {
+		if err != nil && b.finish != "" {
+			break // nothing of the reply is lost
+		}
+		if err != nil {
+			return wire.Failure(ctx, doingChat, err)
+		}
+		if err := b.document(&piece); err != nil {
 			return err
 		}
 		if b.finish != "" {
-			wire.Hurry(cl.body, finishGrace)
+			wire.Hurry(resp.Body, finishGrace)
 		}
-	}
-	// What fails after the finish reason has taken nothing from the reply.
-	if err := cl.failure(ctx, doingChat, failed); err != nil && b.finish == "" {
-		return err
 	}
 	return b.end(false)
 }

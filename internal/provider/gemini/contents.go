@@ -2,32 +2,32 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
-
-	"google.golang.org/genai"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
 )
 
 // skipValidator is the signature that Google names for a call that has none, because
-// it comes from another model.
+// it comes from another model: "skip_thought_signature_validator" in base64.
 //
 // Source: https://ai.google.dev/gemini-api/docs/thought-signatures
-const skipValidator = "skip_thought_signature_validator"
+const skipValidator = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 // conversation translates messages.
 type conversation struct {
 	signatures bool // send those that came with replies
 	insists    bool // the model rejects calls without a signature
-	contents   []*genai.Content
+	contents   []content
 }
 
 // contents translates the conversation of a request.
-func contents(req provider.Request, model string, a attempt) ([]*genai.Content, error) {
+func contents(req provider.Request, model string, a attempt) ([]content, error) {
 	c := conversation{signatures: a.signatures, insists: generationOf(model) == levels}
 	for i, m := range req.Messages {
 		var err error
@@ -38,9 +38,9 @@ func contents(req provider.Request, model string, a attempt) ([]*genai.Content, 
 		case chat.ToolRole:
 			err = c.result(m, i > 0 && req.Messages[i-1].Role == chat.ToolRole)
 		default:
-			var parts []*genai.Part
+			var parts []part
 			parts, err = userParts(m.Parts)
-			c.add(genai.RoleUser, parts)
+			c.add(userRole, parts)
 		}
 		if err != nil {
 			return nil, err
@@ -50,9 +50,9 @@ func contents(req provider.Request, model string, a attempt) ([]*genai.Content, 
 }
 
 // add appends a content, unless it would be empty, which the API rejects.
-func (c *conversation) add(role genai.Role, parts []*genai.Part) {
+func (c *conversation) add(role string, parts []part) {
 	if len(parts) > 0 {
-		c.contents = append(c.contents, genai.NewContentFromParts(parts, role))
+		c.contents = append(c.contents, content{Parts: parts, Role: role})
 	}
 }
 
@@ -60,32 +60,28 @@ func (c *conversation) assistant(m chat.Message, last bool) {
 	parts := c.answer(m.Parts, last)
 	signed := false
 	for _, call := range m.ToolCalls {
-		p := &genai.Part{FunctionCall: &genai.FunctionCall{
-			ID: sentID(call.ID), Name: call.Name, Args: verbatim(objectArguments(call.Arguments)),
-		}}
-		if p.ThoughtSignature = c.signature(call.Signature); p.ThoughtSignature != nil {
-			signed = true
-		}
-		parts = append(parts, p)
+		signature := c.signature(call.Signature)
+		signed = signed || signature != ""
+		parts = append(parts, part{ThoughtSignature: signature, FunctionCall: &functionCall{
+			ID: sentID(call.ID), Name: call.Name, Args: objectArguments(call.Arguments),
+		}})
 	}
 	// Of calls made at the same time only the first is signed.
 	if n := len(m.ToolCalls); n > 0 && !signed && c.insists {
-		parts[len(parts)-n].ThoughtSignature = []byte(skipValidator)
+		parts[len(parts)-n].ThoughtSignature = skipValidator
 	}
-	c.add(genai.RoleModel, parts)
+	c.add(modelRole, parts)
 }
 
 // answer returns the text of an assistant message. Reasoning is not sent back, but its
 // signature is: with the text that follows it, else with the one before it.
-func (c *conversation) answer(parts []chat.Part, last bool) []*genai.Part {
-	var list []*genai.Part
-	var pending []byte
+func (c *conversation) answer(parts []chat.Part, last bool) []part {
+	var list []part
+	pending := ""
 	for _, p := range parts {
 		switch p.Type {
 		case chat.ReasoningPart:
-			if s := c.signature(p.Signature); s != nil {
-				pending = s
-			}
+			pending = cmp.Or(c.signature(p.Signature), pending)
 		case chat.TextPart:
 			text := p.Text
 			if len(list) == 0 && !last {
@@ -94,30 +90,22 @@ func (c *conversation) answer(parts []chat.Part, last bool) []*genai.Part {
 			if text == "" {
 				continue
 			}
-			part := &genai.Part{Text: text, ThoughtSignature: pending}
-			if s := c.signature(p.Signature); s != nil {
-				part.ThoughtSignature = s
-			}
-			pending = nil
-			list = append(list, part)
+			list = append(list, part{Text: text, ThoughtSignature: cmp.Or(c.signature(p.Signature), pending)})
+			pending = ""
 		}
 	}
-	if n := len(list); n > 0 && list[n-1].ThoughtSignature == nil {
+	if n := len(list); n > 0 && list[n-1].ThoughtSignature == "" {
 		list[n-1].ThoughtSignature = pending
 	}
 	return list
 }
 
-// signature decodes a signature; nil if it is not to be sent, or cannot be the API's.
-func (c *conversation) signature(s string) []byte {
-	if !c.signatures || s == "" {
-		return nil
+// signature returns a signature, or "" if it is not to be sent, or cannot be the API's.
+func (c *conversation) signature(s string) string {
+	if _, err := base64.StdEncoding.DecodeString(s); err != nil || !c.signatures {
+		return ""
 	}
-	decoded, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		return nil
-	}
-	return decoded
+	return s
 }
 
 // withoutThinking returns text without a <think> block at its start.
@@ -136,23 +124,23 @@ func withoutThinking(text string) string {
 // result adds the response to a call: a content of its own, or, since all calls of a
 // round are answered in one, part of the one before. Images follow the responses.
 func (c *conversation) result(m chat.Message, continued bool) error {
-	response := &genai.Part{FunctionResponse: &genai.FunctionResponse{
-		ID: sentID(m.ToolCallID), Name: m.ToolName, Response: verbatim(resultObject(m)),
+	response := part{FunctionResponse: &functionResponse{
+		ID: sentID(m.ToolCallID), Name: m.ToolName, Response: resultObject(m),
 	}}
 	images, err := userParts(imagesOf(m.Parts))
 	if err != nil {
 		return err
 	}
 	if n := len(c.contents); continued && n > 0 {
-		round := c.contents[n-1]
+		round := &c.contents[n-1]
 		at := 0
 		for at < len(round.Parts) && round.Parts[at].FunctionResponse != nil {
 			at++
 		}
-		round.Parts = append(append(append(round.Parts[:at:at], response), round.Parts[at:]...), images...)
+		round.Parts = append(slices.Insert(round.Parts, at, response), images...)
 		return nil
 	}
-	c.add(genai.RoleUser, append([]*genai.Part{response}, images...))
+	c.add(userRole, append([]part{response}, images...))
 	return nil
 }
 

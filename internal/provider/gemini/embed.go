@@ -2,16 +2,14 @@ package gemini
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
+	"loki/internal/provider/wire/loose"
 )
 
 const doingEmbed = "calling the embeddings api"
@@ -30,10 +28,11 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 		return nil, chat.Usage{}, wire.Failure(ctx, doingEmbed, err)
 	}
 	m := wire.Lookup(c.model, req.Model)
+	ctx = wire.WithCall(ctx, wire.Call{API: wire.Embeddings, Model: req.Model, Patch: m.Patch})
 	vectors := make([][]float32, 0, len(req.Texts))
 	var used chat.Usage
 	for texts := range slices.Chunk(req.Texts, c.batchSize(m.RealName)) {
-		batch, u, err := c.embed(ctx, req, m, texts)
+		batch, u, err := c.embed(ctx, req, m.RealName, texts)
 		if err != nil {
 			return nil, used, err
 		}
@@ -50,45 +49,38 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 // batchSize returns how many texts a model takes in one request.
 func (c *Client) batchSize(model string) int {
 	switch {
-	case !c.vertex:
+	case c.vertex == nil:
 		return maxTexts
-	case strings.Contains(model, "gemini") || strings.Contains(model, "maas"):
+	case embedsOne(model):
 		return 1
 	}
 	return maxInstances
 }
 
-func (c *Client) embed(ctx context.Context, req provider.EmbedRequest, m wire.Model, texts []string) ([][]float32, chat.Usage, error) {
-	ctx, cl, err := c.call(ctx, wire.Embeddings, req.Model, m)
-	if err != nil {
+// embedsOne reports whether a model on Vertex AI takes one text at a time. Those do but
+// the first have a method of their own.
+func embedsOne(model string) bool {
+	return strings.Contains(model, "gemini") || strings.Contains(model, "maas")
+}
+
+func (c *Client) embed(ctx context.Context, req provider.EmbedRequest, model string, texts []string) ([][]float32, chat.Usage, error) {
+	method, payload := c.embedRequest(model, texts, req.Query)
+	var reply embedReply
+	if err := c.postJSON(ctx, doingEmbed, model, method, payload, &reply); err != nil {
 		return nil, chat.Usage{}, err
 	}
-	cl.shield = shieldVectors
-	contents := make([]*genai.Content, len(texts))
-	for i, text := range texts {
-		contents[i] = genai.NewContentFromText(text, genai.RoleUser)
-	}
-	config := &genai.EmbedContentConfig{TaskType: "RETRIEVAL_DOCUMENT"}
-	if req.Query {
-		config.TaskType = "RETRIEVAL_QUERY"
-	}
-	r, err := c.models.EmbedContent(ctx, m.RealName, contents, config)
-	if err := cl.failure(ctx, doingEmbed, err); err != nil {
-		return nil, chat.Usage{}, err
-	}
-	if len(r.Embeddings) != len(texts) {
-		return nil, chat.Usage{}, wire.BadReply(fmt.Sprintf("the reply has %d vectors for %d texts", len(r.Embeddings), len(texts)), nil)
+	list := reply.vectors()
+	if len(list) != len(texts) {
+		return nil, chat.Usage{}, wire.BadReply(fmt.Sprintf("the reply has %d vectors for %d texts", len(list), len(texts)), nil)
 	}
 	vectors := make([][]float32, len(texts))
-	var used chat.Usage
-	for i, e := range r.Embeddings {
-		if e == nil || len(e.Values) == 0 {
+	used := chat.Usage{InputTokens: max(int(reply.UsageMetadata.PromptTokenCount), 0)}
+	for i, v := range list {
+		if len(v.Values) == 0 {
 			return nil, chat.Usage{}, wire.BadReply("a vector of the reply is empty", nil)
 		}
-		vectors[i] = e.Values
-		if e.Statistics != nil {
-			used.InputTokens += int(e.Statistics.TokenCount)
-		}
+		vectors[i] = v.Values
+		used.InputTokens += max(int(v.Statistics.TokenCount), 0)
 	}
 	if used.InputTokens == 0 {
 		used.Estimated = true
@@ -99,28 +91,64 @@ func (c *Client) embed(ctx context.Context, req provider.EmbedRequest, m wire.Mo
 	return vectors, used, nil
 }
 
+// embedRequest returns the method that embeds texts with a model, and what it is sent.
+func (c *Client) embedRequest(model string, texts []string, query bool) (method string, payload any) {
+	task := "RETRIEVAL_DOCUMENT"
+	if query {
+		task = "RETRIEVAL_QUERY"
+	}
+	body := func(text string) content { return content{Parts: []part{{Text: text}}, Role: userRole} }
+	switch {
+	case c.vertex == nil:
+		type request struct {
+			Content  content `json:"content"`
+			Model    string  `json:"model"`
+			TaskType string  `json:"taskType"`
+		}
+		requests := make([]request, len(texts))
+		for i, text := range texts {
+			requests[i] = request{Content: body(text), Model: c.resource(model), TaskType: task}
+		}
+		return batchEmbedContents, map[string]any{"requests": requests}
+	case embedsOne(model) && model != "gemini-embedding-001":
+		return embedContent, map[string]any{"content": body(texts[0]), "embedContentConfig": map[string]string{"taskType": task}}
+	}
+	type instance struct {
+		Content  string `json:"content"`
+		TaskType string `json:"task_type"`
+	}
+	instances := make([]instance, len(texts))
+	for i, text := range texts {
+		instances[i] = instance{Content: text, TaskType: task}
+	}
+	return predict, map[string]any{"instances": instances}
+}
+
 // vector is a vector with what the API tells about its text.
 type vector struct {
 	Values     []float32 `json:"values"`
-	Statistics *struct {
-		TokenCount float32 `json:"token_count"`
-	} `json:"statistics,omitempty"`
+	Statistics struct {
+		TokenCount loose.Int `json:"token_count"`
+	} `json:"statistics"`
 }
 
-// shieldVectors is [shield] for the replies of the three embedding methods.
-func shieldVectors(doc []byte) ([]byte, error) {
-	var reply struct {
-		Embeddings  []vector `json:"embeddings,omitempty"` // batchEmbedContents
-		Predictions []struct {
-			Embeddings vector `json:"embeddings"`
-		} `json:"predictions,omitempty"` // predict
-		Embedding *vector `json:"embedding,omitempty"` // embedContent
-		Usage     *struct {
-			PromptTokenCount int32 `json:"promptTokenCount"`
-		} `json:"usageMetadata,omitempty"`
+// embedReply is a reply of one of the three methods.
+type embedReply struct {
+	Embeddings  []vector `json:"embeddings"` // batchEmbedContents
+	Embedding   *vector  `json:"embedding"`  // embedContent
+	Predictions []struct {
+		Embeddings vector `json:"embeddings"`
+	} `json:"predictions"` // predict
+	UsageMetadata usageMetadata `json:"usageMetadata"`
+}
+
+func (r *embedReply) vectors() []vector {
+	list := r.Embeddings
+	for _, p := range r.Predictions {
+		list = append(list, p.Embeddings)
 	}
-	if err := json.Unmarshal(doc, &reply); err != nil {
-		return nil, err
+	if r.Embedding != nil {
+		list = append(list, *r.Embedding)
 	}
-	return json.Marshal(reply)
+	return list
 }

@@ -1,5 +1,5 @@
 // Package gemini is the client of Google's Gemini models, on the Gemini API and, for
-// the vertexai package, on Vertex AI. It is built on Google's own SDK.
+// the vertexai package, on Vertex AI.
 //
 // # Terms
 //
@@ -30,12 +30,6 @@
 // reason. Calls without an id of their own get call_1, call_2 and so on, counted through
 // the conversation, and a call beyond three equal ones in a row is dropped.
 //
-// # What the SDK is kept from
-//
-// The SDK decodes objects into maps, which rounds integers beyond 2^53 and sorts keys:
-// see verbatim. It panics on some malformed replies and logs failures to standard error:
-// see transport. It never sees a key.
-//
 // A client is safe for concurrent use.
 package gemini
 
@@ -44,8 +38,6 @@ import (
 	"context"
 	"net/http"
 	"sync"
-
-	"google.golang.org/genai"
 
 	"loki/internal/fault"
 	"loki/internal/provider"
@@ -105,11 +97,12 @@ func VertexHost(location string) string {
 // [provider.Embedder].
 type Client struct {
 	name   string
-	models *genai.Models
+	base   string // without a slash at its end
+	http   *http.Client
 	key    func() (string, error)
 	token  func(ctx context.Context) (string, error)
 	model  func(name string) wire.Model
-	vertex bool
+	vertex *Vertex // nil on the Gemini API
 
 	mu       sync.Mutex
 	thinking map[string]limit // by real name: what rejected requests have taught
@@ -134,33 +127,11 @@ func New(o Options) (*Client, error) {
 			return nil, err
 		}
 	}
-	guarded := *o.HTTP
-	guarded.Transport = &transport{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport)}
-	config := &genai.ClientConfig{
-		APIKey:     placeholderKey,
-		Backend:    genai.BackendGeminiAPI,
-		HTTPClient: &guarded,
-		// The version is part of the base; JoinPath, which the SDK puts its URLs
-		// together with, drops a dot.
-		HTTPOptions: genai.HTTPOptions{BaseURL: base, APIVersion: "."},
-	}
-	if o.Vertex != nil {
-		config.Backend = genai.BackendVertexAI
-		config.Project, config.Location = o.Vertex.Project, o.Vertex.Location
-	}
-	// The context is not used: there are no credentials to find.
-	sdk, err := genai.NewClient(context.Background(), config)
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, err, "client %q", o.Name)
-	}
 	return &Client{
-		name: o.Name, models: sdk.Models, key: o.APIKey, token: o.Token, model: o.Model,
-		vertex: o.Vertex != nil, thinking: make(map[string]limit),
+		name: o.Name, base: base, http: o.HTTP, key: o.APIKey, token: o.Token, model: o.Model,
+		vertex: o.Vertex, thinking: make(map[string]limit),
 	}, nil
 }
-
-// placeholderKey is what the SDK insists on and transport replaces.
-const placeholderKey = "unused"
 
 // base returns the checked base URL.
 func (o Options) base() (string, error) {
@@ -172,22 +143,4 @@ func (o Options) base() (string, error) {
 		base = cmp.Or(base, VertexHost(o.Vertex.Location)+"/v1")
 	}
 	return wire.BaseURL(o.Name, cmp.Or(base, DefaultBase), DefaultBase)
-}
-
-// call returns a context for one request to the API, and what transport needs and
-// leaves there.
-func (c *Client) call(ctx context.Context, api wire.API, name string, m wire.Model) (context.Context, *call, error) {
-	cl := &call{shield: shield}
-	var err error
-	switch {
-	case c.token != nil:
-		cl.token, err = c.token(ctx)
-	default:
-		cl.key, err = wire.Key(c.name, c.key, true)
-	}
-	if err != nil {
-		return nil, nil, wire.Failure(ctx, "finding the credentials of "+c.name, err)
-	}
-	ctx = wire.WithCall(ctx, wire.Call{API: api, Model: name, Patch: m.Patch})
-	return context.WithValue(ctx, callKey{}, cl), cl, nil
 }

@@ -8,19 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"loki/internal/chat"
 	"loki/internal/provider"
 )
 
 // userParts translates text and images.
-func userParts(parts []chat.Part) ([]*genai.Part, error) {
-	var list []*genai.Part
+func userParts(parts []chat.Part) ([]part, error) {
+	var list []part
 	for _, p := range parts {
 		switch {
 		case p.Type == chat.TextPart && p.Text != "":
-			list = append(list, genai.NewPartFromText(p.Text))
+			list = append(list, part{Text: p.Text})
 		case p.Type == chat.ImagePart:
 			image, err := imagePart(p.URL)
 			if err != nil {
@@ -38,15 +36,15 @@ func imagesOf(parts []chat.Part) []chat.Part {
 }
 
 // imagePart sends a data URL along and names any other, which the API then fetches.
-func imagePart(address string) (*genai.Part, error) {
+func imagePart(address string) (part, error) {
 	if rest, ok := cutScheme(address, "data"); ok {
 		return inlinePart(rest)
 	}
 	u, err := url.Parse(address)
 	if err != nil || !slices.Contains([]string{"https", "http", "gs"}, u.Scheme) {
-		return nil, invalidImage("its URL is none of data:, https: and gs:")
+		return part{}, invalidImage("its URL is none of data:, https: and gs:")
 	}
-	return genai.NewPartFromURI(address, mimeType(u.Path)), nil
+	return part{FileData: &fileData{FileURI: address, MIMEType: mimeType(u.Path)}}, nil
 }
 
 // cutScheme cuts the scheme, which is lower case, from a URL.
@@ -59,15 +57,15 @@ func cutScheme(address, scheme string) (string, bool) {
 }
 
 // inlinePart decodes a data URL, of which the scheme has been cut off.
-func inlinePart(rest string) (*genai.Part, error) {
+func inlinePart(rest string) (part, error) {
 	header, data, ok := strings.Cut(rest, ",")
 	if !ok {
-		return nil, invalidImage("its data URL has no data")
+		return part{}, invalidImage("its data URL has no data")
 	}
 	typ, isBase64 := strings.CutSuffix(header, ";base64")
 	media, _, err := mime.ParseMediaType(typ)
 	if err != nil || !strings.Contains(media, "/") {
-		return nil, invalidImage("its data URL names no media type")
+		return part{}, invalidImage("its data URL names no media type")
 	}
 	var decoded []byte
 	if isBase64 {
@@ -80,9 +78,9 @@ func inlinePart(rest string) (*genai.Part, error) {
 		decoded = []byte(text)
 	}
 	if err != nil || len(decoded) == 0 {
-		return nil, invalidImage("the data of its URL cannot be decoded")
+		return part{}, invalidImage("the data of its URL cannot be decoded")
 	}
-	return genai.NewPartFromBytes(decoded, media), nil
+	return part{InlineData: &blob{Data: decoded, MIMEType: media}}, nil
 }
 
 func invalidImage(why string) error {

@@ -29,13 +29,13 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(a()), Request: r}, nil
 }
 
-func answered(t testing.TB, a answer, stream bool, vertex *gemini.Vertex) string {
+func answered(t testing.TB, a answer, stream bool) string {
 	t.Helper()
 	client, err := wire.NewClient(wire.Options{Client: "gemini", Transport: a})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := gemini.New(gemini.Options{Name: "gemini", HTTP: client, APIKey: wire.StaticKey(testKey), Vertex: vertex})
+	c, err := gemini.New(gemini.Options{Name: "gemini", HTTP: client, APIKey: wire.StaticKey(testKey)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func golden(t *testing.T, file, got string) {
 }
 
 // TestReplies reads replies as the API and gateways before it send them. What comes
-// out is the same on Vertex AI and however the bytes are cut.
+// out is the same however the bytes are cut.
 func TestReplies(t *testing.T) {
 	files, err := filepath.Glob("testdata/replies/*.*")
 	if err != nil || len(files) < 20 {
@@ -108,18 +108,15 @@ func TestReplies(t *testing.T) {
 			}
 			stream := ext == ".sse"
 			whole := func() io.Reader { return bytes.NewReader(data) }
-			got := answered(t, whole, stream, nil)
+			got := answered(t, whole, stream)
 			golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got)
 			for name, other := range map[string]answer{
 				"byte_by_byte": func() io.Reader { return iotest.OneByteReader(bytes.NewReader(data)) },
 				"crlf":         func() io.Reader { return bytes.NewReader(bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))) },
 			} {
-				if again := answered(t, other, stream, nil); again != got {
+				if again := answered(t, other, stream); again != got {
 					t.Errorf("%s: got\n%s\nwant\n%s", name, again, got)
 				}
-			}
-			if again := answered(t, whole, stream, &gemini.Vertex{Project: "p", Location: "global"}); again != got {
-				t.Errorf("vertex: got\n%s\nwant\n%s", again, got)
 			}
 		})
 	}
@@ -131,7 +128,7 @@ func TestFailureAfterTheFinish(t *testing.T) {
 	broken := func() io.Reader {
 		return io.MultiReader(strings.NewReader(doc), iotest.ErrReader(errors.New("connection reset")))
 	}
-	if got := answered(t, broken, true, nil); !strings.Contains(got, `"Stop": "stop"`) {
+	if got := answered(t, broken, true); !strings.Contains(got, `"Stop": "stop"`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -153,9 +150,7 @@ func FuzzStream(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, stream bool) {
-		for _, vertex := range []*gemini.Vertex{nil, {Project: "p", Location: "global"}} {
-			answered(t, func() io.Reader { return bytes.NewReader(data) }, stream, vertex)
-		}
+		answered(t, func() io.Reader { return bytes.NewReader(data) }, stream)
 	})
 }
 
@@ -171,5 +166,5 @@ func BenchmarkStream(b *testing.B) {
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	answered(b, stream, true, nil)
+	answered(b, stream, true)
 }

@@ -1,16 +1,17 @@
 package gemini
 
 import (
-	"encoding/base64"
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
+	"loki/internal/provider/wire/loose"
 )
 
 // builder turns the documents of a reply into its chunks.
@@ -21,8 +22,8 @@ type builder struct {
 	calls   []chat.ToolCall
 	output  strings.Builder // all that counts as output, for the estimate
 	usage   chat.Usage      // the last one told
-	finish  genai.FinishReason
-	blocked *genai.GenerateContentResponsePromptFeedback
+	finish  string
+	blocked *promptFeedback
 	said    bool // something has been emitted
 	answers bool // there has been a candidate
 }
@@ -31,23 +32,20 @@ type builder struct {
 func (b *builder) begun() bool { return b.said || len(b.calls) > 0 }
 
 // document takes a reply in one piece, or a piece of a stream.
-func (b *builder) document(r *genai.GenerateContentResponse) error {
+func (b *builder) document(r *generateReply) error {
 	if u, ok := usage(r.UsageMetadata); ok {
 		b.usage = u
 	}
-	if f := r.PromptFeedback; f != nil && f.BlockReason != "" && f.BlockReason != genai.BlockedReasonUnspecified {
+	if f := r.PromptFeedback; f != nil && f.BlockReason != "" && f.BlockReason != "BLOCKED_REASON_UNSPECIFIED" && f.BlockReason != "BLOCK_REASON_UNSPECIFIED" {
 		b.blocked = f
 	}
 	for _, c := range r.Candidates {
-		if c.Index != 0 {
+		if c == nil || c.Index != 0 {
 			continue
 		}
 		b.answers = true
-		if c.FinishReason != "" && c.FinishReason != genai.FinishReasonUnspecified {
+		if c.FinishReason != "" && c.FinishReason != "FINISH_REASON_UNSPECIFIED" {
 			b.finish = c.FinishReason
-		}
-		if c.Content == nil {
-			continue
 		}
 		if err := b.parts(c.Content.Parts); err != nil {
 			return err
@@ -56,10 +54,10 @@ func (b *builder) document(r *genai.GenerateContentResponse) error {
 	return nil
 }
 
-func (b *builder) parts(parts []*genai.Part) error {
+func (b *builder) parts(parts []part) error {
 	separator := ""
 	for _, p := range parts {
-		signature := base64.StdEncoding.EncodeToString(p.ThoughtSignature)
+		signature := cmp.Or(p.GatewaySignature, p.ThoughtSignature)
 		var err error
 		switch {
 		case p.FunctionCall != nil:
@@ -98,15 +96,11 @@ const maxEqualCalls = 3
 
 // call keeps a call for the end of the reply: those of a reply that breaks off must
 // not be run.
-func (b *builder) call(f *genai.FunctionCall, signature string) {
+func (b *builder) call(f *functionCall, signature string) {
 	if f.Name == "" {
 		return
 	}
-	arguments, ok := verbatimText(f.Args)
-	if !ok {
-		arguments = "{}"
-	}
-	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments, Signature: signature}
+	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments(f.Args), Signature: signature}
 	equal := 0
 	for i := len(b.calls) - 1; i >= 0 && b.calls[i].Name == call.Name && b.calls[i].Arguments == call.Arguments; i-- {
 		equal++
@@ -116,12 +110,22 @@ func (b *builder) call(f *genai.FunctionCall, signature string) {
 	}
 }
 
+// arguments returns the arguments of a call as they came, without white space: replies
+// in one piece are indented.
+func arguments(args json.RawMessage) string {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, args); err != nil || compact.String() == "null" {
+		return "{}" // a call without
+	}
+	return strings.ToValidUTF8(compact.String(), "\uFFFD")
+}
+
 // end emits the calls and the end of a reply. A stream without a finish reason has
 // been cut off.
 func (b *builder) end(whole bool) error {
 	switch {
 	case b.blocked != nil && !b.begun():
-		return refused("the prompt was blocked", string(b.blocked.BlockReason), b.blocked.BlockReasonMessage)
+		return refused("the prompt was blocked", b.blocked.BlockReason, b.blocked.BlockReasonMessage)
 	case !b.answers:
 		return wire.BadReply("the reply has no candidate", nil)
 	case b.finish == "" && !whole:
@@ -149,16 +153,15 @@ func (b *builder) end(whole bool) error {
 // stop translates the finish reason.
 func (b *builder) stop() (chat.StopReason, error) {
 	switch b.finish {
-	case genai.FinishReasonMaxTokens:
+	case "MAX_TOKENS":
 		return chat.StopLength, nil
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
-		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation, "MODEL_ARMOR":
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		if !b.begun() {
-			return "", refused("the reply was blocked", string(b.finish), "")
+			return "", refused("the reply was blocked", b.finish, "")
 		}
 		return chat.StopFiltered, nil
-	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall:
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
 		// A slip of the model that it need not make again.
 		return "", &provider.Error{Kind: provider.Transient, Msg: fmt.Sprintf("the model made a call that cannot be read (%s)", b.finish)}
 	case "MISSING_THOUGHT_SIGNATURE":
@@ -167,7 +170,7 @@ func (b *builder) stop() (chat.StopReason, error) {
 	if len(b.calls) > 0 {
 		return chat.StopToolCalls, nil
 	}
-	if b.finish == genai.FinishReasonStop || b.finish == "" {
+	if b.finish == "STOP" || b.finish == "" {
 		return chat.StopEnd, nil
 	}
 	return chat.StopOther, nil
@@ -212,11 +215,8 @@ func (b *builder) nameCalls() {
 }
 
 // usage translates what the API tells about tokens, and reports whether it tells any.
-func usage(u *genai.GenerateContentResponseUsageMetadata) (chat.Usage, bool) {
-	if u == nil {
-		return chat.Usage{}, false
-	}
-	count := func(n int32) int { return int(max(n, 0)) }
+func usage(u usageMetadata) (chat.Usage, bool) {
+	count := func(n loose.Int) int { return max(int(n), 0) }
 	in := count(u.PromptTokenCount) + count(u.ToolUsePromptTokenCount)
 	thoughts := count(u.ThoughtsTokenCount)
 	told := chat.Usage{

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"google.golang.org/genai"
-
 	"loki/internal/provider"
 )
 
@@ -64,18 +62,18 @@ func generationOf(model string) generation {
 	return silent
 }
 
-// thinkingConfig translates an effort for a model. Nil leaves everything to the API.
-func thinkingConfig(model string, effort provider.Effort, l limit) *genai.ThinkingConfig {
+// thinkingFor translates an effort for a model. Nil leaves everything to the API.
+func thinkingFor(model string, effort provider.Effort, l limit) *thinkingConfig {
 	g := generationOf(model)
 	if g == silent || l == noThinking {
 		return nil
 	}
-	config := &genai.ThinkingConfig{IncludeThoughts: effort != provider.NoEffort}
+	config := &thinkingConfig{IncludeThoughts: effort != provider.NoEffort}
 	pro := strings.Contains(baseName(model), "-pro")
 	switch {
 	case effort == "":
 	case g == budgets:
-		config.ThinkingBudget = genai.Ptr(budget(effort, pro))
+		config.ThinkingBudget = new(budget(effort, pro))
 	default:
 		config.ThinkingLevel = level(baseName(model), effort, pro || l == fromLow)
 	}
@@ -84,7 +82,7 @@ func thinkingConfig(model string, effort provider.Effort, l limit) *genai.Thinki
 
 // budget returns the tokens for an effort. The pro model cannot be kept from thinking:
 // 128 is the least it takes.
-func budget(effort provider.Effort, pro bool) int32 {
+func budget(effort provider.Effort, pro bool) int {
 	switch effort {
 	case provider.NoEffort:
 		if pro {
@@ -101,32 +99,40 @@ func budget(effort provider.Effort, pro bool) int32 {
 	return 24576
 }
 
+// Thinking levels.
+const (
+	minimalLevel = "MINIMAL"
+	lowLevel     = "LOW"
+	mediumLevel  = "MEDIUM"
+	highLevel    = "HIGH"
+)
+
 // level returns the thinking level for an effort. Only the smaller models know the
 // level minimal, and none can be kept from thinking.
-func level(model string, effort provider.Effort, fromLow bool) genai.ThinkingLevel {
+func level(model string, effort provider.Effort, fromLow bool) string {
 	switch effort {
 	case provider.NoEffort, provider.MinimalEffort:
 		if fromLow {
-			return genai.ThinkingLevelLow
+			return lowLevel
 		}
-		return genai.ThinkingLevelMinimal
+		return minimalLevel
 	case provider.LowEffort:
-		return genai.ThinkingLevelLow
+		return lowLevel
 	case provider.MediumEffort:
 		if strings.HasPrefix(model, "gemini-3-pro") { // knows low and high only
-			return genai.ThinkingLevelHigh
+			return highLevel
 		}
-		return genai.ThinkingLevelMedium
+		return mediumLevel
 	}
-	return genai.ThinkingLevelHigh
+	return highLevel
 }
 
 // lower returns the next limit after a rejection of config, and whether there is one.
-func lower(config *genai.ThinkingConfig) (limit, bool) {
+func lower(config *thinkingConfig) (limit, bool) {
 	switch {
 	case config == nil:
 		return 0, false
-	case config.ThinkingLevel == genai.ThinkingLevelMinimal:
+	case config.ThinkingLevel == minimalLevel:
 		return fromLow, true
 	}
 	return noThinking, true

@@ -1,6 +1,8 @@
-// Package openai is the client of the OpenAI chat-completions wire format, for
-// OpenAI itself ([New]), for Azure ([NewAzure]) and for the many servers and
-// gateways that speak a dialect of it ([NewCompatible]).
+// Package openai is the client of the OpenAI wire formats, for OpenAI itself ([New]),
+// for Azure ([NewAzure]) and for the many servers and gateways that speak a dialect
+// of them ([NewCompatible]). Chats are held in one of two formats: chat completions,
+// which everybody speaks, and responses, whose models go on with their own reasoning
+// from one call of a tool to the next. See [Options].API.
 //
 // # Requests
 //
@@ -16,10 +18,16 @@
 // that are not a JSON object are wrapped into one, and call ids longer than 40
 // characters are shortened, because servers reject whole conversations for these.
 //
+// In the responses format the server is asked to store nothing. Each block of
+// reasoning comes with an encrypted form of itself, the signature of its part, and
+// goes back with it at its place between texts and calls: a call's signature names
+// the block that led to it. Summaries of the reasoning are asked for along with an
+// effort.
+//
 // What one server demands another rejects: stream_options, max_tokens against
-// max_completion_tokens, reasoning_content, the form of tool-call ids. Where a
-// rejection names one of these the request is sent once more without it, and if
-// that works the client remembers it for the model.
+// max_completion_tokens, reasoning_content, an effort, encrypted reasoning, the form
+// of tool-call ids. Where a rejection names one of these the request is sent once
+// more without it, and if that works the client remembers it for the model.
 //
 // # Replies
 //
@@ -31,7 +39,8 @@
 // call_1, call_2 and so on, counted through the conversation. A call beyond three
 // equal ones in a row is dropped.
 //
-// A reply is complete with a finish reason or with [DONE]. A connection that ends
+// A reply is complete with a finish reason, with [DONE], or with the event that ends
+// a response. A connection that ends
 // before is a [provider.Transient] failure and yields no tool call. An error object
 // inside a reply fails the request after the text before it. Usage that the server
 // does not tell is estimated.

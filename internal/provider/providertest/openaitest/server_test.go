@@ -14,7 +14,12 @@ import (
 
 func post(t *testing.T, s *openaitest.Server, body string) (int, string) {
 	t.Helper()
-	resp, err := http.Post(s.URL()+"/chat/completions", "application/json", strings.NewReader(body))
+	return postTo(t, s, "/chat/completions", body)
+}
+
+func postTo(t *testing.T, s *openaitest.Server, path, body string) (int, string) {
+	t.Helper()
+	resp, err := http.Post(s.URL()+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +68,21 @@ func TestStreaming(t *testing.T) {
 			!strings.Contains(text, `"content":"two"`) || strings.Contains(text, "prompt_tokens") != usage {
 			t.Errorf("%s: %s", body, text)
 		}
+	}
+}
+
+func TestResponses(t *testing.T) {
+	s := openaitest.New(t)
+	s.Always(openaitest.Reasoned("why", "one", "two"))
+	if _, text := postTo(t, s, "/responses", "{}"); !strings.Contains(text, `"text":"onetwo"`) || !strings.Contains(text, `"encrypted_content":"enc:why"`) {
+		t.Errorf("reply %s", text)
+	}
+	if _, text := postTo(t, s, "/responses", `{"stream":true}`); !strings.Contains(text, `"delta":"two"`) || !strings.Contains(text, "event: response.completed\n") {
+		t.Errorf("reply %s", text)
+	}
+	s.Always(openaitest.ToolCalls("", chat.ToolCall{ID: "c", Name: "f", Arguments: "{}"}))
+	if _, text := postTo(t, s, "/responses", "{}"); !strings.Contains(text, `"call_id":"c"`) {
+		t.Errorf("reply %s", text)
 	}
 }
 

@@ -1,0 +1,64 @@
+package printable_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"loki/internal/render/printable"
+)
+
+func TestText(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"plain", "a\tb\nc", "a\tb\nc"},
+		{"escape", "\x1b[31mred\x1b[0m", "␛[31mred␛[0m"},
+		{"title", "\x1b]0;title\x07", "␛]0;title␇"},
+		{"c1", "a\u009b31mb", "a\uFFFD31mb"},
+		{"raw_c1", "a\x9b31mb", "a\uFFFD31mb"},
+		{"bidi", "if\u202e x", "if\uFFFD x"},
+		{"isolate", "\u2066x\u2069", "\uFFFDx\uFFFD"},
+		{"direction_mark", "a\u200fb", "a\u200fb"},
+		{"delete", "\x7f\x00", "␡␀"},
+		{"crlf", "a\r\nb\rc\r", "a\nb\nc\n"},
+		{"broken", "\xe2\x82", "\uFFFD\uFFFD"},
+		{"wide", "日本 👩‍👩‍👧", "日本 👩‍👩‍👧"},
+		{"replacement", "\uFFFD", "\uFFFD"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := printable.Text(tt.in); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// FuzzFilter checks that pieces give what the whole gives, and that nothing is left that
+// a terminal obeys.
+func FuzzFilter(f *testing.F) {
+	f.Add("a\r\nb\x1b[31m", 3)
+	f.Add("日本\xe2\x82\r", 1)
+	f.Add("\xf0\x9f\x91\xa9\u202e\r\r\n", 2)
+	f.Add("\xf0\x9f\xf0\x9fx", 1)
+	f.Fuzz(func(t *testing.T, s string, size int) {
+		if size < 1 {
+			size = 1
+		}
+		want := printable.Text(s)
+		var filter printable.Filter
+		var got []byte
+		for rest := s; rest != ""; {
+			n := min(size, len(rest))
+			got = filter.Append(got, []byte(rest[:n]))
+			rest = rest[n:]
+		}
+		got = filter.Flush(got)
+		if string(got) != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, got, want)
+		}
+		if !utf8.ValidString(want) || strings.ContainsFunc(want, func(r rune) bool {
+			return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f
+		}) {
+			t.Errorf("%q is not safe", want)
+		}
+	})
+}

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 )
 
-//go:embed agents roles
+//go:embed agents roles utils/*.sh shell
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
@@ -21,6 +21,13 @@ var Agents = below("agents")
 
 // Roles holds the bundled roles: each Markdown file at its root is one.
 var Roles = below("roles")
+
+// Utils holds what bash tools source: prompt-utils.sh.
+var Utils = below("utils")
+
+// Shell holds the scripts that bind a key of a shell to this program, each under the name
+// of its shell.
+var Shell = below("shell")
 
 // below returns the directory dir of the embedded files.
 func below(dir string) fs.FS {

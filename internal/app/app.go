@@ -5,6 +5,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"sync"
 
@@ -75,6 +76,7 @@ func New(o Options) (*App, error) {
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...),
 		dryRun: o.DryRun || cfg.DryRun, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
+	cfg.UseSecrets(a.Vault().Lookup(context.Background()))
 	if envErr != nil {
 		a.Warnings = append(a.Warnings, envErr.Error())
 	}

@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/config"
 	"loki/internal/fault"
+	"loki/internal/oauth"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/bedrock"
@@ -47,7 +48,7 @@ type settings struct {
 
 // provider makes the provider of the client's type.
 func (s *settings) provider() (provider.Chat, error) {
-	c, model := s.client, s.app.wireModel(s.client.Name)
+	c, model := s.client, s.app.wireModel(s.client)
 	switch c.Type {
 	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI:
 		o := openai.Options{
@@ -109,7 +110,21 @@ func (s *settings) lazy(name string) func() (string, error) {
 // token returns the source of OAuth tokens, nil where a key is used, and the headers that
 // go with the tokens.
 func (s *settings) token() (func(context.Context) (string, error), map[string]string) {
-	return nil, nil
+	p, err := s.app.oauthProvider(s.client)
+	s.err = cmp.Or(s.err, err)
+	if err != nil || p == nil {
+		return nil, nil
+	}
+	p.HTTP = s.plainHTTP()
+	source := &oauth.Source{
+		Name: s.client.Name, Store: oauth.StoreIn(s.app.Paths.OAuthDir, s.client.Name),
+		Provider: func() (oauth.Provider, error) { return *p, nil },
+	}
+	var headers map[string]string
+	if s.client.Type == config.TypeClaude {
+		headers = map[string]string{"anthropic-beta": oauth.ClaudeBeta}
+	}
+	return source.Token, headers
 }
 
 // http returns a connection that applies the client's patches.
@@ -120,8 +135,10 @@ func (s *settings) plainHTTP() *http.Client { return s.connection(nil) }
 
 func (s *settings) connection(patches wire.Patches) *http.Client {
 	extra := s.client.Extra
+	proxy, err := s.client.Proxy()
+	s.err = cmp.Or(s.err, err)
 	client, err := wire.NewClient(wire.Options{
-		Client: s.client.Name, Proxy: extra.Proxy, ConnectTimeout: extra.ConnectTimeout, ReadTimeout: extra.ReadTimeout,
+		Client: s.client.Name, Proxy: proxy, ConnectTimeout: extra.ConnectTimeout, ReadTimeout: extra.ReadTimeout,
 		UserAgent: s.app.Config.UserAgentHeader(Version), Patches: patches,
 	})
 	s.err = cmp.Or(s.err, err)

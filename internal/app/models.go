@@ -79,13 +79,17 @@ func (a *App) connect(name string) (provider.Chat, error) {
 }
 
 // wireModel tells what the catalogue knows of a client's model.
-func (a *App) wireModel(client string) func(string) wire.Model {
+func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 	return func(name string) wire.Model {
-		m, err := a.Catalog.Resolve(client+":"+name, catalog.Chat)
+		m, err := a.Catalog.Resolve(client.Name+":"+name, catalog.Chat)
 		if err != nil {
 			return wire.Model{}
 		}
-		return wire.Model{RealName: m.APIName(), Patch: wirePatch(m.Patch)}
+		p, err := client.ModelPatch(m)
+		if err != nil {
+			a.warn(err) // the request goes out without it
+		}
+		return wire.Model{RealName: m.APIName(), Patch: wirePatch(p)}
 	}
 }
 

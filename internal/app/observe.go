@@ -34,16 +34,11 @@ func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.C
 	}
 }
 
-// secrets are the configured credentials, which must not appear in logs.
+// secrets are the credentials that are written out, which must not appear in logs.
 func (a *App) secrets() []string {
 	var secrets []string
 	for _, c := range a.Config.Clients {
-		for _, field := range []string{"api_key", "secret_access_key", "session_token"} {
-			// A client without the field, or one whose field refers to the vault, has none.
-			if v, err := c.Field(a.Env, field); err == nil && v != "" {
-				secrets = append(secrets, v)
-			}
-		}
+		secrets = append(secrets, c.Credentials(a.Env)...)
 	}
 	return secrets
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"loki/internal/fault"
-	"loki/internal/session/filelock"
+	"loki/internal/filelock"
 )
 
 // Answers is an open file of answers. Nobody else writes to it until Close. Its methods

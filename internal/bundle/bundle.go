@@ -5,7 +5,7 @@
 // of any other agent; what is there already is the user's and never written to.
 //
 // Nothing is installed before it is needed: [Ensure] does it when an agent is used for
-// the first time.
+// the first time. Only [Restore], which the user has to ask for, writes over files.
 package bundle
 
 import (
@@ -90,7 +90,7 @@ func filesOf(bundle fs.FS, name string) (files []string, err error) {
 		switch {
 		case err != nil || e.IsDir():
 			return err
-		case path.Dir(file) == name && slices.Contains(definitions[:], path.Base(file)):
+		case isDefinition(file, name):
 			last = append(last, file)
 		default:
 			files = append(files, file)
@@ -98,6 +98,11 @@ func filesOf(bundle fs.FS, name string) (files []string, err error) {
 		return nil
 	})
 	return append(files, last...), err
+}
+
+// isDefinition reports whether file, of the agent called name, defines it.
+func isDefinition(file, name string) bool {
+	return path.Dir(file) == name && slices.Contains(definitions[:], path.Base(file))
 }
 
 // isUsersOwn reports whether the directory holds a definition that the bundled agent
@@ -124,28 +129,71 @@ func place(bundle fs.FS, file, target string) (wrote bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return false, err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(target), ".install-*")
-	if err != nil {
-		return false, err
-	}
-	defer os.Remove(temp.Name()) // fails once it is renamed
-	_, err = temp.Write(content)
-	if err = errors.Join(err, temp.Chmod(mode(file)), temp.Sync(), temp.Close()); err != nil {
-		return false, err
-	}
-	if err := os.Rename(temp.Name(), target); err != nil {
+	if err := Replace(target, content); err != nil {
 		return false, err
 	}
 	return true, nil
 }
 
+// Replace writes a file with the permissions that go with its name, and the directories
+// it is in. The file appears whole, in place of one that was there, or not at all.
+func Replace(target string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(target), ".install-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // fails once it is renamed
+	_, err = temp.Write(content)
+	if err = errors.Join(err, temp.Chmod(mode(target)), temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), target)
+}
+
+// Restore copies all files of src below dir, also over those that the user has changed.
+// Files that src does not have stay, and so do directories that hold an agent of the
+// user's own in place of a bundled one. It returns the files it wrote, relative to dir
+// with slashes, also when it fails midway.
+func Restore(src fs.FS, dir string) (written []string, err error) {
+	own := make(map[string]bool) // top directories that are the user's
+	for _, name := range Names(src) {
+		files, err := filesOf(src, name)
+		if err == nil && slices.ContainsFunc(files, func(f string) bool { return isDefinition(f, name) }) {
+			own[name], err = isUsersOwn(files, name, dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = fs.WalkDir(src, ".", func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && own[file]:
+			return fs.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		content, err := fs.ReadFile(src, file)
+		if err == nil {
+			err = Replace(filepath.Join(dir, filepath.FromSlash(file)), content)
+		}
+		if err != nil {
+			return fmt.Errorf("installing %s: %w", file, err)
+		}
+		written = append(written, file)
+		return nil
+	})
+	return written, err
+}
+
 // mode is the permissions of an installed file. Embedded files have none of their own.
 func mode(file string) fs.FileMode {
-	switch path.Ext(file) {
-	case ".sh", ".py":
+	switch filepath.Ext(file) {
+	case ".sh", ".py", ".ts":
 		return 0o755
 	}
 	return 0o644

@@ -122,10 +122,11 @@ func takesNext(flags *pflag.FlagSet, arg string) bool {
 
 // once is a flag that may be given once.
 type once struct {
-	value *string
-	kind  string
-	check func(string) error // may be nil
-	given bool
+	value  *string
+	kind   string
+	values []string           // the only ones there are; nil for any
+	check  func(string) error // may be nil
+	given  bool
 }
 
 func (o *once) String() string {
@@ -140,6 +141,11 @@ func (o *once) Type() string { return o.kind }
 func (o *once) Set(v string) error {
 	if o.given {
 		return fmt.Errorf("it was given before")
+	}
+	if o.values != nil {
+		if err := oneOf(o.values...)(v); err != nil {
+			return err
+		}
 	}
 	if o.check != nil {
 		if err := o.check(v); err != nil {

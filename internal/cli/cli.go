@@ -76,6 +76,9 @@ func (c *command) run(ctx context.Context, args []string) error {
 	cmd.SetIn(c.In)
 	cmd.SetOut(c.Out)
 	cmd.SetErr(c.Err)
+	if ok, err := c.complete(ctx, cmd.Flags(), args); ok {
+		return err
+	}
 	expanded, err := expandArgs(cmd.Flags(), args, pairFlags...)
 	if err != nil {
 		return err
@@ -86,12 +89,18 @@ func (c *command) run(ctx context.Context, args []string) error {
 
 // dispatch does what the options ask for.
 func (c *command) dispatch(ctx context.Context) error {
+	if ok, err := c.printScript(); ok {
+		return err
+	}
 	var err error
 	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun}); err != nil {
 		if c.opts.inspects() {
 			return err
 		}
 		return c.newFace(ctx).close(err)
+	}
+	if done, err := c.setUp(ctx); done || err != nil {
+		return err
 	}
 	c.app.OnWarning = c.warn
 	for _, w := range c.app.Warnings {
@@ -108,6 +117,10 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.listSessions(ctx)
 	case c.opts.mapFile != "":
 		return c.mapRows(ctx)
+	case c.opts.usesVault():
+		return c.secrets(ctx)
+	case c.opts.authenticate != "":
+		return c.authenticate(ctx)
 	case c.opts.syncModels:
 		return c.syncModels(ctx)
 	case c.opts.tailLogs:
@@ -118,6 +131,8 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.drawGraph()
 	case c.opts.info:
 		return c.info()
+	case c.opts.install != "":
+		return c.install(ctx)
 	case c.opts.runs:
 		return c.listRuns(ctx)
 	case c.opts.run != "":
@@ -130,7 +145,7 @@ func (c *command) dispatch(ctx context.Context) error {
 	// Work that cannot begin is told in machine output too, hence the face comes first.
 	face := c.newFace(ctx)
 	defer face.screen.Close()
-	return face.close(c.work(ctx, face))
+	return face.close(c.offerLocal(ctx, c.work(ctx, face)))
 }
 
 // work does what reaches models or runs agents.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loki/internal/app"
+	"loki/internal/completion"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/session"
@@ -52,6 +53,14 @@ type options struct {
 
 	syncModels bool
 
+	install          string // one of installable
+	completions      string // a shell
+	shellIntegration string // a shell
+
+	addSecret, getSecret, updateSecret, deleteSecret string
+	listSecrets                                      bool
+	authenticate                                     string // a client, or anyClient
+
 	tailLogs  bool
 	plainLogs bool
 
@@ -90,6 +99,12 @@ const (
 
 // pairFlags are the flags of two values.
 var pairFlags = []string{"agent-variable", "diff"}
+
+// anyClient is the value of --authenticate without a client.
+const anyClient = "\x00any"
+
+// vaultFlags stand alone on the command line.
+var vaultFlags = []string{"add-secret", "get-secret", "update-secret", "delete-secret", "list-secrets", "authenticate"}
 
 // resumeNewest is the value of --resume without an id.
 const resumeNewest = "newest"
@@ -147,15 +162,15 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(&once{value: &o.mapFile, kind: "FILE", check: notEmpty}, "map", "ask once for each line of a JSON Lines file; the text is the template for its objects")
 	f.Var(&once{value: &o.mapOut, kind: "FILE", check: notEmpty}, "map-out", "with --map: where the answers go, by default beside the file")
 	f.IntVar(&o.jobs, "jobs", defaultJobs, "with --map: ask for `N` lines at once")
-	f.Var(&once{value: &o.effort, kind: "EFFORT", check: oneOf(efforts()...)}, "effort", "how much to reason first: "+provider.EffortNames())
-	f.Var(&once{value: &o.output, kind: "FORMAT", check: oneOf(outputText, outputJSON, outputNDJSON)}, "output",
+	f.Var(&once{value: &o.effort, kind: "EFFORT", values: efforts()}, "effort", "how much to reason first: "+provider.EffortNames())
+	f.Var(&once{value: &o.output, kind: "FORMAT", values: []string{outputText, outputJSON, outputNDJSON}}, "output",
 		"how to print the answer: text, json (one object) or ndjson (every event)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not tell how a graph run goes")
 	f.CountVarP(&o.verbose, "verbose", "v", "``tell more; -vv tells most")
 	f.Var(&once{value: &o.validate, kind: "AGENT", check: notEmpty}, "validate", "check the graph of an agent and exit")
 	f.BoolVar(&o.strict, "strict", false, "with --validate: unknown keys and warnings are errors")
 	f.Var(&once{value: &o.graph, kind: "AGENT", check: notEmpty}, "graph", "draw the graph of an agent and exit")
-	f.Var(&once{value: &o.format, kind: "FORMAT", check: oneOf(graphFormats...)}, "format", "with --graph: mermaid, dot or text")
+	f.Var(&once{value: &o.format, kind: "FORMAT", values: graphFormats}, "format", "with --graph: mermaid, dot or text")
 	f.Var(&once{check: notEmpty, value: &o.resume, kind: "ID"}, "resume", "go on with a run that did not end: this one, or the newest of this directory")
 	f.Lookup("resume").NoOptDefVal = resumeNewest
 	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
@@ -176,9 +191,19 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.listRoles, "list-roles", false, "list the roles")
 	f.BoolVar(&o.listSessions, "list-sessions", false, "list the sessions; with -a those of an agent")
 	f.BoolVar(&o.syncModels, "sync-models", false, "fetch the list of known models from sync_models_url")
+	f.Var(&once{value: &o.addSecret, kind: "NAME", check: notEmpty}, "add-secret", "put a secret into the vault")
+	f.Var(&once{value: &o.getSecret, kind: "NAME", check: notEmpty}, "get-secret", "print a secret")
+	f.Var(&once{value: &o.updateSecret, kind: "NAME", check: notEmpty}, "update-secret", "change a secret")
+	f.Var(&once{value: &o.deleteSecret, kind: "NAME", check: notEmpty}, "delete-secret", "delete a secret")
+	f.BoolVar(&o.listSecrets, "list-secrets", false, "list the names of the secrets")
+	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client of the configuration with OAuth")
+	f.Lookup("authenticate").NoOptDefVal = anyClient
 	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
 	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
 	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or with -a an agent's")
+	f.Var(&once{value: &o.install, kind: "CATEGORY", values: installable}, "install", "write what comes with the program anew: agents, macros, functions or mcp_config")
+	f.Var(&once{value: &o.completions, kind: "SHELL", values: completion.Spellings()}, "completions", "print a script that completes options in a shell")
+	f.Var(&once{value: &o.shellIntegration, kind: "SHELL", values: completion.Spellings()}, "shell-integration", "print a script that binds Alt-e to --execute in a shell")
 	f.BoolP("help", "h", false, "show this help")
 	f.BoolP("version", "V", false, "show the version")
 }
@@ -225,6 +250,11 @@ func (o *options) check(f *pflag.FlagSet) error {
 				WithHint("answer a question that waits with --answer TEXT")
 		}
 	}
+	for _, flag := range vaultFlags {
+		if f.Changed(flag) && (f.NFlag() > 1 && !(f.NFlag() == 2 && f.Changed("output")) || len(o.text) > 0) {
+			return fault.New(fault.Usage, "flag --%s stands alone", flag)
+		}
+	}
 	if o.mapFile != "" {
 		for _, flag := range []string{"agent", "session", "file", "execute", "output"} {
 			if f.Changed(flag) {
@@ -244,7 +274,12 @@ func (o *options) check(f *pflag.FlagSet) error {
 
 // inspects reports whether the command shows something and sends nothing to a model.
 func (o *options) inspects() bool {
-	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || o.validate != "" || o.graph != "" || o.info
+	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || o.usesVault() || o.authenticate != "" || o.validate != "" || o.graph != "" || o.info
+}
+
+// usesVault reports whether the command is one of the vault.
+func (o *options) usesVault() bool {
+	return o.listSecrets || o.addSecret != "" || o.getSecret != "" || o.updateSecret != "" || o.deleteSecret != ""
 }
 
 func efforts() []string { return strings.Split(provider.EffortNames(), ", ") }

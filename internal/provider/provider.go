@@ -176,8 +176,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// FaultCode makes every failure of a provider one of code [fault.Provider].
-func (e *Error) FaultCode() fault.Code { return fault.Provider }
+// FaultCode makes failures of a provider ones of code [fault.Provider], except for a key
+// that could not even be read: that is what its cause is, such as a secret that is
+// missing.
+func (e *Error) FaultCode() fault.Code {
+	if f, ok := errors.AsType[*fault.Error](e.Err); ok && e.Kind == Authentication {
+		return f.Code
+	}
+	return fault.Provider
+}
 
 // Retryable reports whether the same call may succeed later.
 func Retryable(err error) bool {

@@ -29,7 +29,12 @@ type Options struct {
 	// the request with code fault.Suspended. A Confirm that itself fails with that code
 	// ends the request in both cases, so that the run can wait. Calls do not overlap.
 	Confirm Confirm
-	// AutoConfirm consents to every call without asking.
+	// Consent, if set, asks instead of Confirm where a call needs consent, and takes answers
+	// that hold for more than this call. What is said of Confirm holds for it too.
+	Consent Consent
+	// Judge decides which calls may be made; nil leaves it to the tools' hints and guards.
+	Judge Judge
+	// AutoConfirm consents to every call without asking. What is denied stays so.
 	AutoConfirm bool
 	// Uncertain is what becomes of uncertain calls; empty means Ask.
 	Uncertain Policy
@@ -86,7 +91,7 @@ func (b *Box) call(ctx context.Context, asked chat.ToolCall, st steps.Steps) (ou
 	if b.o.Run != "" {
 		call.IdempotencyKey = joinKey(b.o.Run, b.o.Task, st.Key(step.Key))
 	}
-	if refused, err := b.consent(ctx, question(e.tool, hints, call), st); err != nil || refused != "" {
+	if refused, err := b.admit(ctx, e.tool, hints, call, st); err != nil || refused != "" {
 		return failure("%s was not run: %s", call.Name, refused), err
 	}
 	confirm := b.confirm
@@ -117,33 +122,6 @@ func joinKey(parts ...string) string {
 		key += p
 	}
 	return key
-}
-
-// consent gets the answer to question, or takes the recorded one, and returns why the
-// call must not be made, empty if it may. It comes before the call's own step, so that
-// an interruption while the user thinks leaves no doubt about what was done. Answers that
-// were given without asking are recorded too, since the result will be.
-func (b *Box) consent(ctx context.Context, question string, st steps.Steps) (refused string, err error) {
-	if question == "" {
-		return "", nil
-	}
-	return steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(ctx context.Context) (string, error) {
-		if b.o.AutoConfirm {
-			return "", nil
-		}
-		yes, err := b.confirm(ctx, st.Key("consent"), question)
-		switch {
-		case fault.CodeOf(err) == fault.Suspended:
-			return "", err
-		case errors.Is(err, ask.ErrUnavailable):
-			return "it needs the user's consent, and nobody can be asked here. The user can consent to all calls with AUTO_CONFIRM=1.", nil
-		case err != nil:
-			return "", err
-		case !yes:
-			return "the user did not consent.", nil
-		}
-		return "", nil
-	})
 }
 
 // confirm asks the user, one question at a time.

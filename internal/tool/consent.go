@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"loki/internal/ask"
+	"loki/internal/permission"
 )
 
 // Confirm asks the user a question that is answered with yes or no. The key is that of
@@ -27,6 +28,90 @@ func ConfirmWith(a ask.Asker, from ask.Question) Confirm {
 		}
 		answer = strings.ToLower(strings.TrimSpace(answer))
 		return answer == "yes" || answer == "y", nil
+	}
+}
+
+// Consent asks the user whether a call may be made. The key and the errors are those of
+// [Confirm].
+type Consent func(ctx context.Context, key string, q ConsentQuestion) (ConsentAnswer, error)
+
+// ConsentQuestion is a question whether a call may be made.
+type ConsentQuestion struct {
+	Text   string
+	Reason string // why the user is asked; may be empty
+	// Always is what the user may grant, so as not to be asked again; perhaps nothing.
+	Always []permission.Grant
+	// Agent is the agent to which grants can be made; empty if there is none.
+	Agent string
+}
+
+// ConsentAnswer is the answer to a ConsentQuestion. The zero value is a no.
+type ConsentAnswer struct {
+	Yes    bool
+	Scope  permission.Scope // of the grants; empty if the answer is for this call only
+	Reason string           // what the user said instead of yes or no; the model reads it
+}
+
+// The options of a question.
+const (
+	optionYes     = "yes"
+	optionNo      = "no"
+	optionSession = "always for this session"
+	optionAgent   = "always for this agent"
+)
+
+// Ask returns the question as it is put to a human. What from says of where it comes from
+// goes with it. The options that hold for more than one call show what they grant.
+func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
+	from.Kind, from.Text, from.Options = ask.Choice, q.Text, []string{optionYes, optionNo}
+	if q.Reason != "" {
+		from.Text += "\n\nYou are asked because " + Visible(q.Reason) + "."
+	}
+	if len(q.Always) == 0 {
+		return from
+	}
+	granted := make([]string, len(q.Always))
+	for i, g := range q.Always {
+		granted[i] = strings.ReplaceAll(Visible(g.String()), "\n", `\n`)
+	}
+	what := ": " + strings.Join(granted, ", ")
+	from.Options = append(from.Options, optionSession+what)
+	if q.Agent != "" {
+		from.Options = append(from.Options, optionAgent+what)
+	}
+	return from
+}
+
+// Answer reads what a human answered to [ConsentQuestion.Ask]. Only yes and y are a yes,
+// and only the very options grant more; any other text is a no with a reason.
+func (q ConsentQuestion) Answer(text string) ConsentAnswer {
+	text = strings.TrimSpace(text)
+	switch strings.ToLower(text) {
+	case optionYes, "y":
+		return ConsentAnswer{Yes: true}
+	case optionNo, "n", "":
+		return ConsentAnswer{}
+	}
+	for i, option := range q.Ask(ask.Question{}).Options {
+		switch {
+		case i < 2 || text != option:
+		case strings.HasPrefix(option, optionSession):
+			return ConsentAnswer{Yes: true, Scope: permission.Session}
+		default:
+			return ConsentAnswer{Yes: true, Scope: permission.Agent}
+		}
+	}
+	return ConsentAnswer{Reason: text}
+}
+
+// ConsentWith returns a Consent that puts its questions to a, see [ConsentQuestion.Ask].
+func ConsentWith(a ask.Asker, from ask.Question) Consent {
+	return func(ctx context.Context, _ string, q ConsentQuestion) (ConsentAnswer, error) {
+		text, err := a.Ask(ctx, q.Ask(from))
+		if err != nil {
+			return ConsentAnswer{}, err
+		}
+		return q.Answer(text), nil
 	}
 }
 
@@ -72,15 +157,4 @@ func Visible(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// question returns what the user has to be asked before call is made, empty for nothing.
-func question(t Tool, h Hints, call Call) string {
-	if g, ok := t.(Guard); ok {
-		return g.Consent(call)
-	}
-	if !h.Destructive {
-		return ""
-	}
-	return fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, Visible(string(call.Arguments)))
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/filelock"
 	"loki/internal/session"
-	"loki/internal/session/filelock"
 	"loki/internal/session/filestore"
 	"loki/internal/session/sessiontest"
 )

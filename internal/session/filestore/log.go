@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
+	"loki/internal/filelock"
 	"loki/internal/session"
-	"loki/internal/session/filelock"
 )
 
 // log is the [session.Log] of one session.

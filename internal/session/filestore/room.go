@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/filelock"
 	"loki/internal/session"
-	"loki/internal/session/filelock"
 )
 
 // The names of files and directories.

@@ -16,7 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/chat"
-	"loki/internal/session/filelock"
+	"loki/internal/filelock"
 )
 
 // File is a journal. Its method may be called from several goroutines and processes.

@@ -1,8 +1,16 @@
 // Package builtin holds the tools that are part of the program. They are written in Go
-// and need nothing to be installed.
+// and need nothing to be installed, except that execute_py_code needs a Python and
+// execute_sql_code needs usql for databases other than SQLite.
+//
+// The directory of the tools is the one that relative paths start from. A path leads out
+// of it if it is written inside, but a symbolic link on the way points elsewhere: tools
+// that change something refuse such a path, and tools that read say so.
 package builtin
 
 import (
+	"context"
+	"crypto/tls"
+	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -10,6 +18,7 @@ import (
 
 	"loki/internal/shell"
 	"loki/internal/tool"
+	"loki/internal/tool/builtin/fsys"
 )
 
 // Options configure Tools. The zero value of each field is its default.
@@ -18,20 +27,99 @@ type Options struct {
 	// name=value; of entries with the same name the last counts. Nil means that of this
 	// process.
 	Environ []string
-	// Dir is the directory in which commands run; empty means that of this process.
+	// Getenv returns the settings and keys of tools, such as TAVILY_API_KEY, empty for
+	// one that is not set. Nil looks them up in Environ. It may be called from several
+	// goroutines.
+	Getenv func(name string) string
+	// Dir is the directory of the tools; empty means that of this process.
 	Dir string
-	// CommandTimeout bounds execute_command; 0 means [tool.DefaultTimeout].
+	// CommandTimeout bounds execute_command, execute_py_code and execute_sql_code; 0
+	// means [tool.DefaultTimeout].
 	CommandTimeout time.Duration
+	// Locks keeps concurrent edits of one file apart. Whoever makes tools more than once
+	// in a process ought to share it among them; nil means that only the tools of this
+	// call know of each other.
+	Locks *fsys.Locks
+
+	// Ask puts a query to a model, which may be empty for the default one, and returns
+	// its reply. The model is expected to search the web. Without it web_search_loki
+	// says that there is none.
+	Ask func(ctx context.Context, model, query string) (string, error)
+
+	// HTTP is the transport to the services that tools use, but not to the pages that
+	// fetch_url_via_curl gets. Nil means one that takes proxies from Getenv.
+	HTTP http.RoundTripper
+	// TLS is used where tools speak TLS other than HTTP; nil means the system's
+	// certificates.
+	TLS *tls.Config
+	// Services overrides the addresses of services.
+	Services Services
+	// Now is the clock of get_current_time and of the dates of mails; nil means time.Now.
+	Now func() time.Time
 }
 
-// Tools returns the tools, in the order of their names.
+// Services are the base addresses of the services behind tools, without a slash at the
+// end. An empty one means the public service.
+type Services struct {
+	Arxiv, Jina, Perplexity, Tavily, Twilio, Weather, Wikipedia, Wolfram string
+}
+
+// Tools returns the tools, in the order of their names. It costs next to nothing: what a
+// tool needs is looked for when it is called.
 func Tools(o Options) []tool.Tool {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
+	if o.Getenv == nil {
+		o.Getenv = lookup(o.Environ)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Locks == nil {
+		o.Locks = new(fsys.Locks)
+	}
+	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks}}
 	return []tool.Tool{
 		&executeCommand{shell: shell.Find(runtime.GOOS, lookup(o.Environ)), environ: o.Environ, dir: o.Dir, timeout: o.CommandTimeout},
+		b.executePyCode(),
+		b.executeSQLCode(),
+		b.fetchURLViaCurl(),
+		b.fetchURLViaJina(),
+		b.fsCat(),
+		b.fsGlob(),
+		b.fsGrep(),
+		b.fsLs(),
+		b.fsMkdir(),
+		b.fsPatch(),
+		b.fsRead(),
+		b.fsRm(),
+		b.fsWrite(),
+		b.currentTime(),
+		b.currentWeather(),
+		b.searchArxiv(),
+		b.searchWikipedia(),
+		b.searchWolfram(),
+		b.sendMail(),
+		b.sendTwilio(),
+		b.webSearchLoki(),
+		b.webSearchPerplexity(),
+		b.webSearchTavily(),
 	}
+}
+
+// base is what the tools share.
+type base struct {
+	Options
+	root fsys.Root
+}
+
+// home is the directory that ~ stands for, empty if it is not known.
+func home(getenv func(string) string) string {
+	if runtime.GOOS == "windows" {
+		return getenv("USERPROFILE")
+	}
+	return getenv("HOME")
 }
 
 // lookup returns a function that finds variables in environ.

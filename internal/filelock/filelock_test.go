@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/session/filelock"
+	"loki/internal/filelock"
 )
 
 func TestLock(t *testing.T) {

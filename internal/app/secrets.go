@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"loki/internal/config"
+	"loki/internal/fault"
+	"loki/internal/oauth"
+	"loki/internal/vault"
+)
+
+// Vault returns the vault, which is opened when a secret is asked for.
+func (a *App) Vault() *vault.Vault {
+	cfg := a.Config
+	return vault.New(vault.Options{
+		File:       a.Paths.VaultFile,
+		LegacyFile: legacyVault(a.Paths, a.Env),
+		Password: vault.Password{
+			File: deref(cfg.VaultPasswordFile), DefaultFile: a.Paths.VaultPasswordFile,
+			Command: deref(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
+		},
+		Warn: func(text string) {
+			if a.OnWarning != nil {
+				a.OnWarning(text)
+			}
+		},
+	})
+}
+
+// legacyVault is where older versions kept the vault, wherever the configuration was; ""
+// if that is where it is now.
+func legacyVault(p config.Paths, env config.Env) string {
+	base := env.Get("XDG_CONFIG_HOME")
+	if base == "" {
+		home := env.Get("HOME")
+		if home == "" {
+			return ""
+		}
+		base = filepath.Join(home, ".config")
+	}
+	if file := filepath.Join(base, "loki", filepath.Base(p.VaultFile)); file != p.VaultFile {
+		return file
+	}
+	return ""
+}
+
+// oauthProvider returns where the tokens of a client come from, nil if it uses a key.
+func (a *App) oauthProvider(c *config.Client) (*oauth.Provider, error) {
+	set, err := c.OAuth(a.Env)
+	if err != nil || set == nil {
+		return nil, err
+	}
+	defaults, ok := oauth.Defaults(c.Type)
+	if !ok {
+		return nil, fault.New(fault.Config, "client %s: clients of type %s do not log in with OAuth", c.Name, c.Type)
+	}
+	p := oauth.Provider{
+		Name: c.Name, Flow: oauth.Flow(set.Flow), ClientID: set.ClientID, ClientSecret: set.ClientSecret,
+		AuthorizeURL: set.AuthorizeURL, TokenURL: set.TokenURL, DeviceURL: set.DeviceURL, RedirectURI: set.RedirectURI,
+		Scopes: set.Scopes, ExtraParams: pairs(set.ExtraParams), Headers: pairs(set.Headers), JSON: set.TokenBody == "json",
+	}.Or(defaults)
+	if set.TokenBody == "form" {
+		p.JSON = false
+	}
+	return &p, p.Check()
+}
+
+func pairs(m config.Mapping) []oauth.Pair {
+	var list []oauth.Pair
+	for _, e := range m {
+		list = append(list, oauth.Pair{Name: e.Name, Value: e.Value})
+	}
+	return list
+}
+
+// LoginClients returns the names of the clients that log in with OAuth.
+func (a *App) LoginClients() []string {
+	var names []string
+	for _, c := range a.Config.Clients {
+		if auth, err := c.Field(a.Env, "auth"); err == nil && auth == "oauth" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Authenticate logs in to the client called name and keeps the token.
+func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) error {
+	c := a.Config.Client(name)
+	if c == nil {
+		return fault.New(fault.NotFound, "no client is called %q", name)
+	}
+	p, err := a.oauthProvider(c)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return fault.New(fault.Config, "client %s does not log in with OAuth", name).WithHint("set auth: oauth for it in config.yaml")
+	}
+	s := settings{app: a, client: c}
+	if p.HTTP = s.plainHTTP(); s.err != nil {
+		return s.err
+	}
+	token, err := oauth.Login(ctx, *p, user)
+	if err != nil {
+		return err
+	}
+	return oauth.StoreIn(a.Paths.OAuthDir, name).Save(token)
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"loki/assets"
+	"loki/internal/app"
+	"loki/internal/catalog"
+	"loki/internal/completion"
+)
+
+// Values returns the values that the flag may have, nil for any.
+func (o *once) Values() []string { return o.values }
+
+// printScript prints the script that --completions or --shell-integration asks for; ok is
+// false if none does. Neither needs a configuration.
+func (c *command) printScript() (ok bool, err error) {
+	name := c.opts.completions
+	if name == "" {
+		name = c.opts.shellIntegration
+	}
+	if name == "" {
+		return false, nil
+	}
+	shell, err := completion.ParseShell(name)
+	if err != nil {
+		return true, err
+	}
+	if c.opts.completions != "" {
+		cmd := newCommand(new(options), nil)
+		_, err = fmt.Fprint(c.Out, completion.Static(shell, completion.Flags(cmd.Flags(), pairFlags...)))
+		return true, err
+	}
+	script, err := fs.ReadFile(assets.Shell, string(shell))
+	if err == nil {
+		_, err = c.Out.Write(script)
+	}
+	return true, err
+}
+
+// complete does what the variable COMPLETE asks for; ok is false if it asks for nothing.
+// Without arguments it prints the script that registers the program with a shell. Behind
+// "--" are the words to complete, which never fails: whatever goes wrong, there are no
+// candidates.
+func (c *command) complete(ctx context.Context, flags *pflag.FlagSet, args []string) (ok bool, err error) {
+	name := envValue(c.environ, completion.Variable)
+	if name == "" || name == "0" || len(args) > 0 && args[0] != "--" {
+		return false, nil
+	}
+	shell, err := completion.ParseShell(name)
+	if len(args) == 0 {
+		script := ""
+		if err == nil {
+			script, err = completion.Registration(shell)
+		}
+		if err == nil {
+			_, err = fmt.Fprint(c.Out, script)
+		}
+		return true, err
+	}
+	if err != nil || len(args) == 1 {
+		return true, nil
+	}
+	words := completion.Words(shell, args[1:])
+	candidates := completion.Complete(completion.Flags(flags, pairFlags...), words, c.sources(ctx))
+	_ = completion.Print(c.Out, shell, args[len(args)-1], candidates) // a shell that does not listen needs no answer
+	return true, nil
+}
+
+// sources tell the user's own names of things. None of them asks, starts or installs
+// anything, and those that cannot be told are none.
+func (c *command) sources(ctx context.Context) map[string]completion.Source {
+	names := func(list func(a *app.App, given map[string]string) ([]string, error)) completion.Source {
+		return func(_ string, given map[string]string) (found []completion.Candidate) {
+			a := c.quietApp()
+			if a == nil {
+				return nil
+			}
+			all, _ := list(a, given) // what could be listed is better than nothing
+			for _, name := range all {
+				found = append(found, completion.Candidate{Value: name})
+			}
+			return found
+		}
+	}
+	agents := names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Agents.Names() })
+	return map[string]completion.Source{
+		"MODEL": func(string, map[string]string) (found []completion.Candidate) {
+			a := c.quietApp()
+			if a == nil {
+				return nil
+			}
+			for m := range a.Catalog.Models(catalog.Chat) {
+				found = append(found, completion.Candidate{Value: m.ID(), Description: strings.TrimRight(m.Description(), " ")})
+			}
+			return found
+		},
+		"AGENT": func(prefix string, given map[string]string) []completion.Candidate {
+			if strings.ContainsRune(prefix, '/') || strings.ContainsRune(prefix, filepath.Separator) {
+				return completion.Files(prefix, true)
+			}
+			return agents(prefix, given)
+		},
+		"ROLE": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Roles().Names() }),
+		"SESSION": names(func(_ *app.App, given map[string]string) ([]string, error) {
+			c.opts.agent = given["agent"]
+			return c.sessionNames(ctx)
+		}),
+		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return newVault(a).List(ctx) }),
+		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) {
+			files, err := filepath.Glob(filepath.Join(a.Paths.MacrosDir, "*.yaml"))
+			for i, file := range files {
+				files[i] = strings.TrimSuffix(filepath.Base(file), ".yaml")
+			}
+			return files, err
+		}),
+		"CLIENT": names(func(a *app.App, _ map[string]string) (clients []string, _ error) {
+			for _, cl := range a.Config.Clients {
+				clients = append(clients, cl.Name)
+			}
+			return clients, nil
+		}),
+	}
+}
+
+// quietApp returns the app, or nil if the configuration cannot be used. It warns of nothing.
+func (c *command) quietApp() *app.App {
+	if c.app == nil {
+		a, err := app.New(app.Options{Environ: c.environ})
+		if err != nil {
+			return nil
+		}
+		c.app = a
+	}
+	return c.app
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"loki/assets"
+	"loki/internal/app"
+	"loki/internal/bundle"
+	"loki/internal/catalog"
+	"loki/internal/catalog/models"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/provider/local"
+	"loki/internal/setup"
+	"loki/internal/vault"
+)
+
+// setUp makes a configuration with the user, if there is none, the command cannot do
+// without, and there is a terminal to ask at. done is true if the user does not want to.
+func (c *command) setUp(ctx context.Context) (done bool, err error) {
+	if c.opts.output != outputText || !c.OutTerminal || !c.unconfigured() || !c.opts.info && !c.needsModel() {
+		return false, nil
+	}
+	paths := c.app.Paths
+	known, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
+	_, err = setup.Run(ctx, setup.Options{
+		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: newVault(c.app), DefaultPasswordFile: paths.VaultPasswordFile,
+		Servers: c.localServers(ctx), Known: known, Getenv: c.app.Env.Get,
+		Note: func(text string) { fmt.Fprintln(c.Err, text) },
+	})
+	switch {
+	case errors.Is(err, setup.ErrDeclined):
+		return !c.opts.info, nil
+	case err != nil:
+		return true, err
+	}
+	c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun})
+	return false, err
+}
+
+// unconfigured reports whether nobody has said yet where models are.
+func (c *command) unconfigured() bool {
+	cfg := c.app.Config
+	return !cfg.Exists && len(cfg.Clients) == 0 && c.getenv("LOKI_PROVIDER") == "" && c.getenv("LOKI_PLATFORM") == ""
+}
+
+// needsModel reports whether the command can only work with the configured model. What
+// cannot be found out counts as no, for it will be told in its place.
+func (c *command) needsModel() bool {
+	o := &c.opts
+	if o.shows() || o.resume != "" || o.fork != "" || o.model != "" || c.app.Config.Model != "" {
+		return false
+	}
+	if o.agent == "" {
+		if o.role == "" || o.prompt != "" {
+			return true
+		}
+		r, _, err := c.app.Roles().Load(o.role)
+		return err == nil && r.Settings.Model == ""
+	}
+	ref, err := c.app.Agents.Find(o.agent)
+	if err != nil {
+		return false
+	}
+	g, _, err := c.app.Agents.Graph(ref)
+	return err == nil && usesModel(g)
+}
+
+// usesModel reports whether a node of the graph talks to a model that nobody names.
+func usesModel(g *graph.Graph) bool {
+	if g.Model != "" || g.DefaultModel != "" {
+		return false
+	}
+	for _, n := range g.Nodes {
+		if n.LLM != nil && n.LLM.Model == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// shows reports whether the command only shows or changes what is on this machine.
+func (o *options) shows() bool {
+	return o.inspects() || o.runs || o.run != "" || len(o.diff) > 0 || o.prune || o.install != ""
+}
+
+// localServers returns the model servers that answer on this machine.
+func (c *command) localServers(ctx context.Context) []local.Server {
+	return local.Find(ctx, nil, local.DefaultProbes(c.getenv("OLLAMA_HOST")))
+}
+
+// offerLocal adds to the error that nothing is configured the servers that could be.
+func (c *command) offerLocal(ctx context.Context, err error) error {
+	_, none := catalog.New(nil, nil).Default()
+	hint := fault.HintOf(err)
+	if c.app == nil || hint == "" || hint != fault.HintOf(none) {
+		return err
+	}
+	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", setup.Ways(hint, c.localServers(ctx)))
+}
+
+// newVault returns the vault of the configuration.
+func newVault(a *app.App) *vault.Vault {
+	cfg := a.Config
+	return vault.New(vault.Options{
+		File: a.Paths.VaultFile,
+		Password: vault.Password{
+			File: deref(cfg.VaultPasswordFile), DefaultFile: a.Paths.VaultPasswordFile,
+			Command: deref(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
+		},
+		Warn: a.OnWarning,
+	})
+}
+
+// installable are the values of --install.
+var installable = []string{"agents", "macros", "functions", "mcp_config"}
+
+// noServers is a file of MCP servers without any.
+const noServers = "{\n  \"mcpServers\": {}\n}\n"
+
+// install writes what is part of the program over the user's copies of it.
+func (c *command) install(ctx context.Context) error {
+	category, target := c.opts.install, c.installDir()
+	if category == "macros" {
+		_, err := fmt.Fprintln(c.Out, "No macros are part of this version. Nothing was changed.")
+		return err
+	}
+	if c.OutTerminal {
+		question := fmt.Sprintf("In %s, the %s that come with the program lose your changes.", target, category)
+		if category == "mcp_config" {
+			question = fmt.Sprintf("The servers in %s will be lost.", target)
+		}
+		key, err := c.terminalAsker().Key(ctx, question+" Go on? y/N: ", "ny")
+		if err != nil {
+			return err
+		}
+		if key != 'y' {
+			_, err := fmt.Fprintln(c.Out, "Nothing was changed.")
+			return err
+		}
+	}
+	files, err := c.writeCategory()
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "--install %s", category)
+	}
+	_, err = fmt.Fprintf(c.Out, "Installed %s in %s: %s\n", category, target, plural(files, "file"))
+	return err
+}
+
+// installDir returns where the category of --install is.
+func (c *command) installDir() string {
+	p := c.app.Paths
+	switch c.opts.install {
+	case "agents":
+		return p.AgentsDir
+	case "macros":
+		return p.MacrosDir
+	case "functions":
+		return p.FunctionsDir
+	}
+	return p.MCPFile()
+}
+
+// writeCategory writes the files of the category of --install and returns their number.
+func (c *command) writeCategory() (files int, err error) {
+	p := c.app.Paths
+	var written []string
+	switch c.opts.install {
+	case "agents":
+		written, err = bundle.Restore(assets.Agents, p.AgentsDir)
+	case "functions":
+		written, err = bundle.Restore(assets.Utils, p.ToolsUtilsDir())
+		if _, statErr := os.Lstat(p.MCPFile()); err == nil && errors.Is(statErr, fs.ErrNotExist) {
+			return len(written) + 1, bundle.Replace(p.MCPFile(), []byte(noServers))
+		}
+	case "mcp_config":
+		return 1, bundle.Replace(p.MCPFile(), []byte(noServers))
+	}
+	return len(written), err
+}

@@ -1,0 +1,103 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Type says how to talk with a server.
+type Type string
+
+// The types.
+const (
+	Stdio Type = "stdio" // a program that is started; messages go over its standard input and output
+	HTTP  Type = "http"  // Streamable HTTP
+	SSE   Type = "sse"   // its predecessor, HTTP with server-sent events
+)
+
+// Expose says what a model sees of a server.
+type Expose string
+
+// The ways.
+const (
+	Meta   Expose = "meta"   // functions to search, describe and invoke its tools
+	Direct Expose = "direct" // its tools
+)
+
+// Server is one entry of mcp.json, with its references to secrets as they are written.
+// It is not changed after it was read.
+type Server struct {
+	ID   string
+	Type Type
+
+	// For stdio.
+	Command string // looked for on the PATH of Env, or of [Options].Env
+	Args    []string
+	Env     map[string]string // added to [Options].Env
+	Dir     string            // working directory; empty means that of [Options]
+
+	// For http and sse.
+	URL     string
+	Headers map[string]string // sent with every request
+
+	Expose   Expose
+	Timeout  time.Duration // for one call of a tool; 0 means that of [Options]
+	Disabled bool          // never selected
+	// OAuth is the mapping of that name for who provides tokens, as JSON; nil if there is none.
+	OAuth json.RawMessage
+
+	// IdleTimeout is how long a connection is kept that nobody uses. It counts only with
+	// HasIdleTimeout; otherwise the pool decides.
+	IdleTimeout    time.Duration
+	HasIdleTimeout bool
+
+	// Err is what is wrong with the entry. Whoever uses the server gets it; nobody else
+	// needs to care.
+	Err error
+
+	file string // for messages
+	slug string // stands for ID in the names of functions; unique within the file
+}
+
+// File is what mcp.json says. The zero File has no servers.
+type File struct {
+	Path     string
+	Servers  []Server // in the order of the file
+	Warnings []Warning
+}
+
+// Warning is something in the file that has no effect.
+type Warning struct {
+	Path         string
+	Line, Column int // counted from 1; 0 if unknown
+	Text         string
+}
+
+func (w Warning) String() string { return at(w.Path, w.Line, w.Column) + ": " + w.Text }
+
+func at(path string, line, column int) string {
+	if line == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s:%d:%d", path, line, column)
+}
+
+// Lookup returns the server of that id.
+func (f *File) Lookup(id string) (Server, bool) {
+	for _, s := range f.Servers {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return Server{}, false
+}
+
+// IDs returns the ids of the servers, in the order of the file.
+func (f *File) IDs() []string {
+	ids := make([]string, len(f.Servers))
+	for i, s := range f.Servers {
+		ids[i] = s.ID
+	}
+	return ids
+}

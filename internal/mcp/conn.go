@@ -1,0 +1,356 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/fault"
+)
+
+// protocol is the version that is asked for. Newer ones begin with a request that older
+// servers do not know, and some do not survive; who speaks only those is asked again.
+const protocol = "2025-11-25"
+
+// pingTimeout is how long a server that was late may take to show that it still lives.
+const pingTimeout = 3 * time.Second
+
+// conn is a session with a server.
+type conn struct {
+	server  resolved
+	opts    *Options
+	log     *slog.Logger
+	session *sdk.ClientSession
+
+	program *program // for stdio
+	remote  *remote  // otherwise
+
+	ended chan struct{} // closed when the session has ended
+	dead  chan struct{} // closed when it must not be used any more
+	once  sync.Once     // guards dead
+
+	tools listing
+	can   sdk.ServerCapabilities // what the server says it can
+
+	mu    sync.Mutex
+	calls map[string]*call // running calls by progress token
+	next  int              // number of the next token
+}
+
+// dial starts the server, or connects with it, and initializes the session.
+func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
+	limit, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
+	defer cancel()
+	c, err := dialVersion(limit, r, o, protocol)
+	if err != nil && newerOnly(err) {
+		c, err = dialVersion(limit, r, o, "")
+	}
+	if err == nil {
+		return c, nil
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("MCP server %q: %w", r.ID, context.Cause(ctx))
+	}
+	text := err.Error()
+	if limit.Err() != nil {
+		text = fmt.Sprintf("it was not ready within %v", o.ConnectTimeout)
+		if detail := err.Error(); !strings.Contains(detail, "deadline exceeded") {
+			text += ": " + detail
+		}
+	}
+	what := r.Command
+	if r.Type != Stdio {
+		what = r.URL
+	}
+	return nil, fault.New(fault.Tool, "MCP server %q: cannot connect (%s): %s", r.ID, r.redact(what), r.redact(text))
+}
+
+// newerOnly reports whether a server refused to be initialized in the way of all older
+// versions.
+func newerOnly(err error) bool {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && (e.Code == sdk.CodeUnsupportedProtocolVersion || e.Code == jsonrpc.CodeMethodNotFound)
+}
+
+func dialVersion(ctx context.Context, r resolved, o *Options, version string) (*conn, error) {
+	c := &conn{
+		server: r,
+		opts:   o,
+		log:    o.Log.With("mcp_server", r.ID),
+		ended:  make(chan struct{}),
+		dead:   make(chan struct{}),
+		calls:  make(map[string]*call),
+	}
+	c.tools.init()
+	var transport sdk.Transport
+	var err error
+	if r.Type == Stdio {
+		c.program, err = startProgram(r, o, o.Stderr, c.log)
+		transport = c.program
+	} else {
+		c.remote, err = newRemote(ctx, r, o)
+		transport = c.remote
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.program != nil {
+		stop := context.AfterFunc(ctx, c.program.kill) // or it would be given time to end
+		defer stop()
+	}
+	c.session, err = c.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		reason := c.abandon()
+		if reason != "" && !isRPC(err) {
+			return nil, errors.New(reason)
+		}
+		return nil, err
+	}
+	if init := c.session.InitializeResult(); init != nil && init.Capabilities != nil {
+		c.can = *init.Capabilities
+	}
+	go func() { // ends with the session, which close ends
+		defer close(c.ended)
+		_ = c.session.Wait()
+		if c.program != nil {
+			c.program.kill()
+		}
+	}()
+	c.askForLogs(ctx)
+	return c, nil
+}
+
+func isRPC(err error) bool {
+	_, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok
+}
+
+// abandon leaves nothing of a connection that was never made, and says why if it is known.
+func (c *conn) abandon() string {
+	if c.remote != nil {
+		c.remote.kill()
+		return ""
+	}
+	ended := false
+	select {
+	case <-c.program.down:
+		ended = true
+	default:
+	}
+	c.program.kill()
+	c.program.service.Stdout().Close()
+	if !ended {
+		return ""
+	}
+	return c.program.reason()
+}
+
+// client returns the SDK's side of this one connection.
+func (c *conn) client() *sdk.Client {
+	impl := &sdk.Implementation{Name: "loki", Version: c.opts.Version}
+	caps := &sdk.ClientCapabilities{}
+	if c.opts.Dir != "" {
+		caps.RootsV2 = &sdk.RootCapabilities{}
+	}
+	client := sdk.NewClient(impl, &sdk.ClientOptions{
+		Logger:                      slog.New(slog.DiscardHandler), // quotes messages, which may hold anything
+		Capabilities:                caps,
+		ElicitationHandler:          c.elicit,
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.tools.forget() },
+		LoggingMessageHandler:       c.logMessage,
+		ProgressNotificationHandler: c.progress,
+	})
+	if c.opts.Dir != "" {
+		if dir, err := filepath.Abs(c.opts.Dir); err == nil {
+			path := filepath.ToSlash(dir)
+			if !strings.HasPrefix(path, "/") {
+				path = "/" + path // C:/...
+			}
+			root := url.URL{Scheme: "file", Path: path}
+			client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(dir)})
+		}
+	}
+	return client
+}
+
+// alive reports whether the connection can be used, as far as is known.
+func (c *conn) alive() bool {
+	select {
+	case <-c.ended:
+		return false
+	case <-c.dead:
+		return false
+	default:
+	}
+	if c.program != nil {
+		select {
+		case <-c.program.down:
+			return false
+		default:
+		}
+	}
+	return true
+}
+
+// close ends the connection and returns when nothing of it is left. A server gets grace to
+// end by itself.
+func (c *conn) close(grace time.Duration) {
+	c.once.Do(func() { close(c.dead) })
+	switch {
+	case c.program != nil:
+		c.program.service.Stop(grace)
+		_ = c.program.Close() // ends what reads
+	case grace <= 0:
+		c.remote.kill()
+	default:
+		cut := time.AfterFunc(grace, c.remote.cancel)
+		c.remote.close()
+		cut.Stop()
+	}
+	_ = c.session.Close() // says nothing new
+	<-c.ended
+}
+
+// kill ends a connection that is of no use any more. Somebody still has to close it.
+func (c *conn) kill() {
+	c.once.Do(func() { close(c.dead) })
+	if c.program != nil {
+		c.program.kill()
+	} else {
+		c.remote.kill()
+	}
+}
+
+// errGone means that the connection ended before the answer came.
+var errGone = errors.New("the connection ended")
+
+// do makes one exchange with the server. Its error is worded for the model, wraps that of
+// ctx if it ended, and errGone or sdk.ErrSessionMissing if a new connection may help.
+func (c *conn) do(ctx context.Context, timeout time.Duration, exchange func(ctx context.Context) error) error {
+	limit, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := &lateError{timeout}
+	timer := time.AfterFunc(timeout, func() { cancel(late) })
+	defer timer.Stop()
+	return c.told(ctx, limit, exchange(limit))
+}
+
+// lateError says that an answer did not come in time.
+type lateError struct{ limit time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("no answer within %v", e.limit) }
+
+// told words the error of an exchange that was made with limit, which descends from ctx.
+func (c *conn) told(ctx, limit context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("MCP server %q: %w", c.server.ID, context.Cause(ctx))
+	}
+	if late, ok := errors.AsType[*lateError](context.Cause(limit)); ok {
+		c.checkLate(ctx)
+		return fmt.Errorf("MCP server %q: %w", c.server.ID, late)
+	}
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &serverError{c.server.ID, rpc.Code, c.server.redact(rpc.Message)}
+	}
+	if errors.Is(err, sdk.ErrSessionMissing) {
+		return fmt.Errorf("MCP server %q: %w", c.server.ID, sdk.ErrSessionMissing)
+	}
+	if c.program != nil {
+		select {
+		case <-c.program.down:
+			return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, errGone, c.server.redact(c.program.reason()))
+		default:
+		}
+	}
+	gone := errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || !c.alive()
+	text := c.server.redact(err.Error())
+	if gone {
+		return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, errGone, text)
+	}
+	return fmt.Errorf("MCP server %q: %s", c.server.ID, text)
+}
+
+// serverError is an error that the server answered with.
+type serverError struct {
+	server string
+	code   int64
+	text   string
+}
+
+func (e *serverError) Error() string {
+	return fmt.Sprintf("MCP server %q: error %d: %s", e.server, e.code, e.text)
+}
+
+// checkLate ends the connection if a server that did not answer in time does not answer at
+// all. A slow tool is no reason to lose what the server keeps in its memory.
+func (c *conn) checkLate(ctx context.Context) {
+	ping, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := c.session.Ping(ping, nil); err != nil && ctx.Err() == nil && !isRPC(err) {
+		c.log.Warn("MCP server does not answer, its connection is closed")
+		c.kill()
+	}
+}
+
+// askForLogs tells the server how much to log, if it can be told.
+func (c *conn) askForLogs(ctx context.Context) {
+	if c.can.Logging == nil || c.session.InitializeResult().ProtocolVersion > protocol {
+		return
+	}
+	level := sdk.LoggingLevel("warning")
+	switch {
+	case !c.log.Enabled(ctx, slog.LevelError):
+		return
+	case c.log.Enabled(ctx, slog.LevelDebug):
+		level = "debug"
+	case c.log.Enabled(ctx, slog.LevelInfo):
+		level = "info"
+	}
+	limit, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := c.session.SetLoggingLevel(limit, &sdk.SetLoggingLevelParams{Level: level}); err != nil {
+		c.log.Debug("MCP server does not take a log level", "error", c.server.redact(err.Error()))
+	}
+}
+
+// logMessage hands a log entry of the server on.
+func (c *conn) logMessage(ctx context.Context, req *sdk.LoggingMessageRequest) {
+	level := slog.LevelInfo
+	switch req.Params.Level {
+	case "debug":
+		level = slog.LevelDebug
+	case "warning":
+		level = slog.LevelWarn
+	case "error", "critical", "alert", "emergency":
+		level = slog.LevelError
+	}
+	if !c.log.Enabled(ctx, level) {
+		return
+	}
+	text := fmt.Sprint(req.Params.Data)
+	if s, ok := req.Params.Data.(string); ok {
+		text = s
+	}
+	c.log.Log(ctx, level, shorten(c.server.redact(text), 4<<10), "mcp_logger", req.Params.Logger)
+}
+
+// shorten cuts text to about limit bytes.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}

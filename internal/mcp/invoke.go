@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"loki/internal/tool"
+)
+
+// invoker is the function that runs any tool of a server. It is a [tool.Guard]: the user is
+// asked about tools that the server calls destructive.
+type invoker struct {
+	function
+	link     *connection
+	describe string // name of the function that describes tools
+
+	mu sync.Mutex
+	// unknown counts, by arguments, the calls that Consent let through because the tools
+	// of the server were not known yet.
+	unknown map[string]int
+}
+
+// invocation is what a model asks for.
+type invocation struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// read returns the arguments of the function. Models write the arguments of the tool as an
+// object, as a string that holds one, or not at all.
+func (v *invoker) read(call tool.Call) (invocation, error) {
+	args, err := tool.Decode[invocation](call)
+	if err != nil {
+		return args, err
+	}
+	if args.Tool == "" {
+		return args, fmt.Errorf("tool is missing")
+	}
+	text := string(bytes.TrimSpace(args.Arguments))
+	if text == "" || text == "null" {
+		text = "{}"
+	}
+	var quoted string
+	if json.Unmarshal([]byte(text), &quoted) == nil {
+		text = quoted
+	}
+	args.Arguments, err = tool.ParseArguments(text)
+	if err != nil {
+		return args, fmt.Errorf("arguments: %w", err)
+	}
+	return args, nil
+}
+
+// Consent implements tool.Guard. It does not start the server: where it does not know the
+// tool yet, Call finds out.
+func (v *invoker) Consent(call tool.Call) string {
+	args, err := v.read(call)
+	if err != nil {
+		return "" // Call says what is wrong
+	}
+	var box *toolbox
+	if c, err := v.link.current(); err == nil && c != nil {
+		box = c.tools.peek()
+	}
+	if box == nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.unknown[string(call.Arguments)]++
+		return ""
+	}
+	if t, ok := box.lookup(args.Tool); !ok || !t.Destructive {
+		return ""
+	}
+	return fmt.Sprintf("May the tool %s of the MCP server %s be run? The server says that it may destroy something.\n\n    %s",
+		tool.Visible(args.Tool), tool.Visible(v.link.server.ID), tool.Visible(string(args.Arguments)))
+}
+
+// unasked reports whether Consent let a call through without knowing the tool.
+func (v *invoker) unasked(call tool.Call) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	text := string(call.Arguments)
+	n := v.unknown[text]
+	if n == 0 {
+		return false
+	}
+	if v.unknown[text]--; n == 1 {
+		delete(v.unknown, text)
+	}
+	return true
+}
+
+// Call implements tool.Tool.
+func (v *invoker) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	unasked := v.unasked(call)
+	args, err := v.read(call)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("MCP tool invocation failed: %w", err)
+	}
+	if unasked {
+		box, err := v.link.list(ctx)
+		if err != nil {
+			return tool.Result{}, fmt.Errorf("MCP tool invocation failed: %w", err)
+		}
+		if t, ok := box.lookup(args.Tool); ok && t.Destructive {
+			return tool.Result{}, fmt.Errorf("the tool %s may destroy something, and was not looked at before; "+
+				"call %s for it, and then this again", args.Tool, v.describe)
+		}
+	}
+	return v.link.call(ctx, args.Tool, args.Arguments)
+}

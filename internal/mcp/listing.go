@@ -1,0 +1,222 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/mcp/rank"
+)
+
+// Tool is a tool of a server, as the server describes it.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // of the arguments; an object that providers take
+	ReadOnly    bool            // it says that it changes nothing
+	Destructive bool            // it says that it may destroy something
+}
+
+const (
+	maxPages    = 1000
+	maxToolName = 256      // in bytes; longer ones are left out
+	maxSchema   = 64 << 10 // in bytes; longer ones are replaced when the tool is declared
+)
+
+// listing is the list of a server's tools, fetched when it is needed, and again after the
+// server said that it changed.
+type listing struct {
+	fetching chan struct{} // holds one element while somebody fetches
+
+	mu      sync.Mutex
+	changes int // that the server told of
+	known   *toolbox
+}
+
+// toolbox is one state of the list.
+type toolbox struct {
+	tools   []Tool
+	byName  map[string]int // into tools
+	ranking func() *rank.Index
+}
+
+func (l *listing) init() { l.fetching = make(chan struct{}, 1) }
+
+func (l *listing) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changes++
+	l.known = nil
+}
+
+// peek returns the list if it is known.
+func (l *listing) peek() *toolbox {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known
+}
+
+// toolList returns the tools of the server.
+func (c *conn) toolList(ctx context.Context) (*toolbox, error) {
+	l := &c.tools
+	if box := l.peek(); box != nil {
+		return box, nil
+	}
+	select {
+	case l.fetching <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("MCP server %q: %w", c.server.ID, context.Cause(ctx))
+	}
+	defer func() { <-l.fetching }()
+	l.mu.Lock()
+	box, changes := l.known, l.changes
+	l.mu.Unlock()
+	if box != nil {
+		return box, nil
+	}
+	box, err := c.fetchTools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changes == changes {
+		l.known = box
+	}
+	return box, nil
+}
+
+// fetchTools reads all pages.
+func (c *conn) fetchTools(ctx context.Context) (*toolbox, error) {
+	box := &toolbox{byName: make(map[string]int)}
+	dropped := 0
+	err := pages(func(cursor string) (string, error) {
+		var page *sdk.ListToolsResult
+		err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
+			page, err = c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+		for _, t := range page.Tools {
+			if t == nil || !box.add(t, c.opts.MaxTools) {
+				dropped++
+			}
+		}
+		if len(box.tools) >= c.opts.MaxTools {
+			return "", nil
+		}
+		return page.NextCursor, nil
+	})
+	if _, refused := errors.AsType[*serverError](err); refused && c.can.Tools == nil {
+		err = nil // it said so
+	}
+	if err != nil {
+		return nil, err
+	}
+	if dropped > 0 {
+		c.log.Warn("tools of an MCP server are left out: too many, or names that are double, empty or too long", "tools", dropped)
+	}
+	box.index(c.server.ID)
+	return box, nil
+}
+
+// pages calls fetch with the cursor of each page, until it returns none. A server that
+// sends its client in circles is an error.
+func pages(fetch func(cursor string) (next string, err error)) error {
+	seen := make(map[string]bool)
+	for cursor := ""; ; {
+		next, err := fetch(cursor)
+		if err != nil || next == "" {
+			return err
+		}
+		if seen[next] || len(seen) >= maxPages {
+			return errors.New("the server's list has no end")
+		}
+		seen[next] = true
+		cursor = next
+	}
+}
+
+// add appends a tool and reports true, unless it cannot be called.
+func (b *toolbox) add(t *sdk.Tool, limit int) bool {
+	if _, double := b.byName[t.Name]; double || t.Name == "" || len(t.Name) > maxToolName || len(b.tools) >= limit {
+		return false
+	}
+	tool := Tool{Name: t.Name, Description: t.Description, Schema: schemaText(t.InputSchema)}
+	if tool.Description == "" {
+		tool.Description = t.Title
+	}
+	if a := t.Annotations; a != nil {
+		tool.ReadOnly = a.ReadOnlyHint
+		// The protocol's default is true, but hardly any server says false.
+		tool.Destructive = !a.ReadOnlyHint && a.DestructiveHint != nil && *a.DestructiveHint
+	}
+	b.byName[t.Name] = len(b.tools)
+	b.tools = append(b.tools, tool)
+	return true
+}
+
+// index prepares the search.
+func (b *toolbox) index(server string) {
+	b.ranking = sync.OnceValue(func() *rank.Index {
+		docs := make([]string, len(b.tools))
+		for i, t := range b.tools {
+			docs[i] = t.Name + "\n" + t.Description + "\nserver:" + server
+		}
+		return rank.New(docs)
+	})
+}
+
+func (b *toolbox) lookup(name string) (Tool, bool) {
+	i, ok := b.byName[name]
+	if !ok {
+		return Tool{}, false
+	}
+	return b.tools[i], true
+}
+
+// anything is the schema of arguments about which nothing is known.
+const anything = `{"type":"object","additionalProperties":true}`
+
+// schemaText returns the schema of an object, whatever a server sent.
+func schemaText(schema any) json.RawMessage {
+	object, ok := schema.(map[string]any)
+	if !ok {
+		return json.RawMessage(anything)
+	}
+	if object["type"] != "object" {
+		clone := make(map[string]any, len(object)+1)
+		for key, v := range object {
+			clone[key] = v
+		}
+		clone["type"] = "object"
+		object = clone
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(object) != nil {
+		return json.RawMessage(anything)
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// declared returns the schema as it may be declared to a provider, which refuses a whole
+// request for one schema that is wrong. It reports false if it had to be replaced.
+func (t Tool) declared() (json.RawMessage, bool) {
+	var schema jsonschema.Schema
+	if len(t.Schema) <= maxSchema && json.Unmarshal(t.Schema, &schema) == nil {
+		if _, err := schema.Resolve(nil); err == nil {
+			return t.Schema, true
+		}
+	}
+	return json.RawMessage(anything), false
+}

@@ -1,0 +1,45 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+const (
+	maxName = 64 // of a function, with every provider
+	maxSlug = 40 // leaves room for the longest prefix and some of a tool's name
+)
+
+// setSlugs gives each server what stands for its id in the names of functions. Of ids that
+// would look the same the first gets the plain one.
+func setSlugs(servers []Server) {
+	taken := make(map[string]bool, len(servers))
+	for i := range servers {
+		servers[i].slug = unique(legal(servers[i].ID), maxSlug, servers[i].ID, taken)
+	}
+}
+
+// legal replaces what providers refuse in names.
+func legal(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// unique returns name, at most limit long, in a form that is not taken yet, and takes it.
+// What does not fit, or is taken, ends in a few digits made of origin, so that the name
+// stays the same whatever else there is.
+func unique(name string, limit int, origin string, taken map[string]bool) string {
+	candidate := name
+	for salt := origin; len(candidate) > limit || taken[candidate] || candidate == ""; salt += "\x00" {
+		sum := sha256.Sum256([]byte(salt))
+		tail := "_" + hex.EncodeToString(sum[:3])
+		candidate = name[:min(len(name), limit-len(tail))] + tail
+	}
+	taken[candidate] = true
+	return candidate
+}

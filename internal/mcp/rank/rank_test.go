@@ -1,0 +1,107 @@
+package rank_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"loki/internal/mcp/rank"
+)
+
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"stems", "Searching for the searches", "search search"},
+		{"snake", "search_issues", "search_issu search issu"},
+		{"camel", "listPullRequests", "listpullrequest list pull request"},
+		{"acronym", "getHTTPServer2", "gethttpserver2 get http server2"},
+		{"server", "server:github", "server:github server github"},
+		{"kebab", "read-file", "read file"},
+		{"accents", "Café crème Straße", "cafe creme strass"},
+		{"stop_words", "what is the it's you’re", ""},
+		{"other_scripts", "поиск 検索", "поиск 検 索"},
+		{"punctuation", "... --- !!!", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := strings.Join(rank.Tokens(tt.text), " "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStem(t *testing.T) {
+	for word, want := range map[string]string{
+		"consistently": "consist", "knightly": "knight", "generously": "generous", "communication": "communic",
+		"skies": "sky", "dying": "die", "news": "news", "exceeding": "exceed", "hopping": "hop", "hoping": "hope",
+		"ties": "tie", "cries": "cri", "gas": "gas", "kiwis": "kiwi", "by": "by", "say": "say", "enjoyment": "enjoy",
+		"relational": "relat", "vietnamization": "vietnam", "geology": "geolog", "adoption": "adopt", "controll": "control",
+		"dog's": "dog", "youth": "youth", "été": "été", "arsenal": "arsenal", "luxuriated": "luxuri", "agreed": "agre",
+	} {
+		if got := rank.Stem(word); got != want {
+			t.Errorf("%s: got %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	docs := []string{
+		"create_issue\nCreate a new issue in a repository",
+		"search_issues\nFind issues and pull requests across repositories",
+		"list_commits\nList commits of a branch",
+		"delete_file\nDelete a file",
+		"search_issues\nFind issues and pull requests across repositories",
+	}
+	x := rank.New(docs)
+	for _, tt := range []struct {
+		name, query string
+		limit       int
+		want        []int
+	}{
+		{"best_first_ties_in_order", "searching issues", 10, []int{1, 4, 0}},
+		{"limit", "issues", 1, []int{0}},
+		{"name_in_parts", "file", 5, []int{3}},
+		{"nothing", "weather", 5, []int{}},
+		{"stop_words_only", "the of a", 5, []int{}},
+		{"zero", "issue", 0, []int{}},
+		{"negative", "issue", -3, []int{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := x.Search(tt.query, tt.limit); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	if got := rank.New(nil).Search("x", 3); len(got) != 0 {
+		t.Errorf("no documents: %v", got)
+	}
+}
+
+func FuzzTokens(f *testing.F) {
+	for _, seed := range []string{"search_issues", "HTTPServer", "é\xff_", "'s'", "y's", "Yyyy'", "don't", "ing", "ﬁle"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, token := range rank.Tokens(text) {
+			if strings.ContainsAny(token, " \n\t") {
+				t.Errorf("token %q has a blank", token)
+			}
+		}
+		x := rank.New([]string{text, "other"})
+		_ = x.Search(text, 5)
+	})
+}
+
+func BenchmarkSearch(b *testing.B) {
+	verbs := strings.Fields("create list search delete update get fetch merge close open")
+	r := rand.New(rand.NewPCG(1, 2))
+	docs := make([]string, 10_000)
+	for i := range docs {
+		docs[i] = verbs[r.IntN(10)] + "_" + strconv.Itoa(i) + "\n" + verbs[r.IntN(10)] + " a thing of number " + strconv.Itoa(i)
+	}
+	x := rank.New(docs)
+	for b.Loop() {
+		x.Search("search things to merge", 8)
+	}
+}

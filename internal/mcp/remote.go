@@ -1,0 +1,196 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// remote is a server on the network. It implements sdk.Transport on top of the one for the
+// server's type.
+type remote struct {
+	inner  sdk.Transport
+	life   context.Context // ends all its requests
+	cancel context.CancelFunc
+	conn   sdk.Connection // nil until Connect has succeeded
+}
+
+// newRemote prepares the transport; nothing is sent.
+func newRemote(ctx context.Context, r resolved, o *Options) (*remote, error) {
+	target, err := url.Parse(r.URL)
+	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
+		return nil, errors.New("its url is none, or is not http or https")
+	}
+	header := make(http.Header, len(r.Headers))
+	for name, text := range r.Headers {
+		if !token(name) || strings.ContainsAny(text, "\r\n\x00") {
+			return nil, fmt.Errorf("header %q cannot be sent", name)
+		}
+		header.Set(name, text)
+	}
+	// The life of a connection is that of the server's handle, not that of the call which
+	// happened to make it.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	client := &http.Client{Transport: &carrier{
+		next:   o.HTTP,
+		life:   life,
+		origin: origin(target),
+		header: header,
+		server: r.ID,
+		tokens: o.Tokens,
+		limit:  int64(o.MaxMessage),
+	}}
+	t := &remote{life: life, cancel: cancel}
+	if r.Type == SSE {
+		t.inner = &sdk.SSEClientTransport{Endpoint: r.URL, HTTPClient: client, MaxEventSize: o.MaxMessage}
+	} else {
+		t.inner = &sdk.StreamableClientTransport{Endpoint: r.URL, HTTPClient: client, MaxEventSize: o.MaxMessage}
+	}
+	return t, nil
+}
+
+// Connect implements sdk.Transport. ctx bounds connecting only.
+func (t *remote) Connect(ctx context.Context) (sdk.Connection, error) {
+	// The stream of SSE is a request that goes on until the connection is closed.
+	stop := context.AfterFunc(ctx, t.cancel)
+	conn, err := t.inner.Connect(t.life)
+	if !stop() && err == nil {
+		conn.Close()
+		return nil, ctx.Err()
+	}
+	t.conn = conn
+	return conn, err
+}
+
+// close ends the session with the server, gently until life ends.
+func (t *remote) close() {
+	if t.conn != nil {
+		_ = t.conn.Close()
+	}
+	t.cancel()
+}
+
+// kill ends it at once.
+func (t *remote) kill() {
+	t.cancel()
+	t.close()
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + strings.ToLower(u.Host) }
+
+// token reports whether name is one by RFC 9110, section 5.6.2.
+func token(name string) bool {
+	for _, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// carrier sends the requests of one connection.
+type carrier struct {
+	next   http.RoundTripper
+	life   context.Context
+	origin string // headers and tokens go nowhere else
+	header http.Header
+	server string
+	tokens TokenSource
+	limit  int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(c.life, cancel)
+	end := func() { stop(); cancel() }
+	resp, err := c.send(ctx, req)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	resp.Body = &body{ReadCloser: resp.Body, end: end, left: c.limit}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body.(*body).left = -1 // its events are limited, one by one
+	}
+	return resp, nil
+}
+
+// send sends the request, and once more with a new token if the server refuses the first.
+func (c *carrier) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+	own := origin(req.URL) == c.origin
+	var access string
+	if own && c.tokens != nil {
+		var err error
+		if access, err = c.tokens.Token(ctx, c.server); err != nil {
+			return nil, fmt.Errorf("access token: %w", err)
+		}
+	}
+	resp, err := c.once(ctx, req, own, access)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || !own || c.tokens == nil {
+		return resp, err
+	}
+	if r, ok := c.tokens.(Rejecter); ok {
+		r.Reject(ctx, c.server, access)
+	}
+	again, err := c.tokens.Token(ctx, c.server)
+	if err != nil || again == access || req.Body != nil && req.GetBody == nil {
+		return resp, nil // the refusal says more
+	}
+	resp.Body.Close()
+	return c.once(ctx, req, own, again)
+}
+
+func (c *carrier) once(ctx context.Context, req *http.Request, own bool, access string) (*http.Response, error) {
+	out := req.Clone(ctx)
+	if req.GetBody != nil {
+		fresh, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		out.Body = fresh
+	}
+	if own {
+		for name, values := range c.header {
+			out.Header[name] = values
+		}
+		if access != "" {
+			out.Header.Set("Authorization", "Bearer "+access)
+		}
+	}
+	return c.next.RoundTrip(out)
+}
+
+// body is the body of a reply, which has a limit and releases its request.
+type body struct {
+	io.ReadCloser
+	left int64 // negative: no limit
+	end  func()
+	once sync.Once
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left < 0 {
+		return n, err
+	}
+	if b.left -= int64(n); b.left < 0 {
+		b.left = 0
+		return 0, errHuge
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.once.Do(b.end)
+	return err
+}

@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/chat"
+	"loki/internal/tool"
+)
+
+// maxListed is how many resources or prompts of a server are listed.
+const maxListed = 1000
+
+// resourceTool returns the function that lists and reads the resources of a server that is
+// known to have some: one there is a connection with.
+func (l *connection) resourceTool(taken map[string]bool) []tool.Tool {
+	c, err := l.current()
+	if err != nil || c == nil || c.can.Resources == nil {
+		return nil
+	}
+	return []tool.Tool{&function{
+		declared: chat.Tool{
+			Name: l.name("resources", taken),
+			Description: fmt.Sprintf("List the resources of the MCP server %q, such as files and records, or read one of them. "+
+				"Without a uri they are listed.", l.server.ID),
+			Parameters: json.RawMessage(`{"type":"object","properties":{` +
+				`"uri":{"type":"string","description":"resource to read, from the list or made from a template of it"}}}`),
+		},
+		hints: tool.Hints{ReadOnly: true, Timeout: ownLimit},
+		run:   l.resources,
+	}}
+}
+
+// resource is a resource, or a template of some, as the model sees it.
+type resource struct {
+	URI         string `json:"uri,omitempty"`
+	Template    string `json:"uri_template,omitempty"` // RFC 6570
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mime_type,omitempty"`
+}
+
+func (l *connection) resources(ctx context.Context, call tool.Call) (tool.Result, error) {
+	args, err := tool.Decode[struct {
+		URI string `json:"uri"`
+	}](call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var out tool.Result
+	err = l.use(ctx, true, func(c *conn) error {
+		if args.URI != "" {
+			out.Output, err = c.readResource(ctx, args.URI)
+			return err
+		}
+		list, err := c.listResources(ctx)
+		if err != nil {
+			return err
+		}
+		out, err = answer(list)
+		return err
+	})
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("MCP resources failed: %w", err)
+	}
+	return out, nil
+}
+
+func (c *conn) readResource(ctx context.Context, uri string) (string, error) {
+	var result *sdk.ReadResourceResult
+	err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
+		result, err = c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	parts := make([]string, 0, len(result.Contents))
+	for _, r := range result.Contents {
+		if r != nil {
+			parts = append(parts, resourceText(r))
+		}
+	}
+	return strings.Join(parts, "\n"), nil
+}
+
+// listResources returns the resources and, after them, the templates.
+func (c *conn) listResources(ctx context.Context) ([]resource, error) {
+	list := []resource{}
+	err := pages(func(cursor string) (string, error) {
+		var page *sdk.ListResourcesResult
+		err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
+			page, err = c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+		for _, r := range page.Resources {
+			if r != nil && len(list) < maxListed {
+				list = append(list, resource{URI: r.URI, Name: r.Name, Description: shorten(r.Description, maxHint), MIMEType: r.MIMEType})
+			}
+		}
+		return c.more(page.NextCursor, len(list)), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var templates *sdk.ListResourceTemplatesResult
+	err = c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
+		templates, err = c.session.ListResourceTemplates(ctx, nil)
+		return err
+	})
+	if err != nil {
+		return list, nil // not every server knows the request
+	}
+	for _, t := range templates.ResourceTemplates {
+		if t != nil && len(list) < maxListed {
+			list = append(list, resource{Template: t.URITemplate, Name: t.Name, Description: shorten(t.Description, maxHint), MIMEType: t.MIMEType})
+		}
+	}
+	return list, nil
+}
+
+// more returns the cursor of the next page, unless n entries are enough.
+func (c *conn) more(next string, n int) string {
+	if n >= maxListed {
+		return ""
+	}
+	return next
+}

@@ -1,0 +1,170 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"loki/internal/fault"
+)
+
+// Secrets looks up the secret called name. The error has the code fault.NotFound if there
+// is none. It may be called from several goroutines.
+type Secrets func(name string) (string, error)
+
+// resolved is a server with its secrets in place.
+type resolved struct {
+	Server
+	secrets []string // their values, for redaction
+}
+
+// resolve returns s with every reference to a secret replaced. The error, of code Config,
+// names the file, the server, the member and what to do.
+func (s Server) resolve(lookup Secrets) (resolved, error) {
+	r := resolved{Server: s}
+	var err error
+	in := func(key, text string) string {
+		if err != nil {
+			return ""
+		}
+		var expanded string
+		expanded, err = r.expand(key, text, lookup)
+		return expanded
+	}
+	r.Command = in("command", s.Command)
+	r.Args = slices.Clone(s.Args)
+	for i, arg := range r.Args {
+		r.Args[i] = in("args", arg)
+	}
+	table := func(key string, all map[string]string) map[string]string {
+		all = maps.Clone(all)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			all[name] = in(key+"."+name, all[name])
+		}
+		return all
+	}
+	r.Env = table("env", s.Env)
+	r.Dir = in("cwd", s.Dir)
+	r.URL = in("url", s.URL)
+	r.Headers = table("headers", s.Headers)
+	return r, err
+}
+
+func (r *resolved) expand(key, text string, lookup Secrets) (string, error) {
+	var b strings.Builder
+	for {
+		start, end, name := placeholder(text)
+		if name == "" {
+			b.WriteString(text)
+			return b.String(), nil
+		}
+		secret, err := r.look(key, name, lookup)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text[:start])
+		b.WriteString(secret)
+		text = text[end:]
+	}
+}
+
+func (r *resolved) look(key, name string, lookup Secrets) (string, error) {
+	where := fmt.Sprintf("%s: server %q: %s refers to the secret %q", r.file, r.ID, key, name)
+	if lookup == nil {
+		return "", fault.New(fault.Config, "%s, and there is no vault to look it up in", where)
+	}
+	secret, err := lookup(name)
+	switch {
+	case err == nil:
+	case fault.CodeOf(err) == fault.NotFound:
+		hint := cmp.Or(fault.HintOf(err), "loki --add-secret "+name)
+		return "", fault.New(fault.Config, "%s, which the vault does not have", where).WithHint("%s", hint)
+	default:
+		return "", fault.Wrap(fault.CodeOf(err), err, "%s", where)
+	}
+	if secret != "" && !slices.Contains(r.secrets, secret) {
+		r.secrets = append(r.secrets, secret)
+	}
+	return secret, nil
+}
+
+// placeholder finds the first reference to a secret, {{NAME}}, in text. Without one name is
+// empty.
+func placeholder(text string) (start, end int, name string) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], "{{")
+		if i < 0 {
+			return 0, 0, ""
+		}
+		start = from + i
+		if inner, _, ok := strings.Cut(text[start+2:], "}}"); ok && !strings.Contains(inner, "\n") {
+			if name = strings.TrimSpace(inner); name != "" {
+				return start, start + 2 + len(inner) + 2, name
+			}
+		}
+		from = start + 2
+	}
+}
+
+// redact takes the secrets of the server out of what was said about it.
+func (r *resolved) redact(text string) string {
+	for _, secret := range r.secrets {
+		// Who uses a single letter as a secret hides nothing, and would lose all text.
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "[secret]")
+		}
+	}
+	return text
+}
+
+// OAuthSettings decodes the oauth mapping of a server into v, with the references to
+// secrets in it replaced. It reports false if there is none.
+func (s Server) OAuthSettings(lookup Secrets, v any) (bool, error) {
+	if s.OAuth == nil {
+		return false, nil
+	}
+	r := resolved{Server: s}
+	var failed error
+	d := json.NewDecoder(bytes.NewReader(s.OAuth))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return true, fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID)
+	}
+	var walk func(any) any
+	walk = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			text, err := r.expand("oauth", v, lookup)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			return text
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i])
+			}
+		case map[string]any:
+			for key := range v {
+				v[key] = walk(v[key])
+			}
+		}
+		return v
+	}
+	tree = walk(tree)
+	if failed != nil {
+		return true, failed
+	}
+	text, err := json.Marshal(tree)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return true, fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID)
+	}
+	return true, nil
+}

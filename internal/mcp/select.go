@@ -1,0 +1,74 @@
+package mcp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// All is the setting that means every server.
+const All = "all"
+
+// Selection is what a setting of servers means.
+type Selection struct {
+	Servers  []Server // in the order of the file, each once
+	Warnings []string // what the setting says that means nothing
+}
+
+// Select returns the servers that setting means: "all" for every one, otherwise ids and
+// aliases with commas between them. Blanks around them do not count. What is both is an
+// id. An alias stands for ids with commas between them, not for other aliases. Disabled
+// servers are never selected, and a warning tells if they were named.
+func (f *File) Select(setting string, aliases map[string]string) Selection {
+	return f.SelectList(strings.Split(setting, ","), aliases)
+}
+
+// SelectList is Select for a setting that is a list.
+func (f *File) SelectList(names []string, aliases map[string]string) Selection {
+	var sel Selection
+	if len(names) == 1 && strings.TrimSpace(names[0]) == All {
+		for _, s := range f.Servers {
+			if !s.Disabled {
+				sel.Servers = append(sel.Servers, s)
+			}
+		}
+		return sel
+	}
+	wanted := make(map[string]bool)
+	warn := func(format string, args ...any) {
+		if w := fmt.Sprintf(format, args...); !slices.Contains(sel.Warnings, w) {
+			sel.Warnings = append(sel.Warnings, w)
+		}
+	}
+	take := func(id string) bool {
+		s, ok := f.Lookup(id)
+		if ok && s.Disabled {
+			warn("MCP server %q is disabled", id)
+		} else if ok {
+			wanted[id] = true
+		}
+		return ok
+	}
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if name == "" || take(name) {
+			continue
+		}
+		parts, ok := aliases[name]
+		if !ok {
+			warn("there is no MCP server %q", name)
+			continue
+		}
+		for part := range strings.SplitSeq(parts, ",") {
+			if part = strings.TrimSpace(part); part != "" && !take(part) {
+				warn("there is no MCP server %q, which the alias %q names", part, name)
+			}
+		}
+	}
+	for _, s := range f.Servers {
+		if wanted[s.ID] {
+			sel.Servers = append(sel.Servers, s)
+		}
+	}
+	return sel
+}

@@ -1,0 +1,72 @@
+package oauth
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// requestTimeout bounds each request for a token.
+const requestTimeout = 30 * time.Second
+
+// withClient returns ctx with the client that the library sends its requests with.
+func (p Provider) withClient(ctx context.Context) context.Context {
+	base := cmp.Or(p.HTTP, http.DefaultClient)
+	client := *base
+	client.Timeout = requestTimeout
+	client.Transport = &transport{provider: p, base: base.Transport}
+	return context.WithValue(ctx, oauth2.HTTPClient, &client)
+}
+
+// transport adds to requests for tokens what a provider wants differently.
+type transport struct {
+	provider Provider
+	base     http.RoundTripper // nil means the default one
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	for _, h := range t.provider.Headers {
+		req.Header.Set(h.Name, h.Value)
+	}
+	if t.provider.JSON && strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		if err := formToJSON(req); err != nil {
+			return nil, err
+		}
+	}
+	if t.base == nil {
+		return http.DefaultTransport.RoundTrip(req)
+	}
+	return t.base.RoundTrip(req)
+}
+
+func formToJSON(req *http.Request) error {
+	data, err := io.ReadAll(req.Body)
+	if err != nil {
+		return err
+	}
+	form, err := url.ParseQuery(string(data))
+	if err != nil {
+		return err
+	}
+	members := make(map[string]string, len(form))
+	for name := range form {
+		members[name] = form.Get(name)
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.Header.Set("Content-Type", "application/json")
+	return nil
+}

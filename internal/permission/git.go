@@ -1,0 +1,243 @@
+package permission
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// gitReads are the subcommands of git that only read, with the words that make them do
+// something else. Options may be abbreviated.
+var gitReads = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"status": {}, "log": {"--output", "--ext-diff"}, "diff": {"--output", "--ext-diff", "--no-index"}, "show": {"--output", "--ext-diff"},
+		"shortlog": {"--output"}, "blame": {"--contents"}, "rev-parse": {}, "ls-files": {}, "ls-tree": {}, "describe": {}, "cat-file": {"--textconv", "--filters"},
+		"rev-list": {}, "name-rev": {}, "merge-base": {}, "diff-tree": {"--output", "--ext-diff"}, "diff-index": {"--output", "--ext-diff"},
+		"diff-files": {"--output", "--ext-diff"}, "show-ref": {}, "for-each-ref": {}, "count-objects": {}, "whatchanged": {"--output", "--ext-diff"},
+		"show-branch": {}, "cherry": {}, "range-diff": {"--output", "--ext-diff"}, "check-ignore": {}, "version": {}, "reflog": {"--output", "--ext-diff", "expire", "delete", "drop", "write"},
+		"grep": {"--open-files-in-pager", "--no-index", "--ext-grep", "-O"},
+	}
+})
+
+// gitLists are the subcommands that list only with these words.
+var gitLists = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"branch":   {"--list", "-l", "-a", "-r", "-v", "-vv", "-av", "-avv", "-rv", "--all", "--remotes", "--show-current", "--no-color", "--verbose"},
+		"tag":      {"--list", "-l", "-n"},
+		"remote":   {"-v", "--verbose", "show"},
+		"stash":    {"list"},
+		"config":   {"--get", "--list", "-l", "--show-origin", "--local", "--global"},
+		"worktree": {"list", "--porcelain"}, "submodule": {"status"}, "notes": {"list"}, "bisect": {"log"},
+	}
+})
+
+// gitWords says when git only reads.
+func gitWords(c *command) string {
+	args := c.words[1:]
+	for len(args) > 0 && (args[0].is("--no-pager") || args[0].is("-P") || args[0].is("--no-optional-locks") || args[0].is("--literal-pathspecs")) {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return ""
+	}
+	if args[0].is("--version") || args[0].is("--help") && len(args) == 1 {
+		return ""
+	}
+	if !args[0].known() || strings.HasPrefix(args[0].text, "-") {
+		return "the option " + shown(args[:1]) + " of git"
+	}
+	for _, dir := range c.dirs {
+		if bare(dir) {
+			return dir + " looks like a repository whose settings could run programs"
+		}
+	}
+	sub, rest := args[0].text, args[1:]
+	if allowed, ok := gitLists()[sub]; ok {
+		return gitListing(sub, rest, allowed)
+	}
+	bad, ok := gitReads()[sub]
+	if !ok {
+		return "no rule allows " + shown(c.words[:len(c.words)-len(rest)])
+	}
+	paths := false
+	for _, w := range rest {
+		if w.is("--") {
+			paths = true
+			continue
+		}
+		if !w.known() && !w.glob && !w.numeric && !paths && w.isOption() || w.many && !paths {
+			return "git " + sub + " may have an option that is not known"
+		}
+		if sub == "reflog" && slices.Contains(bad, w.text) {
+			return "git reflog " + w.text
+		}
+		if w.glob && w.isOption() && !paths {
+			return "git " + sub + " may have an option that is not known"
+		}
+		if paths || !strings.HasPrefix(w.text, "-") {
+			if sub == "diff" && (strings.HasPrefix(w.text, "/") || strings.HasPrefix(w.text, "..") && strings.Contains(w.text, "/")) {
+				return "git diff also compares files outside the repository"
+			}
+			continue
+		}
+		name, _, _ := strings.Cut(w.text, "=")
+		for _, b := range bad {
+			if len(name) > 2 && strings.HasPrefix(name, "--") && strings.HasPrefix(b, name) || b == "-O" && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "O") {
+				return "the option " + w.text + " of git " + sub
+			}
+		}
+		if sub == "grep" && !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "f") || sub == "blame" && name == "-S" || name == "--exclude-from" || name == "--from-file" {
+			return "the option " + w.text + " of git " + sub
+		}
+	}
+	return ""
+}
+
+// gitListing judges a subcommand that changes something unless all of its words are known.
+func gitListing(sub string, rest []word, allowed []string) string {
+	listing := false
+	for i, w := range rest {
+		if !w.known() {
+			return "git " + sub + " with words that are not known"
+		}
+		if slices.Contains(allowed, w.text) {
+			listing = listing || i == 0
+			continue
+		}
+		// After these, a name is one to look for.
+		if i > 0 && !strings.HasPrefix(w.text, "-") && (rest[0].is("--list") || rest[0].is("-l") && sub != "config" || rest[0].is("show") || rest[0].is("--get") && i == 1 && !secretName(strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(w.text)))) {
+			continue
+		}
+		return "git " + sub + " " + w.text + " may change something"
+	}
+	if sub == "config" && (len(rest) == 0 || !rest[0].is("--get")) {
+		return "git config may print secrets"
+	}
+	if len(rest) > 0 || sub == "branch" || sub == "tag" || sub == "remote" {
+		return ""
+	}
+	return "no rule allows git " + sub
+}
+
+// bare reports whether a directory, which may come from somebody else, is one that git
+// takes for a repository without a .git of its own.
+func bare(dir string) bool {
+	for _, name := range [...]string{"HEAD", "objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// escapes returns why a command runs something else than its name says, although a rule
+// with a wildcard allows it. A rule that spells the word out means it.
+func escapes(c *command, pattern []string) string {
+	name := programName(c.words[0].text)
+	spelled := func(text string) bool {
+		return slices.ContainsFunc(pattern, func(p string) bool { return strings.HasPrefix(p, text) && text != "" })
+	}
+	tells := func(w word, options ...string) string {
+		for _, o := range options {
+			long := strings.HasPrefix(o, "--")
+			hit := strings.HasPrefix(w.text, o)
+			if long {
+				cutName, _, _ := strings.Cut(w.text, "=")
+				hit = len(cutName) > 4 && strings.HasPrefix(o, cutName) || w.text == o
+			}
+			if hit && !spelled(o) {
+				return "the option " + o + " of " + name + " can run other programs"
+			}
+		}
+		return ""
+	}
+	for i, w := range c.words[1:] {
+		why := ""
+		switch name {
+		case "git":
+			why = tells(w, "--exec-path", "--config-env", "--upload-pack", "--receive-pack", "--ext-diff", "--open-files-in-pager", "--exec", "--template")
+			if why == "" && (strings.HasPrefix(w.text, "-c") || strings.HasPrefix(w.text, "-C") || strings.HasPrefix(w.text, "--git-dir") || strings.HasPrefix(w.text, "--work-tree")) && beforeSubcommand(c.words, i+1) {
+				why = tells(w, "-c", "-C", "--git-dir", "--work-tree")
+			}
+			if why == "" && (strings.HasPrefix(w.text, "ext::") || strings.HasPrefix(w.text, "!")) && !spelled("ext::") {
+				why = "the address " + w.text + " runs a program"
+			}
+			if why == "" && i == 0 && (w.is("config") || w.is("filter-branch") || w.is("hook") || w.is("difftool") || w.is("mergetool")) && !spelled(w.text) {
+				why = "git " + w.text + " can make git run other programs"
+			}
+			if why == "" && c.words[1].is("rebase") && strings.HasPrefix(w.text, "-x") && !spelled("-x") || c.words[1].is("bisect") && w.is("run") && !spelled("run") || c.words[1].is("submodule") && w.is("foreach") && !spelled("foreach") {
+				why = "git " + c.words[1].text + " " + w.text + " runs other programs"
+			}
+		case "tar", "gtar", "bsdtar":
+			why = tells(w, "--to-command", "--use-compress-program", "--checkpoint-action", "--rsh-command", "--info-script", "--new-volume-script", "-I", "-F")
+		case "rsync":
+			why = tells(w, "-e", "--rsh", "--rsync-path")
+		case "ssh", "scp", "sftp":
+			why = tells(w, "-o", "-F", "-S", "-J")
+		case "find", "fd", "fdfind":
+			why = tells(w, "-delete", "-fprint", "-fls", "-ok")
+		case "rg":
+			why = tells(w, "--pre", "--hostname-bin")
+		case "sort":
+			why = tells(w, "--compress-program")
+		case "go":
+			why = tells(w, "-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-C", "-o")
+			if why == "" && i == 0 && (w.is("generate") || w.is("run")) && !spelled(w.text) {
+				why = "go " + w.text + " runs other programs"
+			}
+		case "vim", "vi", "nvim", "ex", "view":
+			why = tells(w, "-c", "+", "--cmd", "-S", "-u", "-s", "-e")
+		case "make", "gmake":
+			if strings.Contains(w.text, "=") || strings.HasPrefix(w.text, "--eval") || strings.HasPrefix(w.text, "-f") || strings.HasPrefix(w.text, "-C") {
+				if !spelled(w.text) && !slices.ContainsFunc(pattern, func(p string) bool {
+					return strings.HasPrefix(w.text, strings.TrimRight(p, "*")) && strings.TrimRight(p, "*") != ""
+				}) {
+					why = "the word " + w.text + " of make can run other programs"
+				}
+			}
+		case "curl":
+			why = tells(w, "-K", "--config")
+		case "zip":
+			why = tells(w, "-TT", "--unzip-command")
+		case "man", "less", "more":
+			why = tells(w, "-P", "--pager", "-H", "+", "-o", "-O")
+		}
+		if why != "" {
+			return why
+		}
+	}
+	switch name {
+	case "sed", "gsed":
+		if why := sedWords(c); why != "" && strings.Contains(why, "script") && !spelled("w") && !wordsSpelled(pattern) {
+			return why
+		}
+	case "awk", "gawk", "mawk", "nawk":
+		if why := awkWords(c); why != "" && !wordsSpelled(pattern) {
+			return why
+		}
+	}
+	return ""
+}
+
+// wordsSpelled reports whether a pattern has no wildcard, so that it means this very command.
+func wordsSpelled(pattern []string) bool {
+	return !slices.ContainsFunc(pattern, func(p string) bool { return strings.Contains(p, "*") })
+}
+
+// beforeSubcommand reports whether the words before index i of a git command are all
+// options of git itself or their values.
+func beforeSubcommand(words []word, i int) bool {
+	for k := 1; k < i; k++ {
+		w := words[k].text
+		if strings.HasPrefix(w, "-") {
+			continue
+		}
+		if prev := words[k-1].text; prev == "-c" || prev == "-C" || prev == "--git-dir" || prev == "--work-tree" || prev == "--namespace" {
+			continue
+		}
+		return false
+	}
+	return true
+}

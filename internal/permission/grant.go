@@ -1,0 +1,290 @@
+package permission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"loki/internal/yamldoc"
+)
+
+// Scope says how long a grant holds.
+type Scope string
+
+// The scopes.
+const (
+	Session Scope = "session" // as long as the memory lives
+	Agent   Scope = "agent"   // for good, for one agent
+)
+
+// Grant is a rule that allows, which the user made by answering a question. One of Command,
+// Text and Path is set, or none for all calls of the tool.
+type Grant struct {
+	Tool    string
+	Command string // pattern of a shell command
+	Text    string // whole text for a shell
+	Path    string // absolute path of a file
+	Access  Access // of Path
+}
+
+// String returns what the grant allows.
+func (g Grant) String() string {
+	switch {
+	case g.Command != "":
+		return g.Command
+	case g.Text != "":
+		return "exactly " + g.Text
+	case g.Path != "" && g.Access == Writing:
+		return "writing " + g.Path
+	case g.Path != "":
+		return "reading " + g.Path
+	}
+	return "all calls of " + g.Tool
+}
+
+func (g Grant) rule() *Rule {
+	r := &Rule{Tool: g.Tool, Action: Allow, Text: g.Text, Access: g.Access, Origin: "granted"}
+	if g.Command != "" {
+		r.Commands = []string{g.Command}
+	}
+	if g.Path != "" {
+		r.Paths = []string{g.Path}
+	}
+	return r
+}
+
+// families are programs whose first word after the name says what they do.
+var families = []string{
+	"git", "npm", "go", "cargo", "docker", "kubectl", "pip", "pip3", "yarn", "pnpm", "apt", "brew", "systemctl", "terraform", "gh", "dotnet",
+	"mvn", "gradle", "poetry", "uv", "bundle", "rails", "composer", "helm", "podman", "rustup", "conda", "deno", "bun", "flutter", "mix",
+}
+
+// plain are programs that can be granted with any words: their words are options and files
+// of the project.
+var plain = []string{"pytest", "tsc", "eslint", "prettier", "gofmt", "gofumpt", "staticcheck", "golangci-lint", "mkdir", "touch", "jest", "vitest", "mypy", "ruff", "black"}
+
+// suggest returns what to grant so that a command is no longer asked about, nothing if
+// that cannot be said with a pattern.
+func (j *Judge) suggest(tool string, c *command) []Grant {
+	if c.unclear != "" || slices.ContainsFunc(c.words, func(w word) bool { return strings.ContainsAny(w.text, "\n\"'") }) && !slices.Contains(families, c.words[0].text) {
+		return nil
+	}
+	name := c.words[0].text
+	var words []string
+	switch {
+	case slices.Contains(families, name) && len(c.words) > 1 && c.words[1].known() && subcommand(c.words[1].text):
+		words = []string{name, c.words[1].text}
+		if c.words[1].is("run") || c.words[1].is("exec") || c.words[1].is("compose") {
+			if len(c.words) < 3 || !c.words[2].known() || !subcommand(c.words[2].text) {
+				return nil
+			}
+			words = append(words, c.words[2].text)
+		}
+		words = append(words, "*")
+		if escapes(c, words) != "" {
+			return nil
+		}
+	case slices.Contains(plain, name):
+		words = []string{name, "*"}
+	default:
+		for _, w := range c.words {
+			if !w.known() || strings.ContainsAny(w.text, "\n\"'") {
+				return nil
+			}
+			if w.text == "" || strings.ContainsAny(w.text, " \t*") {
+				w.text = "'" + w.text + "'"
+			}
+			words = append(words, w.text)
+		}
+	}
+	return []Grant{{Tool: tool, Command: strings.Join(words, " ")}}
+}
+
+func subcommand(w string) bool {
+	return w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz-:0123456789") == "" && w[0] != '-'
+}
+
+// Memory keeps what users granted. It may be used from several goroutines, and its file by
+// several processes, of which the last to write wins.
+type Memory struct {
+	file string
+
+	mu      sync.Mutex
+	session []Grant
+	agents  map[string][]Grant
+	loaded  bool
+	err     error
+}
+
+// NewMemory returns a memory whose grants for agents are kept in a file, which is read when
+// it is first needed and made when there is something to keep. Without a file these
+// grants hold for the session only.
+func NewMemory(file string) *Memory { return &Memory{file: file} }
+
+// Err reports what is wrong with the file. Its grants do not hold then, and it is not
+// written.
+func (m *Memory) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.load()
+	return m.err
+}
+
+// Grants returns what holds for an agent, oldest first.
+func (m *Memory) Grants(agent string) []Grant {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.load()
+	return append(slices.Clone(m.agents[agent]), m.session...)
+}
+
+// Add keeps grants. Without an agent they hold for the session.
+func (m *Memory) Add(scope Scope, agent string, grants []Grant) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if scope != Agent || agent == "" {
+		m.session = union(m.session, grants)
+		return nil
+	}
+	m.loaded = false // another process may have added some
+	m.load()
+	if m.err != nil {
+		return m.err
+	}
+	m.agents[agent] = union(m.agents[agent], grants)
+	if m.file == "" {
+		return nil
+	}
+	if err := writeAtomically(m.file, m.yaml()); err != nil {
+		return fmt.Errorf("keep grants: %w", err)
+	}
+	return nil
+}
+
+func union(have, more []Grant) []Grant {
+	have = slices.Clone(have)
+	for _, g := range more {
+		if !slices.Contains(have, g) {
+			have = append(have, g)
+		}
+	}
+	return have
+}
+
+// load reads the file once.
+func (m *Memory) load() {
+	if m.loaded {
+		return
+	}
+	m.loaded = true
+	if m.file == "" {
+		if m.agents == nil {
+			m.agents = make(map[string][]Grant)
+		}
+		return
+	}
+	m.agents, m.err = make(map[string][]Grant), nil
+	src, err := os.ReadFile(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		var agents map[string][]Grant
+		if agents, err = readGrants(m.file, src); err == nil {
+			m.agents = agents
+		}
+	}
+	m.err = err
+}
+
+// readGrants reads the file of grants.
+func readGrants(file string, src []byte) (map[string][]Grant, error) {
+	doc, err := yamldoc.Parse(file, src)
+	if err != nil {
+		return nil, err
+	}
+	agents := make(map[string][]Grant)
+	top := doc.Root().Map()
+	for e := range top.Map("agents").All() {
+		items, _ := e.Node.List()
+		for _, item := range items {
+			var g Grant
+			var use string
+			entry := item.Map()
+			entry.Require("tool")
+			entry.Str("tool", &g.Tool)
+			entry.Str("command", &g.Command)
+			entry.Str("text", &g.Text)
+			entry.Str("path", &g.Path)
+			entry.Str("access", &use)
+			for _, w := range entry.Done() {
+				item.Errorf("%s", w.Msg) // a condition that is not understood must not be dropped
+			}
+			if g.Access = Access(use); use != "" && g.Access != Reading && g.Access != Writing {
+				item.Errorf("access is read or write, not %q", use)
+			}
+			agents[e.Key] = append(agents[e.Key], g)
+		}
+	}
+	return agents, doc.Err()
+}
+
+// yaml returns the text of the file.
+func (m *Memory) yaml() []byte {
+	var b strings.Builder
+	b.WriteString("# What was answered with \"always for this agent\". Delete a line to be asked again.\nagents:\n")
+	names := make([]string, 0, len(m.agents))
+	for name := range m.agents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "  %s:\n", quote(name))
+		for _, g := range m.agents[name] {
+			fmt.Fprintf(&b, "    - {tool: %s", quote(g.Tool))
+			for _, kv := range [...][2]string{{"command", g.Command}, {"text", g.Text}, {"path", g.Path}, {"access", string(g.Access)}} {
+				if kv[1] != "" {
+					fmt.Fprintf(&b, ", %s: %s", kv[0], quote(kv[1]))
+				}
+			}
+			b.WriteString("}\n")
+		}
+	}
+	return []byte(b.String())
+}
+
+// quote returns a text as a string of JSON, which YAML reads too.
+func quote(s string) string {
+	b, _ := json.Marshal(s) // cannot fail for a string
+	return string(b)
+}
+
+// writeAtomically replaces a file, which only its owner can read.
+func writeAtomically(file string, content []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp.Name())
+		}
+	}()
+	if _, err := tmp.Write(content); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}

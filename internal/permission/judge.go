@@ -1,0 +1,334 @@
+package permission
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Options configure New. The zero value of each field is its default.
+type Options struct {
+	Rules Rules // of all layers, see [Stack]
+
+	// Root is the workspace, and the directory in which commands run. It is required.
+	Root string
+	// Home is what ~ stands for; empty if it is not known.
+	Home string
+	// Protected are directories and files that only a rule naming them may have written,
+	// such as the configuration directory.
+	Protected []string
+
+	// Shell is the name of the program that runs the texts of shell tools, such as bash;
+	// empty means sh. ShellTools are the tools that have such a text in their argument
+	// "command"; nil means execute_command.
+	Shell      string
+	ShellTools []string
+
+	// Memory keeps what the user answers with "always"; nil means that nothing is kept.
+	Memory *Memory
+	// Agent is the agent on whose behalf calls are made, empty if there is none.
+	Agent string
+}
+
+// Call is a call to be judged.
+type Call struct {
+	Tool      string
+	Arguments json.RawMessage // a JSON object
+
+	// What the tool says about itself. ReadOnly of MCP tools is believed only of servers
+	// that the rules trust.
+	ReadOnly, Destructive bool
+}
+
+// Verdict is the decision on a call.
+type Verdict struct {
+	Action Action // never empty
+
+	// Decided is false if neither a rule nor what is known about the call led to the
+	// action: it is then only the default for tools of its kind, and the tool may know better.
+	Decided bool
+	// Rule is the rule that decided, as text; empty if none did.
+	Rule string
+	// Reason says why the action is not Allow, in words for the user and the model.
+	Reason string
+	// Always lists what to grant, so that calls like this one are no longer asked about.
+	// Empty if there is nothing to be granted.
+	Always []Grant
+}
+
+// Judge decides about calls. It may be used from several goroutines.
+type Judge struct {
+	o     Options
+	tree  workspace
+	shell dialect
+}
+
+// New returns a Judge. The error tells of a workspace that does not exist.
+func New(o Options) (*Judge, error) {
+	if o.ShellTools == nil {
+		o.ShellTools = []string{"execute_command"}
+	}
+	tree, err := newWorkspace(o.Root, o.Home, o.Protected)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	return &Judge{o: o, tree: tree, shell: dialectOf(cmp.Or(o.Shell, "sh"))}, nil
+}
+
+// Unattended is the policy for questions that nobody can be asked.
+func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
+
+// Agent is the agent on whose behalf calls are made, empty if there is none.
+func (j *Judge) Agent() string { return j.o.Agent }
+
+// Remember keeps grants, from now on and for all judges with the same memory.
+func (j *Judge) Remember(scope Scope, grants []Grant) error {
+	if j.o.Memory == nil {
+		return nil
+	}
+	return j.o.Memory.Add(scope, j.o.Agent, grants)
+}
+
+// Judge gives the verdict on a call.
+//
+// A command pattern is compared with a simple command word by word. A word * stands for
+// any number of words, also none; a * within a word for any text in it. The star at the
+// end of a pattern covers whatever follows: "git status*" and "npm run *" match with
+// further words. Without a star the command has to have the very words. Rules that deny or
+// ask also match a program by its name where the command has its path, and in other letters' case.
+func (j *Judge) Judge(call Call) Verdict {
+	rules := j.rules(call.Tool)
+	if slices.ContainsFunc(j.o.ShellTools, func(name string) bool { return name == call.Tool }) {
+		return j.judgeShell(call, rules)
+	}
+	return j.judgeTool(call, rules)
+}
+
+// rules are those for the tool, with what the user granted as the last layer.
+func (j *Judge) rules(name string) []*Rule {
+	var rules []*Rule
+	names := toolNames(name)
+	for i := range j.o.Rules.List {
+		r := &j.o.Rules.List[i]
+		if slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
+			rules = append(rules, r)
+		}
+	}
+	if j.o.Memory != nil {
+		for _, g := range j.o.Memory.Grants(j.o.Agent) {
+			if g.Tool == name {
+				r := g.rule()
+				r.layer = grantLayer
+				rules = append(rules, r)
+			}
+		}
+	}
+	return rules
+}
+
+// grantLayer is above all layers of rules.
+const grantLayer = 1 << 30
+
+// toolNames are the names under which rules find a tool: its own, and without the
+// extension that files of tools have.
+func toolNames(name string) []string {
+	names := []string{name}
+	for _, ext := range [...]string{".sh", ".py", ".ts", ".js"} {
+		if short, ok := strings.CutSuffix(name, ext); ok {
+			names = append(names, short)
+		}
+	}
+	return names
+}
+
+// judgeTool judges a tool that is no shell.
+func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
+	args := make(map[string]any)
+	if err := json.Unmarshal(call.Arguments, &args); err != nil {
+		args = nil
+	}
+	server, remote := mcpServer(call.Tool)
+	readOnly := call.ReadOnly
+	if remote {
+		if inner, ok := args["tool"].(string); ok && strings.HasPrefix(call.Tool, mcpPrefix+"invoke_") {
+			// Rules name the tool that is invoked.
+			call.Tool = mcpPrefix + server + "__" + inner
+			rules = append(rules, j.rules(call.Tool)...)
+		}
+		meta := strings.HasPrefix(call.Tool, mcpPrefix+"search_") || strings.HasPrefix(call.Tool, mcpPrefix+"describe_")
+		readOnly = readOnly && (meta || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
+	}
+	use := Writing
+	if readOnly {
+		use = Reading
+	}
+	var found []located
+	for _, p := range pathArguments(call.Tool, args) {
+		found = append(found, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
+	}
+
+	var best match
+	coversPaths := false
+	for _, r := range rules {
+		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !matchArguments(r.Arguments, args) {
+			continue
+		}
+		specificity := literals(r.Tool)
+		for _, a := range r.Arguments {
+			specificity += literals(a.Pattern)
+		}
+		if len(r.Paths) > 0 {
+			if r.Access != "" && r.Access != use || len(found) == 0 {
+				continue
+			}
+			n, ok := matchAll(r, found, j.tree)
+			if !ok {
+				continue
+			}
+			specificity += n
+		}
+		before := best.rule
+		best.add(r, specificity)
+		if best.rule != before {
+			coversPaths = len(r.Paths) > 0
+		}
+	}
+
+	outside := slices.IndexFunc(found, func(l located) bool { return !l.inside })
+	guarded := slices.IndexFunc(found, func(l located) bool { return use == Writing && l.guarded })
+	v := Verdict{Action: Allow}
+	switch {
+	case best.rule != nil && (best.rule.Action != Allow || coversPaths):
+		v = ruled(best.rule)
+	case !remote && outside >= 0:
+		v = Verdict{Action: Ask, Decided: true, Reason: found[outside].shown + " is outside the workspace " + j.tree.root}
+	case !remote && guarded >= 0:
+		v = Verdict{Action: Ask, Decided: true, Reason: "what is in " + found[guarded].shown + " decides what programs do later"}
+	case best.rule != nil:
+		v = ruled(best.rule)
+	case readOnly:
+		v.Decided = true
+	case j.o.Rules.Default != "":
+		v = Verdict{Action: j.o.Rules.Default, Decided: true, Reason: "no rule allows " + call.Tool}
+	case call.Destructive || remote:
+		v = Verdict{Action: Ask, Decided: remote, Reason: call.Tool + " may change something"}
+	}
+	if v.Action == Ask {
+		v.Always = j.toolGrants(call, found, outside >= 0 && !remote, use)
+	}
+	return v
+}
+
+// toolGrants is what to grant for a tool that is no shell: within the workspace the tool
+// as a whole, outside of it only the very files.
+func (j *Judge) toolGrants(call Call, found []located, byPath bool, use Access) []Grant {
+	if !byPath && !slices.ContainsFunc(found, func(l located) bool { return l.guarded }) {
+		return []Grant{{Tool: call.Tool}}
+	}
+	var grants []Grant
+	for _, l := range found {
+		if l.real == "" || strings.ContainsAny(l.real, `*?[\`) {
+			return nil
+		}
+		grants = append(grants, Grant{Tool: call.Tool, Path: filepath.ToSlash(l.real), Access: use})
+	}
+	return grants
+}
+
+// ruled is the verdict of a rule.
+func ruled(r *Rule) Verdict {
+	v := Verdict{Action: r.Action, Decided: true, Rule: r.String()}
+	if r.Action != Allow {
+		v.Reason = "rule: " + v.Rule
+	}
+	return v
+}
+
+// matchAll reports whether a rule with paths matches: one that allows has to cover all
+// paths, of any other one is enough.
+func matchAll(r *Rule, found []located, tree workspace) (specificity int, ok bool) {
+	for _, l := range found {
+		n, matched := tree.matches(r, l)
+		if matched && r.Action != Allow {
+			return n, true
+		}
+		if !matched && r.Action == Allow {
+			return 0, false
+		}
+		specificity = max(specificity, n)
+	}
+	return specificity, r.Action == Allow
+}
+
+// matchArguments reports whether all conditions on arguments hold.
+func matchArguments(conditions []Argument, args map[string]any) bool {
+	for _, c := range conditions {
+		v, ok := args[c.Name]
+		if !ok {
+			return false
+		}
+		text, isText := v.(string)
+		if !isText {
+			switch v.(type) {
+			case float64, bool:
+				b, _ := json.Marshal(v) // cannot fail for these
+				text = string(b)
+			default:
+				return false
+			}
+		}
+		if !glob(c.Pattern, text) {
+			return false
+		}
+	}
+	return true
+}
+
+const mcpPrefix = "mcp__"
+
+// mcpServer returns the server that a tool mcp__server__tool, mcp__invoke_server or the
+// like belongs to.
+func mcpServer(name string) (server string, ok bool) {
+	rest, ok := strings.CutPrefix(name, mcpPrefix)
+	if !ok {
+		return "", false
+	}
+	for _, meta := range [...]string{"invoke_", "search_", "describe_"} {
+		if server, ok := strings.CutPrefix(rest, meta); ok {
+			return server, true
+		}
+	}
+	server, _, _ = strings.Cut(rest, "__")
+	return server, true
+}
+
+// pathKeys are the arguments of tools that name files.
+var pathKeys = [...]string{
+	"path", "paths", "file", "files", "file_path", "filename", "dir", "directory", "folder",
+	"source", "destination", "target", "old_path", "new_path", "from_path", "to_path", "output_path",
+}
+
+// pathArguments returns the files that arguments name.
+func pathArguments(name string, args map[string]any) []string {
+	var paths []string
+	for _, key := range pathKeys {
+		switch v := args[key].(type) {
+		case string:
+			paths = append(paths, v)
+		case []any:
+			for _, element := range v {
+				if s, ok := element.(string); ok {
+					paths = append(paths, s)
+				}
+			}
+		}
+	}
+	// A pattern of file names can lead out of the directory that it is searched in.
+	if p, ok := args["pattern"].(string); ok && name == "fs_glob" && (strings.Contains(p, "..") || filepath.IsAbs(p) || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~")) {
+		paths = append(paths, p)
+	}
+	return paths
+}

@@ -1,0 +1,415 @@
+package permission_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"loki/internal/permission"
+	"loki/internal/yamldoc"
+)
+
+// read reads rules from YAML.
+func read(t testing.TB, source string) permission.Rules {
+	t.Helper()
+	doc, err := yamldoc.Parse("config.yaml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, ok := permission.Read(doc.Root())
+	if !ok || doc.Err() != nil {
+		t.Fatalf("%v", doc.Err())
+	}
+	return rules
+}
+
+func TestShellRules(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, rules, command, want string }{
+		{"specific_beats_general", `execute_command: {"git *": allow, "rm *": deny, "*": ask}`, "git push", "allow"},
+		{"order_does_not_matter", `execute_command: {"*": ask, "git *": allow}`, "git push", "allow"},
+		{"general_question", `execute_command: {"git *": allow, "*": ask}`, "ls", "ask"},
+		{"exception", `execute_command: {"git *": allow, "git push*": ask}`, "git push origin", "ask"},
+		{"deny_beats_specific", `execute_command: {"git *": deny, "git status": allow}`, "git status", "deny"},
+		{"every_command_counts", `execute_command: {"git *": allow}`, "git fetch && make", "ask"},
+		{"all_allowed", `execute_command: {"git *": allow, "make": allow}`, "git fetch && make", "allow"},
+		{"no_star_is_exact", `execute_command: {"make": allow}`, "make all", "ask"},
+		{"attached_star", `execute_command: {"make*": allow}`, "make all", "allow"},
+		{"star_within", `execute_command: {"npm run test:*": allow}`, "npm run test:unit --watch", "allow"},
+		{"other_program", `execute_command: {"git*": allow}`, "gitk", "allow"},
+		{"star_in_the_middle", `execute_command: {"git * --force*": deny}`, "git push origin main --force", "deny"},
+		{"unknown_word_may_be_denied", `execute_command: {"git push*": allow, "git * --force*": deny}`, "git push $X", "ask"},
+		{"whole_tool", `execute_command: allow`, "anything > /etc/x; $X", "allow"},
+		{"whole_tool_with_exception", `execute_command: {"*": allow, "rm *": deny}`, "make; rm x", "deny"},
+		{"whole_tool_hides_nothing", `execute_command: {"*": allow, "rm *": deny}`, "$X y", "ask"},
+		{"whole_tool_denied", `execute_command: deny`, "ls", "deny"},
+		{"tool_glob", `"execute*": deny`, "ls", "deny"},
+		{"default_deny", `default: deny`, "make", "deny"},
+		{"default_deny_harmless", `default: deny`, "ls", "allow"},
+		{"default_allow", `default: allow`, "make > out", "allow"},
+		{"default_allow_stays_inside", `default: allow`, "make > /etc/out", "ask"},
+		{"default_allow_knows_what_it_does", `default: allow`, "$X", "ask"},
+		{"write_by_path", "rules: [{tool: execute_command, action: allow, path: 'build/**'}]", "echo x > build/a/b", "allow"},
+		{"write_elsewhere", "rules: [{tool: execute_command, action: allow, path: 'build/**'}]", "echo x > src/a", "ask"},
+		{"write_around", "rules: [{tool: execute_command, action: allow, path: 'build/**'}]", "echo x > build/../a", "ask"},
+		{"write_denied", "rules: [{tool: execute_command, action: deny, path: '*.env'}]", "echo x > a.env", "deny"},
+		{"command_rule_is_not_for_files", `execute_command: {"echo *": allow}`, "echo x > y", "ask"},
+		{"wildcard_does_not_reach_hooks", "rules: [{tool: execute_command, action: allow, path: '**'}]", "echo x > .git/hooks/pre-commit", "ask"},
+		{"hooks_by_name", "rules: [{tool: execute_command, action: allow, path: '.git/hooks/*'}]", "echo x > .git/hooks/pre-commit", "allow"},
+		{"read_outside_by_path", "rules: [{tool: execute_command, action: allow, path: '/usr/include/**', access: read}]", "cat /usr/include/stdio.h", "allow"},
+		{"read_is_not_write", "rules: [{tool: execute_command, action: allow, path: '/usr/include/**', access: read}]", "echo x > /usr/include/stdio.h", "ask"},
+		{"sudo_by_name", `execute_command: {"sudo systemctl status *": allow}`, "sudo systemctl status x", "allow"},
+		{"sudo_of_denied", `execute_command: {"sudo *": allow, "rm *": deny}`, "sudo rm x", "deny"},
+		{"wrapped_allowed", `execute_command: {"make*": allow}`, "timeout 60 make test", "allow"},
+		{"git_can_run_others", `execute_command: {"git *": allow}`, "git -c core.pager=./x log", "ask"},
+		{"git_alias", `execute_command: {"git *": allow}`, "git config alias.x '!rm y'", "ask"},
+		{"git_by_name", `execute_command: {"git -C * status": allow}`, "git -C sub status", "allow"},
+		{"tar_can_run_others", `execute_command: {"tar *": allow}`, "tar xf x --to-command=./y", "ask"},
+		{"find_can_delete", `execute_command: {"find *": allow}`, "find . -delete", "ask"},
+		{"find_runs_others", `execute_command: {"find *": allow}`, "find . -exec touch {} +", "ask"},
+		{"make_variables", `execute_command: {"make *": allow}`, "make SHELL=./x", "ask"},
+		{"denied_program_by_path", `execute_command: {"rm *": deny}`, "/opt/bin/rm x", "deny"},
+		{"allowed_program_by_path", `execute_command: {"make": allow}`, "./make", "ask"},
+		{"variables_change_commands", `execute_command: {"npm test*": allow}`, "NODE_OPTIONS=-r./x npm test", "ask"},
+		{"harmless_variables", `execute_command: {"npm test*": allow}`, "CI=1 NODE_ENV=test npm test", "allow"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			j := judge(t, permission.Options{Root: project(t), Shell: "bash", Rules: read(t, tt.rules)})
+			if v := j.Judge(shellCall(tt.command)); string(v.Action) != tt.want {
+				t.Errorf("%s: %+v, want %s", tt.command, v, tt.want)
+			}
+		})
+	}
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	user, agent := read(t, `execute_command: {"git *": allow, "rm *": deny}`), read(t, `execute_command: {"*": ask, "rm *": allow}`)
+	j := judge(t, permission.Options{Root: project(t), Rules: permission.Stack(user, agent)})
+	for command, want := range map[string]permission.Action{"git fetch": permission.Ask, "ls": permission.Ask, "rm x": permission.Deny} {
+		if v := j.Judge(shellCall(command)); v.Action != want {
+			t.Errorf("%s: %+v", command, v)
+		}
+	}
+}
+
+func TestForeignShells(t *testing.T) {
+	t.Parallel()
+	j := judge(t, permission.Options{Root: project(t), Shell: "powershell", Rules: read(t, `execute_command: {"Get-ChildItem": allow, "Get-Content *": allow}`)})
+	for command, want := range map[string]permission.Action{
+		"Get-ChildItem": permission.Allow, "Get-ChildItem ; rm x": permission.Ask, "Get-Content x": permission.Ask, "ls": permission.Ask,
+	} {
+		if v := j.Judge(shellCall(command)); v.Action != want {
+			t.Errorf("%s: %+v", command, v)
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	root := project(t)
+	outside := t.TempDir()
+	config := filepath.Join(root, "config")
+	for link, target := range map[string]string{"out": outside, "dangling": filepath.Join(outside, "new"), "loop": "loop", "in": "sub"} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, tt := range []struct {
+		name, rules, tool, args string
+		readOnly, destructive   bool
+		want                    string
+	}{
+		{name: "read", tool: "fs_cat", args: `{"path":"a.txt"}`, readOnly: true, want: "allow"},
+		{name: "read_outside", tool: "fs_cat", args: `{"path":"/etc/passwd"}`, readOnly: true, want: "ask"},
+		{name: "read_up", tool: "fs_cat", args: `{"path":"sub/../../x"}`, readOnly: true, want: "ask"},
+		{name: "read_home", tool: "fs_cat", args: `{"path":"~/x"}`, readOnly: true, want: "ask"},
+		{name: "read_other_home", tool: "fs_cat", args: `{"path":"~root/x"}`, readOnly: true, want: "ask"},
+		{name: "read_drive", tool: "fs_cat", args: `{"path":"C:\\x"}`, readOnly: true, want: "ask"},
+		{name: "read_share", tool: "fs_cat", args: `{"path":"\\\\host\\x"}`, readOnly: true, want: "ask"},
+		{name: "link_out", tool: "fs_cat", args: `{"path":"out/x"}`, readOnly: true, want: "ask"},
+		{name: "link_in", tool: "fs_cat", args: `{"path":"in/b.txt"}`, readOnly: true, want: "allow"},
+		{name: "link_dangling", tool: "fs_write", args: `{"path":"dangling"}`, want: "ask"},
+		{name: "link_loop", tool: "fs_cat", args: `{"path":"loop"}`, readOnly: true, want: "ask"},
+		{name: "link_then_up", tool: "fs_cat", args: `{"path":"out/../x"}`, readOnly: true, want: "ask"},
+		{name: "glob_up", tool: "fs_glob", args: `{"pattern":"../**"}`, readOnly: true, want: "ask"},
+		{name: "write", tool: "fs_write", args: `{"path":"a.txt"}`, want: "allow"},
+		{name: "write_destructive", tool: "fs_rm", args: `{"path":"a.txt"}`, destructive: true, want: "ask"},
+		{name: "write_by_rule", rules: "fs_rm: allow", tool: "fs_rm", args: `{"path":"a.txt"}`, destructive: true, want: "allow"},
+		{name: "rule_stays_inside", rules: "fs_rm: allow", tool: "fs_rm", args: `{"path":"/etc/passwd"}`, destructive: true, want: "ask"},
+		{name: "rule_with_path", rules: `fs_rm: {"/tmp/x/**": allow}`, tool: "fs_rm", args: `{"path":"/tmp/x/y"}`, destructive: true, want: "allow"},
+		{name: "hooks", rules: "fs_write: allow", tool: "fs_write", args: `{"path":".git/hooks/x"}`, want: "ask"},
+		{name: "hooks_in_other_case", tool: "fs_write", args: `{"path":".GIT/hooks/x"}`, want: "ask"},
+		{name: "protected", rules: "fs_write: allow", tool: "fs_write", args: `{"path":"config/permissions.yaml"}`, want: "ask"},
+		{name: "path_denied", rules: `fs_cat: {"**/*.env": deny}`, tool: "fs_cat", args: `{"path":"sub/.env"}`, readOnly: true, want: "deny"},
+		{name: "argument", rules: "rules: [{tool: send_mail, action: allow, argument: {recipient: '*@example.com'}}]", tool: "send_mail", args: `{"recipient":"a@example.com"}`, destructive: true, want: "allow"},
+		{name: "argument_differs", rules: "rules: [{tool: send_mail, action: allow, argument: {recipient: '*@example.com'}}]", tool: "send_mail", args: `{"recipient":"a@example.org"}`, destructive: true, want: "ask"},
+		{name: "argument_of_other_type", rules: "rules: [{tool: send_mail, action: allow, argument: {recipient: '*'}}]", tool: "send_mail", args: `{"recipient":["a"]}`, destructive: true, want: "ask"},
+		{name: "mcp", tool: "mcp__github__list", args: `{}`, readOnly: true, want: "ask"},
+		{name: "mcp_trusted", rules: "trust: github", tool: "mcp__github__list", args: `{}`, readOnly: true, want: "allow"},
+		{name: "mcp_by_name", rules: `"mcp__github__*": allow`, tool: "mcp__github__list", args: `{}`, want: "allow"},
+		{name: "mcp_other_server", rules: `"mcp__github__*": allow`, tool: "mcp__git__list", args: `{}`, want: "ask"},
+		{name: "mcp_invoke", rules: `"mcp__github__list": allow`, tool: "mcp__invoke_github", args: `{"tool":"list"}`, want: "allow"},
+		{name: "mcp_invoke_denied", rules: `{"mcp__invoke_github": allow, "mcp__github__drop": deny}`, tool: "mcp__invoke_github", args: `{"tool":"drop"}`, want: "deny"},
+		{name: "mcp_search", tool: "mcp__search_github", args: `{"query":"x"}`, readOnly: true, want: "allow"},
+		{name: "default_deny", rules: "deny", tool: "fs_write", args: `{"path":"a"}`, want: "deny"},
+		{name: "not_json", tool: "fs_rm", args: `{`, destructive: true, want: "ask"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			j := judge(t, permission.Options{Root: root, Home: "/home/user", Protected: []string{config}, Rules: read(t, tt.rules)})
+			v := j.Judge(permission.Call{Tool: tt.tool, Arguments: json.RawMessage(tt.args), ReadOnly: tt.readOnly, Destructive: tt.destructive})
+			if string(v.Action) != tt.want || v.Action != permission.Allow && v.Reason == "" {
+				t.Errorf("%+v, want %s", v, tt.want)
+			}
+		})
+	}
+}
+
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	root, file := project(t), filepath.Join(t.TempDir(), "config", "permissions.yaml")
+	for _, tt := range []struct{ command, grant, like, unlike string }{
+		{"git commit -m 'a message'", "git commit *", "git commit --amend", "git push"},
+		{"npm run test -- -x", "npm run test *", "npm run test", "npm run other"},
+		{"make all", "make all", "make all", "make clean"},
+		{"pytest -x", "pytest *", "pytest tests", "tox"},
+		{"git add . && make", "git add *, make", "git add x; make", "git add x; rm y"},
+		{"echo x > out", "writing " + filepath.Join(resolved(t, root), "out"), "echo y > out", "echo y > other"},
+		{"$X y", "exactly $X y", "$X y", "$X z"},
+		{"curl http://example.com", "curl http://example.com", "curl http://example.com", "curl http://example.org"},
+	} {
+		t.Run(strings.ReplaceAll(tt.command, "/", "_"), func(t *testing.T) {
+			j := judge(t, permission.Options{Root: root, Shell: "bash", Memory: permission.NewMemory(""), Rules: read(t, `execute_command: {"rm *": deny}`)})
+			v := j.Judge(shellCall(tt.command))
+			var texts []string
+			for _, g := range v.Always {
+				texts = append(texts, g.String())
+			}
+			if got := strings.Join(texts, ", "); v.Action != permission.Ask || got != tt.grant {
+				t.Fatalf("%+v, want %s", v, tt.grant)
+			}
+			if err := j.Remember(permission.Session, v.Always); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range []string{tt.command, tt.like} {
+				if v := j.Judge(shellCall(command)); v.Action != permission.Allow {
+					t.Errorf("%s: %+v", command, v)
+				}
+			}
+			if v := j.Judge(shellCall(tt.unlike)); v.Action == permission.Allow {
+				t.Errorf("%s: %+v", tt.unlike, v)
+			}
+		})
+	}
+
+	grants := []permission.Grant{{Tool: "execute_command", Command: `git commit "*`}, {Tool: "fs_rm", Path: "/x", Access: permission.Writing}, {Tool: "execute_command", Text: "a\n'b'"}}
+	if err := permission.NewMemory(file).Add(permission.Agent, "coder", grants); err != nil {
+		t.Fatal(err)
+	}
+	again := permission.NewMemory(file)
+	if err := again.Add(permission.Agent, "other", grants[:1]); err != nil {
+		t.Fatal(err)
+	}
+	got := permission.NewMemory(file).Grants("coder")
+	if len(got) != len(grants) || got[0] != grants[0] || got[1] != grants[1] || got[2] != grants[2] {
+		t.Errorf("got %+v", got)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if len(permission.NewMemory(file).Grants("")) != 0 {
+		t.Error("grants of an agent hold for everybody")
+	}
+	for _, broken := range []string{"agents: [", "agents: {a: [{tool: x, comand: y}]}", "agents: {a: [{command: y}]}", "agents: {a: [{tool: x, access: all}]}"} {
+		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := permission.NewMemory(file)
+		if m.Err() == nil || len(m.Grants("a")) != 0 || m.Add(permission.Agent, "a", grants) == nil {
+			t.Errorf("%s: accepted", broken)
+		}
+		if kept, err := os.ReadFile(file); err != nil || string(kept) != broken {
+			t.Errorf("%s: destroyed: %s, %v", broken, kept, err)
+		}
+	}
+}
+
+func resolved(t *testing.T, path string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+func TestReadProblems(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ source, want string }{
+		{"fs_rm: alow", `config.yaml:1:8: fs_rm: the string "alow" is none of allow, ask, deny`},
+		{"default: yes", "default"},
+		{"unattended: wait", "none of deny, allow, suspend"},
+		{"rules: [{tool: x}]", "action"},
+		{"rules: [{action: deny}]", "tool"},
+		{"rules: [{tool: x, action: deny, comand: y}]", "unknown key comand"},
+		{"rules: [{tool: x, action: deny, command: []}]", "empty"},
+		{"rules: [{tool: x, action: deny, command: a, path: b}]", "either command or path"},
+		{"rules: [{tool: x, action: deny, access: read}]", "needs a path"},
+		{"rules: {tool: x}", "rules"},
+		{`execute_command: {"ls; rm *": allow}`, "for one command"},
+		{`execute_command: {"": allow}`, "empty"},
+		{`fs_rm: {"[": allow}`, "cannot be read"},
+		{`fs_rm: {"../x": allow}`, "holds .."},
+		{`"fs_*": {"x": allow}`, "takes an action only"},
+		{"fs_rm: 1", "fs_rm"},
+		{"[allow]", "list"},
+	} {
+		doc, err := yamldoc.Parse("config.yaml", []byte(tt.source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ok := permission.Read(doc.Root())
+		if err := doc.Err(); ok || err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: ok %v, %v; want %s", tt.source, ok, err, tt.want)
+		}
+	}
+}
+
+func TestScrubEnv(t *testing.T) {
+	t.Parallel()
+	environ := []string{
+		"PATH=/bin", "OPENAI_API_KEY=x", "GITHUB_TOKEN=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_ACCESS_KEY_ID=x", "AWS_REGION=x", "LOKI_VAULT_FILE=x", "PWD=/",
+		"SSH_AUTH_SOCK=x", "HOME=/h", "DB_PASSWORD=x", "KEYBOARD=x", "MONKEY=x", "TOKENIZERS_PARALLELISM=x", "NPM_TOKEN=x", "OpenAI_Api_Key=x", "MY_PASSPHRASE=x",
+	}
+	got := strings.Join(permission.ScrubEnv(environ, []string{"NPM_*"}), " ")
+	want := "PATH=/bin AWS_REGION=x PWD=/ SSH_AUTH_SOCK=x HOME=/h KEYBOARD=x MONKEY=x TOKENIZERS_PARALLELISM=x NPM_TOKEN=x"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What is allowed as harmless is run here, and must not change the directory it runs in.
+func TestHarmlessCommandsWriteNothing(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	texts, _ := corpus(t, "harmless.txt")
+	root := project(t)
+	j := judge(t, permission.Options{Root: root, Home: root, Shell: "bash"})
+	before := snapshot(t, root)
+	var script strings.Builder
+	for _, text := range texts {
+		// git and go have caches of their own outside; here they would only be slow.
+		if v := j.Judge(shellCall(text)); v.Action == permission.Allow && !strings.Contains(text, "git") && !strings.Contains(text, "version") && !strings.HasPrefix(text, "go ") {
+			script.WriteString("(\n" + text + "\n)\n")
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), bash, "-c", script.String())
+	cmd.Dir = root
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root}
+	out, err := cmd.CombinedOutput()
+	if !strings.Contains(string(out), "hello") {
+		t.Fatalf("nothing was run: %v: %s", err, out)
+	}
+	if after := snapshot(t, root); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// snapshot lists the files of a directory with what is in them.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		b.WriteString(path)
+		if !d.IsDir() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b.Write(data)
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Judging never panics, and a text that is allowed is not when a denied command follows.
+func FuzzJudge(f *testing.F) {
+	for _, list := range []string{"bypass.txt", "harmless.txt"} {
+		texts, _ := corpus(f, list)
+		for _, text := range texts {
+			f.Add(text)
+		}
+	}
+	root := project(f)
+	var judges []*permission.Judge
+	for _, shell := range []string{"bash", "sh", "zsh", "ksh"} {
+		judges = append(judges, judge(f, permission.Options{Root: root, Home: "/home/user", Shell: shell, Rules: permission.Rules{List: corpusRules}}))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, j := range judges {
+			v := j.Judge(shellCall(text))
+			if strings.Contains(v.Reason, "could not be analysed") {
+				t.Fatalf("panic in %q", text)
+			}
+			if v.Action != permission.Allow || strings.TrimSpace(text) == "" {
+				continue
+			}
+			if v := j.Judge(shellCall(text + "\nrm -rf x")); v.Action == permission.Allow {
+				t.Fatalf("%q with a denied command is allowed", text)
+			}
+		}
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`execute_command: {"git *": allow}`)
+	f.Add("rules: [{tool: x, action: deny, path: [a, b], access: read, argument: {a: b}}]")
+	f.Add("default: ask\nunattended: suspend\ntrust: [a]\nkeep_env: X")
+	root := project(f)
+	f.Fuzz(func(t *testing.T, source string) {
+		doc, err := yamldoc.Parse("", []byte(source))
+		if err != nil {
+			return
+		}
+		rules, ok := permission.Read(doc.Root())
+		if ok != (doc.Err() == nil) {
+			t.Fatalf("ok %v, but %v", ok, doc.Err())
+		}
+		if ok {
+			j := judge(t, permission.Options{Root: root, Rules: rules})
+			if v := j.Judge(shellCall("git status")); v.Action == "" {
+				t.Fatalf("%+v", v)
+			}
+		}
+	})
+}
+
+func BenchmarkJudge(b *testing.B) {
+	j := judge(b, permission.Options{Root: project(b), Home: "/home/user", Shell: "bash", Rules: permission.Rules{List: corpusRules}})
+	for name, text := range map[string]string{
+		"ls": "ls -la", "pipe": "cat a.txt | grep foo | sort | uniq -c", "git": "git commit -m 'a message' && git push", "loop": `for f in *.txt; do echo "$f"; done`,
+	} {
+		call := shellCall(text)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				j.Judge(call)
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package permission
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Action is what becomes of a call.
+type Action string
+
+// The actions. The empty action is none: nothing has been decided.
+const (
+	Allow Action = "allow"
+	Ask   Action = "ask"
+	Deny  Action = "deny"
+)
+
+// severity orders actions, the strictest last.
+func (a Action) severity() int { return slices.Index([]Action{"", Allow, Ask, Deny}, a) }
+
+// stricter returns the stricter of two actions.
+func stricter(a, b Action) Action {
+	if b.severity() > a.severity() {
+		return b
+	}
+	return a
+}
+
+// Access says what a path is used for.
+type Access string
+
+// The kinds of access. The empty one in a rule means both.
+const (
+	Reading Access = "read"
+	Writing Access = "write"
+)
+
+// Unattended says what becomes of a call that the user has to be asked about where nobody
+// can be asked.
+type Unattended string
+
+// The policies. Empty means UnattendedDeny.
+const (
+	UnattendedDeny    Unattended = "deny"    // it is refused, and the model is told so
+	UnattendedAllow   Unattended = "allow"   // it is made
+	UnattendedSuspend Unattended = "suspend" // the request ends with code fault.Suspended
+)
+
+// Argument is a condition on one argument of a call.
+type Argument struct {
+	Name    string
+	Pattern string // * stands for any text; the argument is a text, number or boolean
+}
+
+// Rule says what becomes of the calls that it matches. All conditions of a rule have to
+// hold; of the patterns in a list one has to match.
+type Rule struct {
+	Tool   string // name of a tool, in which * stands for any text
+	Action Action
+
+	// Commands are patterns of shell commands, see [Judge.Judge]. Such a rule matches
+	// simple commands of shell tools, and nothing else.
+	Commands []string
+	// Text is a whole shell text. Such a rule matches only a call with this very text.
+	Text string
+	// Paths are patterns of files: relative ones below the workspace, or absolute ones; *
+	// stands for any text without a slash and ** for any. Such a rule matches what a tool's
+	// arguments name, and what redirections of shell tools read or write.
+	Paths  []string
+	Access Access // of Paths; empty means any
+
+	Arguments []Argument
+
+	// Origin says where the rule is from, such as config.yaml:12.
+	Origin string
+
+	layer int
+}
+
+// whole reports whether the rule is about all calls of its tools.
+func (r *Rule) whole() bool {
+	return r.Text == "" && len(r.Paths) == 0 && len(r.Arguments) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
+}
+
+// String returns the rule as it is told to people.
+func (r *Rule) String() string {
+	text := string(r.Action) + " " + r.Tool
+	switch {
+	case r.Text != "":
+		text += " " + r.Text
+	case len(r.Commands) > 0:
+		text += " " + joinQuoted(r.Commands)
+	case len(r.Paths) > 0:
+		text += " " + joinQuoted(r.Paths)
+	}
+	if r.Origin != "" {
+		text += " (" + r.Origin + ")"
+	}
+	return text
+}
+
+// Rules are the rules of one place. The zero value has none.
+type Rules struct {
+	// Default becomes of calls that no rule matches and that are not harmless. Empty
+	// means Ask for tools that may destroy something and Allow for the others. Allow does
+	// not reach outside the workspace, nor what cannot be told from a shell text.
+	Default    Action
+	Unattended Unattended
+	List       []Rule
+	// KeepEnv are names of variables, with * for any text, that [ScrubEnv] leaves to children.
+	KeepEnv []string
+	// Trust names MCP servers, with * for any text, whose word that a tool only reads is taken.
+	Trust []string
+}
+
+// Stack puts layers of rules on top of each other, the later ones nearer to the call. A
+// rule of a later layer wins over all of the earlier ones, unless one of them denies.
+func Stack(layers ...Rules) Rules {
+	var all Rules
+	for i, layer := range layers {
+		all.Default = cmp.Or(layer.Default, all.Default)
+		all.Unattended = cmp.Or(layer.Unattended, all.Unattended)
+		all.KeepEnv = append(all.KeepEnv, layer.KeepEnv...)
+		all.Trust = append(all.Trust, layer.Trust...)
+		for _, r := range layer.List {
+			r.layer = i
+			all.List = append(all.List, r)
+		}
+	}
+	return all
+}
+
+// match is the rule that decides so far, with how specific its matching pattern is.
+type match struct {
+	rule        *Rule
+	specificity int
+}
+
+// add takes rule into account, which matches with a pattern of the given specificity.
+func (m *match) add(rule *Rule, specificity int) {
+	switch {
+	case m.rule == nil:
+	case m.rule.Action == Deny:
+		return
+	case rule.Action == Deny || rule.layer > m.rule.layer:
+	case rule.layer < m.rule.layer || specificity < m.specificity:
+		return
+	}
+	m.rule, m.specificity = rule, specificity
+}

@@ -1,0 +1,804 @@
+package permission
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// dialect is what a shell may make of a text: every language in which it has to be
+// harmless. Without one the text cannot be analysed.
+type dialect struct {
+	langs []syntax.LangVariant
+	zsh   bool
+	// evaluates tells that commands of the shell evaluate their words as expressions.
+	evaluates bool
+}
+
+// dialectOf returns what the shell of a name understands. What is called sh may be any of
+// several shells.
+func dialectOf(name string) dialect {
+	switch name {
+	case "bash", "rbash":
+		return dialect{langs: []syntax.LangVariant{syntax.LangBash}}
+	case "sh", "ash", "dash", "busybox":
+		return dialect{langs: []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash}}
+	case "ksh", "mksh", "oksh", "ksh93":
+		return dialect{langs: []syntax.LangVariant{syntax.LangMirBSDKorn, syntax.LangBash}, evaluates: true}
+	case "zsh":
+		return dialect{langs: []syntax.LangVariant{syntax.LangZsh, syntax.LangBash}, zsh: true, evaluates: true}
+	}
+	return dialect{}
+}
+
+const (
+	maxText   = 64 << 10 // bytes of a text that is analysed
+	maxNested = 8        // texts within texts
+	maxJudged = 2000     // commands of one text
+	maxTexts  = 64       // texts within one text
+)
+
+// strange reports whether a text holds characters that shells, terminals and parsers do not
+// agree on.
+func strange(text string) string {
+	if !utf8.ValidString(text) {
+		return "the text is not valid UTF-8"
+	}
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t' || r >= ' ' && r < 0x7f:
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Z, r):
+			return fmt.Sprintf("the text holds the character U+%04X", r)
+		}
+	}
+	trimmed := strings.TrimRight(text, `\`)
+	if (len(text)-len(trimmed))%2 == 1 {
+		return "the text ends with a backslash"
+	}
+	return ""
+}
+
+// command is a simple command that a text runs.
+type command struct {
+	words    []word
+	dirs     []string // where it may run
+	external bool     // not a function, even if one of that name is defined
+	outer    bool     // it runs the command that comes with it and does nothing else
+	inner    []command
+	unclear  string // why it cannot be told what it does besides, or empty
+}
+
+// access is a file that a redirection opens.
+type access struct {
+	path word
+	use  Access
+	dirs []string
+}
+
+// analysis is what a text does.
+type analysis struct {
+	j         *Judge
+	lang      syntax.LangVariant
+	zsh       bool
+	deep      int
+	left      *int // how many texts within texts may still be analysed
+	file      *syntax.File
+	assigns   map[string][]binding
+	functions map[string]syntax.Pos // end of the definition
+	dirs      []string              // where the commands that come next may run
+	inLoop    int
+
+	commands []command
+	accesses []access
+	unclear  []string // what cannot be told from the text
+}
+
+// binding is a value that the text gives to a variable, and where that holds for sure.
+type binding struct {
+	words      []*syntax.Word // nil: not known
+	arithmetic bool           // it is a number
+	from, to   uint           // offsets; both 0 if it holds nowhere for sure
+}
+
+// analyse finds what a text does in a language. The error says why it cannot be told.
+func (j *Judge) analyse(text string, lang syntax.LangVariant, deep int, dirs []string, left *int) *analysis {
+	a := &analysis{j: j, lang: lang, zsh: j.shell.zsh, deep: deep, dirs: dirs, left: left}
+	if why := strange(text); why != "" {
+		return a.stop("%s", why)
+	}
+	if len(text) > maxText {
+		return a.stop("the text is too long")
+	}
+	if deep > maxNested {
+		return a.stop("too many commands within commands")
+	}
+	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return a.stop("the text cannot be read as %s: %v", lang, err)
+	}
+	a.file = file
+	a.collect()
+	a.stmts(file.Stmts)
+	return a
+}
+
+// stop notes what cannot be told.
+func (a *analysis) stop(format string, args ...any) *analysis {
+	if len(a.unclear) < 10 {
+		a.unclear = append(a.unclear, fmt.Sprintf(format, args...))
+	}
+	return a
+}
+
+// collect finds the variables and functions of the text.
+func (a *analysis) collect() {
+	a.assigns, a.functions = map[string][]binding{}, map[string]syntax.Pos{}
+	top := make(map[*syntax.CallExpr]*syntax.Stmt)
+	for _, s := range a.file.Stmts {
+		if s.Background || s.Coprocess || s.Disown {
+			continue
+		}
+		switch c := s.Cmd.(type) {
+		case *syntax.CallExpr:
+			if len(c.Args) == 0 {
+				top[c] = s
+			}
+		case *syntax.FuncDecl:
+			if c.Name != nil {
+				a.functions[c.Name.Value] = c.End()
+			}
+		}
+	}
+	syntax.Walk(a.file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			for _, as := range n.Assigns {
+				b := bound(as)
+				if s := top[n]; s != nil {
+					b.from, b.to = s.End().Offset(), ^uint(0)
+				}
+				a.assigns[as.Name.Value] = append(a.assigns[as.Name.Value], b)
+			}
+			if len(n.Args) > 0 {
+				if name := n.Args[0].Lit(); name == "read" || name == "getopts" || name == "mapfile" || name == "readarray" || name == "unset" || name == "printf" {
+					for _, w := range n.Args[1:] {
+						if lit := w.Lit(); lit != "" {
+							a.assigns[lit] = append(a.assigns[lit], binding{})
+						}
+					}
+				}
+			}
+		case *syntax.DeclClause:
+			for _, as := range n.Args {
+				if as.Name != nil {
+					a.assigns[as.Name.Value] = append(a.assigns[as.Name.Value], bound(as))
+				}
+			}
+		case *syntax.ForClause:
+			if it, ok := n.Loop.(*syntax.WordIter); ok {
+				b := binding{words: it.Items}
+				if len(n.Do) > 0 {
+					b.from, b.to = n.Do[0].Pos().Offset(), n.Do[len(n.Do)-1].End().Offset()
+				}
+				a.assigns[it.Name.Value] = append(a.assigns[it.Name.Value], b)
+			}
+		case *syntax.BinaryArithm:
+			switch op := n.Op.String(); op {
+			case "==", "!=", "<=", ">=":
+			default:
+				if strings.HasSuffix(op, "=") {
+					a.counts(n.X)
+				}
+			}
+		case *syntax.UnaryArithm:
+			if n.Op == syntax.Inc || n.Op == syntax.Dec {
+				a.counts(n.X)
+			}
+		case *syntax.CoprocClause:
+			a.stop("coproc runs a command on the side")
+		}
+		return true
+	})
+}
+
+// counts notes that an expression gives a variable a number.
+func (a *analysis) counts(x syntax.ArithmExpr) {
+	if w, ok := x.(*syntax.Word); ok && w.Lit() != "" {
+		a.assigns[w.Lit()] = append(a.assigns[w.Lit()], binding{arithmetic: true})
+	}
+}
+
+func bound(as *syntax.Assign) binding {
+	if as.Append || as.Naked || as.Index != nil || as.Array != nil {
+		return binding{}
+	}
+	if as.Value == nil {
+		return binding{words: []*syntax.Word{{}}}
+	}
+	if len(as.Value.Parts) == 1 {
+		if _, ok := as.Value.Parts[0].(*syntax.ArithmExp); ok {
+			return binding{arithmetic: true}
+		}
+	}
+	return binding{words: []*syntax.Word{as.Value}}
+}
+
+// assigned reports whether the text gives the variable a value.
+func (a *analysis) assigned(name string) bool { return len(a.assigns[name]) > 0 }
+
+// numeric reports whether all values that the text gives a variable are numbers.
+func (a *analysis) numeric(name string, seen []string) bool {
+	if slices.Contains(seen, name) {
+		return true
+	}
+	switch name {
+	case "?", "#", "$", "LINENO", "RANDOM", "SECONDS", "EPOCHSECONDS", "UID", "EUID", "PPID", "COLUMNS", "LINES":
+		return !a.assigned(name)
+	}
+	if !lowercaseName(name) || !a.assigned(name) {
+		return false
+	}
+	for _, b := range a.assigns[name] {
+		if b.arithmetic {
+			continue
+		}
+		if b.words == nil {
+			return false
+		}
+		for _, w := range b.words {
+			lit := w.Lit()
+			if len(w.Parts) > 0 && (lit == "" || strings.Trim(lit, "0123456789") != "") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// values returns what a variable may be at a place, nil if that is not known.
+func (a *analysis) values(name string, at uint) []word {
+	sure := false
+	var all []word
+	for _, b := range a.assigns[name] {
+		if b.words == nil {
+			return nil
+		}
+		sure = sure || b.to > 0 && at >= b.from && at < b.to
+		for _, w := range b.words {
+			if len(w.Parts) == 0 {
+				all = append(all, word{})
+				continue
+			}
+			// Values that depend on other variables are not followed.
+			evaluated := expansion{a: a}.words(w)
+			for i := range evaluated {
+				if strings.IndexByte(evaluated[i].text, hole) >= 0 || evaluated[i].many {
+					return nil
+				}
+			}
+			all = append(all, evaluated...)
+		}
+	}
+	if !sure || len(all) == 0 || len(all) > 64 {
+		return nil
+	}
+	return all
+}
+
+// printsDirectory reports whether a substitution gives the current directory.
+func (a *analysis) printsDirectory(c *syntax.CmdSubst) (string, bool) {
+	if len(c.Stmts) != 1 || len(c.Stmts[0].Redirs) > 0 {
+		return "", false
+	}
+	call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) != 1 || len(call.Assigns) > 0 || call.Args[0].Lit() != "pwd" {
+		return "", false
+	}
+	dir, ok := a.directory()
+	return dir, ok && !strings.ContainsAny(dir, " \t\n*?[")
+}
+
+// directory returns where commands run, if there is one answer.
+func (a *analysis) directory() (string, bool) {
+	if len(a.dirs) != 1 || a.inLoop > 0 {
+		return "", false
+	}
+	return a.dirs[0], true
+}
+
+func (a *analysis) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		a.stmt(s)
+	}
+}
+
+func (a *analysis) stmt(s *syntax.Stmt) {
+	if s == nil {
+		return
+	}
+	if len(a.commands) > maxJudged {
+		a.stop("too many commands")
+		return
+	}
+	for _, r := range s.Redirs {
+		a.redirect(r)
+	}
+	if s.Cmd == nil && len(s.Redirs) > 0 && a.zsh {
+		a.stop("a redirection without a command runs a program in zsh")
+	}
+	switch c := s.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		a.call(c)
+	case *syntax.Subshell:
+		a.stmts(c.Stmts)
+	case *syntax.Block:
+		a.stmts(c.Stmts)
+	case *syntax.IfClause:
+		for clause := c; clause != nil; clause = clause.Else {
+			a.stmts(clause.Cond)
+			a.stmts(clause.Then)
+		}
+	case *syntax.WhileClause:
+		a.inLoop++
+		a.stmts(c.Cond)
+		a.stmts(c.Do)
+		a.inLoop--
+	case *syntax.ForClause:
+		a.loop(c)
+	case *syntax.CaseClause:
+		a.word(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				a.word(p)
+			}
+			a.stmts(item.Stmts)
+		}
+	case *syntax.BinaryCmd:
+		a.stmt(c.X)
+		a.stmt(c.Y)
+	case *syntax.FuncDecl:
+		a.function(c)
+	case *syntax.TimeClause:
+		a.stmt(c.Stmt)
+	case *syntax.ArithmCmd:
+		a.arithmetic(c.X)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			a.arithmetic(x)
+		}
+	case *syntax.TestClause:
+		a.test(c.X)
+	case *syntax.DeclClause:
+		a.declare(c)
+	default:
+		a.stop("the text has a construct that is not analysed")
+	}
+}
+
+func (a *analysis) loop(c *syntax.ForClause) {
+	if c.Select {
+		a.stop("select asks somebody")
+	}
+	a.inLoop++
+	defer func() { a.inLoop-- }()
+	switch it := c.Loop.(type) {
+	case *syntax.WordIter:
+		a.assignable(it.Name.Value)
+		for _, w := range it.Items {
+			a.word(w)
+		}
+	case *syntax.CStyleLoop:
+		for _, x := range []syntax.ArithmExpr{it.Init, it.Cond, it.Post} {
+			if x != nil {
+				a.arithmetic(x)
+			}
+		}
+	default:
+		a.stop("the text has a loop that is not analysed")
+	}
+	a.stmts(c.Do)
+}
+
+func (a *analysis) function(c *syntax.FuncDecl) {
+	if c.Name == nil {
+		a.stop("the text defines a function that is not analysed")
+		return
+	}
+	if name := c.Name.Value; meaningful(name) {
+		a.stop("the text gives %s another meaning", name)
+	}
+	a.inLoop++ // it runs somewhere else
+	a.stmt(c.Body)
+	a.inLoop--
+}
+
+func (a *analysis) declare(c *syntax.DeclClause) {
+	if c.Variant.Value != "local" && c.Variant.Value != "readonly" && c.Variant.Value != "export" {
+		a.stop("%s can change what variables mean", c.Variant.Value)
+	}
+	for _, as := range c.Args {
+		if as.Name == nil {
+			a.stop("%s with an option", c.Variant.Value)
+			continue
+		}
+		if c.Variant.Value == "export" && !harmlessVariable(as.Name.Value) {
+			a.stop("the variable %s can change what programs do", as.Name.Value)
+		}
+		a.assign(as)
+	}
+}
+
+func (a *analysis) assign(as *syntax.Assign) {
+	a.assignable(as.Name.Value)
+	if as.Index != nil {
+		a.arithmetic(as.Index)
+	}
+	if as.Value != nil {
+		a.word(as.Value)
+	}
+	if as.Array != nil {
+		for _, e := range as.Array.Elems {
+			if e.Index != nil {
+				a.stop("an array with keys")
+			}
+			if e.Value != nil {
+				a.word(e.Value)
+			}
+		}
+	}
+}
+
+func (a *analysis) assignable(name string) {
+	if !lowercaseName(name) && !harmlessVariable(name) {
+		a.stop("the variable %s can change what programs do", name)
+	}
+}
+
+// word looks into a word for commands, and for expansions that run some.
+func (a *analysis) word(w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	if a.zsh {
+		a.zshWord(w)
+	}
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			a.stmts(n.Stmts)
+			return false
+		case *syntax.ProcSubst:
+			a.stmts(n.Stmts)
+			return false
+		case *syntax.ArithmExp:
+			a.arithmetic(n.X)
+			return false
+		case *syntax.ParamExp:
+			a.parameter(n)
+		case *syntax.ExtGlob:
+			a.stop("an extended pattern")
+		}
+		return true
+	})
+}
+
+// zshWord refuses what means more in zsh than elsewhere: =program, and the qualifiers of
+// patterns, which can run code.
+func (a *analysis) zshWord(w *syntax.Word) {
+	for i, p := range w.Parts {
+		lit, ok := p.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		if i == 0 && strings.HasPrefix(lit.Value, "=") && len(w.Lit()) != 1 {
+			a.stop("a word that begins with = is a program in zsh")
+		}
+		for k := 0; k < len(lit.Value); k++ {
+			switch lit.Value[k] {
+			case '\\':
+				k++
+			case '(', '^', '#':
+				a.stop("a pattern with qualifiers")
+			}
+		}
+	}
+}
+
+func (a *analysis) parameter(p *syntax.ParamExp) {
+	switch {
+	case p.Param == nil || p.Excl || p.Flags != nil || p.NestedParam != nil || p.Names != 0 || p.Width || p.IsSet || len(p.Modifiers) > 0 ||
+		p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset:
+		a.stop("an expansion that is not analysed")
+		return
+	case secretName(p.Param.Value):
+		a.stop("%s may hold a secret", p.Param.Value)
+	}
+	if p.Index != nil {
+		if w, ok := p.Index.(*syntax.Word); !ok || w.Lit() != "@" && w.Lit() != "*" {
+			a.arithmetic(p.Index)
+		}
+	}
+	if p.Slice != nil {
+		for _, x := range []syntax.ArithmExpr{p.Slice.Offset, p.Slice.Length} {
+			if x != nil {
+				a.arithmetic(x)
+			}
+		}
+	}
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			a.assignable(p.Param.Value)
+			a.stop("an expansion that sets %s", p.Param.Value)
+		case syntax.OtherParamOps:
+			a.stop("an expansion that is not analysed")
+		}
+	}
+}
+
+// arithmetic looks into an expression. Shells evaluate the values of variables in it
+// again, substitutions included, so only numbers may be in them.
+func (a *analysis) arithmetic(x syntax.ArithmExpr) {
+	if x == nil {
+		return
+	}
+	syntax.Walk(x, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			a.stop("an expression with the output of a command")
+			a.stmts(n.Stmts)
+			return false
+		case *syntax.ProcSubst:
+			a.stop("an expression with a command")
+			a.stmts(n.Stmts)
+			return false
+		case *syntax.ParamExp:
+			if n.Param == nil || !simple(n) && !n.Length || !n.Length && !a.numeric(n.Param.Value, nil) {
+				a.stop("an expression with a value that is not known to be a number")
+			}
+			return true // substitutions in an index
+		case *syntax.Lit:
+			if strings.Trim(n.Value, "0123456789") != "" && !a.numeric(n.Value, nil) {
+				a.stop("an expression with a value that is not known to be a number")
+			}
+		case *syntax.Word, *syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm, *syntax.ArithmExp, *syntax.DblQuoted, nil:
+		default:
+			a.stop("an expression that is not analysed")
+		}
+		return true
+	})
+}
+
+func (a *analysis) test(x syntax.TestExpr) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		a.word(x)
+	case *syntax.ParenTest:
+		a.test(x.X)
+	case *syntax.UnaryTest:
+		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+			a.stop("a test that evaluates its operand")
+		}
+		a.test(x.X)
+	case *syntax.BinaryTest:
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+				w, ok := side.(*syntax.Word)
+				if !ok {
+					a.stop("a test that is not analysed")
+					continue
+				}
+				a.word(w)
+				for _, v := range (expansion{a: a}).words(w) {
+					if strings.Trim(v.text, "0123456789-") != "" && !v.numeric && !a.numericWord(w) {
+						a.stop("a comparison of values that are not known to be numbers")
+					}
+				}
+			}
+		default:
+			a.test(x.X)
+			a.test(x.Y)
+		}
+	default:
+		a.stop("a test that is not analysed")
+	}
+}
+
+// numericWord reports whether a word is one variable whose values are numbers.
+func (a *analysis) numericWord(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	part := w.Parts[0]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+		part = q.Parts[0]
+	}
+	p, ok := part.(*syntax.ParamExp)
+	return ok && simple(p) && a.numeric(p.Param.Value, nil)
+}
+
+// redirect looks at what a redirection opens.
+func (a *analysis) redirect(r *syntax.Redirect) {
+	a.word(r.Word)
+	if r.Hdoc != nil {
+		body := *a
+		body.zsh = false // no patterns in a text
+		body.word(r.Hdoc)
+		body.zsh = a.zsh
+		*a = body
+	}
+	use := Writing
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	case syntax.RdrIn:
+		use = Reading
+	case syntax.DplIn:
+		return // a number, or a file that is open already
+	case syntax.DplOut:
+		if lit := r.Word.Lit(); lit != "" && strings.Trim(lit, "0123456789-") == "" {
+			return
+		}
+	}
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		a.stop("a redirection that sets a variable")
+	}
+	at := r.Pos().Offset()
+	for _, bind := range a.bindings([]*syntax.Word{r.Word}, at) {
+		words := expansion{a: a, bind: bind}.words(r.Word)
+		if len(words) != 1 {
+			a.stop("a redirection to a file whose name is not known")
+			continue
+		}
+		if w := words[0]; w.known() && (w.text == "/dev/null" || w.text == "/dev/stdout" || w.text == "/dev/stderr" || strings.HasPrefix(w.text, "/dev/fd/")) {
+			continue
+		}
+		a.accesses = append(a.accesses, access{path: words[0], use: use, dirs: slices.Clone(a.dirs)})
+	}
+}
+
+// bindings returns the combinations of values that the variables in words may have.
+func (a *analysis) bindings(words []*syntax.Word, at uint) []map[string][]word {
+	var names []string
+	for _, w := range words {
+		if w == nil || w.Lit() != "" {
+			continue
+		}
+		syntax.Walk(w, func(n syntax.Node) bool {
+			if p, ok := n.(*syntax.ParamExp); ok && simple(p) && a.assigned(p.Param.Value) && !slices.Contains(names, p.Param.Value) {
+				names = append(names, p.Param.Value)
+			}
+			_, sub := n.(*syntax.CmdSubst)
+			return !sub
+		})
+	}
+	all := []map[string][]word{{}}
+	for _, name := range names {
+		values := a.values(name, at)
+		if values == nil || len(all)*len(values) > 64 {
+			continue // stays unknown
+		}
+		var next []map[string][]word
+		for _, v := range values {
+			for _, m := range all {
+				c := make(map[string][]word, len(m)+1)
+				for k, old := range m {
+					c[k] = old
+				}
+				c[name] = []word{v}
+				next = append(next, c)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// call looks at a simple command.
+func (a *analysis) call(c *syntax.CallExpr) {
+	for _, as := range c.Assigns {
+		if len(c.Args) > 0 && !harmlessVariable(as.Name.Value) {
+			a.stop("the variable %s can change what the command does", as.Name.Value)
+		}
+		a.assign(as)
+	}
+	for _, w := range c.Args {
+		a.word(w)
+	}
+	if len(c.Args) == 0 {
+		return
+	}
+	for _, bind := range a.bindings(c.Args, c.Pos().Offset()) {
+		var words []word
+		for _, w := range c.Args {
+			words = append(words, expansion{a: a, bind: bind}.words(w)...)
+		}
+		if len(words) == 0 {
+			a.stop("a command that may be empty")
+			continue
+		}
+		if end, ok := a.functions[words[0].text]; ok && words[0].known() && c.Pos().After(end) {
+			continue // its body is judged
+		}
+		a.simple(words)
+	}
+}
+
+// simple notes a command of known words.
+func (a *analysis) simple(words []word) {
+	if !words[0].known() || words[0].text == "" {
+		a.stop("a command whose name is not known")
+		return
+	}
+	cmd := command{words: words, dirs: slices.Clone(a.dirs)}
+	a.unwrap(&cmd, 0)
+	a.commands = append(a.commands, cmd)
+	if words[0].is("cd") {
+		a.cd(words)
+	}
+}
+
+// cd notes that the commands that come next may run somewhere else.
+func (a *analysis) cd(words []word) {
+	args := words[1:]
+	for len(args) > 0 && (args[0].is("-P") || args[0].is("-L") || args[0].is("--")) {
+		args = args[1:]
+	}
+	if len(args) != 1 || !args[0].known() || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
+		a.stop("cd to a directory that is not known")
+		return
+	}
+	if a.inLoop > 0 && !strings.HasPrefix(args[0].text, "/") {
+		a.stop("cd in a loop or function")
+		return
+	}
+	if l := a.j.tree.locate(args[0].text, a.dirs); !l.inside {
+		a.accesses = append(a.accesses, access{path: args[0], use: Reading, dirs: slices.Clone(a.dirs)})
+		a.stop("cd out of the workspace")
+	} else {
+		for _, dir := range l.all {
+			if !slices.Contains(a.dirs, dir) {
+				a.dirs = append(a.dirs, dir)
+			}
+		}
+	}
+	if len(a.dirs) > 16 {
+		a.stop("too many directories")
+	}
+}
+
+var shellName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_]*$`) })
+
+// zshSpecial are variables in lower case that zsh gives a meaning.
+var zshSpecial = [...]string{
+	"path", "fpath", "cdpath", "manpath", "module_path", "mailpath", "prompt", "psvar", "fignore", "watch", "histchars",
+	"aliases", "galiases", "saliases", "functions", "commands", "options", "argv", "status", "signals", "dirstack", "nameddirs",
+	"keymap", "widgets", "parameters", "modules", "reswords", "patchars", "userdirs", "usergroups", "jobdirs", "jobstates", "jobtexts",
+	"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy",
+}
+
+// lowercaseName reports whether a variable is an ordinary one of a script: no program
+// looks at it.
+func lowercaseName(name string) bool {
+	return shellName().MatchString(name) && name != "_" && !slices.Contains(zshSpecial[:], name) && !strings.HasPrefix(name, "npm_") && !strings.HasPrefix(name, "zsh") && !strings.HasPrefix(name, "dis_")
+}
+
+// quiet are variables that change how programs print or what they are told, but not
+// which code they run.
+var quiet = [...]string{
+	"LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "NODE_ENV", "GOOS", "GOARCH",
+	"GOARM", "CGO_ENABLED", "DEBUG", "VERBOSE", "RUST_BACKTRACE", "RUST_LOG", "RAILS_ENV", "RACK_ENV", "APP_ENV", "PYTHONUNBUFFERED",
+	"PYTHONDONTWRITEBYTECODE", "GIT_PAGER_IN_USE", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "HUSKY", "DEBIAN_FRONTEND", "VERSION", "NAME", "COUNT",
+}
+
+func harmlessVariable(name string) bool {
+	return slices.Contains(quiet[:], name) || strings.HasPrefix(name, "LC_")
+}

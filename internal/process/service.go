@@ -1,0 +1,166 @@
+package process
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Service is a leader that runs until it is stopped, and talks with this program over
+// its standard input and output meanwhile. Its tree is held together as that of [Run]
+// is. Its methods may be called from several goroutines.
+type Service struct {
+	child   *child
+	process *os.Process
+	stdin   *os.File
+	stdout  *os.File
+
+	stop     chan struct{} // closed to have the tree killed
+	stopOnce sync.Once
+	done     chan struct{} // closed when the tree is dead and every goroutine has ended
+}
+
+// Start starts c, of which Path, Args, Dir, Env and OnStderr count. The rest is left to
+// the caller, who has to call Stop or Kill at some time. The error is a *StartError.
+func Start(c Command) (*Service, error) {
+	path, err := find(c.Path, c.Env)
+	if err != nil {
+		return nil, err
+	}
+	p := &child{
+		cmd:     &c,
+		exited:  make(chan struct{}),
+		release: make(chan struct{}),
+		reaped:  make(chan struct{}),
+	}
+	cmd := &exec.Cmd{
+		Path: path,
+		Args: append([]string{c.Path}, c.Args...),
+		Dir:  c.Dir,
+		Env:  append([]string{}, c.Env...), // exec takes nil for this process's own
+	}
+	var ends pipes
+	defer ends.closeTheirs()
+	stdin, theirStdin := ends.toTheirs()
+	stdout, theirStdout := ends.fromTheirs()
+	stderr, theirStderr := ends.fromTheirs()
+	if ends.err == nil {
+		p.tree, ends.err = newTree(false)
+	}
+	if ends.err != nil {
+		ends.closeOurs()
+		return nil, &StartError{Program: c.program(), Reason: ends.err.Error(), Err: ends.err}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirStdin, theirStdout, theirStderr
+	cmd.SysProcAttr = p.tree.attributes()
+	started := make(chan error, 1)
+	go p.own(cmd, started) // ends when supervise has had the leader reaped
+	if err := <-started; err != nil {
+		ends.closeOurs()
+		p.tree.close()
+		return nil, startError(&c, path, err)
+	}
+	p.pid = cmd.Process.Pid
+	// Who is started to stay needs the guard at once, not only when it gets old.
+	p.stopGuard = p.tree.guard()
+	s := &Service{
+		child:   p,
+		process: cmd.Process,
+		stdin:   stdin,
+		stdout:  stdout,
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	p.outputs = []*os.File{stderr}
+	p.outputDone = make(chan struct{})
+	go s.readErrors(stderr) // ends with stderr
+	go s.supervise()        // ends with the tree
+	return s, nil
+}
+
+// readErrors hands stderr to its observer, line by line.
+func (s *Service) readErrors(stderr *os.File) {
+	defer close(s.child.outputDone)
+	observed := lines{emit: s.child.cmd.OnStderr}
+	buf := make([]byte, firstChunk)
+	for {
+		n, err := stderr.Read(buf)
+		observed.write(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	observed.end()
+}
+
+// supervise waits for the end of the leader, or brings it about, and leaves nothing of
+// the tree behind.
+func (s *Service) supervise() {
+	defer close(s.done)
+	p, t := s.child, standardTiming()
+	select {
+	case <-p.exited:
+	case <-s.stop:
+		p.tree.kill()
+		if !within(t.giveUp, p.exited) {
+			closeAll(p.outputs)
+			<-p.outputDone
+			p.stopGuard()
+			close(p.release) // own goes on waiting for what cannot be killed
+			return
+		}
+	}
+	p.tree.sweep()
+	p.finishOutput(t)
+	p.stopGuard()
+	close(p.release)
+	<-p.reaped
+}
+
+// Stdin is what the leader reads. Writing fails when the leader is gone.
+func (s *Service) Stdin() io.WriteCloser { return s.stdin }
+
+// Stdout is what the leader prints. It ends with the tree; closing it ends a Read.
+func (s *Service) Stdout() io.ReadCloser { return s.stdout }
+
+// Done is closed when the tree is dead.
+func (s *Service) Done() <-chan struct{} { return s.done }
+
+// Outcome says how the leader ended, as [Run] would: nil for success, else an
+// *ExitError without Stderr. Call it after Done.
+func (s *Service) Outcome() error {
+	if s.child.state == nil {
+		return nil // it could not even be killed
+	}
+	res := Result{ExitCode: s.child.state.ExitCode(), Signal: signalName(s.child.state)}
+	if res.ExitCode == 0 {
+		return nil
+	}
+	return &ExitError{Program: s.child.cmd.program(), Code: res.ExitCode, Signal: res.Signal}
+}
+
+// Kill kills the tree and returns when it is dead.
+func (s *Service) Kill() {
+	s.stopOnce.Do(func() { close(s.stop) })
+	<-s.done
+	s.stdin.Close()
+}
+
+// Stop asks the leader to end, by closing its standard input, after a quarter of grace
+// also by SIGTERM where the system has it, and kills what is left of the tree after
+// grace. It returns when the tree is dead. Whoever reads Stdout ought to go on doing so
+// meanwhile, as a leader that cannot print does not end.
+func (s *Service) Stop(grace time.Duration) {
+	s.stdin.Close()
+	if grace > 0 && !within(grace/4, s.done) {
+		_ = s.process.Signal(syscall.SIGTERM) // not on Windows
+		within(grace-grace/4, s.done)
+	}
+	s.Kill()
+}
+
+// PID is the process id of the leader.
+func (s *Service) PID() int { return s.child.pid }

@@ -1,0 +1,166 @@
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"loki/internal/catalog"
+	"loki/internal/fault"
+)
+
+// draft is the configuration to be.
+type draft struct {
+	typ, name    string            // of the client
+	settings     []setting         // of the client, in order
+	secrets      []secret          // still to be put into the vault
+	known        map[string]string // settings as they will be in force, secret ones too
+	models       []catalog.Model   // that the client lists; none for those of the catalogue
+	model        string            // id of the default model, or empty
+	passwordFile string            // of the vault, unless it is the default one
+}
+
+// setting is one line of the client.
+type setting struct{ name, value string }
+
+// secret goes to the vault.
+type secret struct {
+	name, text string
+	replaces   bool // there is one of that name
+}
+
+// refer adds a setting whose value is a secret of the vault.
+func (d *draft) refer(name, secret string) {
+	d.settings = append(d.settings, setting{name: name, value: "{{" + secret + "}}"})
+}
+
+// keep puts the secrets into the vault, which gets a password first if it has none.
+func (w *wizard) keep(ctx context.Context, d *draft) error {
+	if len(d.secrets) == 0 {
+		return nil
+	}
+	path, err := w.Vault.CreatePassword(ctx, w.Asker, true)
+	if err != nil {
+		return err
+	}
+	if path != w.DefaultPasswordFile {
+		d.passwordFile = path
+	}
+	for _, s := range d.secrets {
+		store := w.Vault.Add
+		if s.replaces {
+			store = w.Vault.Update
+		}
+		if err := store(ctx, s.name, s.text); err != nil {
+			return err
+		}
+		w.note("The vault has " + s.name + " now.")
+	}
+	return nil
+}
+
+// yaml returns the text of the configuration file.
+func (d *draft) yaml() string {
+	var b strings.Builder
+	b.WriteString("# Configuration of Loki. All settings are explained in docs/configuration.md of the project;\n" +
+		"# loki --info shows those in force.\n\n")
+	if d.model == "" {
+		b.WriteString("# model: CLIENT:MODEL               # used when nobody names one\n")
+	} else {
+		fmt.Fprintf(&b, "model: %s   # used when nobody names one\n", scalar(d.model))
+	}
+	if d.passwordFile != "" {
+		fmt.Fprintf(&b, "vault_password_file: %s   # opens the vault, where the keys are\n", scalar(d.passwordFile))
+	}
+	b.WriteString(`
+stream: true                       # show answers while they arrive
+save: true                         # keep answers outside sessions in messages.md
+keybindings: vi                    # or emacs
+wrap: auto                         # at the width of the terminal; no, or a number of columns
+wrap_code: false
+
+function_calling_support: true
+enabled_tools: null                # tools that are used without being asked for; all for every one
+mcp_server_support: true
+enabled_mcp_servers: null
+
+highlight: true                    # colours in answers
+theme: dark                        # or light
+
+clients:
+`)
+	fmt.Fprintf(&b, "  - type: %s\n", scalar(d.typ))
+	if d.name != d.typ {
+		fmt.Fprintf(&b, "    name: %s\n", scalar(d.name))
+	}
+	for _, s := range d.settings {
+		note := ""
+		if strings.HasPrefix(s.value, "{{") {
+			note = "   # a secret of the vault"
+		}
+		fmt.Fprintf(&b, "    %s: %s%s\n", s.name, scalar(s.value), note)
+	}
+	if len(d.models) > 0 {
+		b.WriteString("    models:\n")
+	}
+	for _, m := range d.models {
+		fmt.Fprintf(&b, "      - name: %s\n", scalar(m.Name))
+		if m.Type != catalog.Chat {
+			fmt.Fprintf(&b, "        type: %s\n", m.Type)
+		}
+		if m.SupportsVision {
+			b.WriteString("        supports_vision: true\n")
+		}
+		if m.Type == catalog.Embedding {
+			fmt.Fprintf(&b, "        default_chunk_size: %d\n        max_batch_size: %d\n", m.DefaultChunkSize, m.MaxBatchSize)
+		}
+	}
+	return b.String()
+}
+
+// plainScalar matches texts that need no quotes in YAML: they begin like a word or a
+// path, and hold no colon in front of a blank.
+var plainScalar = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*(:[A-Za-z0-9_./-]+)*$`)
+
+// scalar writes a text as a scalar of YAML.
+func scalar(s string) string {
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
+	default:
+		if plainScalar.MatchString(s) {
+			return s
+		}
+	}
+	quoted, err := json.Marshal(s) // JSON's texts are YAML's
+	if err != nil {
+		panic(err) // a string can always be written
+	}
+	return string(quoted)
+}
+
+// write makes the configuration file, readable for the user alone. It never writes over
+// another one.
+func write(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fault.Wrap(fault.Config, err, "writing the configuration")
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return existsAlready(file)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "writing the configuration")
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		os.Remove(file) // half of it would be worse than none
+		return fault.Wrap(fault.Config, err, "writing the configuration")
+	}
+	return nil
+}

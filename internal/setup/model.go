@@ -1,0 +1,208 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"loki/internal/ask"
+	"loki/internal/catalog"
+	"loki/internal/config"
+	"loki/internal/provider/local"
+)
+
+// chooseModel finds out which models there are and which one is the default.
+func (w *wizard) chooseModel(ctx context.Context, p provider, d *draft) error {
+	known := catalog.New([]catalog.Client{{Name: d.name, Type: d.typ}}, w.Known)
+	if chat := slices.Collect(known.Models(catalog.Chat)); p.server == nil && len(ofClient(chat, d.name)) > 0 {
+		return w.chooseDefault(ctx, ofClient(chat, d.name), d)
+	}
+	names, err := w.modelNames(ctx, p, d)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		d.models = append(d.models, catalog.Guess(name))
+	}
+	var chat []catalog.Model
+	for _, m := range d.models {
+		if m.Type == catalog.Chat {
+			chat = append(chat, m)
+		}
+	}
+	return w.chooseDefault(ctx, chat, d)
+}
+
+// ofClient leaves out the models that are part of the program.
+func ofClient(models []catalog.Model, client string) []catalog.Model {
+	return slices.DeleteFunc(models, func(m catalog.Model) bool { return m.Client != client })
+}
+
+// chooseDefault asks which chat model is used when nobody names one.
+func (w *wizard) chooseDefault(ctx context.Context, models []catalog.Model, d *draft) error {
+	if len(models) == 0 {
+		w.note("There is no model for chat among these, so none is the default.")
+		return nil
+	}
+	chosen := models[0].Name
+	if len(models) > 1 {
+		labels := labelled(models)
+		answer, err := w.selectOne(ctx, "model", "Which model is the default?", labels)
+		if err != nil {
+			return err
+		}
+		i := slices.Index(labels, answer)
+		if i < 0 {
+			return fmt.Errorf("there is no model %q", answer)
+		}
+		chosen = models[i].Name
+	}
+	d.model = d.name + ":" + chosen
+	return nil
+}
+
+// labelled returns the names of models with what is known of them, in columns.
+func labelled(models []catalog.Model) []string {
+	width := 0
+	for _, m := range models {
+		width = max(width, len(m.Name))
+	}
+	labels := make([]string, len(models))
+	for i, m := range models {
+		labels[i] = m.Name
+		if m.Listed {
+			labels[i] = strings.TrimRight(fmt.Sprintf("%-*s  %s", width, m.Name, m.Description()), " ")
+		}
+	}
+	return labels
+}
+
+// modelNames returns the models to list: what the server offers, as far as the user wants
+// it, or what the user says.
+func (w *wizard) modelNames(ctx context.Context, p provider, d *draft) ([]string, error) {
+	var offered []string
+	var err error
+	switch {
+	case p.server != nil:
+		offered = p.server.Models
+		if len(offered) == 0 && p.server.Kind == local.Ollama {
+			w.note("Ollama has no chat model yet. Fetch one with: ollama pull llama3.2")
+		}
+	case d.typ == config.TypeOpenAICompatible:
+		if offered, err = w.listModels(ctx, d); err != nil && ctx.Err() == nil {
+			w.note("The server does not say which models it has: " + err.Error())
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(offered) == 0:
+		return w.typedNames(ctx)
+	case p.server != nil:
+		return offered, nil // they are the user's own
+	}
+	return w.tick(ctx, offered)
+}
+
+var errNoModel = errors.New("at least one is needed")
+
+// tick asks which of the models are wanted.
+func (w *wizard) tick(ctx context.Context, offered []string) ([]string, error) {
+	answer, err := w.Asker.Ask(ctx, ask.Question{
+		ID: "models", Kind: ask.Multi, Text: "Which models do you want to use?", Options: offered,
+		Validate: func(answer string) error {
+			if chosen, err := ask.SplitAnswers(answer); err != nil || len(chosen) == 0 {
+				return cmp.Or(err, errNoModel)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := ask.SplitAnswers(answer)
+	if err == nil && len(chosen) == 0 {
+		err = errNoModel
+	}
+	return chosen, err
+}
+
+// typedNames asks for names of models.
+func (w *wizard) typedNames(ctx context.Context) ([]string, error) {
+	answer, err := w.text(ctx, "models", "Names of the models, with commas between them", true)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for name := range strings.SplitSeq(answer, ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, errNoModel
+	}
+	return names, nil
+}
+
+// maxList bounds the answer to a request for models, in bytes.
+const maxList = 4 << 20
+
+// listModels asks the server of a draft for its models, sorted.
+func (w *wizard) listModels(ctx context.Context, d *draft) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.Timeout, DefaultTimeout))
+	defer cancel()
+	url := strings.TrimRight(d.known["api_base"], "/") + "/models"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if key := d.known["api_key"]; key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := cmp.Or(w.HTTP, http.DefaultClient).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", url, resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
+	if err != nil {
+		return nil, err
+	}
+	names, err := modelIDs(body)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", url, err)
+	}
+	return names, nil
+}
+
+// modelIDs reads a list of models in the OpenAI format.
+func modelIDs(body []byte) ([]string, error) {
+	var list struct {
+		Data []struct{ ID string }
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, errors.New("the answer is no list of models")
+	}
+	var names []string
+	for _, m := range list.Data {
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil, errors.New("the list of models is empty")
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

@@ -1,0 +1,217 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/ask"
+	"loki/internal/config"
+	"loki/internal/provider/local"
+)
+
+// provider is what can be chosen.
+type provider struct {
+	label  string // as it is offered
+	typ    string // of the client
+	name   string // of the client
+	fields []field
+	server *local.Server // that runs here; nil for others
+	base   string        // of the OpenAI format, where it is known
+}
+
+// field is a setting of a client that is asked for.
+type field struct {
+	name     string
+	text     string
+	secret   bool
+	optional bool
+}
+
+var (
+	apiKey      = field{name: "api_key", text: "API key", secret: true}
+	optionalKey = field{name: "api_key", text: "API key (empty for none)", secret: true, optional: true}
+	apiBase     = field{name: "api_base", text: "API base, such as https://example.com/v1"}
+)
+
+// fieldsOf says what each type of client needs.
+var fieldsOf = map[string][]field{
+	config.TypeOpenAI:           {apiKey},
+	config.TypeOpenAICompatible: {apiBase, optionalKey},
+	config.TypeGemini:           {apiKey},
+	config.TypeClaude:           {apiKey},
+	config.TypeCohere:           {apiKey},
+	config.TypeAzureOpenAI: {
+		{name: "api_base", text: "API base, such as https://RESOURCE.openai.azure.com"},
+		apiKey,
+	},
+	config.TypeVertexAI: {
+		{name: "project_id", text: "Project id"},
+		{name: "location", text: "Location, such as us-central1"},
+	},
+	config.TypeBedrock: {
+		{name: "access_key_id", text: "Access key id", secret: true},
+		{name: "secret_access_key", text: "Secret access key", secret: true},
+		{name: "region", text: "Region, such as us-east-1"},
+	},
+}
+
+// kindNames are how the programs call themselves.
+var kindNames = map[local.Kind]string{local.Ollama: "Ollama", local.LlamaCPP: "llama.cpp", local.LMStudio: "LM Studio"}
+
+// providers lists what is offered: what runs here, then the types, then the platforms.
+func providers(servers []local.Server) []provider {
+	var list []provider
+	for _, s := range servers {
+		list = append(list, provider{
+			label: fmt.Sprintf("%s, which runs on this machine", kindNames[s.Kind]),
+			typ:   config.TypeOpenAICompatible, name: string(s.Kind), server: &s, base: s.BaseURL,
+		})
+	}
+	for _, t := range []string{
+		config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeGemini, config.TypeClaude,
+		config.TypeCohere, config.TypeAzureOpenAI, config.TypeVertexAI, config.TypeBedrock,
+	} {
+		list = append(list, provider{label: t, typ: t, name: t, fields: fieldsOf[t]})
+	}
+	for _, p := range config.Platforms() {
+		if slices.ContainsFunc(servers, func(s local.Server) bool { return string(s.Kind) == p.Name }) {
+			continue
+		}
+		offered := provider{label: p.Name, typ: config.TypeOpenAICompatible, name: p.Name, base: p.APIBase}
+		if strings.Contains(p.APIBase, "{") {
+			offered.fields = append(offered.fields, field{name: "api_base", text: "API base, as in " + p.APIBase})
+		}
+		if !p.Local {
+			offered.fields = append(offered.fields, optionalKey)
+		}
+		list = append(list, offered)
+	}
+	return list
+}
+
+func (w *wizard) chooseProvider(ctx context.Context) (provider, error) {
+	list := providers(w.Servers)
+	labels := make([]string, len(list))
+	for i, p := range list {
+		labels[i] = p.label
+	}
+	answer, err := w.selectOne(ctx, "provider", "Where are your models?", labels)
+	if err != nil {
+		return provider{}, err
+	}
+	i := slices.Index(labels, answer)
+	if i < 0 {
+		return provider{}, fmt.Errorf("there is no provider %q", answer)
+	}
+	return list[i], nil
+}
+
+// askFields asks for what p needs and begins the draft with it.
+func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
+	d.typ, d.name = p.typ, p.name
+	if p.typ == config.TypeOpenAICompatible && p.name == p.typ {
+		name, err := w.text(ctx, "name", "Name of the provider", true)
+		if err != nil {
+			return err
+		}
+		d.name = strings.Join(strings.Fields(name), "-")
+	}
+	d.known = map[string]string{"api_base": p.base}
+	if p.server != nil && !usualPlace(*p.server) {
+		d.settings = append(d.settings, setting{name: "api_base", value: p.base})
+	}
+	for _, f := range p.fields {
+		ask := w.askPlain
+		if f.secret {
+			ask = w.askSecret
+		}
+		if err := ask(ctx, d, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usualPlace reports whether a server is where its platform is looked for anyway.
+func usualPlace(s local.Server) bool {
+	port := func(url string) string { return url[strings.LastIndex(url, ":")+1:] }
+	for _, p := range config.Platforms() {
+		if p.Name == string(s.Kind) {
+			return strings.HasPrefix(s.BaseURL, "http://127.0.0.1:") && port(s.BaseURL) == port(p.APIBase)
+		}
+	}
+	return false
+}
+
+// askPlain asks for a setting that is no secret. A variable that is set may stand for it.
+func (w *wizard) askPlain(ctx context.Context, d *draft, f field) error {
+	text := f.text
+	variable, inEnv := w.variable(d.name, f.name)
+	if inEnv {
+		text += " (empty for what " + variable + " says)"
+	}
+	value, err := w.text(ctx, f.name, text, !inEnv && !f.optional)
+	if err != nil {
+		return err
+	}
+	d.known[f.name] = cmp.Or(w.getenv(variable), value)
+	if value != "" {
+		d.settings = append(d.settings, setting{name: f.name, value: value})
+	}
+	return nil
+}
+
+// askSecret asks for a setting that goes to the vault, unless a variable holds it or it
+// is in the vault already.
+func (w *wizard) askSecret(ctx context.Context, d *draft, f field) error {
+	if variable, inEnv := w.variable(d.name, f.name); inEnv {
+		w.note(variable + " is set, and is what will be used.")
+		d.known[f.name] = w.getenv(variable)
+		return nil
+	}
+	s := secret{name: strings.ToUpper(d.name + "_" + f.name)}
+	stored, err := w.Vault.List(ctx)
+	if err != nil {
+		return err
+	}
+	if s.replaces = slices.Contains(stored, s.name); s.replaces {
+		keep, err := w.confirm(ctx, "stored", "The vault has a secret "+s.name+" already. Use it?")
+		if err != nil {
+			return err
+		}
+		if keep {
+			d.refer(f.name, s.name)
+			if f.name == "api_key" {
+				d.known[f.name], err = w.Vault.Get(ctx, s.name)
+			}
+			return err
+		}
+	}
+	if s.text, err = w.line(ctx, ask.Secret, f.name, f.text, !f.optional); err != nil || s.text == "" {
+		return err
+	}
+	d.known[f.name] = s.text
+	d.secrets = append(d.secrets, s)
+	d.refer(f.name, s.name)
+	return nil
+}
+
+// variable returns the environment variable of a client's setting, and whether it is set.
+func (w *wizard) variable(client, setting string) (name string, set bool) {
+	exact := strings.ToUpper(client + "_" + setting)
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, exact)
+	for _, name := range []string{exact, plain} {
+		if w.getenv(name) != "" {
+			return name, true
+		}
+	}
+	return plain, false
+}

@@ -1,0 +1,153 @@
+// Package setup makes the configuration of somebody who has none.
+//
+// A provider is what a model is had from: a type of client, a platform that is known by
+// name, or a server that runs on the user's own machine. Setting up asks which one, what
+// it needs to be reached, and which model to use, and writes a configuration file. Keys
+// go to the vault; the file only refers to them.
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"loki/internal/ask"
+	"loki/internal/catalog"
+	"loki/internal/fault"
+	"loki/internal/provider/local"
+)
+
+// ErrDeclined means that the user wants no configuration now.
+var ErrDeclined = errors.New("setting up was declined")
+
+// Vault keeps the user's keys, as package vault does it.
+type Vault interface {
+	List(ctx context.Context) ([]string, error)
+	Get(ctx context.Context, name string) (string, error)
+	Add(ctx context.Context, name, text string) error
+	Update(ctx context.Context, name, text string) error
+	CreatePassword(ctx context.Context, asker ask.Asker, choosePath bool) (path string, err error)
+}
+
+// Options configure Run.
+type Options struct {
+	File  string    // configuration file to write; required, and must not exist
+	Asker ask.Asker // required
+	Vault Vault     // required
+
+	// DefaultPasswordFile is where the vault looks for its password if the configuration
+	// says nothing. Another one that the user chooses is configured.
+	DefaultPasswordFile string
+
+	Servers []local.Server           // those that answer on this machine, offered first
+	Known   []catalog.Provider       // lists of known models
+	HTTP    *http.Client             // asks servers for their models; nil is http.DefaultClient
+	Getenv  func(name string) string // "" if a variable is not set; nil for none
+	Note    func(text string)        // tells the user something; nil tells nobody
+	Timeout time.Duration            // of a request for models; 0 means [DefaultTimeout]
+}
+
+// DefaultTimeout bounds how long a server may take to list its models.
+const DefaultTimeout = 16 * time.Second
+
+// Result says what was configured.
+type Result struct {
+	File  string // the configuration file
+	Model string // id of the default model, empty if there is none for chat
+}
+
+// Run asks for everything and writes the configuration file, at the end and never over
+// another one. The error is [ErrDeclined], or one of the asker, or a [*fault.Error].
+func Run(ctx context.Context, o Options) (Result, error) {
+	if _, err := os.Lstat(o.File); err == nil {
+		return Result{}, existsAlready(o.File)
+	}
+	w := &wizard{Options: o}
+	yes, err := w.confirm(ctx, "create", "There is no configuration yet. Create one now?")
+	if err == nil && !yes {
+		err = ErrDeclined
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	p, err := w.chooseProvider(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	d := draft{}
+	if err := w.askFields(ctx, p, &d); err != nil {
+		return Result{}, err
+	}
+	if err := w.chooseModel(ctx, p, &d); err != nil {
+		return Result{}, err
+	}
+	if err := w.keep(ctx, &d); err != nil {
+		return Result{}, err
+	}
+	if err := write(o.File, d.yaml()); err != nil {
+		return Result{}, err
+	}
+	w.note("Saved " + o.File)
+	return Result{File: o.File, Model: d.model}, nil
+}
+
+func existsAlready(file string) error {
+	return fault.New(fault.Config, "%s exists already", file).WithHint("edit it, or move it away to begin again")
+}
+
+// wizard asks the questions.
+type wizard struct {
+	Options
+}
+
+func (w *wizard) note(text string) {
+	if w.Note != nil {
+		w.Note(text)
+	}
+}
+
+func (w *wizard) getenv(name string) string {
+	if w.Getenv == nil {
+		return ""
+	}
+	return w.Getenv(name)
+}
+
+const yes, no = "Yes", "No"
+
+func (w *wizard) confirm(ctx context.Context, id, text string) (bool, error) {
+	answer, err := w.Asker.Ask(ctx, ask.Question{
+		ID: id, Kind: ask.Select, Text: text, Options: []string{yes, no}, Default: yes, HasDefault: true,
+	})
+	return answer == yes, err
+}
+
+func (w *wizard) selectOne(ctx context.Context, id, text string, options []string) (string, error) {
+	return w.Asker.Ask(ctx, ask.Question{ID: id, Kind: ask.Select, Text: text, Options: options})
+}
+
+// text asks for a text. Blanks around it do not count.
+func (w *wizard) text(ctx context.Context, id, text string, required bool) (string, error) {
+	return w.line(ctx, ask.Text, id, text, required)
+}
+
+func (w *wizard) line(ctx context.Context, kind ask.Kind, id, text string, required bool) (string, error) {
+	q := ask.Question{ID: id, Kind: kind, Text: text}
+	if required {
+		q.Validate = func(answer string) error {
+			if strings.TrimSpace(answer) == "" {
+				return errors.New("it is needed")
+			}
+			return nil
+		}
+	}
+	answer, err := w.Asker.Ask(ctx, q)
+	if err == nil && required && strings.TrimSpace(answer) == "" {
+		err = fmt.Errorf("%s: no answer", text)
+	}
+	return strings.TrimSpace(answer), err
+}

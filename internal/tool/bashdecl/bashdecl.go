@@ -1,0 +1,187 @@
+// Package bashdecl declares the functions of bash tools to models, and turns the calls
+// that models make into command lines.
+//
+// A tool is a script that its comment tags describe, see package argc. Without
+// subcommands it gives one function, named after the script; with subcommands each of the
+// first level gives one. The flags and options of a command are the function's
+// properties. Positional arguments and environment variables are not: they are for people.
+//
+// Models see names with "_" where the command line has "-". A [Function] remembers the
+// real ones, so every declared name can be called. Nothing of a script is run.
+package bashdecl
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/argc"
+	"loki/internal/chat"
+)
+
+// Instructions is the subcommand that an agent script may have for the program's own use.
+// Like all names with "_" in front it is not meant for models.
+const Instructions = "_instructions"
+
+// Function is a function that a bash script gives. It is immutable.
+type Function struct {
+	// Tool is the declaration. Its schema always has properties and required.
+	Tool chat.Tool
+	// Subcommand is the word that calls it, empty if the script itself is the function.
+	Subcommand string
+
+	options map[string]*argc.Param // by property
+}
+
+// Parse returns the functions of a script in their order. stem is the name of its file
+// without the ending. Subcommands with "_" in front are left out, except for
+// [Instructions].
+//
+// Errors about tags are an *argc.Error. A function without a description is an error, and
+// so are two functions or properties that would have the same name.
+func Parse(src []byte, stem string) ([]Function, error) {
+	s, err := argc.Parse(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Root.Commands) == 0 {
+		name := stem
+		if s.Binname != "" {
+			name = s.Binname
+		}
+		f, err := declare(s.Root, name)
+		if err != nil {
+			return nil, err
+		}
+		return []Function{f}, nil
+	}
+	var list []Function
+	for _, c := range s.Root.Commands {
+		if strings.HasPrefix(c.Name, "_") && c.Name != Instructions {
+			continue
+		}
+		f, err := declare(c, c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(g Function) bool { return g.Tool.Name == f.Tool.Name }) {
+			return nil, &argc.Error{Line: c.Line, Column: 1, Msg: fmt.Sprintf("two functions are called %s", f.Tool.Name)}
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// declare declares a command under a name.
+func declare(c *argc.Command, name string) (Function, error) {
+	f := Function{Subcommand: c.Name, options: make(map[string]*argc.Param)}
+	f.Tool.Name = underscored(name)
+	f.Tool.Description = c.Describe
+	if c.Describe == "" {
+		tag := "@cmd"
+		if c.Name == "" {
+			tag = "@describe"
+		}
+		return f, &argc.Error{Line: max(c.Line, 1), Column: 1, Msg: fmt.Sprintf("function %s has no description; write one behind %s", name, tag)}
+	}
+	list := properties{}
+	required := []string{}
+	for _, p := range c.Options() {
+		if p.ID == "help" || p.ID == "version" {
+			continue
+		}
+		key := underscored(p.ID)
+		if other := f.options[key]; other != nil {
+			return f, &argc.Error{Line: p.Line, Column: 1, Msg: fmt.Sprintf("%s and %s are both property %s of function %s", other.Switch(), p.Switch(), key, name)}
+		}
+		f.options[key] = p
+		list = append(list, property{key, describe(p)})
+		if p.Required {
+			required = append(required, key)
+		}
+	}
+	parameters, err := encode(schema{Type: "object", Properties: &list, Required: &required})
+	if err != nil {
+		return f, fmt.Errorf("function %s: %w", name, err)
+	}
+	f.Tool.Parameters = parameters
+	return f, nil
+}
+
+func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// describe returns the schema of an option's values.
+func describe(p *argc.Param) schema {
+	s := schema{Type: kind(p), Description: p.Description, Enum: p.Choices}
+	if s.Type == "array" {
+		s.Items = &schema{Type: "string", Enum: p.Choices}
+		s.Enum = nil
+	}
+	return s
+}
+
+// kind returns the JSON type of an option.
+func kind(p *argc.Param) string {
+	switch {
+	case p.Kind == argc.Flag:
+		return "boolean"
+	case p.Multiple:
+		return "array"
+	case p.Labels[0] == "INT":
+		return "integer"
+	case p.Labels[0] == "NUM":
+		return "number"
+	}
+	return "string"
+}
+
+// schema is the part of JSON Schema that options need, in the order it is written.
+type schema struct {
+	Type        string      `json:"type"`
+	Description string      `json:"description,omitempty"`
+	Properties  *properties `json:"properties,omitempty"`
+	Items       *schema     `json:"items,omitempty"`
+	Enum        []string    `json:"enum,omitempty"`
+	Required    *[]string   `json:"required,omitempty"`
+}
+
+type property struct {
+	key    string
+	schema schema
+}
+
+// properties is an object whose members keep their order.
+type properties []property
+
+// MarshalJSON returns the object.
+func (ps properties) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, p := range ps {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, err := encode(p.key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := encode(p.schema)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// encode returns the JSON of x without escapes for HTML, which would cost tokens.
+func encode(x any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(x); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}

@@ -1,0 +1,118 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"loki/internal/process"
+	"loki/internal/tool"
+)
+
+// driver is the program that runs a model's code.
+//
+//go:embed driver.py
+var driver string
+
+type codeArgs struct {
+	Code string `json:"code"`
+}
+
+func (b *base) executePyCode() tool.Tool {
+	params := []param{{name: "code", kind: "string", description: "The Python code to run."}}
+	return &guarded{
+		native: native{
+			name: "execute_py_code",
+			description: "Run Python code on the user's computer and return what it prints, and the value of its last statement if that is an expression or an assignment. " +
+				"The code gets no input; each call starts a new interpreter.",
+			params: params,
+			hints:  tool.Hints{Destructive: true, Timeout: b.CommandTimeout},
+			run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+				args, err := arguments[codeArgs](call, params)
+				if err != nil {
+					return tool.Result{}, err
+				}
+				python, err := b.python()
+				if err != nil {
+					return tool.Result{}, err
+				}
+				env := map[string]string{"PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+				return b.program(ctx, call, process.Command{
+					Path:  python[0],
+					Args:  append(python[1:], "-c", driver),
+					Stdin: strings.NewReader(args.Code),
+				}, env)
+			},
+		},
+		consent: func(call tool.Call) string {
+			args, err := arguments[codeArgs](call, params)
+			if err != nil {
+				return ""
+			}
+			return "Run this Python code?\n\n" + indent(args.Code)
+		},
+	}
+}
+
+// python returns the command of the interpreter: that of the virtual environment in the
+// working directory, or the system's.
+func (b *base) python() ([]string, error) {
+	venv := filepath.Join(b.Dir, ".venv", "bin", "python")
+	if runtime.GOOS == "windows" {
+		venv = filepath.Join(b.Dir, ".venv", "Scripts", "python.exe")
+	}
+	if info, err := os.Stat(venv); err == nil && !info.IsDir() {
+		path, err := filepath.Abs(venv)
+		return []string{path}, err
+	}
+	argv, err := process.Interpreter(".py", b.look)
+	if err != nil {
+		return nil, fmt.Errorf("there is no Python on the user's computer: %w", err)
+	}
+	return argv, nil
+}
+
+// look finds a program on the PATH of programs that tools start.
+func (b *base) look(file string) (string, error) {
+	if strings.ContainsRune(file, filepath.Separator) {
+		return file, nil
+	}
+	extensions := []string{""}
+	if runtime.GOOS == "windows" {
+		extensions = []string{".exe", ".cmd", ".bat"}
+	}
+	for _, dir := range filepath.SplitList(lookup(b.Environ)("PATH")) {
+		for _, ext := range extensions {
+			path := filepath.Join(cmp.Or(dir, "."), file+ext)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s is not on PATH", file)
+}
+
+// program runs a program for a call, with variables set besides those of Environ.
+func (b *base) program(ctx context.Context, call tool.Call, c process.Command, set map[string]string) (tool.Result, error) {
+	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"} // what is printed goes to a model
+	for name, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
+		if v == "" {
+			unset = append(unset, name)
+		} else {
+			set[name] = v
+		}
+	}
+	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, process.Merge(b.Environ, set, unset...)
+	printed, err := process.Run(ctx, c)
+	r := tool.Result{Output: string(printed.Stdout), Stderr: printed.Stderr}
+	if exit, ok := errors.AsType[*process.ExitError](err); ok {
+		return r, &tool.ExitError{Tool: call.Name, Code: exit.Code, Signal: exit.Signal}
+	}
+	return r, err
+}

@@ -1,0 +1,127 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"loki/internal/input"
+	"loki/internal/tool"
+	"loki/internal/tool/builtin/fsys"
+	"loki/internal/tool/builtin/web"
+)
+
+// Limits of a page.
+const (
+	fetchTimeout = 60 * time.Second
+	maxPage      = 10 << 20 // bytes
+)
+
+type urlArgs struct {
+	URL string `json:"url"`
+}
+
+// address checks the address of a page.
+func address(text string) (*url.URL, error) {
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("the url is malformed")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("only http and https addresses can be fetched, not %s", u.Scheme)
+	case u.Hostname() == "":
+		return nil, errors.New("the url has no host")
+	}
+	return u, nil
+}
+
+func (b *base) fetchURLViaCurl() tool.Tool {
+	params := []param{{name: "url", kind: "string", description: "The address of the page, with http or https."}}
+	return &native{
+		name:        "fetch_url_via_curl",
+		description: "Fetch a page or text file from the web. Web pages are returned as Markdown without pictures.",
+		params:      params,
+		hints:       tool.Hints{ReadOnly: true, Timeout: fetchTimeout},
+		run: function(params, func(ctx context.Context, args urlArgs, _ tool.Call) (string, error) {
+			u, err := address(args.URL)
+			if err != nil {
+				return "", err
+			}
+			text, err := b.fetch(ctx, u)
+			if err != nil && ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if err != nil {
+				return "", fmt.Errorf("fetching %s: %w", u.Redacted(), web.Reason(err))
+			}
+			return text, nil
+		}),
+	}
+}
+
+// fetch gets a page as text.
+func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
+	client := web.New(b.Getenv, web.ParseAllowed(b.Getenv("LOKI_FETCH_ALLOW")))
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5")
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return "", errors.New(resp.Status)
+	}
+	data, err := web.ReadAll(resp.Body, maxPage)
+	if err != nil {
+		return "", err
+	}
+	declared := cmp.Or(resp.Header.Get("Content-Type"), http.DetectContentType(data))
+	kind, _, _ := mime.ParseMediaType(declared)
+	if !fsys.IsText(data) && !strings.HasPrefix(kind, "text/") || strings.ContainsRune(string(data[:min(len(data), 512)]), 0) {
+		return "", fmt.Errorf("it is not text but %s of %d bytes", kind, len(data))
+	}
+	text := web.Decode(data, declared)
+	if kind != "text/html" && kind != "application/xhtml+xml" {
+		return text, nil
+	}
+	text, err = input.Markdown(web.WithoutMedia(text), resp.Request.URL.String())
+	return web.Tidy(text), err
+}
+
+func (b *base) fetchURLViaJina() tool.Tool {
+	params := []param{{name: "url", kind: "string", description: "The address of the page, with http or https."}}
+	return &native{
+		name:        "fetch_url_via_jina",
+		description: "Fetch a page from the web through the Jina reader, which also runs the scripts of the page, and return its content as Markdown.",
+		params:      params,
+		hints:       tool.Hints{ReadOnly: true, Timeout: fetchTimeout},
+		run: function(params, func(ctx context.Context, args urlArgs, _ tool.Call) (string, error) {
+			u, err := address(args.URL)
+			if err != nil {
+				return "", err
+			}
+			r := request{service: "Jina", url: cmp.Or(b.Services.Jina, "https://r.jina.ai") + "/" + u.String(), header: map[string]string{}}
+			if key := b.Getenv("JINA_API_KEY"); key != "" {
+				r.header["Authorization"], r.secrets = "Bearer "+key, []string{key}
+			}
+			data, err := b.do(ctx, r)
+			return string(data), err
+		}),
+	}
+}

@@ -1,0 +1,233 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"loki/internal/tool"
+	"loki/internal/tool/builtin/fsys"
+	"loki/internal/tool/builtin/grep"
+	"loki/internal/tool/builtin/tree"
+)
+
+// Limits of what is found.
+const (
+	maxGlob = 100 // files
+	maxGrep = 50  // lines
+)
+
+// skipped are the directories that are not searched.
+func skippedByGlob(name string) bool {
+	switch name {
+	case ".git", "node_modules", "target", "dist", "__pycache__", "vendor", ".build":
+		return true
+	}
+	return false
+}
+
+func skippedByGrep(name string) bool {
+	return skippedByGlob(name) || name == "build" || name == ".next"
+}
+
+// generated reports whether a file is one that people do not write.
+func generated(name string) bool {
+	return name == "package-lock.json" || slices.ContainsFunc([]string{".min.js", ".min.css", ".map", ".lock"}, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+type globArgs struct {
+	Pattern string `json:"pattern"`
+	Path    string `json:"path"`
+}
+
+func (b *base) fsGlob() tool.Tool {
+	params := []param{
+		{name: "pattern", kind: "string", description: "Glob pattern, such as *.go, src/**/*.{ts,tsx} or **/test_*.py. Without a slash it is about file names in all directories, else about paths."},
+		{name: "path", kind: "string", description: "Directory to search. Default is the working directory.", optional: true},
+	}
+	return &native{
+		name: "fs_glob",
+		description: "Find files by a glob pattern. Returns the paths of at most 100 files, the most recently modified first. " +
+			"What .gitignore and .ignore files name is left out, and so are directories such as .git, node_modules and vendor.",
+		params: params,
+		hints:  tool.Hints{ReadOnly: true},
+		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			args, err := arguments[globArgs](call, params)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			dir, pattern := splitPattern(cmp.Or(args.Path, "."), filepath.ToSlash(args.Pattern))
+			g, err := tree.Compile(pattern)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return b.reading(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g) })
+		},
+	}
+}
+
+// splitPattern moves the directories that an absolute pattern, or one in the home
+// directory, begins with to the directory. Such a pattern does not depend on dir.
+func splitPattern(dir, pattern string) (string, string) {
+	if !filepath.IsAbs(filepath.FromSlash(pattern)) && !strings.HasPrefix(pattern, "~/") {
+		return dir, strings.TrimPrefix(pattern, "./")
+	}
+	wild := strings.IndexAny(pattern, `*?[{\`)
+	if wild < 0 {
+		wild = len(pattern)
+	}
+	slash := strings.LastIndexByte(pattern[:wild], '/')
+	rest := pattern[slash+1:]
+	if !strings.Contains(rest, "/") {
+		rest = "/" + rest // a path, and not a name in all directories
+	}
+	return cmp.Or(pattern[:slash], "/"), rest
+}
+
+// globFiles finds the files and words the result.
+func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob) (string, error) {
+	type match struct {
+		path  string
+		mtime int64
+	}
+	var mu sync.Mutex
+	var matches []match
+	unreadable, err := tree.Walker{SkipDir: skippedByGlob}.Walk(ctx, p.Abs, func(_ int, f tree.File) {
+		if !g.Match(f.Path) {
+			return
+		}
+		info, err := f.Entry.Info()
+		if err != nil {
+			return // gone meanwhile
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		matches = append(matches, match{f.Path, info.ModTime().UnixNano()})
+	})
+	if err != nil {
+		return "", searchError(ctx, p, err)
+	}
+	slices.SortFunc(matches, func(a, b match) int {
+		return cmp.Or(cmp.Compare(b.mtime, a.mtime), tree.Compare(a.path, b.path))
+	})
+	var out strings.Builder
+	for i, m := range matches {
+		if i == maxGlob {
+			fmt.Fprintf(&out, "[%d more files match; a narrower pattern or path shows them]\n", len(matches)-i)
+			break
+		}
+		out.WriteString(joinShown(p, m.path) + "\n")
+	}
+	if len(matches) == 0 {
+		fmt.Fprintf(&out, "[no file matches %s in %s]\n", pattern, p.Shown)
+	}
+	return out.String() + unreadableNote(unreadable), nil
+}
+
+// joinShown returns a found path in the form that other tools take.
+func joinShown(p fsys.Path, found string) string {
+	switch {
+	case found == "":
+		return p.Shown
+	case p.Shown == ".":
+		return found
+	}
+	return strings.TrimSuffix(filepath.ToSlash(p.Shown), "/") + "/" + found
+}
+
+func unreadableNote(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[files or directories that could not be read: %d]\n", n)
+}
+
+// searchError words the error of a walk.
+func searchError(ctx context.Context, p fsys.Path, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fsys.Describe(p.Shown, err)
+}
+
+type grepArgs struct {
+	Pattern string `json:"pattern"`
+	Path    string `json:"path"`
+	Include string `json:"include"`
+}
+
+func (b *base) fsGrep() tool.Tool {
+	params := []param{
+		{name: "pattern", kind: "string", description: `Regular expression (RE2), such as func\s+\w+Error or (?i)todo. It is matched line by line.`, blank: true},
+		{name: "path", kind: "string", description: "File or directory to search. Default is the working directory.", optional: true},
+		{name: "include", kind: "string", description: "Glob pattern of the files to search, such as *.go or src/**/*.{ts,tsx}.", optional: true},
+	}
+	return &native{
+		name: "fs_grep",
+		description: "Search the contents of files with a regular expression. Returns at most 50 matching lines as 'path:number:text', sorted by path. " +
+			"Left out are binary files, what .gitignore and .ignore files name, and generated files and directories such as node_modules, vendor and *.min.js.",
+		params: params,
+		hints:  tool.Hints{ReadOnly: true},
+		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			args, err := arguments[grepArgs](call, params)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			if args.Pattern == "" {
+				return tool.Result{}, fmt.Errorf("argument %q is empty", "pattern")
+			}
+			files := func(path string) bool { return !generated(path[strings.LastIndexByte(path, '/')+1:]) }
+			if args.Include != "" {
+				g, err := tree.Compile(strings.TrimPrefix(args.Include, "./"))
+				if err != nil {
+					return tool.Result{}, err
+				}
+				named := generated(args.Include) // they are asked for
+				skip := files
+				files = func(path string) bool { return g.Match(path) && (named || skip(path)) }
+			}
+			return b.reading(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
+				return grepFiles(ctx, p, args.Pattern, files)
+			})
+		},
+	}
+}
+
+// grepFiles searches and words the result.
+func grepFiles(ctx context.Context, p fsys.Path, pattern string, files func(string) bool) (string, error) {
+	if info, err := os.Stat(p.Abs); err != nil {
+		return "", fsys.Describe(p.Shown, err)
+	} else if !info.IsDir() && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s %w", p.Shown, fsys.ErrIrregular)
+	}
+	found, err := grep.Search(ctx, p.Abs, grep.Query{
+		Expr:     pattern,
+		Tree:     tree.Walker{SkipDir: skippedByGrep},
+		File:     files,
+		MaxLines: maxGrep,
+		MaxBytes: maxLineBytes,
+	})
+	if err != nil {
+		return "", searchError(ctx, p, err)
+	}
+	var out strings.Builder
+	for _, l := range found.Lines {
+		fmt.Fprintf(&out, "%s:%d:%s", joinShown(p, l.Path), l.Number, l.Text)
+		if l.Cut > 0 {
+			fmt.Fprintf(&out, " [%d more bytes of this line]", l.Cut)
+		}
+		out.WriteByte('\n')
+	}
+	switch {
+	case len(found.Lines) == 0:
+		fmt.Fprintf(&out, "[nothing matches in %s]\n", p.Shown)
+	case found.More:
+		fmt.Fprintf(&out, "[more lines match than these %d; a narrower pattern, path or include shows them]\n", maxGrep)
+	}
+	return out.String() + unreadableNote(found.Unreadable), nil
+}

@@ -1,0 +1,274 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"loki/internal/tool"
+	"loki/internal/tool/builtin/fsys"
+)
+
+// Limits of what is read.
+const (
+	maxCat       = 16 << 20 // bytes of a file that fs_cat reads
+	defaultLines = 2000     // lines that fs_read returns where the model does not say
+	maxLineBytes = 2000     // bytes of a line that fs_read and fs_grep show
+	largeFile    = 50 << 10 // bytes above which fs_read advises to read in parts
+	maxRead      = 60 << 10 // bytes that fs_read returns; below what a Box cuts
+	maxNames     = 1000     // names of a directory that are listed
+)
+
+var pathParam = []param{{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory."}}
+
+// pathArgs are the arguments of tools with a path only.
+type pathArgs struct {
+	Path string `json:"path"`
+}
+
+// reading makes what a tool runs of a function that reads at a path. The model is told if
+// the path escapes.
+func (b *base) reading(path string, read func(p fsys.Path) (string, error)) (tool.Result, error) {
+	p, err := b.root.Resolve(path)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	out, err := read(p)
+	return tool.Result{Output: out, Stderr: p.Note()}, err
+}
+
+func (b *base) fsCat() tool.Tool {
+	return &native{
+		name:        "fs_cat",
+		description: "Read the contents of a text file. Use fs_read instead to see line numbers or a part of a large file.",
+		params:      pathParam,
+		hints:       tool.Hints{ReadOnly: true},
+		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			args, err := arguments[pathArgs](call, pathParam)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return b.reading(args.Path, func(p fsys.Path) (string, error) {
+				data, _, err := fsys.Text(p, maxCat)
+				if err != nil {
+					return "", catHint(p, err)
+				}
+				return verbatim(string(data)), nil
+			})
+		},
+	}
+}
+
+// catHint adds what can be done instead.
+func catHint(p fsys.Path, err error) error {
+	switch {
+	case errors.Is(err, fsys.ErrDirectory):
+		return fmt.Errorf("%w; fs_ls lists what is in it", err)
+	case errors.Is(err, fsys.ErrTooLarge):
+		return fmt.Errorf("%w; fs_read reads a part of it, and fs_grep searches it", err)
+	}
+	return err
+}
+
+// verbatim returns output that reaches the model as it is. JSON would lose its blanks and
+// line breaks on the way, and a patch that is made of what is left would not fit.
+func verbatim(text string) string {
+	if len(text) > tool.DefaultMaxOutput/2 || !json.Valid([]byte(text)) {
+		return text
+	}
+	doc, err := json.Marshal(map[string]string{"output": text})
+	if err != nil {
+		return text
+	}
+	return string(doc)
+}
+
+type readArgs struct {
+	Path   string `json:"path"`
+	Offset number `json:"offset"`
+	Limit  number `json:"limit"`
+}
+
+func (b *base) fsRead() tool.Tool {
+	params := []param{
+		{name: "path", kind: "string", description: "Path of the file or directory, absolute or relative to the working directory."},
+		{name: "offset", kind: "integer", description: "Line to start at, from 1. Default 1.", optional: true},
+		{name: "limit", kind: "integer", description: "How many lines to read. Default 2000.", optional: true},
+	}
+	return &native{
+		name: "fs_read",
+		description: "Read a text file with line numbers, all of it or some lines. Each line is shown as 'number: text'. " +
+			"A note at the end says where to go on if lines remain. For a directory the names in it are listed.",
+		params: params,
+		hints:  tool.Hints{ReadOnly: true},
+		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			args, err := arguments[readArgs](call, params)
+			switch {
+			case err != nil:
+				return tool.Result{}, err
+			case args.Offset < 0 || args.Limit < 0:
+				return tool.Result{}, errors.New("offset and limit cannot be negative")
+			}
+			args.Offset, args.Limit = max(args.Offset, 1), orNumber(args.Limit, defaultLines)
+			return b.reading(args.Path, func(p fsys.Path) (string, error) {
+				if info, err := os.Stat(p.Abs); err == nil && info.IsDir() {
+					return list(p)
+				}
+				return readLines(ctx, p, int(args.Offset), int(args.Limit))
+			})
+		},
+	}
+}
+
+func orNumber(n, other number) number {
+	if n == 0 {
+		return other
+	}
+	return n
+}
+
+// readLines returns the lines of a file from offset on.
+func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, error) {
+	f, info, err := fsys.Open(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 64<<10)
+	if head, _ := r.Peek(8 << 10); !fsys.IsText(head) {
+		return "", fmt.Errorf("%s %w but binary data of %d bytes", p.Shown, fsys.ErrBinary, info.Size())
+	}
+	var out strings.Builder
+	if info.Size() > largeFile && offset == 1 && limit >= defaultLines {
+		fmt.Fprintf(&out, "[%s has %d bytes. Better search it with fs_grep, or read parts of it with offset and limit.]\n", p.Shown, info.Size())
+	}
+	number, shown := 0, 0
+	for {
+		line, cut, err := readLine(r)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", fsys.Describe(p.Shown, err)
+		}
+		number++
+		if number%4096 == 0 && ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if number < offset {
+			continue
+		}
+		if shown == limit || out.Len()+len(line) > maxRead {
+			fmt.Fprintf(&out, "[more lines follow: go on with offset %d]\n", number)
+			return out.String(), nil
+		}
+		out.WriteString(strconv.Itoa(number) + ": " + line)
+		if cut > 0 {
+			fmt.Fprintf(&out, " [%d more bytes of this line]", cut)
+		}
+		out.WriteByte('\n')
+		shown++
+	}
+	switch {
+	case number == 0:
+		return "[the file is empty]\n", nil
+	case shown == 0:
+		return "", fmt.Errorf("%s has only %d lines, so that there is none at offset %d", p.Shown, number, offset)
+	}
+	return out.String(), nil
+}
+
+// readLine returns a line without its end, shortened to maxLineBytes, and how many bytes
+// that leaves out. The error is io.EOF when there is no further line.
+func readLine(r *bufio.Reader) (line string, cut int, err error) {
+	var kept, last []byte
+	length := 0
+	for {
+		part, err := r.ReadSlice('\n')
+		length += len(part)
+		if room := maxLineBytes + 2 - len(kept); room > 0 {
+			kept = append(kept, part[:min(room, len(part))]...)
+		}
+		if len(part) > 0 {
+			last = append(last[:0], part[max(0, len(part)-2):]...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if err != nil && (err != io.EOF || length == 0) {
+			return "", 0, err
+		}
+		break
+	}
+	switch {
+	case bytes.HasSuffix(last, []byte("\r\n")):
+		length -= 2
+	case bytes.HasSuffix(last, []byte("\n")):
+		length--
+	}
+	kept = kept[:min(len(kept), length)]
+	if len(kept) > maxLineBytes {
+		end := maxLineBytes
+		for end > 0 && !utf8.RuneStart(kept[end]) {
+			end--
+		}
+		kept = kept[:end]
+	}
+	return string(kept), length - len(kept), nil
+}
+
+func (b *base) fsLs() tool.Tool {
+	params := []param{{name: "path", kind: "string", description: "Path of the directory, absolute or relative to the working directory."}}
+	return &native{
+		name:        "fs_ls",
+		description: "List the files and directories in a directory, one name per line. The names of directories end with a slash.",
+		params:      params,
+		hints:       tool.Hints{ReadOnly: true},
+		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			args, err := arguments[pathArgs](call, params)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return b.reading(args.Path, list)
+		},
+	}
+}
+
+// list returns the names in a directory, or that of a file.
+func list(p fsys.Path) (string, error) {
+	info, err := os.Stat(p.Abs)
+	if err != nil {
+		return "", fsys.Describe(p.Shown, err)
+	}
+	if !info.IsDir() {
+		return p.Shown + "\n", nil
+	}
+	entries, err := os.ReadDir(p.Abs)
+	if err != nil {
+		return "", fsys.Describe(p.Shown, err)
+	}
+	if len(entries) == 0 {
+		return "[the directory is empty]\n", nil
+	}
+	var out strings.Builder
+	for i, e := range entries {
+		if i == maxNames {
+			fmt.Fprintf(&out, "[%d more names are not listed; fs_glob finds files by a pattern]\n", len(entries)-i)
+			break
+		}
+		out.WriteString(e.Name())
+		if e.IsDir() {
+			out.WriteByte('/')
+		}
+		out.WriteByte('\n')
+	}
+	return out.String(), nil
+}

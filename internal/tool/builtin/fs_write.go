@@ -1,0 +1,248 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"loki/internal/tool"
+	"loki/internal/tool/builtin/fsys"
+	"loki/internal/tool/builtin/patch"
+)
+
+// Limits of changes and of what a user is shown of them.
+const (
+	maxEdited    = 16 << 20 // bytes of a file that fs_patch edits
+	maxCompared  = 2 << 20  // bytes of a file whose difference is shown
+	maxDiffLines = 200      // lines of a difference that are shown
+)
+
+type writeArgs struct {
+	Path     string `json:"path"`
+	Contents string `json:"contents"`
+}
+
+func (b *base) fsWrite() tool.Tool {
+	params := []param{
+		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. Missing directories are made."},
+		{name: "contents", kind: "string", description: "The full contents of the file.", blank: true},
+	}
+	return &guarded{
+		native: native{
+			name:        "fs_write",
+			description: "Write the full contents of a file, which replace what is in it. Use fs_patch instead to change a part of a file.",
+			params:      params,
+			hints:       tool.Hints{Destructive: true},
+			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
+				c, err := b.root.Write(ctx, args.Path, []byte(args.Contents))
+				if err != nil {
+					return "", err
+				}
+				done := "replaced the contents of"
+				if c.Created {
+					done = "created"
+				}
+				return fmt.Sprintf("%s %s (%d lines, %d bytes)", done, args.Path, lineCount(args.Contents), len(args.Contents)), nil
+			}),
+		},
+		consent: func(call tool.Call) string {
+			args, err := arguments[writeArgs](call, params)
+			if err != nil {
+				return "" // the call fails
+			}
+			return b.writeQuestion(args.Path, args.Contents)
+		},
+	}
+}
+
+func lineCount(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}
+
+// writeQuestion asks about a file that is replaced, or made outside of the root. A call
+// that will fail or change nothing needs no consent.
+func (b *base) writeQuestion(path, contents string) string {
+	p, err := b.root.Writable(path)
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(p.Real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && p.Inside:
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("Make the file %s, which is outside of the working directory?\n\n%s", shownPath(p), indent(firstLines("", contents, maxDiffLines)))
+	case err != nil || !info.Mode().IsRegular():
+		return ""
+	}
+	head := fmt.Sprintf("Replace the contents of %s?", shownPath(p))
+	if info.Size() > maxCompared || len(contents) > maxCompared {
+		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. That is too much to show the difference.", head, info.Size(), len(contents))
+	}
+	old, _, err := fsys.Read(p, maxCompared)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s\n\nWhat is in it cannot be read: %v", head, err)
+	case string(old) == contents:
+		return ""
+	case !fsys.IsText(old):
+		return fmt.Sprintf("%s\n\nIt holds %d bytes of binary data; the new contents are these:\n\n%s", head, len(old), indent(firstLines("", contents, maxDiffLines)))
+	}
+	return head + diffBlock(string(old), contents)
+}
+
+// diffBlock shows a difference.
+func diffBlock(before, after string) string {
+	diff, stat := patch.Diff(before, after)
+	return fmt.Sprintf(" %d lines come, %d go.\n\n%s", stat.Added, stat.Removed, indent(firstLines("", diff, maxDiffLines)))
+}
+
+// firstLines returns at most limit lines of text, each behind prefix, and a note on what
+// is missing.
+func firstLines(prefix, text string, limit int) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) <= limit {
+		return prefix + strings.Join(lines, "\n"+prefix)
+	}
+	return fmt.Sprintf("%s%s\n[%d more lines are not shown]", prefix, strings.Join(lines[:limit], "\n"+prefix), len(lines)-limit)
+}
+
+// shownPath is a path in a question: the real one, if the user could take it for another.
+func shownPath(p fsys.Path) string {
+	if p.Inside && p.Abs == p.Real {
+		return tool.Visible(p.Shown)
+	}
+	return tool.Visible(p.Real)
+}
+
+func (b *base) fsPatch() tool.Tool {
+	params := []param{
+		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. It has to exist."},
+		{name: "contents", kind: "string", description: "The patch, a unified diff. Each hunk begins with a line such as '@@ -10,4 +10,5 @@'; then lines that stay begin with a blank, " +
+			"lines that go with '-', and lines that come with '+'. The lines that stay and go must be exactly those of the file, blanks included. Give about three lines that stay around each change."},
+	}
+	return &guarded{
+		native: native{
+			name:        "fs_patch",
+			description: "Change a part of a text file with a patch. Either all hunks of the patch are applied, or nothing is changed and the error says which one does not fit.",
+			params:      params,
+			hints:       tool.Hints{Destructive: true},
+			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
+				hunks, err := patch.Parse(args.Contents)
+				if err != nil {
+					return "", err
+				}
+				var text string
+				c, err := b.root.Edit(ctx, args.Path, maxEdited, func(old []byte) ([]byte, error) {
+					text, err = patch.Apply(string(old), hunks)
+					return []byte(text), err
+				})
+				if err != nil {
+					return "", err
+				}
+				_, stat := patch.Diff(string(c.Old), text)
+				return fmt.Sprintf("changed %s: %d lines added, %d removed", args.Path, stat.Added, stat.Removed), nil
+			}),
+		},
+		consent: func(call tool.Call) string {
+			args, err := arguments[writeArgs](call, params)
+			if err != nil {
+				return ""
+			}
+			return b.patchQuestion(args.Path, args.Contents)
+		},
+	}
+}
+
+// patchQuestion asks about a file that a patch changes. A patch that does not apply needs
+// no consent.
+func (b *base) patchQuestion(path, contents string) string {
+	p, err := b.root.Writable(path)
+	if err != nil {
+		return ""
+	}
+	old, _, err := fsys.Text(p, maxEdited)
+	if err != nil {
+		return ""
+	}
+	hunks, err := patch.Parse(contents)
+	if err != nil {
+		return ""
+	}
+	text, err := patch.Apply(string(old), hunks)
+	if err != nil || text == string(old) {
+		return ""
+	}
+	return fmt.Sprintf("Change %s?", shownPath(p)) + diffBlock(string(old), text)
+}
+
+func (b *base) fsMkdir() tool.Tool {
+	params := []param{{name: "path", kind: "string", description: "Path of the directory, absolute or relative to the working directory."}}
+	return &guarded{
+		native: native{
+			name:        "fs_mkdir",
+			description: "Create a directory, and the directories above it that are missing.",
+			params:      params,
+			hints:       tool.Hints{Destructive: true},
+			run: function(params, func(ctx context.Context, args pathArgs, _ tool.Call) (string, error) {
+				_, created, err := b.root.Mkdir(ctx, args.Path)
+				switch {
+				case err != nil:
+					return "", err
+				case !created:
+					return fmt.Sprintf("the directory %s is there already", args.Path), nil
+				}
+				return "created the directory " + args.Path, nil
+			}),
+		},
+		consent: func(call tool.Call) string {
+			args, err := arguments[pathArgs](call, params)
+			if err != nil {
+				return ""
+			}
+			p, err := b.root.Writable(args.Path)
+			if err != nil || p.Inside {
+				return ""
+			}
+			return fmt.Sprintf("Make the directory %s, which is outside of the working directory?", shownPath(p))
+		},
+	}
+}
+
+func (b *base) fsRm() tool.Tool {
+	params := []param{{name: "path", kind: "string", description: "Path of the file or directory, absolute or relative to the working directory."}}
+	return &guarded{
+		native: native{
+			name:        "fs_rm",
+			description: "Remove a file, or a directory with everything in it. Of a symbolic link only the link itself is removed.",
+			params:      params,
+			hints:       tool.Hints{Destructive: true},
+			run: function(params, func(ctx context.Context, args pathArgs, _ tool.Call) (string, error) {
+				e, err := b.root.Remove(ctx, args.Path)
+				if err != nil {
+					return "", err
+				}
+				return "removed the " + e.String(), nil
+			}),
+		},
+		consent: func(call tool.Call) string {
+			args, err := arguments[pathArgs](call, params)
+			if err != nil {
+				return ""
+			}
+			e, err := b.root.Removable(context.Background(), args.Path) // it counts to a limit only
+			if err != nil {
+				return ""
+			}
+			e.Path.Shown = shownPath(e.Path)
+			return fmt.Sprintf("Remove the %s?", e)
+		},
+	}
+}

@@ -1,0 +1,126 @@
+package fsys
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+)
+
+// sniffed is how many bytes tell whether a file is text.
+const sniffed = 8 << 10
+
+// Errors that reading may end with; the errors of this package wrap them and name the
+// path.
+var (
+	ErrBinary    = errors.New("is not text")
+	ErrTooLarge  = errors.New("is too large")
+	ErrDirectory = errors.New("is a directory")
+	ErrIrregular = errors.New("is neither a file nor a directory")
+)
+
+// IsText reports whether data looks like the start of a text: there is no NUL byte in it,
+// and few bytes that are not UTF-8.
+func IsText(data []byte) bool {
+	data = data[:min(len(data), sniffed)]
+	if bytes.IndexByte(data, 0) >= 0 {
+		return false
+	}
+	bad, all := 0, 0
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		if r == utf8.RuneError && n == 1 && utf8.FullRune(data) {
+			bad++
+		}
+		all++
+		data = data[n:]
+	}
+	return bad*10 <= all*3
+}
+
+// Open opens a regular file, of which nothing is known but its path.
+func Open(p Path) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(p.Abs)
+	if err != nil {
+		return nil, nil, Describe(p.Shown, err)
+	}
+	if err := regular(p.Shown, info); err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(p.Abs)
+	if err != nil {
+		return nil, nil, Describe(p.Shown, err)
+	}
+	return f, info, nil
+}
+
+// regular returns an error for what is no regular file.
+func regular(shown string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return fmt.Errorf("%s %w", shown, ErrDirectory)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s %w", shown, ErrIrregular)
+	}
+	return nil
+}
+
+// Read returns what is in a file of at most limit bytes.
+func Read(p Path, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := Open(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return nil, info, fmt.Errorf("%s %w: %d bytes, and the limit is %d", p.Shown, ErrTooLarge, info.Size(), limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // sizes of files in /proc are 0
+	switch {
+	case err != nil:
+		return nil, info, Describe(p.Shown, err)
+	case int64(len(data)) > limit:
+		return nil, info, fmt.Errorf("%s %w: more than %d bytes", p.Shown, ErrTooLarge, limit)
+	}
+	return data, info, nil
+}
+
+// Text is like Read for a file that has to be text.
+func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
+	data, info, err := Read(p, limit)
+	if err == nil && !IsText(data) {
+		err = fmt.Errorf("%s %w but binary data of %d bytes", p.Shown, ErrBinary, len(data))
+	}
+	return data, info, err
+}
+
+// Describe words an error of the file system for a model: with the path that it wrote, and
+// without the name of a system call.
+func Describe(shown string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &describedError{shown + ": no such file or directory", err}
+	case errors.Is(err, fs.ErrPermission):
+		return &describedError{shown + ": permission denied", err}
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return &describedError{shown + ": " + e.Err.Error(), err}
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return &describedError{shown + ": " + e.Err.Error(), err}
+	}
+	return fmt.Errorf("%s: %w", shown, err)
+}
+
+// describedError has its own words for another error.
+type describedError struct {
+	text string
+	err  error
+}
+
+func (e *describedError) Error() string { return e.text }
+
+func (e *describedError) Unwrap() error { return e.err }

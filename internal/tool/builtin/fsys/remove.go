@@ -1,0 +1,140 @@
+package fsys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxCounted bounds how many files below a directory are counted.
+const maxCounted = 10_000
+
+// Entry says what is at a path: a file, a symbolic link, or a directory with what is below
+// it.
+type Entry struct {
+	Path        Path
+	Mode        fs.FileMode // type bits
+	Size        int64       // bytes of a file
+	Files, Dirs int         // below a directory, without itself
+	Many        bool        // there is more below it than was counted
+}
+
+// String describes an entry for people.
+func (e Entry) String() string {
+	switch {
+	case e.Mode&fs.ModeSymlink != 0:
+		return "symbolic link " + e.Path.Shown
+	case e.Mode.IsDir() && e.Files+e.Dirs == 0:
+		return "empty directory " + e.Path.Shown
+	case e.Mode.IsDir():
+		more := ""
+		if e.Many {
+			more = "at least "
+		}
+		return fmt.Sprintf("directory %s with %s%s and %s", e.Path.Shown, more, count(e.Files, "file", "files"), count(e.Dirs, "directory", "directories"))
+	}
+	return fmt.Sprintf("file %s of %s", e.Path.Shown, count(int(e.Size), "byte", "bytes"))
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Removable looks at what is to be removed. The root itself, the home directory, and
+// whatever they are in are an error.
+func (r Root) Removable(ctx context.Context, path string) (Entry, error) {
+	p, err := r.ResolveEntry(path)
+	e := Entry{Path: p}
+	if err != nil {
+		return e, err
+	}
+	if err := r.writable(p); err != nil {
+		return e, err
+	}
+	info, err := os.Lstat(p.Real)
+	if err != nil {
+		return e, Describe(path, err)
+	}
+	e.Mode, e.Size = info.Mode(), info.Size()
+	if !info.IsDir() {
+		return e, nil
+	}
+	keeps := []string{r.Dir}
+	if r.Home != "" {
+		keeps = append(keeps, r.Home)
+	}
+	for _, keep := range keeps {
+		real, err := filepath.Abs(keep)
+		if err == nil {
+			real, err = realPath(real, true)
+		}
+		if err != nil || Below(real, p.Real) {
+			return e, fmt.Errorf("%s is not removed: the working directory or the home directory is in it", path)
+		}
+	}
+	return e, e.count(ctx)
+}
+
+// count counts what is below a directory.
+func (e *Entry) count(ctx context.Context) error {
+	err := filepath.WalkDir(e.Path.Real, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case path == e.Path.Real || d == nil:
+			return nil
+		case e.Files+e.Dirs >= maxCounted:
+			e.Many = true
+			return filepath.SkipAll
+		case d.IsDir():
+			e.Dirs++
+		default:
+			e.Files++
+		}
+		if err != nil && d.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return err
+}
+
+// Remove removes a file, a symbolic link (not what it leads to), or a directory with all
+// that is in it, and returns what that was. If it fails for a directory, a part of it may
+// be gone.
+func (r Root) Remove(ctx context.Context, path string) (Entry, error) {
+	e, err := r.Removable(ctx, path)
+	if err != nil {
+		return e, err
+	}
+	unlock, err := r.Locks.Lock(ctx, e.Path.Real)
+	if err != nil {
+		return e, err
+	}
+	defer unlock()
+	at, err := r.open(e.Path.Real)
+	if err != nil {
+		return e, Describe(path, err)
+	}
+	defer at.Close()
+	if !e.Mode.IsDir() {
+		if err := at.root.Remove(at.name); err != nil {
+			return e, Describe(path, err)
+		}
+		return e, nil
+	}
+	if err := at.root.RemoveAll(at.name); err != nil {
+		err = Describe(path, err)
+		if _, gone := at.root.Lstat(at.name); !errors.Is(gone, fs.ErrNotExist) {
+			return e, fmt.Errorf("%w. A part of the directory may be gone", err)
+		}
+		return e, err
+	}
+	return e, nil
+}

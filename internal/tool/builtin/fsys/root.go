@@ -1,0 +1,181 @@
+// Package fsys reads and changes files on behalf of a model.
+//
+// The root is the directory that relative paths start from. A path is inside if it is in
+// the root or below it as it is written. It escapes if it is inside but a symbolic link on
+// the way leads out. The real path is the one without symbolic links; that of a file which
+// does not exist is where it would be made.
+//
+// Changes are atomic: a new file is written beside the old one and takes its place. They
+// go through [os.Root] at the real path, so that a link which is put on the way meanwhile
+// leads nowhere. Changes of the same file in this process do not overlap.
+package fsys
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// maxLinks is how many symbolic links a path may have.
+const maxLinks = 64
+
+// Root is where paths start. It may be used from several goroutines.
+type Root struct {
+	Dir   string // empty means that of this process
+	Home  string // what ~ stands for; empty if that is not known
+	Locks *Locks // nil means that changes are not kept apart
+}
+
+// Path is a resolved path.
+type Path struct {
+	Shown   string // as it was written
+	Abs     string // absolute and clean
+	Real    string // absolute, without symbolic links
+	Inside  bool   // is in the root as it is written, or really
+	Escapes bool   // is inside as it is written, and really is not
+}
+
+// EscapeError says that a path to be changed leads out of the root.
+type EscapeError struct{ Path, Real, Root string }
+
+func (e *EscapeError) Error() string {
+	return fmt.Sprintf("%s leads through a symbolic link to %s, which is outside of %s. If that is what is meant, use that path", e.Path, e.Real, e.Root)
+}
+
+// Resolve finds out where a path leads. The file need not exist.
+func (r Root) Resolve(path string) (Path, error) {
+	return r.resolve(path, true)
+}
+
+// ResolveEntry is like Resolve, but a symbolic link at the very end is meant itself.
+func (r Root) ResolveEntry(path string) (Path, error) {
+	return r.resolve(path, false)
+}
+
+func (r Root) resolve(path string, follow bool) (Path, error) {
+	p := Path{Shown: path}
+	dir, err := r.dir()
+	if err != nil {
+		return p, err
+	}
+	if p.Abs, err = r.abs(dir, path); err != nil {
+		return p, err
+	}
+	if p.Real, err = realPath(p.Abs, follow); err != nil {
+		return p, err
+	}
+	realDir, err := realPath(dir, true)
+	if err != nil {
+		return p, err
+	}
+	written := Below(p.Abs, dir) || Below(p.Abs, realDir)
+	really := Below(p.Real, realDir)
+	p.Inside, p.Escapes = written || really, written && !really
+	return p, nil
+}
+
+func (r Root) dir() (string, error) { return filepath.Abs(r.Dir) }
+
+func (r Root) abs(dir, path string) (string, error) {
+	switch {
+	case strings.ContainsRune(path, 0):
+		return "", errors.New("a path cannot hold a NUL character")
+	case strings.TrimSpace(path) == "":
+		return "", errors.New("the path is empty")
+	}
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
+		if r.Home == "" {
+			return "", fmt.Errorf("%s: the home directory is not known", path)
+		}
+		return filepath.Join(r.Home, rest), nil
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	return filepath.Join(dir, path), nil
+}
+
+// Below reports whether a clean absolute path is dir or below it.
+func Below(path, dir string) bool {
+	if runtime.GOOS == "windows" {
+		path, dir = strings.ToLower(path), strings.ToLower(dir)
+	}
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(dir[len(dir)-1]))
+}
+
+// realPath follows the symbolic links of a clean absolute path as far as it exists. follow
+// says whether one at the very end is followed.
+func realPath(path string, follow bool) (string, error) {
+	at := filepath.VolumeName(path) + string(filepath.Separator)
+	rest := splitPath(path[len(at):])
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == ".." { // of a link's target: at is real, so that it is just this
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		info, err := os.Lstat(next)
+		if errors.Is(err, fs.ErrNotExist) {
+			return filepath.Join(append([]string{next}, rest...)...), nil
+		}
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 || !follow && len(rest) == 0 {
+			at = next // what cannot be looked at fails when it is used
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", fmt.Errorf("%s: too many symbolic links", path)
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(target) {
+			at = filepath.VolumeName(target) + string(filepath.Separator)
+			target = target[len(at):]
+		}
+		rest = append(splitPath(target), rest...)
+	}
+	return at, nil
+}
+
+// splitPath returns the names in a relative path.
+func splitPath(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) && r != '.' })
+}
+
+// writable returns an error for a path that escapes.
+func (r Root) writable(p Path) error {
+	if p.Escapes {
+		dir, err := r.dir()
+		if err != nil {
+			return err
+		}
+		return &EscapeError{Path: p.Shown, Real: p.Real, Root: dir}
+	}
+	return nil
+}
+
+// Writable resolves the path of a file to change, see [Root.Resolve]. One that escapes is
+// an *EscapeError.
+func (r Root) Writable(path string) (Path, error) {
+	p, err := r.Resolve(path)
+	if err != nil {
+		return p, err
+	}
+	return p, r.writable(p)
+}
+
+// Note says in words for a model that a path escapes; it is empty if it does not.
+func (p Path) Note() string {
+	if !p.Escapes {
+		return ""
+	}
+	return fmt.Sprintf("%s leads through a symbolic link to %s", p.Shown, p.Real)
+}

@@ -1,0 +1,187 @@
+package fsys
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Modes of what is made, before the umask.
+const (
+	fileMode = 0o666
+	dirMode  = 0o777
+)
+
+// Change says what a change did.
+type Change struct {
+	Path    Path
+	Old     []byte // what was in the file; nil if it is new or was not read
+	Created bool   // the file is new
+}
+
+// Write puts data into a file, which is made if it does not exist, with the directories
+// above it. An existing file keeps its mode; a symbolic link stays one, and the file that
+// it leads to is changed.
+func (r Root) Write(ctx context.Context, path string, data []byte) (Change, error) {
+	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) { return data, nil })
+}
+
+// Edit replaces what is in an existing file of at most limit bytes by what edit makes of
+// it. An error of edit leaves the file as it is. A file that another program changes
+// meanwhile is an error, too.
+func (r Root) Edit(ctx context.Context, path string, limit int64, edit func(old []byte) ([]byte, error)) (Change, error) {
+	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) {
+		if info == nil {
+			return nil, Describe(path, fs.ErrNotExist)
+		}
+		var err error
+		if c.Old, _, err = Text(c.Path, limit); err != nil {
+			return nil, err
+		}
+		return edit(c.Old)
+	})
+}
+
+// change runs the steps that all changes of a file have.
+func (r Root) change(ctx context.Context, path string, edit func(c *Change, info fs.FileInfo) ([]byte, error)) (Change, error) {
+	p, err := r.Writable(path)
+	c := Change{Path: p}
+	if err != nil {
+		return c, err
+	}
+	unlock, err := r.Locks.Lock(ctx, p.Real)
+	if err != nil {
+		return c, err
+	}
+	defer unlock()
+	at, err := r.open(p.Real)
+	if err != nil {
+		return c, Describe(path, err)
+	}
+	defer at.Close()
+	info, err := at.root.Lstat(at.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.Created, info = true, nil
+	case err != nil:
+		return c, Describe(path, err)
+	default:
+		if err := regular(path, info); err != nil {
+			return c, err
+		}
+	}
+	data, err := edit(&c, info)
+	if err != nil {
+		return c, err
+	}
+	if c.Old != nil && bytes.Equal(c.Old, data) {
+		return c, nil
+	}
+	if err := at.replace(info, data); err != nil {
+		return c, Describe(path, err)
+	}
+	return c, nil
+}
+
+// location is a file below a directory that is held open.
+type location struct {
+	root *os.Root
+	name string // relative to root
+}
+
+// open holds the root's directory open, or for a real path outside of it the top of the
+// file system.
+func (r Root) open(real string) (location, error) {
+	dir, err := r.dir()
+	if err != nil {
+		return location{}, err
+	}
+	if dir, err = realPath(dir, true); err != nil {
+		return location{}, err
+	}
+	if !Below(real, dir) {
+		dir = filepath.VolumeName(real) + string(filepath.Separator)
+	}
+	name, err := filepath.Rel(dir, real)
+	if err != nil {
+		return location{}, err
+	}
+	root, err := os.OpenRoot(dir)
+	return location{root, name}, err
+}
+
+func (l location) Close() error { return l.root.Close() }
+
+// replace writes a new file beside the old one, which info describes or which is nil, and
+// puts it in its place.
+func (l location) replace(info fs.FileInfo, data []byte) (err error) {
+	if info == nil {
+		if err := l.root.MkdirAll(filepath.Dir(l.name), dirMode); err != nil {
+			return err
+		}
+	}
+	temp := filepath.Join(filepath.Dir(l.name), ".loki-"+rand.Text()+".tmp")
+	f, err := l.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.root.Remove(temp))
+		}
+	}()
+	if err := l.fill(f, info, data); err != nil {
+		return err
+	}
+	now, statErr := l.root.Lstat(l.name)
+	switch {
+	case info == nil && statErr == nil:
+		return errors.New("the file was made by another program meanwhile; nothing was written")
+	case info != nil && (statErr != nil || !os.SameFile(info, now) || !info.ModTime().Equal(now.ModTime()) || info.Size() != now.Size()):
+		return errors.New("the file was changed by another program meanwhile; nothing was written. Read it again")
+	}
+	return l.root.Rename(temp, l.name)
+}
+
+// fill writes the new file and closes it.
+func (l location) fill(f *os.File, old fs.FileInfo, data []byte) error {
+	_, err := f.Write(data)
+	if err == nil && old != nil {
+		keepOwner(f, old)
+		err = f.Chmod(old.Mode().Perm() | old.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Mkdir makes a directory and those above it; created is false if it is there already.
+func (r Root) Mkdir(ctx context.Context, path string) (p Path, created bool, err error) {
+	if p, err = r.Writable(path); err != nil {
+		return p, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return p, false, err
+	}
+	at, err := r.open(p.Real)
+	if err != nil {
+		return p, false, Describe(path, err)
+	}
+	defer at.Close()
+	if info, err := at.root.Stat(at.name); err == nil {
+		if !info.IsDir() {
+			return p, false, fmt.Errorf("%s is a file", path)
+		}
+		return p, false, nil
+	}
+	if err := at.root.MkdirAll(at.name, dirMode); err != nil {
+		return p, false, Describe(path, err)
+	}
+	return p, true, nil
+}

@@ -1,0 +1,145 @@
+package builtin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"loki/internal/tool"
+	"loki/internal/tool/builtin/web"
+)
+
+// Limits of requests.
+const (
+	serviceTimeout = 60 * time.Second
+	maxReply       = 8 << 20 // bytes
+	maxComplaint   = 500     // bytes of a reply that says what is wrong
+)
+
+// userAgent names the program to sites.
+const userAgent = "loki (command-line assistant)"
+
+// services returns the client for the services behind tools.
+func (b *base) services() *http.Client {
+	rt := b.HTTP
+	if rt == nil {
+		rt = web.Transport(b.Getenv)
+	}
+	return &http.Client{Transport: rt}
+}
+
+// request is one to a service.
+type request struct {
+	service string // for errors
+	method  string // GET if empty
+	url     string
+	header  map[string]string
+	body    any    // is sent as JSON if not nil
+	form    string // is sent as a form if not empty
+	secrets []string
+}
+
+// do sends a request and returns the reply. One whose status is not 2xx is an error. No
+// secret is in an error.
+func (b *base) do(ctx context.Context, r request) ([]byte, error) {
+	data, err := b.send(ctx, r)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		text := fmt.Sprintf("%s: %v", r.service, web.Reason(err))
+		for _, s := range r.secrets {
+			text = strings.ReplaceAll(text, s, "[secret]")
+		}
+		return nil, fmt.Errorf("%s", text)
+	}
+	return data, nil
+}
+
+func (b *base) send(ctx context.Context, r request) ([]byte, error) {
+	var body []byte
+	kind := ""
+	switch {
+	case r.body != nil:
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return nil, err
+		}
+		kind = "application/json"
+	case r.form != "":
+		body, kind = []byte(r.form), "application/x-www-form-urlencoded"
+	}
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.method, http.MethodGet), r.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	for name, v := range r.header {
+		req.Header.Set(name, v)
+	}
+	resp, err := b.services().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := web.ReadAll(resp.Body, maxReply)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, fmt.Errorf("%s%s", resp.Status, complaint(data))
+	}
+	return data, err
+}
+
+// complaint is what a failed reply says, as far as it is text.
+func complaint(data []byte) string {
+	text := strings.TrimSpace(string(data))
+	if text == "" || !utf8.ValidString(text) || strings.HasPrefix(text, "<") {
+		return ""
+	}
+	if len(text) > maxComplaint {
+		text = strings.ToValidUTF8(text[:maxComplaint], "") + "..."
+	}
+	return ": " + text
+}
+
+// reply sends a request and reads the JSON of the reply.
+func reply[T any](ctx context.Context, b *base, r request) (T, error) {
+	var v T
+	data, err := b.do(ctx, r)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, fmt.Errorf("%s: the reply is not the JSON that was expected", r.service)
+	}
+	return v, nil
+}
+
+// once is the key by which a service knows a request that is sent again. It tells nothing
+// about the run, and is empty where nothing is durable.
+func once(call tool.Call) string {
+	if call.IdempotencyKey == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(call.IdempotencyKey))
+	return hex.EncodeToString(sum[:16])
+}
+
+// pretty returns v as JSON for a model.
+func pretty(v any) (string, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return out.String(), err
+}

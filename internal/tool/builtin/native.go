@@ -1,0 +1,197 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"loki/internal/chat"
+	"loki/internal/tool"
+)
+
+// param is a parameter of a native tool.
+type param struct {
+	name, kind, description string // kind is a type of JSON Schema
+	optional                bool
+	blank                   bool // an empty text is a value like any other
+}
+
+// native is a tool that is a Go function.
+type native struct {
+	name, description string
+	params            []param
+	hints             tool.Hints
+	run               func(ctx context.Context, call tool.Call) (tool.Result, error)
+}
+
+// guarded is a native tool that knows what the user has to be asked.
+type guarded struct {
+	native
+	consent func(call tool.Call) string // the question, see [tool.Guard]
+
+	mu      sync.Mutex
+	unasked map[string]int // calls that needed no consent and are not made yet
+}
+
+// maxUnasked bounds the calls that are remembered, as some are never made.
+const maxUnasked = 256
+
+var (
+	_ tool.Tool  = (*native)(nil)
+	_ tool.Guard = (*guarded)(nil)
+)
+
+// Declaration implements [tool.Tool].
+func (n *native) Declaration() chat.Tool {
+	return chat.Tool{Name: n.name, Description: n.description, Parameters: schema(n.params)}
+}
+
+// Hints implements [tool.Tool].
+func (n *native) Hints() tool.Hints { return n.hints }
+
+// Call implements [tool.Tool].
+func (n *native) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	return n.run(ctx, call)
+}
+
+// Consent implements [tool.Guard].
+func (g *guarded) Consent(call tool.Call) string {
+	question := g.consent(call)
+	if question != "" {
+		return question
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unasked == nil || len(g.unasked) >= maxUnasked {
+		g.unasked = make(map[string]int)
+	}
+	g.unasked[callKey(call)]++
+	return ""
+}
+
+// Call implements [tool.Tool]. That a call does no harm, such as writing a file that does
+// not exist, may have changed since nobody was asked about it, by a call beside it.
+func (g *guarded) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if g.wasUnasked(call) && g.consent(call) != "" {
+		return tool.Result{}, errors.New("what is there has changed while the call was prepared, and the user has to be asked now. Nothing was done; make the call again if it is still right")
+	}
+	return g.native.Call(ctx, call)
+}
+
+func (g *guarded) wasUnasked(call tool.Call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := callKey(call)
+	n := g.unasked[key]
+	if n > 1 {
+		g.unasked[key] = n - 1
+	} else {
+		delete(g.unasked, key)
+	}
+	return n > 0
+}
+
+func callKey(call tool.Call) string { return call.IdempotencyKey + "\x00" + string(call.Arguments) }
+
+// schema is the JSON Schema of parameters, in their order.
+func schema(params []param) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteString(`{"type":"object","properties":{`)
+	required := []string{}
+	for i, p := range params {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		description, _ := json.Marshal(p.description) // a string always has a JSON form
+		fmt.Fprintf(&b, `%q:{"type":%q,"description":%s}`, p.name, p.kind, description)
+		if !p.optional {
+			required = append(required, p.name)
+		}
+	}
+	list, _ := json.Marshal(required)
+	fmt.Fprintf(&b, `},"required":%s}`, list)
+	return b.Bytes()
+}
+
+// arguments reads the arguments of a call to a tool with the given parameters into a
+// struct. A required one that is missing, or empty although it must not be, is an error.
+func arguments[A any](call tool.Call, params []param) (A, error) {
+	var none A
+	given, err := tool.Decode[map[string]json.RawMessage](call)
+	if err != nil {
+		return none, err
+	}
+	for _, p := range params {
+		raw, ok := given[p.name]
+		if p.optional {
+			continue
+		}
+		if !ok || string(raw) == "null" {
+			return none, fmt.Errorf("argument %q is missing", p.name)
+		}
+		var text string
+		if p.kind == "string" && !p.blank && json.Unmarshal(raw, &text) == nil && strings.TrimSpace(text) == "" {
+			return none, fmt.Errorf("argument %q is empty", p.name)
+		}
+	}
+	return tool.Decode[A](call)
+}
+
+// function makes what a native tool runs of a function of its arguments.
+func function[A any](params []param, f func(ctx context.Context, args A, call tool.Call) (string, error)) func(context.Context, tool.Call) (tool.Result, error) {
+	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		args, err := arguments[A](call, params)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		out, err := f(ctx, args, call)
+		return tool.Result{Output: out}, err
+	}
+}
+
+// number is a whole number that models also write as a string.
+type number int
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *number) UnmarshalJSON(data []byte) error {
+	text := strings.TrimSpace(strings.Trim(string(data), `"`))
+	if text == "" || text == "null" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != float64(int(f)) {
+		return fmt.Errorf("%s is not a whole number", data)
+	}
+	*n = number(f)
+	return nil
+}
+
+// indent makes text a block of code wherever questions are rendered as Markdown. Nothing
+// that the text holds can end it.
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(tool.Visible(text), "\n", "\n    ")
+}
+
+// missingKey says which variable a tool needs.
+func missingKey(name string) error {
+	return fmt.Errorf("the user has not set the environment variable %s, which this tool needs", name)
+}
+
+// need returns the values of variables that have to be set.
+func (b *base) need(names ...string) ([]string, error) {
+	values := make([]string, len(names))
+	for i, name := range names {
+		if values[i] = b.Getenv(name); values[i] == "" {
+			return nil, missingKey(name)
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,240 @@
+// Package sqlite runs SQL of a model on a SQLite database and words the result as JSON.
+//
+// A statement that has rows gives
+//
+//	{"columns": ["id", "name"], "rows": [[1, "a"], [2, null]]}
+//
+// with "more_rows": true if there are more than are returned, and any other
+//
+//	{"rows_affected": 1}
+//
+// The result of several statements is the list of theirs. A blob is text if it is UTF-8, or
+// else the text x'...' with hexadecimal digits.
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"loki/internal/tool/builtin/sqltext"
+)
+
+// Limits of a result.
+const (
+	maxRows  = 1000
+	maxBytes = 48 << 10 // of all values, roughly
+)
+
+// Database says which database, and how it is opened.
+type Database struct {
+	File     string // or ":memory:"
+	Query    string // options for the driver, as in an address
+	ReadOnly bool   // nothing can be changed, and no file is made
+}
+
+// schemes begin the addresses of SQLite databases.
+var schemes = []string{"sqlite3", "sqlite", "moderncsqlite", "sq", "mq", "file"}
+
+// Parse reads an address such as sqlite:FILE, sqlite3://FILE or file:FILE. ok is false if
+// it is none of SQLite.
+func Parse(dsn string) (d Database, ok bool) {
+	scheme, rest, found := strings.Cut(dsn, ":")
+	if !found {
+		return d, false
+	}
+	for _, s := range schemes {
+		if !strings.EqualFold(scheme, s) {
+			continue
+		}
+		rest = strings.TrimPrefix(rest, "//")
+		d.File, d.Query, _ = strings.Cut(rest, "?")
+		if plain, err := url.PathUnescape(d.File); err == nil {
+			d.File = plain
+		}
+		return d, d.File != ""
+	}
+	return d, false
+}
+
+// Memory reports whether the database is not in a file.
+func (d Database) Memory() bool { return strings.HasPrefix(d.File, ":memory:") }
+
+// source is the address for the driver.
+func (d Database) source() string {
+	options := []string{"_pragma=busy_timeout(5000)"}
+	if d.Query != "" {
+		options = append(options, d.Query)
+	}
+	if d.ReadOnly {
+		options = append(options, "_pragma=query_only(1)")
+		if !d.Memory() && !strings.Contains(d.Query, "mode=") {
+			options = append(options, "mode=rw") // and do not make the file
+		}
+	}
+	if d.Memory() {
+		return "file::memory:?" + strings.Join(options, "&")
+	}
+	u := url.URL{Path: filepath.ToSlash(d.File)}
+	return "file:" + u.EscapedPath() + "?" + strings.Join(options, "&")
+}
+
+// Run runs statements in order on one connection, until one fails. The error names it; the
+// results until then come with it.
+func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (string, error) {
+	if len(statements) == 0 {
+		return "", errors.New("there is no statement")
+	}
+	db, err := sql.Open("sqlite", d.source())
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return "", ended(ctx, err)
+	}
+	defer conn.Close()
+	room := maxBytes
+	var results []any
+	for i, s := range statements {
+		var r any
+		if r, err = run(ctx, conn, s, &room); err != nil {
+			if err = ended(ctx, err); len(statements) > 1 {
+				err = fmt.Errorf("statement %d of %d: %w", i+1, len(statements), err)
+			}
+			break
+		}
+		results = append(results, r)
+	}
+	return marshal(results, len(statements)), err
+}
+
+// ended returns the cause of ctx's end instead of the driver's "interrupted".
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func marshal(results []any, statements int) string {
+	var v any = results
+	switch {
+	case len(results) == 0:
+		return ""
+	case statements == 1:
+		v = results[0]
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprintf("[the result has no JSON form: %v]", err)
+	}
+	return b.String()
+}
+
+// table is the result of a statement with rows.
+type table struct {
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+	More    bool     `json:"more_rows,omitempty"`
+}
+
+// affected is the result of one without.
+type affected struct {
+	Rows int64 `json:"rows_affected"`
+}
+
+// run runs one statement. room is how many bytes values may still have.
+func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, room *int) (any, error) {
+	before, err := changes(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := conn.QueryContext(ctx, s.Text)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	if len(columns) == 0 {
+		for rows.Next() {
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return nil, err
+		}
+		after, err := changes(ctx, conn)
+		return affected{after - before}, err
+	}
+	t := table{Columns: columns, Rows: [][]any{}}
+	for rows.Next() {
+		// The rest is not read, but a statement that changes something has done all of it
+		// before its first row.
+		if len(t.Rows) == maxRows || *room <= 0 {
+			t.More = true
+			break
+		}
+		row := make([]any, len(columns))
+		to := make([]any, len(columns))
+		for i := range row {
+			to[i] = &row[i]
+		}
+		if err := rows.Scan(to...); err != nil {
+			return nil, err
+		}
+		for i := range row {
+			row[i] = plain(row[i])
+			*room -= size(row[i])
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, rows.Err()
+}
+
+// changes is how many rows the connection has changed so far.
+func changes(ctx context.Context, conn *sql.Conn) (n int64, err error) {
+	err = conn.QueryRowContext(ctx, "SELECT total_changes()").Scan(&n)
+	return n, err
+}
+
+// plain returns a value in its JSON form.
+func plain(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v)
+		}
+		return fmt.Sprintf("x'%x'", v)
+	case string:
+		return strings.ToValidUTF8(v, "\uFFFD")
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	case float64:
+		if _, err := json.Marshal(v); err != nil {
+			return fmt.Sprint(v) // an infinity
+		}
+	}
+	return v
+}
+
+func size(v any) int {
+	if s, ok := v.(string); ok {
+		return len(s) + 3
+	}
+	return 8
+}

@@ -1,0 +1,167 @@
+package tree
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxIgnoreFile bounds an ignore file, in bytes; a larger one is passed over.
+const maxIgnoreFile = 1 << 20
+
+// ignoreFiles are read in each directory; what a later one says wins.
+var ignoreFiles = [...]string{".gitignore", ".ignore"}
+
+// Rules are those of the ignore files of one directory, and of the directories above it.
+// They follow gitignore(5): the last rule that matches decides, and rules of a directory
+// come before those above it. A nil *Rules ignores nothing. They are immutable.
+type Rules struct {
+	dir   string // with slashes, where the rules' paths start from
+	list  []rule
+	above *Rules
+}
+
+// rule is one line of an ignore file.
+type rule struct {
+	negated bool // what matches is not ignored
+	dirs    bool // is about directories only
+	// One of these decides.
+	name   string   // the name is equal
+	suffix string   // the name ends so
+	glob   segment  // the name matches
+	path   segments // the path from the rules' directory matches
+}
+
+// ParseRules reads the text of an ignore file in the directory dir, which has slashes and
+// none at its end. Lines that are not valid patterns are passed over, as git does it. The
+// result is above itself if there are no rules in text.
+func ParseRules(dir string, text []byte, above *Rules) *Rules {
+	r := &Rules{dir: dir, above: above}
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) {
+		if parsed, ok := parseRule(string(bytes.TrimRight(line, "\r\n"))); ok {
+			r.list = append(r.list, parsed)
+		}
+	}
+	if len(r.list) == 0 {
+		return above
+	}
+	return r
+}
+
+// parseRule reads a line; ok is false if it is empty, a comment, or not valid.
+func parseRule(line string) (r rule, ok bool) {
+	line = trimBlanks(line)
+	if strings.HasPrefix(line, "#") {
+		return r, false
+	}
+	line, r.negated = strings.CutPrefix(line, "!")
+	if inner, found := strings.CutSuffix(line, "/"); found {
+		line, r.dirs = inner, true
+	}
+	line, anchored := strings.CutPrefix(line, "/")
+	if line == "" {
+		return r, false
+	}
+	if anchored || strings.Contains(line, "/") {
+		s, err := parseSegments(line)
+		r.path = s
+		return r, err == nil
+	}
+	s, err := parseSegment(line)
+	switch {
+	case err != nil:
+		return r, false
+	case len(s) == 1 && s[0].literal != "":
+		r.name = s[0].literal
+	case len(s) == 2 && s[0].star && s[1].literal != "":
+		r.suffix = s[1].literal
+	default:
+		r.glob = s
+	}
+	return r, true
+}
+
+// trimBlanks drops blanks at the end of a line, except one behind a backslash.
+func trimBlanks(line string) string {
+	trimmed := strings.TrimRight(line, " ")
+	slashes := len(trimmed) - len(strings.TrimRight(trimmed, `\`))
+	if slashes%2 == 1 && len(trimmed) < len(line) {
+		return trimmed + " "
+	}
+	return trimmed
+}
+
+// Ignored reports whether the file or directory at a path with slashes, below the
+// directories of all rules, is ignored. It does not look at the directories on the way:
+// whoever walks does not enter ignored ones.
+func (r *Rules) Ignored(path string, isDir bool) bool {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	for ; r != nil; r = r.above {
+		for i := len(r.list) - 1; i >= 0; i-- {
+			if one := &r.list[i]; (!one.dirs || isDir) && one.matches(r.dir, path, name) {
+				return !one.negated
+			}
+		}
+	}
+	return false
+}
+
+func (r *rule) matches(dir, path, name string) bool {
+	switch {
+	case r.name != "":
+		return name == r.name
+	case r.suffix != "":
+		return strings.HasSuffix(name, r.suffix)
+	case r.glob != nil:
+		return r.glob.match(name)
+	}
+	return len(path) > len(dir)+1 && r.path.match(strings.TrimPrefix(path[len(dir):], "/"))
+}
+
+// readRules adds the rules of a directory's own ignore files, of those that are there.
+func readRules(dir, slashed string, there func(name string) bool, above *Rules) *Rules {
+	for _, name := range ignoreFiles {
+		if there(name) {
+			above = readRulesFile(filepath.Join(dir, name), slashed, above)
+		}
+	}
+	return above
+}
+
+func readRulesFile(file, slashed string, above *Rules) *Rules {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return above
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return above
+	}
+	return ParseRules(slashed, text, above)
+}
+
+// rulesAbove returns the rules that the git repository around dir has above it: those of
+// its directories, and its private ones. Outside of a repository there are none.
+func rulesAbove(dir string) *Rules {
+	var dirs []string
+	at := dir
+	for {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			break
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil
+		}
+		at = parent
+		dirs = append(dirs, at)
+	}
+	rules := readRulesFile(filepath.Join(at, ".git", "info", "exclude"), slashed(at), nil)
+	for i := len(dirs) - 1; i >= 0; i-- {
+		rules = readRules(dirs[i], slashed(dirs[i]), func(string) bool { return true }, rules)
+	}
+	return rules
+}
+
+// slashed returns a directory as the rules know it; that of the root is empty.
+func slashed(dir string) string { return strings.TrimSuffix(filepath.ToSlash(dir), "/") }

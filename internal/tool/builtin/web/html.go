@@ -1,0 +1,98 @@
+package web
+
+import (
+	"bytes"
+	"mime"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// dropped are the elements that no reader of text needs, with what is in them.
+var dropped = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Picture: true,
+	atom.Video: true, atom.Audio: true, atom.Iframe: true, atom.Object: true, atom.Canvas: true, atom.Map: true,
+}
+
+// void are the elements without content that are dropped.
+var void = map[atom.Atom]bool{atom.Img: true, atom.Source: true, atom.Embed: true, atom.Link: true, atom.Meta: true, atom.Track: true}
+
+// WithoutMedia returns an HTML page without scripts, styles, pictures and the like.
+func WithoutMedia(page string) string {
+	var out bytes.Buffer
+	z := html.NewTokenizer(strings.NewReader(page))
+	var inside atom.Atom // the element that is dropped now
+	depth := 0
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return out.String()
+		}
+		raw := string(z.Raw()) // TagName changes what Raw returns
+		var name atom.Atom
+		if kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
+			tag, _ := z.TagName()
+			name = atom.Lookup(tag)
+		}
+		switch {
+		case inside != 0:
+			if name == inside && kind == html.StartTagToken {
+				depth++
+			}
+			if name == inside && kind == html.EndTagToken {
+				if depth--; depth == 0 {
+					inside = 0
+				}
+			}
+		case kind == html.StartTagToken && dropped[name]:
+			inside, depth = name, 1
+		case void[name], dropped[name], kind == html.CommentToken:
+		default:
+			out.WriteString(raw)
+		}
+	}
+}
+
+// emptyLink is a link around a picture that is gone.
+var emptyLink = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\s*\]\([^()\s]*\)`) })
+
+// blankLines are more of them than a paragraph needs.
+var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n(?:[ \t]*\n){2,}`) })
+
+// Tidy removes from Markdown the links without text, and blank lines.
+func Tidy(markdown string) string {
+	markdown = emptyLink().ReplaceAllString(markdown, "")
+	return strings.TrimSpace(blankLines().ReplaceAllString(markdown, "\n\n")) + "\n"
+}
+
+// windows1252 are the characters of the bytes 0x80 to 0x9f; 0 where there is none.
+var windows1252 = [32]rune{
+	'€', 0, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0, 'Ž', 0,
+	0, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0, 'ž', 'Ÿ',
+}
+
+// Decode returns the text of a reply. What is not UTF-8 is taken for Windows-1252, as HTML
+// does with pages in Latin-1, if its content type says so or says nothing.
+func Decode(data []byte, contentType string) string {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	_, params, _ := mime.ParseMediaType(contentType)
+	charset := strings.ToLower(params["charset"])
+	latin := charset == "iso-8859-1" || charset == "latin1" || charset == "windows-1252" || charset == "us-ascii"
+	if !latin && (charset != "" || utf8.Valid(data)) {
+		return strings.ToValidUTF8(string(data), "\uFFFD")
+	}
+	var b strings.Builder
+	b.Grow(len(data))
+	for _, c := range data {
+		r := rune(c)
+		if c >= 0x80 && c < 0xa0 && windows1252[c-0x80] != 0 {
+			r = windows1252[c-0x80]
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

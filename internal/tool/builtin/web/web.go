@@ -1,0 +1,235 @@
+// Package web fetches pages that a model names, and talks to services.
+//
+// A private address is one that is not of the public internet: loopback, link-local (where
+// clouds keep their metadata), the private networks, and what is reserved. A model that
+// read something hostile could be talked into fetching from such an address what only this
+// machine can reach, and so a client made by [New] refuses them unless they are allowed.
+// The address is looked at when the connection is made, so that no name and no redirect
+// leads around it.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+const (
+	connectTimeout = 10 * time.Second
+	maxRedirects   = 10
+)
+
+// PrivateError says that an address was not connected to.
+type PrivateError struct{ Host, Addr string }
+
+func (e *PrivateError) Error() string {
+	return fmt.Sprintf("%s is at %s, which is not an address of the public internet, so nothing was fetched. The user can allow it with LOKI_FETCH_ALLOW=%s", e.Host, e.Addr, e.Host)
+}
+
+// Allowed are the hosts and networks that may be connected to although they are private.
+type Allowed struct {
+	all   bool
+	hosts []string
+	nets  []netip.Prefix
+}
+
+// ParseAllowed reads a list with commas or blanks of host names, addresses and networks
+// (10.0.0.0/8), or "*" for everything. What is no address is taken for a host name.
+func ParseAllowed(list string) Allowed {
+	var a Allowed
+	for entry := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }) {
+		if entry == "*" {
+			a.all = true
+		} else if p, err := netip.ParsePrefix(entry); err == nil {
+			a.nets = append(a.nets, p.Masked())
+		} else if ip, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
+			a.nets = append(a.nets, netip.PrefixFrom(ip.Unmap().WithZone(""), ip.Unmap().BitLen()))
+		} else {
+			a.hosts = append(a.hosts, strings.ToLower(strings.TrimSuffix(entry, ".")))
+		}
+	}
+	return a
+}
+
+func (a Allowed) host(name string) bool {
+	return a.all || slices.Contains(a.hosts, strings.ToLower(strings.TrimSuffix(name, ".")))
+}
+
+func (a Allowed) addr(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return a.all || Public(ip) || slices.ContainsFunc(a.nets, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// reserved are the networks that [netip.Addr] has no word for: shared address space, the
+// special ones of RFC 6890, and those of IPv6 that stand for an address of IPv4.
+var reserved = sync.OnceValue(func() []netip.Prefix {
+	var list []netip.Prefix
+	for _, p := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+		"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "::/96",
+	} {
+		list = append(list, netip.MustParsePrefix(p))
+	}
+	return list
+})
+
+// Public reports whether an address is one of the public internet.
+func Public(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
+		return false
+	}
+	return !slices.ContainsFunc(reserved(), func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// New returns a client for the addresses that a model names: http and https only, no
+// private addresses but allowed ones, at most ten redirects, no cookies. Its proxies are
+// those that getenv tells (HTTP_PROXY and so on). Through a proxy it is the proxy that
+// looks names up; they are looked up here beforehand too, and refused if that gives a
+// private address.
+func New(getenv func(string) string, allowed Allowed) *http.Client {
+	g := &guard{allowed: allowed, proxy: Proxy(getenv)}
+	direct := transport()
+	direct.DialContext = g.dial
+	g.direct = direct
+	through := transport()
+	through.Proxy = func(r *http.Request) (*url.URL, error) { return g.proxy(r.URL) }
+	g.through = through
+	return &http.Client{Transport: g, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		return nil
+	}}
+}
+
+// Transport returns a transport to services, with the proxies that getenv tells.
+func Transport(getenv func(string) string) http.RoundTripper {
+	t, proxy := transport(), Proxy(getenv)
+	t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+	return t
+}
+
+// Proxy returns the function that finds the proxy for an address, nil for none.
+func Proxy(getenv func(string) string) func(*url.URL) (*url.URL, error) {
+	either := func(name string) string {
+		if v := getenv(name); v != "" {
+			return v
+		}
+		return getenv(strings.ToLower(name))
+	}
+	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	return c.ProxyFunc()
+}
+
+func transport() *http.Transport {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    connectTimeout,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        30 * time.Second,
+		MaxIdleConns:           8,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// guard sends requests to where they may go.
+type guard struct {
+	allowed         Allowed
+	proxy           func(*url.URL) (*url.URL, error)
+	direct, through http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper]. It sees each redirect.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return nil, fmt.Errorf("only http and https addresses can be fetched, not %s", req.URL.Scheme)
+	}
+	proxy, err := g.proxy(req.URL)
+	if err != nil {
+		return nil, err
+	}
+	if proxy == nil {
+		return g.direct.RoundTrip(req)
+	}
+	if err := g.lookUp(req.Context(), req.URL.Hostname()); err != nil {
+		return nil, err
+	}
+	return g.through.RoundTrip(req)
+}
+
+// lookUp returns an error if a host is known to be at a private address.
+func (g *guard) lookUp(ctx context.Context, host string) error {
+	if g.allowed.host(host) {
+		return nil
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return ctx.Err() // the proxy may know the name
+	}
+	for _, ip := range ips {
+		if !g.allowed.addr(ip) {
+			return &PrivateError{Host: host, Addr: ip.Unmap().String()}
+		}
+	}
+	return nil
+}
+
+// dial connects to a host, and looks at each address that it tries.
+func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: connectTimeout}
+	if !g.allowed.host(host) {
+		d.Control = func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			if !g.allowed.addr(at.Addr()) {
+				return &PrivateError{Host: host, Addr: at.Addr().Unmap().String()}
+			}
+			return nil
+		}
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// ErrTooLarge says that a reply is larger than was asked for.
+var ErrTooLarge = errors.New("the reply is too large")
+
+// ReadAll reads a reply of at most limit bytes.
+func ReadAll(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
+	}
+	return data, err
+}
+
+// Reason words an error of a request for a model, without the address, which can hold a
+// key.
+func Reason(err error) error {
+	if e, ok := errors.AsType[*PrivateError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}

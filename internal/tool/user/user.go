@@ -1,0 +1,147 @@
+// Package user holds the tools by which a model talks to the user: it asks a question with
+// options (user__ask), one that is answered with yes or no (user__confirm), one that is
+// answered with a text (user__input), and one with options of which several can be chosen
+// (user__checkbox).
+package user
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/tool"
+)
+
+// Tools returns the tools, which put their questions to a. What from says of where the
+// question comes from goes with each. If a cannot ask anybody, the call fails and the model
+// is told so, unless a's error has code fault.Suspended: that ends the request, so that
+// the run can wait for an answer.
+func Tools(a ask.Asker, from ask.Question) []tool.Tool {
+	const question, options = `"question":{"type":"string","description":"The question to the user."}`, `"options":{"type":"array","items":{"type":"string"},"description":"The options to choose from."}`
+	with := func(properties, required string) json.RawMessage {
+		return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":[` + required + `]}`)
+	}
+	plain, choice := with(question, `"question"`), with(question+","+options, `"question","options"`)
+	return []tool.Tool{
+		&asking{a, from, ask.Choice, chat.Tool{
+			Name: "user__ask",
+			Description: "Ask the user a question with options to choose from. The user can also give an answer of their own. " +
+				`Mark the option that you recommend by adding "(Recommended)" to its text. Returns {"answer": "..."}.`,
+			Parameters: choice,
+		}},
+		&asking{a, from, ask.Multi, chat.Tool{
+			Name:        "user__checkbox",
+			Description: `Ask the user a question with options of which any number can be chosen. Returns {"answers": ["...", ...]}.`,
+			Parameters:  choice,
+		}},
+		&asking{a, from, ask.Select, chat.Tool{
+			Name:        "user__confirm",
+			Description: `Ask the user a question that is answered with yes or no. Returns {"answer": "yes"} or {"answer": "no"}.`,
+			Parameters:  plain,
+		}},
+		&asking{a, from, ask.Text, chat.Tool{
+			Name:        "user__input",
+			Description: `Ask the user a question that is answered with any text. Returns {"answer": "..."}.`,
+			Parameters:  plain,
+		}},
+	}
+}
+
+// asking is one of the tools, which its kind of question tells apart.
+type asking struct {
+	asker    ask.Asker
+	from     ask.Question
+	kind     ask.Kind
+	declared chat.Tool
+}
+
+// Declaration implements [tool.Tool].
+func (t *asking) Declaration() chat.Tool { return t.declared }
+
+// Hints implements [tool.Tool].
+func (t *asking) Hints() tool.Hints { return tool.Hints{Interactive: true} }
+
+// Call implements [tool.Tool].
+func (t *asking) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	args, err := tool.Decode[struct {
+		Question string          `json:"question"`
+		Options  json.RawMessage `json:"options"`
+	}](call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	q := t.from
+	q.Kind, q.Text = t.kind, strings.TrimSpace(args.Question)
+	if q.Text == "" {
+		return tool.Result{}, errors.New(`argument "question" is missing or empty`)
+	}
+	switch t.kind {
+	case ask.Select:
+		q.Options, q.Default, q.HasDefault = []string{"yes", "no"}, "yes", true
+	case ask.Choice, ask.Multi:
+		if q.Options, err = options(args.Options); err != nil {
+			return tool.Result{}, err
+		}
+		if t.kind == ask.Multi && len(q.Options) == 0 {
+			return tool.Result{}, errors.New(`argument "options" has no options`)
+		}
+	}
+	if t.kind == ask.Choice && len(q.Options) == 0 {
+		q.Kind = ask.Text // nothing to choose from, but an answer all the same
+	}
+	answer, err := t.asker.Ask(ctx, q)
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
+		return tool.Result{}, errors.New("the user did not answer. Use your own judgement, or go on without")
+	case errors.Is(err, ask.ErrUnavailable):
+		return tool.Result{}, fmt.Errorf("%w. Use your own judgement, or go on without", err)
+	case err != nil:
+		return tool.Result{}, err
+	}
+	return t.result(answer)
+}
+
+// result words the answer.
+func (t *asking) result(answer string) (tool.Result, error) {
+	var v any = map[string]string{"answer": answer}
+	if t.kind == ask.Multi {
+		answers, err := ask.SplitAnswers(answer)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if answers == nil {
+			answers = []string{}
+		}
+		v = map[string][]string{"answers": answers}
+	}
+	out, err := json.Marshal(v)
+	return tool.Result{Output: string(out)}, err
+}
+
+// options reads a list of options, which models also write as a string with a list in it.
+// What is not a string is left out.
+func options(raw json.RawMessage) ([]string, error) {
+	form := errors.New(`argument "options" has to be a list of strings, such as ["yes", "no"]`)
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	var list []any
+	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
+		return nil, form
+	}
+	found := make([]string, 0, len(list))
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}

@@ -421,7 +421,7 @@ open_link() {
 # Guards ask people who run a tool by hand. Where standard output is no terminal, as when a
 # program runs the tool, they let everything pass: that program has to ask.
 _prompt_guarded() {
-    [[ -z "${AUTO_CONFIRM:-}" && -z "${LLM_AGENT_VAR_AUTO_CONFIRM:-}" ]]
+    [[ -t 1 && -z "${AUTO_CONFIRM:-}" && -z "${LLM_AGENT_VAR_AUTO_CONFIRM:-}" ]]
 }
 
 # guard_operation [TEXT]: asks, and ends the script with status 1 unless the answer is yes.

@@ -134,7 +134,10 @@ func (t *terminal) send(keys string) {
 // end waits for the program and checks what it has printed.
 func (t *terminal) end(stdout, stderr string) {
 	t.tb.Helper()
+	// A program that asks what it should not would wait for ever.
+	kill := time.AfterFunc(20*time.Second, func() { t.cmd.Process.Kill() })
 	err := t.cmd.Wait()
+	kill.Stop()
 	if got := t.stdout.String(); got != stdout {
 		t.tb.Errorf("stdout %q, want %q (%v, stderr %q)", got, stdout, err, t.stderr.String())
 	}

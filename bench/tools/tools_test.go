@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 
 	"loki/internal/chat"
@@ -26,6 +26,16 @@ func box(b *testing.B, dir string) *tool.Box {
 		b.Fatal(err)
 	}
 	return tool.NewBox(tool.Options{Tools: set, AutoConfirm: true})
+}
+
+// sources is a large tree: that of the Go that runs this.
+func sources(b *testing.B) string {
+	b.Helper()
+	root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		b.Skip(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(root)), "src")
 }
 
 func calls(b *testing.B, dir, name, args string) {
@@ -77,10 +87,7 @@ var expressions = []struct{ name, text string }{
 // BenchmarkSearch finds all lines. With ripgrep and grep on PATH they do the same in the
 // same run: "rg" keeps to ignore files as this search does.
 func BenchmarkSearch(b *testing.B) {
-	root := filepath.Join(runtime.GOROOT(), "src")
-	if _, err := os.Stat(root); err != nil {
-		b.Skip(err)
-	}
+	root := sources(b)
 	for _, e := range expressions {
 		b.Run("loki/"+e.name, func(b *testing.B) {
 			lines := 0
@@ -112,7 +119,7 @@ func BenchmarkSearch(b *testing.B) {
 
 // BenchmarkGrepTool is the tool as a model calls it, which needs only the first 50 lines.
 func BenchmarkGrepTool(b *testing.B) {
-	root := filepath.Join(runtime.GOROOT(), "src")
+	root := sources(b)
 	for _, e := range expressions {
 		b.Run(e.name, func(b *testing.B) {
 			args, err := json.Marshal(map[string]string{"pattern": e.text})
@@ -126,5 +133,5 @@ func BenchmarkGrepTool(b *testing.B) {
 
 // BenchmarkGlobTool looks at each file of a large tree.
 func BenchmarkGlobTool(b *testing.B) {
-	calls(b, filepath.Join(runtime.GOROOT(), "src"), "fs_glob", fmt.Sprintf(`{"pattern": %q}`, "**/*_test.go"))
+	calls(b, sources(b), "fs_glob", fmt.Sprintf(`{"pattern": %q}`, "**/*_test.go"))
 }

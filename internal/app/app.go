@@ -17,9 +17,11 @@ import (
 	"loki/internal/config"
 	"loki/internal/engine"
 	"loki/internal/input"
+	"loki/internal/permission"
 	"loki/internal/role"
 	"loki/internal/session"
 	"loki/internal/shell"
+	"loki/internal/tool/builtin/fsys"
 )
 
 // Version is the version of the program.
@@ -46,7 +48,11 @@ type App struct {
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
 
-	sessions session.Store // made on first use; guarded by mu
+	sessions session.Store      // made on first use; guarded by mu
+	memory   *permission.Memory // likewise
+	servers  *servers           // likewise
+
+	fileLocks fsys.Locks // keep concurrent edits of one file apart
 }
 
 // Options configure New.

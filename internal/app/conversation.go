@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
@@ -24,10 +25,13 @@ type Conversation struct {
 	model    string // id that was asked for, "" for none
 	effort   provider.Effort
 	noStream bool
+	yes      bool
+	asker    ask.Asker
 	events   event.Scope
 	role     *role.Role
 	session  *session.Session
 	release  func() // lets others into the session
+	empty    bool   // a session that is entered forgets its messages
 }
 
 // ConversationOptions configure Converse. The zero value of a field is its default.
@@ -36,13 +40,18 @@ type ConversationOptions struct {
 	Effort   provider.Effort // likewise
 	NoStream bool
 	Emitter  event.Emitter // gets the events
+	// EmptySession has a session that is entered forget its messages, in a dry run only
+	// for the time being.
+	EmptySession bool
+	Asker    ask.Asker     // asks whether tools may be used; nil if nobody can be asked
+	Yes      bool          // whatever tools would ask is answered with yes
 }
 
 // Converse begins a conversation without role and session.
 func (a *App) Converse(o ConversationOptions) *Conversation {
 	return &Conversation{
 		app: a, model: o.Model, effort: o.Effort, noStream: o.NoStream || !a.Config.Stream,
-		events: event.NewScope(o.Emitter, event.Source{}, nil),
+		yes: o.Yes, asker: o.Asker, events: event.NewScope(o.Emitter, event.Source{}, nil),
 	}
 }
 
@@ -211,7 +220,11 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	rc, req := c.request(q)
+	rc, req, done, err := c.request(ctx, q)
+	defer done()
+	if err != nil {
+		return Answer{}, err
+	}
 	reply, err := e.Frame(ctx, rc, "", func(ctx context.Context) (engine.Reply, error) {
 		switch {
 		case q.Form != nil && !c.app.dryRun:
@@ -264,7 +277,7 @@ func (c *Conversation) With(emitter event.Emitter) *Conversation {
 	return &other
 }
 
-func (c *Conversation) request(q Question) (*engine.RequestContext, engine.Request) {
+func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.RequestContext, req engine.Request, done func(), err error) {
 	s := c.Settings()
 	var messages []chat.Message
 	if q.Role != nil {
@@ -274,14 +287,15 @@ func (c *Conversation) request(q Question) (*engine.RequestContext, engine.Reque
 		roleMessages, user := c.split(q.User)
 		messages = c.inSession(session.Input{Role: roleMessages, User: user})
 	}
-	rc := &engine.RequestContext{
+	rc = &engine.RequestContext{
 		Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort,
 		NoStream: c.noStream || q.Code || q.Form != nil, Events: c.events,
 	}
 	if q.Form != nil {
 		messages = append(messages[:len(messages)-1:len(messages)-1], q.Form.hint(messages[len(messages)-1]))
 	}
-	return rc, engine.Request{Messages: messages}
+	tools, done, err := c.tools(ctx, s)
+	return rc, engine.Request{Messages: messages, Tools: tools}, done, err
 }
 
 func (c *Conversation) inSession(in session.Input) []chat.Message {

@@ -17,10 +17,10 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/graph/node"
+	"loki/internal/mcp"
 	"loki/internal/process"
 	"loki/internal/run"
 	"loki/internal/tool"
-	toolbuiltin "loki/internal/tool/builtin"
 	"loki/internal/value"
 )
 
@@ -34,6 +34,7 @@ type GraphRun struct {
 	NoStream  bool
 	Emitter   event.Emitter
 	Asker     ask.Asker
+	Yes       bool // whatever tools would ask is answered with yes
 }
 
 // RunGraph runs a graph agent to its end. The error is a [*fault.Error].
@@ -49,7 +50,7 @@ func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
 // tools that do not exist and, as far as its settings ask for that, one whose graph is
 // not valid.
 func (a *App) check(ctx context.Context, r GraphRun) error {
-	if _, err := agentTools(r.Graph, nil); err != nil {
+	if _, err := a.agentTools(r.Graph); err != nil {
 		return err
 	}
 	if !r.Graph.Settings.ValidateBeforeRun {
@@ -91,9 +92,22 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		rc.Budget = budget
 	}
 	environ := a.scriptEnviron(r)
-	tools, err := agentTools(r.Graph, environ)
+	tools, err := a.agentTools(r.Graph)
 	if err != nil {
 		return run.Outcome{}, err
+	}
+	judge, err := a.judge(r.Agent.Name)
+	if err != nil {
+		return run.Outcome{}, err
+	}
+	scope, err := a.graphServers(ctx, r)
+	if err != nil {
+		return run.Outcome{}, err
+	}
+	var servers func(context.Context, []string) ([]tool.Tool, error)
+	if scope != nil {
+		defer scope.Close()
+		servers = scope.ToolsOf
 	}
 	var results node.Cache
 	if !a.dryRun { // whose results are none
@@ -102,7 +116,11 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	nodes := node.New(node.Options{
 		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Environ: environ},
-		Tools:   tools, Consent: tool.AutoConfirm(environ),
+		Tools:   tools, Servers: servers,
+		Calls: tool.Options{
+			Judge: judge, AutoConfirm: r.Yes || tool.AutoConfirm(environ),
+			Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		},
 		Cache: results,
 	})
 	out, err := run.Run(ctx, run.Options{
@@ -164,12 +182,24 @@ func (a *App) graphModel(r GraphRun) string {
 	return id
 }
 
+// graphServers returns the MCP servers of the graph, nil if it has none. They are
+// started when a node needs them and stay until the run is over.
+func (a *App) graphServers(ctx context.Context, r GraphRun) (*mcp.Scope, error) {
+	if len(r.Graph.MCPServers) == 0 {
+		return nil, nil
+	}
+	events := event.NewScope(emitterOf(r), event.Source{Agent: r.Agent.Name}, nil)
+	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
+		return f.SelectList(r.Graph.MCPServers, aliases)
+	})
+}
+
 // agentTools are the tools that the graph's global_tools name.
-func agentTools(g *graph.Graph, environ []string) (tool.Set, error) {
+func (a *App) agentTools(g *graph.Graph) (tool.Set, error) {
 	if len(g.GlobalTools) == 0 {
 		return tool.Set{}, nil
 	}
-	all, err := tool.NewSet(toolbuiltin.Tools(toolbuiltin.Options{Environ: environ})...)
+	all, err := a.AllTools()
 	if err != nil {
 		return tool.Set{}, err
 	}
@@ -188,7 +218,7 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 			return a.Agents.Exists(name)
 		},
 		Context: &graph.AgentContext{
-			Functions: toolNames(g),
+			Functions: a.toolNames(g),
 			Servers:   g.MCPServers,
 			Model: func(id string) error {
 				_, err := a.Catalog.Resolve(id, catalog.Chat)
@@ -199,10 +229,13 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 }
 
 // toolNames lists the agent's tools that there are.
-func toolNames(g *graph.Graph) []string {
+func (a *App) toolNames(g *graph.Graph) []string {
 	names := []string{}
-	for _, t := range toolbuiltin.Tools(toolbuiltin.Options{}) {
-		name := t.Declaration().Name
+	all, err := a.AllTools()
+	if err != nil {
+		return names // whatever it is, a run says it
+	}
+	for name := range all.All() {
 		if slices.ContainsFunc(g.GlobalTools, func(listed string) bool { return tool.Name(listed) == name }) {
 			names = append(names, name)
 		}
@@ -233,4 +266,12 @@ func (a *App) scriptEnviron(r GraphRun) []string {
 		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path
 	}
 	return process.Merge(a.Env.Environ(), set)
+}
+
+// emitterOf returns where the events of a run go.
+func emitterOf(r GraphRun) event.Emitter {
+	if r.Emitter == nil {
+		return event.Discard
+	}
+	return r.Emitter
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"loki/internal/config"
 	"loki/internal/fault"
@@ -85,8 +86,12 @@ func (a *App) LoginClients() []string {
 	return names
 }
 
-// Authenticate logs in to the client called name and keeps the token.
+// Authenticate logs in to the client called name, or to the MCP server called mcp:NAME,
+// and keeps the token.
 func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) error {
+	if server, ok := strings.CutPrefix(name, serverPrefix); ok {
+		return a.authenticateServer(ctx, server, user)
+	}
 	c := a.Config.Client(name)
 	if c == nil {
 		return fault.New(fault.NotFound, "no client is called %q", name)
@@ -107,4 +112,23 @@ func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) er
 		return err
 	}
 	return oauth.StoreIn(a.Paths.OAuthDir, name).Save(token)
+}
+
+func (a *App) authenticateServer(ctx context.Context, id string, user oauth.User) error {
+	s, err := a.mcpServers()
+	if err != nil {
+		return err
+	}
+	p, err := a.serverLogin(s.file, id)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return fault.New(fault.Config, "MCP server %s does not log in with OAuth", id).WithHint("give it oauth settings in %s", s.file.Path)
+	}
+	token, err := oauth.Login(ctx, *p, user)
+	if err != nil {
+		return err
+	}
+	return a.serverTokenStore(id).Save(token)
 }

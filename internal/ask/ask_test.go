@@ -103,6 +103,18 @@ func TestPipedErrors(t *testing.T) {
 			t.Errorf("error %q lacks %q", err, want)
 		}
 	}
+	for _, q := range []Question{
+		{Kind: Secret, Validate: atLeast(30)},
+		{Kind: Select, Text: "Store it?", Options: []string{"yes", "no"}},
+	} {
+		if _, err := NewPipedSecrets(strings.NewReader("sk-secret\n")).Ask(t.Context(), q); err == nil || strings.Contains(err.Error(), "sk-secret") {
+			t.Errorf("the line is a secret: %v", err)
+		}
+	}
+	secret := Question{Kind: Secret, Validate: atLeast(30)}
+	if _, err := NewPiped(strings.NewReader("sk-secret\n")).Ask(t.Context(), secret); err == nil || strings.Contains(err.Error(), "sk-secret") {
+		t.Errorf("the question asks for a secret: %v", err)
+	}
 	if _, err := NewPiped(strings.NewReader(strings.Repeat("x", maxLine+10000))).Ask(t.Context(), q); err == nil {
 		t.Error("an endless line was accepted")
 	}

@@ -13,13 +13,22 @@ import (
 // words. An empty line takes the default. When the stream ends, nobody can be asked
 // any more.
 type Piped struct {
-	turn  turns
-	lines lines
+	turn   turns
+	lines  lines
+	secret bool
 }
 
 // NewPiped returns an asker that reads from r, of which it may read ahead.
 func NewPiped(r io.Reader) *Piped {
 	return &Piped{turn: newTurns(), lines: lines{r: r}}
+}
+
+// NewPipedSecrets returns an asker like that of [NewPiped] for a stream that holds
+// secrets: no line of it is quoted in an error, whatever it was to answer.
+func NewPipedSecrets(r io.Reader) *Piped {
+	p := NewPiped(r)
+	p.secret = true
+	return p
 }
 
 // Ask implements [Asker]. An answer that the question does not accept is an error: a
@@ -38,8 +47,13 @@ func (p *Piped) Ask(ctx context.Context, q Question) (string, error) {
 		return "", q.wrap(err)
 	}
 	answer, err := q.Match(line)
-	if err != nil {
-		return "", q.wrap(fmt.Errorf("answer %q: %w", answer, err))
+	switch {
+	case err == nil:
+		return answer, nil
+	case p.secret && q.Kind != Secret:
+		return "", q.wrap(fmt.Errorf("the line of the input is no answer to: %s", q.Text))
+	case q.Kind == Secret:
+		return "", q.wrap(err)
 	}
-	return answer, nil
+	return "", q.wrap(fmt.Errorf("answer %q: %w", answer, err))
 }

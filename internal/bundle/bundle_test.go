@@ -248,3 +248,26 @@ func write(t *testing.T, dir, file, text string) {
 		t.Fatal(err)
 	}
 }
+
+func TestRestore(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "alpha/README.md", "mine")
+	write(t, dir, "alpha/extra.txt", "mine too")
+	write(t, dir, "beta/graph.yaml", "an agent of my own")
+	written, err := bundle.Restore(sample(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read(t, dir, "alpha/README.md") != "alpha readme" || read(t, dir, "alpha/extra.txt") != "mine too" {
+		t.Error("the bundled file has to be back, and the other to stay")
+	}
+	if !slices.Contains(written, "alpha/README.md") || !slices.Contains(written, "stray.txt") {
+		t.Errorf("written: %q", written)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "beta", "config.yaml")); err == nil {
+		t.Error("a definition was put into an agent of the user's own")
+	}
+	if info, err := os.Stat(filepath.Join(dir, "alpha", "scripts", "run.py")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info, err)
+	}
+}

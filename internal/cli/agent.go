@@ -47,7 +47,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	}
 	_, err = c.app.RunGraph(ctx, app.GraphRun{
 		Agent: ref, Graph: g, Prompt: attached.Text(text), Variables: variables,
-		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker,
+		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker, Yes: c.opts.yes,
 	})
 	return err
 }

@@ -102,6 +102,11 @@ func (c *command) dispatch(ctx context.Context) error {
 	if done, err := c.setUp(ctx); done || err != nil {
 		return err
 	}
+	defer func() {
+		if closeErr := c.app.Close(); closeErr != nil {
+			c.warn(closeErr.Error())
+		}
+	}()
 	c.app.OnWarning = c.warn
 	for _, w := range c.app.Warnings {
 		c.warn(w)
@@ -117,6 +122,12 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.listSessions(ctx)
 	case c.opts.mapFile != "":
 		return c.mapRows(ctx)
+	case len(c.opts.callTool) > 0:
+		return c.callTool(ctx)
+	case c.opts.toolSchema != "":
+		return c.toolSchema()
+	case c.opts.argcEval != "":
+		return c.argcEval()
 	case c.opts.usesVault():
 		return c.secrets(ctx)
 	case c.opts.authenticate != "":

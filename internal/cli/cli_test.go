@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "texts": texts, "count": count, "within": within, "gone": gone,
+			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama,
 		},
 	})
 }

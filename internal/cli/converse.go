@@ -15,6 +15,7 @@ import (
 func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, error) {
 	conv := c.app.Converse(app.ConversationOptions{
 		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: c.opts.noStream, Emitter: face.emitter,
+		Asker: c.asker(face, false), Yes: c.opts.yes,
 	})
 	r, err := c.role()
 	if err == nil && r != nil {

@@ -31,6 +31,7 @@ type options struct {
 	execute   bool
 	code      bool
 	noStream  bool
+	yes       bool
 	dryRun    bool
 
 	hasSession   bool
@@ -52,6 +53,10 @@ type options struct {
 	listSessions bool
 
 	syncModels bool
+
+	callTool   [][2]string // NAME JSON
+	toolSchema string      // path of a file
+	argcEval   string      // path of a script; the text are its arguments
 
 	install          string // one of installable
 	completions      string // a shell
@@ -98,7 +103,7 @@ const (
 )
 
 // pairFlags are the flags of two values.
-var pairFlags = []string{"agent-variable", "diff"}
+var pairFlags = []string{"agent-variable", "diff", "call-tool"}
 
 // anyClient is the value of --authenticate without a client.
 const anyClient = "\x00any"
@@ -149,6 +154,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(pairs{&o.variables}, "agent-variable", "set a variable of the agent; may be repeated")
 	f.StringArrayVarP(&o.files, "file", "f", nil, "attach the file at `PATH`, or the text files of a directory; may be repeated")
 	f.BoolVarP(&o.noStream, "no-stream", "S", false, "ask for answers in one piece")
+	f.BoolVarP(&o.yes, "yes", "y", false, "let tools do what they would ask for; what is denied stays denied")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be sent to models, and send nothing")
 	f.Var(&once{value: &o.prompt, kind: "TEXT", check: notEmpty}, "prompt", "answer under these instructions")
 	f.VarP(&once{value: &o.role, kind: "ROLE", check: notEmpty}, "role", "r", "answer in a role")
@@ -198,6 +204,9 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.listSecrets, "list-secrets", false, "list the names of the secrets")
 	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client of the configuration with OAuth")
 	f.Lookup("authenticate").NoOptDefVal = anyClient
+	f.Var(pairs{&o.callTool}, "call-tool", "run a tool: its `NAME` and its arguments as JSON")
+	f.Var(&once{value: &o.toolSchema, kind: "FILE", check: notEmpty}, "tool-schema", "show what models see of the tools in a script")
+	f.Var(&once{value: &o.argcEval, kind: "SCRIPT", check: notEmpty}, "argc-eval", "print the shell code that reads the arguments of a script")
 	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
 	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
 	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or with -a an agent's")
@@ -255,6 +264,9 @@ func (o *options) check(f *pflag.FlagSet) error {
 			return fault.New(fault.Usage, "flag --%s stands alone", flag)
 		}
 	}
+	if len(o.callTool) > 1 {
+		return fault.New(fault.Usage, "flag --call-tool was given before")
+	}
 	if o.mapFile != "" {
 		for _, flag := range []string{"agent", "session", "file", "execute", "output"} {
 			if f.Changed(flag) {
@@ -274,7 +286,7 @@ func (o *options) check(f *pflag.FlagSet) error {
 
 // inspects reports whether the command shows something and sends nothing to a model.
 func (o *options) inspects() bool {
-	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || o.usesVault() || o.authenticate != "" || o.validate != "" || o.graph != "" || o.info
+	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || len(o.callTool) > 0 || o.toolSchema != "" || o.argcEval != "" || o.usesVault() || o.authenticate != "" || o.validate != "" || o.graph != "" || o.info
 }
 
 // usesVault reports whether the command is one of the vault.

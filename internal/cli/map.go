@@ -91,7 +91,7 @@ func (c *command) rows(r *role.Role) ([]batch.Row, error) {
 func (c *command) askRow(r *role.Role, form *app.Form, observer event.Emitter) batch.Ask {
 	return func(ctx context.Context, row batch.Row) (batch.Record, error) {
 		conv := c.app.Converse(app.ConversationOptions{
-			Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: true, Emitter: observer,
+			Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: true, Emitter: observer, Yes: c.opts.yes,
 		})
 		if r != nil {
 			if err := conv.UseRole(*r); err != nil {

@@ -64,7 +64,7 @@ func (c *command) setSecret(ctx context.Context, v *vault.Vault, name string, se
 // askerOfSecrets asks at the terminal, or takes the lines of a pipe.
 func (c *command) askerOfSecrets() ask.Asker {
 	if !c.InTerminal {
-		return ask.NewPiped(c.In)
+		return ask.NewPipedSecrets(c.In)
 	}
 	return c.terminalAsker()
 }

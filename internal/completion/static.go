@@ -224,7 +224,7 @@ Register-ArgumentCompleter -Native -CommandName loki -ScriptBlock {
 		joined(append(k.files, k.free...), ", ", doubledQuoted))
 	for _, f := range flags {
 		for _, s := range f.spellings() {
-			fmt.Fprintf(b, "        @(%s, %s)\n", doubledQuoted(s), doubledQuoted(f.Usage))
+			fmt.Fprintf(b, "        , @(%s, %s)\n", doubledQuoted(s), doubledQuoted(f.Usage))
 		}
 	}
 	b.WriteString(`    ) | Where-Object { $wordToComplete.StartsWith('-') -and $_[0].StartsWith($wordToComplete, [StringComparison]::Ordinal) } | ForEach-Object {

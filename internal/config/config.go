@@ -1,6 +1,11 @@
 package config
 
-import "loki/internal/catalog"
+import (
+	"time"
+
+	"loki/internal/catalog"
+	"loki/internal/permission"
+)
 
 // Config is what config.yaml and the environment say. It is not changed after
 // [Load]. Optional settings are nil when they are unset; then whoever uses one has
@@ -35,7 +40,11 @@ type Config struct {
 	MappingTools           Mapping // alias to a comma list of tool names
 	EnabledTools           *string // comma list of tools and aliases, or "all"
 	VisibleTools           []string
+	Permission             permission.Rules
+	ToolTimeout            time.Duration // of one call; 0 leaves it to the tools
+	ToolMaxOutput          int           // bytes of a call that a model gets; 0 leaves it to the tools
 	MCPServerSupport       bool
+	MCPPool                MCPPool
 	MappingMCPServers      Mapping // alias to a comma list of server names
 	EnabledMCPServers      *string // comma list of servers and aliases, or "all"
 

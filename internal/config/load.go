@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/permission"
 	"loki/internal/yamldoc"
 )
 
@@ -62,6 +63,10 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	for _, k := range keys {
 		readSetting(root, k.name, k.field(c))
 	}
+	c.Permission, _ = permission.Read(root.Get("permission")) // what is wrong with it is an error of doc
+	readMCPPool(root.Map("mcp_pool"), &c.MCPPool)
+	root.Seconds("tool_timeout", &c.ToolTimeout)
+	root.Uint("tool_max_output", &c.ToolMaxOutput)
 	c.checkVault(root)
 	if p := c.UserAgent; p != nil && HasSecretPlaceholder(*p) {
 		root.Get("user_agent").Warnf("is sent to everybody and cannot refer to a secret, so it is left out")

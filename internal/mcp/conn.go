@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -158,28 +156,17 @@ func (c *conn) abandon() string {
 // client returns the SDK's side of this one connection.
 func (c *conn) client() *sdk.Client {
 	impl := &sdk.Implementation{Name: "loki", Version: c.opts.Version}
-	caps := &sdk.ClientCapabilities{}
-	if c.opts.Dir != "" {
-		caps.RootsV2 = &sdk.RootCapabilities{}
-	}
-	client := sdk.NewClient(impl, &sdk.ClientOptions{
+	options := &sdk.ClientOptions{
 		Logger:                      slog.New(slog.DiscardHandler), // quotes messages, which may hold anything
-		Capabilities:                caps,
+		Capabilities:                &sdk.ClientCapabilities{},
 		ElicitationHandler:          c.elicit,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.tools.forget() },
-		LoggingMessageHandler:       c.logMessage,
 		ProgressNotificationHandler: c.progress,
-	})
-	if c.opts.Dir != "" {
-		if dir, err := filepath.Abs(c.opts.Dir); err == nil {
-			path := filepath.ToSlash(dir)
-			if !strings.HasPrefix(path, "/") {
-				path = "/" + path // C:/...
-			}
-			root := url.URL{Scheme: "file", Path: path}
-			client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(dir)})
-		}
 	}
+	c.takeLogs(options)
+	offerRoots(options)
+	client := sdk.NewClient(impl, options)
+	c.setRoot(client)
 	return client
 }
 
@@ -303,48 +290,6 @@ func (c *conn) checkLate(ctx context.Context) {
 		c.log.Warn("MCP server does not answer, its connection is closed")
 		c.kill()
 	}
-}
-
-// askForLogs tells the server how much to log, if it can be told.
-func (c *conn) askForLogs(ctx context.Context) {
-	if c.can.Logging == nil || c.session.InitializeResult().ProtocolVersion > protocol {
-		return
-	}
-	level := sdk.LoggingLevel("warning")
-	switch {
-	case !c.log.Enabled(ctx, slog.LevelError):
-		return
-	case c.log.Enabled(ctx, slog.LevelDebug):
-		level = "debug"
-	case c.log.Enabled(ctx, slog.LevelInfo):
-		level = "info"
-	}
-	limit, cancel := context.WithTimeout(ctx, pingTimeout)
-	defer cancel()
-	if err := c.session.SetLoggingLevel(limit, &sdk.SetLoggingLevelParams{Level: level}); err != nil {
-		c.log.Debug("MCP server does not take a log level", "error", c.server.redact(err.Error()))
-	}
-}
-
-// logMessage hands a log entry of the server on.
-func (c *conn) logMessage(ctx context.Context, req *sdk.LoggingMessageRequest) {
-	level := slog.LevelInfo
-	switch req.Params.Level {
-	case "debug":
-		level = slog.LevelDebug
-	case "warning":
-		level = slog.LevelWarn
-	case "error", "critical", "alert", "emergency":
-		level = slog.LevelError
-	}
-	if !c.log.Enabled(ctx, level) {
-		return
-	}
-	text := fmt.Sprint(req.Params.Data)
-	if s, ok := req.Params.Data.(string); ok {
-		text = s
-	}
-	c.log.Log(ctx, level, shorten(c.server.redact(text), 4<<10), "mcp_logger", req.Params.Logger)
 }
 
 // shorten cuts text to about limit bytes.

@@ -339,8 +339,8 @@ func TestFlush(t *testing.T) {
 		defer p.Shutdown(0)
 		mustAcquire(t, p, named("idle")).Release()
 		used := mustAcquire(t, p, named("used"))
-		var starting *Handle
-		go func() { starting = mustAcquire(t, p, named("starting")) }()
+		starting := make(chan *Handle, 1)
+		go func() { starting <- mustAcquire(t, p, named("starting")) }()
 		synctest.Wait()
 		p.Flush()
 		time.Sleep(2 * time.Second)
@@ -351,7 +351,7 @@ func TestFlush(t *testing.T) {
 		if again.entry == used.entry {
 			t.Error("an old connection was handed out")
 		}
-		starting.Release()
+		(<-starting).Release()
 		used.Release()
 		again.Release()
 		synctest.Wait()

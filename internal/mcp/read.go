@@ -392,7 +392,7 @@ const maxSeconds = 365 * 24 * 60 * 60
 func seconds(v json.RawMessage, to *time.Duration, positive bool) error {
 	var n float64
 	if json.Unmarshal(v, &n) != nil || n < 0 || n > maxSeconds || positive && n == 0 {
-		return errors.New("must be a positive number of seconds")
+		return errors.New("must be a number of seconds, of at most a year")
 	}
 	*to = time.Duration(math.Ceil(n * float64(time.Second)))
 	return nil

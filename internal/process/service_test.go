@@ -1,24 +1,21 @@
 //go:build linux || darwin
 
-package process_test
+package process
 
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
-
-	"loki/internal/process"
 )
 
-func start(t *testing.T, script string, onStderr func(string)) *process.Service {
+func start(t *testing.T, script string, onStderr func(string)) *Service {
 	t.Helper()
-	s, err := process.Start(process.Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, OnStderr: onStderr})
+	s, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, OnStderr: onStderr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +42,7 @@ func TestServiceTalks(t *testing.T) {
 	if rest, err := io.ReadAll(out); err != nil || string(rest) != "bye\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
-	exit, ok := errors.AsType[*process.ExitError](s.Outcome())
+	exit, ok := errors.AsType[*ExitError](s.Outcome())
 	if !ok || exit.Code != 4 {
 		t.Errorf("outcome %v", s.Outcome())
 	}
@@ -68,7 +65,7 @@ func TestServiceIsAskedThenKilled(t *testing.T) {
 			}
 			s.Stop(400 * time.Millisecond)
 			signal := ""
-			if exit, ok := errors.AsType[*process.ExitError](s.Outcome()); ok {
+			if exit, ok := errors.AsType[*ExitError](s.Outcome()); ok {
 				signal = exit.Signal
 			}
 			if signal != tt.signal {
@@ -90,28 +87,20 @@ func TestServiceLeavesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			child, err := strconv.Atoi(strings.TrimSpace(line))
-			if err != nil {
-				t.Fatal(err)
-			}
 			if name == "killed" {
 				s.Kill()
 			} else if _, err := io.WriteString(s.Stdin(), "\n"); err != nil {
 				t.Fatal(err)
 			}
 			<-s.Done()
-			for _, pid := range []int{child, s.PID()} {
-				if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-					t.Errorf("process %d: %v", pid, err)
-				}
-			}
+			dead(t, fmt.Appendln(nil, line, s.PID()))
 		})
 	}
 }
 
 func TestServiceNotFound(t *testing.T) {
-	_, err := process.Start(process.Command{Path: "no-such-program-here"})
-	if _, ok := errors.AsType[*process.StartError](err); !ok {
+	_, err := Start(Command{Path: "no-such-program-here"})
+	if _, ok := errors.AsType[*StartError](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }

@@ -151,19 +151,27 @@ func (s Set) Select(names []string) (Set, error) {
 }
 
 // ForNode returns the tools that a graph node of agent lists, where s is what the agent
-// has. An entry that is not among them, and one that names an MCP server ("mcp:NAME"),
-// which graphs cannot use, is a [*fault.Error] of code Config.
+// has. An entry that is not among them is a [*fault.Error] of code Config.
 func (s Set) ForNode(agent string, names []string) (Set, error) {
-	for _, name := range names {
-		if strings.HasPrefix(name, "mcp:") {
-			return Set{}, fault.New(fault.Config, "tool %q of agent %q: this version cannot give MCP servers to a node", name, agent).
-				WithHint("take %s out of the node's tools", name)
-		}
-	}
 	chosen, err := s.Select(names)
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
 		return Set{}, fault.New(fault.Config, "agent %q has no tool %q; available: %s", agent, unknown.Name, list(unknown.Available)).
 			WithHint("list it in global_tools of the agent, or take it out of the node's tools")
 	}
 	return chosen, err
+}
+
+// With returns s with more tools behind its own. Those whose names it has already are
+// left out.
+func (s Set) With(more ...Tool) (Set, error) {
+	list := make([]Tool, 0, s.Len()+len(more))
+	for _, t := range s.All() {
+		list = append(list, t)
+	}
+	for _, t := range more {
+		if _, ok := s.Lookup(t.Declaration().Name); !ok {
+			list = append(list, t)
+		}
+	}
+	return NewSet(list...)
 }

@@ -116,7 +116,6 @@ func TestForNode(t *testing.T) {
 	}{
 		{"unknown", set, "fs_rm", `agent "writer" has no tool "fs_rm"; available: fs_cat, fs_ls`},
 		{"nothing_available", tool.Set{}, "fs_rm", `agent "writer" has no tool "fs_rm"; available: none`},
-		{"mcp", set, "mcp:github", `tool "mcp:github" of agent "writer": this version cannot give MCP servers to a node`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -148,7 +148,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 	if llm.MaxIterations == 0 {
 		return "", errors.New("max_iterations is 0, so the model was not asked")
 	}
-	box, err := r.toolbox(t)
+	box, err := r.toolbox(ctx, t)
 	if err != nil {
 		return "", err
 	}
@@ -185,27 +185,53 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 }
 
 // toolbox holds the tools that the node lists, nil if it lists none.
-func (r *Runner) toolbox(t *run.Task) (engine.Tools, error) {
+func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error) {
 	if len(t.Node.LLM.Tools) == 0 {
 		return nil, nil
 	}
-	set, err := r.Tools.ForNode(r.Agent, t.Node.LLM.Tools)
+	var names, servers []string
+	for _, name := range t.Node.LLM.Tools {
+		if server, ok := strings.CutPrefix(name, "mcp:"); ok {
+			servers = append(servers, server)
+		} else {
+			names = append(names, name)
+		}
+	}
+	set, err := r.Tools.ForNode(r.Agent, names)
 	if err != nil {
 		return nil, err
 	}
-	o := tool.Options{
-		Tools: set, Run: t.Events.Run, Task: fmt.Sprintf("%d/%s", t.Step, place(t)),
-		AutoConfirm: r.Consent, Uncertain: tool.Policy(t.Node.OnUncertain),
-		// Whether the user consents is a recorded answer. Where nobody can be asked the
-		// run waits for it.
-		Confirm: func(ctx context.Context, key, question string) (bool, error) {
-			key = strings.TrimPrefix(key, t.Steps.Key("")) + "/answer"
-			answer, err := r.askOnce(ctx, t, key, ask.Question{Kind: ask.Choice, Text: question, Options: []string{"yes", "no"}})
-			return answer == "yes" || answer == "y", err
-		},
+	if len(servers) > 0 {
+		if r.Servers == nil {
+			return nil, fault.New(fault.Config, "node %s lists MCP servers, but mcp_server_support is off", t.Node.ID)
+		}
+		more, err := r.Servers(ctx, servers)
+		if err != nil {
+			return nil, err
+		}
+		if set, err = set.With(more...); err != nil {
+			return nil, err
+		}
 	}
+	o := r.Calls
+	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, place(t)), tool.Policy(t.Node.OnUncertain)
+	from := ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth}
 	if !t.Steps.Recording() {
-		o.Confirm = tool.ConfirmWith(r.Asker, ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth})
+		o.Confirm, o.Consent = tool.ConfirmWith(r.Asker, from), tool.ConsentWith(r.Asker, from)
+		return tool.NewBox(o), nil
+	}
+	// What the user says is a recorded answer. Where nobody can be asked the run waits
+	// for it.
+	answer := func(ctx context.Context, key string, q ask.Question) (string, error) {
+		return r.askOnce(ctx, t, strings.TrimPrefix(key, t.Steps.Key(""))+"/answer", q)
+	}
+	o.Confirm = func(ctx context.Context, key, question string) (bool, error) {
+		text, err := answer(ctx, key, ask.Question{Kind: ask.Choice, Text: question, Options: []string{"yes", "no"}})
+		return text == "yes" || text == "y", err
+	}
+	o.Consent = func(ctx context.Context, key string, q tool.ConsentQuestion) (tool.ConsentAnswer, error) {
+		text, err := answer(ctx, key, q.Ask(from))
+		return q.Answer(text), err
 	}
 	return tool.NewBox(o), nil
 }

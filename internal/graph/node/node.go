@@ -32,9 +32,13 @@ type Options struct {
 	Asker   ask.Asker             // nil means that nobody can be asked
 	Scripts Scripts
 	Tools   tool.Set // what llm nodes may list
-	Consent bool     // the user consents to all tool calls beforehand
-	Agent   string   // name of the agent, for messages
-	Depth   int      // 0 for an agent the user started
+	// Servers returns the tools of MCP servers of the agent; nil if there are none.
+	Servers func(ctx context.Context, ids []string) ([]tool.Tool, error)
+	// Calls says how tools are called: who judges the calls, what limits there are. The
+	// node fills in what it knows better.
+	Calls tool.Options
+	Agent string // name of the agent, for messages
+	Depth int    // 0 for an agent the user started
 
 	Cache  Cache            // nil caches nothing
 	Now    func() time.Time // nil means time.Now

@@ -19,7 +19,7 @@ func Tokens(text string) []string {
 		list = append(list, Stem(word))
 	}
 	// Word boundaries are those of Unicode (UAX #29), by which a_b and server:x are one word.
-	for segments := words.FromString(text); segments.Next(); {
+	for segments := words.FromString(strings.ToValidUTF8(text, " ")); segments.Next(); {
 		word := segments.Value()
 		if !strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			continue

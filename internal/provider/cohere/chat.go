@@ -111,6 +111,9 @@ func (b *builder) event(data []byte) error {
 	case "content-start", "content-delta":
 		return b.content(e.Index, m.Content.one())
 	case "tool-plan-delta":
+		if b.texted && b.block != planIndex { // a text says what the plan says
+			return nil
+		}
 		return b.text(planIndex, m.ToolPlan)
 	case "tool-call-start":
 		b.startCall(e.Index, m.ToolCalls.one())

@@ -230,6 +230,11 @@ func TestReplies(t *testing.T) {
 			text("I will "), text("look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12),
 		}},
 		{"tools_whole", document(200, toolsWhole), false, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{"plan_after_text", streamed(`data: {"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":"I look."}}}}` + "\n\n" +
+			`data: {"type":"tool-plan-delta","delta":{"message":{"tool_plan":"I will use a tool."}}}` + "\n\n" +
+			`data: {"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":1,"output_tokens":2}}}}` + "\n\n"), true, []provider.Chunk{
+			text("I look."), ended(chat.StopEnd, 1, 0, 2),
+		}},
 		{"thinking_streamed", streamed(fixture(t, "thinking.sse")), true, []provider.Chunk{
 			thought("Hm "), thought("[DONE]."), text("One"), text("\n\nTwo"), ended(chat.StopLength, 80, 16, 40),
 		}},

@@ -18,11 +18,6 @@ import (
 	"loki/internal/tool/tooltest"
 )
 
-// environ is that of the tests' commands.
-func environ(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh"}, more...)
-}
-
 // newBox returns a box of the built-in tools.
 func newBox(t testing.TB, o builtin.Options, b tool.Options) *tool.Box {
 	t.Helper()

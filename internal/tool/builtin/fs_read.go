@@ -142,7 +142,7 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 		return "", err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 64<<10)
+	r := bufio.NewReaderSize(f, 16<<10)
 	if head, _ := r.Peek(8 << 10); !fsys.IsText(head) {
 		return "", fmt.Errorf("%s %w but binary data of %d bytes", p.Shown, fsys.ErrBinary, info.Size())
 	}

@@ -15,6 +15,11 @@ import (
 	"loki/internal/tool/builtin"
 )
 
+// environ is that of the tests' commands.
+func environ(more ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh"}, more...)
+}
+
 // named returns one of the tools.
 func named(t testing.TB, o builtin.Options, name string) tool.Tool {
 	t.Helper()

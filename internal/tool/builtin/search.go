@@ -68,7 +68,7 @@ func (b *base) wikipedia(ctx context.Context, query string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(hits.Query.Search) == 0:
-		return "", fmt.Errorf("Wikipedia has no article about %q", query)
+		return "", fmt.Errorf("there is no article about %q on Wikipedia", query)
 	}
 	hit := hits.Query.Search[0]
 	pages, err := reply[struct {
@@ -126,7 +126,7 @@ func (b *base) searchWolfram() tool.Tool {
 			}
 		}
 		if len(pods) == 0 {
-			return "", errors.New("Wolfram Alpha did not understand the question; word it in a simpler way")
+			return "", errors.New("the question was not understood by Wolfram Alpha; word it in a simpler way")
 		}
 		return pretty(pods)
 	})
@@ -172,7 +172,7 @@ func (b *base) webSearchPerplexity() tool.Tool {
 		case err != nil:
 			return "", err
 		case len(answer.Choices) == 0:
-			return "", errors.New("Perplexity gave no answer")
+			return "", errors.New("no answer came from Perplexity")
 		}
 		return answer.Choices[0].Message.Content, nil
 	})
@@ -198,7 +198,7 @@ func (b *base) webSearchTavily() tool.Tool {
 		case err != nil:
 			return "", err
 		case answer.Answer == "":
-			return "", errors.New("Tavily gave no answer")
+			return "", errors.New("no answer came from Tavily")
 		}
 		return answer.Answer, nil
 	})

@@ -215,8 +215,7 @@ func (b *base) compose(from *mail.Address, to []*mail.Address, args mailArgs, ca
 	}
 	out.WriteString("\r\n")
 	w := quotedprintable.NewWriter(&out)
-	if _, err := w.Write([]byte(args.Body)); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), w.Close()
+	_, err := w.Write([]byte(args.Body))
+	err = errors.Join(err, w.Close()) // what it holds back is the end of the text
+	return out.Bytes(), err
 }

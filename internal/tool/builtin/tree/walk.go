@@ -240,19 +240,17 @@ func (r *running) open(t task) []task {
 // Compare orders paths segment by segment: what is in a directory comes directly behind
 // its name, which is not so for strings.
 func Compare(a, b string) int {
-	for {
-		n := 0
-		for n < len(a) && n < len(b) && a[n] == b[n] {
-			n++
-		}
-		switch {
-		case n == len(a) || n == len(b):
-			return len(a) - len(b)
-		case a[n] == '/':
-			return -1
-		case b[n] == '/':
-			return 1
-		}
-		return int(a[n]) - int(b[n])
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
 	}
+	switch {
+	case n == len(a) || n == len(b):
+		return len(a) - len(b)
+	case a[n] == '/':
+		return -1
+	case b[n] == '/':
+		return 1
+	}
+	return int(a[n]) - int(b[n])
 }

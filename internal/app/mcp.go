@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"loki/internal/ask"
+	"loki/internal/config"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/logging"
+	"loki/internal/mcp"
+	"loki/internal/oauth"
+)
+
+// servers is what is known of MCP servers: what mcp.json says, and the connections.
+type servers struct {
+	file *mcp.File
+	pool *mcp.Pool
+}
+
+// stopGrace is how long MCP servers may take to end when the program does.
+const stopGrace = 3 * time.Second
+
+// mcpServers reads mcp.json, the first time that servers are needed. It starts none.
+func (a *App) mcpServers() (*servers, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.servers != nil {
+		return a.servers, nil
+	}
+	file, err := mcp.Read(a.MCPFile())
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	s := &servers{file: file}
+	s.pool = mcp.NewPool(mcp.Options{
+		Version: Version, Dir: dir, Env: a.childEnviron(), Secrets: a.Vault().Lookup(context.Background()), Tokens: &serverTokens{app: a, file: file},
+		Stderr: &lateFile{path: a.Paths.LogFile, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
+		Pool:   poolConfig(a.Config.MCPPool), CallTimeout: a.Config.ToolTimeout,
+	})
+	a.servers = s
+	return s, nil
+}
+
+// MCPFile returns where the MCP servers are configured.
+func (a *App) MCPFile() string { return filepath.Join(a.Paths.FunctionsDir, "mcp.json") }
+
+// Close ends what the app has started. It waits until that is done.
+func (a *App) Close() error {
+	a.mu.Lock()
+	s := a.servers
+	a.servers = nil
+	a.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.pool.Shutdown(stopGrace)
+}
+
+// serverScope returns the servers that pick picks, nil if there are none. What is wrong
+// with the choice, and with the file, is told through events. The caller closes it.
+func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (*mcp.Scope, error) {
+	if !a.Config.MCPServerSupport {
+		return nil, nil
+	}
+	s, err := a.mcpServers()
+	if err != nil {
+		return nil, err
+	}
+	aliases := make(map[string]string, len(a.Config.MappingMCPServers))
+	for _, e := range a.Config.MappingMCPServers {
+		aliases[e.Name] = e.Value
+	}
+	chosen := pick(s.file, aliases)
+	texts := chosen.Warnings
+	for _, w := range s.file.Warnings {
+		texts = append(texts, w.String())
+	}
+	for _, text := range texts {
+		if err := events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return nil, err
+		}
+	}
+	if len(chosen.Servers) == 0 {
+		return nil, nil
+	}
+	return s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker}), nil
+}
+
+// poolConfig is the setting mcp_pool as the pool has it.
+func poolConfig(c config.MCPPool) mcp.PoolConfig {
+	p := mcp.PoolConfig{IdleTimeout: c.IdleTimeout, CleanupInterval: c.CleanupInterval, MaxIdle: c.MaxIdle}
+	if c.HealthCheck {
+		p.Health = &mcp.HealthCheck{Interval: c.HealthInterval, Timeout: c.HealthTimeout, OnFailure: mcp.HealthAction(c.OnFailure)}
+	}
+	return p
+}
+
+// serverTokens are the OAuth tokens of remote servers.
+type serverTokens struct {
+	app  *App
+	file *mcp.File
+
+	mu      sync.Mutex
+	sources map[string]*oauth.Source
+}
+
+// Token implements [mcp.TokenSource].
+func (t *serverTokens) Token(ctx context.Context, server string) (string, error) {
+	p, err := t.app.serverLogin(t.file, server)
+	if err != nil || p == nil {
+		return "", err
+	}
+	t.mu.Lock()
+	source := t.sources[server]
+	if source == nil {
+		source = &oauth.Source{
+			Name: serverPrefix + server, Store: t.app.serverTokenStore(server),
+			Provider: func() (oauth.Provider, error) { return *p, nil },
+		}
+		if t.sources == nil {
+			t.sources = make(map[string]*oauth.Source)
+		}
+		t.sources[server] = source
+	}
+	t.mu.Unlock()
+	return source.Token(ctx)
+}
+
+// serverPrefix tells an MCP server from a client where somebody logs in.
+const serverPrefix = "mcp:"
+
+func (a *App) serverTokenStore(server string) oauth.Store {
+	return oauth.StoreIn(a.Paths.OAuthDir, "mcp_"+filepath.Base(server))
+}
+
+// serverLogin returns where the tokens of a server come from, nil if it needs none.
+func (a *App) serverLogin(file *mcp.File, id string) (*oauth.Provider, error) {
+	server, ok := file.Lookup(id)
+	if !ok {
+		return nil, fault.New(fault.NotFound, "no MCP server is called %q", id)
+	}
+	var set struct {
+		Flow         string            `json:"flow"`
+		ClientID     string            `json:"client_id"`
+		ClientSecret string            `json:"client_secret"`
+		AuthorizeURL string            `json:"authorize_url"`
+		TokenURL     string            `json:"token_url"`
+		DeviceURL    string            `json:"device_url"`
+		RedirectURI  string            `json:"redirect_uri"`
+		Scopes       []string          `json:"scopes"`
+		ExtraParams  map[string]string `json:"extra_params"`
+		Headers      map[string]string `json:"headers"`
+		TokenBody    string            `json:"token_body"`
+	}
+	if has, err := server.OAuthSettings(a.Vault().Lookup(context.Background()), &set); !has || err != nil {
+		return nil, err
+	}
+	p := oauth.Provider{
+		Name: serverPrefix + id, Flow: oauth.Flow(set.Flow), ClientID: set.ClientID, ClientSecret: set.ClientSecret, AuthorizeURL: set.AuthorizeURL,
+		TokenURL: set.TokenURL, DeviceURL: set.DeviceURL, RedirectURI: set.RedirectURI, Scopes: set.Scopes, JSON: set.TokenBody == "json",
+	}.Or(oauth.Provider{Flow: oauth.Browser})
+	for name, v := range set.ExtraParams {
+		p.ExtraParams = append(p.ExtraParams, oauth.Pair{Name: name, Value: v})
+	}
+	for name, v := range set.Headers {
+		p.Headers = append(p.Headers, oauth.Pair{Name: name, Value: v})
+	}
+	return &p, p.Check()
+}
+
+// lateFile is a file that is opened for appending when there is something to write.
+type lateFile struct {
+	path string
+	off  bool // nothing is written
+
+	mu   sync.Mutex
+	file *os.File
+}
+
+// Write implements io.Writer. What cannot be written is dropped: it is for the log.
+func (f *lateFile) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.off {
+		return len(p), nil
+	}
+	if f.file == nil {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+			return 0, err
+		}
+		file, err := os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 0, err
+		}
+		f.file = file
+	}
+	return f.file.Write(p)
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"loki/internal/argc"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/steps"
+)
+
+// callTool runs the tool of --call-tool and prints what a model would get.
+func (c *command) callTool(ctx context.Context) error {
+	name, arguments := c.opts.callTool[0][0], c.opts.callTool[0][1]
+	face := c.newFace(ctx)
+	box, err := c.app.Toolbox(c.asker(face, false), c.opts.yes)
+	if err != nil {
+		return face.close(err)
+	}
+	text, failed, err := box.Call(ctx, chat.ToolCall{ID: "call_1", Name: name, Arguments: arguments}, steps.Steps{})
+	if err = face.close(err); err != nil {
+		return err
+	}
+	if text != "" {
+		fmt.Fprintln(c.Out, text)
+	}
+	if failed {
+		return fault.New(fault.Tool, "tool %s failed", name)
+	}
+	return nil
+}
+
+// toolSchema shows the declarations of the tools in a script.
+func (c *command) toolSchema() error {
+	declarations, err := c.app.Declarations(c.opts.toolSchema)
+	if err != nil {
+		return err
+	}
+	type shown struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}
+	list := make([]shown, 0, len(declarations))
+	for _, d := range declarations {
+		list = append(list, shown(d))
+	}
+	return printJSON(c.Out, list)
+}
+
+// argcEval prints the shell code that a script of its own kind evaluates to read its
+// arguments. An error becomes code too, or the script would go on without them.
+func (c *command) argcEval() error {
+	file := c.opts.argcEval
+	width, _ := strconv.Atoi(c.getenv("TERM_WIDTH"))
+	src, err := os.ReadFile(file)
+	code := ""
+	if err == nil {
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		code, err = argc.Eval(src, c.opts.text, argc.Options{Name: name, Width: width})
+	}
+	if err != nil {
+		code = argc.Fail(fmt.Errorf("%s: %w", file, err))
+	}
+	_, err = fmt.Fprintln(c.Out, code)
+	return err
+}
+

@@ -1,0 +1,68 @@
+package web
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestPublic(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]bool{
+		"8.8.8.8": true, "2606:4700::1111": true, "127.0.0.1": false, "::1": false, "10.1.2.3": false, "172.16.0.1": false, "172.32.0.1": true, "192.168.1.1": false,
+		"169.254.169.254": false, "100.100.100.200": false, "fd00:ec2::254": false, "fe80::1": false, "0.0.0.0": false, "::": false, "255.255.255.255": false,
+		"224.0.0.1": false, "ff02::1": false, "::ffff:127.0.0.1": false, "::ffff:8.8.8.8": true, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "::7f00:1": false, "198.18.0.1": false,
+	} {
+		if got := Public(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("%s: %v", addr, got)
+		}
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	t.Parallel()
+	a := ParseAllowed("Intranet.local., 10.0.0.0/8 127.0.0.1,[::1]")
+	for host, want := range map[string]bool{"intranet.local": true, "INTRANET.local.": true, "x.intranet.local": false} {
+		if a.host(host) != want {
+			t.Errorf("%s: %v", host, !want)
+		}
+	}
+	for addr, want := range map[string]bool{"10.9.9.9": true, "127.0.0.1": true, "127.0.0.2": false, "::1": true, "::ffff:10.0.0.1": true, "192.168.0.1": false, "1.1.1.1": true} {
+		if a.addr(netip.MustParseAddr(addr)) != want {
+			t.Errorf("%s: %v", addr, !want)
+		}
+	}
+	if all := ParseAllowed("*"); !all.host("x") || !all.addr(netip.MustParseAddr("127.0.0.1")) {
+		t.Error("* does not allow everything")
+	}
+}
+
+func TestWithoutMedia(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"<p>a<img src=x>b</p>":                             "<p>ab</p>",
+		"a<script>if (1 < 2) { '</p>' }</script>b":         "ab",
+		"a<svg><svg></svg><path/></svg>b":                  "ab",
+		"<picture><source><img></picture><!-- c -->x":      "x",
+		"<a href='x&amp;y'>t</a>":                          "<a href='x&amp;y'>t</a>",
+		"a<style>b":                                        "a",
+		"<video controls>no video</video><p>text &lt;</p>": "<p>text &lt;</p>",
+	} {
+		if got := WithoutMedia(in); got != want {
+			t.Errorf("%s: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ data, kind, want string }{
+		{"\xef\xbb\xbfé", "text/html", "é"},
+		{"caf\xe9 \x80", "text/html", "café €"},
+		{"caf\xe9", "text/html; charset=ISO-8859-1", "café"},
+		{"caf\xe9", "text/html; charset=utf-8", "caf\uFFFD"},
+	} {
+		if got := Decode([]byte(tt.data), tt.kind); got != tt.want {
+			t.Errorf("%q: got %q", tt.data, got)
+		}
+	}
+}

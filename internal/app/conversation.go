@@ -43,15 +43,15 @@ type ConversationOptions struct {
 	// EmptySession has a session that is entered forget its messages, in a dry run only
 	// for the time being.
 	EmptySession bool
-	Asker    ask.Asker     // asks whether tools may be used; nil if nobody can be asked
-	Yes      bool          // whatever tools would ask is answered with yes
+	Asker        ask.Asker // asks whether tools may be used; nil if nobody can be asked
+	Yes          bool      // whatever tools would ask is answered with yes
 }
 
 // Converse begins a conversation without role and session.
 func (a *App) Converse(o ConversationOptions) *Conversation {
 	return &Conversation{
 		app: a, model: o.Model, effort: o.Effort, noStream: o.NoStream || !a.Config.Stream,
-		yes: o.Yes, asker: o.Asker, events: event.NewScope(o.Emitter, event.Source{}, nil),
+		yes: o.Yes, asker: o.Asker, events: event.NewScope(o.Emitter, event.Source{}, nil), empty: o.EmptySession,
 	}
 }
 
@@ -61,7 +61,7 @@ func (c *Conversation) UseRole(r role.Role) error {
 	if c.session != nil {
 		if !c.session.Empty() {
 			return fault.New(fault.Usage, "session %s has messages, so it keeps the role it began with", c.session.Name()).
-				WithHint("begin another session, or empty this one: loki -s %s --empty-session", c.session.Name())
+				WithHint("begin another session, or empty this one first: loki -s %s --empty-session ...", c.session.Name())
 		}
 		c.session.Set(func(s *session.Settings) { takeRole(s, r) })
 	}
@@ -103,10 +103,54 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	if c.release, err = c.session.Acquire(ctx); err != nil {
 		return err
 	}
-	if c.role != nil && c.session.Settings().RoleName != c.role.Name {
-		return c.UseRole(*c.role)
+	if c.empty {
+		if err := c.forget(ctx); err != nil {
+			return err
+		}
 	}
-	return c.recallRole()
+	if c.role != nil && !c.beganWith(*c.role) {
+		err = c.UseRole(*c.role)
+	} else {
+		err = c.recallRole()
+	}
+	// What was asked for becomes the session's own along with the next turn.
+	c.session.Sync(func(s *session.Settings) {
+		s.Model, s.Effort = cmp.Or(c.model, s.Model), cmp.Or(c.effort, s.Effort)
+	})
+	return err
+}
+
+// forget takes the messages out of the session. In a dry run it goes on in a copy, which
+// is not kept.
+func (c *Conversation) forget(ctx context.Context) error {
+	if !c.app.dryRun {
+		return c.session.Clear(ctx)
+	}
+	store, err := c.app.Sessions()
+	if err != nil {
+		return err
+	}
+	c.release()
+	c.session = store.Temp(c.session.Scope(), c.session.Settings())
+	c.release, err = c.session.Acquire(ctx)
+	return err
+}
+
+// beganWith reports whether r is the role of the session already. All roles of the moment
+// have the same name, so they are told by their instructions.
+func (c *Conversation) beganWith(r role.Role) bool {
+	if c.session.Settings().RoleName != r.Name {
+		return false
+	}
+	if r.Name != role.Temporary {
+		return true
+	}
+	own, there := r.Messages(chat.Message{Role: chat.User}), c.session.Messages()
+	if len(there) == 0 || own[0].Role != chat.System || there[0].Role != chat.System {
+		return false
+	}
+	rest, ok := strings.CutPrefix(there[0].Text(), own[0].Text())
+	return ok && (rest == "" || strings.HasPrefix(rest, "\n\n")) // a recap stands behind them
 }
 
 // recallRole takes the role that the session began with as it is now. If it is gone the

@@ -37,6 +37,9 @@ func LoadForm(file string) (*Form, error) {
 	return &Form{name: file, source: v, schema: s}, nil
 }
 
+// Source returns the schema as compact JSON.
+func (f *Form) Source() string { return string(f.source.AppendJSON(nil)) }
+
 // hint asks for the form behind a question.
 func (f *Form) hint(question chat.Message) chat.Message {
 	question.Parts = append(slices.Clone(question.Parts), chat.Part{Type: chat.TextPart, Text: "\n\n" + schema.Hint(f.source)})

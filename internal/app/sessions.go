@@ -25,6 +25,18 @@ func (a *App) Sessions() (session.Store, error) {
 	return a.sessions, nil
 }
 
+// SessionFile returns where the settings of s are stored, "" if they are not.
+func (a *App) SessionFile(s *session.Session) string {
+	store, err := a.Sessions()
+	if err != nil {
+		return ""
+	}
+	if files, ok := store.(*filestore.Store); ok {
+		return files.StateFile(s)
+	}
+	return ""
+}
+
 // hashURLs returns where pictures came from by the hashes of their data: URLs, as
 // sessions keep it.
 func hashURLs(images map[string]string) map[string]string {

@@ -21,6 +21,7 @@ type Answers struct {
 	mu   sync.Mutex
 	file *os.File
 	has  map[string]bool
+	torn error // why a line may be unfinished; nothing goes behind it
 }
 
 // lockTimeout bounds how long Open waits for another batch, which may take hours.
@@ -84,7 +85,8 @@ func (a *Answers) Has(key string) bool {
 	return a.has[key]
 }
 
-// Append adds a record.
+// Append adds a record. After one that could not be written whole all fail, so that what
+// may be an unfinished line stays the last.
 func (a *Answers) Append(rec Record) error {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
@@ -94,7 +96,11 @@ func (a *Answers) Append(rec Record) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.torn != nil {
+		return a.torn
+	}
 	if _, err := a.file.Write(line.Bytes()); err != nil {
+		a.torn = err
 		return err
 	}
 	a.has[rec.Key] = a.has[rec.Key] || rec.Error == ""

@@ -47,7 +47,9 @@ func Read(r io.Reader, template, under string) ([]Row, error) {
 	occurrences := make(map[string]int)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MaxLine)
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for lines.Scan() {
+		n++
 		text := bytes.TrimSpace(lines.Bytes())
 		if len(text) == 0 {
 			continue
@@ -67,7 +69,7 @@ func Read(r io.Reader, template, under string) ([]Row, error) {
 		rows = append(rows, row)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "line %d", len(rows)+1)
+		return nil, fault.Wrap(fault.Usage, err, "line %d", n+1)
 	}
 	return rows, nil
 }

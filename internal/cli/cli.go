@@ -141,7 +141,7 @@ func (c *command) dispatch(ctx context.Context) error {
 	case c.opts.graph != "":
 		return c.drawGraph()
 	case c.opts.info:
-		return c.info()
+		return c.info(ctx)
 	case c.opts.install != "":
 		return c.install(ctx)
 	case c.opts.runs:

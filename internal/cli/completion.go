@@ -112,7 +112,7 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			c.opts.agent = given["agent"]
 			return c.sessionNames(ctx)
 		}),
-		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return newVault(a).List(ctx) }),
+		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) }),
 		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) {
 			files, err := filepath.Glob(filepath.Join(a.Paths.MacrosDir, "*.yaml"))
 			for i, file := range files {

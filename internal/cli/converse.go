@@ -9,13 +9,14 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/role"
+	"loki/internal/yamldoc"
 )
 
 // converse begins the conversation that the options ask for.
 func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, error) {
 	conv := c.app.Converse(app.ConversationOptions{
 		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: c.opts.noStream, Emitter: face.emitter,
-		Asker: c.asker(face, false), Yes: c.opts.yes,
+		Asker: c.asker(face, false), Yes: c.opts.yes, EmptySession: c.opts.emptySession,
 	})
 	r, err := c.role()
 	if err == nil && r != nil {
@@ -28,18 +29,23 @@ func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, 
 		err = c.prelude(ctx, conv)
 	}
 	if err == nil {
-		err = c.prepareSession(ctx, conv)
+		err = c.prepareSession(conv)
 	}
 	return conv, err
 }
 
 // role returns the role that the options name, nil for none.
 func (c *command) role() (*role.Role, error) {
-	roles := c.app.Roles()
+	r, warnings, err := c.roleIn(c.app.Roles())
+	c.warnProblems(warnings)
+	return r, err
+}
+
+// roleIn returns the role that the options name, as it is in a library.
+func (c *command) roleIn(roles role.Library) (*role.Role, []*yamldoc.Problem, error) {
 	if c.opts.prompt != "" {
 		r, warnings, err := roles.FromText(c.opts.prompt)
-		c.warnProblems(warnings)
-		return &r, err
+		return &r, warnings, err
 	}
 	name := c.opts.role
 	switch {
@@ -49,11 +55,10 @@ func (c *command) role() (*role.Role, error) {
 	case c.opts.code:
 		name = "code"
 	default:
-		return nil, nil
+		return nil, nil, nil
 	}
 	r, warnings, err := roles.Load(name)
-	c.warnProblems(warnings)
-	return &r, err
+	return &r, warnings, err
 }
 
 // prelude does what cmd_prelude says: role:NAME, session:NAME or SESSION:ROLE.
@@ -91,24 +96,22 @@ func (c *command) prelude(ctx context.Context, conv *app.Conversation) error {
 	return nil
 }
 
-// prepareSession does what --empty-session and --save-session say.
-func (c *command) prepareSession(ctx context.Context, conv *app.Conversation) error {
+// prepareSession does what --save-session says. It and --empty-session need a session.
+func (c *command) prepareSession(conv *app.Conversation) error {
 	s := conv.Session()
-	if s == nil {
-		for flag, set := range map[string]bool{"empty-session": c.opts.emptySession, "save-session": c.opts.saveSession} {
-			if set {
-				return fault.New(fault.Usage, "there is no session for --%s", flag).WithHint("name one with -s NAME")
-			}
-		}
-		return nil
-	}
-	if c.opts.saveSession {
+	switch {
+	case s == nil && c.opts.emptySession:
+		return noSession("empty-session")
+	case s == nil && c.opts.saveSession:
+		return noSession("save-session")
+	case c.opts.saveSession:
 		s.ForceSave()
 	}
-	if c.opts.emptySession {
-		return s.Clear(ctx)
-	}
 	return nil
+}
+
+func noSession(flag string) error {
+	return fault.New(fault.Usage, "there is no session for --%s", flag).WithHint("name one with -s NAME")
 }
 
 // answer sends the text to the model and prints the reply.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -149,7 +150,7 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 func (o *options) declare(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	f.VarP(&once{value: &o.model, kind: "MODEL"}, "model", "m", "model to use, as client:model")
+	f.VarP(&once{value: &o.model, kind: "MODEL", check: notEmpty}, "model", "m", "model to use, as client:model")
 	f.VarP(&once{value: &o.agent, kind: "AGENT", check: notEmpty}, "agent", "a", "run an agent: its name, or the path of its directory")
 	f.Var(pairs{&o.variables}, "agent-variable", "set a variable of the agent; may be repeated")
 	f.StringArrayVarP(&o.files, "file", "f", nil, "attach the file at `PATH`, or the text files of a directory; may be repeated")
@@ -158,7 +159,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be sent to models, and send nothing")
 	f.Var(&once{value: &o.prompt, kind: "TEXT", check: notEmpty}, "prompt", "answer under these instructions")
 	f.VarP(&once{value: &o.role, kind: "ROLE", check: notEmpty}, "role", "r", "answer in a role")
-	f.VarP(&once{value: &o.session, kind: "SESSION"}, "session", "s", "go on with a session, or begin one; without a name a temporary one")
+	f.VarP(&once{value: &o.session, kind: "SESSION", check: notEmpty}, "session", "s", "go on with a session, or begin one; without a name a temporary one")
 	f.Lookup("session").NoOptDefVal = session.TempName
 	f.BoolVar(&o.emptySession, "empty-session", false, "forget the messages of the session first")
 	f.BoolVar(&o.saveSession, "save-session", false, "keep the session whatever the settings say")
@@ -209,7 +210,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(&once{value: &o.argcEval, kind: "SCRIPT", check: notEmpty}, "argc-eval", "print the shell code that reads the arguments of a script")
 	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
 	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
-	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or with -a an agent's")
+	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or the agent, session or role that is named")
 	f.Var(&once{value: &o.install, kind: "CATEGORY", values: installable}, "install", "write what comes with the program anew: agents, macros, functions or mcp_config")
 	f.Var(&once{value: &o.completions, kind: "SHELL", values: completion.Spellings()}, "completions", "print a script that completes options in a shell")
 	f.Var(&once{value: &o.shellIntegration, kind: "SHELL", values: completion.Spellings()}, "shell-integration", "print a script that binds Alt-e to --execute in a shell")
@@ -266,6 +267,16 @@ func (o *options) check(f *pflag.FlagSet) error {
 	}
 	if len(o.callTool) > 1 {
 		return fault.New(fault.Usage, "flag --call-tool was given before")
+	}
+	if o.agent != "" && !o.inspects() {
+		for _, flag := range []string{"prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "effort"} {
+			if f.Changed(flag) {
+				return fault.New(fault.Usage, "flag --%s does not go with --agent: the graph says what its models are told, and remember", flag)
+			}
+		}
+	}
+	if slices.Contains(o.files, "") {
+		return fault.New(fault.Usage, "flag --file: it is empty")
 	}
 	if o.mapFile != "" {
 		for _, flag := range []string{"agent", "session", "file", "execute", "output"} {

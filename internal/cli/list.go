@@ -95,8 +95,7 @@ func (c *command) syncModels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.Out, "%d models of %d providers are known now: %s\n", synced.Models, synced.Providers, c.app.Paths.ModelsOverrideFile)
-	return err
+	return c.say("%d models of %d providers are known now: %s", synced.Models, synced.Providers, c.app.Paths.ModelsOverrideFile)
 }
 
 // tailLogs follows the log file.
@@ -109,10 +108,16 @@ func (c *command) tailLogs(ctx context.Context) error {
 	return err
 }
 
-// info prints the settings and places in use, one a line, in two columns.
-func (c *command) info() error {
-	if c.opts.agent != "" {
+// info prints the agent, session or role that is named, or else the settings and places
+// in use, one a line, in two columns.
+func (c *command) info(ctx context.Context) error {
+	switch {
+	case c.opts.agent != "":
 		return c.agentInfo()
+	case c.opts.hasSession:
+		return c.sessionInfo(ctx)
+	case c.opts.role != "" || c.opts.prompt != "":
+		return c.roleInfo()
 	}
 	rows := c.settings()
 	if c.opts.output != outputText {

@@ -31,17 +31,12 @@ func (c *command) mapRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.rows(r)
+	rows, err := c.rows(r, form)
 	if err != nil {
 		return err
 	}
 	if c.opts.dryRun {
-		for _, row := range rows {
-			if _, err := fmt.Fprintln(c.Out, row.Prompt); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.showRows(ctx, rows, r, form)
 	}
 	path := orDefault(c.opts.mapOut, strings.TrimSuffix(c.opts.mapFile, ".jsonl")+".answers.jsonl")
 	answers, err := batch.Open(ctx, path)
@@ -69,34 +64,91 @@ func (c *command) mapRows(ctx context.Context) error {
 	return err
 }
 
-// rows reads the file of --map. The text is the template for its lines.
-func (c *command) rows(r *role.Role) ([]batch.Row, error) {
+// rows reads the file of --map. The text is the template for its lines. A model that
+// cannot be asked is an error now, not one for each row.
+func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
 	f, err := os.Open(c.opts.mapFile)
 	if err != nil {
 		return nil, fault.Wrap(fault.NotFound, err, "")
 	}
 	defer f.Close()
-	under := []string{c.opts.model, c.opts.effort, c.opts.schema}
-	if r != nil {
-		under = append(under, r.Prompt, r.Template)
+	conv, err := c.rowConversation(r, nil)
+	if err != nil {
+		return nil, err
 	}
-	rows, err := batch.Read(f, input.Text(c.opts.text, ""), strings.Join(under, "\x00"))
+	if _, err := c.app.ChatModel(conv.Settings().Model); err != nil {
+		return nil, err
+	}
+	under, err := c.under(conv.Settings(), form)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := batch.Read(f, input.Text(c.opts.text, ""), under)
 	if err != nil {
 		return nil, fault.Wrap(fault.CodeOf(err), err, "%s", c.opts.mapFile)
 	}
 	return rows, nil
 }
 
+// under returns what answers depend on besides the prompts. The variables of a role are
+// left as they are: the time in one does not make the answers other ones.
+func (c *command) under(s app.Settings, form *app.Form) (string, error) {
+	what := struct {
+		app.Settings
+		Instructions, Template, Schema string
+		Code                           bool
+	}{Settings: s, Code: c.opts.code}
+	roles := c.app.Roles()
+	roles.Variables = nil
+	r, _, err := c.roleIn(roles)
+	if err != nil {
+		return "", err
+	}
+	if r != nil {
+		what.Instructions, what.Template = r.Prompt, r.Template
+	}
+	if form != nil {
+		what.Schema = form.Source()
+	}
+	data, err := json.Marshal(what)
+	return string(data), err
+}
+
+// showRows prints what would be sent.
+func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, form *app.Form) error {
+	for _, row := range rows {
+		conv, err := c.rowConversation(r, nil)
+		if err != nil {
+			return err
+		}
+		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Form: form})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(c.Out, strings.TrimRight(a.Text, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowConversation begins the conversation of a row.
+func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*app.Conversation, error) {
+	conv := c.app.Converse(app.ConversationOptions{
+		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: true, Emitter: observer, Yes: c.opts.yes,
+	})
+	if r == nil {
+		return conv, nil
+	}
+	return conv, conv.UseRole(*r)
+}
+
 // askRow returns what answers a row: a conversation of its own.
 func (c *command) askRow(r *role.Role, form *app.Form, observer event.Emitter) batch.Ask {
 	return func(ctx context.Context, row batch.Row) (batch.Record, error) {
-		conv := c.app.Converse(app.ConversationOptions{
-			Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: true, Emitter: observer, Yes: c.opts.yes,
-		})
-		if r != nil {
-			if err := conv.UseRole(*r); err != nil {
-				return batch.Record{}, err
-			}
+		conv, err := c.rowConversation(r, observer)
+		if err != nil {
+			return batch.Record{}, err
 		}
 		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form})
 		rec := batch.Record{Model: a.Model, Usage: &a.Usage}

@@ -31,6 +31,9 @@ func (c *command) secrets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if c.opts.output != outputText {
+			return printJSON(c.Out, map[string]string{"name": c.opts.getSecret, "value": text})
+		}
 		_, err = fmt.Fprintln(c.Out, text)
 		return err
 	case c.opts.deleteSecret != "":
@@ -71,6 +74,9 @@ func (c *command) askerOfSecrets() ask.Asker {
 
 // say tells the user that something is done.
 func (c *command) say(format string, args ...any) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, map[string]string{"message": fmt.Sprintf(format, args...)})
+	}
 	_, err := fmt.Fprintf(c.Out, format+"\n", args...)
 	return err
 }

@@ -16,7 +16,6 @@ import (
 	"loki/internal/graph"
 	"loki/internal/provider/local"
 	"loki/internal/setup"
-	"loki/internal/vault"
 )
 
 // setUp makes a configuration with the user, if there is none, the command cannot do
@@ -28,7 +27,7 @@ func (c *command) setUp(ctx context.Context) (done bool, err error) {
 	paths := c.app.Paths
 	known, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
 	_, err = setup.Run(ctx, setup.Options{
-		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: newVault(c.app), DefaultPasswordFile: paths.VaultPasswordFile,
+		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
 		Servers: c.localServers(ctx), Known: known, Getenv: c.app.Env.Get,
 		Note: func(text string) { fmt.Fprintln(c.Err, text) },
 	})
@@ -101,19 +100,6 @@ func (c *command) offerLocal(ctx context.Context, err error) error {
 		return err
 	}
 	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", setup.Ways(hint, c.localServers(ctx)))
-}
-
-// newVault returns the vault of the configuration.
-func newVault(a *app.App) *vault.Vault {
-	cfg := a.Config
-	return vault.New(vault.Options{
-		File: a.Paths.VaultFile,
-		Password: vault.Password{
-			File: deref(cfg.VaultPasswordFile), DefaultFile: a.Paths.VaultPasswordFile,
-			Command: deref(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
-		},
-		Warn: a.OnWarning,
-	})
 }
 
 // installable are the values of --install.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"loki/internal/provider/providertest/openaitest"
 )
 
 // startLoki runs the program at a terminal that shows plain lines.
@@ -51,6 +53,44 @@ func TestFirstRun(t *testing.T) {
 	term = startLoki(t, dir, server.URL, "--info") // now there is nothing to ask
 	term.wait("ollama:llama3.2:latest")
 	term.end()
+}
+
+// TestFirstRunWithKey keeps the key in the vault, and the command that was given uses it.
+func TestFirstRunWithKey(t *testing.T) {
+	server := openaitest.New(t)
+	server.Models("tiny")
+	server.Script(openaitest.Text("it ", "works"))
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	term := startLoki(t, dir, "127.0.0.1:1", "hello")
+	for _, step := range [][2]string{
+		{"There is no configuration yet", ""},
+		{"Where are your models?", "openai-compatible"},
+		{"Name of the provider", "mine"},
+		{"API base", server.URL()},
+		{"API key", "sk-not-in-the-open"},
+		{"Which models", "tiny"},
+		{"Create that file?", ""},
+		{"Which file?", ""},
+		{"Password of the vault", "correct horse battery"},
+		{"Once more", "correct horse battery"},
+	} {
+		term.wait(step[0])
+		term.send(step[1] + "\r")
+	}
+	term.wait("it works")
+	term.end()
+	requests := server.Requests()
+	if got := requests[len(requests)-1].Header.Get("Authorization"); got != "Bearer sk-not-in-the-open" {
+		t.Errorf("Authorization: %s", got)
+	}
+	text, err := os.ReadFile(filepath.Join(home, "config", "config.yaml"))
+	if err != nil || strings.Contains(string(text), "sk-") || !strings.Contains(string(text), "{{MINE_API_KEY}}") {
+		t.Errorf("%v\n%s", err, text)
+	}
 }
 
 // TestInstallAsks at a terminal before it writes over anything.

@@ -203,7 +203,10 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		}
 	}
 	reply := Reply{Model: model.ID}
-	var texts []string
+	var (
+		texts    []string
+		repeated loops
+	)
 	maxTurns := cmp.Or(req.MaxTurns, DefaultMaxTurns)
 	for turn := 1; ; turn++ {
 		t, err := e.turn(ctx, &c, turn)
@@ -223,7 +226,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		if req.Tools == nil {
 			return reply, &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf("the model called tool %q, but was given none", t.Message.ToolCalls[0].Name)}
 		}
-		results, err := callTools(ctx, rc, req.Tools, turn, t.Message.ToolCalls)
+		results, err := callTools(ctx, rc, req.Tools, &repeated, turn, t.Message.ToolCalls)
 		if err != nil {
 			return reply, err
 		}
@@ -237,7 +240,8 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 
 // callTools runs the calls of one reply side by side and returns their results in
 // the order of the calls.
-func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, calls []chat.ToolCall) ([]chat.Message, error) {
+func callTools(ctx context.Context, rc *RequestContext, tools Tools, repeated *loops, turn int, calls []chat.ToolCall) ([]chat.Message, error) {
+	defer repeated.record(calls)
 	results := make([]chat.Message, len(calls)) // goroutine i writes results[i] and errs[i] only
 	errs := make([]error, len(calls))
 	slots := make(chan struct{}, toolConcurrency)
@@ -246,11 +250,30 @@ func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, c
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			if alert, looped := repeated.check(call); looped {
+				results[i], errs[i] = refuse(ctx, rc, call, alert)
+				return
+			}
 			results[i], errs[i] = callTool(ctx, rc, tools, fmt.Sprintf("tool/%d/%d", turn, i+1), call)
 		})
 	}
 	wg.Wait()
 	return results, errors.Join(errs...)
+}
+
+// refuse answers a call that is not made.
+func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why string) (chat.Message, error) {
+	if err := rc.Events.Emit(ctx, event.Warning{Text: "the model repeats itself: " + call.Name + " is not called again"}); err != nil {
+		return chat.Message{}, err
+	}
+	return answerCall(ctx, rc, call, why, true)
+}
+
+// answerCall returns the message that answers a call, and tells of it.
+func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, text string, failed bool) (chat.Message, error) {
+	m := chat.Text(chat.ToolRole, text)
+	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
+	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
 }
 
 func callTool(ctx context.Context, rc *RequestContext, tools Tools, key string, call chat.ToolCall) (chat.Message, error) {
@@ -264,9 +287,7 @@ func callTool(ctx context.Context, rc *RequestContext, tools Tools, key string, 
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
 	}
-	m := chat.Text(chat.ToolRole, text)
-	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
-	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
+	return answerCall(ctx, rc, call, text, failed)
 }
 
 // adjust fits the messages to what the model takes.

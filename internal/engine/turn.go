@@ -147,7 +147,10 @@ func (r Retry) wait(attempt int, err error) (d time.Duration, ok bool) {
 	if asked := provider.RetryAfter(err); asked > 0 {
 		return asked, asked <= r.Longest
 	}
-	d = min(r.First<<(attempt-1), r.Longest)
+	d = r.Longest
+	if doublings := attempt - 1; r.First <= r.Longest>>min(doublings, 62) { // else it would exceed Longest, or overflow
+		d = r.First << doublings
+	}
 	return d/2 + rand.N(d/2+1), true
 }
 
@@ -248,6 +251,6 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 			return t, err
 		}
 	}
-	t.Message.Parts = parts.done()
+	t.Message.Parts, t.Message.ToolCalls = parts.done(), lastOfEachID(t.Message.ToolCalls)
 	return t, nil
 }

@@ -392,12 +392,21 @@ func TestWays(t *testing.T) {
 		want    string
 	}{
 		{"none", nil, hint},
-		{"ollama", []local.Server{{Kind: local.Ollama, BaseURL: "http://127.0.0.1:11434/v1", Models: []string{"gemma3"}}},
-			"ways:\n  Ollama, running here:  export LOKI_PLATFORM=ollama:gemma3\n  a: b\nor c"},
-		{"no_model", []local.Server{{Kind: local.Ollama, BaseURL: "http://127.0.0.1:11434/v1"}},
-			"ways:\n  Ollama, running here:  export LOKI_PLATFORM=ollama:llama3.2\n    after:  ollama pull llama3.2\n  a: b\nor c"},
-		{"elsewhere", []local.Server{{Kind: local.LlamaCPP, BaseURL: "http://box:1/v1", Models: []string{"q"}}},
-			"ways:\n  llama.cpp, running here:  export LOKI_PLATFORM=llamacpp:q LLAMACPP_API_BASE=http://box:1/v1\n  a: b\nor c"},
+		{
+			"ollama",
+			[]local.Server{{Kind: local.Ollama, BaseURL: "http://127.0.0.1:11434/v1", Models: []string{"gemma3"}}},
+			"ways:\n  Ollama, running here:  export LOKI_PLATFORM=ollama:gemma3\n  a: b\nor c",
+		},
+		{
+			"no_model",
+			[]local.Server{{Kind: local.Ollama, BaseURL: "http://127.0.0.1:11434/v1"}},
+			"ways:\n  Ollama, running here:  export LOKI_PLATFORM=ollama:llama3.2\n    after:  ollama pull llama3.2\n  a: b\nor c",
+		},
+		{
+			"elsewhere",
+			[]local.Server{{Kind: local.LlamaCPP, BaseURL: "http://box:1/v1", Models: []string{"q"}}},
+			"ways:\n  llama.cpp, running here:  export LOKI_PLATFORM=llamacpp:q LLAMACPP_API_BASE=http://box:1/v1\n  a: b\nor c",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, Ways(hint, tt.servers)); diff != "" {

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/chat"
+)
+
+func TestLoops(t *testing.T) {
+	t.Parallel()
+	call := func(name, arguments string) chat.ToolCall { return chat.ToolCall{Name: name, Arguments: arguments} }
+	look, same, other := call("look", `{"a":1,"b":2}`), call("look", `{"b": 2, "a": 1}`), call("look", `{"a":2}`)
+	for _, tt := range []struct {
+		name   string
+		rounds [][]chat.ToolCall
+		looped bool
+	}{
+		{"first", nil, false},
+		{"second", [][]chat.ToolCall{{look}}, false},
+		{"third", [][]chat.ToolCall{{look}, {same}}, true},
+		{"other_arguments_between", [][]chat.ToolCall{{look}, {look}, {other}}, false},
+		{"other_tool_between", [][]chat.ToolCall{{look}, {look}, {call("wait", `{"a":1,"b":2}`)}}, false},
+		{"side_by_side_before", [][]chat.ToolCall{{look, look}}, true},
+		{"malformed", [][]chat.ToolCall{{call("look", "{")}, {call("look", "{")}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var l loops
+			for _, calls := range tt.rounds {
+				l.record(calls)
+			}
+			alert, looped := l.check(look)
+			if looped != tt.looped {
+				t.Errorf("looped %v: %s", looped, alert)
+			}
+			if looped && (!json.Valid([]byte(alert)) || !strings.Contains(alert, "loop") || !strings.Contains(alert, "look")) {
+				t.Error(alert)
+			}
+		})
+	}
+	var l loops
+	for range 20 {
+		l.record([]chat.ToolCall{look, call("bad", "{")})
+	}
+	l.record([]chat.ToolCall{look, look})
+	if alert, _ := l.check(look); !strings.Contains(alert, `"call_history":[{"name":"bad","parameters":"{"},`) || len(l.calls) != maxRepeats*chainLen {
+		t.Errorf("%s, %d calls", alert, len(l.calls))
+	}
+}
+
+func TestAModelThatRepeatsItselfIsTold(t *testing.T) {
+	t.Parallel()
+	look := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}
+	f := &fake{}
+	for range 4 {
+		f.replies = append(f.replies, calls("", look))
+	}
+	f.replies = append(f.replies, says("enough"))
+	made := 0
+	rc, _ := newContext()
+	req := user("hi")
+	req.Tools = toolFunc(func(chat.ToolCall) string { made++; return "seen" })
+	reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+	if err != nil || reply.Text != "enough" || made != 2 {
+		t.Errorf("%q, %v, %d calls made", reply.Text, err, made)
+	}
+	var results []string
+	for _, m := range reply.Messages {
+		if m.Role == chat.ToolRole {
+			results = append(results, strings.SplitN(m.Text(), ":", 2)[0])
+		}
+	}
+	if diff := cmp.Diff([]string{"seen", "seen", `{"tool_call_loop_alert"`, `{"tool_call_loop_alert"`}, results); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLastOfEachID(t *testing.T) {
+	t.Parallel()
+	a, b, c := chat.ToolCall{ID: "1", Name: "a"}, chat.ToolCall{ID: "2", Name: "b"}, chat.ToolCall{ID: "1", Name: "c"}
+	if diff := cmp.Diff([]chat.ToolCall{b, c}, lastOfEachID([]chat.ToolCall{a, b, c})); diff != "" {
+		t.Error(diff)
+	}
+	if got := lastOfEachID([]chat.ToolCall{a, b}); len(got) != 2 {
+		t.Error(got)
+	}
+}

@@ -199,9 +199,9 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.listSessions, "list-sessions", false, "list the sessions; with -a those of an agent")
 	f.BoolVar(&o.syncModels, "sync-models", false, "fetch the list of known models from sync_models_url")
 	f.Var(&once{value: &o.addSecret, kind: "NAME", check: notEmpty}, "add-secret", "put a secret into the vault")
-	f.Var(&once{value: &o.getSecret, kind: "NAME", check: notEmpty}, "get-secret", "print a secret")
-	f.Var(&once{value: &o.updateSecret, kind: "NAME", check: notEmpty}, "update-secret", "change a secret")
-	f.Var(&once{value: &o.deleteSecret, kind: "NAME", check: notEmpty}, "delete-secret", "delete a secret")
+	f.Var(&once{value: &o.getSecret, kind: "SECRET", check: notEmpty}, "get-secret", "print a secret")
+	f.Var(&once{value: &o.updateSecret, kind: "SECRET", check: notEmpty}, "update-secret", "change a secret")
+	f.Var(&once{value: &o.deleteSecret, kind: "SECRET", check: notEmpty}, "delete-secret", "delete a secret")
 	f.BoolVar(&o.listSecrets, "list-secrets", false, "list the names of the secrets")
 	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client of the configuration with OAuth")
 	f.Lookup("authenticate").NoOptDefVal = anyClient

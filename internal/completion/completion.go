@@ -95,4 +95,4 @@ func Flags(fs *pflag.FlagSet, pairs ...string) []Flag {
 }
 
 // isFile reports whether the value of f is a path.
-func (f Flag) isFile() bool { return f.Arg == "FILE" || f.Arg == "PATH" }
+func (f Flag) isFile() bool { return slices.Contains([]string{"FILE", "PATH", "SCRIPT"}, f.Arg) }

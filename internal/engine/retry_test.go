@@ -123,6 +123,16 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+func TestWaitsStayWithinTheLongest(t *testing.T) {
+	t.Parallel()
+	r := Retry{Attempts: 1000, First: time.Second, Longest: time.Minute}
+	for attempt := range r.Attempts - 1 {
+		if d, ok := r.wait(attempt+1, overloaded()); !ok || d <= 0 || d > r.Longest {
+			t.Fatalf("after attempt %d: %v, %v", attempt+1, d, ok)
+		}
+	}
+}
+
 func TestRetryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

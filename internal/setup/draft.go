@@ -26,7 +26,8 @@ type draft struct {
 	passwordFile string            // of the vault, unless it is the default one
 }
 
-// setting is one line of the client.
+// setting is one line of the client. Those of its mapping oauth begin with "oauth." and
+// stand together.
 type setting struct{ name, value string }
 
 // secret goes to the vault.
@@ -99,12 +100,19 @@ clients:
 	if d.name != d.typ {
 		fmt.Fprintf(&b, "    name: %s\n", scalar(d.name))
 	}
+	inOAuth := false
 	for _, s := range d.settings {
-		note := ""
+		name, note := s.name, ""
+		if nested, ok := strings.CutPrefix(s.name, "oauth."); ok {
+			if !inOAuth {
+				b.WriteString("    oauth:\n")
+			}
+			inOAuth, name = true, "  "+nested
+		}
 		if strings.HasPrefix(s.value, "{{") {
 			note = "   # a secret of the vault"
 		}
-		fmt.Fprintf(&b, "    %s: %s%s\n", s.name, scalar(s.value), note)
+		fmt.Fprintf(&b, "    %s: %s%s\n", name, scalar(s.value), note)
 	}
 	if len(d.models) > 0 {
 		b.WriteString("    models:\n")

@@ -123,7 +123,11 @@ func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
 	if p.server != nil && !usualPlace(*p.server) {
 		d.settings = append(d.settings, setting{name: "api_base", value: p.base})
 	}
-	for _, f := range p.fields {
+	fields, err := w.chooseLogin(ctx, p, d)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
 		ask := w.askPlain
 		if f.secret {
 			ask = w.askSecret
@@ -133,6 +137,26 @@ func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
 		}
 	}
 	return nil
+}
+
+const withKey, withOAuth = "API key", "OAuth"
+
+// chooseLogin returns what p needs with the kind of login that the user has, where there
+// are two.
+func (w *wizard) chooseLogin(ctx context.Context, p provider, d *draft) ([]field, error) {
+	if p.typ != config.TypeClaude && p.typ != config.TypeGemini {
+		return p.fields, nil
+	}
+	answer, err := w.selectOne(ctx, "auth", "How do you log in?", []string{withKey, withOAuth})
+	if err != nil || answer != withOAuth {
+		return p.fields, err
+	}
+	d.settings = append(d.settings, setting{name: "auth", value: "oauth"})
+	w.note("Log in, when all is set up, with: loki --authenticate " + p.name)
+	return []field{
+		{name: "oauth.client_id", text: "Client id that you have registered there"},
+		{name: "oauth.client_secret", text: "Client secret (empty for none)", secret: true, optional: true},
+	}, nil
 }
 
 // usualPlace reports whether a server is where its platform is looked for anyway.
@@ -172,7 +196,7 @@ func (w *wizard) askSecret(ctx context.Context, d *draft, f field) error {
 		d.known[f.name] = w.getenv(variable)
 		return nil
 	}
-	s := secret{name: strings.ToUpper(d.name + "_" + f.name)}
+	s := secret{name: strings.ToUpper(d.name + "_" + strings.ReplaceAll(f.name, ".", "_"))}
 	stored, err := w.Vault.List(ctx)
 	if err != nil {
 		return err
@@ -201,7 +225,7 @@ func (w *wizard) askSecret(ctx context.Context, d *draft, f field) error {
 
 // variable returns the environment variable of a client's setting, and whether it is set.
 func (w *wizard) variable(client, setting string) (name string, set bool) {
-	exact := strings.ToUpper(client + "_" + setting)
+	exact := strings.ToUpper(client + "_" + strings.ReplaceAll(setting, ".", "_"))
 	plain := strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r

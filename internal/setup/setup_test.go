@@ -148,16 +148,21 @@ func TestRun(t *testing.T) {
 			secrets: map[string]string{"OPENAI_API_KEY": "sk-secret"},
 		},
 		{
-			name: "key_in_environment", answers: []string{"Yes", "claude", label("claude", "claude")}, env: map[string]string{"CLAUDE_API_KEY": "sk-env"},
+			name: "key_in_environment", answers: []string{"Yes", "claude", "API key", label("claude", "claude")}, env: map[string]string{"CLAUDE_API_KEY": "sk-env"},
 			model: firstOf("claude", "claude"), fields: map[string]string{"api_key": "sk-env"},
 		},
 		{
-			name: "stored_key", answers: []string{"Yes", "gemini", "Yes", label("gemini", "gemini")}, stored: map[string]string{"GEMINI_API_KEY": "old"},
+			name: "stored_key", answers: []string{"Yes", "gemini", "API key", "Yes", label("gemini", "gemini")}, stored: map[string]string{"GEMINI_API_KEY": "old"},
 			model: firstOf("gemini", "gemini"), fields: map[string]string{"api_key": "old"}, secrets: map[string]string{"GEMINI_API_KEY": "old"},
 		},
 		{
-			name: "replaced_key", answers: []string{"Yes", "gemini", "No", "new", label("gemini", "gemini")}, stored: map[string]string{"GEMINI_API_KEY": "old"},
+			name: "replaced_key", answers: []string{"Yes", "gemini", "API key", "No", "new", label("gemini", "gemini")}, stored: map[string]string{"GEMINI_API_KEY": "old"},
 			model: firstOf("gemini", "gemini"), fields: map[string]string{"api_key": "new"}, secrets: map[string]string{"GEMINI_API_KEY": "new"},
+		},
+		{
+			name: "oauth", answers: []string{"Yes", "gemini", "OAuth", "my-id", "shhh", label("gemini", "gemini")},
+			model: firstOf("gemini", "gemini"), fields: map[string]string{"auth": "oauth", "api_key": ""},
+			secrets: map[string]string{"GEMINI_OAUTH_CLIENT_SECRET": "shhh"},
 		},
 		{
 			name: "bedrock", answers: []string{"Yes", "bedrock", "AKIA", "shh", "us-east-1", label("bedrock", "bedrock")},
@@ -246,6 +251,12 @@ func TestRun(t *testing.T) {
 			for name, text := range tt.fields {
 				if got, err := cfg.Clients[0].Field(env, name); got != text || err != nil {
 					t.Errorf("%s: %q, %v, want %q", name, got, err, text)
+				}
+			}
+			if tt.name == "oauth" {
+				o, err := cfg.Clients[0].OAuth(env)
+				if err != nil || o == nil || o.ClientID != "my-id" || o.ClientSecret != "shhh" {
+					t.Errorf("OAuth %v, %v", o, err)
 				}
 			}
 			if tt.secrets == nil {

@@ -305,7 +305,7 @@ func codeBlock(text string) string {
 	if !ok {
 		return text
 	}
-	if _, body, ok := strings.Cut(rest, "\n"); ok { // behind the language
+	if first, body, ok := strings.Cut(rest, "\n"); ok && !strings.Contains(first, fence) { // behind the language
 		rest = body
 	}
 	if end := strings.LastIndex(rest, fence); end >= 0 {

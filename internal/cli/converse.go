@@ -120,6 +120,12 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 	if err != nil {
 		return err
 	}
+	var form *app.Form
+	if c.opts.schema != "" {
+		if form, err = app.LoadForm(c.opts.schema); err != nil {
+			return err
+		}
+	}
 	conv, err := c.converse(ctx, face)
 	if err != nil {
 		return err
@@ -130,13 +136,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 			err = closeErr
 		}
 	}()
-	q := app.Question{User: asked.User, Code: c.opts.extracts(c.OutTerminal)}
-	if c.opts.schema != "" {
-		if q.Form, err = app.LoadForm(c.opts.schema); err != nil {
-			return err
-		}
-	}
-	a, err := conv.Ask(ctx, q)
+	a, err := conv.Ask(ctx, app.Question{User: asked.User, Code: c.opts.extracts(c.OutTerminal), Form: form})
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,10 @@ func (c *command) question(ctx context.Context) (app.Asked, error) {
 	if err != nil {
 		return app.Asked{}, err
 	}
-	q := app.Asked{User: attached.Message(text), Text: text, Sources: c.opts.files, Images: make(map[string]string, len(attached.Images))}
+	q := app.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
+	for _, source := range c.opts.files {
+		q.Sources = append(q.Sources, c.app.Loader().Absolute(source))
+	}
 	if len(q.User.Parts) == 0 {
 		return q, errNoInput()
 	}

@@ -16,6 +16,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/clip"
 	"loki/internal/fault"
+	"loki/internal/render"
 	"loki/internal/role"
 )
 
@@ -91,7 +92,7 @@ func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation
 				return "", err
 			}
 		case 'c':
-			if err := clip.Copy(command, c.Out); err != nil {
+			if err := clip.Copy(command, c.terminalOut()); err != nil {
 				return "", fault.Wrap(fault.Failure, err, "copying the command")
 			}
 			fmt.Fprintln(c.Out, c.paint(faint, "Copied."))
@@ -100,6 +101,14 @@ func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation
 			return "", nil
 		}
 	}
+}
+
+// terminalOut is standard output if it is a terminal that obeys escape sequences, else nil.
+func (c *command) terminalOut() io.Writer {
+	if f, ok := c.Out.(*os.File); ok && render.IsTerminal(f, c.getenv) {
+		return f
+	}
+	return nil
 }
 
 // Colours, as parameters of the escape sequence.

@@ -19,9 +19,13 @@ func mcpServer() {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}, nil, nil
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "greet_person", Description: "Greet a person by name"},
-		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) { return text("hello, " + p.Name) })
+		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) {
+			return text("hello, " + p.Name)
+		})
 	mcp.AddTool(server, &mcp.Tool{Name: "tell_variable", Description: "Tell the value of a variable"},
-		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) { return text("[" + os.Getenv(p.Name) + "]") })
+		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) {
+			return text("[" + os.Getenv(p.Name) + "]")
+		})
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

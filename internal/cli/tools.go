@@ -71,4 +71,3 @@ func (c *command) argcEval() error {
 	_, err = fmt.Fprintln(c.Out, code)
 	return err
 }
-

@@ -160,8 +160,12 @@ func types(c *event.Collector) []string {
 func TestReasoningIsKeptForTheNextTurn(t *testing.T) {
 	f := &fake{replies: [][]provider.Chunk{
 		append([]provider.Chunk{
-			{Kind: provider.Reasoning, Text: "I "}, {Kind: provider.Reasoning, Text: "think"}, {Kind: provider.Reasoning, Signature: "a"},
-			{Kind: provider.Reasoning, Signature: "secret"}, {Kind: provider.Text, Text: "well, "}, {Kind: provider.Reasoning, Text: "again"},
+			{Kind: provider.Reasoning, Text: "I "},
+			{Kind: provider.Reasoning, Text: "think"},
+			{Kind: provider.Reasoning, Signature: "a"},
+			{Kind: provider.Reasoning, Signature: "secret"},
+			{Kind: provider.Text, Text: "well, "},
+			{Kind: provider.Reasoning, Text: "again"},
 		}, says("so")...),
 	}}
 	rc, _ := newContext()

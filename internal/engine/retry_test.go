@@ -65,6 +65,7 @@ func (m modelMap) ChatModel(id string) (Model, error) {
 func overloaded() error {
 	return &provider.Error{Kind: provider.Transient, Status: 529, Msg: "overloaded"}
 }
+
 func rateLimited() error {
 	return &provider.Error{Kind: provider.RateLimited, RetryAfter: 7 * time.Second, Msg: "slow down"}
 }

@@ -3,6 +3,7 @@ package input
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,6 +49,8 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	var files []string
 	err = filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrPermission) && path != base:
+			return ctx.Err() // it is passed over, with what is below
 		case err != nil:
 			return err
 		case d.IsDir() && path != base && (strings.HasPrefix(d.Name(), ".") || p.tooDeep(base, path)):
@@ -112,7 +115,7 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	}
 	data, err := readLimited(path)
 	switch {
-	case err != nil && !named && isTooLarge(err):
+	case err != nil && !named && (isTooLarge(err) || errors.Is(err, fs.ErrPermission)):
 		return false, nil
 	case err != nil:
 		return false, err

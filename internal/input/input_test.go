@@ -93,7 +93,9 @@ func TestPatterns(t *testing.T) {
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	reply := "what I said"
-	doc := func(name, text string) input.Document { return input.Document{Kind: input.File, Name: name, Text: text} }
+	doc := func(name, text string) input.Document {
+		return input.Document{Kind: input.File, Name: name, Text: text}
+	}
 	for _, tt := range []struct {
 		name string
 		text string
@@ -104,7 +106,8 @@ func TestMessage(t *testing.T) {
 		{"one_document_alone", "", input.Attachments{Documents: []input.Document{doc("a", "A")}}, "A"},
 		{"text_and_document", "hi", input.Attachments{Documents: []input.Document{doc("a", "A")}}, "hi\n\n============ FILE: a ============\nA"},
 		{
-			"documents", "", input.Attachments{Documents: []input.Document{doc("a", "A"), {Kind: input.Command, Name: "ls", Text: "B"}}},
+			"documents", "",
+			input.Attachments{Documents: []input.Document{doc("a", "A"), {Kind: input.Command, Name: "ls", Text: "B"}}},
 			"============ FILE: a ============\nA\n\n============ CMD: ls ============\nB",
 		},
 		{"reply", "shorter", input.Attachments{Reply: &reply}, "shorter\n\nwhat I said"},

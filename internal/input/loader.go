@@ -170,6 +170,23 @@ func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, 
 	return true, nil
 }
 
+// Absolute returns source as it can be read anywhere: a path is made absolute, others
+// stay as they are.
+func (l *Loader) Absolute(source string) string {
+	_, isCommand := commandOf(source)
+	if _, _, named := l.loaderOf(source); named || isCommand || source == lastReply || isAddress(source) {
+		return source
+	}
+	path, err := l.abs(source)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return source
+	}
+	return path
+}
+
 // abs makes path absolute, with ~/ for the home directory.
 func (l *Loader) abs(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {

@@ -31,6 +31,7 @@ func (s Shell) History(goos, home, configDir string, getenv func(name string) st
 		}}
 	case "fish":
 		return History{at(".local", "share", "fish", "fish_history"), func(command string, now time.Time) string {
+			command = strings.ReplaceAll(command, `\`, `\\`) // fish reads \n and \\ as escapes
 			return fmt.Sprintf("- cmd: %s\n  when: %d\n", command, now.Unix())
 		}}
 	case "nushell":

@@ -37,6 +37,19 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+func TestFishReadsBackslashesAsTheyWere(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	h := Shell{Name: "fish"}.History("linux", home, "", func(string) string { return "" })
+	if err := h.Append(`printf 'a\n'`, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(h.File)
+	if want := "- cmd: printf 'a\\\\n'\n  when: 1\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
 func TestHistoryFileIsWhatTheShellSays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "h")

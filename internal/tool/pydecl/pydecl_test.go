@@ -1,0 +1,278 @@
+package pydecl_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"loki/internal/tool/pydecl"
+	"loki/internal/tool/script/signature"
+)
+
+func all(string) bool { return true }
+
+// declare returns the parameters schema of the only function of a source.
+func declare(t *testing.T, src string) string {
+	t.Helper()
+	fs, err := pydecl.Parse([]byte(src), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fs) != 1 {
+		t.Fatalf("%d functions", len(fs))
+	}
+	tool, err := fs[0].Declare("f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(tool.Parameters)
+}
+
+func TestTypes(t *testing.T) {
+	for _, tt := range []struct{ name, annotation, want string }{
+		{"str", "str", `{"type":"string"}`},
+		{"int", "int", `{"type":"integer"}`},
+		{"float", "float", `{"type":"number"}`},
+		{"bool", "bool", `{"type":"boolean"}`},
+		{"unknown", "Path", `{"type":"string"}`},
+		{"list_typing", "List[int]", `{"type":"array","items":{"type":"integer"}}`},
+		{"list_generic", "list[str]", `{"type":"array","items":{"type":"string"}}`},
+		{"list_bare", "list", `{"type":"array","items":{"type":"string"}}`},
+		{"list_nested", "list[list[float]]", `{"type":"array","items":{"type":"array","items":{"type":"number"}}}`},
+		{"list_of_literals", `List[Literal["a", 'b']]`, `{"type":"array","items":{"type":"string","enum":["a","b"]}}`},
+		{"tuple", "tuple[int, ...]", `{"type":"array","items":{"type":"integer"}}`},
+		{"tuple_mixed", "tuple[int, str]", `{"type":"array","items":{"type":"string"}}`},
+		{"dict", "dict[str, int]", `{"type":"object"}`},
+		{"dotted", "typing.List[bool]", `{"type":"array","items":{"type":"boolean"}}`},
+		{"quoted", `"list[int]"`, `{"type":"array","items":{"type":"integer"}}`},
+		{"annotated", `Annotated[int, "a comment"]`, `{"type":"integer"}`},
+		{"literal", `Literal["foo", 'bar']`, `{"type":"string","enum":["foo","bar"]}`},
+		{"literal_mixed", `Literal[1, -2, True, None, Mode.FAST]`, `{"type":"string","enum":["1","-2","True","None","Mode.FAST"]}`},
+		{"literal_union", `Literal["a"] | Literal["b"]`, `{"type":"string","enum":["a","b"]}`},
+		{"literal_odd", `Literal[1 + 2]`, `{"type":"string"}`},
+		{"parentheses", "(int)", `{"type":"integer"}`},
+		{"union_numbers", "int | float", `{"type":"number"}`},
+		{"union_mixed", "Union[int, str]", `{"type":"string"}`},
+		{"string_of_string", `"'int'"`, `{"type":"string"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := declare(t, "def f(x: "+tt.annotation+"):\n  'Does.'\n")
+			if want := `{"type":"object","properties":{"x":` + tt.want + `},"required":["x"]}`; got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestOptional(t *testing.T) {
+	for _, annotation := range []string{"Optional[int]", "int | None", "None | int", "Union[int, None]", "typing.Optional[int]", `"int | None"`, "Optional[Optional[int]]"} {
+		if got, want := declare(t, "def f(x: "+annotation+"): 'Does.'\n"), `{"type":"object","properties":{"x":{"type":"integer"}}}`; got != want {
+			t.Errorf("%s: got %s", annotation, got)
+		}
+	}
+}
+
+func TestRequired(t *testing.T) {
+	got := declare(t, "def f(a, b=1, *, c, d: str = lambda x, y: (x, y), e: int=-1): 'Does.'\n")
+	want := `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"integer"}},"required":["a","c"]}`
+	if got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestDocstring(t *testing.T) {
+	src := `
+# A comment does not count.
+def f(name, count, tags, mode: int, level, note):
+    # nor does this one
+    """ Say "hello".
+
+    Args: what it takes
+        name: whom to greet: by name
+        count (int, optional): how often,
+            and no more than that: never
+        tags list[str]: some
+        mode str?: the annotation wins
+        level (Literal["low", "high"]): how loud
+        no colon here
+    Returns:
+        note: is none of the parameters
+    """
+`
+	fs, err := pydecl.Parse([]byte(src), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, err := fs[0].Declare("f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(tool.Description, "Say \"hello\".\n\n    Args: what") || !strings.HasSuffix(tool.Description, "parameters") {
+		t.Errorf("description %q", tool.Description)
+	}
+	want := `{"type":"object","properties":{` +
+		`"name":{"type":"string","description":"whom to greet: by name"},` +
+		`"count":{"type":"integer","description":"how often, and no more than that: never"},` +
+		`"tags":{"type":"array","description":"some","items":{"type":"string"}},` +
+		`"mode":{"type":"integer","description":"the annotation wins"},` +
+		`"level":{"type":"string","description":"how loud","enum":["low","high"]},` +
+		`"note":{"type":"string"}},"required":["name","tags","level","note"]}`
+	if got := string(tool.Parameters); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestDocstringForms(t *testing.T) {
+	for _, tt := range []struct{ name, body, want string }{
+		{"single_quotes", `'one'`, "one"},
+		{"raw", `r"""a\b"""`, `a\b`},
+		{"no_escapes", `"a\tb"`, `a\tb`},
+		{"bytes", `b'one'`, "one"},
+		{"formatted", `f"one"`, ""},
+		{"concatenated", `"one" "two"`, ""},
+		{"in_parentheses", `("one")`, ""},
+		{"empty", `""`, ""},
+		{"none", "pass", ""},
+		{"second_statement", `"one"; pass`, "one"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, src := range []string{"def f(): " + tt.body + "\n", "def f():\n\t" + tt.body + "\r\n"} {
+				fs, err := pydecl.Parse([]byte(src), all)
+				if err != nil || len(fs) != 1 || fs[0].Description != tt.want {
+					t.Errorf("%q: %+v, %v", src, fs, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWhichFunctions(t *testing.T) {
+	src := `
+@decorated(by="x")
+async def one(): pass
+class C:
+    def method(self): pass
+if True:
+    def inner(): pass
+def two[T](): pass
+def one(x): pass
+three = lambda: 0
+`
+	fs, err := pydecl.Parse([]byte(src), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range fs {
+		names = append(names, f.Name)
+	}
+	if got := strings.Join(names, " "); got != "two one" {
+		t.Errorf("got %s", got)
+	}
+	if len(fs[1].Params) != 1 {
+		t.Errorf("the first of two functions with one name counts")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, tt := range []struct{ name, src, want string }{
+		{"variable", "def f(*args): pass", "line 1: parameter *args: a tool cannot have a variable number of parameters"},
+		{"keywords", "def f(\n  **kw): pass", "line 2: parameter **kw"},
+		{"positional", "def f(a, /): pass", `line 1: "/"`},
+		{"order", "def f(a=1, b): pass", "line 1: parameter b without default"},
+		{"bracket", "x = (1,\n2", "line 1: ( is never closed"},
+		{"mismatch", "x = (1]", "line 1: ] does not match ( of line 1"},
+		{"unmatched", "\n}", "line 2: unmatched }"},
+		{"string", "x = 'abc\ny", "line 1: a string does not end on its line"},
+		{"long_string", "\n'''abc\n", "line 2: a string is never closed"},
+		{"colon", "def f()\n  pass", "line 1: def needs a colon"},
+		{"block", "if x:\ny", "line 2: an indented block is missing"},
+		{"indent", "x\n  y", "line 2: unexpected indentation"},
+		{"dedent", "if x:\n    y\n  z", "line 3: the indentation fits no outer block"},
+		{"tabs", "if x:\n        y\n\tz", "line 3: tabs and blanks are mixed"},
+		{"two_values", "x = 1 2", "line 1: unexpected 2"},
+		{"python2", "print 'x'", "line 1: unexpected string"},
+		{"no_value", "x =", "line 1: unexpected end of the line"},
+		{"else", "else:\n  x", "line 1: unexpected else"},
+		{"try", "try:\n  x\ny", "line 3: a try needs except or finally"},
+		{"character", "x = a ? b", "line 1: unexpected '?'"},
+		{"nul", "x\n\x00", "line 2: there is a NUL byte"},
+		{"utf8", "x\xff", "line 1: the text is not UTF-8"},
+		{"continuation", "x = \\ 1", "line 1: unexpected character after a line continuation"},
+		{"decorator", "@x\ny = 1", "line 2: a decorator needs a function"},
+		{"leading_zero", "x = 012", "line 1: number 012 begins with a zero"},
+		{"field", "f'{x'", "line 1: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := pydecl.Parse([]byte(tt.src), all)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNoDescription(t *testing.T) {
+	fs, err := pydecl.Parse([]byte("\ndef f(): pass"), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs[0].Declare("f"); err == nil || !strings.Contains(err.Error(), "line 2: function f has no description") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBind(t *testing.T) {
+	fs, err := pydecl.Parse([]byte(`
+def f(a: Literal[1, "1", None], b: Optional[str], c=1, d: Optional[int] = 2, e: list[Literal[1, 2]] = []): "Does."
+`), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, in, want string }{
+		{"missing", `{"a":"x"}`, `{"a":"x","b":null}`},
+		{"null_for_default", `{"c":null,"d":null}`, `{"d":null,"a":null,"b":null}`},
+		{"literals", `{"a":"1","b":"1","e":["1","2","3"]}`, `{"a":1,"b":"1","e":[1,2,"3"]}`},
+		{"others_stay", `{"a":1,"b":2,"z":{}}`, `{"a":1,"b":2,"z":{}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := fs[0].Bind([]byte(tt.in))
+			if err != nil || string(got) != tt.want {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+	for _, in := range []string{"[]", "null", "{"} {
+		if _, err := fs[0].Bind([]byte(in)); err == nil {
+			t.Errorf("%s: no error", in)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	src, err := os.ReadFile("testdata/broken.py")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(src))
+	for _, s := range []string{
+		"def f(x: Literal['a', 1] | None = (1,), *, y: \"list[int]\"=lambda a: 0):\n '''D.\n Args:\n  x: y\n'''", "def f(:", "f'{x:{y}}'", "def f(x: (", "\tx",
+		"def f(x: []): 1", "def f(x: A[,]): 1", "async", "def", "match x:\n case 1: y", "f'{a['b']}'", "0x", "1e", "@", "try:\n x", "def f(x:|): 'd'", "x\\", "rb'\\",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		fs, err := pydecl.Parse([]byte(src), all)
+		if err != nil {
+			return
+		}
+		for _, fn := range fs {
+			if _, err := fn.Declare(signature.Normal(fn.Name)); err != nil {
+				continue
+			}
+			if _, err := fn.Bind([]byte(`{"x":null,"a":["1"]}`)); err != nil {
+				t.Errorf("%q: %v", src, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,45 @@
+// Package tsdecl reads the exported functions of TypeScript sources, and runs nothing of
+// them.
+//
+// Tokens are found as TypeScript finds them, with its templates, regular expressions and
+// brackets. The parameters, types and comments of exported functions are read in full. Of
+// everything else only the order of tokens is looked at: what is reported as a mistake is
+// one, but not every mistake is found.
+package tsdecl
+
+import (
+	"slices"
+
+	"loki/internal/tool/script/signature"
+)
+
+// Parse returns the functions of a source for which want, given their names, is true, in
+// their order. Functions are those that are declared, with a body, in an export statement;
+// generators, arrow functions, classes and what is exported elsewhere by name are not. The
+// error is a *signature.Error.
+func Parse(src []byte, want func(name string) bool) ([]signature.Function, error) {
+	tokens, err := scan(src)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{tokens: tokens}
+	var list []signature.Function
+	for p.tok().kind != end {
+		t := p.tok()
+		if !t.is("export") || p.at > 0 && p.tokens[p.at-1].is(".") {
+			p.skip()
+			continue
+		}
+		p.at++
+		f, ok, err := p.exported(want)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			f.Description = document(&f, t.doc)
+			list = slices.DeleteFunc(list, func(g signature.Function) bool { return g.Name == f.Name })
+			list = append(list, f)
+		}
+	}
+	return list, nil
+}

@@ -115,7 +115,7 @@ func (s *settings) token() (func(context.Context) (string, error), map[string]st
 	if err != nil || p == nil {
 		return nil, nil
 	}
-	p.HTTP = s.plainHTTP()
+	p.HTTP = s.oauthHTTP()
 	source := &oauth.Source{
 		Name: s.client.Name, Store: oauth.StoreIn(s.app.Paths.OAuthDir, s.client.Name),
 		Provider: func() (oauth.Provider, error) { return *p, nil },
@@ -128,19 +128,23 @@ func (s *settings) token() (func(context.Context) (string, error), map[string]st
 }
 
 // http returns a connection that applies the client's patches.
-func (s *settings) http() *http.Client { return s.connection(s.patches()) }
+func (s *settings) http() *http.Client { return s.connection(wire.Options{Patches: s.patches()}) }
 
 // plainHTTP returns a connection that changes nothing.
-func (s *settings) plainHTTP() *http.Client { return s.connection(nil) }
+func (s *settings) plainHTTP() *http.Client { return s.connection(wire.Options{}) }
 
-func (s *settings) connection(patches wire.Patches) *http.Client {
+// oauthHTTP returns a connection for OAuth, where "not yet" is a response of status 400.
+func (s *settings) oauthHTTP() *http.Client { return s.connection(wire.Options{AnyStatus: true}) }
+
+// connection returns a connection as the client's settings and o say.
+func (s *settings) connection(o wire.Options) *http.Client {
 	extra := s.client.Extra
-	proxy, err := s.client.Proxy()
+	var err error
+	o.Proxy, err = s.client.Proxy()
 	s.err = cmp.Or(s.err, err)
-	client, err := wire.NewClient(wire.Options{
-		Client: s.client.Name, Proxy: proxy, ConnectTimeout: extra.ConnectTimeout, ReadTimeout: extra.ReadTimeout,
-		UserAgent: s.app.Config.UserAgentHeader(Version), Patches: patches,
-	})
+	o.Client, o.UserAgent = s.client.Name, s.app.Config.UserAgentHeader(Version)
+	o.ConnectTimeout, o.ReadTimeout = extra.ConnectTimeout, extra.ReadTimeout
+	client, err := wire.NewClient(o)
 	s.err = cmp.Or(s.err, err)
 	return client
 }

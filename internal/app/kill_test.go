@@ -194,7 +194,7 @@ func (w *world) answer(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Unlock()
 	message := map[string]any{"role": "assistant", "content": "said " + req.Messages[len(req.Messages)-1].Content}
 	if len(req.Tools) > 0 && rounds < toolTurns {
-		arguments, _ := json.Marshal(map[string]string{"command": post + ` && echo "$answer"`})
+		arguments, _ := json.Marshal(map[string]string{"command": post + fmt.Sprintf(` && echo "$answer" # %d`, rounds+1)})
 		message = map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
 			"id": fmt.Sprintf("call_%d", rounds+1), "type": "function",
 			"function": map[string]any{"name": "execute_command", "arguments": string(arguments)},

@@ -104,7 +104,7 @@ func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) er
 		return fault.New(fault.Config, "client %s does not log in with OAuth", name).WithHint("set auth: oauth for it in config.yaml")
 	}
 	s := settings{app: a, client: c}
-	if p.HTTP = s.plainHTTP(); s.err != nil {
+	if p.HTTP = s.oauthHTTP(); s.err != nil {
 		return s.err
 	}
 	token, err := oauth.Login(ctx, *p, user)

@@ -107,7 +107,7 @@ const (
 var pairFlags = []string{"agent-variable", "diff", "call-tool"}
 
 // anyClient is the value of --authenticate without a client.
-const anyClient = "\x00any"
+const anyClient = "(the only one)"
 
 // vaultFlags stand alone on the command line.
 var vaultFlags = []string{"add-secret", "get-secret", "update-secret", "delete-secret", "list-secrets", "authenticate"}

@@ -32,6 +32,7 @@ const (
 	bold   style = "1"
 	dim    style = "2"
 	red    style = "31"
+	green  style = "32"
 	yellow style = "33"
 	cyan   style = "36"
 )

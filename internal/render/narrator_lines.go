@@ -174,6 +174,8 @@ func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 		n.warn(placed(ev) + "tool " + oneLine(b.Name, nameLimit) + " failed: " + oneLine(b.Text, warningLimit))
 	case !b.Failed && n.o.Verbose > 1:
 		n.say(dim, n.subject(ev)+oneLine(b.Name, nameLimit)+" returned "+oneLine(b.Text, n.valueLimit()))
+	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.Depth == 0 && n.screen.o.Terminal: // of a single answer
+		n.result(oneLine(b.Name, nameLimit), b.Text, n.o.Verbose > 0)
 	}
 }
 

@@ -39,6 +39,10 @@ type Options struct {
 
 	Patches Patches
 
+	// AnyStatus hands responses of all statuses on as they are, for protocols in which
+	// others than 2xx are answers too.
+	AnyStatus bool
+
 	// Transport sends the requests instead of the client's own transport; Proxy and
 	// ConnectTimeout then have no effect.
 	Transport http.RoundTripper
@@ -47,7 +51,7 @@ type Options struct {
 // NewClient returns an HTTP client with connections of its own. Its transport
 // patches a request as [WithCall] says, turns every response with another status
 // than 2xx into an error that holds a [*provider.Error], and bounds the length of
-// bodies and the silence before and in them. It is safe for concurrent use. Errors
+// bodies and the silence before and in them ([Options.AnyStatus] leaves statuses alone). It is safe for concurrent use. Errors
 // are of code [fault.Config].
 func NewClient(o Options) (*http.Client, error) {
 	t := &transport{
@@ -58,6 +62,7 @@ func NewClient(o Options) (*http.Client, error) {
 		client:    o.Client,
 		log:       o.Log,
 		base:      o.Transport,
+		anyStatus: o.AnyStatus,
 	}
 	if o.ReadTimeout < 0 {
 		t.silence = 0

@@ -22,6 +22,7 @@ type transport struct {
 	silence   time.Duration // 0 means any
 	maxReply  int64         // 0 leaves it to the call
 	rules     func() compiled
+	anyStatus bool
 	log       *slog.Logger
 }
 
@@ -43,7 +44,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, secrets.clean(err)
 		}
-		if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		if t.anyStatus || resp.StatusCode >= 200 && resp.StatusCode < 300 {
 			return resp, nil
 		}
 		next := redirection(out, resp)

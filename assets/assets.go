@@ -11,7 +11,7 @@ import (
 	"io/fs"
 )
 
-//go:embed agents roles utils/*.sh shell
+//go:embed agents functions roles utils/*.sh shell
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
@@ -21,6 +21,10 @@ var Agents = below("agents")
 
 // Roles holds the bundled roles: each Markdown file at its root is one.
 var Roles = below("roles")
+
+// Functions holds example tools in the languages that tools can be written in. They are
+// meant to be copied to the user's directory of tools, as files that can be executed.
+var Functions = below("functions")
 
 // Utils holds what bash tools source: prompt-utils.sh.
 var Utils = below("utils")

@@ -112,6 +112,9 @@ func (a *App) Context(id string, noStream bool) engine.RequestContext {
 	}
 }
 
+// DryRun reports whether models answer with what would be sent to them.
+func (a *App) DryRun() bool { return a.dryRun }
+
 // Shell returns the user's shell.
 func (a *App) Shell() shell.Shell { return shell.Find(runtime.GOOS, a.Env.Get) }
 

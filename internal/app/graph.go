@@ -21,6 +21,7 @@ import (
 	"loki/internal/process"
 	"loki/internal/run"
 	"loki/internal/tool"
+	"loki/internal/tool/user"
 	"loki/internal/value"
 )
 
@@ -50,7 +51,7 @@ func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
 // tools that do not exist and, as far as its settings ask for that, one whose graph is
 // not valid.
 func (a *App) check(ctx context.Context, r GraphRun) error {
-	if _, err := a.agentTools(r.Graph); err != nil {
+	if _, err := a.agentTools(r.Graph, r.Asker); err != nil {
 		return err
 	}
 	if !r.Graph.Settings.ValidateBeforeRun {
@@ -92,7 +93,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		rc.Budget = budget
 	}
 	environ := a.scriptEnviron(r)
-	tools, err := a.agentTools(r.Graph)
+	tools, err := a.agentTools(r.Graph, r.Asker)
 	if err != nil {
 		return run.Outcome{}, err
 	}
@@ -194,20 +195,23 @@ func (a *App) graphServers(ctx context.Context, r GraphRun) (*mcp.Scope, error) 
 	})
 }
 
-// agentTools are the tools that the graph's global_tools name.
-func (a *App) agentTools(g *graph.Graph) (tool.Set, error) {
-	if len(g.GlobalTools) == 0 {
-		return tool.Set{}, nil
+// agentTools are the tools that nodes of the graph may list: those that its global_tools
+// name, and those that ask the user.
+func (a *App) agentTools(g *graph.Graph, asker ask.Asker) (tool.Set, error) {
+	if asker == nil {
+		asker = ask.Unavailable{}
 	}
-	all, err := a.AllTools()
-	if err != nil {
-		return tool.Set{}, err
+	set := tool.Set{}
+	if len(g.GlobalTools) > 0 {
+		all, err := a.AllTools()
+		if err != nil {
+			return tool.Set{}, err
+		}
+		if set, err = all.Select(g.GlobalTools); err != nil {
+			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", g.Name)
+		}
 	}
-	set, err := all.Select(g.GlobalTools)
-	if err != nil {
-		return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", g.Name)
-	}
-	return set, nil
+	return set.With(user.Tools(asker, ask.Question{Agent: g.Name})...)
 }
 
 // Validate checks a graph in the light of what this program and the agent have.
@@ -228,19 +232,20 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 	})
 }
 
-// toolNames lists the agent's tools that there are.
+// toolNames lists what nodes of the graph may name, as far as it is there.
 func (a *App) toolNames(g *graph.Graph) []string {
-	names := []string{}
-	all, err := a.AllTools()
+	known := *g
+	if all, err := a.AllTools(); err == nil {
+		known.GlobalTools = slices.DeleteFunc(slices.Clone(g.GlobalTools), func(listed string) bool {
+			_, ok := all.Lookup(listed)
+			return !ok
+		})
+	}
+	set, err := a.agentTools(&known, nil)
 	if err != nil {
-		return names // whatever it is, a run says it
+		return []string{} // whatever it is, a run says it
 	}
-	for name := range all.All() {
-		if slices.ContainsFunc(g.GlobalTools, func(listed string) bool { return tool.Name(listed) == name }) {
-			names = append(names, name)
-		}
-	}
-	return names
+	return set.Names()
 }
 
 // invalidGraph is the failure of a run that was not begun.

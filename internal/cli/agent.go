@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/app"
@@ -52,10 +53,11 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	return err
 }
 
-// asks reports whether the graph has nodes that ask a human.
+// asks reports whether the graph has nodes that ask a human, or whose models may.
 func asks(g *graph.Graph) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool {
-		return n.Type == graph.ApprovalNode || n.Type == graph.InputNode
+		return n.Type == graph.ApprovalNode || n.Type == graph.InputNode ||
+			n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "user__") })
 	})
 }
 

@@ -62,7 +62,7 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 
 // decides reports whether somebody can decide about the command.
 func (c *command) decides() bool {
-	return c.OutTerminal && !c.opts.dryRun && c.opts.output == outputText
+	return c.OutTerminal && c.app != nil && !c.app.DryRun() && c.opts.output == outputText
 }
 
 // decide asks what to do with a command and does it. It returns how the command is to be

@@ -171,7 +171,7 @@ func (c *command) settings() []setting {
 		{"compression_threshold", value.Of(cfg.CompressionThreshold)},
 		{"rag_reranker_model", optional(cfg.RAGRerankerModel)},
 		{"rag_top_k", value.Of(cfg.RAGTopK)},
-		{"dry_run", value.Of(cfg.DryRun || c.opts.dryRun)},
+		{"dry_run", value.Of(c.app.DryRun())},
 		{"function_calling_support", value.Of(cfg.FunctionCallingSupport)},
 		{"mcp_server_support", value.Of(cfg.MCPServerSupport)},
 		{"auto_continue", value.Of(cfg.AutoContinue)},

@@ -35,7 +35,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.dryRun {
+	if c.app.DryRun() {
 		return c.showRows(ctx, rows, r, form)
 	}
 	path := orDefault(c.opts.mapOut, strings.TrimSuffix(c.opts.mapFile, ".jsonl")+".answers.jsonl")

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -19,10 +21,14 @@ type Form struct {
 	schema *schema.Schema
 }
 
-// LoadForm reads a JSON Schema from a file. The error is of code Usage.
+// LoadForm reads a JSON Schema from a file. The error is of code NotFound if there is no
+// such file, and else of code Usage.
 func LoadForm(file string) (*Form, error) {
 	failed := func(err error) (*Form, error) { return nil, fault.Wrap(fault.Usage, err, "schema %s", file) }
 	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "schema %s: there is no such file", file)
+	}
 	if err != nil {
 		return failed(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"loki/internal/process"
 	"loki/internal/run"
 	"loki/internal/tool"
+	"loki/internal/tool/script"
 	"loki/internal/tool/user"
 	"loki/internal/value"
 )
@@ -51,7 +52,7 @@ func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
 // tools that do not exist and, as far as its settings ask for that, one whose graph is
 // not valid.
 func (a *App) check(ctx context.Context, r GraphRun) error {
-	if _, err := a.agentTools(r.Graph, r.Asker); err != nil {
+	if _, err := a.agentTools(r); err != nil {
 		return err
 	}
 	if !r.Graph.Settings.ValidateBeforeRun {
@@ -93,7 +94,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		rc.Budget = budget
 	}
 	environ := a.scriptEnviron(r)
-	tools, err := a.agentTools(r.Graph, r.Asker)
+	tools, err := a.agentTools(r)
 	if err != nil {
 		return run.Outcome{}, err
 	}
@@ -195,23 +196,39 @@ func (a *App) graphServers(ctx context.Context, r GraphRun) (*mcp.Scope, error) 
 	})
 }
 
-// agentTools are the tools that nodes of the graph may list: those that its global_tools
-// name, and those that ask the user.
-func (a *App) agentTools(g *graph.Graph, asker ask.Asker) (tool.Set, error) {
+// agentTools are the tools that nodes of the graph may list: those of the agent's own
+// script, those that global_tools names, and those that ask the user.
+func (a *App) agentTools(r GraphRun) (tool.Set, error) {
+	asker := r.Asker
 	if asker == nil {
 		asker = ask.Unavailable{}
 	}
 	set := tool.Set{}
-	if len(g.GlobalTools) > 0 {
-		all, err := a.AllTools()
+	if file, o, ok := a.agentScript(r.Agent, r.Variables); ok {
+		own, err := script.Load(file, o)
 		if err != nil {
 			return tool.Set{}, err
 		}
-		if set, err = all.Select(g.GlobalTools); err != nil {
-			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", g.Name)
+		if set, err = tool.NewSet(own...); err != nil {
+			return tool.Set{}, fault.Wrap(fault.Config, err, "%s", file)
 		}
 	}
-	return set.With(user.Tools(asker, ask.Question{Agent: g.Name})...)
+	if len(r.Graph.GlobalTools) > 0 {
+		all, err := a.toolsBelow(r.Agent.Dir)
+		if err != nil {
+			return tool.Set{}, err
+		}
+		global, err := all.Select(r.Graph.GlobalTools)
+		if err != nil {
+			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", r.Graph.Name)
+		}
+		for _, t := range global.All() {
+			if set, err = set.With(t); err != nil {
+				return tool.Set{}, err
+			}
+		}
+	}
+	return set.With(user.Tools(asker, ask.Question{Agent: r.Agent.Name})...)
 }
 
 // Validate checks a graph in the light of what this program and the agent have.
@@ -222,7 +239,7 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 			return a.Agents.Exists(name)
 		},
 		Context: &graph.AgentContext{
-			Functions: a.toolNames(g),
+			Functions: a.toolNames(ref, g),
 			Servers:   g.MCPServers,
 			Model: func(id string) error {
 				_, err := a.Catalog.Resolve(id, catalog.Chat)
@@ -233,7 +250,7 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 }
 
 // toolNames lists what nodes of the graph may name, as far as it is there.
-func (a *App) toolNames(g *graph.Graph) []string {
+func (a *App) toolNames(ref agent.Ref, g *graph.Graph) []string {
 	known := *g
 	if all, err := a.AllTools(); err == nil {
 		known.GlobalTools = slices.DeleteFunc(slices.Clone(g.GlobalTools), func(listed string) bool {
@@ -241,7 +258,7 @@ func (a *App) toolNames(g *graph.Graph) []string {
 			return !ok
 		})
 	}
-	set, err := a.agentTools(&known, nil)
+	set, err := a.agentTools(GraphRun{Agent: ref, Graph: &known})
 	if err != nil {
 		return []string{} // whatever it is, a run says it
 	}

@@ -135,7 +135,7 @@ func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, e
 }
 
 // VisibleTools are the tools that conversations may be given: those that visible_tools
-// names, or else the usual ones.
+// names, or else the usual ones and all of the user's own.
 func (a *App) VisibleTools() (tool.Set, error) {
 	all, err := a.AllTools()
 	if err != nil {
@@ -143,7 +143,15 @@ func (a *App) VisibleTools() (tool.Set, error) {
 	}
 	names := a.Config.VisibleTools
 	if names == nil {
-		names = slices.DeleteFunc(slices.Clone(all.Names()), func(name string) bool { return !slices.Contains(usualTools[:], name) })
+		unusual, err := a.builtinTools()
+		if err != nil {
+			return tool.Set{}, err
+		}
+		unusual = slices.DeleteFunc(unusual, func(t tool.Tool) bool { return slices.Contains(usualTools[:], t.Declaration().Name) })
+		names = slices.DeleteFunc(slices.Clone(all.Names()), func(name string) bool {
+			t, _ := all.Lookup(name)
+			return slices.Contains(unusual, t) // the user's own of this name is another one
+		})
 	}
 	set, err := all.Select(names)
 	if err != nil {
@@ -152,13 +160,25 @@ func (a *App) VisibleTools() (tool.Set, error) {
 	return set, nil
 }
 
-// AllTools are the tools there are.
-func (a *App) AllTools() (tool.Set, error) {
-	list, err := a.builtinTools()
+// AllTools are the tools there are: the user's own scripts, and those of the program
+// whose names no script has.
+func (a *App) AllTools() (tool.Set, error) { return a.toolsBelow(a.Paths.FunctionsDir) }
+
+// toolsBelow are all tools; scripts get root as theirs.
+func (a *App) toolsBelow(root string) (tool.Set, error) {
+	own, err := a.ownTools(root)
 	if err != nil {
 		return tool.Set{}, err
 	}
-	return tool.NewSet(list...)
+	set, err := tool.NewSet(own...)
+	if err != nil {
+		return tool.Set{}, fault.Wrap(fault.Config, err, "the tools in %s", a.Paths.ToolsDir())
+	}
+	bundled, err := a.builtinTools()
+	if err != nil {
+		return tool.Set{}, err
+	}
+	return set.With(bundled...)
 }
 
 // Toolbox returns a box with all tools that there are, for whoever wants to try one.
@@ -185,9 +205,4 @@ func (a *App) box(set tool.Set, agent string, asker ask.Asker, yes bool) (*tool.
 		o.Consent, o.Confirm = tool.ConsentWith(asker, from), tool.ConfirmWith(asker, from)
 	}
 	return tool.NewBox(o), nil
-}
-
-// Declarations returns what models see of the tools in a script.
-func (a *App) Declarations(file string) ([]chat.Tool, error) {
-	return nil, fault.New(fault.Usage, "%s: not a script of tools", file)
 }

@@ -25,6 +25,9 @@ func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string,
 			return append(append(out, "--"), args[i:]...), nil
 		}
 		name, pair := strings.CutPrefix(arg, "--")
+		if name == restFlag && pair && i+1 < len(args) {
+			return append(append(out, arg, args[i+1], "--"), args[i+2:]...), nil
+		}
 		if pair = pair && contains(pairs, name); pair {
 			if i+2 >= len(args) {
 				return nil, fault.New(fault.Usage, "flag --%s needs two values: NAME VALUE", name)

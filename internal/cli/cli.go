@@ -92,6 +92,9 @@ func (c *command) dispatch(ctx context.Context) error {
 	if ok, err := c.printScript(); ok {
 		return err
 	}
+	if c.opts.argcEval != "" { // by scripts, which no configuration concerns
+		return c.argcEval()
+	}
 	var err error
 	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun}); err != nil {
 		if c.opts.inspects() {
@@ -124,10 +127,10 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.mapRows(ctx)
 	case len(c.opts.callTool) > 0:
 		return c.callTool(ctx)
+	case c.opts.buildTools:
+		return c.buildTools()
 	case c.opts.toolSchema != "":
 		return c.toolSchema()
-	case c.opts.argcEval != "":
-		return c.argcEval()
 	case c.opts.usesVault():
 		return c.secrets(ctx)
 	case c.opts.authenticate != "":

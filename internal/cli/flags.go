@@ -57,7 +57,8 @@ type options struct {
 
 	callTool   [][2]string // NAME JSON
 	toolSchema string      // path of a file
-	argcEval   string      // path of a script; the text are its arguments
+	buildTools bool
+	argcEval   string // path of a script; the text are its arguments
 
 	install          string // one of installable
 	completions      string // a shell
@@ -111,6 +112,9 @@ const anyClient = "(the only one)"
 
 // vaultFlags stand alone on the command line.
 var vaultFlags = []string{"add-secret", "get-secret", "update-secret", "delete-secret", "list-secrets", "authenticate"}
+
+// restFlag is the flag whose value is followed by text, whatever it looks like.
+const restFlag = "argc-eval"
 
 // resumeNewest is the value of --resume without an id.
 const resumeNewest = "newest"
@@ -207,6 +211,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Lookup("authenticate").NoOptDefVal = anyClient
 	f.Var(pairs{&o.callTool}, "call-tool", "run a tool: its `NAME` and its arguments as JSON")
 	f.Var(&once{value: &o.toolSchema, kind: "FILE", check: notEmpty}, "tool-schema", "show what models see of the tools in a script")
+	f.BoolVar(&o.buildTools, "build-tools", false, "make the scripts of tools ready to be run by hand; with -a those of an agent")
 	f.Var(&once{value: &o.argcEval, kind: "SCRIPT", check: notEmpty}, "argc-eval", "print the shell code that reads the arguments of a script")
 	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
 	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
@@ -297,7 +302,7 @@ func (o *options) check(f *pflag.FlagSet) error {
 
 // inspects reports whether the command shows something and sends nothing to a model.
 func (o *options) inspects() bool {
-	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || len(o.callTool) > 0 || o.toolSchema != "" || o.argcEval != "" || o.usesVault() || o.authenticate != "" || o.validate != "" || o.graph != "" || o.info
+	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || len(o.callTool) > 0 || o.buildTools || o.toolSchema != "" || o.argcEval != "" || o.usesVault() || o.authenticate != "" || o.validate != "" || o.graph != "" || o.info
 }
 
 // usesVault reports whether the command is one of the vault.

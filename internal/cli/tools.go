@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"loki/internal/agent"
 	"loki/internal/argc"
 	"loki/internal/chat"
 	"loki/internal/fault"
@@ -34,6 +35,23 @@ func (c *command) callTool(ctx context.Context) error {
 		return fault.New(fault.Tool, "tool %s failed", name)
 	}
 	return nil
+}
+
+// buildTools makes the scripts of tools ready to be run by hand.
+func (c *command) buildTools() error {
+	var ref *agent.Ref
+	if c.opts.agent != "" {
+		found, err := c.app.Agents.Find(c.opts.agent)
+		if err != nil {
+			return err
+		}
+		ref = &found
+	}
+	written, err := c.app.BuildTools(ref)
+	for _, file := range written {
+		fmt.Fprintln(c.Out, file)
+	}
+	return err
 }
 
 // toolSchema shows the declarations of the tools in a script.

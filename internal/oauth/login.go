@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -53,7 +54,7 @@ func Login(ctx context.Context, p Provider, user User) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, p.failed("logging in", err)
 	}
-	return token, nil
+	return withLifetime(token, time.Now()), nil
 }
 
 // failed words an error of the flow, without what the request held.
@@ -63,30 +64,25 @@ func (p Provider) failed(doing string, err error) error {
 		code = c
 	}
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		text := strings.TrimSpace(e.ErrorCode + " " + e.ErrorDescription)
-		if text == "" {
-			text = e.Response.Status
-		}
-		return fault.New(fault.Provider, "client %s: %s: the server answers: %s", p.Name, doing, text)
+		return fault.New(fault.Provider, "client %s: %s: %s", p.Name, doing, answered(e))
 	}
 	return fault.Wrap(code, err, "client %s: %s", p.Name, doing)
 }
 
-func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error) {
-	address, path, redirect := "127.0.0.1:0", "/callback", ""
-	if p.RedirectURI != "" {
-		u, err := url.Parse(p.RedirectURI)
-		if err != nil || u.Port() == "" {
-			return nil, fault.New(fault.Config, "oauth.redirect_uri %q is no address of this machine with a port", p.RedirectURI)
-		}
-		address, path, redirect = net.JoinHostPort("127.0.0.1", u.Port()), u.Path, p.RedirectURI
+// answered tells what a server said against a request. Of a body that is no error of OAuth
+// nothing is shown: nobody knows what it repeats.
+func answered(e *oauth2.RetrieveError) string {
+	text := strings.TrimSpace(e.ErrorCode + " " + e.ErrorDescription)
+	if text == "" && e.Response != nil {
+		text = e.Response.Status
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	return "the server answers: " + text
+}
+
+func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error) {
+	listener, redirect, path, err := p.listen(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if redirect == "" {
-		redirect = "http://" + listener.Addr().String() + path
 	}
 	attempt := newAttempt()
 	answers := make(chan callback, 1)
@@ -120,6 +116,33 @@ func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// listen opens the port that the browser comes back to: that of the redirect URI, or any
+// free one, which servers have to accept (RFC 8252, section 7.3).
+func (p Provider) listen(ctx context.Context) (l net.Listener, redirect, path string, err error) {
+	u, err := url.Parse(cmp.Or(p.RedirectURI, "http://127.0.0.1/callback"))
+	if err != nil {
+		return nil, "", "", err
+	}
+	host := u.Hostname()
+	if host == "localhost" { // where browsers go first, and where everybody can listen
+		host = "127.0.0.1"
+	}
+	port := cmp.Or(u.Port(), "0")
+	l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, "", "", err
+	}
+	if port == "0" {
+		_, free, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return nil, "", "", errors.Join(err, l.Close())
+		}
+		u.Host = net.JoinHostPort(u.Hostname(), free)
+		return l, u.String(), cmp.Or(u.Path, "/"), nil
+	}
+	return l, p.RedirectURI, cmp.Or(u.Path, "/"), nil
 }
 
 // callback is what the browser brings back.
@@ -205,22 +228,6 @@ func (p Provider) authorizeURL(redirect string, a attempt) string {
 
 func (p Provider) exchange(ctx context.Context, redirect string, a attempt, code string) (*oauth2.Token, error) {
 	return p.config(redirect).Exchange(ctx, code, oauth2.VerifierOption(a.verifier), oauth2.SetAuthURLParam("state", a.state))
-}
-
-func (p Provider) device(ctx context.Context, user User) (*oauth2.Token, error) {
-	config := p.config("")
-	begun, err := config.DeviceAuth(ctx, p.options()...)
-	if err != nil {
-		return nil, err
-	}
-	address := begun.VerificationURIComplete
-	if address == "" {
-		address = begun.VerificationURI
-	}
-	if err := user.Visit(address, begun.UserCode); err != nil {
-		return nil, err
-	}
-	return config.DeviceAccessToken(ctx, begun)
 }
 
 func (p Provider) credentials(ctx context.Context) (*oauth2.Token, error) {

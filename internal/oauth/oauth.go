@@ -13,6 +13,8 @@ package oauth
 import (
 	"cmp"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
 
 	"golang.org/x/oauth2"
@@ -43,7 +45,7 @@ type Provider struct {
 	AuthorizeURL string
 	TokenURL     string // required
 	DeviceURL    string
-	RedirectURI  string // of Browser: a loopback address; empty is any free port
+	RedirectURI  string // of Browser: a loopback address, where port 0 or none is any free one; empty is one too
 	Scopes       []string
 	ExtraParams  []Pair // of the request that begins the flow
 	Headers      []Pair // of requests for tokens
@@ -103,18 +105,19 @@ func (p Provider) Or(other Provider) Provider {
 	return p
 }
 
-// Check returns what is missing, an error of code Config.
+// Check returns what is missing or unsafe, an error of code Config.
 func (p Provider) Check() error {
 	missing := func(what string) error {
 		return fault.New(fault.Config, "client %s: oauth.%s is not set", p.Name, what).
 			WithHint("register an application with the provider, and put its settings into oauth: of the client in config.yaml")
 	}
+	byUser := p.Flow == Browser || p.Flow == Paste
 	switch {
 	case p.ClientID == "":
 		return missing("client_id")
 	case p.TokenURL == "":
 		return missing("token_url")
-	case (p.Flow == Browser || p.Flow == Paste) && p.AuthorizeURL == "":
+	case byUser && p.AuthorizeURL == "":
 		return missing("authorize_url")
 	case p.Flow == Paste && p.RedirectURI == "":
 		return missing("redirect_uri")
@@ -125,7 +128,31 @@ func (p Provider) Check() error {
 	case p.Flow == "":
 		return missing("flow")
 	}
+	for _, address := range []struct{ name, text string }{
+		{"token_url", p.TokenURL}, {"authorize_url", p.AuthorizeURL}, {"device_url", p.DeviceURL},
+	} {
+		if address.text == "" {
+			continue
+		}
+		u, err := url.Parse(address.text)
+		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+			return fault.New(fault.Config, "client %s: oauth.%s does not begin with https://", p.Name, address.name).
+				WithHint("without it whoever is on the way could read what is sent")
+		}
+	}
+	if p.Flow == Browser && p.RedirectURI != "" {
+		if u, err := url.Parse(p.RedirectURI); err != nil || u.Scheme != "http" || !loopback(u.Hostname()) {
+			return fault.New(fault.Config, "client %s: oauth.redirect_uri is no address of this machine", p.Name).
+				WithHint("it is such as http://127.0.0.1:8085/callback; for another, use flow: paste")
+		}
+	}
 	return nil
+}
+
+// loopback reports whether a host is this machine, however the network is set up.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // config returns p in the terms of the library.

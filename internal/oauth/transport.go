@@ -19,11 +19,18 @@ const requestTimeout = 30 * time.Second
 
 // withClient returns ctx with the client that the library sends its requests with.
 func (p Provider) withClient(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oauth2.HTTPClient, p.client())
+}
+
+// client returns what sends requests for tokens.
+func (p Provider) client() *http.Client {
 	base := cmp.Or(p.HTTP, http.DefaultClient)
 	client := *base
 	client.Timeout = requestTimeout
 	client.Transport = &transport{provider: p, base: base.Transport}
-	return context.WithValue(ctx, oauth2.HTTPClient, &client)
+	// What is sent, secrets among it, is for nobody else. The response then has no token.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
 }
 
 // transport adds to requests for tokens what a provider wants differently.

@@ -13,7 +13,7 @@ import (
 var gitReads = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		"status": {}, "log": {"--output", "--ext-diff"}, "diff": {"--output", "--ext-diff", "--no-index"}, "show": {"--output", "--ext-diff"},
-		"shortlog": {"--output"}, "blame": {"--contents"}, "rev-parse": {}, "ls-files": {}, "ls-tree": {}, "describe": {}, "cat-file": {"--textconv", "--filters"},
+		"shortlog": {"--output"}, "blame": {"--contents", "--ignore-revs-file"}, "rev-parse": {}, "ls-files": {}, "ls-tree": {}, "describe": {}, "cat-file": {"--textconv", "--filters"},
 		"rev-list": {}, "name-rev": {}, "merge-base": {}, "diff-tree": {"--output", "--ext-diff"}, "diff-index": {"--output", "--ext-diff"},
 		"diff-files": {"--output", "--ext-diff"}, "show-ref": {}, "for-each-ref": {}, "count-objects": {}, "whatchanged": {"--output", "--ext-diff"},
 		"show-branch": {}, "cherry": {}, "range-diff": {"--output", "--ext-diff"}, "check-ignore": {}, "version": {}, "reflog": {"--output", "--ext-diff", "expire", "delete", "drop", "write"},
@@ -77,7 +77,7 @@ func gitWords(c *command) string {
 			return "git " + sub + " may have an option that is not known"
 		}
 		if paths || !strings.HasPrefix(w.text, "-") {
-			if sub == "diff" && (strings.HasPrefix(w.text, "/") || strings.HasPrefix(w.text, "..") && strings.Contains(w.text, "/")) {
+			if sub == "diff" && (!w.known() || strings.HasPrefix(w.text, "/") || strings.Contains(w.text, "/") && slices.Contains(strings.Split(w.text, "/"), "..")) {
 				return "git diff also compares files outside the repository"
 			}
 			continue
@@ -107,7 +107,7 @@ func gitListing(sub string, rest []word, allowed []string) string {
 			continue
 		}
 		// After these, a name is one to look for.
-		if i > 0 && !strings.HasPrefix(w.text, "-") && (rest[0].is("--list") || rest[0].is("-l") && sub != "config" || rest[0].is("show") || rest[0].is("--get") && i == 1 && !secretName(strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(w.text)))) {
+		if i > 0 && !strings.HasPrefix(w.text, "-") && (rest[0].is("--list") || rest[0].is("-l") && sub != "config" || rest[0].is("show") && !strings.ContainsAny(w.text, ":/") || rest[0].is("--get") && i == 1 && !secretName(strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(w.text)))) {
 			continue
 		}
 		return "git " + sub + " " + w.text + " may change something"
@@ -145,10 +145,27 @@ func escapes(c *command, pattern []string) string {
 			hit := strings.HasPrefix(w.text, o)
 			if long {
 				cutName, _, _ := strings.Cut(w.text, "=")
-				hit = len(cutName) > 4 && strings.HasPrefix(o, cutName) || w.text == o
+				hit = len(cutName) > 3 && strings.HasPrefix(o, cutName) || w.text == o
 			}
 			if hit && !spelled(o) {
 				return "the option " + o + " of " + name + " can run other programs"
+			}
+		}
+		return ""
+	}
+	sub := gitSubcommand(c.words)
+	// letters tells of a word with one of the letters among its options, before one that
+	// takes the rest of the word as its value.
+	letters := func(w word, bad, values string) string {
+		if !strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "--") {
+			return ""
+		}
+		for _, l := range w.text[1:] {
+			if strings.ContainsRune(bad, l) && !spelled(w.text) && !spelled("-"+string(l)) {
+				return "the option -" + string(l) + " of " + name + " can run other programs"
+			}
+			if strings.ContainsRune(values, l) {
+				return ""
 			}
 		}
 		return ""
@@ -157,25 +174,56 @@ func escapes(c *command, pattern []string) string {
 		why := ""
 		switch name {
 		case "git":
-			why = tells(w, "--exec-path", "--config-env", "--upload-pack", "--receive-pack", "--ext-diff", "--open-files-in-pager", "--exec", "--template")
+			why = tells(w, "--exec-path", "--config-env", "--upload-pack", "--receive-pack", "--ext-diff", "--open-files-in-pager", "--exec", "--template", "--sendmail-cmd", "--smtp-server", "--extcmd")
+			if why == "" && i+1 > sub && c.words[sub].is("clone") {
+				why = tells(w, "-u", "-c", "--config")
+			}
+			if why == "" && i+1 > sub && c.words[sub].is("grep") {
+				why = letters(w, "O", "efABCm")
+			}
 			if why == "" && (strings.HasPrefix(w.text, "-c") || strings.HasPrefix(w.text, "-C") || strings.HasPrefix(w.text, "--git-dir") || strings.HasPrefix(w.text, "--work-tree")) && beforeSubcommand(c.words, i+1) {
 				why = tells(w, "-c", "-C", "--git-dir", "--work-tree")
 			}
 			if why == "" && (strings.HasPrefix(w.text, "ext::") || strings.HasPrefix(w.text, "!")) && !spelled("ext::") {
 				why = "the address " + w.text + " runs a program"
 			}
-			if why == "" && i == 0 && (w.is("config") || w.is("filter-branch") || w.is("hook") || w.is("difftool") || w.is("mergetool")) && !spelled(w.text) {
+			if why == "" && i+1 == sub && (w.is("remote-ext") || w.is("for-each-repo") || w.is("config") || w.is("filter-branch") || w.is("hook") || w.is("difftool") || w.is("mergetool")) && !spelled(w.text) {
 				why = "git " + w.text + " can make git run other programs"
 			}
-			if why == "" && c.words[1].is("rebase") && strings.HasPrefix(w.text, "-x") && !spelled("-x") || c.words[1].is("bisect") && w.is("run") && !spelled("run") || c.words[1].is("submodule") && w.is("foreach") && !spelled("foreach") {
-				why = "git " + c.words[1].text + " " + w.text + " runs other programs"
+			if s := c.words[sub]; why == "" && (s.is("rebase") && strings.HasPrefix(w.text, "-x") && !spelled("-x") || s.is("bisect") && w.is("run") && !spelled("run") || s.is("submodule") && w.is("foreach") && !spelled("foreach")) {
+				why = "git " + s.text + " " + w.text + " runs other programs"
 			}
 		case "tar", "gtar", "bsdtar":
-			why = tells(w, "--to-command", "--use-compress-program", "--checkpoint-action", "--rsh-command", "--info-script", "--new-volume-script", "-I", "-F")
+			why = tells(w, "--to-command", "--use-compress-program", "--checkpoint-action", "--rsh-command", "--info-script", "--new-volume-script", "--rmt-command")
+			if why == "" {
+				old := w
+				if i == 0 && !strings.HasPrefix(w.text, "-") {
+					old.text = "-" + w.text // the letters may come without a dash, with all values after them
+					why = letters(old, "IF", "")
+				} else {
+					why = letters(old, "IF", "fCTXbgNVKLH")
+				}
+			}
 		case "rsync":
-			why = tells(w, "-e", "--rsh", "--rsync-path")
+			if why = tells(w, "--rsh", "--rsync-path"); why == "" {
+				why = letters(w, "e", "fMTB")
+			}
 		case "ssh", "scp", "sftp":
-			why = tells(w, "-o", "-F", "-S", "-J")
+			why = letters(w, "oFSJ", "BbcDEeIiLlmOpQRWwDPd")
+		case "split":
+			why = tells(w, "--filter")
+		case "npm", "pnpm", "yarn":
+			why = tells(w, "--script-shell", "--node-options")
+		case "hg":
+			why = tells(w, "--config")
+		case "svn":
+			why = tells(w, "--config-option", "--diff-cmd", "--diff3-cmd", "--editor-cmd")
+		case "wget":
+			why = tells(w, "--use-askpass")
+		case "tcpdump":
+			why = tells(w, "-z")
+		case "gcc", "g++", "cc", "c++", "clang", "clang++":
+			why = tells(w, "-wrapper", "-fplugin", "-specs", "--specs", "-B")
 		case "find", "fd", "fdfind":
 			why = tells(w, "-delete", "-fprint", "-fls", "-ok")
 		case "rg":
@@ -183,6 +231,10 @@ func escapes(c *command, pattern []string) string {
 		case "sort":
 			why = tells(w, "--compress-program")
 		case "go":
+			if strings.Contains(w.text, "-extld") && !spelled(w.text) {
+				why = "the linker that -extld names can be any program"
+				break
+			}
 			why = tells(w, "-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-C", "-o")
 			if why == "" && i == 0 && (w.is("generate") || w.is("run")) && !spelled(w.text) {
 				why = "go " + w.text + " runs other programs"
@@ -190,7 +242,7 @@ func escapes(c *command, pattern []string) string {
 		case "vim", "vi", "nvim", "ex", "view":
 			why = tells(w, "-c", "+", "--cmd", "-S", "-u", "-s", "-e")
 		case "make", "gmake":
-			if strings.Contains(w.text, "=") || strings.HasPrefix(w.text, "--eval") || strings.HasPrefix(w.text, "-f") || strings.HasPrefix(w.text, "-C") {
+			if strings.Contains(w.text, "=") || strings.HasPrefix(w.text, "--ev") || strings.HasPrefix(w.text, "--fi") || strings.HasPrefix(w.text, "--mak") || strings.HasPrefix(w.text, "--di") || letters(w, "fCE", "jlIoW") != "" {
 				if !spelled(w.text) && !slices.ContainsFunc(pattern, func(p string) bool {
 					return strings.HasPrefix(w.text, strings.TrimRight(p, "*")) && strings.TrimRight(p, "*") != ""
 				}) {
@@ -198,7 +250,9 @@ func escapes(c *command, pattern []string) string {
 				}
 			}
 		case "curl":
-			why = tells(w, "-K", "--config")
+			if why = tells(w, "--config"); why == "" {
+				why = letters(w, "K", "AbcCdDeEFhHmoPQrtTuUwxXyYz")
+			}
 		case "zip":
 			why = tells(w, "-TT", "--unzip-command")
 		case "man", "less", "more":
@@ -210,7 +264,7 @@ func escapes(c *command, pattern []string) string {
 	}
 	switch name {
 	case "sed", "gsed":
-		if why := sedWords(c); why != "" && strings.Contains(why, "script") && !spelled("w") && !wordsSpelled(pattern) {
+		if why := sedWords(inPlace(c, spelled)); why != "" && !wordsSpelled(pattern) {
 			return why
 		}
 	case "awk", "gawk", "mawk", "nawk":
@@ -219,6 +273,30 @@ func escapes(c *command, pattern []string) string {
 		}
 	}
 	return ""
+}
+
+// inPlace returns a sed command without the options that change files and those that are
+// spelled out: what a rule for sed is about, unlike what its script runs.
+func inPlace(c *command, spelled func(string) bool) *command {
+	bare := *c
+	bare.words = slices.DeleteFunc(slices.Clone(c.words), func(w word) bool {
+		if !w.known() || len(w.text) < 2 || w.text[0] != '-' {
+			return false
+		}
+		return strings.HasPrefix(w.text, "-i") || strings.HasPrefix(w.text, "--in-place") || strings.Trim(w.text[1:], "nErsuizb") == "" ||
+			w.is("--debug") || w.is("--sandbox") || strings.HasPrefix(w.text, "-f") && spelled("-f")
+	})
+	return &bare
+}
+
+// gitSubcommand returns the index of git's subcommand in the words, 0 if there is none.
+func gitSubcommand(words []word) int {
+	for i := 1; i < len(words); i++ {
+		if !beforeSubcommand(words, i+1) {
+			return i
+		}
+	}
+	return 0
 }
 
 // wordsSpelled reports whether a pattern has no wildcard, so that it means this very command.

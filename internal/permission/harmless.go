@@ -27,7 +27,7 @@ var programs = sync.OnceValue(func() map[string]program {
 	return map[string]program{
 		"echo": {text: true}, "true": {text: true}, "false": {text: true}, ":": {text: true},
 		"basename": {text: true}, "dirname": {text: true}, "sleep": {text: true}, "seq": {text: true}, "pwd": {text: true},
-		"whoami": {text: true}, "id": {text: true}, "uname": {text: true}, "uptime": {text: true}, "nproc": {text: true}, "arch": {text: true},
+		"whoami": {text: true}, "id": {text: true}, "uname": {text: true}, "uptime": {text: true}, "nproc": {text: true}, "arch": {text: true, check: alone},
 		"tty": {text: true}, "groups": {text: true}, "logname": {text: true}, "expr": {text: true}, "factor": {text: true}, "cal": {text: true},
 		"type": {text: true}, "which": {text: true}, "shift": {text: true}, "break": {text: true}, "continue": {text: true}, "wait": {text: true, check: numbers},
 		"return": {text: true, check: numbers}, "exit": {text: true, check: numbers}, "getconf": {text: true}, "free": {text: true},
@@ -38,7 +38,7 @@ var programs = sync.OnceValue(func() map[string]program {
 		"cat": {}, "head": {}, "tail": {}, "nl": {}, "tac": {}, "rev": {}, "cut": {delim: 'd'}, "tr": {text: true}, "comm": {}, "cmp": {}, "fold": {}, "fmt": {},
 		"column": {delim: 's'}, "expand": {}, "unexpand": {}, "paste": {delim: 'd'}, "join": {delim: 't'}, "od": {}, "hexdump": {}, "strings": {}, "md5sum": {}, "sha1sum": {},
 		"sha256sum": {}, "sha512sum": {}, "b2sum": {}, "cksum": {}, "sum": {}, "stat": {}, "readlink": {}, "realpath": {},
-		"wc": {}, "export": {text: true, check: exportWords},
+		"wc": {check: wcWords}, "export": {text: true, check: exportWords},
 		"du":   {letters: "LD", long: []string{"--dereference", "--files0-from", "--dereference-args"}},
 		"diff": {letters: "l", long: []string{"--paginate"}},
 		"file": {letters: "CfzZ", long: []string{"--compile", "--files-from", "--uncompress", "--uncompress-noreport"}},
@@ -126,17 +126,20 @@ func (p *program) files(words []word) []bool {
 			strings.HasPrefix(w.text, "--re") && w.text != "--recursive" || strings.HasPrefix(w.text, "--fi") && w.text != "--fixed-strings" ||
 			w.is("--expression") || w.is("--type-list")
 	}
+	operand := false // an operand or -- came, after which some programs know no options
 	for i := 1; i < len(words); i++ {
 		w := words[i]
+		sure := !operand && (i == 1 || !p.takesValue(words[i-1]))
+		operand = operand || w.is("--") || !w.isOption()
 		switch {
 		case name == "find" && (strings.HasPrefix(w.text, "-") || w.is("(") || w.is("!")):
 			return files // only conditions follow
 		case name == "xargs" || name == "env" || name == "git":
 			return files // judged by themselves
-		case p.delim != 0 && w.known() && w.text == "-"+string(p.delim):
+		case sure && p.delim != 0 && w.known() && w.text == "-"+string(p.delim):
 			i++
-		case p.delim != 0 && strings.HasPrefix(w.text, "-"+string(p.delim)):
-		case p.pattern && (w.is("-e") || w.is("-ne") && name == "sed" || w.is("--expression")):
+		case sure && p.delim != 0 && strings.HasPrefix(w.text, "-"+string(p.delim)):
+		case sure && p.pattern && name != "jq" && (w.is("-e") || name == "sed" && (w.is("-ne") || w.is("--expression"))):
 			i++
 		case p.pattern && !given && len(w.text) == 2 && w.text[0] == '-' && w.known() && strings.IndexByte(p.values, w.text[1]) >= 0:
 			i++
@@ -150,6 +153,20 @@ func (p *program) files(words []word) []bool {
 		}
 	}
 	return files
+}
+
+// takesValue reports whether a word may be an option whose value is the word after it.
+func (p *program) takesValue(w word) bool {
+	switch {
+	case !w.isOption():
+		return false
+	case !w.known(), strings.HasPrefix(w.text, "--"):
+		return !strings.Contains(w.text, "=")
+	case p.pattern:
+		return strings.ContainsAny(w.text[1:], p.values+"ef")
+	}
+	// The programs with a separator have no option with a value that could be one.
+	return false
 }
 
 // option reports whether a word that is an option is not harmless.
@@ -169,8 +186,8 @@ func (j *Judge) readable(w word, c *command) string {
 	if w.numeric {
 		return ""
 	}
-	if strings.HasPrefix(w.text, "./"+string(rune(hole))) && !w.many && strings.Count(w.text, string(rune(hole))) == 1 && !w.glob && len(w.text) == 3 {
-		return "" // what find found
+	if w.found {
+		return ""
 	}
 	if strings.IndexByte(w.text, hole) >= 0 || w.many {
 		return "it is not known what " + shown(c.words) + " reads"
@@ -182,10 +199,14 @@ func (j *Judge) readable(w word, c *command) string {
 			}
 			continue
 		}
-		if p == "/dev/null" || p == "/dev/stdin" || strings.HasPrefix(p, "/dev/fd/") {
+		if p == "/dev/null" || p == "/dev/stdin" || descriptor(p) {
 			continue
 		}
-		if l := j.tree.locate(p, c.dirs); !l.inside && !j.allowsReading(l) {
+		l := j.tree.locate(p, c.dirs)
+		switch r := j.readingRule(l); {
+		case r != nil && r.Action != Allow:
+			return p + " is what a rule is about: " + r.String()
+		case !l.inside && r == nil:
 			return p + " is outside the workspace " + j.tree.root
 		}
 	}
@@ -200,7 +221,7 @@ func candidates(text string) []string {
 		if _, v, ok := strings.Cut(text, "="); ok {
 			out = append(out, v)
 		}
-		for i := 2; i < len(text) && i < 8; i++ {
+		for i := 2; i < len(text); i++ {
 			if strings.IndexByte("/~.", text[i]) >= 0 {
 				out = append(out, text[i:])
 			}
@@ -211,11 +232,21 @@ func candidates(text string) []string {
 	if _, v, ok := strings.Cut(text, ":"); ok && v != "" {
 		out = append(out, v)
 	}
+	if v, ok := strings.CutPrefix(text, "@"); ok && v != "" {
+		out = append(out, v) // a file with more words, to the tools of binutils
+	}
 	return out
 }
 
-// allowsReading reports whether a rule with a path lets shell tools read there.
-func (j *Judge) allowsReading(l located) bool {
+// descriptor reports whether a path is that of a file which is open already.
+func descriptor(path string) bool {
+	number, ok := strings.CutPrefix(path, "/dev/fd/")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// readingRule returns the rule with a path that says whether shell tools may read there,
+// nil if there is none.
+func (j *Judge) readingRule(l located) *Rule {
 	var best match
 	for _, r := range j.rules(j.o.ShellTools[0]) {
 		if len(r.Paths) == 0 || r.Access == Writing {
@@ -225,7 +256,7 @@ func (j *Judge) allowsReading(l located) bool {
 			best.add(r, n)
 		}
 	}
-	return best.rule != nil && best.rule.Action == Allow
+	return best.rule
 }
 
 // wraps is for commands that only run another one.
@@ -260,6 +291,14 @@ func exportWords(c *command) string {
 		}
 	}
 	return ""
+}
+
+// alone is for arch, which on macOS runs the command that comes with it.
+func alone(c *command) string {
+	if len(c.words) == 1 {
+		return ""
+	}
+	return "no rule allows " + shown(c.words)
 }
 
 func none(c *command) string {
@@ -387,7 +426,7 @@ func dateWords(c *command) string {
 
 func psWords(c *command) string {
 	for _, w := range c.words[1:] {
-		if !w.known() || w.text != "" && w.text[0] != '-' && strings.Trim(w.text, "auxwfljs0123456789,") != "" && !psColumns(w.text) || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "E") {
+		if !w.known() || strings.Contains(w.text, "env") || w.text != "" && w.text[0] != '-' && strings.Trim(w.text, "auxwfljs0123456789,") != "" && !psColumns(w.text) || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "E") {
 			return "ps may print the environment of programs"
 		}
 	}
@@ -406,6 +445,16 @@ func printenvWords(c *command) string {
 	for _, w := range c.words[1:] {
 		if !w.known() || secretName(w.text) {
 			return "a variable that may hold a secret"
+		}
+	}
+	return ""
+}
+
+// wcWords refuses a list of files to read, which nobody has judged.
+func wcWords(c *command) string {
+	for _, w := range c.words[1:] {
+		if strings.HasPrefix(w.text, "--f") {
+			return "the option " + w.text + " of wc"
 		}
 	}
 	return ""
@@ -677,7 +726,7 @@ func awkWords(c *command) string {
 }
 
 func onlyPrints(program string) bool {
-	for _, name := range [...]string{"system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "FILENAME=", "close", "fflush", "include", "load", "extension"} {
+	for _, name := range [...]string{"system", "getline", "ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB", "FILENAME=", "close", "fflush", "include", "load", "extension"} {
 		if strings.Contains(program, name) {
 			return false
 		}

@@ -191,6 +191,10 @@ func (j *Judge) decide(c *command, rules []*Rule) (action Action, rule, reason s
 	case uncertain != "":
 		return Ask, "", uncertain, false
 	case best.rule != nil:
+		// What cannot be told may hide what other rules are about.
+		if pattern == nil && c.unclear != "" && slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow && !r.whole() }) {
+			return Ask, "", c.unclear, false
+		}
 		if pattern != nil {
 			if c.unclear != "" && !wordsSpelled(pattern) {
 				return Ask, "", c.unclear, false

@@ -93,6 +93,7 @@ type analysis struct {
 	functions map[string]syntax.Pos // end of the definition
 	dirs      []string              // where the commands that come next may run
 	inLoop    int
+	opaque    bool // a command of the text may set variables that are not in assigns
 
 	commands []command
 	accesses []access
@@ -165,15 +166,7 @@ func (a *analysis) collect() {
 				}
 				a.assigns[as.Name.Value] = append(a.assigns[as.Name.Value], b)
 			}
-			if len(n.Args) > 0 {
-				if name := n.Args[0].Lit(); name == "read" || name == "getopts" || name == "mapfile" || name == "readarray" || name == "unset" || name == "printf" {
-					for _, w := range n.Args[1:] {
-						if lit := w.Lit(); lit != "" {
-							a.assigns[lit] = append(a.assigns[lit], binding{})
-						}
-					}
-				}
-			}
+			a.sets(n.Args)
 		case *syntax.DeclClause:
 			for _, as := range n.Args {
 				if as.Name != nil {
@@ -207,6 +200,63 @@ func (a *analysis) collect() {
 	})
 }
 
+// sets notes the variables that a command sets by its arguments.
+func (a *analysis) sets(args []*syntax.Word) {
+	var words []word
+	for _, w := range args {
+		words = append(words, expansion{a: a}.words(w)...) // without values: they are not collected yet
+	}
+	if len(words) == 0 {
+		return
+	}
+	if !words[0].known() {
+		// It may be any of those below. A variable that holds a name of a command is followed
+		// if none of the values that the text mentions is one of them.
+		a.opaque = a.opaque || a.mentionsSetter()
+		return
+	}
+	switch words[0].text {
+	case "read", "getopts", "mapfile", "readarray", "unset", "printf":
+		for _, w := range words[1:] {
+			if !w.known() {
+				a.opaque = a.opaque || words[0].text != "printf" || len(words) > 1 && words[1].isOption()
+				continue
+			}
+			a.assigns[w.text] = append(a.assigns[w.text], binding{})
+		}
+	case "command", "builtin", "noglob", "nocorrect":
+		if len(words) > 1 && (words[1].is("-v") || words[1].is("-V")) {
+			return
+		}
+		a.opaque = true
+	case "eval", "trap":
+		a.opaque = true
+	}
+}
+
+// setters are commands that can set variables without looking like it.
+var setters = []string{"read", "getopts", "mapfile", "readarray", "unset", "printf", "command", "builtin", "noglob", "nocorrect", "eval", "trap"}
+
+// mentionsSetter reports whether the text holds a word that may be the name of a setter, or
+// one of parts that could become it.
+func (a *analysis) mentionsSetter() bool {
+	found := false
+	syntax.Walk(a.file, func(n syntax.Node) bool {
+		w, ok := n.(*syntax.Word)
+		if !ok || found {
+			return !found
+		}
+		for _, v := range (expansion{a: a}).words(w) {
+			text := strings.ReplaceAll(v.text, string(rune(hole)), "")
+			if slices.ContainsFunc(setters, func(s string) bool { return strings.Contains(text, s) }) || !v.known() && text != "" {
+				found = true
+			}
+		}
+		return true
+	})
+	return found
+}
+
 // counts notes that an expression gives a variable a number.
 func (a *analysis) counts(x syntax.ArithmExpr) {
 	if w, ok := x.(*syntax.Word); ok && w.Lit() != "" {
@@ -234,6 +284,9 @@ func (a *analysis) assigned(name string) bool { return len(a.assigns[name]) > 0 
 
 // numeric reports whether all values that the text gives a variable are numbers.
 func (a *analysis) numeric(name string, seen []string) bool {
+	if a.opaque {
+		return false
+	}
 	if slices.Contains(seen, name) {
 		return true
 	}
@@ -263,6 +316,9 @@ func (a *analysis) numeric(name string, seen []string) bool {
 
 // values returns what a variable may be at a place, nil if that is not known.
 func (a *analysis) values(name string, at uint) []word {
+	if a.opaque {
+		return nil
+	}
 	sure := false
 	var all []word
 	for _, b := range a.assigns[name] {
@@ -658,7 +714,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 			a.stop("a redirection to a file whose name is not known")
 			continue
 		}
-		if w := words[0]; w.known() && (w.text == "/dev/null" || w.text == "/dev/stdout" || w.text == "/dev/stderr" || strings.HasPrefix(w.text, "/dev/fd/")) {
+		if w := words[0]; w.known() && (w.text == "/dev/null" || w.text == "/dev/stdout" || w.text == "/dev/stderr" || descriptor(w.text)) {
 			continue
 		}
 		a.accesses = append(a.accesses, access{path: words[0], use: use, dirs: slices.Clone(a.dirs)})
@@ -726,6 +782,9 @@ func (a *analysis) call(c *syntax.CallExpr) {
 			continue
 		}
 		if end, ok := a.functions[words[0].text]; ok && words[0].known() && c.Pos().After(end) {
+			if len(a.dirs) > 1 {
+				a.stop("a function that runs in another directory than it was judged for")
+			}
 			continue // its body is judged
 		}
 		a.simple(words)
@@ -756,7 +815,7 @@ func (a *analysis) cd(words []word) {
 		a.stop("cd to a directory that is not known")
 		return
 	}
-	if a.inLoop > 0 && !strings.HasPrefix(args[0].text, "/") {
+	if a.inLoop > 0 { // what comes before it runs there too
 		a.stop("cd in a loop or function")
 		return
 	}

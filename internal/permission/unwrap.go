@@ -54,6 +54,10 @@ var wrappers = sync.OnceValue(func() map[string]wrapper {
 		"parallel":    {value: "jnNI", flags: "0kvX", text: true},
 		"npx":         {flags: "yq"},
 		"eval":        {outer: true, text: true},
+
+		"pkexec": {}, "runuser": {flags: "l", value: "ugG"}, "setpriv": {}, "systemd-run": {}, "nsenter": {}, "setarch": {skip: 1}, "linux32": {}, "linux64": {},
+		"fakeroot": {}, "unbuffer": {}, "prlimit": {}, "choom": {value: "n"}, "torsocks": {}, "proxychains4": {flags: "q", value: "f"},
+		"dbus-run-session": {}, "xvfb-run": {flags: "a"}, "rlwrap": {},
 	}
 })
 
@@ -91,7 +95,7 @@ func (a *analysis) unwrap(cmd *command, depth int) {
 	case name == "ssh" || name == "su" || name == "script":
 		// What they run counts for what is denied; the rest is for rules to say.
 		for i, w := range args {
-			if i > 0 && w.known() && strings.ContainsAny(w.text, " ;|&") {
+			if i > 0 && w.known() && (strings.ContainsAny(w.text, " ;|&") || args[i-1].is("-c") && name != "ssh") {
 				a.nestedText(cmd, w.text)
 			} else if i > 0 && w.known() && !w.isOption() && len(args) > i+1 && name == "ssh" {
 				a.inner(cmd, args[i:], depth)
@@ -147,10 +151,14 @@ func (a *analysis) unwrap(cmd *command, depth int) {
 func replaced(options, words []word) []word {
 	words = slices.Clone(words)
 	for i, o := range options {
-		mark, ok := strings.CutPrefix(o.text, "-I")
-		if !ok {
+		if !strings.HasPrefix(o.text, "-") || strings.HasPrefix(o.text, "--") {
 			continue
 		}
+		at := strings.IndexAny(o.text, "nPLsdI") // what comes after one of them is its value
+		if at < 0 || o.text[at] != 'I' {
+			continue
+		}
+		mark := o.text[at+1:]
 		if mark == "" && i+1 < len(options) {
 			mark = options[i+1].text
 		}
@@ -211,6 +219,9 @@ func (a *analysis) inner(cmd *command, words []word, depth int) {
 		cmd.unclear = "it runs a command whose name is not known"
 		return
 	}
+	if words[0].is("cd") || words[0].is("pushd") || words[0].is("popd") {
+		cmd.unclear = "it may change the directory"
+	}
 	in := command{words: words, dirs: cmd.dirs, external: true}
 	a.unwrap(&in, depth+1)
 	cmd.inner = append(cmd.inner, in)
@@ -240,6 +251,9 @@ func (a *analysis) nestedText(cmd *command, text string) {
 			return
 		}
 		in := a.j.analyse(text, lang, a.deep+1, slices.Clone(cmd.dirs), a.left)
+		if name := cmd.words[0].text; (name == "eval" || name == "trap") && len(in.dirs) != len(cmd.dirs) {
+			cmd.unclear = "it may change the directory"
+		}
 		cmd.inner = append(cmd.inner, in.commands...)
 		a.accesses = append(a.accesses, in.accesses...)
 		if len(in.unclear) > 0 {
@@ -251,31 +265,77 @@ func (a *analysis) nestedText(cmd *command, text string) {
 	}
 }
 
-// shellText handles sh -c. Options that change what a text means are not analysed.
+// shellText handles sh -c. Options that change what a text means are not analysed, but
+// what they are about is judged.
 func (a *analysis) shellText(cmd *command, args []word) {
-	for len(args) > 0 && (args[0].is("-e") || args[0].is("-u") || args[0].is("-x") || args[0].is("-eu") || args[0].is("-ex") || args[0].is("-eux") || args[0].is("--norc") || args[0].is("--noprofile")) {
+	if len(args) == 1 && (args[0].is("--version") || args[0].is("--help")) {
+		return
+	}
+	text := false // the first operand is one
+	for len(args) > 0 && (args[0].isOption() || args[0].known() && strings.HasPrefix(args[0].text, "+")) {
+		o := args[0]
 		args = args[1:]
+		if o.is("--") || o.is("-") {
+			break
+		}
+		if !o.known() {
+			cmd.unclear = "an option of a shell that is not known"
+			return
+		}
+		if strings.HasPrefix(o.text, "--") {
+			if o.text != "--norc" && o.text != "--noprofile" {
+				cmd.unclear = "the option " + o.text + " of a shell"
+			}
+			continue
+		}
+		text = text || strings.Contains(o.text, "c")
+		if strings.ContainsAny(o.text, "li") {
+			cmd.unclear = "a shell that reads its start-up files"
+		} else if strings.Trim(o.text[1:], "ceuxo") != "" || o.text[0] == '+' {
+			cmd.unclear = "the option " + o.text + " of a shell"
+		}
+		if strings.ContainsAny(o.text, "oO") && len(args) > 0 { // the name of a setting
+			if !args[0].is("pipefail") && !args[0].is("errexit") && !args[0].is("nounset") && !args[0].is("xtrace") {
+				cmd.unclear = "a setting of a shell"
+			}
+			args = args[1:]
+		}
 	}
-	if len(args) < 2 || !args[0].known() || !slices.Contains([]string{"-c", "-ec", "-euc", "-xc", "-exc", "-lc", "-ic"}, args[0].text) {
-		return // a script, or what comes in: for rules to say
+	if len(args) == 0 {
+		cmd.unclear = "a shell runs what it reads"
+		return
 	}
-	if strings.ContainsAny(args[0].text, "li") {
-		cmd.unclear = "a shell that reads its start-up files"
+	if !text {
+		return // a script: for rules to say
 	}
 	if programName(cmd.words[0].text) == "zsh" {
 		cmd.unclear = "a text for another shell"
 	}
 	cmd.outer = true
-	a.nested(cmd, args[1:2])
+	a.nested(cmd, args[:1])
+}
+
+// runsFound reports whether a word of fd makes it run a command in a way that is not
+// analysed: together with other letters, or with the command in the same word.
+func runsFound(w word) bool {
+	if strings.HasPrefix(w.text, "--") {
+		name, _, value := strings.Cut(w.text, "=")
+		return strings.HasPrefix(name, "--exec") && (value || name != "--exec" && name != "--exec-batch")
+	}
+	return len(w.text) > 2 && w.text[0] == '-' && strings.ContainsAny(w.text, "xX")
 }
 
 // findExec handles the commands that find and fd run for what they find.
 func (a *analysis) findExec(cmd *command, args []word, depth int) {
-	files := slices.ContainsFunc(args, func(w word) bool { return w.is("-type") }) && func() bool {
-		i := slices.IndexFunc(args, func(w word) bool { return w.is("-type") })
-		return i+1 < len(args) && args[i+1].is("f") && !slices.ContainsFunc(args, func(w word) bool { return w.is("-o") || w.is("-or") || w.is(",") || w.is("!") || w.is("-not") })
-	}()
+	typed := slices.IndexFunc(args, func(w word) bool { return w.is("-type") })
+	onlyFiles := typed >= 0 && typed+1 < len(args) && args[typed+1].is("f") &&
+		!slices.ContainsFunc(args, func(w word) bool { return w.is("-o") || w.is("-or") || w.is(",") || w.is("!") || w.is("-not") })
 	for i := 0; i < len(args); i++ {
+		if name := programName(cmd.words[0].text); name != "find" && runsFound(args[i]) {
+			cmd.unclear = "the option " + args[i].text + " of " + name + " runs a command"
+			continue
+		}
+		files := onlyFiles && typed < i // a test after the command comes too late
 		if !slices.ContainsFunc([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, args[i].is) {
 			continue
 		}
@@ -285,7 +345,7 @@ func (a *analysis) findExec(cmd *command, args []word, depth int) {
 			w := args[end]
 			if strings.Contains(w.text, "{}") {
 				if files && w.is("{}") {
-					w = word{text: "./" + string(rune(hole))} // a file below, not a link
+					w = word{text: "./" + string(rune(hole)), found: true} // not a link
 				} else {
 					w = word{text: strings.ReplaceAll(w.text, "{}", string(rune(hole)))}
 				}

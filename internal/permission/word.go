@@ -20,6 +20,7 @@ type word struct {
 	glob    bool
 	many    bool // it may become any number of words
 	numeric bool // what is not known are digits, perhaps after a minus sign
+	found   bool // it names an ordinary file below the directory, which find found
 }
 
 // known reports whether the word is just its text.

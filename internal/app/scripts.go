@@ -1,0 +1,156 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/assets"
+	"loki/internal/agent"
+	"loki/internal/bundle"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/process"
+	"loki/internal/tool"
+	"loki/internal/tool/script"
+)
+
+// scriptOptions say how the user's own tools are run. dir is what they get as their root.
+func (a *App) scriptOptions(root string) script.Options {
+	return script.Options{
+		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
+		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
+		Environ: a.scriptEnvironment(), Terminal: true, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+	}
+}
+
+// scriptEnvironment is the environment of the user's own scripts. They may need keys of
+// services, but not those of the models.
+func (a *App) scriptEnvironment() []string {
+	secrets := a.secrets()
+	return slices.DeleteFunc(slices.Clone(a.Env.Environ()), func(entry string) bool {
+		name, v, _ := strings.Cut(entry, "=")
+		return strings.HasPrefix(name, "LOKI_VAULT") || v != "" && slices.Contains(secrets, v)
+	})
+}
+
+// scriptFiles are the scripts in the directory of tools.
+func (a *App) scriptFiles() ([]string, error) {
+	entries, err := os.ReadDir(a.Paths.ToolsDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "the directory of tools")
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && process.Supported(process.Ext(e.Name())) {
+			files = append(files, filepath.Join(a.Paths.ToolsDir(), e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// ownTools are the tools of the user's scripts. A script that is wrong gives none and is
+// told of: it is no reason to do without the others.
+func (a *App) ownTools(root string) ([]tool.Tool, error) {
+	files, err := a.scriptFiles()
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > 0 {
+		if err := a.installUtils(); err != nil {
+			a.warn(err)
+		}
+	}
+	var tools []tool.Tool
+	for _, file := range files {
+		loaded, err := script.Load(file, a.scriptOptions(root))
+		if err != nil {
+			a.warn(err)
+			continue
+		}
+		tools = append(tools, loaded...)
+	}
+	return tools, nil
+}
+
+// installUtils puts the file that scripts may source where they find it, unless it is
+// there.
+func (a *App) installUtils() error {
+	const name = "prompt-utils.sh"
+	target := filepath.Join(a.Paths.ToolsUtilsDir(), name)
+	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	content, err := fs.ReadFile(assets.Utils, name)
+	if err != nil {
+		return err
+	}
+	return bundle.Replace(target, content)
+}
+
+// agentScript returns the script with an agent's own tools, and how it is run; ok is
+// false if it has none.
+func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file string, o script.Options, ok bool) {
+	o = a.scriptOptions(a.Paths.ConfigDir)
+	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.CacheDir, "agents", ref.Name)}
+	o.Variables = func() map[string]string { return variables }
+	for _, name := range []string{"tools.sh", "tools.py", "tools.ts"} {
+		file = filepath.Join(ref.Dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			if err := a.installUtils(); err != nil {
+				a.warn(err)
+			}
+			return file, o, true
+		}
+	}
+	return "", o, false
+}
+
+// Declarations returns what models see of the tools in a script.
+func (a *App) Declarations(file string) ([]chat.Tool, error) {
+	o := a.scriptOptions(a.Paths.FunctionsDir)
+	if filepath.Base(filepath.Dir(absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
+		dir := filepath.Dir(absolute(file))
+		_, o, _ = a.agentScript(agent.Ref{Name: filepath.Base(dir), Dir: dir}, nil)
+	}
+	tools, err := script.Load(file, o)
+	if err != nil {
+		return nil, err
+	}
+	declarations := make([]chat.Tool, 0, len(tools))
+	for _, t := range tools {
+		declarations = append(declarations, t.Declaration())
+	}
+	return declarations, nil
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// BuildTools makes the user's scripts, and with an agent its own, ready to be run by hand.
+// It returns the files it wrote.
+func (a *App) BuildTools(ref *agent.Ref) (written []string, err error) {
+	files, err := a.scriptFiles()
+	if err != nil {
+		return nil, err
+	}
+	if ref == nil {
+		return script.Build(files, a.scriptOptions(a.Paths.FunctionsDir))
+	}
+	file, o, ok := a.agentScript(*ref, nil)
+	if !ok {
+		return nil, fault.New(fault.NotFound, "agent %s has no script of tools in %s", ref.Name, ref.Dir)
+	}
+	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
+	return script.Build([]string{file}, o)
+}

@@ -1,0 +1,25 @@
+package oauth
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzParsePasted checks that what is taken for a code and a state is in what was pasted.
+func FuzzParsePasted(f *testing.F) {
+	for _, seed := range []string{"code#state", " code#state\n", "https://example.com/cb?code=a%20b&state=c#x", "code", "#", "://#", "a#b#c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		code, state, err := parsePasted(text)
+		if err != nil {
+			if code != "" || state != "" {
+				t.Fatalf("%q gives %q, %q and %v", text, code, state, err)
+			}
+			return
+		}
+		if code == "" || !strings.Contains(text, "code=") && strings.TrimSpace(text) != code+"#"+state {
+			t.Fatalf("%q gives %q, %q", text, code, state)
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package script
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"loki/internal/process"
+	"loki/internal/tool"
+)
+
+//go:embed launch
+var launch embed.FS
+
+// launcher returns the program that calls a function in Python or TypeScript, of the parts
+// that have these names.
+func launcher(parts ...string) []byte {
+	var code []byte
+	for _, part := range parts {
+		text, err := launch.ReadFile("launch/" + part)
+		if err != nil {
+			panic(err) // a part is not part of this program, which every test shows
+		}
+		code = append(code, text...)
+	}
+	return code
+}
+
+const (
+	// maxPrinted is how many bytes a script may print on standard output before it is killed.
+	maxPrinted = 64 << 20
+	// maxResult is how many bytes of a result are read. The model gets far less.
+	maxResult = 4 << 20
+	// maxWord is how long a word of a command line can be on Linux, with the NUL behind it.
+	maxWord = 128 << 10
+)
+
+// Call implements [tool.Tool].
+func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	s := t.script
+	src, err := read(s.file)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	p, err := s.current(src)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	f, ok := p.find(t.declared.Name)
+	if !ok {
+		return tool.Result{}, fmt.Errorf("%s was changed and has no %s any more", filepath.Base(s.file), t.declared.Name)
+	}
+	dir, err := os.MkdirTemp(s.o.Temp, fmt.Sprintf("loki-%d-eval-", os.Getpid()))
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("a directory for the call: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	at := places{output: filepath.Join(dir, "output")}
+	command, err := s.command(dir, p, f, call, &at)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	t.attend(&command)
+	printed, err := process.Run(ctx, command)
+	r := tool.Result{}
+	var unread error
+	if r.Output, unread = result(at.output); unread != nil && err == nil {
+		err = unread
+	}
+	if err != nil {
+		r.Stderr = plain(printed.Stderr)
+	}
+	if exit, ok := errors.AsType[*process.ExitError](err); ok {
+		err = &tool.ExitError{Tool: t.declared.Name, Code: exit.Code, Signal: exit.Signal}
+	}
+	return r, err
+}
+
+// attend adds what connects a script with the user.
+func (t *scriptTool) attend(c *process.Command) {
+	o := t.script.o
+	c.Dir, c.MaxStdout = o.Dir, maxPrinted
+	if o.Output != nil {
+		name := t.declared.Name
+		c.OnStdout = func(line string) { o.Output(name, line) }
+	}
+	if t.hints.Interactive && o.Terminal {
+		c.Terminal = true
+		if o.Stdin != nil {
+			c.Stdin = o.Stdin
+		}
+	}
+}
+
+// command returns the command that makes a call, and writes the files it needs into dir.
+func (s *script) command(dir string, p *source, f function, call tool.Call, at *places) (process.Command, error) {
+	argv, err := s.interpreter(p.src)
+	if err != nil {
+		return process.Command{}, err
+	}
+	var args []string
+	if s.lang == bash {
+		args, err = s.shellArgs(dir, p, f, call)
+	} else {
+		args, err = s.launchArgs(dir, f, call, at)
+	}
+	if err != nil {
+		return process.Command{}, err
+	}
+	env, lines := s.environ(call, f, *at)
+	args = append(argv[1:len(argv):len(argv)], args...)
+	if len(lines) > 0 {
+		args = append([]string{"-c", strings.Join(lines, "\n") + "\nexec \"$0\" \"$@\"", argv[0]}, args...)
+		if argv, err = s.usualInterpreter(); err != nil {
+			return process.Command{}, err
+		}
+	}
+	return process.Command{Path: argv[0], Args: args, Env: env}, nil
+}
+
+// shellArgs returns the path of a bash script and the words of its command line.
+func (s *script) shellArgs(dir string, p *source, f function, call tool.Call) ([]string, error) {
+	words, err := f.shell.Args(call.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words {
+		if len(word) >= maxWord {
+			name, _, _ := strings.Cut(word, "=")
+			return nil, fmt.Errorf("the value of %s has %d bytes, and a bash tool takes at most %d; write it to a file or in parts", name, len(word)-len(name)-1, maxWord-len(name)-2)
+		}
+	}
+	file := s.file
+	code, err := s.build(p)
+	if err != nil {
+		return nil, err
+	}
+	if code != nil {
+		file = filepath.Join(dir, filepath.Base(s.file))
+		if err := os.WriteFile(file, code, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return append([]string{s.path(file)}, words...), nil
+}
+
+// launchArgs returns the arguments that make an interpreter call a function.
+func (s *script) launchArgs(dir string, f function, call tool.Call, at *places) ([]string, error) {
+	arguments, err := f.fn.Bind(call.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	at.arguments = filepath.Join(dir, "arguments.json")
+	if err := os.WriteFile(at.arguments, arguments, 0o600); err != nil {
+		return nil, err
+	}
+	program, code := "launch.py", launcher("call.py", "once.py")
+	if s.lang == typescript {
+		program, code = "launch.mjs", launcher("call.mjs", "once.mjs")
+	}
+	program = filepath.Join(dir, program)
+	if err := os.WriteFile(program, code, 0o600); err != nil {
+		return nil, err
+	}
+	args := []string{program, s.file, f.fn.Name}
+	for _, p := range f.fn.Params {
+		args = append(args, p.Name)
+	}
+	return args, nil
+}
+
+// result returns what a script left for the model; of much the two ends.
+func result(file string) (string, error) {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", errors.New("what the script left at $LLM_OUTPUT is not a file")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info.Size() <= maxResult {
+		text, err := io.ReadAll(io.LimitReader(f, maxResult))
+		return string(text), err
+	}
+	half := make([]byte, maxResult)
+	if _, err := io.ReadFull(f, half[:maxResult/2]); err != nil {
+		return "", err
+	}
+	if _, err := f.ReadAt(half[maxResult/2:], info.Size()-maxResult/2); err != nil {
+		return "", err
+	}
+	note := fmt.Sprintf("\n[%d of %d bytes left out here]\n", info.Size()-maxResult, info.Size())
+	return string(half[:maxResult/2]) + note + string(half[maxResult/2:]), nil
+}
+
+// sequences are the control sequences of terminals, of which models know nothing.
+var sequences = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-B]|[@-Z\\\\^_=>])")
+})
+
+// plain returns text without colours and the like.
+func plain(text string) string {
+	if !strings.ContainsRune(text, '\x1b') {
+		return text
+	}
+	return sequences().ReplaceAllString(text, "")
+}

@@ -1,0 +1,183 @@
+package script
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"loki/internal/argc"
+	"loki/internal/process"
+	"loki/internal/tool"
+)
+
+// places are the files of one call.
+type places struct {
+	output    string // what the script leaves for the model
+	arguments string // JSON for a launcher; empty for bash
+}
+
+// environ returns the environment of a call, and the lines of env files that bash has to
+// evaluate.
+func (s *script) environ(call tool.Call, f function, at places) (env, lines []string) {
+	set := s.constants()
+	set["LLM_OUTPUT"] = s.path(at.output)
+	unset := []string{"LLM_TOOL_DATA_FILE"}
+	if at.arguments != "" {
+		set["LLM_TOOL_DATA_FILE"] = at.arguments
+		unset = nil
+	}
+	if s.o.Agent != nil {
+		set["LLM_AGENT_FUNC"] = s.called(f)
+	}
+	for key, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
+		if v == "" {
+			unset = append(unset, key)
+		} else {
+			set[key] = v
+		}
+	}
+	if s.o.Variables != nil {
+		for name, v := range s.o.Variables() {
+			set["LLM_AGENT_VAR_"+strings.ReplaceAll(strings.ToUpper(name), "-", "_")] = v
+		}
+	}
+	if value(s.o.Environ, "NO_COLOR") == "" {
+		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"
+	}
+	if info, err := os.Stat(s.o.Bin); s.o.Bin != "" && err == nil && info.IsDir() {
+		set["PATH"] = s.o.Bin
+		if path := value(s.o.Environ, "PATH"); path != "" {
+			set["PATH"] += string(os.PathListSeparator) + path
+		}
+	}
+	filled, lines := s.envFile(set)
+	maps.Copy(set, filled)
+	return process.Merge(s.o.Environ, set, unset...), lines
+}
+
+// constants returns the variables that are the same for all calls.
+func (s *script) constants() map[string]string {
+	set := map[string]string{"LLM_ROOT_DIR": s.path(s.o.Root)}
+	if a := s.o.Agent; a != nil {
+		set["LLM_AGENT_NAME"] = a.Name
+		set["LLM_AGENT_ROOT_DIR"] = s.path(a.Dir)
+		set["LLM_AGENT_CACHE_DIR"] = s.path(a.CacheDir)
+	} else {
+		set["LLM_TOOL_NAME"] = s.stem
+		set["LLM_TOOL_CACHE_DIR"] = s.path(filepath.Join(s.o.Root, "cache", s.stem))
+	}
+	if s.lang == bash && s.o.PromptUtils != "" {
+		set["LLM_PROMPT_UTILS_FILE"] = s.path(s.o.PromptUtils)
+	}
+	return set
+}
+
+// called returns the name under which a function of an agent's script is called.
+func (s *script) called(f function) string {
+	if name := f.real(); name != "" {
+		return name
+	}
+	return f.declared.Name
+}
+
+// path returns a path as the script can use it: bash on Windows wants slashes.
+func (s *script) path(p string) string {
+	if runtime.GOOS == "windows" && s.lang == bash {
+		return filepath.ToSlash(p)
+	}
+	return p
+}
+
+// value returns the value of a variable in an environment; the last entry counts.
+func value(environ []string, name string) string {
+	v, _ := lookup(environ, name)
+	return v
+}
+
+func lookup(environ []string, name string) (string, bool) {
+	for i := len(environ) - 1; i >= 0; i-- {
+		key, v, ok := strings.Cut(environ[i], "=")
+		if ok && (key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// envFiles returns the files that fill in the environment, the more important first.
+func (s *script) envFiles() []string {
+	files := []string{filepath.Join(s.o.Root, ".env")}
+	if s.o.Agent == nil {
+		files = append([]string{filepath.Join(filepath.Dir(s.file), ".env")}, files...)
+	}
+	return files
+}
+
+// maxEnvFile is how large an env file may be, in bytes.
+const maxEnvFile = 1 << 20
+
+// envFile returns the variables of env files that neither the environment nor set has.
+func (s *script) envFile(set map[string]string) (filled map[string]string, lines []string) {
+	filled = make(map[string]string)
+	later := make(map[string]bool)
+	for _, file := range s.envFiles() {
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			key, v, ok := envLine(line)
+			if !ok || later[key] {
+				continue
+			}
+			if _, there := lookup(s.o.Environ, key); there {
+				continue
+			}
+			if _, there := set[key]; there {
+				continue
+			}
+			if _, there := filled[key]; there {
+				continue
+			}
+			if s.lang == bash && needsShell(v) {
+				later[key] = true
+				lines = append(lines, "eval "+argc.Quote("export "+key+"="+v))
+				continue
+			}
+			filled[key] = unquoted(v)
+		}
+	}
+	return filled, lines
+}
+
+// envLine returns the name and value in a line of an env file, quotes and all.
+func envLine(line string) (key, v string, ok bool) {
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "#") || strings.ContainsRune(line, 0) {
+		return "", "", false
+	}
+	key, v, ok = strings.Cut(line, "=")
+	key = strings.TrimSpace(strings.TrimPrefix(key, "export "))
+	name := strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	return key, strings.TrimSpace(v), ok && key != "" && name && (key[0] < '0' || key[0] > '9')
+}
+
+// needsShell reports whether bash makes something else of a value.
+func needsShell(v string) bool {
+	single := len(v) > 1 && v[0] == '\'' && strings.IndexByte(v[1:], '\'') == len(v)-2
+	return !single && strings.ContainsAny(v, "$`\\")
+}
+
+// unquoted returns a value without one pair of quotes around it.
+func unquoted(v string) string {
+	if len(v) > 1 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
+		return v[1 : len(v)-1]
+	}
+	return v
+}

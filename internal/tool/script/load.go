@@ -1,0 +1,181 @@
+package script
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"loki/internal/argc"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/tool"
+	"loki/internal/tool/script/signature"
+)
+
+// script is a file that gives tools. Its methods may be called from several goroutines.
+type script struct {
+	file string // absolute
+	stem string
+	lang language
+	o    Options
+
+	mu     sync.Mutex
+	parsed *source // as it was last read; nil before the first call
+	built  string  // sum of the contents that have the code that parses a command line
+}
+
+func open(file string, o Options) (*script, error) {
+	stem, lang, ok := languageOf(file)
+	if !ok {
+		return nil, fault.New(fault.Config, "script %s: scripts end in .sh, .py or .ts", file)
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, fmt.Errorf("script %s: %w", file, err)
+	}
+	return &script{file: path, stem: stem, lang: lang, o: o}, nil
+}
+
+// Load returns the tools that a script gives, in the order of the source. The source is
+// parsed only if the cache does not know it. The error is a *fault.Error of code NotFound
+// or Config, which names the file and, for a mistake in it, the line.
+//
+// A call uses the script as it is then: changes count at once, but a tool whose name is no
+// longer in it fails, and new names need another Load.
+func Load(file string, o Options) ([]tool.Tool, error) {
+	s, err := open(file, o)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.summary()
+	if err != nil {
+		return nil, err
+	}
+	k.Hints.Timeout = cmp.Or(k.Hints.Timeout, o.Timeout)
+	k.Hints.MaxOutput = o.MaxOutput
+	tools := make([]tool.Tool, 0, len(k.Tools))
+	for _, declared := range k.Tools {
+		tools = append(tools, &scriptTool{s, declared, k.Hints})
+	}
+	return tools, nil
+}
+
+// summary returns what is declared, from the cache if it is there.
+func (s *script) summary() (summary, error) {
+	src, err := read(s.file)
+	if err != nil {
+		return summary{}, err
+	}
+	if k, ok := s.kept(s.sum(src)); ok {
+		return k, nil
+	}
+	p, err := s.current(src)
+	if err != nil {
+		return summary{}, err
+	}
+	k := p.summary()
+	s.keep(p.sum, k)
+	return k, nil
+}
+
+// current returns the functions of the script, whose contents are src.
+func (s *script) current(src []byte) (*source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parsed != nil && bytes.Equal(s.parsed.src, src) {
+		return s.parsed, nil
+	}
+	p, err := s.parse(src)
+	if err != nil {
+		return nil, err
+	}
+	s.parsed = p
+	return p, nil
+}
+
+// Names returns the names of the tools that a script gives. A tool's script is not parsed
+// for that if its name says it all, so that a mistake in it may go unnoticed; it has to
+// exist. Errors are those of [Load].
+func Names(file string, o Options) ([]string, error) {
+	s, err := open(file, o)
+	if err != nil {
+		return nil, err
+	}
+	if name, ok, err := s.plainName(); ok || err != nil {
+		return []string{name}, err
+	}
+	k, err := s.summary()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(k.Tools))
+	for _, t := range k.Tools {
+		names = append(names, t.Name)
+	}
+	return names, nil
+}
+
+// plainName returns the name of the only tool of a script, if that follows from the name of
+// the file.
+func (s *script) plainName() (name string, ok bool, err error) {
+	if s.o.Agent != nil {
+		return "", false, nil
+	}
+	src, err := read(s.file)
+	if err != nil {
+		return "", false, err
+	}
+	if s.lang != bash {
+		return signature.Normal(s.stem), true, nil
+	}
+	for _, tag := range []string{"@cmd", "binname"} {
+		if bytes.Contains(src, []byte(tag)) {
+			return "", false, nil
+		}
+	}
+	return strings.ReplaceAll(s.stem, "-", "_"), true, nil
+}
+
+// scriptTool is one function of a script.
+type scriptTool struct {
+	script   *script
+	declared chat.Tool
+	hints    tool.Hints
+}
+
+var _ tool.Tool = (*scriptTool)(nil)
+
+// Declaration implements [tool.Tool].
+func (t *scriptTool) Declaration() chat.Tool { return t.declared }
+
+// Hints implements [tool.Tool].
+func (t *scriptTool) Hints() tool.Hints { return t.hints }
+
+// build puts the code that parses the command line into a bash script, if it is not there
+// yet. Where the file cannot be written it returns the whole as it has to be run.
+func (s *script) build(p *source) (copied []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.built == p.sum {
+		return nil, nil
+	}
+	code, err := argc.Build(p.src, argc.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(code, p.src) {
+		if _, err := argc.BuildFile(s.file, argc.Options{}); err != nil {
+			return code, nil
+		}
+	}
+	s.built = s.sum(code)
+	if s.built != p.sum && s.parsed == p {
+		// What is declared is the same, and need not be read again.
+		s.parsed = &source{src: code, sum: s.built, functions: p.functions, hints: p.hints}
+		s.keep(s.built, s.parsed.summary())
+	}
+	return nil, nil
+}

@@ -1,0 +1,246 @@
+package script
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/argc"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/tool"
+	"loki/internal/tool/bashdecl"
+	"loki/internal/tool/pydecl"
+	"loki/internal/tool/script/signature"
+	"loki/internal/tool/tsdecl"
+)
+
+// source is a script as it is at some time. It is immutable.
+type source struct {
+	src       []byte
+	sum       string // identifies what is declared: contents, language, name and mode
+	functions []function
+	hints     tool.Hints
+}
+
+// function is a function of a script. Only one of shell and fn is set.
+type function struct {
+	declared chat.Tool
+	shell    *bashdecl.Function
+	fn       *signature.Function
+}
+
+// real returns the function's name in the script, empty for a bash script without
+// subcommands.
+func (f function) real() string {
+	if f.shell != nil {
+		return f.shell.Subcommand
+	}
+	return f.fn.Name
+}
+
+// find returns the function that is declared under a name.
+func (s *source) find(name string) (function, bool) {
+	i := slices.IndexFunc(s.functions, func(f function) bool { return f.declared.Name == name })
+	if i < 0 {
+		return function{}, false
+	}
+	return s.functions[i], true
+}
+
+// maxSource is how large a script may be, in bytes.
+const maxSource = 8 << 20
+
+// read returns what is in a script.
+func read(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fault.New(fault.NotFound, "no script at %s", file)
+	case err != nil:
+		return nil, fault.Wrap(fault.Config, err, "script %s", file)
+	case !info.Mode().IsRegular():
+		return nil, fault.New(fault.Config, "script %s is not a file", file)
+	case info.Size() > maxSource:
+		return nil, fault.New(fault.Config, "script %s is larger than %d MiB", file, maxSource>>20)
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "script %s", file)
+	}
+	return src, nil
+}
+
+// format changes with what is kept in caches, and with how sources are read.
+const format = "1"
+
+func (s *script) sum(src []byte) string {
+	h := sha256.New()
+	mode := "tool"
+	if s.o.Agent != nil {
+		mode = "agent"
+	}
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", format, s.lang, s.stem, mode)
+	h.Write(src)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// parse reads the functions of a script.
+func (s *script) parse(src []byte) (*source, error) {
+	p := &source{src: src, sum: s.sum(src), hints: hints(src, s.lang)}
+	var err error
+	if s.lang == bash {
+		err = s.parseBash(p)
+	} else {
+		err = s.parseFunctions(p)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "script %s", s.file)
+	}
+	return p, nil
+}
+
+func (s *script) parseBash(p *source) error {
+	list, err := bashdecl.Parse(p.src, s.stem)
+	if err != nil {
+		if wrong, ok := errors.AsType[*argc.Error](err); ok {
+			return fmt.Errorf("line %d: %s", wrong.Line, wrong.Msg)
+		}
+		return err
+	}
+	for _, f := range list {
+		p.functions = append(p.functions, function{declared: f.Tool, shell: &f})
+	}
+	return nil
+}
+
+// parseFunctions reads a script in Python or TypeScript.
+func (s *script) parseFunctions(p *source) error {
+	parse := pydecl.Parse
+	if s.lang == typescript {
+		parse = tsdecl.Parse
+	}
+	want := func(name string) bool { return name == "run" }
+	if s.o.Agent != nil {
+		want = signature.Public
+	}
+	list, err := parse(p.src, want)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return s.nothing()
+	}
+	for _, f := range list {
+		name := s.stem
+		if s.o.Agent != nil {
+			name = f.Name
+		}
+		declared, err := f.Declare(signature.Normal(name))
+		if err != nil {
+			return err
+		}
+		if _, taken := p.find(declared.Name); taken {
+			return &signature.Error{Line: f.Line, Msg: fmt.Sprintf("two functions are called %s", declared.Name)}
+		}
+		p.functions = append(p.functions, function{declared: declared, fn: &f})
+	}
+	return nil
+}
+
+// nothing is the error for a script without functions.
+func (s *script) nothing() error {
+	what, how := "def ", "at the top level of the file"
+	if s.lang == typescript {
+		what, how = "export function ", "; arrow functions and functions in variables do not count"
+	}
+	if s.o.Agent == nil {
+		return fmt.Errorf("there is no function run: write %srun(...) %s", what, strings.TrimLeft(how, "; "))
+	}
+	return fmt.Errorf("there is no public function: write %sNAME(...) %s", what, strings.TrimLeft(how, "; "))
+}
+
+// hints reads what a script says of itself in comments.
+func hints(src []byte, lang language) tool.Hints {
+	mark := "#"
+	if lang == typescript {
+		mark = "//"
+	}
+	h := tool.Hints{Interactive: lang == bash && bytes.Contains(src, []byte("LLM_PROMPT_UTILS_FILE"))}
+	if !bytes.Contains(src, []byte("@meta")) {
+		return h
+	}
+	for line := range strings.Lines(string(src)) {
+		comment, ok := strings.CutPrefix(strings.TrimSpace(line), mark)
+		words := strings.Fields(comment)
+		if !ok || len(words) < 2 || words[0] != "@meta" {
+			continue
+		}
+		switch words[1] {
+		case "interactive":
+			h.Interactive = true
+		case "read-only":
+			h.ReadOnly = true
+		case "destructive":
+			h.Destructive = true
+		case "timeout":
+			if limit, err := time.ParseDuration(strings.Join(words[2:], "")); err == nil && limit > 0 {
+				h.Timeout = limit
+			}
+		}
+	}
+	return h
+}
+
+// summary is what a cache holds of a source.
+type summary struct {
+	Tools []chat.Tool `json:"tools"`
+	Hints tool.Hints  `json:"hints"`
+}
+
+func (p *source) summary() summary {
+	s := summary{Hints: p.hints}
+	for _, f := range p.functions {
+		s.Tools = append(s.Tools, f.declared)
+	}
+	return s
+}
+
+// kept returns what the cache holds under a sum.
+func (s *script) kept(sum string) (summary, bool) {
+	if s.o.Cache == "" {
+		return summary{}, false
+	}
+	doc, err := os.ReadFile(s.cacheFile(sum))
+	if err != nil {
+		return summary{}, false
+	}
+	var k summary
+	if err := json.Unmarshal(doc, &k); err != nil || len(k.Tools) == 0 {
+		return summary{}, false // damaged: as good as missing
+	}
+	return k, true
+}
+
+// keep puts a summary into the cache. Where that fails the cache is just of no use.
+func (s *script) keep(sum string, k summary) {
+	if s.o.Cache == "" {
+		return
+	}
+	doc, err := json.Marshal(k)
+	if err == nil {
+		err = os.MkdirAll(s.o.Cache, 0o700)
+	}
+	if err == nil {
+		_, err = replace(s.cacheFile(sum), doc, 0o600)
+	}
+	_ = err
+}

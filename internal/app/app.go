@@ -5,7 +5,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"runtime"
 	"sync"
 
@@ -22,6 +21,7 @@ import (
 	"loki/internal/session"
 	"loki/internal/shell"
 	"loki/internal/tool/builtin/fsys"
+	"loki/internal/vault"
 )
 
 // Version is the version of the program.
@@ -51,6 +51,10 @@ type App struct {
 	sessions session.Store      // made on first use; guarded by mu
 	memory   *permission.Memory // likewise
 	servers  *servers           // likewise
+
+	secretMu sync.Mutex   // taken while mu is held, never the other way round
+	vault    *vault.Vault // made on first use; guarded by secretMu
+	resolved []string     // secrets of the vault that were used; guarded by secretMu
 
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 }
@@ -82,7 +86,7 @@ func New(o Options) (*App, error) {
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...),
 		dryRun: o.DryRun || cfg.DryRun, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
-	cfg.UseSecrets(a.Vault().Lookup(context.Background()))
+	cfg.UseSecrets(a.lookupSecret)
 	if envErr != nil {
 		a.Warnings = append(a.Warnings, envErr.Error())
 	}
@@ -124,7 +128,10 @@ func (a *App) Loader() *input.Loader {
 	for _, l := range a.Config.DocumentLoaders {
 		loaders[l.Name] = l.Value
 	}
-	return &input.Loader{Environ: a.Env.Environ(), Shell: a.Shell(), Loaders: loaders}
+	return &input.Loader{
+		Environ: a.Env.Environ(), Shell: a.Shell(), Loaders: loaders,
+		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
+	}
 }
 
 // Roles returns the roles of the user and of the program.

@@ -42,7 +42,7 @@ func (a *App) mcpServers() (*servers, error) {
 	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
-		Version: Version, Dir: dir, Env: a.childEnviron(), Secrets: a.Vault().Lookup(context.Background()), Tokens: &serverTokens{app: a, file: file},
+		Version: Version, Dir: dir, Env: a.childEnviron(), Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
 		Pool:   poolConfig(a.Config.MCPPool), CallTimeout: a.Config.ToolTimeout,
 	})
@@ -161,7 +161,7 @@ func (a *App) serverLogin(file *mcp.File, id string) (*oauth.Provider, error) {
 		Headers      map[string]string `json:"headers"`
 		TokenBody    string            `json:"token_body"`
 	}
-	if has, err := server.OAuthSettings(a.Vault().Lookup(context.Background()), &set); !has || err != nil {
+	if has, err := server.OAuthSettings(a.lookupSecret, &set); !has || err != nil {
 		return nil, err
 	}
 	p := oauth.Provider{

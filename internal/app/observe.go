@@ -14,7 +14,7 @@ import (
 func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.Context) (warnings []string)) {
 	var warnings []string
 	logger, file, err := logging.Open(logging.Options{
-		Path: a.Paths.LogFile, Level: a.Env.Get("LOKI_LOG_LEVEL"), Filter: a.Env.Get("LOKI_LOG_FILTER"), Secrets: a.secrets(),
+		Path: a.Paths.LogFile, Level: a.Env.Get("LOKI_LOG_LEVEL"), Filter: a.Env.Get("LOKI_LOG_FILTER"), Secrets: a.secrets(), Later: a.resolvedSecrets,
 	})
 	if err != nil {
 		warnings = append(warnings, err.Error())

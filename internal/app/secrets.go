@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/internal/config"
@@ -11,8 +12,39 @@ import (
 	"loki/internal/vault"
 )
 
-// Vault returns the vault, which is opened when a secret is asked for.
+// Vault returns the vault, which is opened when a secret is asked for: once, as that
+// takes time.
 func (a *App) Vault() *vault.Vault {
+	a.secretMu.Lock()
+	defer a.secretMu.Unlock()
+	if a.vault == nil {
+		a.vault = a.newVault()
+	}
+	return a.vault
+}
+
+// lookupSecret gets a secret for a setting that refers to it, and remembers it for those
+// who have to keep it out of sight.
+func (a *App) lookupSecret(name string) (string, error) {
+	text, err := a.Vault().Get(context.Background(), name)
+	if err == nil {
+		a.secretMu.Lock()
+		defer a.secretMu.Unlock()
+		if !slices.Contains(a.resolved, text) {
+			a.resolved = append(a.resolved, text)
+		}
+	}
+	return text, err
+}
+
+// resolvedSecrets are the secrets of the vault that have been used so far.
+func (a *App) resolvedSecrets() []string {
+	a.secretMu.Lock()
+	defer a.secretMu.Unlock()
+	return slices.Clone(a.resolved)
+}
+
+func (a *App) newVault() *vault.Vault {
 	cfg := a.Config
 	return vault.New(vault.Options{
 		File:       a.Paths.VaultFile,

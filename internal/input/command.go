@@ -58,14 +58,20 @@ func joined(s shell.Shell, line string) string {
 
 // convert runs the document loader called name on a document and returns the text.
 func (l *Loader) convert(ctx context.Context, name, document string) (string, error) {
-	source := name + ":" + document
+	source, command := name+":"+document, l.Loaders[name]
+	if l.Expand != nil {
+		var err error
+		if command, err = l.Expand(name, command); err != nil {
+			return "", err
+		}
+	}
 	dir, err := os.MkdirTemp("", "loki-loader-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
 	output := filepath.Join(dir, "output")
-	argv, usesOutput, err := splitTemplate(l.Loaders[name], document, output)
+	argv, usesOutput, err := splitTemplate(command, document, output)
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, "the command of document loader %s", name).
 			WithHint("it is set at document_loaders in config.yaml")

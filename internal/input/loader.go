@@ -29,6 +29,9 @@ type Loader struct {
 	// sources that begin with its name and a colon, and files with its name as extension.
 	// One called url serves all addresses.
 	Loaders map[string]string
+	// Expand returns the command of a loader with what it refers to filled in, such as
+	// secrets; nil leaves commands as they are.
+	Expand func(name, command string) (string, error)
 
 	// CommandTimeout bounds each command and loader; 0 means [DefaultCommandTimeout].
 	CommandTimeout time.Duration

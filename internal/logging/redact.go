@@ -21,24 +21,39 @@ const minSecret = 6
 
 // redactor hides secrets: the texts it was given, and what looks like a credential.
 type redactor struct {
-	secrets *strings.Replacer
-	shapes  func() *regexp.Regexp
+	given  []string
+	later  func() []string // nil for none
+	shapes func() *regexp.Regexp
+
+	mu       sync.Mutex
+	known    int // how many of later are in replacer
+	replacer *strings.Replacer
 }
 
-func newRedactor(secrets []string) *redactor {
-	var pairs []string
-	// Longest first, so that a secret that begins another does not leave its tail.
-	byLength := func(a, b string) int { return len(b) - len(a) }
-	for _, s := range slices.SortedFunc(slices.Values(secrets), byLength) {
-		if len(s) >= minSecret {
-			pairs = append(pairs, s, hidden)
+func newRedactor(secrets []string, later func() []string) *redactor {
+	return &redactor{given: secrets, later: later, shapes: sync.OnceValue(credentials), known: -1}
+}
+
+// secrets returns what replaces the secrets that are known by now.
+func (r *redactor) secrets() *strings.Replacer {
+	var more []string
+	if r.later != nil {
+		more = r.later()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(more) != r.known {
+		var pairs []string
+		// Longest first, so that a secret that begins another does not leave its tail.
+		byLength := func(a, b string) int { return len(b) - len(a) }
+		for _, s := range slices.SortedFunc(slices.Values(slices.Concat(r.given, more)), byLength) {
+			if len(s) >= minSecret {
+				pairs = append(pairs, s, hidden)
+			}
 		}
+		r.known, r.replacer = len(more), strings.NewReplacer(pairs...)
 	}
-	r := &redactor{shapes: sync.OnceValue(credentials)}
-	if len(pairs) > 0 {
-		r.secrets = strings.NewReplacer(pairs...)
-	}
-	return r
+	return r.replacer
 }
 
 // credentials finds what follows a scheme of HTTP authentication, a key in a query,
@@ -54,9 +69,7 @@ func credentials() *regexp.Regexp {
 
 // text hides the secrets in text.
 func (r *redactor) text(text string) string {
-	if r.secrets != nil {
-		text = r.secrets.Replace(text)
-	}
+	text = r.secrets().Replace(text)
 	if len(text) < minSecret {
 		return text
 	}

@@ -221,7 +221,7 @@ func candidates(text string) []string {
 		if _, v, ok := strings.Cut(text, "="); ok {
 			out = append(out, v)
 		}
-		for i := 2; i < len(text); i++ {
+		for i := 2; i < len(text) && text[i] != '='; i++ {
 			if strings.IndexByte("/~.", text[i]) >= 0 {
 				out = append(out, text[i:])
 			}

@@ -318,3 +318,33 @@ func TestBox(t *testing.T) {
 		t.Error("no error for a tool that is not there")
 	}
 }
+
+// TestInteractive gives the user's input to a script that talks to them, and to no other.
+func TestInteractive(t *testing.T) {
+	needs(t, ".sh")
+	for _, tt := range []struct {
+		name, meta string
+		terminal   bool
+		want       string
+	}{
+		{name: "interactive", meta: "# @meta interactive\n", terminal: true, want: "yes\n"},
+		{name: "without_terminal", meta: "# @meta interactive\n", want: "\n"},
+		{name: "not_interactive", terminal: true, want: "\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHome(t)
+			in := filepath.Join(h.dir, "input")
+			if err := os.WriteFile(in, []byte("yes\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.Open(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			h.o.Terminal, h.o.Stdin = tt.terminal, f
+			tools := h.load(t, "x.sh", tt.meta+"# @describe A.\nmain() { read -r line; echo \"$line\" >>\"$LLM_OUTPUT\"; }\n")
+			h.want(t, tools[0], `{}`, tt.want)
+		})
+	}
+}

@@ -46,10 +46,8 @@ func (s Statement) ReadOnly(d Dialect) bool {
 		if d == SQLite {
 			return true
 		}
-		if i := slices.IndexFunc(w[1:], func(x word) bool { return slices.Contains(readers, x) }); i >= 0 {
-			return s.reads(w[1+i:])
-		}
-		return false
+		i := slices.IndexFunc(w, func(x word) bool { return slices.Contains(readers, x) })
+		return i > 0 && !slices.ContainsFunc(w[:i], func(x word) bool { return slices.Contains(changing, x) }) && s.reads(w[i:])
 	}
 	if w[0] == "PRAGMA" {
 		return d == SQLite && pragmaReads(w[1:])

@@ -7,15 +7,15 @@ async function runner(config) {
   let text = words[0];
   if (stored && existsSync(stored)) text = readFileSync(stored, "utf8");
   if (name === undefined || text === undefined) {
-    throw new Usage(`usage: ${config.agent || config.tool} ${config.agent ? "FUNCTION " : ""}JSON`);
+    throw wrong(`usage: ${config.agent || config.tool} ${config.agent ? "FUNCTION " : ""}JSON`);
   }
   const called = config.functions[name];
-  if (!called) throw new Usage(`there is no function ${name}; there are ${Object.keys(config.functions).join(", ")}`);
+  if (!called) throw wrong(`there is no function ${name}; there are ${Object.keys(config.functions).join(", ")}`);
   let data;
   try {
     data = JSON.parse(text);
   } catch (error) {
-    throw new Usage(`the arguments are not valid JSON: ${error.message}`);
+    throw wrong(`the arguments are not valid JSON: ${error.message}`);
   }
   for (const param of called.nulls) if (!(param in data)) data[param] = null;
   for (const path of config.env_files) if (existsSync(path)) load(path);
@@ -34,9 +34,8 @@ function load(path) {
   }
 }
 
-class Usage extends Error {
-  get stack() {
-    return this.message;
-  }
+// What is told of such an error is its message alone.
+function wrong(message) {
+  return Object.assign(new Error(message), { stack: message });
 }
 

@@ -139,16 +139,20 @@ func BenchmarkOverhead(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	dir := b.TempDir()
 	var files []string
-	for i := range 20 {
+	for i := range 10 {
 		for ext, src := range map[string]string{".sh": bashTool, ".py": pythonTool} {
 			file := filepath.Join(dir, fmt.Sprintf("tool_%d%s", i, ext))
 			if err := os.WriteFile(file, []byte(src), 0o755); err != nil {
 				b.Fatal(err)
 			}
+			if ext == ".sh" {
+				if _, err := argc.BuildFile(file, argc.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
 			files = append(files, file)
 		}
 	}
-	files = files[:20]
 	for _, bb := range []struct {
 		name  string
 		cache string

@@ -110,6 +110,9 @@ func TestBypass(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(root, "link")); err != nil {
 		t.Skip(err)
 	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(root, "sub", "inner")); err != nil {
+		t.Fatal(err)
+	}
 	texts, wants := corpus(t, "bypass.txt")
 	if len(texts) < 400 {
 		t.Fatalf("only %d commands", len(texts))

@@ -136,8 +136,8 @@ func (p *program) files(words []word) []bool {
 			return files // only conditions follow
 		case name == "xargs" || name == "env" || name == "git":
 			return files // judged by themselves
-		case sure && p.delim != 0 && w.known() && w.text == "-"+string(p.delim):
-			i++
+		case sure && p.delim != 0 && w.is("-"+string(p.delim)) && i+1 < len(words) && len(words[i+1].text) <= 1:
+			i++ // what is longer is looked at as if it were a file
 		case sure && p.delim != 0 && strings.HasPrefix(w.text, "-"+string(p.delim)):
 		case sure && p.pattern && name != "jq" && (w.is("-e") || name == "sed" && (w.is("-ne") || w.is("--expression"))):
 			i++
@@ -165,7 +165,6 @@ func (p *program) takesValue(w word) bool {
 	case p.pattern:
 		return strings.ContainsAny(w.text[1:], p.values+"ef")
 	}
-	// The programs with a separator have no option with a value that could be one.
 	return false
 }
 

@@ -156,6 +156,7 @@ func (a *analysis) collect() {
 			}
 		}
 	}
+	var named []*syntax.CallExpr // those whose names have to be expanded
 	syntax.Walk(a.file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -167,6 +168,9 @@ func (a *analysis) collect() {
 				a.assigns[as.Name.Value] = append(a.assigns[as.Name.Value], b)
 			}
 			a.sets(n.Args)
+			if len(n.Args) > 0 && n.Args[0].Lit() == "" {
+				named = append(named, n)
+			}
 		case *syntax.DeclClause:
 			for _, as := range n.Args {
 				if as.Name != nil {
@@ -198,6 +202,7 @@ func (a *analysis) collect() {
 		}
 		return true
 	})
+	a.resolve(named)
 }
 
 // sets notes the variables that a command sets by its arguments.
@@ -206,14 +211,8 @@ func (a *analysis) sets(args []*syntax.Word) {
 	for _, w := range args {
 		words = append(words, expansion{a: a}.words(w)...) // without values: they are not collected yet
 	}
-	if len(words) == 0 {
-		return
-	}
-	if !words[0].known() {
-		// It may be any of those below. A variable that holds a name of a command is followed
-		// if none of the values that the text mentions is one of them.
-		a.opaque = a.opaque || a.mentionsSetter()
-		return
+	if len(words) == 0 || !words[0].known() {
+		return // see resolve
 	}
 	switch words[0].text {
 	case "read", "getopts", "mapfile", "readarray", "unset", "printf":
@@ -237,24 +236,15 @@ func (a *analysis) sets(args []*syntax.Word) {
 // setters are commands that can set variables without looking like it.
 var setters = []string{"read", "getopts", "mapfile", "readarray", "unset", "printf", "command", "builtin", "noglob", "nocorrect", "eval", "trap"}
 
-// mentionsSetter reports whether the text holds a word that may be the name of a setter, or
-// one of parts that could become it.
-func (a *analysis) mentionsSetter() bool {
-	found := false
-	syntax.Walk(a.file, func(n syntax.Node) bool {
-		w, ok := n.(*syntax.Word)
-		if !ok || found {
-			return !found
+// resolve finds setters among the commands whose names are in variables. The first of them
+// that runs has a name that is made of values which the text shows.
+func (a *analysis) resolve(calls []*syntax.CallExpr) {
+	for _, c := range calls {
+		for _, bind := range a.bindings(c.Args[:1], c.Pos().Offset()) {
+			words := expansion{a: a, bind: bind}.words(c.Args[0])
+			a.opaque = a.opaque || len(words) == 0 || !words[0].known() || slices.Contains(setters, words[0].text)
 		}
-		for _, v := range (expansion{a: a}).words(w) {
-			text := strings.ReplaceAll(v.text, string(rune(hole)), "")
-			if slices.ContainsFunc(setters, func(s string) bool { return strings.Contains(text, s) }) || !v.known() && text != "" {
-				found = true
-			}
-		}
-		return true
-	})
-	return found
+	}
 }
 
 // counts notes that an expression gives a variable a number.

@@ -66,7 +66,7 @@ func library(t *testing.T) (files, sources []string) {
 		t.Fatal(err)
 	}
 	dir := strings.TrimSpace(string(out))
-	for _, pattern := range []string{"*.py", "asyncio/*.py", "json/*.py", "email/*.py", "test/test_[a-g]*.py"} {
+	for _, pattern := range []string{"*.py", "asyncio/*.py", "json/*.py", "email/*.py", "test/test_[a-f]*.py"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -95,34 +95,34 @@ func TestPythonAgrees(t *testing.T) {
 	compared := 0
 	for i, view := range askPython(t, sources) {
 		if view.Error != "" {
-			if _, err := pydecl.Parse([]byte(sources[i]), func(string) bool { return false }); err == nil {
-				t.Logf("%s: not seen: %s", files[i], view.Error)
-			}
 			continue
 		}
-		if _, err := pydecl.Parse([]byte(sources[i]), func(string) bool { return false }); err != nil {
+		src := []byte(sources[i])
+		got, err := pydecl.Parse(src, func(name string) bool { return !view.Functions[name].Odd })
+		if err != nil {
 			t.Errorf("%s: %v", files[i], err)
 			continue
 		}
+		count := 0
 		for name, want := range view.Functions {
+			if !want.Odd {
+				count++
+			} else if _, err := pydecl.Parse(src, func(n string) bool { return n == name }); err == nil {
+				t.Errorf("%s: %s: no error for parameters that a tool cannot have", files[i], name)
+			}
+		}
+		if len(got) != count {
+			t.Errorf("%s: %d functions, want %d", files[i], len(got), count)
+		}
+		for _, f := range got {
 			compared++
-			got, err := pydecl.Parse([]byte(sources[i]), func(n string) bool { return n == name })
-			if want.Odd {
-				if err == nil {
-					t.Errorf("%s: %s: no error for parameters that a tool cannot have", files[i], name)
-				}
-				continue
-			}
-			if err != nil || len(got) != 1 {
-				t.Errorf("%s: %s: %d functions, %v", files[i], name, len(got), err)
-				continue
-			}
-			same := len(got[0].Params) == len(want.Params) && got[0].Line == want.Line && (got[0].Description != "") == want.Doc
-			for j := range want.Params {
-				same = same && got[0].Params[j].Name == want.Params[j][0] && got[0].Params[j].Default == want.Params[j][1]
+			want := view.Functions[f.Name]
+			same := len(f.Params) == len(want.Params) && f.Line == want.Line && (f.Description != "") == want.Doc
+			for j := range min(len(f.Params), len(want.Params)) {
+				same = same && f.Params[j].Name == want.Params[j][0] && f.Params[j].Default == want.Params[j][1]
 			}
 			if !same {
-				t.Errorf("%s: %s: got %+v, want %+v", files[i], name, got[0], want)
+				t.Errorf("%s: got %+v, want %+v", files[i], f, want)
 			}
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/process"
+	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 	"loki/internal/tool/script/nodetest"
@@ -308,14 +310,12 @@ func TestBox(t *testing.T) {
 		{name: "timeout", arguments: `{"s":300}`, timeout: 200 * time.Millisecond, want: `{"tool_call_error":"x timed out after 200ms"}`, failed: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text, failed, err := script.CallOnce(t.Context(), tool.Options{Tools: set, Timeout: tt.timeout}, "x", tt.arguments)
+			box := tool.NewBox(tool.Options{Tools: set, Timeout: tt.timeout})
+			text, failed, err := box.Call(t.Context(), chat.ToolCall{ID: "1", Name: "x", Arguments: tt.arguments}, steps.Steps{})
 			if err != nil || text != tt.want || failed != tt.failed {
 				t.Errorf("got %s, %v, %v", text, failed, err)
 			}
 		})
-	}
-	if _, _, err := script.CallOnce(t.Context(), tool.Options{Tools: set}, "y", `{}`); err == nil {
-		t.Error("no error for a tool that is not there")
 	}
 }
 

@@ -110,8 +110,8 @@ func TestTypeScriptAgrees(t *testing.T) {
 			compared++
 			want, ok := view.Functions[f.Name]
 			same := ok && len(f.Params) == len(want.Params) && f.Line == want.Line
-			for j := range want.Params {
-				p := f.Params[min(j, len(f.Params)-1)]
+			for j := range min(len(f.Params), len(want.Params)) {
+				p := f.Params[j]
 				same = same && p.Name == want.Params[j][0] && p.Default == want.Params[j][1] && (p.Type.Optional || want.Params[j][2] == false)
 			}
 			if !same {

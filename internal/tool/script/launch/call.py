@@ -5,16 +5,17 @@ import sys
 
 def call(file, name, data):
     """Calls a function of a file and hands on what it returns."""
-    import importlib.util
-
     sys.argv = [file]
     sys.path[0] = os.path.dirname(file)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(line_buffering=True)
-    spec = importlib.util.spec_from_file_location("loki_tool", file)
-    module = importlib.util.module_from_spec(spec)
+    # Not an import, which would leave __pycache__ beside the tools.
+    module = type(sys)("loki_tool")
+    module.__file__ = file
     sys.modules["loki_tool"] = module
-    spec.loader.exec_module(module)
+    with open(file, "rb") as f:
+        code = compile(f.read(), file, "exec")
+    exec(code, module.__dict__)
     if not hasattr(module, name):
         raise AttributeError(f"{file} has no function {name}")
     result = getattr(module, name)(**data)
@@ -47,7 +48,7 @@ def report(kind, value, trace):
     """Shows an exception without the frames of this program."""
     import traceback
 
-    while trace and trace.tb_frame.f_code.co_filename in (__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"):
+    while trace and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     traceback.print_exception(kind, value, trace)
 

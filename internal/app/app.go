@@ -41,6 +41,11 @@ type App struct {
 	// before anything else is done; nil drops warnings. It may be called from several
 	// goroutines.
 	OnWarning func(text string)
+	// OnToolOutput is told of each line that a script of the user's prints while a model
+	// uses it; nil drops them. It may be called from several goroutines.
+	OnToolOutput func(tool, line string)
+	// Terminal says that there is a user at a terminal, to whom scripts may talk.
+	Terminal bool
 
 	dryRun      bool
 	journalHook func(operation string, n int)

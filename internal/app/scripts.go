@@ -23,7 +23,14 @@ func (a *App) scriptOptions(root string) script.Options {
 	return script.Options{
 		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.scriptEnvironment(), Terminal: true, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.scriptEnvironment(), Terminal: a.Terminal, Output: a.toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+	}
+}
+
+// toolOutput shows a line that a script prints for the user.
+func (a *App) toolOutput(name, line string) {
+	if a.OnToolOutput != nil {
+		a.OnToolOutput(name, line)
 	}
 }
 
@@ -99,6 +106,7 @@ func (a *App) installUtils() error {
 func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file string, o script.Options, ok bool) {
 	o = a.scriptOptions(a.Paths.ConfigDir)
 	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.CacheDir, "agents", ref.Name)}
+	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
 	o.Variables = func() map[string]string { return variables }
 	for _, name := range []string{"tools.sh", "tools.py", "tools.ts"} {
 		file = filepath.Join(ref.Dir, name)
@@ -151,6 +159,5 @@ func (a *App) BuildTools(ref *agent.Ref) (written []string, err error) {
 	if !ok {
 		return nil, fault.New(fault.NotFound, "agent %s has no script of tools in %s", ref.Name, ref.Dir)
 	}
-	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
 	return script.Build([]string{file}, o)
 }

@@ -170,7 +170,7 @@ func (a *App) toolsBelow(root string) (tool.Set, error) {
 	if err != nil {
 		return tool.Set{}, err
 	}
-	set, err := tool.NewSet(own...)
+	set, err := tool.Set{}.With(own...) // of scripts with the same name the first counts
 	if err != nil {
 		return tool.Set{}, fault.Wrap(fault.Config, err, "the tools in %s", a.Paths.ToolsDir())
 	}

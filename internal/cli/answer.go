@@ -43,6 +43,8 @@ func (c *command) newFace(ctx context.Context) *face {
 	var observer event.Emitter
 	observed := func(context.Context) []string { return nil }
 	if c.app != nil { // its configuration could be read
+		c.app.Terminal = c.InTerminal && c.ErrTerminal
+		c.app.OnToolOutput = func(_, line string) { f.screen.Print(line) }
 		observer, observed = c.app.Observe(ctx)
 	}
 	f.emitter = event.Tee(narrator, out, observer)

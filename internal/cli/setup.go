@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"loki/assets"
 	"loki/internal/app"
@@ -159,7 +160,11 @@ func (c *command) writeCategory() (files int, err error) {
 	case "agents":
 		written, err = bundle.Restore(assets.Agents, p.AgentsDir)
 	case "functions":
-		written, err = bundle.Restore(assets.Utils, p.ToolsUtilsDir())
+		if written, err = bundle.Restore(assets.Utils, p.ToolsUtilsDir()); err == nil {
+			var examples []string
+			examples, err = bundle.Restore(assets.Functions, filepath.Join(p.FunctionsDir, "examples"))
+			written = append(written, examples...)
+		}
 		if _, statErr := os.Lstat(p.MCPFile()); err == nil && errors.Is(statErr, fs.ErrNotExist) {
 			return len(written) + 1, bundle.Replace(p.MCPFile(), []byte(noServers))
 		}

@@ -112,6 +112,13 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Print shows a line that a program printed, above what is live.
+func (s *Screen) Print(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.show(safe(line) + "\n")
+}
+
 // Warn shows a warning.
 func (s *Screen) Warn(text string) {
 	s.mu.Lock()

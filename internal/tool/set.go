@@ -161,16 +161,17 @@ func (s Set) ForNode(agent string, names []string) (Set, error) {
 	return chosen, err
 }
 
-// With returns s with more tools behind its own. Those whose names it has already are
-// left out.
+// With returns s with more tools behind its own. Of tools with the same name the first
+// stays.
 func (s Set) With(more ...Tool) (Set, error) {
 	list := make([]Tool, 0, s.Len()+len(more))
-	for _, t := range s.All() {
-		list = append(list, t)
+	seen := make(map[string]bool, cap(list))
+	for name, t := range s.All() {
+		list, seen[name] = append(list, t), true
 	}
 	for _, t := range more {
-		if _, ok := s.Lookup(t.Declaration().Name); !ok {
-			list = append(list, t)
+		if name := t.Declaration().Name; !seen[name] {
+			list, seen[name] = append(list, t), true
 		}
 	}
 	return NewSet(list...)

@@ -3,14 +3,13 @@ package anthropic
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"loki/internal/chat"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/normalize"
 )
 
 // translation is a conversation in the API's form.
@@ -104,7 +103,7 @@ func assistantBlocks(m chat.Message, thinking, last bool) (blocks []sdk.ContentB
 		case chat.TextPart:
 			text := p.Text
 			if first && !last {
-				text = withoutThinking(text)
+				text = chat.WithoutThinking(text)
 			}
 			first = false
 			if last {
@@ -117,7 +116,7 @@ func assistantBlocks(m chat.Message, thinking, last bool) (blocks []sdk.ContentB
 		}
 	}
 	for _, c := range m.ToolCalls {
-		blocks = append(blocks, sdk.NewToolUseBlock(callID(c.ID), objectArguments(c.Arguments), callName(c.Name)))
+		blocks = append(blocks, sdk.NewToolUseBlock(callID(c.ID), normalize.Arguments(strings.ToValidUTF8(c.Arguments, "\uFFFD")), callName(c.Name)))
 		said = len(blocks)
 	}
 	blocks = blocks[:said] // a message must not end in thinking
@@ -170,28 +169,12 @@ func toolResult(m chat.Message) ([]sdk.ContentBlockParamUnion, error) {
 	return []sdk.ContentBlockParamUnion{{OfToolResult: &result}}, nil
 }
 
+// space is the white space of JSON, which is also what models put between their lines.
+const space = " \t\r\n"
+
 // isBlank reports whether text has no character that shows, which the API takes for no
 // text at all.
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
-
-// objectArguments returns the arguments of a call as the JSON object that the API
-// wants. Malformed ones are wrapped into one, so that the model still sees what it
-// wrote.
-func objectArguments(s string) json.RawMessage {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	t := strings.TrimSpace(s)
-	switch {
-	case t == "" || t == "null":
-		return json.RawMessage("{}")
-	case t[0] == '{' && json.Valid([]byte(t)):
-		return json.RawMessage(t)
-	}
-	wrapped, err := wire.Encode(map[string]string{"malformed_arguments": s})
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return wrapped
-}
 
 // callID returns the id of a call in the letters that the API allows. The same id
 // always gives the same result, so that calls and their results stay together.

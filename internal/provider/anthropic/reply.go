@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // builder turns what a server sends into the chunks of a reply.
@@ -142,7 +143,7 @@ func (b *builder) end() error {
 	}
 	usage := b.usage
 	if usage.Total() == 0 {
-		usage = chat.Usage{InputTokens: estimateInput(b.req), OutputTokens: b.output, Estimated: true}
+		usage = normalize.EstimatedUsage(b.req, b.output)
 	}
 	return b.emit(provider.Chunk{Kind: provider.End, Stop: b.stopReason(len(calls) > 0), Usage: usage})
 }

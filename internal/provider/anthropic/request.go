@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -105,21 +104,4 @@ func markForCache(p *sdk.MessageNewParams) {
 			left--
 		}
 	}
-}
-
-// space is what counts as white space around a <think> block.
-const space = " \t\r\n"
-
-// withoutThinking returns text without a leading <think> block and the white space
-// after it. A block that never ends is part of the text.
-func withoutThinking(text string) string {
-	block, ok := strings.CutPrefix(strings.TrimLeft(text, space), "<think>")
-	if !ok {
-		return text
-	}
-	_, rest, ok := strings.Cut(block, "</think>")
-	if !ok {
-		return text
-	}
-	return strings.TrimLeft(rest, space)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"loki/internal/chat"
-	"loki/internal/provider"
 )
 
 // counts returns what a server tells in our terms: its input tokens are those that were
@@ -34,22 +33,4 @@ func (b *builder) tell(u chat.Usage) {
 	}
 	b.usage.OutputTokens = cmp.Or(u.OutputTokens, b.usage.OutputTokens)
 	b.usage.ReasoningTokens = min(cmp.Or(u.ReasoningTokens, b.usage.ReasoningTokens), b.usage.OutputTokens)
-}
-
-// messageTokens is what a message costs beside its text.
-const messageTokens = 5
-
-// estimateInput estimates the tokens of a request. Images are not counted.
-func estimateInput(req provider.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += messageTokens + chat.EstimateTokens(m.Text())
-		for _, c := range m.ToolCalls {
-			n += chat.EstimateTokens(c.Name + c.Arguments)
-		}
-	}
-	for _, t := range req.Tools {
-		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
 }

@@ -16,6 +16,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -173,7 +174,7 @@ func (e embedding) send(ctx context.Context, b batch) embedded {
 	if len(vectors) != len(b.texts) {
 		return embedded{err: badEmbeddings("%d embeddings for %d texts", len(vectors), len(b.texts))}
 	}
-	return embedded{vectors: vectors, usage: inputUsage(max(tokens, countedTokens(out.ResultMetadata)), b.texts)}
+	return embedded{vectors: vectors, usage: normalize.InputUsage(max(tokens, countedTokens(out.ResultMetadata)), b.texts...)}
 }
 
 // readVectors reads the replies of both makers: embeddings is a list of vectors or
@@ -214,14 +215,4 @@ func countedTokens(m middleware.Metadata) int {
 		return 0
 	}
 	return max(0, n)
-}
-
-func inputUsage(tokens int, texts []string) chat.Usage {
-	if tokens > 0 {
-		return chat.Usage{InputTokens: tokens}
-	}
-	for _, t := range texts {
-		tokens += chat.EstimateTokens(t)
-	}
-	return chat.Usage{InputTokens: tokens, Estimated: true}
 }

@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // messageBuilder translates messages one after the other.
@@ -102,7 +103,7 @@ func (b *messageBuilder) assistant(m chat.Message, last bool) []types.ContentBlo
 	}
 	for _, call := range m.ToolCalls {
 		content = append(content, &types.ContentBlockMemberToolUse{Value: types.ToolUseBlock{
-			ToolUseId: aws.String(callID(call.ID)), Name: aws.String(toolName(call.Name)), Input: raw(objectArguments(call.Arguments)),
+			ToolUseId: aws.String(callID(call.ID)), Name: aws.String(toolName(call.Name)), Input: raw(normalize.Arguments(call.Arguments)),
 		}})
 	}
 	return content

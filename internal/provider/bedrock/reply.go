@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -9,6 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // builder turns the blocks of a reply into its chunks. Streamed replies come in
@@ -182,7 +182,7 @@ func (b *builder) finish() error {
 	if err := b.endAll(); err != nil {
 		return err
 	}
-	calls := finishCalls(b.calls, b.req.Messages)
+	calls := normalize.Calls(b.calls, b.req.Messages)
 	for _, c := range calls {
 		b.wrote.WriteString(c.Name + c.Arguments)
 		if err := b.emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
@@ -206,7 +206,7 @@ func (b *builder) tokens() chat.Usage {
 		OutputTokens: count(u.OutputTokens),
 	}
 	if usage.Total() == 0 {
-		return chat.Usage{InputTokens: estimateInput(b.req), OutputTokens: chat.EstimateTokens(b.wrote.String()), Estimated: true}
+		return normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.wrote.String()))
 	}
 	return usage
 }
@@ -226,74 +226,4 @@ func stopReason(r types.StopReason, calls bool) chat.StopReason {
 		return chat.StopEnd
 	}
 	return chat.StopOther
-}
-
-// maxEqualCalls is how many equal calls may stand in a row. A model that repeats
-// itself more often than this is caught in a loop.
-const maxEqualCalls = 3
-
-// finishCalls returns the calls that have a name. A call without an id, or with one
-// that is taken, gets the next free of call_1, call_2 and so on, counted through the
-// conversation; surplus equal calls are dropped.
-func finishCalls(made []chat.ToolCall, history []chat.Message) []chat.ToolCall {
-	taken, n := make(map[string]bool), 0
-	for _, m := range history {
-		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
-			n++
-		}
-	}
-	reserved := make(map[string]bool) // by the server, for this reply
-	for _, c := range made {
-		reserved[c.ID] = true
-	}
-	var calls []chat.ToolCall
-	for _, c := range made {
-		if strings.TrimSpace(c.Arguments) == "" {
-			c.Arguments = "{}"
-		}
-		if c.Name == "" || surplus(calls, c) {
-			continue
-		}
-		if c.ID == "" || taken[c.ID] {
-			c.ID = ""
-			for c.ID == "" || taken[c.ID] || reserved[c.ID] {
-				n++
-				c.ID = "call_" + strconv.Itoa(n)
-			}
-		}
-		taken[c.ID] = true
-		calls = append(calls, c)
-	}
-	return calls
-}
-
-func surplus(calls []chat.ToolCall, next chat.ToolCall) bool {
-	if len(calls) < maxEqualCalls {
-		return false
-	}
-	for _, c := range calls[len(calls)-maxEqualCalls:] {
-		if c.Name != next.Name || c.Arguments != next.Arguments {
-			return false
-		}
-	}
-	return true
-}
-
-// messageTokens is what a message costs beside its text.
-const messageTokens = 5
-
-// estimateInput estimates the tokens of a request. Images are not counted.
-func estimateInput(req provider.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += messageTokens + chat.EstimateTokens(m.Text())
-		for _, c := range m.ToolCalls {
-			n += chat.EstimateTokens(c.Name + c.Arguments)
-		}
-	}
-	for _, t := range req.Tools {
-		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
 }

@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // conversation is what Converse and ConverseStream have in common.
@@ -82,7 +83,7 @@ func toolConfiguration(req provider.Request) *types.ToolConfiguration {
 		declared[name] = true
 		tools = append(tools, &types.ToolMemberToolSpec{Value: types.ToolSpecification{
 			Name: aws.String(name), Description: nonEmpty(description),
-			InputSchema: &types.ToolInputSchemaMemberJson{Value: raw(objectSchema(schema))},
+			InputSchema: &types.ToolInputSchemaMemberJson{Value: raw(normalize.ObjectSchema(schema))},
 		}})
 	}
 	for _, t := range req.Tools {

@@ -1,12 +1,14 @@
 package cohere
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -77,14 +79,5 @@ func readVectors(data []byte, texts []string) ([][]float32, chat.Usage, error) {
 // inputUsage returns what a call that writes nothing has used, or an estimate for
 // texts.
 func (m replyMeta) inputUsage(texts ...string) chat.Usage {
-	for _, c := range []tokenCounts{m.BilledUnits, m.Tokens} {
-		if n := tokens(c.InputTokens); n > 0 {
-			return chat.Usage{InputTokens: n}
-		}
-	}
-	n := 0
-	for _, t := range texts {
-		n += chat.EstimateTokens(t)
-	}
-	return chat.Usage{InputTokens: n, Estimated: true}
+	return normalize.InputUsage(cmp.Or(tokens(m.BilledUnits.InputTokens), tokens(m.Tokens.InputTokens)), texts...)
 }

@@ -3,11 +3,11 @@ package cohere
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -187,7 +187,7 @@ func (b *builder) end(reason string, usage *wireUsage, failure string) error {
 
 // finish emits the tool calls and the end of a complete reply.
 func (b *builder) finish() error {
-	calls := b.finishCalls()
+	calls := normalize.Calls(b.madeCalls(), b.req.Messages)
 	for _, c := range calls {
 		b.wrote.WriteString(c.Name + c.Arguments)
 		if err := b.emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
@@ -200,7 +200,7 @@ func (b *builder) finish() error {
 func (b *builder) tokens() chat.Usage {
 	usage, ok := b.usage.usage()
 	if !ok {
-		return chat.Usage{InputTokens: estimateInput(b.req), OutputTokens: chat.EstimateTokens(b.wrote.String()), Estimated: true}
+		return normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.wrote.String()))
 	}
 	return usage
 }
@@ -237,71 +237,11 @@ func stopReason(reason string, calls bool) chat.StopReason {
 	return chat.StopOther
 }
 
-// maxEqualCalls is how many equal calls may stand in a row. A model that repeats
-// itself more often than this is caught in a loop.
-const maxEqualCalls = 3
-
-// finishCalls returns the calls that have a name, with ids of their own.
-func (b *builder) finishCalls() []chat.ToolCall {
-	taken, n := make(map[string]bool), 0
-	for _, m := range b.req.Messages {
-		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
-			n++
-		}
-	}
-	reserved := make(map[string]bool) // by the server, for this reply
-	for _, p := range b.calls {
-		reserved[p.id] = true
-	}
-	var calls []chat.ToolCall
-	for _, p := range b.calls {
-		c := chat.ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()}
-		if strings.TrimSpace(c.Arguments) == "" {
-			c.Arguments = "{}"
-		}
-		if c.Name == "" || surplus(calls, c) {
-			continue
-		}
-		if c.ID == "" || taken[c.ID] {
-			c.ID = ""
-			for c.ID == "" || taken[c.ID] || reserved[c.ID] {
-				n++
-				c.ID = "call_" + strconv.Itoa(n)
-			}
-		}
-		taken[c.ID] = true
-		calls = append(calls, c)
+// madeCalls returns the calls as the server tells them.
+func (b *builder) madeCalls() []chat.ToolCall {
+	calls := make([]chat.ToolCall, len(b.calls))
+	for i, p := range b.calls {
+		calls[i] = chat.ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()}
 	}
 	return calls
-}
-
-func surplus(calls []chat.ToolCall, next chat.ToolCall) bool {
-	if len(calls) < maxEqualCalls {
-		return false
-	}
-	for _, c := range calls[len(calls)-maxEqualCalls:] {
-		if c.Name != next.Name || c.Arguments != next.Arguments {
-			return false
-		}
-	}
-	return true
-}
-
-// messageTokens is what a message costs beside its text.
-const messageTokens = 5
-
-// estimateInput estimates the tokens of a request. Images are not counted.
-func estimateInput(req provider.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += messageTokens + chat.EstimateTokens(m.Text())
-		for _, c := range m.ToolCalls {
-			n += chat.EstimateTokens(c.Name + c.Arguments)
-		}
-	}
-	for _, t := range req.Tools {
-		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
 }

@@ -1,13 +1,12 @@
 package cohere
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/normalize"
 )
 
 // chatRequest is the body of a request to /chat.
@@ -75,7 +74,7 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 		Thinking: newThinking(req, realName),
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, objectSchema(t.Parameters)}})
+		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
 	}
 	return r
 }
@@ -128,9 +127,9 @@ func sentMessages(messages []chat.Message) []sentMessage {
 			}
 		case chat.ToolRole:
 			out = append(out, sentMessage{Role: m.Role, Content: m.Text(), ToolCallID: m.ToolCallID})
-			images = append(images, toolImages(m)...)
+			images = append(images, normalize.ToolImages(m, textPart, imagePart)...)
 		case chat.User:
-			out = append(out, sentMessage{Role: m.Role, Content: userContent(m)})
+			out = append(out, sentMessage{Role: m.Role, Content: normalize.Content(m, textPart, imagePart)})
 		default:
 			out = append(out, sentMessage{Role: m.Role, Content: m.Text()})
 		}
@@ -154,7 +153,7 @@ func assistantMessage(m chat.Message, inLoop, last bool) (sentMessage, bool) {
 	s := sentMessage{Role: m.Role, ToolPlan: text}
 	for _, c := range m.ToolCalls {
 		s.ToolCalls = append(s.ToolCalls, sentCall{
-			ID: c.ID, Type: "function", Function: sentFunction{Name: c.Name, Arguments: objectArguments(c.Arguments)},
+			ID: c.ID, Type: "function", Function: sentFunction{Name: c.Name, Arguments: string(normalize.Arguments(c.Arguments))},
 		})
 	}
 	if reasoning := reasoningOf(m); inLoop && reasoning != nil {
@@ -174,81 +173,8 @@ func reasoningOf(m chat.Message) []sentPart {
 	return parts
 }
 
-// userContent returns the text of m, or its parts if there is an image among them.
-func userContent(m chat.Message) any {
-	var parts []sentPart
-	images := false
-	for _, p := range m.Parts {
-		switch {
-		case p.Type == chat.ImagePart:
-			images = true
-			parts = append(parts, imagePart(p))
-		case p.Type == chat.TextPart && p.Text != "":
-			parts = append(parts, sentPart{Type: "text", Text: p.Text})
-		}
-	}
-	if !images {
-		return m.Text()
-	}
-	return parts
-}
+func textPart(text string) sentPart { return sentPart{Type: "text", Text: text} }
 
-// toolImages returns the images of a tool's result, with a line that says so.
-func toolImages(m chat.Message) []sentPart {
-	var parts []sentPart
-	for _, p := range m.Parts {
-		if p.Type != chat.ImagePart {
-			continue
-		}
-		if parts == nil {
-			parts = append(parts, sentPart{Type: "text", Text: "Images returned by the tool " + m.ToolName + ":"})
-		}
-		parts = append(parts, imagePart(p))
-	}
-	return parts
-}
-
-func imagePart(p chat.Part) sentPart {
-	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: p.URL}}
-}
-
-// objectSchema returns schema as the schema of an object with properties.
-func objectSchema(schema json.RawMessage) json.RawMessage {
-	members := make(map[string]json.RawMessage)
-	if len(bytes.TrimSpace(schema)) > 0 && json.Unmarshal(schema, &members) != nil {
-		return schema
-	}
-	if members == nil { // the schema is null
-		members = make(map[string]json.RawMessage)
-	}
-	if members["properties"] != nil {
-		return schema
-	}
-	members["properties"] = json.RawMessage("{}")
-	if members["type"] == nil {
-		members["type"] = json.RawMessage(`"object"`)
-	}
-	out, err := wire.Encode(members)
-	if err != nil {
-		return schema
-	}
-	return out
-}
-
-// objectArguments returns the arguments of a call as a JSON object. One malformed
-// call of the past must not get the whole conversation rejected; the model still
-// sees what it wrote.
-func objectArguments(s string) string {
-	t := strings.TrimSpace(s)
-	switch {
-	case t == "" || t == "null":
-		return "{}"
-	case t[0] == '{' && json.Valid([]byte(t)):
-		return t
-	}
-	wrapped, err := wire.Encode(map[string]string{"malformed_arguments": s})
-	if err != nil {
-		return "{}"
-	}
-	return string(wrapped)
+func imagePart(url string) sentPart {
+	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: url}}
 }

@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // skipValidator is the signature that Google names for a call that has none, because
@@ -63,7 +64,7 @@ func (c *conversation) assistant(m chat.Message, last bool) {
 		signature := c.signature(call.Signature)
 		signed = signed || signature != ""
 		parts = append(parts, part{ThoughtSignature: signature, FunctionCall: &functionCall{
-			ID: sentID(call.ID), Name: call.Name, Args: objectArguments(call.Arguments),
+			ID: sentID(call.ID), Name: call.Name, Args: normalize.Arguments(call.Arguments),
 		}})
 	}
 	// Of calls made at the same time only the first is signed.
@@ -85,7 +86,7 @@ func (c *conversation) answer(parts []chat.Part, last bool) []part {
 		case chat.TextPart:
 			text := p.Text
 			if len(list) == 0 && !last {
-				text = withoutThinking(text)
+				text = chat.WithoutThinking(text)
 			}
 			if text == "" {
 				continue
@@ -106,19 +107,6 @@ func (c *conversation) signature(s string) string {
 		return ""
 	}
 	return s
-}
-
-// withoutThinking returns text without a <think> block at its start.
-func withoutThinking(text string) string {
-	start, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
-	if !ok {
-		return text
-	}
-	_, rest, ok := strings.Cut(start, "</think>")
-	if !ok {
-		return text
-	}
-	return strings.TrimSpace(rest)
 }
 
 // result adds the response to a call: a content of its own, or, since all calls of a
@@ -158,32 +146,16 @@ func resultObject(m chat.Message) []byte {
 	return append(append([]byte(member), value...), '}')
 }
 
-// objectArguments returns the arguments of a call as a JSON object. One malformed call
-// of the past would make the API reject the whole conversation; the model still sees
-// what it wrote.
-func objectArguments(s string) []byte {
-	t := bytes.TrimSpace([]byte(s))
-	switch {
-	case len(t) == 0 || string(t) == "null":
-		return []byte("{}")
-	case t[0] == '{' && json.Valid(t):
-		return t
-	}
-	return append(append([]byte(`{"malformed_arguments":`), quote(s)...), '}')
-}
-
 // quote returns s as a JSON string.
 func quote(s string) []byte {
 	quoted, _ := json.Marshal(s) // a string can always be written
 	return quoted
 }
 
-const ownIDPrefix = "call_"
-
 // sentID returns a call's id as it is sent: ids that were counted here are not, since
 // the API gave none.
 func sentID(id string) string {
-	if n, ok := strings.CutPrefix(id, ownIDPrefix); ok {
+	if n, ok := strings.CutPrefix(id, normalize.NumberedID); ok {
 		if _, err := strconv.Atoi(n); err == nil {
 			return ""
 		}

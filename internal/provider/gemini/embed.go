@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 	"loki/internal/provider/wire/loose"
 )
@@ -74,21 +75,15 @@ func (c *Client) embed(ctx context.Context, req provider.EmbedRequest, model str
 		return nil, chat.Usage{}, wire.BadReply(fmt.Sprintf("the reply has %d vectors for %d texts", len(list), len(texts)), nil)
 	}
 	vectors := make([][]float32, len(texts))
-	used := chat.Usage{InputTokens: max(int(reply.UsageMetadata.PromptTokenCount), 0)}
+	tokens := max(int(reply.UsageMetadata.PromptTokenCount), 0)
 	for i, v := range list {
 		if len(v.Values) == 0 {
 			return nil, chat.Usage{}, wire.BadReply("a vector of the reply is empty", nil)
 		}
 		vectors[i] = v.Values
-		used.InputTokens += max(int(v.Statistics.TokenCount), 0)
+		tokens += max(int(v.Statistics.TokenCount), 0)
 	}
-	if used.InputTokens == 0 {
-		used.Estimated = true
-		for _, text := range texts {
-			used.InputTokens += chat.EstimateTokens(text)
-		}
-	}
-	return vectors, used, nil
+	return vectors, normalize.InputUsage(tokens, texts...), nil
 }
 
 // embedRequest returns the method that embeds texts with a model, and what it is sent.

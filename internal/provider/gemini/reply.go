@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 	"loki/internal/provider/wire/loose"
 )
@@ -90,23 +91,11 @@ func (b *builder) piece(c provider.Chunk) error {
 	return b.emit(c)
 }
 
-// maxEqualCalls is how many equal calls may stand in a row. A model that repeats itself
-// more often than this is caught in a loop.
-const maxEqualCalls = 3
-
 // call keeps a call for the end of the reply: those of a reply that breaks off must
 // not be run.
 func (b *builder) call(f *functionCall, signature string) {
-	if f.Name == "" {
-		return
-	}
-	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments(f.Args), Signature: signature}
-	equal := 0
-	for i := len(b.calls) - 1; i >= 0 && b.calls[i].Name == call.Name && b.calls[i].Arguments == call.Arguments; i-- {
-		equal++
-	}
-	if equal < maxEqualCalls {
-		b.calls = append(b.calls, call)
+	if f.Name != "" {
+		b.calls = append(b.calls, chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments(f.Args), Signature: signature})
 	}
 }
 
@@ -135,17 +124,14 @@ func (b *builder) end(whole bool) error {
 	if err != nil {
 		return err
 	}
-	b.nameCalls()
-	for _, c := range b.calls {
+	for _, c := range normalize.Calls(b.calls, b.req.Messages) {
 		b.output.WriteString(c.Name + c.Arguments)
 		if err := b.emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
 			return err
 		}
 	}
 	if b.usage == (chat.Usage{}) {
-		b.usage = chat.Usage{
-			InputTokens: estimateInput(b.req), OutputTokens: chat.EstimateTokens(b.output.String()), Estimated: true,
-		}
+		b.usage = normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.output.String()))
 	}
 	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: b.usage})
 }
@@ -184,36 +170,6 @@ func refused(what, reason, message string) error {
 	return &provider.Error{Kind: provider.Refused, Msg: what}
 }
 
-// nameCalls gives ids to the calls that have none, or one that is taken: the next free
-// of call_1, call_2 and so on.
-func (b *builder) nameCalls() {
-	taken := make(map[string]bool)
-	n := 0
-	for _, m := range b.req.Messages {
-		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
-			n++
-		}
-	}
-	var unnamed []*chat.ToolCall
-	for i := range b.calls {
-		c := &b.calls[i]
-		if c.ID == "" || taken[c.ID] {
-			unnamed = append(unnamed, c)
-			continue
-		}
-		taken[c.ID] = true
-	}
-	for _, c := range unnamed {
-		c.ID = ""
-		for c.ID == "" || taken[c.ID] {
-			n++
-			c.ID = fmt.Sprint(ownIDPrefix, n)
-		}
-		taken[c.ID] = true
-	}
-}
-
 // usage translates what the API tells about tokens, and reports whether it tells any.
 func usage(u usageMetadata) (chat.Usage, bool) {
 	count := func(n loose.Int) int { return max(int(n), 0) }
@@ -224,22 +180,4 @@ func usage(u usageMetadata) (chat.Usage, bool) {
 		OutputTokens: count(u.CandidatesTokenCount) + thoughts, ReasoningTokens: thoughts,
 	}
 	return told, told != chat.Usage{}
-}
-
-// messageTokens is what a message costs beside its text.
-const messageTokens = 5
-
-// estimateInput estimates the tokens of a request. Images are not counted.
-func estimateInput(req provider.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += messageTokens + chat.EstimateTokens(m.Text())
-		for _, c := range m.ToolCalls {
-			n += chat.EstimateTokens(c.Name + c.Arguments)
-		}
-	}
-	for _, t := range req.Tools {
-		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
 }

@@ -5,6 +5,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // decoder reads a reply in one of the formats.
@@ -80,8 +81,7 @@ func (b *builder) end() error {
 	if refusal := b.refusal.String(); refusal != "" && !b.begun() {
 		return &provider.Error{Kind: provider.Refused, Msg: refusal}
 	}
-	taken, n := idsIn(b.req.Messages)
-	calls := b.calls.finish(taken, n)
+	calls := normalize.Calls(b.calls.made(), b.req.Messages)
 	stop, err := stopReason(b.finish, len(calls) > 0)
 	if err != nil {
 		return err
@@ -94,23 +94,9 @@ func (b *builder) end() error {
 	}
 	usage, ok := b.usage.usage()
 	if !ok {
-		usage = chat.Usage{
-			InputTokens: estimateInput(b.req), OutputTokens: chat.EstimateTokens(b.output.String()), Estimated: true,
-		}
+		usage = normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.output.String()))
 	}
 	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage})
-}
-
-// idsIn returns the ids of the tool calls in messages and the number of the calls.
-func idsIn(messages []chat.Message) (ids map[string]bool, n int) {
-	ids = make(map[string]bool)
-	for _, m := range messages {
-		for _, c := range m.ToolCalls {
-			ids[c.ID] = true
-			n++
-		}
-	}
-	return ids, n
 }
 
 // stopReason translates a finish reason, which may be empty. Reasons that say that

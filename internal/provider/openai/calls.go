@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"loki/internal/chat"
@@ -146,57 +145,11 @@ func (c *partialCall) addName(piece string) {
 	c.name += piece
 }
 
-// maxEqualCalls is how many equal calls may stand in a row. A model that repeats
-// itself more often than this is caught in a loop.
-const maxEqualCalls = 3
-
-// finish returns the calls that have a name, in the order in which they began.
-// taken holds the ids that the conversation has used, n is how many calls it has
-// had; a call without an id, or with a taken one, gets the next free of call_1,
-// call_2 and so on.
-func (a *callAssembler) finish(taken map[string]bool, n int) []chat.ToolCall {
-	var calls []chat.ToolCall
-	for _, c := range a.calls {
-		if c.name == "" {
-			continue
-		}
-		call := chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.String(), Signature: c.signature}
-		if strings.TrimSpace(call.Arguments) == "" {
-			call.Arguments = "{}"
-		}
-		if !surplus(calls, call) {
-			calls = append(calls, call)
-		}
-	}
-	own := make(map[string]int) // how often the server gave each id
-	for _, c := range calls {
-		own[c.ID]++
-	}
-	seen := make(map[string]bool)
-	for i, c := range calls {
-		if c.ID != "" && !taken[c.ID] && !seen[c.ID] {
-			seen[c.ID] = true
-			continue
-		}
-		id := ""
-		for id == "" || taken[id] || seen[id] || own[id] > 0 {
-			n++
-			id = "call_" + strconv.Itoa(n)
-		}
-		seen[id] = true
-		calls[i].ID = id
+// made returns the calls as the server tells them, in the order in which they began.
+func (a *callAssembler) made() []chat.ToolCall {
+	calls := make([]chat.ToolCall, len(a.calls))
+	for i, c := range a.calls {
+		calls[i] = chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.String(), Signature: c.signature}
 	}
 	return calls
-}
-
-func surplus(calls []chat.ToolCall, next chat.ToolCall) bool {
-	if len(calls) < maxEqualCalls {
-		return false
-	}
-	for _, c := range calls[len(calls)-maxEqualCalls:] {
-		if c.Name != next.Name || c.Arguments != next.Arguments {
-			return false
-		}
-	}
-	return true
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"loki/internal/chat"
-	"loki/internal/provider/wire/loose"
+	"loki/internal/provider/normalize"
 )
 
 // TestCallAssembler puts calls together from the pieces of many dialects. Each
@@ -104,44 +104,8 @@ func TestCallAssembler(t *testing.T) {
 					a.add(p)
 				}
 			}
-			if got := a.finish(nil, 0); !slices.Equal(got, tt.want) {
+			if got := normalize.Calls(a.made(), nil); !slices.Equal(got, tt.want) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
-	}
-}
-
-// TestCallIDsInConversation: an id is never given twice in a conversation, neither
-// by us nor by a server that counts anew in each reply.
-func TestCallIDsInConversation(t *testing.T) {
-	function := &wireFunction{Name: "f"}
-	for _, tt := range []struct {
-		name  string
-		taken []string
-		n     int
-		given []string
-		want  []string
-	}{
-		{"continues", []string{"call_1", "call_2"}, 2, []string{"", ""}, []string{"call_3", "call_4"}},
-		{"skips_taken", []string{"call_2", "call_3"}, 1, []string{""}, []string{"call_4"}},
-		{"server_repeats", []string{"call_0"}, 1, []string{"call_0", "call_1"}, []string{"call_2", "call_1"}},
-		{"others_kept", []string{"a"}, 1, []string{"b"}, []string{"b"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var a callAssembler
-			for _, id := range tt.given {
-				a.addWhole(wireCall{ID: loose.String(id), Function: function})
-			}
-			taken := make(map[string]bool)
-			for _, id := range tt.taken {
-				taken[id] = true
-			}
-			var got []string
-			for _, c := range a.finish(taken, tt.n) {
-				got = append(got, c.ID)
-			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("ids %v, want %v", got, tt.want)
 			}
 		})
 	}

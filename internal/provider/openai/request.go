@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -89,7 +89,7 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, objectSchema(t.Parameters)}})
+		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
 	}
 	return r
 }
@@ -101,30 +101,6 @@ func (r chatRequest) hasReasoning() bool {
 		}
 	}
 	return false
-}
-
-// objectSchema returns schema with a member properties, which some servers require
-// of every object.
-func objectSchema(schema json.RawMessage) json.RawMessage {
-	members := make(map[string]json.RawMessage)
-	if len(bytes.TrimSpace(schema)) > 0 && json.Unmarshal(schema, &members) != nil {
-		return schema
-	}
-	if members == nil { // the schema is null
-		members = make(map[string]json.RawMessage)
-	}
-	if members["properties"] != nil {
-		return schema
-	}
-	members["properties"] = json.RawMessage("{}")
-	if members["type"] == nil {
-		members["type"] = json.RawMessage(`"object"`)
-	}
-	out, err := json.Marshal(members)
-	if err != nil {
-		return schema
-	}
-	return out
 }
 
 // sentMessages translates a conversation.
@@ -149,9 +125,9 @@ func sentMessages(messages []chat.Message, d dialect) []sentMessage {
 			}
 		case chat.ToolRole:
 			out = append(out, sentMessage{Role: m.Role, Content: m.Text(), ToolCallID: d.callID(m.ToolCallID)})
-			images = append(images, toolImages(m)...)
+			images = append(images, normalize.ToolImages(m, textPart, imagePart)...)
 		case chat.User:
-			out = append(out, sentMessage{Role: m.Role, Content: userContent(m)})
+			out = append(out, sentMessage{Role: m.Role, Content: normalize.Content(m, textPart, imagePart)})
 		default:
 			out = append(out, sentMessage{Role: m.Role, Content: m.Text()})
 		}
@@ -168,7 +144,7 @@ func sentMessages(messages []chat.Message, d dialect) []sentMessage {
 func assistantMessage(m chat.Message, d dialect, inLoop, last bool) (sentMessage, bool) {
 	text := m.Text()
 	if !last {
-		text = withoutThinking(text)
+		text = chat.WithoutThinking(text)
 	}
 	s := sentMessage{Role: m.Role, Content: text}
 	if text == "" && len(m.ToolCalls) > 0 {
@@ -177,7 +153,7 @@ func assistantMessage(m chat.Message, d dialect, inLoop, last bool) (sentMessage
 	for _, c := range m.ToolCalls {
 		s.ToolCalls = append(s.ToolCalls, sentCall{
 			ID: d.callID(c.ID), Type: "function",
-			Function: sentFunction{Name: c.Name, Arguments: objectArguments(c.Arguments)},
+			Function: sentFunction{Name: c.Name, Arguments: string(normalize.Arguments(c.Arguments))},
 		})
 	}
 	reasoning := reasoningOf(m)
@@ -199,63 +175,6 @@ func reasoningOf(m chat.Message) string {
 		}
 	}
 	return b.String()
-}
-
-// userContent returns the text of m, or its parts if there is an image among them:
-// many servers take a list only where they must.
-func userContent(m chat.Message) any {
-	var parts []sentPart
-	images := false
-	for _, p := range m.Parts {
-		switch {
-		case p.Type == chat.ImagePart:
-			images = true
-			parts = append(parts, imagePart(p))
-		case p.Type == chat.TextPart && p.Text != "":
-			parts = append(parts, sentPart{Type: "text", Text: p.Text})
-		}
-	}
-	if !images {
-		return m.Text()
-	}
-	return parts
-}
-
-// toolImages returns the images of a tool's result, with a line that says so.
-func toolImages(m chat.Message) []sentPart {
-	var parts []sentPart
-	for _, p := range m.Parts {
-		if p.Type != chat.ImagePart {
-			continue
-		}
-		if parts == nil {
-			parts = append(parts, sentPart{Type: "text", Text: "Images returned by the tool " + m.ToolName + ":"})
-		}
-		parts = append(parts, imagePart(p))
-	}
-	return parts
-}
-
-func imagePart(p chat.Part) sentPart {
-	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: p.URL}}
-}
-
-// objectArguments returns the arguments of a call as a JSON object. Servers parse
-// them, and one malformed call of the past would make them reject the whole
-// conversation; the model still sees what it wrote.
-func objectArguments(s string) string {
-	t := strings.TrimSpace(s)
-	switch {
-	case t == "" || t == "null":
-		return "{}"
-	case t[0] == '{' && json.Valid([]byte(t)):
-		return t
-	}
-	wrapped, err := wire.Encode(map[string]string{"malformed_arguments": s})
-	if err != nil {
-		return "{}"
-	}
-	return string(wrapped)
 }
 
 // maxCallID is the longest tool-call id that OpenAI accepts.
@@ -281,4 +200,10 @@ func isShortID(id string) bool {
 	return len(id) == 9 && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
+}
+
+func textPart(text string) sentPart { return sentPart{Type: "text", Text: text} }
+
+func imagePart(url string) sentPart {
+	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: url}}
 }

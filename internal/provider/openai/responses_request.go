@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -80,7 +81,7 @@ func newResponseRequest(req provider.Request, m wire.Model, d dialect) responseR
 		r.Include = []string{encryptedReasoning}
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, responseTool{Type: "function", toolDeclaration: toolDeclaration{t.Name, t.Description, objectSchema(t.Parameters)}})
+		r.Tools = append(r.Tools, responseTool{Type: "function", toolDeclaration: toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
 	}
 	var instructions []string
 	for i, message := range req.Messages {
@@ -100,29 +101,16 @@ func inputItems(m chat.Message, d dialect, last bool) []inputItem {
 	case chat.Assistant:
 		return assistantItems(m, d, last)
 	case chat.ToolRole:
-		return []inputItem{{Type: "function_call_output", CallID: d.callID(m.ToolCallID), Output: inputContent(m)}}
+		return []inputItem{{Type: "function_call_output", CallID: d.callID(m.ToolCallID), Output: normalize.Content(m, inputText, inputImage)}}
 	default:
-		return []inputItem{{Type: "message", Role: m.Role, Content: inputContent(m)}}
+		return []inputItem{{Type: "message", Role: m.Role, Content: normalize.Content(m, inputText, inputImage)}}
 	}
 }
 
-// inputContent returns the text of m, or its parts if there is an image among them.
-func inputContent(m chat.Message) any {
-	var parts []inputPart
-	images := false
-	for _, p := range m.Parts {
-		switch {
-		case p.Type == chat.ImagePart:
-			images = true
-			parts = append(parts, inputPart{Type: "input_image", ImageURL: p.URL, Detail: "auto"})
-		case p.Type == chat.TextPart && p.Text != "":
-			parts = append(parts, inputPart{Type: "input_text", Text: p.Text})
-		}
-	}
-	if !images {
-		return m.Text()
-	}
-	return parts
+func inputText(text string) inputPart { return inputPart{Type: "input_text", Text: text} }
+
+func inputImage(url string) inputPart {
+	return inputPart{Type: "input_image", ImageURL: url, Detail: "auto"}
 }
 
 // assistantItems returns text, reasoning and calls of an answer in their order. The
@@ -135,7 +123,7 @@ func assistantItems(m chat.Message, d dialect, last bool) []inputItem {
 		c := m.ToolCalls[i]
 		placed[i] = true
 		items = append(items, inputItem{
-			Type: "function_call", CallID: d.callID(c.ID), Name: c.Name, Arguments: objectArguments(c.Arguments),
+			Type: "function_call", CallID: d.callID(c.ID), Name: c.Name, Arguments: string(normalize.Arguments(c.Arguments)),
 		})
 	}
 	text := ""
@@ -164,7 +152,7 @@ func assistantItems(m chat.Message, d dialect, last bool) []inputItem {
 		}
 	}
 	if !last {
-		text = withoutThinking(text)
+		text = chat.WithoutThinking(text)
 	}
 	flush()
 	for i := range m.ToolCalls {

@@ -103,17 +103,3 @@ func (t *thinkSplitter) flush() (reasoning, text string) {
 func endWithoutSpace(s string) int {
 	return max(len(strings.TrimRight(s, space)), len(s)-maxSpace)
 }
-
-// withoutThinking returns text without a leading <think> block and the white space
-// after it. A block that never ends is part of the text.
-func withoutThinking(text string) string {
-	block, ok := strings.CutPrefix(strings.TrimLeft(text, space), thinkOpen)
-	if !ok {
-		return text
-	}
-	_, rest, ok := strings.Cut(block, thinkClose)
-	if !ok {
-		return text
-	}
-	return strings.TrimLeft(rest, space)
-}

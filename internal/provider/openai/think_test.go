@@ -3,6 +3,8 @@ package openai
 import (
 	"strings"
 	"testing"
+
+	"loki/internal/chat"
 )
 
 func split(pieces ...string) (reasoning, text string) {
@@ -68,8 +70,8 @@ func FuzzThinkSplitter(f *testing.F) {
 		if !strings.HasPrefix(strings.TrimLeft(in, space), thinkOpen) && (x1 != in || r1 != "") {
 			t.Errorf("reasoning %q, text %q of %q", r1, x1, in)
 		}
-		if r1 != "" && withoutThinking(in) != x1 && strings.Contains(in, thinkClose) {
-			t.Errorf("text %q, without thinking %q", x1, withoutThinking(in))
+		if r1 != "" && chat.WithoutThinking(in) != x1 && strings.Contains(in, thinkClose) {
+			t.Errorf("text %q, without thinking %q", x1, chat.WithoutThinking(in))
 		}
 	})
 }

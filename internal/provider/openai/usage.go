@@ -2,7 +2,7 @@ package openai
 
 import (
 	"loki/internal/chat"
-	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire/loose"
 )
 
@@ -45,34 +45,11 @@ func (u *wireUsage) usage() (chat.Usage, bool) {
 // inputUsage returns what a server tells about a call that writes nothing, or an
 // estimate for texts.
 func (u *wireUsage) inputUsage(texts ...string) chat.Usage {
+	told := 0
 	if u != nil {
-		if n := max(int(u.PromptTokens), int(u.TotalTokens)); n > 0 {
-			return chat.Usage{InputTokens: n}
-		}
+		told = max(int(u.PromptTokens), int(u.TotalTokens))
 	}
-	n := 0
-	for _, t := range texts {
-		n += chat.EstimateTokens(t)
-	}
-	return chat.Usage{InputTokens: n, Estimated: true}
-}
-
-// messageTokens is what a message costs beside its text.
-const messageTokens = 5
-
-// estimateInput estimates the tokens of a request. Images are not counted.
-func estimateInput(req provider.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += messageTokens + chat.EstimateTokens(m.Text())
-		for _, c := range m.ToolCalls {
-			n += chat.EstimateTokens(c.Name + c.Arguments)
-		}
-	}
-	for _, t := range req.Tools {
-		n += chat.EstimateTokens(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
+	return normalize.InputUsage(told, texts...)
 }
 
 // responseUsage is what servers tell about tokens in the responses format.

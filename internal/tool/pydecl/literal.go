@@ -2,6 +2,8 @@ package pydecl
 
 import (
 	"strings"
+
+	"loki/internal/tool/script/signature"
 )
 
 // number reads a number. A letter that follows it is another token, as in 1if x else y.
@@ -12,7 +14,7 @@ func (s *scanner) number() error {
 		digits := map[byte]string{'x': hexadecimal, 'o': "01234567", 'b': "01"}[rest[1]|0x20]
 		s.pos += 2
 		if n := s.digits(digits); n == 0 || s.badDigit(digits) {
-			return s.errorf(s.line, "invalid number %s", rest[:2])
+			return signature.Errorf(s.line, "invalid number %s", rest[:2])
 		}
 		s.add(number, s.src[start:s.pos])
 		return nil
@@ -43,10 +45,10 @@ func (s *scanner) number() error {
 		s.pos++
 	}
 	if !real && len(whole) > 1 && whole[0] == '0' && strings.Trim(whole, "0_") != "" {
-		return s.errorf(s.line, "number %s begins with a zero", whole)
+		return signature.Errorf(s.line, "number %s begins with a zero", whole)
 	}
 	if s.src[s.pos-1] == '_' || s.badDigit("_") {
-		return s.errorf(s.line, "invalid number %s", s.src[start:s.pos])
+		return signature.Errorf(s.line, "invalid number %s", s.src[start:s.pos])
 	}
 	s.add(number, s.src[start:s.pos])
 	return nil
@@ -105,11 +107,11 @@ func (s *scanner) quoted(fields bool) error {
 		case rest[0] == '\\' && len(rest) > 1 && !(fields && (rest[1] == '{' || rest[1] == '}')):
 			s.skip(2)
 		case rest[0] == '\n' && len(quote) == 1:
-			return s.errorf(line, "a string does not end on its line")
+			return signature.Errorf(line, "a string does not end on its line")
 		case fields && (strings.HasPrefix(rest, "{{") || strings.HasPrefix(rest, "}}")):
 			s.skip(2)
 		case fields && rest[0] == '}':
-			return s.errorf(s.line, "a single } in a formatted string")
+			return signature.Errorf(s.line, "a single } in a formatted string")
 		case fields && rest[0] == '{':
 			s.skip(1)
 			if err := s.field(quote, line); err != nil {
@@ -119,7 +121,7 @@ func (s *scanner) quoted(fields bool) error {
 			s.skip(1)
 		}
 	}
-	return s.errorf(line, "a string is never closed")
+	return signature.Errorf(line, "a string is never closed")
 }
 
 // skip passes over n bytes.
@@ -146,7 +148,7 @@ func (s *scanner) field(quote string, line int) error {
 			s.skip(1)
 		case strings.IndexByte(")]}", c) >= 0:
 			if depth == 0 {
-				return s.errorf(s.line, "unmatched %c in a formatted string", c)
+				return signature.Errorf(s.line, "unmatched %c in a formatted string", c)
 			}
 			depth--
 			s.skip(1)
@@ -160,7 +162,7 @@ func (s *scanner) field(quote string, line int) error {
 			s.skip(1)
 		}
 	}
-	return s.errorf(line, "a string is never closed")
+	return signature.Errorf(line, "a string is never closed")
 }
 
 // formatted reports whether the quote that comes next belongs to a formatted string.
@@ -189,10 +191,10 @@ func (s *scanner) format(quote string, line int) error {
 				return err
 			}
 		case strings.HasPrefix(rest, quote), rest[0] == '\n' && len(quote) == 1:
-			return s.errorf(line, "a field of a formatted string is never closed")
+			return signature.Errorf(line, "a field of a formatted string is never closed")
 		default:
 			s.skip(1)
 		}
 	}
-	return s.errorf(line, "a string is never closed")
+	return signature.Errorf(line, "a string is never closed")
 }

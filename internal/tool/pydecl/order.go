@@ -1,8 +1,6 @@
 package pydecl
 
 import (
-	"fmt"
-
 	"loki/internal/tool/script/signature"
 )
 
@@ -82,7 +80,7 @@ func checkOrder(tokens []token) error {
 			case text:
 				what = "string"
 			}
-			return &signature.Error{Line: t.line, Msg: fmt.Sprintf("unexpected %s", what)}
+			return signature.Errorf(t.line, "unexpected %s", what)
 		}
 		before = t
 	}

@@ -1,8 +1,6 @@
 package pydecl
 
 import (
-	"fmt"
-
 	"loki/internal/tool/script/signature"
 )
 
@@ -28,21 +26,21 @@ func (l *paramList) read() ([]signature.Param, error) {
 		case t.is("*") && (!l.more() || l.is(",")):
 			star = true
 		case t.is("*"), t.is("**"):
-			return nil, &signature.Error{Line: t.line, Msg: fmt.Sprintf("parameter %s%s: a tool cannot have a variable number of parameters", t.text, l.tokens[l.at].text)}
+			return nil, signature.Errorf(t.line, "parameter %s%s: a tool cannot have a variable number of parameters", t.text, l.tokens[l.at].text)
 		case t.is("/"):
-			return nil, &signature.Error{Line: t.line, Msg: `"/": a tool cannot have parameters without names`}
+			return nil, signature.Errorf(t.line, `"/": a tool cannot have parameters without names`)
 		case !t.isName():
-			return nil, &signature.Error{Line: t.line, Msg: fmt.Sprintf("the name of a parameter is missing before %q", t.text)}
+			return nil, signature.Errorf(t.line, "the name of a parameter is missing before %q", t.text)
 		default:
 			p := l.param(t)
 			if !p.Default && defaults && !star {
-				return nil, &signature.Error{Line: t.line, Msg: fmt.Sprintf("parameter %s without default follows one that has a default", p.Name)}
+				return nil, signature.Errorf(t.line, "parameter %s without default follows one that has a default", p.Name)
 			}
 			defaults = defaults || p.Default
 			params = append(params, p)
 		}
 		if l.more() && !l.is(",") {
-			return nil, &signature.Error{Line: l.tokens[l.at].line, Msg: fmt.Sprintf("unexpected %s among parameters", l.tokens[l.at].text)}
+			return nil, signature.Errorf(l.tokens[l.at].line, "unexpected %s among parameters", l.tokens[l.at].text)
 		}
 		l.at++
 	}

@@ -22,7 +22,7 @@ func (p *parser) tok() token { return p.tokens[p.at] }
 func (p *parser) peek(n int) token { return p.tokens[min(p.at+n, len(p.tokens)-1)] }
 
 func (p *parser) errorf(t token, format string, args ...any) error {
-	return &signature.Error{Line: t.line, Msg: fmt.Sprintf(format, args...)}
+	return signature.Errorf(t.line, format, args...)
 }
 
 func (p *parser) file() error {

@@ -1,12 +1,11 @@
 package pydecl
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"loki/internal/tool/script/lexer"
 	"loki/internal/tool/script/signature"
 )
 
@@ -37,12 +36,12 @@ func (t token) is(text string) bool { return (t.kind == op || t.kind == name) &&
 
 // scanner splits a source into tokens, as The Python Language Reference, chapter 2, says.
 type scanner struct {
-	src     string
-	pos     int
-	line    int
-	tokens  []token
-	open    []int       // indices of the brackets that are open
-	indents []indention // that of the file first
+	src      string
+	pos      int
+	line     int
+	tokens   []token
+	brackets lexer.Brackets
+	indents  []indention // that of the file first
 }
 
 // indention is the width of white space in front of a line, with tabs up to the next
@@ -51,20 +50,15 @@ type scanner struct {
 type indention struct{ wide, narrow int }
 
 func scan(src []byte) ([]token, error) {
-	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
-	if i := bytes.IndexByte(src, 0); i >= 0 {
-		return nil, &signature.Error{Line: bytes.Count(src[:i], []byte("\n")) + 1, Msg: "there is a NUL byte"}
+	code, err := lexer.Source(src)
+	if err != nil {
+		return nil, err
 	}
-	code := strings.ReplaceAll(string(src), "\r\n", "\n")
-	s := scanner{src: strings.ReplaceAll(code, "\r", "\n"), line: 1, indents: []indention{{}}}
+	s := scanner{src: code, line: 1, indents: []indention{{}}}
 	if err := s.scan(); err != nil {
 		return nil, err
 	}
 	return s.tokens, nil
-}
-
-func (s *scanner) errorf(line int, format string, args ...any) error {
-	return &signature.Error{Line: line, Msg: fmt.Sprintf(format, args...)}
 }
 
 func (s *scanner) scan() error {
@@ -80,7 +74,7 @@ func (s *scanner) scan() error {
 		}
 		switch c := s.src[s.pos]; {
 		case c == '\n':
-			if len(s.open) == 0 {
+			if s.brackets.Open() == 0 {
 				s.add(newline, "\n")
 				fresh = true
 			}
@@ -92,12 +86,12 @@ func (s *scanner) scan() error {
 			s.comment()
 		case c == '\\':
 			if !strings.HasPrefix(s.src[s.pos:], "\\\n") {
-				return s.errorf(s.line, "unexpected character after a line continuation")
+				return signature.Errorf(s.line, "unexpected character after a line continuation")
 			}
 			s.pos += 2
 			s.line++
 			if s.pos == len(s.src) {
-				return s.errorf(s.line, "the file ends in a line continuation")
+				return signature.Errorf(s.line, "the file ends in a line continuation")
 			}
 		default:
 			if err := s.token(); err != nil {
@@ -110,9 +104,8 @@ func (s *scanner) scan() error {
 
 // finish ends the last line and all blocks.
 func (s *scanner) finish() error {
-	if n := len(s.open); n > 0 {
-		t := s.tokens[s.open[n-1]]
-		return s.errorf(t.line, "%s is never closed", t.text)
+	if err := s.brackets.End(); err != nil {
+		return err
 	}
 	if n := len(s.tokens); n > 0 && s.tokens[n-1].kind != newline && s.tokens[n-1].kind != dedent {
 		s.add(newline, "\n")
@@ -174,11 +167,11 @@ func (s *scanner) indentation() (blank bool, err error) {
 		top = s.indents[len(s.indents)-1]
 		s.add(dedent, "")
 		if here.wide > top.wide {
-			return false, s.errorf(s.line, "the indentation fits no outer block")
+			return false, signature.Errorf(s.line, "the indentation fits no outer block")
 		}
 	}
 	if here != top {
-		return false, s.errorf(s.line, "tabs and blanks are mixed in the indentation")
+		return false, signature.Errorf(s.line, "tabs and blanks are mixed in the indentation")
 	}
 	return false, nil
 }
@@ -208,7 +201,7 @@ func (s *scanner) token() error {
 		}
 	}
 	if !strings.ContainsRune("+-*/%@&|^~<>()[]{},:.;=", rune(c)) {
-		return s.errorf(s.line, "unexpected %q", rune(c))
+		return signature.Errorf(s.line, "unexpected %q", rune(c))
 	}
 	s.pos++
 	s.add(op, rest[:1])
@@ -218,31 +211,11 @@ func (s *scanner) token() error {
 // bracket keeps account of brackets.
 func (s *scanner) bracket(c byte) error {
 	here := len(s.tokens) - 1
-	opener := byte(0)
-	switch c {
-	case '(', '[', '{':
-		s.open = append(s.open, here)
-		return nil
-	case ')':
-		opener = '('
-	case ']':
-		opener = '['
-	case '}':
-		opener = '{'
-	default:
-		return nil
+	opener, paired, err := s.brackets.Take(c, here, s.line)
+	if paired {
+		s.tokens[opener].match, s.tokens[here].match = here-opener, opener-here
 	}
-	n := len(s.open)
-	if n == 0 {
-		return s.errorf(s.line, "unmatched %c", c)
-	}
-	other := s.open[n-1]
-	if s.tokens[other].text[0] != opener {
-		return s.errorf(s.line, "%c does not match %s of line %d", c, s.tokens[other].text, s.tokens[other].line)
-	}
-	s.open = s.open[:n-1]
-	s.tokens[other].match, s.tokens[here].match = here-other, other-here
-	return nil
+	return err
 }
 
 func (s *scanner) name() error {
@@ -250,7 +223,7 @@ func (s *scanner) name() error {
 	for s.pos < len(s.src) {
 		r, size := utf8.DecodeRuneInString(s.src[s.pos:])
 		if r == utf8.RuneError && size == 1 {
-			return s.errorf(s.line, "the text is not UTF-8")
+			return signature.Errorf(s.line, "the text is not UTF-8")
 		}
 		if r != '_' && !unicode.IsLetter(r) && !unicode.In(r, unicode.Nl, unicode.Other_ID_Start) &&
 			(s.pos == start || !unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Pc, unicode.Other_ID_Continue)) {
@@ -260,7 +233,7 @@ func (s *scanner) name() error {
 	}
 	if s.pos == start {
 		r, _ := utf8.DecodeRuneInString(s.src[s.pos:])
-		return s.errorf(s.line, "unexpected %q", r)
+		return signature.Errorf(s.line, "unexpected %q", r)
 	}
 	if s.pos < len(s.src) && (s.src[s.pos] == '"' || s.src[s.pos] == '\'') {
 		switch prefix := strings.ToLower(s.src[start:s.pos]); prefix {

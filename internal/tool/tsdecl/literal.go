@@ -1,6 +1,11 @@
 package tsdecl
 
-import "strings"
+import (
+	"strings"
+
+	"loki/internal/tool/script/lexer"
+	"loki/internal/tool/script/signature"
+)
 
 const (
 	decimal     = "0123456789"
@@ -27,7 +32,7 @@ func (s *scanner) number() error {
 			digits("01")
 		}
 		if i == 2 {
-			return s.errorf(s.line, "invalid number %s", src[:2])
+			return signature.Errorf(s.line, "invalid number %s", src[:2])
 		}
 	} else {
 		digits(decimal)
@@ -43,7 +48,7 @@ func (s *scanner) number() error {
 			before := i
 			digits(decimal)
 			if i == before {
-				return s.errorf(s.line, "invalid number %s", src[:i])
+				return signature.Errorf(s.line, "invalid number %s", src[:i])
 			}
 		}
 	}
@@ -51,7 +56,7 @@ func (s *scanner) number() error {
 		i++
 	}
 	if src[i-1] == '_' || i < len(src) && (isNameStart(rune(src[i])) && src[i] < 0x80 || strings.IndexByte(decimal, src[i]) >= 0) {
-		return s.errorf(s.line, "invalid number %s", src[:min(i+1, len(src))])
+		return signature.Errorf(s.line, "invalid number %s", src[:min(i+1, len(src))])
 	}
 	s.add(number, i)
 	return nil
@@ -67,12 +72,12 @@ func (s *scanner) str(quote byte) error {
 			s.addAt(text, start, line)
 			return nil
 		case c == '\n':
-			return s.errorf(line, "a string does not end on its line")
+			return signature.Errorf(line, "a string does not end on its line")
 		case c == '\\' && s.pos+1 < len(s.src):
 			s.skip(1)
 		}
 	}
-	return s.errorf(line, "a string is never closed")
+	return signature.Errorf(line, "a string is never closed")
 }
 
 // maxTemplates is how deep templates may be nested in each other.
@@ -84,7 +89,7 @@ func (s *scanner) template() error {
 	start, line := s.pos, s.line
 	fresh, doc := s.fresh, s.doc
 	if s.depth++; s.depth > maxTemplates {
-		return s.errorf(line, "too many templates in templates")
+		return signature.Errorf(line, "too many templates in templates")
 	}
 	defer func() { s.depth-- }()
 	for s.skip(1); s.pos < len(s.src); {
@@ -106,18 +111,18 @@ func (s *scanner) template() error {
 			s.skip(1)
 		}
 	}
-	return s.errorf(line, "a template is never closed")
+	return signature.Errorf(line, "a template is never closed")
 }
 
 // expression reads an expression of a template and the brace behind it.
 func (s *scanner) expression() error {
-	tokens, open := s.tokens, s.open
-	s.tokens, s.open, s.fresh, s.doc = nil, nil, false, ""
+	tokens, brackets := s.tokens, s.brackets
+	s.tokens, s.brackets, s.fresh, s.doc = nil, lexer.Brackets{}, false, ""
 	if err := s.run(true); err != nil {
 		return err
 	}
 	inner := append(s.tokens, token{kind: end, line: s.line})
-	s.tokens, s.open = tokens, open
+	s.tokens, s.brackets = tokens, brackets
 	return checkOrder(inner)
 }
 
@@ -192,5 +197,5 @@ func (s *scanner) regex() error {
 			return nil
 		}
 	}
-	return s.errorf(line, "a regular expression is never closed (JSX is not read in .ts files)")
+	return signature.Errorf(line, "a regular expression is never closed (JSX is not read in .ts files)")
 }

@@ -67,7 +67,7 @@ func checkOrder(tokens []token) error {
 		case text:
 			what = "string"
 		}
-		return &signature.Error{Line: b.line, Msg: "unexpected " + what}
+		return signature.Errorf(b.line, "unexpected %s", what)
 	}
 	return nil
 }

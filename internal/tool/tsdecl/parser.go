@@ -30,7 +30,7 @@ func (p *parser) accept(text string) bool {
 func (p *parser) skip() { p.at = min(p.at+max(p.tok().match, 0)+1, len(p.tokens)-1) }
 
 func (p *parser) errorf(t token, format string, args ...any) error {
-	return &signature.Error{Line: t.line, Msg: fmt.Sprintf(format, args...)}
+	return signature.Errorf(t.line, format, args...)
 }
 
 // unexpected is the error for the token here.

@@ -1,12 +1,11 @@
 package tsdecl
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"loki/internal/tool/script/lexer"
 	"loki/internal/tool/script/signature"
 )
 
@@ -43,23 +42,22 @@ func (t token) is(text string) bool { return (t.kind == op || t.kind == word) &&
 // scanner splits a source into tokens, as ECMAScript's lexical grammar says. Angle
 // brackets are tokens of one character, since they may belong to types.
 type scanner struct {
-	src    string
-	pos    int
-	line   int
-	tokens []token
-	open   []int // indices of the brackets that are open
-	depth  int   // of templates in templates
-	fresh  bool
-	doc    string
+	src      string
+	pos      int
+	line     int
+	tokens   []token
+	brackets lexer.Brackets
+	depth    int // of templates in templates
+	fresh    bool
+	doc      string
 }
 
 func scan(src []byte) ([]token, error) {
-	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
-	if i := bytes.IndexByte(src, 0); i >= 0 {
-		return nil, &signature.Error{Line: bytes.Count(src[:i], []byte("\n")) + 1, Msg: "there is a NUL byte"}
+	code, err := lexer.Source(src)
+	if err != nil {
+		return nil, err
 	}
-	code := strings.ReplaceAll(string(src), "\r\n", "\n")
-	s := scanner{src: strings.ReplaceAll(code, "\r", "\n"), line: 1, fresh: true}
+	s := scanner{src: code, line: 1, fresh: true}
 	trimmed := strings.TrimLeft(s.src, " \t\n")
 	if strings.HasPrefix(trimmed, "#!") { // perhaps behind blank lines
 		s.skip(len(s.src) - len(trimmed))
@@ -70,10 +68,6 @@ func scan(src []byte) ([]token, error) {
 	}
 	s.add(end, 0)
 	return s.tokens, checkOrder(s.tokens)
-}
-
-func (s *scanner) errorf(line int, format string, args ...any) error {
-	return &signature.Error{Line: line, Msg: fmt.Sprintf(format, args...)}
 }
 
 // run reads tokens up to the end, or in a template up to the brace that closes the
@@ -95,7 +89,7 @@ func (s *scanner) run(inTemplate bool) error {
 			if err := s.blockComment(); err != nil {
 				return err
 			}
-		case inTemplate && r == '}' && len(s.open) == 0:
+		case inTemplate && r == '}' && s.brackets.Open() == 0:
 			s.skip(1)
 			return nil
 		default:
@@ -104,12 +98,11 @@ func (s *scanner) run(inTemplate bool) error {
 			}
 		}
 	}
-	if n := len(s.open); n > 0 {
-		t := s.tokens[s.open[n-1]]
-		return s.errorf(t.line, "%s is never closed", t.text)
+	if err := s.brackets.End(); err != nil {
+		return err
 	}
 	if inTemplate {
-		return s.errorf(s.line, "a template is never closed")
+		return signature.Errorf(s.line, "a template is never closed")
 	}
 	return nil
 }
@@ -146,7 +139,7 @@ func (s *scanner) lineComment() {
 func (s *scanner) blockComment() error {
 	n := strings.Index(s.src[s.pos+2:], "*/")
 	if n < 0 {
-		return s.errorf(s.line, "a comment is never closed")
+		return signature.Errorf(s.line, "a comment is never closed")
 	}
 	comment := s.src[s.pos : s.pos+n+4]
 	s.doc = ""
@@ -189,9 +182,9 @@ func (s *scanner) token(r rune) error {
 	}
 	if r >= utf8.RuneSelf || !strings.ContainsRune("+-*/%&|^~!<>()[]{}?,:.;=@", r) {
 		if r == utf8.RuneError {
-			return s.errorf(s.line, "the text is not UTF-8")
+			return signature.Errorf(s.line, "the text is not UTF-8")
 		}
-		return s.errorf(s.line, "unexpected %q", r)
+		return signature.Errorf(s.line, "unexpected %q", r)
 	}
 	s.add(op, 1)
 	return s.bracket(byte(r))
@@ -200,31 +193,11 @@ func (s *scanner) token(r rune) error {
 // bracket keeps account of brackets.
 func (s *scanner) bracket(c byte) error {
 	here := len(s.tokens) - 1
-	opener := byte(0)
-	switch c {
-	case '(', '[', '{':
-		s.open = append(s.open, here)
-		return nil
-	case ')':
-		opener = '('
-	case ']':
-		opener = '['
-	case '}':
-		opener = '{'
-	default:
-		return nil
+	opener, paired, err := s.brackets.Take(c, here, s.line)
+	if paired {
+		s.tokens[opener].match, s.tokens[here].match = here-opener, opener-here
 	}
-	n := len(s.open)
-	if n == 0 {
-		return s.errorf(s.line, "unmatched %c", c)
-	}
-	other := s.open[n-1]
-	if s.tokens[other].text[0] != opener {
-		return s.errorf(s.line, "%c does not match %s of line %d", c, s.tokens[other].text, s.tokens[other].line)
-	}
-	s.open = s.open[:n-1]
-	s.tokens[other].match, s.tokens[here].match = here-other, other-here
-	return nil
+	return err
 }
 
 func isNameStart(r rune) bool {
@@ -243,7 +216,7 @@ func (s *scanner) name(n int) error {
 		if r == '\\' {
 			var ok bool
 			if size, ok = unicodeEscape(s.src[i:]); !ok {
-				return s.errorf(s.line, "unexpected %q", r)
+				return signature.Errorf(s.line, "unexpected %q", r)
 			}
 		} else if !part {
 			break
@@ -251,7 +224,7 @@ func (s *scanner) name(n int) error {
 		i += size
 	}
 	if i == s.pos+n {
-		return s.errorf(s.line, "unexpected %q", s.src[s.pos])
+		return signature.Errorf(s.line, "unexpected %q", s.src[s.pos])
 	}
 	s.add(word, i-s.pos)
 	return nil

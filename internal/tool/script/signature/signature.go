@@ -137,6 +137,12 @@ type Error struct {
 	Msg  string
 }
 
+// Errorf returns an [*Error] for a line, counted from 1, with a message as [fmt.Sprintf]
+// makes it.
+func Errorf(line int, format string, args ...any) error {
+	return &Error{Line: line, Msg: fmt.Sprintf(format, args...)}
+}
+
 // Error returns the place and the message.
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
 

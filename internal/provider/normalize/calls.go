@@ -1,0 +1,80 @@
+package normalize
+
+import (
+	"strconv"
+	"strings"
+
+	"loki/internal/chat"
+)
+
+// NumberedID is what the ids begin with that are given here; a number from 1 follows.
+const NumberedID = "call_"
+
+// maxEqualCalls is how many equal calls may stand in a row. A model that repeats itself
+// more often than this is caught in a loop.
+const maxEqualCalls = 3
+
+// Calls returns the made calls that can be run, in their order. Those without a name are
+// left out, and so are those that follow upon three calls of the same name and arguments.
+// Arguments that are empty, white space aside, become {}.
+//
+// An id occurs once in a conversation. A made call without one, or with one that the past
+// or an earlier made call has, gets the next free of call_1, call_2 and so on, counted
+// from the number of calls of the past; ids that the server gave are not free.
+func Calls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
+	var calls []chat.ToolCall
+	for _, c := range made {
+		if strings.TrimSpace(c.Arguments) == "" {
+			c.Arguments = "{}"
+		}
+		if c.Name != "" && !surplus(calls, c) {
+			calls = append(calls, c)
+		}
+	}
+	number(calls, past)
+	return calls
+}
+
+func surplus(calls []chat.ToolCall, next chat.ToolCall) bool {
+	if len(calls) < maxEqualCalls {
+		return false
+	}
+	for _, c := range calls[len(calls)-maxEqualCalls:] {
+		if c.Name != next.Name || c.Arguments != next.Arguments {
+			return false
+		}
+	}
+	return true
+}
+
+// number gives the calls ids that differ from each other and from those of the past.
+func number(calls []chat.ToolCall, past []chat.Message) {
+	taken, n := idsOf(past)
+	given := make(map[string]bool) // by the server, for this reply
+	for _, c := range calls {
+		given[c.ID] = true
+	}
+	for i := range calls {
+		id := calls[i].ID
+		if id == "" || taken[id] {
+			for id == "" || taken[id] || given[id] {
+				n++
+				id = NumberedID + strconv.Itoa(n)
+			}
+			calls[i].ID = id
+		}
+		taken[id] = true
+	}
+}
+
+// idsOf returns the ids of the calls in messages and the number of the calls.
+func idsOf(messages []chat.Message) (ids map[string]bool, n int) {
+	ids = make(map[string]bool)
+	for _, m := range messages {
+		for _, c := range m.ToolCalls {
+			ids[c.ID] = true
+			n++
+		}
+	}
+	return ids, n
+}

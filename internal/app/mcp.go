@@ -32,7 +32,7 @@ func (a *App) mcpServers() (*servers, error) {
 	if a.servers != nil {
 		return a.servers, nil
 	}
-	file, err := mcp.Read(a.MCPFile())
+	file, err := mcp.Read(a.Paths.MCPFile())
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +49,6 @@ func (a *App) mcpServers() (*servers, error) {
 	a.servers = s
 	return s, nil
 }
-
-// MCPFile returns where the MCP servers are configured.
-func (a *App) MCPFile() string { return filepath.Join(a.Paths.FunctionsDir, "mcp.json") }
 
 // Close ends what the app has started. It waits until that is done.
 func (a *App) Close() error {

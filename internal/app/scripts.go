@@ -11,7 +11,6 @@ import (
 	"loki/assets"
 	"loki/internal/agent"
 	"loki/internal/bundle"
-	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/process"
 	"loki/internal/tool"
@@ -120,8 +119,8 @@ func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file stri
 	return "", o, false
 }
 
-// Declarations returns what models see of the tools in a script.
-func (a *App) Declarations(file string) ([]chat.Tool, error) {
+// ToolSchema returns what models see of the tools in a script, as indented JSON.
+func (a *App) ToolSchema(file string) ([]byte, error) {
 	o := a.scriptOptions(a.Paths.FunctionsDir)
 	if filepath.Base(filepath.Dir(absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
 		dir := filepath.Dir(absolute(file))
@@ -131,11 +130,7 @@ func (a *App) Declarations(file string) ([]chat.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	declarations := make([]chat.Tool, 0, len(tools))
-	for _, t := range tools {
-		declarations = append(declarations, t.Declaration())
-	}
-	return declarations, nil
+	return script.Schema(tools)
 }
 
 func absolute(path string) string {

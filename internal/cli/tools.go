@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,20 +55,12 @@ func (c *command) buildTools() error {
 
 // toolSchema shows the declarations of the tools in a script.
 func (c *command) toolSchema() error {
-	declarations, err := c.app.Declarations(c.opts.toolSchema)
+	text, err := c.app.ToolSchema(c.opts.toolSchema)
 	if err != nil {
 		return err
 	}
-	type shown struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters,omitempty"`
-	}
-	list := make([]shown, 0, len(declarations))
-	for _, d := range declarations {
-		list = append(list, shown(d))
-	}
-	return printJSON(c.Out, list)
+	_, err = c.Out.Write(text)
+	return err
 }
 
 // argcEval prints the shell code that a script of its own kind evaluates to read its

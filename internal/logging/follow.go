@@ -14,7 +14,6 @@ import (
 // FollowOptions configure Follow. The zero value of a field is its default.
 type FollowOptions struct {
 	Color bool          // dress the parts of a line
-	Begin bool          // begin with the first line that is there, not with the next to come
 	Wait  time.Duration // between looks at the file; 0 means 200 ms
 
 	// Sleep waits until it is time for the next look; nil means a timer.
@@ -36,11 +35,9 @@ func Follow(ctx context.Context, file string, w io.Writer, o FollowOptions) erro
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	offset := int64(0)
-	if !o.Begin {
-		if offset, err = f.Seek(0, io.SeekEnd); err != nil {
-			return err
-		}
+	offset, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
 	}
 	lines, rest := bufio.NewReader(f), ""
 	for {

@@ -19,10 +19,10 @@ const (
 
 // Lexer finds the tokens of one language. It may be used from several goroutines.
 type Lexer struct {
-	library *library
-	name    string
-	flags   string // of all its regular expressions
-	states  map[string]*state
+	all    *library // it belongs to
+	name   string
+	flags  string // of all its regular expressions
+	states map[string]*state
 }
 
 // Name returns the name of the language.
@@ -87,8 +87,8 @@ func (s State) Clone() State {
 //
 // Text that takes too long has no kinds.
 func (l *Lexer) Lex(dst []Span, text []byte, limit int, st *State) (spans []Span, resume int) {
-	l.library.mu.Lock()
-	defer l.library.mu.Unlock()
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
 	r := newRun(text)
 	r.spans = dst
 	r.limit = len(r.runes)
@@ -315,7 +315,7 @@ func (r *run) token(l *Lexer, e *emitter, m *regexp2.Match, group, depth int) {
 		var inner *Lexer
 		if e.codeGroup > 0 && depth < maxNested {
 			if name := m.GroupByNumber(e.nameGroup); name != nil {
-				inner = l.library.find(strings.ToLower(name.String()))
+				inner = l.all.find(strings.ToLower(name.String()))
 			}
 		}
 		for i, sub := range e.groups {
@@ -333,7 +333,7 @@ func (r *run) token(l *Lexer, e *emitter, m *regexp2.Match, group, depth int) {
 	case e.self != "":
 		r.nested(l, e.self, from, to, depth)
 	case e.lexer != "":
-		r.nested(l.library.find(e.lexer), root, from, to, depth)
+		r.nested(l.all.find(e.lexer), root, from, to, depth)
 	default:
 		r.emit(to, e.kind)
 	}

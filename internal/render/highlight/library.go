@@ -76,7 +76,7 @@ func (l *library) find(name string) *Lexer {
 		if err != nil {
 			lexer = nil
 		} else {
-			lexer.library = l
+			lexer.all = l
 		}
 		l.lexers[file] = lexer
 	}

@@ -117,7 +117,7 @@ func TestCircles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.library = shared()
+	l.all = shared()
 	var st State
 	if spans, at := l.Lex(nil, []byte("ab\n"), 3, &st); at != 3 || len(spans) != 1 || spans[0].End != 3 {
 		t.Errorf("got %v, %d", spans, at)

@@ -5,8 +5,10 @@ package app
 
 import (
 	"cmp"
+	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"loki/assets"
 	"loki/internal/agent"
@@ -60,6 +62,8 @@ type App struct {
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu
 	resolved []string     // secrets of the vault that were used; guarded by secretMu
+
+	log atomic.Pointer[slog.Logger] // set by Observe; nil before
 
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 }

@@ -74,7 +74,7 @@ func (s *settings) provider() (provider.Chat, error) {
 	case config.TypeVertexAI:
 		return made(vertexai.New(vertexai.Options{
 			Name: c.Name, Project: s.field("project_id"), Location: s.field("location"), ADCFile: s.field("adc_file"),
-			APIBase: s.field("api_base"), TokenHTTP: s.plainHTTP(), HTTP: s.http(), Model: model,
+			APIBase: s.field("api_base"), TokenHTTP: s.tokenHTTP(), HTTP: s.http(), Model: model,
 		}))
 	case config.TypeBedrock:
 		return made(bedrock.New(bedrock.Options{
@@ -133,8 +133,13 @@ func (s *settings) http() *http.Client { return s.connection(wire.Options{Patche
 // plainHTTP returns a connection that changes nothing.
 func (s *settings) plainHTTP() *http.Client { return s.connection(wire.Options{}) }
 
+// tokenHTTP returns a connection that asks for access tokens.
+func (s *settings) tokenHTTP() *http.Client { return s.connection(wire.Options{Credentials: true}) }
+
 // oauthHTTP returns a connection for OAuth, where "not yet" is a response of status 400.
-func (s *settings) oauthHTTP() *http.Client { return s.connection(wire.Options{AnyStatus: true}) }
+func (s *settings) oauthHTTP() *http.Client {
+	return s.connection(wire.Options{Credentials: true, AnyStatus: true})
+}
 
 // connection returns a connection as the client's settings and o say.
 func (s *settings) connection(o wire.Options) *http.Client {
@@ -143,6 +148,7 @@ func (s *settings) connection(o wire.Options) *http.Client {
 	o.Proxy, err = s.client.Proxy()
 	s.err = cmp.Or(s.err, err)
 	o.Client, o.UserAgent = s.client.Name, s.app.Config.UserAgentHeader(Version)
+	o.Log = s.app.log.Load()
 	o.ConnectTimeout, o.ReadTimeout = extra.ConnectTimeout, extra.ReadTimeout
 	client, err := wire.NewClient(o)
 	s.err = cmp.Or(s.err, err)

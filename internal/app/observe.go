@@ -19,6 +19,7 @@ func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.C
 	if err != nil {
 		warnings = append(warnings, err.Error())
 	}
+	a.log.Store(logger)
 	tracer, err := telemetry.Start(ctx, a.Env.Get, Version)
 	if err != nil {
 		warnings = append(warnings, err.Error())

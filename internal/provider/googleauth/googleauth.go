@@ -47,8 +47,8 @@ type Options struct {
 	Client string // the client's name in the configuration, for messages
 	File   string // the credentials file; empty means that it is looked for
 
-	// HTTP asks token endpoints, not the metadata server. Its log must not show
-	// bodies, which hold secrets. Nil means a client of [wire.NewClient] without one.
+	// HTTP asks token endpoints, not the metadata server. It has to be one for
+	// credentials, see wire.Options. Nil means a client of [wire.NewClient].
 	HTTP *http.Client
 
 	Getenv func(string) string // nil means os.Getenv
@@ -87,7 +87,7 @@ func New(o Options) (*Source, error) {
 	}
 	if s.http == nil {
 		var err error
-		if s.http, err = wire.NewClient(wire.Options{Client: o.Client, ReadTimeout: 30 * time.Second}); err != nil {
+		if s.http, err = wire.NewClient(wire.Options{Client: o.Client, ReadTimeout: 30 * time.Second, Credentials: true}); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,10 @@ import (
 	"loki/internal/provider"
 )
 
+// LevelTrace is the level at which requests are logged, four below debug: they hold what
+// users and models have written.
+const LevelTrace = slog.LevelDebug - 4
+
 // Defaults of [Options].
 const (
 	DefaultConnectTimeout = 10 * time.Second
@@ -33,11 +37,17 @@ type Options struct {
 
 	UserAgent string // empty leaves it to net/http or the SDK
 
-	// Log gets each request at debug level, without its headers, and a warning for
-	// each pattern of Patches that is no regular expression. Nil means none.
+	// Log gets, at level [LevelTrace], each request as it is sent and the status of its
+	// response, with secrets masked, and a warning for each pattern of Patches that is
+	// no regular expression. Nil means none.
 	Log *slog.Logger
 
 	Patches Patches
+
+	// Credentials says that the client asks for credentials, such as access tokens. Its
+	// requests may have the context of the call that needs them, but they are not of that
+	// call: no patch applies to them, and the log shows no bodies.
+	Credentials bool
 
 	// AnyStatus hands responses of all statuses on as they are, for protocols in which
 	// others than 2xx are answers too.
@@ -63,6 +73,8 @@ func NewClient(o Options) (*http.Client, error) {
 		log:       o.Log,
 		base:      o.Transport,
 		anyStatus: o.AnyStatus,
+
+		credentials: o.Credentials,
 	}
 	if o.ReadTimeout < 0 {
 		t.silence = 0

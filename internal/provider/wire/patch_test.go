@@ -154,27 +154,56 @@ func TestRequestIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestLog holds the log to showing a request as it is sent, without its secrets, at level
+// trace, and nothing of it at debug. Requests for credentials keep their bodies.
 func TestLog(t *testing.T) {
-	var out bytes.Buffer
-	server := openaitest.New(t)
-	server.Always(openaitest.Text("ok"))
-	o := wire.Options{
-		Log:     slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Patches: wire.Patches{wire.Rerank: {{Pattern: "["}}},
-	}
-	call := wire.Call{API: wire.ChatCompletions, Model: "m", Patch: wire.Patch{
-		Headers: map[string]any{"X-Api-Token": "tok-abcdef"},
-		Body:    object{"user": "key is " + key + ", token is tok-abcdef"},
-	}}
-	if _, err := postAs(t.Context(), t, o, server.URL(), call); err != nil {
-		t.Fatal(err)
-	}
-	log := out.String()
-	if !strings.Contains(log, "patch rule skipped") || !strings.Contains(log, "/chat/completions") || !strings.Contains(log, "temperature") {
-		t.Errorf("log = %s", log)
-	}
-	if strings.Contains(log, key) || strings.Contains(log, "tok-abcdef") || strings.Contains(log, "Bearer") {
-		t.Errorf("the log holds a secret: %s", log)
+	for _, tt := range []struct {
+		name        string
+		level       slog.Level
+		credentials bool
+		want        []string
+		not         []string
+	}{
+		{
+			"trace", wire.LevelTrace, false,
+			[]string{"method=POST", "/v1/chat/completions?sort=asc&token=***", "X-Team:[research]", "Authorization:[***]", "temperature", "key is ***, token is ***", "status=200"},
+			nil,
+		},
+		{"debug", slog.LevelDebug, false, nil, []string{"/chat/completions", "temperature", "X-Team"}},
+		{"credentials", wire.LevelTrace, true, []string{"/v1/chat/completions"}, []string{"temperature", "X-Team", "token is"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			server := openaitest.New(t)
+			server.Always(openaitest.Text("ok"))
+			o := wire.Options{
+				Log:         slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: tt.level})),
+				Patches:     wire.Patches{wire.Rerank: {{Pattern: "["}}},
+				Credentials: tt.credentials,
+			}
+			call := wire.Call{API: wire.ChatCompletions, Model: "m", Patch: wire.Patch{
+				URL:     server.URL() + "/chat/completions?token=tok-abcdef&sort=asc",
+				Headers: map[string]any{"X-Api-Token": "tok-abcdef", "X-Team": "research"},
+				Body:    object{"user": "key is " + key + ", token is tok-abcdef"},
+			}}
+			if _, err := postAs(t.Context(), t, o, server.URL(), call); err != nil {
+				t.Fatal(err)
+			}
+			log := out.String()
+			if !tt.credentials {
+				tt.want = append(tt.want, "patch rule skipped")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(log, want) {
+					t.Errorf("log lacks %q: %s", want, log)
+				}
+			}
+			for _, not := range append(tt.not, key, "tok-abcdef", "Bearer") {
+				if strings.Contains(log, not) {
+					t.Errorf("log has %q: %s", not, log)
+				}
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -47,22 +48,56 @@ func (s *secrets) add(text string) {
 // addField adds the value of a header field or a query parameter if those of that
 // name hold secrets.
 func (s *secrets) addField(name, value string) {
-	name = strings.ToLower(name)
-	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "password"} {
-		if strings.Contains(name, part) {
-			s.add(value)
-			if _, credential, ok := strings.Cut(value, " "); ok { // after a scheme such as Bearer
-				s.add(strings.TrimSpace(credential))
-			}
-			return
+	if !holdsSecret(name) {
+		return
+	}
+	s.add(value)
+	if _, credential, ok := strings.Cut(value, " "); ok { // after a scheme such as Bearer
+		s.add(strings.TrimSpace(credential))
+	}
+}
+
+// holdsSecret reports whether a header field or a query parameter of that name holds a
+// secret.
+func holdsSecret(name string) bool {
+	return containsAny(strings.ToLower(name), []string{"auth", "key", "token", "secret", "cookie", "password", "signature", "credential"})
+}
+
+// mask stands for a secret.
+const mask = "***"
+
+// maskedURL returns u with the secrets of its query masked, and without user and fragment.
+func maskedURL(u *url.URL, s secrets) string {
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+	query, masked := u.Query(), false
+	for name := range query {
+		if holdsSecret(name) {
+			query.Set(name, mask)
+			masked = true
 		}
 	}
+	if masked {
+		shown.RawQuery = strings.ReplaceAll(query.Encode(), "%2A", "*")
+	}
+	return s.hide(shown.String())
+}
+
+// maskedHeaders returns h with the values of fields that hold secrets masked.
+func maskedHeaders(h http.Header) map[string][]string {
+	shown := make(map[string][]string, len(h))
+	for name, values := range h {
+		if holdsSecret(name) {
+			values = []string{mask}
+		}
+		shown[name] = values
+	}
+	return shown
 }
 
 // hide returns text with every secret replaced.
 func (s secrets) hide(text string) string {
 	for _, secret := range s.texts {
-		text = strings.ReplaceAll(text, secret, "***")
+		text = strings.ReplaceAll(text, secret, mask)
 	}
 	return text
 }

@@ -24,6 +24,8 @@ type transport struct {
 	rules     func() compiled
 	anyStatus bool
 	log       *slog.Logger
+
+	credentials bool // asks for credentials, see [Options]
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -36,14 +38,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	secrets := secretsIn(out)
 	c.keep(secrets)
-	if t.log.Enabled(ctx, slog.LevelDebug) {
-		t.log.DebugContext(ctx, "provider request", "client", t.client, "url", publicURL(out.URL), "body", secrets.hide(string(data)))
-	}
 	for hop := 0; ; hop++ {
+		t.logRequest(out, data, secrets)
 		resp, err := t.send(out, data, cmp.Or(t.maxReply, c.maxReply()))
 		if err != nil {
 			return nil, secrets.clean(err)
 		}
+		t.log.Log(ctx, LevelTrace, "provider response", "client", t.client, "status", resp.StatusCode)
 		if t.anyStatus || resp.StatusCode >= 200 && resp.StatusCode < 300 {
 			return resp, nil
 		}
@@ -54,6 +55,19 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		out = next
 	}
+}
+
+// logRequest logs req, whose body is data, as it is sent.
+func (t *transport) logRequest(req *http.Request, data []byte, s secrets) {
+	ctx := req.Context()
+	if !t.log.Enabled(ctx, LevelTrace) {
+		return
+	}
+	attrs := []any{"client", t.client, "method", req.Method, "url", maskedURL(req.URL, s), "headers", maskedHeaders(req.Header)}
+	if !t.credentials {
+		attrs = append(attrs, "body", s.hide(string(data)))
+	}
+	t.log.Log(ctx, LevelTrace, "provider request", attrs...)
 }
 
 // prepare returns a copy of req with everything that the configuration adds, and
@@ -71,7 +85,7 @@ func (t *transport) prepare(req *http.Request, c *call) (*http.Request, []byte, 
 		out.Header.Set("User-Agent", t.userAgent)
 	}
 	setBody(out, data)
-	if c == nil {
+	if c == nil || t.credentials {
 		return out, data, nil
 	}
 	if err := apply(out, c.Patch, t.rules().find(c.API, c.Model)); err != nil {

@@ -64,7 +64,7 @@ func size() (int, int) { return columns, rows }
 
 func options() render.MarkdownOptions {
 	return render.MarkdownOptions{
-		Size: size, Theme: theme.Dark(), Wrap: markdown.Auto,
+		Size: size, Theme: theme.Dark, Wrap: markdown.Auto,
 		Terminal: render.Capabilities{TrueColor: true, Hyperlinks: true, Synchronized: true},
 	}
 }

@@ -72,6 +72,7 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	}
 	terminal := ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
 	return ask.Func(func(ctx context.Context, q ask.Question) (string, error) {
+		f.settle()
 		f.screen.Pause()
 		defer f.screen.Resume()
 		return terminal.Ask(ctx, q)

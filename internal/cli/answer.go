@@ -2,10 +2,15 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
+	"loki/internal/cache"
 	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/render"
@@ -18,11 +23,12 @@ type face struct {
 	screen  *render.Screen // standard error
 	emitter event.Emitter
 	close   func(error) error // ends the output; passes the error of the work on
+	settle  func()            // must be called before anything reads from the terminal
 }
 
 // newFace returns the face that the options ask for.
 func (c *command) newFace(ctx context.Context) *face {
-	f := &face{screen: render.NewScreen(render.ScreenOptions{
+	f := &face{settle: func() {}, screen: render.NewScreen(render.ScreenOptions{
 		Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size(),
 	})}
 	narrator := render.NewNarrator(f.screen, render.NarratorOptions{
@@ -38,7 +44,7 @@ func (c *command) newFace(ctx context.Context) *face {
 	case outputJSON:
 		out = render.NewReport(c.Out)
 	default:
-		out = c.newAnswer(f.screen)
+		out = c.newAnswer(f)
 	}
 	var observer event.Emitter
 	observed := func(context.Context) []string { return nil }
@@ -49,6 +55,7 @@ func (c *command) newFace(ctx context.Context) *face {
 	}
 	f.emitter = event.Tee(narrator, out, observer)
 	f.close = func(err error) error {
+		f.settle()
 		closeErr := out.Close(err)
 		for _, w := range observed(context.WithoutCancel(ctx)) {
 			f.screen.Warn(w)
@@ -63,13 +70,15 @@ func (c *command) newFace(ctx context.Context) *face {
 }
 
 // newAnswer returns what prints the answer as text.
-func (c *command) newAnswer(screen *render.Screen) textAnswer {
-	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet, Markdown: c.markdown()}
+func (c *command) newAnswer(f *face) textAnswer {
+	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet}
 	if c.opts.execute && c.decides() {
-		o.Out, o.Terminal, o.Markdown = io.Discard, false, nil // the command is shown with the question what to do with it
+		o.Out, o.Terminal = io.Discard, false // the command is shown with the question what to do with it
+	} else {
+		o.Markdown = c.markdown(f)
 	}
 	return textAnswer{
-		Answer: render.NewAnswer(screen, o),
+		Answer: render.NewAnswer(f.screen, o),
 		whole:  c.opts.schema != "" || c.opts.execute || c.opts.extracts(c.OutTerminal),
 	}
 }
@@ -102,7 +111,7 @@ func (t textAnswer) Close(error) error { return t.Answer.Close() }
 
 // markdown says how answers are laid out, nil if they are printed as they come: standard
 // output is no terminal that obeys escape sequences, or JSON is wanted.
-func (c *command) markdown() *render.MarkdownOptions {
+func (c *command) markdown(f *face) *render.MarkdownOptions {
 	out, ok := c.Out.(*os.File)
 	if !ok || !c.OutTerminal || c.app == nil || !render.IsTerminal(out, c.getenv) {
 		return nil
@@ -119,33 +128,59 @@ func (c *command) markdown() *render.MarkdownOptions {
 	if !cfg.Highlight || !c.outColor() {
 		return o
 	}
-	light := c.light(out)
-	var err error
-	if o.Theme, err = theme.Open(c.app.Paths.ThemeFile(light), light); err != nil {
-		c.warn(err.Error())
+	light := c.light(out, f)
+	o.Theme = func() *theme.Theme {
+		light := light()
+		colors, err := theme.Open(c.app.Paths.ThemeFile(light), light)
+		if err != nil {
+			c.warn(err.Error())
+		}
+		return colors
 	}
 	return o
 }
 
-// themePatience bounds how long a terminal is waited for that is asked for the colour of
-// its background.
-const themePatience = 100 * time.Millisecond
+// backgroundTTL is how long the background of a terminal is taken for unchanged.
+const backgroundTTL = time.Hour
 
-// light reports whether answers are shown on a light background: as the configuration
-// says, or else the environment or the terminal itself.
-func (c *command) light(out *os.File) bool {
+// light returns what reports whether answers are shown on a light background: as the
+// configuration says, or else the environment, what is remembered of the terminal, or the
+// terminal itself. If it is asked, f settles it.
+func (c *command) light(out *os.File, f *face) func() bool {
+	always := func(light bool) func() bool { return func() bool { return light } }
 	if name := c.app.Config.Theme; name != nil {
-		return *name == "light"
+		return always(*name == "light")
 	}
 	if dark, known := render.DarkEnvironment(c.getenv); known {
-		return !dark
+		return always(!dark)
 	}
-	in, ok := c.In.(*os.File)
-	if !ok || !c.InTerminal {
-		return false
+	session := render.TerminalSession(out, c.getenv)
+	if session == "" {
+		return always(false)
 	}
-	dark, known := render.DarkBackground(in, out, themePatience)
-	return known && !dark
+	memory := cache.Files{Dir: filepath.Join(c.app.Paths.CacheDir, "terminals")}
+	key := fmt.Sprintf("%x", sha256.Sum256([]byte(session)))
+	if background, ok := memory.Get(key); ok {
+		return always(string(background) == "light")
+	}
+	asked := render.AskBackground()
+	if asked == nil {
+		return always(false)
+	}
+	settle := sync.OnceValue(func() bool {
+		dark, known := asked.Settle()
+		background := "dark"
+		if known && !dark {
+			background = "light"
+		}
+		memory.Put(key, []byte(background), backgroundTTL)
+		if typed := asked.Lost(); typed != "" {
+			c.warn(fmt.Sprintf("typed before the terminal was ready, and lost: %q", typed))
+		}
+		return background == "light"
+	})
+	f.settle = func() { settle() }
+	return settle
 }
 
 // escapes reports whether standard error is a terminal that obeys escape sequences.

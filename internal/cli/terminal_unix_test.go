@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"loki/internal/provider/providertest/openaitest"
 )
 
 // TestTerminal shows a run on a real terminal: one that obeys escape sequences, and
@@ -48,5 +51,65 @@ nodes:
 				t.Errorf("escape sequences: %v, want %v\n%q", got, tt.escapes, shown)
 			}
 		})
+	}
+}
+
+// TestSlowTerminal talks over a link so slow that the terminal says the color of its
+// background only after the model has answered. Nothing of it may be shown or typed into the
+// shell, and the next command need not ask again.
+func TestSlowTerminal(t *testing.T) {
+	for name, command := range map[string]string{"terminal": "loki first", "pipe": "git --version | loki first"} {
+		t.Run(name, func(t *testing.T) { slowTerminal(t, command) })
+	}
+}
+
+func slowTerminal(t *testing.T, command string) {
+	dir := t.TempDir()
+	answered := make(chan struct{}, 2)
+	server := openaitest.New(t)
+	server.Always(func(c *openaitest.Call) {
+		openaitest.Text("the answer")(c)
+		answered <- struct{}{}
+	})
+	cmd := exec.Command("sh", "-c", command+`; loki second; IFS= read -r line; echo "read <$line>"`)
+	cmd.Dir = dir
+	cmd.Env = append(emptyHome(dir), "NO_COLOR=", "TERM=xterm-256color", "XDG_CACHE_HOME="+dir,
+		"LOKI_PLATFORM=openai:m", "OPENAI_API_KEY=k", "OPENAI_API_BASE="+server.URL())
+	screen, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	var shown bytes.Buffer
+	buf := make([]byte, 256)
+	asked, typed := false, false
+	for {
+		n, err := screen.Read(buf)
+		shown.Write(buf[:n])
+		if !asked && bytes.Contains(shown.Bytes(), []byte("\x1b]11;?")) {
+			asked = true
+			<-answered
+			if _, err := screen.WriteString("\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;22c"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !typed && bytes.Count(shown.Bytes(), []byte("the answer")) == 2 {
+			typed = true
+			if _, err := screen.WriteString("typed\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, shown.Bytes())
+	}
+	if !strings.Contains(shown.String(), "read <typed>") || strings.Contains(shown.String(), "rgb:") {
+		t.Errorf("the terminal shows %q", shown.String())
+	}
+	if n := strings.Count(shown.String(), "\x1b]11;?"); n != 1 {
+		t.Errorf("the terminal was asked %d times", n)
 	}
 }

@@ -119,7 +119,7 @@ func TestAnswerAsMarkdown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := play(t, setup{
 				terminal: true, answer: true, outTerminal: true, columns: 50, rows: 30,
-				markdown: &render.MarkdownOptions{Theme: theme.Dark(), Wrap: markdown.Auto},
+				markdown: &render.MarkdownOptions{Theme: theme.Dark, Wrap: markdown.Auto},
 			}, tt.scenario)
 			golden(t, "answer_markdown/"+tt.name, s.shots.String()+"-- end --\n"+s.vt.screen())
 			if x, _ := s.vt.cursor(); x != 0 {

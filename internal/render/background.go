@@ -2,76 +2,56 @@ package render
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/muesli/cancelreader"
-	"golang.org/x/term"
 )
 
-// backgroundQuery asks for the background colour (OSC 11), and then what kind of
-// terminal it is (DA1). All terminals answer the second, so that nobody waits long for one
-// that does not know the first.
+// backgroundQuery asks for the background color (OSC 11), and then what kind of terminal
+// it is (DA1). All terminals answer the second, so its answer ends the wait for one that
+// does not know the first.
 const backgroundQuery = "\x1b]11;?\x1b\\\x1b[c"
 
-// maxAnswer is how many bytes of an answer are read: it is about forty.
-const maxAnswer = 1 << 10
-
-// DarkBackground asks a terminal whether its background is dark, and waits for the answer
-// so long at most. known is false if it does not say, or if in and out are not both a
-// terminal that this process may use now; nothing is written then but the question. What
-// the user types in that time is lost, so this is for programs that have just started.
-//
-// Source: XTerm Control Sequences (OSC 11, DA1).
-func DarkBackground(in, out *os.File, wait time.Duration) (dark, known bool) {
-	if !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) || !foreground(in) {
-		return false, false
-	}
-	state, err := term.MakeRaw(int(in.Fd()))
-	if err != nil {
-		return false, false
-	}
-	defer func() { _ = term.Restore(int(in.Fd()), state) }()
-	r, err := cancelreader.NewReader(in)
-	if err != nil {
-		return false, false
-	}
-	defer r.Close()
-	if _, err := out.WriteString(backgroundQuery); err != nil {
-		return false, false
-	}
-	answer := make(chan []byte, 1)
-	go func() { // ends when r is cancelled, which is waited for below
-		var got []byte
-		buf := make([]byte, 256)
-		for !answered(got) && len(got) < maxAnswer {
-			n, err := r.Read(buf)
-			got = append(got, buf[:n]...)
-			if err != nil {
-				break
+// splitAnswer finds the answers to [backgroundQuery] in what was read from a terminal. It
+// returns them without what was typed around them, and whether the last one is complete.
+func splitAnswer(got []byte) (answer, typed []byte, complete bool) {
+	for len(got) > 0 {
+		n := 0
+		switch {
+		case bytes.HasPrefix(got, []byte("\x1b]11;")):
+			n = oscEnd(got)
+		case bytes.HasPrefix(got, []byte("\x1b[?")):
+			n = 3
+			for n < len(got) && (got[n] >= '0' && got[n] <= '9' || got[n] == ';') {
+				n++
+			}
+			if n < len(got) && got[n] == 'c' {
+				n++
+				complete = true
 			}
 		}
-		answer <- got
-	}()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	var got []byte
-	select {
-	case got = <-answer:
-	case <-timer.C:
-		if r.Cancel() {
-			got = <-answer
+		if n == 0 {
+			typed = append(typed, got[0])
+			got = got[1:]
+			continue
 		}
+		answer = append(answer, got[:n]...)
+		got = got[n:]
 	}
-	return darkAnswer(got)
+	return answer, typed, complete
 }
 
-// answered reports whether got ends with the answer to the second question.
-func answered(got []byte) bool {
-	i := bytes.LastIndex(got, []byte("\x1b[?"))
-	return i >= 0 && bytes.IndexByte(got[i:], 'c') > 0
+// oscEnd returns the length of the operating system command that text begins with, up to
+// its terminator or, if that is missing, to the end.
+func oscEnd(text []byte) int {
+	for i, c := range text {
+		switch {
+		case c == '\a':
+			return i + 1
+		case i > 0 && text[i-1] == '\x1b' && c == '\\':
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 // darkAnswer reads the answer to the first question: rgb:RRRR/GGGG/BBBB with one to four

@@ -35,3 +35,36 @@ func TestDarkEnvironment(t *testing.T) {
 		}
 	}
 }
+
+func TestSplitAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name, in, answer, typed string
+		complete                bool
+	}{
+		{"both", "\x1b]11;rgb:0/0/0\x1b\\\x1b[?62;22c", "\x1b]11;rgb:0/0/0\x1b\\\x1b[?62;22c", "", true},
+		{"typed_around", "a\x1b]11;rgb:0/0/0\ab\x1b[?1;2cd\r", "\x1b]11;rgb:0/0/0\a\x1b[?1;2c", "abd\r", true},
+		{"half", "\x1b]11;rgb:0/0", "\x1b]11;rgb:0/0", "", false},
+		{"half_attributes", "\x1b[?62", "\x1b[?62", "", false},
+		{"arrow_keys", "\x1b[A\x1bOB", "", "\x1b[A\x1bOB", false},
+		{"none", "", "", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			answer, typed, complete := splitAnswer([]byte(tt.in))
+			if string(answer) != tt.answer || string(typed) != tt.typed || complete != tt.complete {
+				t.Errorf("got %q, %q, %v, want %q, %q, %v", answer, typed, complete, tt.answer, tt.typed, tt.complete)
+			}
+		})
+	}
+}
+
+func FuzzSplitAnswer(f *testing.F) {
+	f.Add([]byte("a\x1b]11;rgb:0/0/0\x1b\\b\x1b[?62;22c"))
+	f.Add([]byte("\x1b]11;\x1b[?"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		answer, typed, _ := splitAnswer(in)
+		if len(answer)+len(typed) != len(in) {
+			t.Errorf("%q became %q and %q", in, answer, typed)
+		}
+		darkAnswer(answer)
+	})
+}

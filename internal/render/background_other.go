@@ -1,8 +1,21 @@
-//go:build !unix
+//go:build !linux && !darwin
 
 package render
 
 import "os"
 
-// foreground reports true: there are no background processes here.
-func foreground(*os.File) bool { return true }
+// Background is a question for the color of a terminal's background. It is not asked on
+// this system.
+type Background struct{}
+
+// AskBackground returns nil.
+func AskBackground() *Background { return nil }
+
+// Settle returns that nothing is known.
+func (*Background) Settle() (dark, known bool) { return false, false }
+
+// Lost returns "".
+func (*Background) Lost() string { return "" }
+
+// TerminalSession returns "".
+func TerminalSession(*os.File, func(string) string) string { return "" }

@@ -18,7 +18,7 @@ const (
 // MarkdownOptions say how Markdown is shown on a terminal.
 type MarkdownOptions struct {
 	Size     func() (columns, rows int) // of the terminal, asked for at each drawing; nil or 0 means 80 by 24
-	Theme    *theme.Theme               // nil shows the source, without colours
+	Theme    func() *theme.Theme        // called once, when there is text; nil, or a nil theme, shows text without colors
 	Terminal Capabilities
 	Wrap     int              // as in markdown.Options
 	WrapCode bool             // code is wrapped, too
@@ -46,7 +46,7 @@ type Markdown struct {
 
 	around around
 	r      *markdown.Renderer
-	raw    *printable.Filter // instead of r: the source is shown as it is, and nothing is drawn twice
+	raw    *printable.Filter // instead of r: the source is shown as it is, and nothing is drawn twice; both are nil before the first text
 	inside bool              // raw, and the cursor stands inside a line
 	live   liveRows
 
@@ -76,17 +76,25 @@ func newMarkdown(w io.Writer, o MarkdownOptions, lock sync.Locker, a around) *Ma
 	if m.o.Now == nil {
 		m.o.Now = time.Now
 	}
-	if o.Theme == nil && o.Wrap == 0 {
-		m.raw = &printable.Filter{}
-		return m
+	return m
+}
+
+// start makes what shows the text. The lock is held.
+func (m *Markdown) start() {
+	var colors *theme.Theme
+	if m.o.Theme != nil {
+		colors = m.o.Theme()
 	}
-	mo := markdown.Options{Wrap: o.Wrap, WrapCode: o.WrapCode, Hyperlinks: o.Terminal.Hyperlinks}
-	if o.Theme != nil {
-		mo.Styles = Styles(o.Theme, o.Terminal.TrueColor)
+	if colors == nil && m.o.Wrap == 0 {
+		m.raw = &printable.Filter{}
+		return
+	}
+	mo := markdown.Options{Wrap: m.o.Wrap, WrapCode: m.o.WrapCode, Hyperlinks: m.o.Terminal.Hyperlinks}
+	if colors != nil {
+		mo.Styles = Styles(colors, m.o.Terminal.TrueColor)
 	}
 	m.r = markdown.New(mo)
-	m.live.synchronized = o.Terminal.Synchronized
-	return m
+	m.live.synchronized = m.o.Terminal.Synchronized
 }
 
 // Write adds a piece of text. It may be cut anywhere.
@@ -139,6 +147,9 @@ func (m *Markdown) add(p []byte) error {
 	if m.err != nil || len(p) == 0 {
 		return m.err
 	}
+	if m.r == nil && m.raw == nil {
+		m.start()
+	}
 	if m.raw != nil {
 		m.print(m.raw.Append(m.rows[:0], p))
 		return m.err
@@ -188,7 +199,7 @@ func (m *Markdown) print(text []byte) {
 
 // draw shows what has become final, and the unfinished block. The lock is held.
 func (m *Markdown) draw() {
-	if m.raw != nil || m.err != nil || m.around != nil && m.around.busy() {
+	if m.r == nil || m.err != nil || m.around != nil && m.around.busy() {
 		return
 	}
 	columns, rows := m.size()
@@ -210,6 +221,9 @@ func (m *Markdown) end() error {
 		}
 		m.print(rest)
 		return m.err
+	}
+	if m.r == nil {
+		return nil
 	}
 	columns, rows := m.size()
 	m.rows, m.tail = m.r.End(m.rows[:0], columns), m.tail[:0]

@@ -37,9 +37,9 @@ func documents(t testing.TB) []string {
 // looks are the options that documents are drawn with.
 func looks() []render.MarkdownOptions {
 	return []render.MarkdownOptions{
-		{Theme: theme.Dark(), Wrap: markdown.Auto, Terminal: render.Capabilities{TrueColor: true, Hyperlinks: true, Synchronized: true}},
-		{Theme: theme.Light(), Wrap: 30, WrapCode: true},
-		{Theme: theme.Dark()},
+		{Theme: theme.Dark, Wrap: markdown.Auto, Terminal: render.Capabilities{TrueColor: true, Hyperlinks: true, Synchronized: true}},
+		{Theme: theme.Light, Wrap: 30, WrapCode: true},
+		{Theme: theme.Dark},
 		{Wrap: markdown.Auto},
 	}
 }
@@ -131,7 +131,7 @@ func FuzzMarkdown(f *testing.F) {
 func TestMarkdownBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newScrolling(40, 10)
-		m := render.NewMarkdown(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark()})
+		m := render.NewMarkdown(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark})
 		write := func(text string) {
 			t.Helper()
 			if _, err := m.WriteString(text); err != nil {
@@ -180,7 +180,7 @@ func TestMarkdownBatches(t *testing.T) {
 func TestMarkdownDrawsLittle(t *testing.T) {
 	var out bytes.Buffer
 	m := render.NewMarkdown(&out, render.MarkdownOptions{
-		Size: func() (int, int) { return 20, 10 }, Theme: theme.Dark(), Wrap: markdown.Auto,
+		Size: func() (int, int) { return 20, 10 }, Theme: theme.Dark, Wrap: markdown.Auto,
 		Terminal: render.Capabilities{Synchronized: true},
 	})
 	defer m.Close()
@@ -215,7 +215,7 @@ func TestMarkdownResize(t *testing.T) {
 	for range 50 {
 		v := newScrolling(60, 30)
 		now := time.Now()
-		m := render.NewMarkdown(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark(), Wrap: markdown.Auto, Now: func() time.Time {
+		m := render.NewMarkdown(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark, Wrap: markdown.Auto, Now: func() time.Time {
 			now = now.Add(time.Second)
 			return now
 		}})
@@ -233,7 +233,7 @@ func TestMarkdownResize(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := strings.Join(strings.Fields(strings.NewReplacer("─", "", "│", "", "┼", "").Replace(v.text())), "")
-		want := strings.Join(strings.Fields(strings.NewReplacer("─", "", "│", "", "┼", "").Replace(whole(t, render.MarkdownOptions{Theme: theme.Dark()}, doc, 500))), "")
+		want := strings.Join(strings.Fields(strings.NewReplacer("─", "", "│", "", "┼", "").Replace(whole(t, render.MarkdownOptions{Theme: theme.Dark}, doc, 500))), "")
 		if got != want {
 			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}

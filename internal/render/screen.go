@@ -164,7 +164,7 @@ func (s *Screen) Close() error {
 // is one Write to Out, so that lines of other processes do not come between. The
 // unfinished part of an answer on the same terminal is drawn again below. s.mu is held.
 func (s *Screen) show(text string) {
-	if text == "" || s.answer == nil || s.pauses > 0 || s.answer.raw != nil {
+	if text == "" || s.answer == nil || s.pauses > 0 || s.answer.r == nil {
 		s.lines(text)
 		return
 	}

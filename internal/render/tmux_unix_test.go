@@ -31,7 +31,7 @@ func playScript(file string) error {
 	}
 	now := time.Now()
 	o := render.MarkdownOptions{
-		Size: render.Size(os.Stdout), Theme: theme.Dark(), Terminal: render.Capabilities{TrueColor: true, Synchronized: true},
+		Size: render.Size(os.Stdout), Theme: theme.Dark, Terminal: render.Capabilities{TrueColor: true, Synchronized: true},
 		Wrap: markdown.Auto, WrapCode: os.Getenv("RENDER_TEST_WRAP_CODE") != "",
 		Now: func() time.Time { now = now.Add(time.Second); return now },
 	}

@@ -253,10 +253,11 @@ type Answer struct {
 	Text     string         // what was asked for: the reply, its code, or compact JSON
 	Messages []chat.Message // what was added to the conversation
 	Model    string         // id
-	Usage    chat.Usage
+	Usage    chat.Usage     // without that of a compression in front of it
 }
 
-// Ask sends a question and returns the answer. It records nothing. An answer that is not
+// Ask sends a question and returns the answer. It records nothing, but if the session
+// has become too long it is compressed first. An answer that is not
 // of the form that was asked for, not even after it was asked for once more, is an error
 // of code Provider.
 func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
@@ -269,23 +270,34 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	var own chat.Usage // without that of a compression
 	reply, err := e.Frame(ctx, rc, "", func(ctx context.Context) (engine.Reply, error) {
-		switch {
-		case q.Form != nil && !c.app.dryRun:
-			return q.Form.ask(ctx, e, rc, req)
-		default:
-			reply, err := e.Run(ctx, rc, req)
-			if err == nil && q.Code {
-				reply = replaceText(reply, codeBlock(reply.Text))
-			}
-			return reply, err
+		spent, err := c.prepare(ctx, q, &req)
+		if err != nil {
+			return engine.Reply{Usage: spent}, err
 		}
+		reply, err := c.send(ctx, e, rc, req, q)
+		own = reply.Usage
+		reply.Usage = own.Add(spent)
+		return reply, err
 	})
-	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Usage: reply.Usage}
+	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Usage: own}
 	if err != nil {
 		err = fault.Wrap(fault.CodeOf(err), err, "")
 	}
 	return answer, err
+}
+
+// send asks the model of rc.
+func (c *Conversation) send(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, q Question) (engine.Reply, error) {
+	if q.Form != nil && !c.app.dryRun {
+		return q.Form.ask(ctx, e, rc, req)
+	}
+	reply, err := e.Run(ctx, rc, req)
+	if err == nil && q.Code {
+		reply = replaceText(reply, codeBlock(reply.Text))
+	}
+	return reply, err
 }
 
 // replaceText makes text the reply, and its last message.
@@ -321,25 +333,38 @@ func (c *Conversation) With(emitter event.Emitter) *Conversation {
 	return &other
 }
 
+// request returns what a question is asked with: its model, its tools and how they are
+// used. [Conversation.prepare] adds the messages.
 func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.RequestContext, req engine.Request, done func(), err error) {
 	s := c.Settings()
-	var messages []chat.Message
 	if q.Role != nil {
 		s = underRole(s, *q.Role)
-		messages = q.Role.Messages(q.User)
-	} else {
-		roleMessages, user := c.split(q.User)
-		messages = c.inSession(session.Input{Role: roleMessages, User: user})
 	}
 	rc = &engine.RequestContext{
 		Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort,
 		NoStream: c.noStream || q.Code || q.Form != nil, Events: c.events,
 	}
-	if q.Form != nil {
-		messages = append(messages[:len(messages)-1:len(messages)-1], q.Form.hint(messages[len(messages)-1]))
-	}
 	tools, done, err := c.tools(ctx, s)
-	return rc, engine.Request{Messages: messages, Tools: tools}, done, err
+	return rc, engine.Request{Tools: tools}, done, err
+}
+
+// prepare puts the messages into a request, for which the session is compressed if it has
+// become too long. It returns what that used.
+func (c *Conversation) prepare(ctx context.Context, q Question, req *engine.Request) (used chat.Usage, err error) {
+	if q.Role != nil {
+		req.Messages = q.Role.Messages(q.User)
+	} else {
+		if used, err = c.compress(ctx, q.User); err != nil {
+			return used, err
+		}
+		roleMessages, user := c.split(q.User)
+		req.Messages = c.inSession(session.Input{Role: roleMessages, User: user})
+	}
+	if q.Form != nil {
+		last := len(req.Messages) - 1
+		req.Messages = append(req.Messages[:last:last], q.Form.hint(req.Messages[last]))
+	}
+	return used, nil
 }
 
 func (c *Conversation) inSession(in session.Input) []chat.Message {
@@ -375,7 +400,7 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 		return nil
 	case c.session != nil:
 		roleMessages, put := c.split(q.User)
-		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, DataURLs: hashURLs(q.Images)})
+		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)})
 	case c.app.Config.Save:
 		e := journal.Entry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
 		if c.role != nil {

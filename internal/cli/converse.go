@@ -140,13 +140,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := conv.Record(context.WithoutCancel(ctx), asked, a); err != nil {
-		return err
-	}
-	if _, err := conv.Compress(ctx); err != nil {
-		face.screen.Warn("the session stays as long as it is: " + err.Error()) // the answer is there all the same
-	}
-	return nil
+	return conv.Record(context.WithoutCancel(ctx), asked, a)
 }
 
 // question returns what the user asks.

@@ -153,9 +153,13 @@ type setting struct {
 func (c *command) settings() []setting {
 	cfg, p := c.app.Config, c.app.Paths
 	model := orDefault(c.opts.model, cfg.Model)
+	threshold := optional(cfg.CompressionThreshold)
 	maxOutput := value.Value{}
 	if m, err := c.app.Catalog.Resolve(model, catalog.Chat); err == nil {
 		model = m.ID()
+		if cfg.CompressionThreshold == nil {
+			threshold = value.Of(strconv.Itoa(session.Threshold(m.MaxInputTokens)) + " (current model)")
+		}
 		if m.RequireMaxTokens && m.MaxOutputTokens > 0 {
 			maxOutput = value.Of(strconv.Itoa(m.MaxOutputTokens) + " (current model)")
 		}
@@ -168,7 +172,7 @@ func (c *command) settings() []setting {
 		{"enabled_mcp_servers", optional(cfg.EnabledMCPServers)},
 		{"max_output_tokens", maxOutput},
 		{"save_session", optional(cfg.SaveSession)},
-		{"compression_threshold", value.Of(cfg.CompressionThreshold)},
+		{"compression_threshold", threshold},
 		{"rag_reranker_model", optional(cfg.RAGRerankerModel)},
 		{"rag_top_k", value.Of(cfg.RAGTopK)},
 		{"dry_run", value.Of(c.app.DryRun())},

@@ -57,7 +57,7 @@ type Config struct {
 	CmdPrelude           *string
 	AgentSession         *string
 	SaveSession          *bool
-	CompressionThreshold int // tokens, 0 for never
+	CompressionThreshold *int // tokens, 0 for never; nil leaves it to the model
 	SummarizationPrompt  *string
 	SummarizationModel   *string // id, nil for the session's own
 	SummaryContextPrompt *string
@@ -92,7 +92,6 @@ func defaults() *Config {
 		MCPServerSupport:       true,
 		MaxAutoContinues:       10,
 		InjectTodoInstructions: true,
-		CompressionThreshold:   4000,
 		RAGTopK:                5,
 		SaveShellHistory:       true,
 	}

@@ -156,6 +156,23 @@ type Retry struct {
 	Wait    time.Duration `json:"-"`
 }
 
+// CompressionStarted says that a model is about to write a recap of the older turns of a
+// session, before the question is sent.
+type CompressionStarted struct {
+	Model  string `json:"model"`  // id of the one that writes the recap
+	Tokens int    `json:"tokens"` // of the messages of the session
+}
+
+// CompressionFinished says what became of a compression.
+type CompressionFinished struct {
+	Messages int        `json:"messages"` // how many the recap replaces
+	Before   int        `json:"before"`   // tokens of the messages of the session
+	After    int        `json:"after"`
+	Recap    string     `json:"recap,omitempty"`
+	Usage    chat.Usage `json:"usage"`           // part of that of the Finished that follows
+	Error    string     `json:"error,omitempty"` // why the session stays as it is
+}
+
 // Warning tells the user something that does not stop the work.
 type Warning struct {
 	Text string `json:"text"`
@@ -190,7 +207,11 @@ func (Question) Type() string     { return "question" }
 func (Answer) Type() string       { return "answer" }
 func (Retry) Type() string        { return "retry" }
 func (Warning) Type() string      { return "warning" }
-func (Finished) Type() string     { return "finished" }
+
+func (CompressionStarted) Type() string  { return "compression_started" }
+func (CompressionFinished) Type() string { return "compression_finished" }
+
+func (Finished) Type() string { return "finished" }
 
 // Emitter receives the events of one run or answer. Calls never overlap, and the
 // events of one node arrive in order. An error from Emit ends the work.

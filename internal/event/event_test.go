@@ -62,6 +62,10 @@ func documented() []event.Event {
 			Output: "Go 1.26 is out.", Duration: 2410 * time.Millisecond, Steps: 4, Failures: 1, Usage: usage.Add(chat.Usage{InputTokens: 300}),
 		}},
 		{Source: at(1, "plan"), Body: event.ModelCall{Model: "openai:gpt-5", Turn: 1}},
+		{Body: event.CompressionStarted{Model: "openai:gpt-5", Tokens: 77_120}},
+		{Body: event.CompressionFinished{
+			Messages: 24, Before: 77_120, After: 9_340, Recap: "The user compares rivers.", Usage: chat.Usage{InputTokens: 67_900, OutputTokens: 180, Cost: 0.0867},
+		}},
 	}
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

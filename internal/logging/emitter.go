@@ -119,6 +119,9 @@ func (l recorder) record() {
 		l.log(l.graph, slog.LevelDebug, "the human answered", "id", b.ID)
 	case event.Retry:
 		l.log(l.engine, slog.LevelWarn, "attempt failed and is made again", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
+	case event.CompressionFinished:
+		l.log(l.engine, slog.LevelInfo, "session compressed", "messages", b.Messages, "before", b.Before, "after", b.After,
+			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens, "error", b.Error)
 	case event.Warning:
 		l.log(l.graph, slog.LevelWarn, b.Text)
 	case event.Finished:

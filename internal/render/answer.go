@@ -81,6 +81,10 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		return a.print(body.Text)
 	case event.Reply:
 		return a.reply(body)
+	case event.CompressionStarted:
+		a.spin("Compressing")
+	case event.CompressionFinished:
+		a.spin("Generating")
 	case event.ToolCall:
 		a.calls++
 		a.spin(oneLine(body.Name, shortLimit))

@@ -156,6 +156,21 @@ func tokens(u chat.Usage) string {
 	return text
 }
 
+// compressed tells of a session that a recap has made shorter. Why one is not is a
+// warning.
+func (n *Narrator) compressed(ev event.Event, b event.CompressionFinished) {
+	if b.Error != "" {
+		return
+	}
+	n.say(dim, n.subject(ev)+fmt.Sprintf("session compressed: a recap replaces %s, %s became %s (%s)",
+		count(b.Messages, "message"), count(b.Before, "token"), grouped(b.After), tokens(b.Usage)))
+	if n.o.Verbose > 0 {
+		for line := range strings.Lines(strings.TrimSpace(safe(b.Recap))) {
+			n.say(dim, "  "+strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
 func (n *Narrator) toolCall(ev event.Event, b event.ToolCall) {
 	n.note(ev, oneLine(b.Name, nameLimit))
 	call := "Call " + oneLine(b.Name, nameLimit) + " " + oneLine(b.Arguments, n.valueLimit())

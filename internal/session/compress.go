@@ -26,20 +26,29 @@ const (
 // DefaultKeep is how many turns a compaction leaves alone.
 const DefaultKeep = 2
 
+// DefaultThreshold is from how many tokens on a session is compressed whose model has an
+// unknown input limit.
+const DefaultThreshold = 16_000
+
+// Threshold returns from how many tokens on a session is compressed for which nothing is
+// configured: 60 % of what its model reads, or [DefaultThreshold] where that is unknown.
+func Threshold(maxInputTokens int) int {
+	if maxInputTokens <= 0 {
+		return DefaultThreshold
+	}
+	return int(int64(maxInputTokens) * 6 / 10)
+}
+
 // Compaction says how to replace the older part of a conversation by a recap.
 type Compaction struct {
-	// Summarize returns a model's reply to messages: the conversation and then a
-	// request for a recap. There are no tool calls and no images among them, so no
-	// tools need to be declared, and any chat model will do. Required.
-	Summarize func(ctx context.Context, messages []chat.Message) (string, error)
+	// Summarize returns a model's reply to messages, the conversation and then a
+	// request for a recap, and what that used. There are no tool calls and no images
+	// among them, so no tools need to be declared, and any chat model will do. Required.
+	Summarize func(ctx context.Context, messages []chat.Message) (string, chat.Usage, error)
 
-	// Keep is how many of the last turns stay word for word. 0 means [DefaultKeep], a
-	// negative number none. There is always a turn that does not stay.
+	// Keep is how many of the last turns stay word for word, whatever their size. 0
+	// means [DefaultKeep], a negative number none.
 	Keep int
-
-	// KeepTokens bounds what the turns that stay count together: the oldest of them go
-	// until they fit. 0 is no bound.
-	KeepTokens int
 
 	SummarizationPrompt  string // "" means [DefaultSummarizationPrompt]
 	SummaryContextPrompt string // "" means [DefaultSummaryContextPrompt]
@@ -53,18 +62,31 @@ type Compressed struct {
 	Messages      int // how many live messages were replaced
 	Kept          int // how many stay, without the role messages
 	Before, After int // tokens of the live messages
+	Recap         string
 }
 
-// NeedsCompression reports whether the live messages count as many tokens as the
-// session's threshold, or that given for sessions without one, or more. A threshold of
-// 0 is never reached, nor is one by a conversation in which the user said nothing.
-func (s *Session) NeedsCompression(threshold int) bool {
+// NeedsCompression reports whether the live messages and those that are to follow count
+// threshold tokens or more and there is something to compress, which is not so in a
+// conversation of [DefaultKeep] turns. A threshold of 0 is never reached. Where the turns
+// that stay reach it by themselves the older ones have to count a quarter of it: else
+// each turn would be preceded by a compression that hardly helps.
+func (s *Session) NeedsCompression(threshold int, next ...chat.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own := s.state.Settings.CompressionThreshold; own != nil {
-		threshold = *own
+	h := &s.view.history
+	end := (Compaction{}).split(h)
+	if threshold <= 0 || end <= h.lead {
+		return false
 	}
-	return threshold > 0 && s.view.history.atLeast(threshold) && s.view.history.lastUser() >= 0
+	more := 0
+	for _, m := range next {
+		more += h.counter.Message(m, false)
+	}
+	if !h.atLeast(threshold - more) {
+		return false
+	}
+	goes := h.between(h.lead, end, threshold/4)
+	return goes >= threshold/4 || h.tokens()-goes+more < threshold
 }
 
 // Compress replaces all turns but the last few by a recap that Summarize writes of
@@ -73,8 +95,7 @@ func (s *Session) NeedsCompression(threshold int) bool {
 // messages that go are still in the log.
 //
 // Turns may be added while Summarize works; they stay. An error, also of Summarize,
-// leaves the session as it was. Without a message of the user to summarize it is of
-// code Usage.
+// leaves the session as it was. If all turns stay it is of code Usage.
 func (s *Session) Compress(ctx context.Context, c Compaction) (Compressed, error) {
 	s.mu.Lock()
 	h := s.view.history
@@ -83,9 +104,9 @@ func (s *Session) Compress(ctx context.Context, c Compaction) (Compressed, error
 
 	end := c.split(&h)
 	if end <= h.lead {
-		return Compressed{}, fault.New(fault.Usage, "there is nothing to compress: the session has no messages of yours")
+		return Compressed{}, fault.New(fault.Usage, "there is nothing to compress: the session has no more turns than those that stay as they are")
 	}
-	reply, err := c.Summarize(ctx, c.request(&h, end))
+	reply, usage, err := c.Summarize(ctx, c.request(&h, end))
 	if err != nil {
 		return Compressed{}, fmt.Errorf("compressing the session: %w", err)
 	}
@@ -96,41 +117,30 @@ func (s *Session) Compress(ctx context.Context, c Compaction) (Compressed, error
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := compactOp{recap: c.recap(summary), count: end - h.lead, last: h.live[end-1], at: s.now()}
+	o := compactOp{recap: c.recap(summary), count: end - h.lead, last: h.live[end-1], usage: usage, at: s.now()}
 	if _, ok := o.group(&s.view.history); !ok {
 		return Compressed{}, fault.New(fault.Failure, "compressing the session: its messages were replaced meanwhile")
 	}
 	s.state.Summary, s.stale = summary, true
 	err = s.change(ctx, o)
 	now := &s.view.history
-	return Compressed{Messages: end - h.lead, Kept: len(now.live) - now.lead, Before: before, After: now.tokens()}, err
+	return Compressed{Messages: end - h.lead, Kept: len(now.live) - now.lead, Before: before, After: now.tokens(), Recap: summary}, err
 }
 
 // split returns the index of the first live message that stays. It is where a turn
-// begins, or the end of the list.
+// begins, or the end of the list. If all turns stay it is that of the first one.
 func (c Compaction) split(h *history) int {
-	starts := h.turns()
-	if len(starts) == 0 {
-		return 0
-	}
 	keep := c.Keep
 	if keep == 0 {
 		keep = DefaultKeep
 	}
-	keep = min(max(keep, 0), len(starts)-1)
-	if c.KeepTokens > 0 {
-		kept := 0
-		end := len(h.live)
-		for n := 1; n <= keep; n++ {
-			for start := starts[len(starts)-n]; end > start; end-- {
-				kept += h.counter.Message(h.live[end-1], false)
-			}
-			if kept > c.KeepTokens {
-				keep = n - 1
-			}
-		}
-	}
-	if keep == 0 {
+	starts := h.turns()
+	switch keep = min(max(keep, 0), len(starts)); {
+	case len(starts) == 0:
+		return h.lead
+	case keep == len(starts):
+		return h.lead // also what stands in front of the first question
+	case keep == 0:
 		return len(h.live)
 	}
 	return starts[len(starts)-keep]
@@ -227,6 +237,7 @@ type compactOp struct {
 	recap string
 	count int          // how many
 	last  chat.Message // the last of them
+	usage chat.Usage   // of writing the recap
 	at    time.Time
 }
 
@@ -235,5 +246,5 @@ func (o compactOp) group(h *history) (group, bool) {
 	if end > len(h.live) || !reflect.DeepEqual(h.live[end-1], o.last) {
 		return group{}, false
 	}
-	return group{mark: mark{Mark: markCompaction, Keep: len(h.live) - end, Recap: o.recap, At: o.at}}, true
+	return group{mark: mark{Mark: markCompaction, Keep: len(h.live) - end, Recap: o.recap, Usage: o.usage, At: o.at}}, true
 }

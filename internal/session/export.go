@@ -19,13 +19,14 @@ type Facts struct {
 }
 
 // Export returns the session as a YAML document, for machines and people: where it is,
-// the settings that are set, how many tokens its live messages count, and those
-// messages. A message has its role and a content: a text, or a list of parts of type
+// the settings that are set, how many tokens its live messages count, what the model
+// calls used, the recap, and the live messages. A message has its role and a content: a text, or a list of parts of type
 // "text" and "image_url". The calls of a reply are its tool_calls, and a message of
 // role "tool" says which of them it answers.
 func (s *Session) Export(f Facts) string {
 	s.mu.Lock()
 	settings, list, tokens := s.state.Settings.clone(), s.view.history.messages(), s.view.history.tokens()
+	usage, recap := s.view.history.usage, s.view.history.recap
 	s.mu.Unlock()
 
 	var w yamlWriter
@@ -42,6 +43,10 @@ func (s *Session) Export(f Facts) string {
 			w.pair(0, "total/max", p+"%")
 		}
 	}
+	writeUsage(&w, usage)
+	if recap != "" {
+		w.pair(0, "recap", recap)
+	}
 	w.key(0, "messages")
 	if len(list) == 0 {
 		w.b.WriteString(" []\n")
@@ -52,6 +57,26 @@ func (s *Session) Export(f Facts) string {
 		writeMessage(&w, m)
 	}
 	return w.b.String()
+}
+
+// writeUsage writes what the session used, if that is known.
+func writeUsage(w *yamlWriter, u chat.Usage) {
+	if u == (chat.Usage{}) {
+		return
+	}
+	w.key(0, "usage")
+	w.b.WriteByte('\n')
+	w.pair(2, "input_tokens", u.InputTokens)
+	if u.CachedInputTokens > 0 {
+		w.pair(2, "cached_input_tokens", u.CachedInputTokens)
+	}
+	w.pair(2, "output_tokens", u.OutputTokens)
+	if u.Cost > 0 {
+		w.pair(2, "cost", u.Cost)
+	}
+	if u.Estimated {
+		w.pair(2, "estimated", true)
+	}
 }
 
 // Percent returns the share of total that n is, in percent with at most two decimals

@@ -22,11 +22,13 @@ type history struct {
 	recap        string
 
 	compacted []chat.Message // what compactions have taken out of live, in order
+	usage     chat.Usage     // of all groups, those too that do not count any more
 }
 
 // apply adds a group. It does not fail: a mark that makes no sense here is taken for
 // what comes nearest to it.
 func (h *history) apply(g group) {
+	h.usage = h.usage.Add(g.Usage)
 	switch g.Mark {
 	case markTurn:
 		h.drop(g.Replaces)
@@ -37,7 +39,7 @@ func (h *history) apply(g group) {
 	case markCompaction:
 		h.compact(g.Keep, g.Recap)
 	case markEmpty:
-		*h = history{counter: h.counter}
+		*h = history{counter: h.counter, usage: h.usage}
 	}
 }
 
@@ -110,14 +112,30 @@ func (h *history) atLeast(n int) bool {
 	return len(h.sizes) < len(h.live) || h.tokens() >= n
 }
 
+// between returns what the live messages from index i to j count, without framing. It
+// counts no more of them than it takes to reach enough.
+func (h *history) between(i, j, enough int) (n int) {
+	for ; i < j && n < enough; i++ {
+		for len(h.sizes) <= i {
+			h.countNext()
+		}
+		n += h.sizes[i]
+	}
+	return n
+}
+
 // count counts messages until all are counted, or those that are count more than
 // enough: the last one, which counts differently, is never needed for that.
 func (h *history) count(enough int) {
 	for len(h.sizes) < len(h.live) && h.sum < enough {
-		size := h.counter.Message(h.live[len(h.sizes)], false)
-		h.sizes = append(h.sizes, size)
-		h.sum += size
+		h.countNext()
 	}
+}
+
+func (h *history) countNext() {
+	size := h.counter.Message(h.live[len(h.sizes)], false)
+	h.sizes = append(h.sizes, size)
+	h.sum += size
 }
 
 // messages returns the live messages; appending to the list copies it.

@@ -25,6 +25,8 @@ type mark struct {
 	Keep     int       `json:"keep,omitempty"`     // compaction: how many of the last live messages stay
 	Recap    string    `json:"recap,omitempty"`    // compaction: what goes after the instructions
 	At       time.Time `json:"at,omitzero"`
+
+	Usage chat.Usage `json:"usage,omitzero"` // turn, compaction: what the model calls used
 }
 
 // group is what is appended to a log at once: messages and the mark after them.

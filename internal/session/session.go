@@ -292,6 +292,15 @@ func (s *Session) Tokens() int {
 	return s.view.history.tokens()
 }
 
+// Usage returns what the model calls of the session used: those of all turns and
+// compactions, whether or not their messages still count. What older versions recorded
+// has no usage.
+func (s *Session) Usage() chat.Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view.history.usage
+}
+
 // UserMessages returns how many live messages are the user's.
 func (s *Session) UserMessages() int {
 	s.mu.Lock()

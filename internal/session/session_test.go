@@ -197,7 +197,7 @@ func TestTokensAreCountedAsTheyCome(t *testing.T) {
 	check("replaced")
 	add(session.Turn{User: user("?")})
 	check("a question without an answer")
-	if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: func(context.Context, []chat.Message) (string, error) { return "s", nil }}); err != nil {
+	if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: func(context.Context, []chat.Message) (string, chat.Usage, error) { return "s", chat.Usage{}, nil }}); err != nil {
 		t.Fatal(err)
 	}
 	check("compressed")
@@ -254,9 +254,9 @@ func TestCompression(t *testing.T) {
 		},
 	}
 	var asked []chat.Message
-	summarize := func(_ context.Context, list []chat.Message) (string, error) {
+	summarize := func(_ context.Context, list []chat.Message) (string, chat.Usage, error) {
 		asked = list
-		return "<think>what to say</think>\nThe recap.\n", nil
+		return "<think>what to say</think>\nThe recap.\n", chat.Usage{InputTokens: 50, OutputTokens: 5}, nil
 	}
 	const system = "Be brief.\n\nRecap of the conversation so far:\nThe recap."
 	for _, tt := range []struct {
@@ -268,10 +268,7 @@ func TestCompression(t *testing.T) {
 		{"default", []session.Turn{sessiontest.Turn(1), tools, sessiontest.Turn(3), sessiontest.Turn(4)}, session.Compaction{}, []string{"question 3", "answer 3", "question 4", "answer 4"}},
 		{"round_is_not_split", []session.Turn{sessiontest.Turn(1), tools}, session.Compaction{Keep: 1}, []string{"look", "", strings.Repeat("ä", 4000), "no", "<think>hm</think>Nothing."}},
 		{"none", []session.Turn{sessiontest.Turn(1), sessiontest.Turn(2)}, session.Compaction{Keep: -1}, nil},
-		{"fewer_turns_than_stay", []session.Turn{sessiontest.Turn(1), sessiontest.Turn(2)}, session.Compaction{Keep: 5}, []string{"question 2", "answer 2"}},
-		{"one_turn", []session.Turn{sessiontest.Turn(1)}, session.Compaction{}, nil},
-		{"too_long_to_stay", []session.Turn{sessiontest.Turn(1), tools, sessiontest.Turn(3)}, session.Compaction{KeepTokens: 20}, []string{"question 3", "answer 3"}},
-		{"all_too_long", []session.Turn{sessiontest.Turn(1), tools}, session.Compaction{KeepTokens: 1}, nil},
+		{"size_does_not_matter", []session.Turn{sessiontest.Turn(1), tools, sessiontest.Turn(3)}, session.Compaction{}, []string{"look", "", strings.Repeat("ä", 4000), "no", "<think>hm</think>Nothing.", "question 3", "answer 3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := temp(t, session.Settings{}, tt.turns...)
@@ -292,7 +289,7 @@ func TestCompression(t *testing.T) {
 			if diff := cmp.Diff(tt.want, texts); diff != "" {
 				t.Errorf("messages that stay (-want +got):\n%s", diff)
 			}
-			if want := (session.Compressed{Messages: len(s.Compacted()), Kept: len(texts), Before: before, After: s.Tokens()}); got != want {
+			if want := (session.Compressed{Messages: len(s.Compacted()), Kept: len(texts), Before: before, After: s.Tokens(), Recap: "The recap."}); got != want {
 				t.Errorf("reported %+v, want %+v", got, want)
 			}
 		})
@@ -324,7 +321,7 @@ func TestCompression(t *testing.T) {
 
 	t.Run("own_words", func(t *testing.T) {
 		s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
-		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: summarize, SummaryContextPrompt: "So far: ", Todo: "1. [ ] dig\n"}); err != nil {
+		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: summarize, SummaryContextPrompt: "So far: ", Todo: "1. [ ] dig\n"}); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := s.Messages()[0].Text(), "Be brief.\n\nActive todo list:\n1. [ ] dig\n\nSo far: The recap."; got != want {
@@ -336,13 +333,17 @@ func TestCompression(t *testing.T) {
 		s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
 		before := s.Messages()
 		sorry := errors.New("sorry")
-		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: func(context.Context, []chat.Message) (string, error) { return "", sorry }}); !errors.Is(err, sorry) {
+		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: func(context.Context, []chat.Message) (string, chat.Usage, error) { return "", chat.Usage{}, sorry }}); !errors.Is(err, sorry) {
 			t.Errorf("the error is %v", err)
 		}
-		if _, err := s.Compress(t.Context(), session.Compaction{Summarize: func(context.Context, []chat.Message) (string, error) { return "<think>x</think> ", nil }}); fault.CodeOf(err) != fault.Provider {
+		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: func(context.Context, []chat.Message) (string, chat.Usage, error) {
+			return "<think>x</think> ", chat.Usage{}, nil
+		}}); fault.CodeOf(err) != fault.Provider {
 			t.Errorf("an empty recap: %v", err)
 		}
-		_, err := s.Compress(t.Context(), session.Compaction{Summarize: func(ctx context.Context, _ []chat.Message) (string, error) { return "x", s.Clear(ctx) }})
+		_, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: func(ctx context.Context, _ []chat.Message) (string, chat.Usage, error) {
+			return "x", chat.Usage{}, s.Clear(ctx)
+		}})
 		if err == nil || !s.Empty() {
 			t.Errorf("cleared meanwhile: %v, %d messages", err, len(s.Messages()))
 		}
@@ -353,22 +354,68 @@ func TestCompression(t *testing.T) {
 			t.Errorf("nothing to compress: %v", err)
 		}
 	})
+
+	t.Run("the_last_two_turns_stay", func(t *testing.T) {
+		long := session.Turn{User: user(strings.Repeat("a long file ", 10_000)), Reply: []chat.Message{assistant("Read.")}}
+		for _, turns := range [][]session.Turn{{long}, {long, long}} {
+			s := temp(t, session.Settings{}, turns...)
+			before := s.Messages()
+			if s.NeedsCompression(100) {
+				t.Errorf("%d turns need compression", len(turns))
+			}
+			if _, err := s.Compress(t.Context(), session.Compaction{Summarize: summarize}); fault.CodeOf(err) != fault.Usage {
+				t.Errorf("%d turns: %v", len(turns), err)
+			}
+			if diff := cmp.Diff(before, s.Messages()); diff != "" {
+				t.Errorf("(-before +after):\n%s", diff)
+			}
+		}
+	})
 }
 
 func TestNeedsCompression(t *testing.T) {
-	s := temp(t, session.Settings{}, sessiontest.Turn(1))
+	s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2), sessiontest.Turn(3))
 	n := s.Tokens()
-	for threshold, want := range map[int]bool{0: false, n - 1: true, n: true, n + 1: false} {
-		if got := s.NeedsCompression(threshold); got != want {
-			t.Errorf("%d tokens, threshold %d: %v", n, threshold, got)
+	next := user("12345678") // 2 tokens
+	for _, tt := range []struct {
+		threshold int
+		next      []chat.Message
+		want      bool
+	}{
+		{0, nil, false},
+		{n - 1, nil, true},
+		{n, nil, true},
+		{n + 1, nil, false},
+		{n + 2, []chat.Message{next}, true},
+		{n + 3, []chat.Message{next}, false},
+	} {
+		if got := s.NeedsCompression(tt.threshold, tt.next...); got != tt.want {
+			t.Errorf("%d tokens, threshold %d, %d messages to follow: %v", n, tt.threshold, len(tt.next), got)
 		}
-	}
-	s.Set(func(st *session.Settings) { st.CompressionThreshold = new(0) })
-	if s.NeedsCompression(1) {
-		t.Error("the session's own threshold does not count")
 	}
 	if temp(t, session.Settings{}).NeedsCompression(1) {
 		t.Error("an empty session needs compression")
+	}
+
+	// Where the last two turns reach the threshold by themselves the others have to be worth it.
+	long := session.Turn{User: user(strings.Repeat("word", 1000)), Reply: []chat.Message{assistant("Read.")}}
+	short := session.Turn{User: user("short"), Reply: []chat.Message{assistant("Yes.")}}
+	if temp(t, session.Settings{}, short, long, long).NeedsCompression(1000) {
+		t.Error("a short turn is compressed though that helps nothing")
+	}
+	if !temp(t, session.Settings{}, long, long, long).NeedsCompression(1000) {
+		t.Error("a long turn is not compressed")
+	}
+	if s := temp(t, session.Settings{}, short, short, long); !s.NeedsCompression(s.Tokens()) {
+		t.Error("a short turn is not compressed though that takes the session below its threshold")
+	}
+}
+
+func TestThreshold(t *testing.T) {
+	for limit, want := range map[int]int{0: 16_000, -1: 16_000, 1000: 600, 128_000: 76_800} {
+		if got := session.Threshold(limit); got != want {
+			t.Errorf("a model that reads %d tokens: %d, want %d", limit, got, want)
+		}
 	}
 }
 

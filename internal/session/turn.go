@@ -24,6 +24,9 @@ type Turn struct {
 	// Continue its first message goes on with the last one of the session.
 	Reply []chat.Message
 
+	// Usage is what the model calls of the turn used.
+	Usage chat.Usage
+
 	// DataURLs says where images in User came from, see [State].
 	DataURLs map[string]string
 }
@@ -42,12 +45,13 @@ type turnOp struct {
 	user    chat.Message
 	reply   []chat.Message
 	replace bool // what follows user goes, if user is the last message of the user still
+	usage   chat.Usage
 	at      time.Time
 }
 
 // newTurn returns the change that t makes to h.
 func newTurn(h *history, t Turn, at time.Time) turnOp {
-	o := turnOp{role: t.Role, user: t.User, reply: slices.Clone(t.Reply), at: at}
+	o := turnOp{role: t.Role, user: t.User, reply: slices.Clone(t.Reply), usage: t.Usage, at: at}
 	last := h.lastUser()
 	if t.Mode == Ask || last < 0 {
 		return o
@@ -85,7 +89,7 @@ func joinParts(a, b []chat.Part) []chat.Part {
 }
 
 func (o turnOp) group(h *history) (group, bool) {
-	g := group{mark: mark{Mark: markTurn, At: o.at}}
+	g := group{mark: mark{Mark: markTurn, Usage: o.usage, At: o.at}}
 	last := h.lastUser()
 	switch {
 	case o.replace && last >= 0 && reflect.DeepEqual(h.live[last], o.user):

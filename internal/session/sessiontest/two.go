@@ -102,7 +102,9 @@ func (s *suite) compress() {
 		s.ok(a.Append(ctx, Turn(i)))
 	}
 	compress := func(reply string) {
-		_, err := a.Compress(ctx, session.Compaction{Summarize: func(context.Context, []chat.Message) (string, error) { return reply, nil }})
+		_, err := a.Compress(ctx, session.Compaction{Summarize: func(context.Context, []chat.Message) (string, chat.Usage, error) {
+			return reply, chat.Usage{InputTokens: 100, OutputTokens: 10}, nil
+		}})
 		s.ok(err)
 	}
 	recap := func(text string, turns ...session.Turn) []chat.Message {
@@ -115,6 +117,7 @@ func (s *suite) compress() {
 	s.ok(a.Append(ctx, Turn(5)))
 	compress("second")
 	for _, got := range []*session.Session{a, s.open(s.again(), "a")} {
+		s.same("usage", got.Usage(), chat.Usage{InputTokens: 200, OutputTokens: 20})
 		s.same("compressed twice", got.Messages(), recap("second", Turn(4), Turn(5)))
 		s.same("messages that were replaced", got.Compacted(), messages(Turn(0), Turn(1), Turn(2), Turn(3))[len(role):])
 	}
@@ -195,11 +198,11 @@ func (s *suite) compressBeside() {
 		s.ok(a.Append(ctx, Turn(i)))
 	}
 	other := s.again()
-	_, err := a.Compress(ctx, session.Compaction{Keep: 1, Summarize: func(_ context.Context, list []chat.Message) (string, error) {
+	_, err := a.Compress(ctx, session.Compaction{Keep: 1, Summarize: func(_ context.Context, list []chat.Message) (string, chat.Usage, error) {
 		s.ok(a.Append(ctx, Turn(4)))
 		b := s.open(other, "a")
 		s.ok(b.Append(ctx, Turn(5)))
-		return "recap", nil
+		return "recap", chat.Usage{}, nil
 	}})
 	s.ok(err)
 	for _, got := range []*session.Session{a, s.open(s.again(), "a")} {

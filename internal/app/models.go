@@ -12,7 +12,6 @@ import (
 	"loki/internal/engine"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
-	"loki/internal/value"
 )
 
 // connection is a client's provider, or why there is none.
@@ -97,33 +96,12 @@ func wirePatch(p *catalog.Patch) wire.Patch {
 	if p == nil {
 		return wire.Patch{}
 	}
-	sent := wire.Patch{URL: p.URL, Headers: make(map[string]any, len(p.Headers))}
+	sent := wire.Patch{URL: p.URL, Body: p.Body, Headers: make(map[string]any, len(p.Headers))}
 	for _, h := range p.Headers {
 		sent.Headers[h.Name] = nil
 		if h.Value != nil {
 			sent.Headers[h.Name] = *h.Value
 		}
 	}
-	if p.Body != nil {
-		sent.Body = make(map[string]any, p.Body.Len())
-		for name, v := range p.Body.All() {
-			sent.Body[name] = plain(v)
-		}
-	}
 	return sent
-}
-
-// plain returns v as encoding/json would read it, which a merge patch works on.
-func plain(v value.Value) any {
-	if o := v.AsObject(); o != nil {
-		m := make(map[string]any, o.Len())
-		for name, member := range o.All() {
-			m[name] = plain(member)
-		}
-		return m
-	}
-	if v.IsNull() {
-		return nil
-	}
-	return v
 }

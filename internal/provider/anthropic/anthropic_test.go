@@ -295,9 +295,9 @@ func TestPatches(t *testing.T) {
 	client, err := wire.NewClient(wire.Options{
 		Client: "claude", UserAgent: "loki/1",
 		Patches: wire.Patches{wire.ChatCompletions: {
-			{Pattern: "claude-real", Patch: wire.Patch{Body: map[string]any{"wrong": true}}},
+			{Pattern: "claude-real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"wrong": true})}},
 			{Pattern: "my-.*", Patch: wire.Patch{
-				Body:    map[string]any{"temperature": nil, "metadata": map[string]any{"user_id": "u"}},
+				Body:    providertest.Object(map[string]any{"temperature": nil, "metadata": map[string]any{"user_id": "u"}}),
 				Headers: map[string]any{"anthropic-beta": "context-1m", "x-api-key": nil},
 			}},
 		}},
@@ -313,7 +313,7 @@ func TestPatches(t *testing.T) {
 			}
 			return wire.Model{RealName: "claude-real", Patch: wire.Patch{
 				URL:  s.http.URL + "/gateway",
-				Body: map[string]any{"max_tokens": 24000, "thinking": map[string]any{"type": "enabled", "budget_tokens": 16000}},
+				Body: providertest.Object(map[string]any{"max_tokens": 24000, "thinking": map[string]any{"type": "enabled", "budget_tokens": 16000}}),
 			}}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
 
@@ -67,7 +68,7 @@ func TestEmbedCohere(t *testing.T) {
 		} {
 			c := srv.client(func(o *Options) {
 				o.Model = func(string) wire.Model { return wire.Model{RealName: "cohere.embed-v4:0"} }
-				o.Patches = wire.Patches{wire.Embeddings: {{Pattern: "alias", Patch: wire.Patch{Body: map[string]any{"truncate": "END"}}}}}
+				o.Patches = wire.Patches{wire.Embeddings: {{Pattern: "alias", Patch: wire.Patch{Body: providertest.Object(map[string]any{"truncate": "END"})}}}}
 			})
 			vectors, usage, err := c.Embed(t.Context(), provider.EmbedRequest{Model: "alias", Texts: []string{"a", "<b>"}, Query: query})
 			if diff := cmp.Diff([][]float32{{0.25, -1}, {0.25, -1}}, vectors); diff != "" || err != nil || usage != (chat.Usage{InputTokens: 8}) {

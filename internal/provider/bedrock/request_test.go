@@ -270,15 +270,15 @@ func TestPatchesAreSigned(t *testing.T) {
 	req := provider.Request{Model: "alias", Messages: []chat.Message{user("a")}}
 	got := ask(t, req, func(o *Options) {
 		o.Model = func(string) wire.Model {
-			return wire.Model{RealName: "real", Patch: wire.Patch{Body: map[string]any{
+			return wire.Model{RealName: "real", Patch: wire.Patch{Body: providertest.Object(map[string]any{
 				"inferenceConfig": map[string]any{"topP": 0.5}, "performanceConfig": map[string]any{"latency": "optimized"},
-			}}}
+			})}}
 		}
 		o.Patches = wire.Patches{wire.ChatCompletions: {
-			{Pattern: "real", Patch: wire.Patch{Body: map[string]any{"wrong": true}}},
+			{Pattern: "real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"wrong": true})}},
 			{Pattern: "al.*", Patch: wire.Patch{
 				URL: "http://127.0.0.1:1/elsewhere", Headers: map[string]any{"X-Amzn-Trace": "on", "x-custom": "é  b"},
-				Body: map[string]any{"inferenceConfig": map[string]any{"topP": nil, "maxTokens": 5}},
+				Body: providertest.Object(map[string]any{"inferenceConfig": map[string]any{"topP": nil, "maxTokens": 5}}),
 			}},
 		}}
 	})

@@ -174,7 +174,7 @@ func TestPatches(t *testing.T) {
 	srv := newServer(t, document(200, textWhole))
 	c := srv.client(
 		func(string) wire.Model {
-			return wire.Model{RealName: "real", Patch: wire.Patch{Body: map[string]any{"safety_mode": "OFF"}}}
+			return wire.Model{RealName: "real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"safety_mode": "OFF"})}}
 		},
 		wire.Patches{wire.ChatCompletions: {{Pattern: "al.*", Patch: wire.Patch{Headers: map[string]any{"X-Client-Name": "loki"}}}}},
 	)

@@ -152,7 +152,7 @@ func TestPatches(t *testing.T) {
 	c := newClient(t, server, gemini.Options{HTTP: client, Model: func(string) wire.Model {
 		return wire.Model{Patch: wire.Patch{
 			URL:     strings.TrimSuffix(server.URL(), "/v1beta") + "/elsewhere:generateContent",
-			Body:    map[string]any{"generationConfig": map[string]any{"temperature": nil, "topK": 5}},
+			Body:    providertest.Object(map[string]any{"generationConfig": map[string]any{"temperature": nil, "topK": 5}}),
 			Headers: map[string]any{"Authorization": header, "x-goog-api-key": nil},
 		}}
 	}})

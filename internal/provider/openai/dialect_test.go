@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/wire"
 )
@@ -263,7 +264,7 @@ func TestModelPatchInResponses(t *testing.T) {
 		{map[string]any{"seed": 1}, nil},
 	} {
 		c, server := newClient(t, openai.Options{API: "responses", Model: func(string) wire.Model {
-			return wire.Model{Patch: wire.Patch{Body: tt.patch}}
+			return wire.Model{Patch: wire.Patch{Body: providertest.Object(tt.patch)}}
 		}}, openaitest.Text("ok"))
 		if r := collect(t, c, question()); r.Err != nil {
 			t.Fatal(r.Err)

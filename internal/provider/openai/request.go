@@ -80,7 +80,7 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 		ReasoningEffort: d.effort(req.Effort),
 	}
 	// A model whose patch deletes max_tokens wants the newer name.
-	if v, ok := m.Patch.Body["max_tokens"]; d.completionTokens || ok && v == nil {
+	if v, ok := m.Patch.Body.Get("max_tokens"); d.completionTokens || ok && v.IsNull() {
 		r.MaxCompletionTokens = req.MaxOutputTokens
 	} else {
 		r.MaxTokens = req.MaxOutputTokens

@@ -13,6 +13,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/wire"
 )
@@ -218,7 +219,7 @@ func TestHeaders(t *testing.T) {
 // TestPatchForRemovedMaxTokens: a model whose patch deletes max_tokens gets the
 // limit under its newer name.
 func TestPatchForRemovedMaxTokens(t *testing.T) {
-	patch := wire.Patch{Body: map[string]any{"max_tokens": nil}}
+	patch := wire.Patch{Body: providertest.Object(map[string]any{"max_tokens": nil})}
 	c, server := newClient(t, openai.Options{Model: func(string) wire.Model { return wire.Model{Patch: patch} }}, openaitest.Text("a"), openaitest.Text("b"))
 	req := question()
 	collect(t, c, req)

@@ -2,13 +2,13 @@ package openai
 
 import (
 	"encoding/json"
-	"maps"
 	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
+	"loki/internal/value"
 )
 
 // responseRequest is the body of a request for a response. The server is asked to
@@ -224,14 +224,14 @@ func (r responseRequest) replays() bool {
 // inResponses returns a model's patch, which is written for chat completions, with
 // the effort where the responses format has it.
 func inResponses(p wire.Patch) wire.Patch {
-	effort, ok := p.Body["reasoning_effort"]
+	effort, ok := p.Body.Get("reasoning_effort")
 	if !ok {
 		return p
 	}
-	p.Body = maps.Clone(p.Body)
-	delete(p.Body, "reasoning_effort")
-	if _, taken := p.Body["reasoning"]; !taken {
-		p.Body["reasoning"] = map[string]any{"effort": effort}
+	p = p.Without("reasoning_effort")
+	if _, taken := p.Body.Get("reasoning"); !taken {
+		reasoning := value.ObjectOf(value.Member{Name: "effort", Value: effort}).Value()
+		p.Body = p.Body.Merge(value.ObjectOf(value.Member{Name: "reasoning", Value: reasoning}))
 	}
 	return p
 }

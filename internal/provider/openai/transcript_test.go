@@ -28,7 +28,7 @@ func openAI(t *testing.T, name string) *openai.Client {
 		Name: "openai", APIBase: transcript(t, name) + "/v1", APIKey: wire.StaticKey(testKey), Organization: "org-test",
 		Model: func(name string) wire.Model {
 			if strings.HasPrefix(name, "o") {
-				return wire.Model{Patch: wire.Patch{Body: map[string]any{"max_tokens": nil}}}
+				return wire.Model{Patch: wire.Patch{Body: providertest.Object(map[string]any{"max_tokens": nil})}}
 			}
 			return wire.Model{}
 		},

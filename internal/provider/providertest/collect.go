@@ -1,12 +1,14 @@
 package providertest
 
 import (
+	"encoding/json"
 	"iter"
 	"strings"
 	"testing"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/value"
 )
 
 // Reply is a reply put together from its chunks.
@@ -118,4 +120,18 @@ func checkEnd(t testing.TB, c provider.Chunk) {
 	if u.InputTokens < 0 || u.OutputTokens < 0 || u.CachedInputTokens < 0 || u.ReasoningTokens < 0 {
 		t.Errorf("usage %+v: a count is negative", u)
 	}
+}
+
+// Object returns the JSON object that v is written as, such as the body of a patch. It
+// panics if v is none.
+func Object(v any) *value.Object {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	parsed, err := value.ParseJSON(data)
+	if err != nil {
+		panic(err)
+	}
+	return parsed.AsObject()
 }

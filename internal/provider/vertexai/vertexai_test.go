@@ -161,7 +161,7 @@ func TestPatchesSeeTheName(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newClient(t, vertexai.Options{APIBase: server.URL + "/v1", HTTP: client, Model: func(string) wire.Model {
-		return wire.Model{RealName: "mistral-large@2407", Patch: wire.Patch{Body: map[string]any{"model": "patched"}, URL: server.URL + "/elsewhere"}}
+		return wire.Model{RealName: "mistral-large@2407", Patch: wire.Patch{Body: providertest.Object(map[string]any{"model": "patched"}), URL: server.URL + "/elsewhere"}}
 	}})
 	providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: "m", Messages: []chat.Message{chat.Text(chat.User, "Hi")}}))
 	if got := server.requests[0]; got.path != "/elsewhere" || got.body["model"] != "patched" {

@@ -3,24 +3,27 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"loki/internal/provider"
+	"loki/internal/value"
 )
 
 // Patch changes a finished request. The zero value changes nothing.
 type Patch struct {
 	URL string // replaces the URL unless it is empty
 
-	// Body is a JSON merge patch (RFC 7396): objects, which are map[string]any,
-	// merge, nil deletes a member, anything else replaces.
-	Body map[string]any
+	// Body is a JSON merge patch (RFC 7396): objects merge, null deletes a member,
+	// anything else replaces. Nil changes nothing.
+	Body *value.Object
 
 	// Headers sets the fields with a string and removes those with nil; other
 	// values are ignored. Names are case-insensitive.
@@ -72,7 +75,7 @@ func (p Patch) applyURL(req *http.Request) error {
 }
 
 func (p Patch) applyBody(req *http.Request) error {
-	if len(p.Body) == 0 {
+	if p.Body.Len() == 0 {
 		return nil
 	}
 	body, err := readBody(req)
@@ -172,36 +175,114 @@ func (c compiled) find(api API, model string) Patch {
 	return Patch{}
 }
 
-// mergeBody returns the JSON object body with patch merged into it.
-func mergeBody(body []byte, patch map[string]any) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber() // a float64 would change large integers
-	var target any
-	if err := dec.Decode(&target); err != nil {
-		return nil, err
-	}
-	return Encode(merge(target, patch))
+// member is a member of a JSON object as it was written.
+type member struct {
+	name  string
+	value json.RawMessage
 }
 
-// merge is the algorithm of RFC 7396, section 2. It may change target, and never
-// patch.
-func merge(target, patch any) any {
-	members, ok := patch.(map[string]any)
-	if !ok {
-		return patch
+// mergeBody returns the JSON text body with patch merged into it by the algorithm of RFC
+// 7396, section 2. What the patch does not name stays as it is, byte by byte and in its
+// place: the order of a schema's properties means something to a model. New members
+// follow in the order of the patch. A body that is not an object is replaced by one.
+func mergeBody(body []byte, patch *value.Object) ([]byte, error) {
+	members, err := readMembers(body)
+	if err != nil {
+		return nil, err
 	}
-	object, ok := target.(map[string]any)
-	if !ok {
-		object = make(map[string]any)
-	}
-	for name, value := range members {
-		if value == nil {
-			delete(object, name)
+	for name, v := range patch.All() {
+		at := slices.IndexFunc(members, func(m member) bool { return m.name == name })
+		if v.IsNull() {
+			members = slices.DeleteFunc(members, func(m member) bool { return m.name == name })
 			continue
 		}
-		object[name] = merge(object[name], value)
+		text := v.AppendJSON(nil)
+		if nested := v.AsObject(); nested != nil {
+			old := []byte("{}")
+			if at >= 0 {
+				old = members[at].value
+			}
+			if text, err = mergeBody(old, nested); err != nil {
+				return nil, err
+			}
+		}
+		if at < 0 {
+			members = append(members, member{name: name, value: text})
+		} else {
+			members[at].value = text
+		}
 	}
-	return object
+	return writeMembers(members)
+}
+
+// readMembers returns the members of a JSON object in their order, and none of another
+// JSON value. Of a name that comes twice the last value counts.
+func readMembers(text []byte) ([]member, error) {
+	if !json.Valid(text) {
+		var v any
+		return nil, json.Unmarshal(text, &v) // which says what is wrong
+	}
+	if text = bytes.TrimSpace(text); text[0] != '{' {
+		return nil, nil
+	}
+	var members []member
+	places := make(map[string]int)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	_, err := dec.Token() // the brace
+	for err == nil && dec.More() {
+		var name json.Token
+		if name, err = dec.Token(); err != nil {
+			break
+		}
+		m := member{name: fmt.Sprint(name)}
+		err = dec.Decode(&m.value)
+		if i, ok := places[m.name]; ok {
+			members[i] = m
+			continue
+		}
+		places[m.name] = len(members)
+		members = append(members, m)
+	}
+	return members, err
+}
+
+func writeMembers(members []member) ([]byte, error) {
+	b := []byte("{")
+	for i, m := range members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := Encode(m.name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, name...), ':'), m.value...)
+	}
+	return append(b, '}'), nil
+}
+
+// Without returns p without a member of its body, which path leads to from member to
+// member.
+func (p Patch) Without(path ...string) Patch {
+	p.Body = without(p.Body, path)
+	return p
+}
+
+func without(o *value.Object, path []string) *value.Object {
+	v, ok := o.Get(path[0])
+	if !ok {
+		return o
+	}
+	rest := v.AsObject()
+	if len(path) > 1 && rest == nil {
+		return o
+	}
+	if len(path) > 1 {
+		if rest = without(rest, path[1:]); rest.Len() > 0 {
+			return o.Merge(value.ObjectOf(value.Member{Name: path[0], Value: rest.Value()}))
+		}
+	}
+	return o.Without(path[0])
 }
 
 // Encode is [json.Marshal] without the escapes for HTML.

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"loki/internal/provider"
+	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/wire"
 )
 
 type object = map[string]any
 
-func body(members object) wire.Patch { return wire.Patch{Body: members} }
+func body(members object) wire.Patch { return wire.Patch{Body: providertest.Object(members)} }
 
 func rules(rules ...wire.PatchRule) wire.Patches {
 	return wire.Patches{wire.ChatCompletions: rules}
@@ -37,16 +38,16 @@ func TestPatchedBody(t *testing.T) {
 	}{
 		{"none", nil, nil, `{"model":"real","temperature":0.5}`},
 		{"model_only", object{"temperature": nil, "seed": 7}, nil, `{"model":"real","seed":7}`},
-		{"client_after_model", object{"temperature": 1, "seed": 7}, rules(rule(".*", object{"temperature": 2})), `{"model":"real","seed":7,"temperature":2}`},
-		{"first_match_only", nil, rules(rule("al.*", object{"a": 1}), rule("alias", object{"b": 1})), `{"a":1,"model":"real","temperature":0.5}`},
+		{"client_after_model", object{"temperature": 1, "seed": 7}, rules(rule(".*", object{"temperature": 2})), `{"model":"real","temperature":2,"seed":7}`},
+		{"first_match_only", nil, rules(rule("al.*", object{"a": 1}), rule("alias", object{"b": 1})), `{"model":"real","temperature":0.5,"a":1}`},
 		{"whole_name", nil, rules(rule("ali", object{"a": 1}), rule("lias", object{"b": 1}), rule("a|s", object{"c": 1})), `{"model":"real","temperature":0.5}`},
 		{"alias_not_real_name", nil, rules(rule("real", object{"a": 1})), `{"model":"real","temperature":0.5}`},
 		{"other_api", nil, wire.Patches{wire.Embeddings: {rule("alias", object{"a": 1})}}, `{"model":"real","temperature":0.5}`},
-		{"invalid_pattern_skipped", nil, rules(rule("(", object{"a": 1}), rule("alias", object{"b": 1})), `{"b":1,"model":"real","temperature":0.5}`},
+		{"invalid_pattern_skipped", nil, rules(rule("(", object{"a": 1}), rule("alias", object{"b": 1})), `{"model":"real","temperature":0.5,"b":1}`},
 		{"objects_merge", object{"x": object{"a": 1, "b": object{"c": 1}}}, rules(rule(".*", object{"x": object{"a": nil, "b": object{"d": 2}}})), `{"model":"real","temperature":0.5,"x":{"b":{"c":1,"d":2}}}`},
-		{"lists_replace", object{"stop": []string{"a", "b"}}, rules(rule(".*", object{"stop": []string{"c"}})), `{"model":"real","stop":["c"],"temperature":0.5}`},
+		{"lists_replace", object{"stop": []string{"a", "b"}}, rules(rule(".*", object{"stop": []string{"c"}})), `{"model":"real","temperature":0.5,"stop":["c"]}`},
 		{"nulls_in_new_objects_go", object{"x": object{"y": nil, "z": 1}}, nil, `{"model":"real","temperature":0.5,"x":{"z":1}}`},
-		{"large_numbers_kept", object{"seed": json.Number("9007199254740993")}, rules(rule(".*", object{"a": 1})), `{"a":1,"model":"real","seed":9007199254740993,"temperature":0.5}`},
+		{"large_numbers_kept", object{"seed": json.Number("9007199254740993")}, rules(rule(".*", object{"a": 1})), `{"model":"real","temperature":0.5,"seed":9007199254740993,"a":1}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := openaitest.New(t)
@@ -69,6 +70,57 @@ func TestPatchedBody(t *testing.T) {
 				t.Errorf("Apply: body %s of length %d, want %s", got, req.ContentLength, tt.want)
 			}
 		})
+	}
+}
+
+// What a patch does not name stays as it was written, in its place; new members follow in
+// the order of the patch.
+func TestPatchedBodyKeepsOrder(t *testing.T) {
+	for _, tt := range []struct{ name, body, patch, want string }{
+		{
+			"schema", `{"tools":[{"z":1,"a":{"y":1,"b":2}}],"model":"m","max":{"z":0.10,"a":1e2}}`, `{"new":{"z":1,"b":2},"model":"n","max":{"a":2}}`,
+			`{"tools":[{"z":1,"a":{"y":1,"b":2}}],"model":"n","max":{"z":0.10,"a":2},"new":{"z":1,"b":2}}`,
+		},
+		{"spaces_and_html", `{ "b" : "<&>" , "a" : 12345678901234567890123 }`, `{"c":"<"}`, `{"b":"<&>","a":12345678901234567890123,"c":"<"}`},
+		{"deleted", `{"c":1,"b":{"y":1,"x":2},"a":3}`, `{"b":{"y":null},"a":null}`, `{"c":1,"b":{"x":2}}`},
+		{"member_twice", `{"a":1,"b":2,"a":3}`, `{"c":4}`, `{"a":3,"b":2,"c":4}`},
+		{"object_for_text", `{"a":"x"}`, `{"a":{"b":1,"c":null}}`, `{"a":{"b":1}}`},
+		{"not_an_object", `[1]`, `{"a":1}`, `{"a":1}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://host.test", strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			patch := wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}
+			if err := wire.Apply(req, nil, wire.Call{Patch: patch}); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := io.ReadAll(req.Body); string(got) != tt.want {
+				t.Errorf("body %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPatchWithout(t *testing.T) {
+	patch := wire.Patch{Body: providertest.Object(json.RawMessage(`{"a":{"b":1,"c":2},"d":{"e":1},"f":3}`))}
+	for _, tt := range []struct {
+		path []string
+		want string
+	}{
+		{[]string{"f"}, `{"a":{"b":1,"c":2},"d":{"e":1}}`},
+		{[]string{"a", "b"}, `{"a":{"c":2},"d":{"e":1},"f":3}`},
+		{[]string{"d", "e"}, `{"a":{"b":1,"c":2},"f":3}`},
+		{[]string{"f", "e"}, `{"a":{"b":1,"c":2},"d":{"e":1},"f":3}`},
+		{[]string{"none"}, `{"a":{"b":1,"c":2},"d":{"e":1},"f":3}`},
+	} {
+		if got := string(patch.Without(tt.path...).Body.Value().AppendJSON(nil)); got != tt.want {
+			t.Errorf("without %v: %s", tt.path, got)
+		}
+	}
+	if got := (wire.Patch{}).Without("a", "b"); got.Body.Len() != 0 {
+		t.Errorf("without of nothing: %v", got)
 	}
 }
 
@@ -184,7 +236,7 @@ func TestLog(t *testing.T) {
 			call := wire.Call{API: wire.ChatCompletions, Model: "m", Patch: wire.Patch{
 				URL:     server.URL() + "/chat/completions?token=tok-abcdef&sort=asc",
 				Headers: map[string]any{"X-Api-Token": "tok-abcdef", "X-Team": "research"},
-				Body:    object{"user": "key is " + key + ", token is tok-abcdef"},
+				Body:    providertest.Object(object{"user": "key is " + key + ", token is tok-abcdef"}),
 			}}
 			if _, err := postAs(t.Context(), t, o, server.URL(), call); err != nil {
 				t.Fatal(err)

@@ -5,8 +5,10 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +19,7 @@ import (
 	"loki/internal/catalog/models"
 	"loki/internal/config"
 	"loki/internal/engine"
+	"loki/internal/environ"
 	"loki/internal/input"
 	"loki/internal/permission"
 	"loki/internal/role"
@@ -65,6 +68,9 @@ type App struct {
 
 	log atomic.Pointer[slog.Logger] // set by Observe; nil before
 
+	parentMu sync.Mutex
+	parent   *environ.Parent // started on first use; guarded by parentMu
+
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 }
 
@@ -80,7 +86,8 @@ type Options struct {
 
 // New reads the configuration. The error is a [*fault.Error] of code Config.
 func New(o Options) (*App, error) {
-	env, envErr := config.NewEnv(runtime.GOOS, o.Environ).LoadEnvFile()
+	own := slices.Concat(environ.Inherit(context.Background(), o.Environ), o.Environ) // what is set here counts
+	env, envErr := config.NewEnv(runtime.GOOS, own).LoadEnvFile()
 	paths, err := config.NewPaths(env)
 	if err != nil {
 		return nil, err
@@ -138,7 +145,7 @@ func (a *App) Loader() *input.Loader {
 		loaders[l.Name] = l.Value
 	}
 	return &input.Loader{
-		Environ: a.Env.Environ(), Shell: a.Shell(), Loaders: loaders,
+		Child: a.Child(), Shell: a.Shell(), Loaders: loaders,
 		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
 	}
 }

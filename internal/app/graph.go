@@ -13,12 +13,12 @@ import (
 	"loki/internal/cache"
 	"loki/internal/catalog"
 	"loki/internal/config"
+	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/graph/node"
 	"loki/internal/mcp"
-	"loki/internal/process"
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
@@ -93,7 +93,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	if budget != nil {
 		rc.Budget = budget
 	}
-	environ := a.scriptEnviron(r)
+	child := a.scriptChild(r)
 	tools, err := a.agentTools(r)
 	if err != nil {
 		return run.Outcome{}, err
@@ -117,10 +117,10 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	}
 	nodes := node.New(node.Options{
 		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
-		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Environ: environ},
+		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
 		Tools:   tools, Servers: servers,
 		Calls: tool.Options{
-			Judge: judge, AutoConfirm: r.Yes || tool.AutoConfirm(environ),
+			Judge: judge, AutoConfirm: r.Yes || tool.AutoConfirm(child.Environ),
 			Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 		},
 		Cache: results,
@@ -271,9 +271,10 @@ func invalidGraph(ref agent.Ref, findings graph.Findings) error {
 		WithHint("see all findings: loki --validate %s", ref.Arg)
 }
 
-// scriptEnviron is the environment of an agent's scripts: that of the program, and
-// where things are.
-func (a *App) scriptEnviron(r GraphRun) []string {
+// scriptChild is what an agent's scripts get: the environment of children, and where
+// things are.
+func (a *App) scriptChild(r GraphRun) environ.Child {
+	child := a.Child(r.Graph.Environment...)
 	set := map[string]string{
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
 		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
@@ -287,7 +288,8 @@ func (a *App) scriptEnviron(r GraphRun) []string {
 	if path, ok := a.Env.Lookup("PATH"); ok {
 		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path
 	}
-	return process.Merge(a.Env.Environ(), set)
+	child.Environ = environ.Merge(child.Environ, set)
+	return child
 }
 
 // emitterOf returns where the events of a run go.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -42,7 +43,7 @@ func (a *App) mcpServers() (*servers, error) {
 	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
-		Version: Version, Dir: dir, Env: a.childEnviron(), Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
+		Version: Version, Dir: dir, Child: a.Child(), Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
 		Pool:   poolConfig(a.Config.MCPPool), CallTimeout: a.Config.ToolTimeout,
 	})
@@ -56,10 +57,11 @@ func (a *App) Close() error {
 	s := a.servers
 	a.servers = nil
 	a.mu.Unlock()
+	err := a.closeParent()
 	if s == nil {
-		return nil
+		return err
 	}
-	return s.pool.Shutdown(stopGrace)
+	return errors.Join(s.pool.Shutdown(stopGrace), err)
 }
 
 // serverScope returns the servers that pick picks, nil if there are none. What is wrong

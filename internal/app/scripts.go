@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"loki/assets"
@@ -22,7 +21,7 @@ func (a *App) scriptOptions(root string) script.Options {
 	return script.Options{
 		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.scriptEnvironment(), Terminal: a.Terminal, Output: a.toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.policy(), Parent: a.parentAddress, Terminal: a.Terminal, Output: a.toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 
@@ -31,16 +30,6 @@ func (a *App) toolOutput(name, line string) {
 	if a.OnToolOutput != nil {
 		a.OnToolOutput(name, line)
 	}
-}
-
-// scriptEnvironment is the environment of the user's own scripts. They may need keys of
-// services, but not those of the models.
-func (a *App) scriptEnvironment() []string {
-	secrets := a.secrets()
-	return slices.DeleteFunc(slices.Clone(a.Env.Environ()), func(entry string) bool {
-		name, v, _ := strings.Cut(entry, "=")
-		return strings.HasPrefix(name, "LOKI_VAULT") || v != "" && slices.Contains(secrets, v)
-	})
 }
 
 // scriptFiles are the scripts in the directory of tools.

@@ -32,13 +32,8 @@ func (a *App) builtinTools() ([]tool.Tool, error) {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
 	return builtin.Tools(builtin.Options{
-		Environ: a.childEnviron(), Getenv: a.Env.Get, Dir: dir, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
+		Child: a.Child(), Getenv: a.Env.Get, Dir: dir, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
 	}), nil
-}
-
-// childEnviron is the environment of programs that models have run.
-func (a *App) childEnviron() []string {
-	return permission.ScrubEnv(a.Env.Environ(), a.Config.Permission.KeepEnv)
 }
 
 // askWeb puts a query to a model that searches the web.

@@ -164,9 +164,13 @@ func (s commandStatus) Error() string { return fmt.Sprintf("the command ended wi
 func (c *command) runShell(command string) error {
 	sh := c.app.Shell()
 	run := exec.Command(sh.Path, sh.Flag, command)
-	run.Stdin, run.Stdout, run.Stderr, run.Env = os.Stdin, c.Out, c.Err, c.app.Env.Environ()
+	child := c.app.Child()
+	run.Stdin, run.Stdout, run.Stderr, run.Env = os.Stdin, c.Out, c.Err, child.Environ
 	err := run.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		if note := child.Note("list what commands may have under permission.keep_env in config.yaml", command); note != "" {
+			c.warn(note)
+		}
 		return commandStatus(max(exit.ExitCode(), 0))
 	}
 	if err != nil {

@@ -117,7 +117,7 @@ func (u loginUser) Visit(address, code string) error {
 		fmt.Fprintf(u.Err, "The code to enter there: %s\n\n", code)
 	}
 	if u.InTerminal && u.ErrTerminal {
-		openBrowser(address)
+		u.openBrowser(address)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (u loginUser) Code(ctx context.Context) (string, error) {
 
 // openBrowser tries to open an address. The user has been told it, so that it does not
 // matter if nothing happens.
-func openBrowser(address string) {
+func (u loginUser) openBrowser(address string) {
 	var opener *exec.Cmd
 	switch runtime.GOOS {
 	case "darwin":
@@ -139,6 +139,7 @@ func openBrowser(address string) {
 	default:
 		opener = exec.Command("xdg-open", address)
 	}
+	opener.Env = u.app.Child().Environ
 	if opener.Start() == nil {
 		_ = opener.Process.Release() // it ends with the browser, perhaps after this program
 	}

@@ -49,6 +49,15 @@ func (c *Client) Credentials(env Env) []string {
 	return found
 }
 
+// KeyVariables returns the environment variables that secrets of c are taken from.
+func (c *Client) KeyVariables() []string {
+	var names []string
+	for _, field := range []string{"api_key", "secret_access_key", "session_token", "oauth_client_secret"} {
+		names = append(names, variables(c.Name+"_"+field)...)
+	}
+	return names
+}
+
 // CheckSecrets returns an error of code Config if anything that c would send refers to a
 // secret and nobody can look it up, see [Config.UseSecrets]. Fields that the environment
 // sets are taken from there. No secret is looked up.

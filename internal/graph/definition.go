@@ -55,6 +55,7 @@ type Graph struct {
 	MCPServers           []string
 	ConversationStarters []string
 	Variables            []Variable
+	Environment          []string // names of variables that scripts get although they look like secrets
 
 	Settings     Settings
 	InitialState *value.Object

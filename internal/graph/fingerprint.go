@@ -175,7 +175,7 @@ func meaning(g *Graph) aspects {
 	for _, list := range []struct {
 		path  string
 		items []string
-	}{{"global_tools", g.GlobalTools}, {"mcp_servers", g.MCPServers}} {
+	}{{"global_tools", g.GlobalTools}, {"mcp_servers", g.MCPServers}, {"environment", g.Environment}} {
 		if len(list.items) > 0 { // an empty list is the default
 			l.texts(list.path, list.items)
 		}

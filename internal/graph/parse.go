@@ -156,6 +156,7 @@ func (p *parser) graph() {
 	m.Texts("global_tools", &g.GlobalTools)
 	m.Texts("mcp_servers", &g.MCPServers)
 	m.Texts("conversation_starters", &g.ConversationStarters)
+	p.environment(m)
 	for _, n := range m.List("variables") {
 		p.variable(n)
 	}
@@ -194,6 +195,16 @@ func (p *parser) variable(n *yamldoc.Node) {
 	v.Default = optional("default", m.Text)
 	p.unknown(m, nil)
 	p.g.Variables = append(p.g.Variables, v)
+}
+
+// environment reads the names of variables that scripts get.
+func (p *parser) environment(m *yamldoc.Map) {
+	m.Texts("environment", &p.g.Environment)
+	for _, n := range m.List("environment") {
+		if name, ok := n.Text(); ok && (name == "" || strings.ContainsAny(name, "=\x00*")) {
+			n.Errorf("%q cannot be the name of an environment variable", name).Hint = "list names, such as GITHUB_TOKEN; the values are those of your environment"
+		}
+	}
 }
 
 func (p *parser) settings(m *yamldoc.Map) {

@@ -34,7 +34,7 @@ func (l *Loader) run(ctx context.Context, line string) (string, error) {
 		lines = append(lines, line)
 	}
 	_, err := process.Run(ctx, process.Command{
-		Path: l.Shell.Path, Args: []string{l.Shell.Flag, joined(l.Shell, line)}, Dir: l.Dir, Env: l.Environ,
+		Path: l.Shell.Path, Args: []string{l.Shell.Flag, joined(l.Shell, line)}, Dir: l.Dir, Env: l.Child.Environ,
 		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize, MaxStderr: MaxFileSize,
 		OnStdout: add, OnStderr: add,
 	})
@@ -77,11 +77,15 @@ func (l *Loader) convert(ctx context.Context, name, document string) (string, er
 			WithHint("it is set at document_loaders in config.yaml")
 	}
 	printed, err := process.Run(ctx, process.Command{
-		Path: argv[0], Args: argv[1:], Dir: l.Dir, Env: l.Environ,
+		Path: argv[0], Args: argv[1:], Dir: l.Dir, Env: l.Child.Environ,
 		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize,
 	})
 	if err != nil {
-		return "", processError(source, err)
+		failure := processError(source, err)
+		if failure.Hint == "" {
+			failure.Hint = l.Child.Note("list what it needs under permission.keep_env in config.yaml", printed.Stderr, command)
+		}
+		return "", failure
 	}
 	text := printed.Stdout
 	if usesOutput {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/chat"
+	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/shell"
@@ -160,7 +161,7 @@ func withShell(t *testing.T) *input.Loader {
 		t.Skip("there is no /bin/sh")
 	}
 	return &input.Loader{
-		Environ: os.Environ(), Shell: shell.Shell{Path: "/bin/sh", Name: "sh", Flag: "-c"}, Dir: t.TempDir(),
+		Child: environ.Child{Environ: os.Environ()}, Shell: shell.Shell{Path: "/bin/sh", Name: "sh", Flag: "-c"}, Dir: t.TempDir(),
 		Loaders: map[string]string{
 			"up":   `tr a-z A-Z`,
 			"show": `cat "$1"`,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/process"
 	"loki/internal/shell"
@@ -18,11 +19,11 @@ import (
 // Loader loads sources. The zero value of a field is its default. It may be used from
 // several goroutines.
 type Loader struct {
-	Dir     string       // what relative paths are relative to; empty means the working directory
-	Environ []string     // complete environment of commands
-	Shell   shell.Shell  // runs `commands`; without a Path none can be run
-	HTTP    *http.Client // fetches addresses; nil means [http.DefaultClient]
-	Reply   *string      // the reply before, nil if there is none
+	Dir   string        // what relative paths are relative to; empty means the working directory
+	Child environ.Child // what commands get
+	Shell shell.Shell   // runs `commands`; without a Path none can be run
+	HTTP  *http.Client  // fetches addresses; nil means [http.DefaultClient]
+	Reply *string       // the reply before, nil if there is none
 
 	// Loaders are commands that turn documents into text, by name: $1 in them is the
 	// document, $2 a file to write to; without $2 the output counts. A loader serves
@@ -208,7 +209,7 @@ func (l *Loader) abs(path string) (string, error) {
 func (l *Loader) timeout() time.Duration { return cmp.Or(l.CommandTimeout, DefaultCommandTimeout) }
 
 // processError tells a failed command or loader in the terms of a user.
-func processError(source string, err error) error {
+func processError(source string, err error) *fault.Error {
 	if _, ok := errors.AsType[*process.StartError](err); ok {
 		return fault.Wrap(fault.Tool, err, "%s", source).WithHint("is the program installed, and on the PATH?")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"loki/internal/environ"
 	"loki/internal/fault"
 )
 
@@ -70,7 +72,25 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 	if r.Type != Stdio {
 		what = r.URL
 	}
-	return nil, fault.New(fault.Tool, "MCP server %q: cannot connect (%s): %s", r.ID, r.redact(what), r.redact(text))
+	failure := fault.New(fault.Tool, "MCP server %q: cannot connect (%s): %s", r.ID, r.redact(what), r.redact(text))
+	if r.Type == Stdio {
+		if note := o.withheldFrom(r).Note(remedy, text); note != "" {
+			failure.Msg += "; " + note
+		}
+	}
+	return nil, failure
+}
+
+// remedy says how a server gets a variable.
+const remedy = `pass on what it needs by its env in mcp.json: "NAME": "${NAME}"`
+
+// withheldFrom returns what a server got, without the names that it has entries for.
+func (o *Options) withheldFrom(r resolved) environ.Child {
+	names := slices.DeleteFunc(slices.Clone(o.Child.Withheld), func(name string) bool {
+		_, own := r.Env[name]
+		return own
+	})
+	return environ.Child{Withheld: names}
 }
 
 // newerOnly reports whether a server refused to be initialized in the way of all older

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"loki/internal/environ"
 )
 
 // The limits that apply where [Options] say nothing.
@@ -26,9 +28,11 @@ type Options struct {
 	// Dir is the working directory: servers are told that it is the root of what they may
 	// work on, and programs are started there. Empty means no root, and this process's.
 	Dir string
-	// Env is the environment of servers that are programs, before their own entries; nil
-	// is an empty one.
-	Env []string
+	// Child is what servers that are programs get, before their own entries.
+	Child environ.Child
+	// Getenv looks up variables that entries pass on, those that Child withholds included;
+	// nil knows none.
+	Getenv func(name string) (value string, ok bool)
 
 	Secrets Secrets           // nil: references to secrets are errors
 	Tokens  TokenSource       // nil: no tokens

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/environ"
 	"loki/internal/mcp"
 )
 
@@ -21,7 +22,7 @@ func hold() {
 	if err != nil {
 		panic(err)
 	}
-	p := mcp.NewPool(mcp.Options{Env: os.Environ(), Stderr: os.Stdout})
+	p := mcp.NewPool(mcp.Options{Child: environ.Child{Environ: os.Environ()}, Stderr: os.Stdout})
 	for _, kind := range []string{"child", "sound", "deaf"} {
 		s := mcp.Server{ID: kind, Type: mcp.Stdio, Command: self, Env: map[string]string{"LOKI_TEST_SERVER": kind}}
 		if _, err := p.Acquire(context.Background(), s); err != nil {

@@ -168,7 +168,7 @@ func (p *Pool) Acquire(ctx context.Context, s Server) (*Handle, error) {
 	if s.Err != nil {
 		return nil, s.Err
 	}
-	r, err := s.resolve(p.opts.Secrets)
+	r, err := s.resolve(&p.opts)
 	if err != nil {
 		return nil, err
 	}

@@ -22,9 +22,10 @@ type resolved struct {
 	secrets []string // their values, for redaction
 }
 
-// resolve returns s with every reference to a secret replaced. The error, of code Config,
+// resolve returns s with every reference to a secret, and to a variable that is passed on, replaced. The error, of code Config,
 // names the file, the server, the member and what to do.
-func (s Server) resolve(lookup Secrets) (resolved, error) {
+func (s Server) resolve(o *Options) (resolved, error) {
+	lookup := o.Secrets
 	r := resolved{Server: s}
 	var err error
 	in := func(key, text string) string {
@@ -48,10 +49,34 @@ func (s Server) resolve(lookup Secrets) (resolved, error) {
 		return all
 	}
 	r.Env = table("env", s.Env)
+	for name, v := range s.Env {
+		if from, ok := passedOn(v); ok {
+			if r.Env[name], ok = o.getenv(from); !ok {
+				delete(r.Env, name)
+			}
+		}
+	}
 	r.Dir = in("cwd", s.Dir)
 	r.URL = in("url", s.URL)
 	r.Headers = table("headers", s.Headers)
 	return r, err
+}
+
+// passedOn returns the variable of the user's environment that an entry of env passes on:
+// the one that it names as ${NAME}.
+func passedOn(v string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(v, "${"); !ok {
+		return "", false
+	}
+	name, ok = strings.CutSuffix(name, "}")
+	return name, ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+func (o *Options) getenv(name string) (string, bool) {
+	if o.Getenv == nil {
+		return "", false
+	}
+	return o.Getenv(name)
 }
 
 func (r *resolved) expand(key, text string, lookup Secrets) (string, error) {

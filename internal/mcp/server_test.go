@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"loki/internal/ask"
+	"loki/internal/environ"
 	"loki/internal/mcp"
 	"loki/internal/tool"
 )
@@ -57,7 +58,7 @@ func server(t testing.TB, id string, entry map[string]any) mcp.Server {
 func pool(t testing.TB, change func(*mcp.Options)) *mcp.Pool {
 	t.Helper()
 	o := mcp.Options{
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, StopGrace: time.Second,
+		Child: environ.Child{Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}}, StopGrace: time.Second,
 		ConnectTimeout: 20 * time.Second, ListTimeout: 10 * time.Second, CallTimeout: 20 * time.Second,
 	}
 	if change != nil {

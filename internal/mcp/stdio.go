@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"loki/internal/environ"
 	"loki/internal/process"
 )
 
@@ -68,7 +69,7 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 		Path: r.Command,
 		Args: r.Args,
 		Dir:  dir,
-		Env:  process.Merge(o.Env, r.Env),
+		Env:  environ.Merge(o.Child.Environ, r.Env),
 		OnStderr: func(line string) {
 			p.remember(line)
 			if stderr != nil {

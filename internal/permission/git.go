@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"loki/internal/environ"
 )
 
 // gitReads are the subcommands of git that only read, with the words that make them do
@@ -107,7 +109,7 @@ func gitListing(sub string, rest []word, allowed []string) string {
 			continue
 		}
 		// After these, a name is one to look for.
-		if i > 0 && !strings.HasPrefix(w.text, "-") && (rest[0].is("--list") || rest[0].is("-l") && sub != "config" || rest[0].is("show") && !strings.ContainsAny(w.text, ":/") || rest[0].is("--get") && i == 1 && !secretName(strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(w.text)))) {
+		if i > 0 && !strings.HasPrefix(w.text, "-") && (rest[0].is("--list") || rest[0].is("-l") && sub != "config" || rest[0].is("show") && !strings.ContainsAny(w.text, ":/") || rest[0].is("--get") && i == 1 && !environ.SecretName(strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(w.text)))) {
 			continue
 		}
 		return "git " + sub + " " + w.text + " may change something"

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"loki/internal/environ"
 )
 
 // wraps is for commands that only run another one.
@@ -190,7 +192,7 @@ func printenvWords(c *command) string {
 		return "printenv prints all variables, secrets included"
 	}
 	for _, w := range c.words[1:] {
-		if !w.known() || secretName(w.text) {
+		if !w.known() || environ.SecretName(w.text) {
 			return "a variable that may hold a secret"
 		}
 	}

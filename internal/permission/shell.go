@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"loki/internal/environ"
 )
 
 // dialect is what a shell may make of a text: every language in which it has to be
@@ -291,7 +293,7 @@ func (a *analysis) parameter(p *syntax.ParamExp) {
 		p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset:
 		a.stop("an expansion that is not analysed")
 		return
-	case secretName(p.Param.Value):
+	case environ.SecretName(p.Param.Value):
 		a.stop("%s may hold a secret", p.Param.Value)
 	}
 	if p.Index != nil {

@@ -113,13 +113,18 @@ type ExitError struct {
 	Tool   string
 	Code   int    // exit status
 	Signal string // name of the signal that ended it, or empty
+	Note   string // what may help to explain it, or empty
 }
 
 func (e *ExitError) Error() string {
+	text := fmt.Sprintf("Tool call '%s' exited with code %d", e.Tool, e.Code)
 	if e.Signal != "" {
-		return fmt.Sprintf("Tool call '%s' was ended by %s", e.Tool, e.Signal)
+		text = fmt.Sprintf("Tool call '%s' was ended by %s", e.Tool, e.Signal)
 	}
-	return fmt.Sprintf("Tool call '%s' exited with code %d", e.Tool, e.Code)
+	if e.Note != "" {
+		text += "; " + e.Note
+	}
+	return text
 }
 
 // marshal returns v as JSON in which <, > and & stay readable.

@@ -13,6 +13,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
+	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/graph"
 	"loki/internal/graph/node"
@@ -106,7 +107,7 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)),
 		Nodes: node.New(node.Options{
 			Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
-			Scripts: node.Scripts{AgentDir: dir, Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)},
+			Scripts: node.Scripts{AgentDir: dir, Child: environ.Child{Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)}},
 		}),
 	})
 	return out, c, err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -20,8 +21,10 @@ import (
 
 // Scripts is what script nodes need to know of the world.
 type Scripts struct {
-	AgentDir string   // directory that relative script paths start from
-	Environ  []string // complete environment of the scripts, without the state
+	AgentDir string        // directory that relative script paths start from
+	Child    environ.Child // what scripts get, without the state
+	// Parent returns an entry for the environment of each script, or nothing; nil is none.
+	Parent func() string
 }
 
 // inlineState is the largest state, in bytes of JSON, that is passed to a script in
@@ -74,7 +77,7 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 	state := t.Draft.State()
 	material := func() []string {
 		code, _ := os.ReadFile(path) // a missing script is told when it is run
-		return []string{path, string(code), string(state.AppendJSON(nil)), strings.Join(r.Scripts.Environ, "\n")}
+		return []string{path, string(code), string(state.AppendJSON(nil)), strings.Join(r.Scripts.Child.Environ, "\n")}
 	}
 	printed, err := caching(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
 		step := steps.Step{Kind: steps.Script, Key: "script", Name: t.Node.Script.Script, Effect: true, Uncertain: r.uncertain(t)}
@@ -101,6 +104,17 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 	return next, nil
 }
 
+// environ is the environment of a script that is started now.
+func (s Scripts) environ() []string {
+	if s.Parent == nil {
+		return s.Child.Environ
+	}
+	return append(s.Child.Environ[:len(s.Child.Environ):len(s.Child.Environ)], s.Parent())
+}
+
+// remedy says how a script of a graph gets a variable.
+const remedy = "list what it needs under environment: in graph.yaml"
+
 // runScript runs the program at path and returns the JSON object it printed.
 func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state graph.State) (value.Value, error) {
 	if _, err := os.Stat(path); err != nil {
@@ -110,7 +124,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
-	env, cleanup, err := stateEnv(process.Merge(r.Scripts.Environ, map[string]string{
+	env, cleanup, err := stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
 		"LOKI_RUN_ID":          t.Events.Run,
 		"LOKI_IDEMPOTENCY_KEY": idempotencyKey(t),
 	}), state)
@@ -122,6 +136,12 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 		Path: argv[0], Args: append(argv[1:len(argv):len(argv)], path), Env: env,
 		Timeout: t.Node.Timeout, HasTimeout: t.Node.HasTimeout,
 	})
+	if exit, ok := errors.AsType[*process.ExitError](err); ok {
+		code, _ := os.ReadFile(path)
+		if note := r.Scripts.Child.Note(remedy, exit.Stderr, string(code)); note != "" {
+			return value.Value{}, fmt.Errorf("%w; %s", err, note)
+		}
+	}
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -151,7 +171,7 @@ func idempotencyKey(t *run.Task) string {
 func stateEnv(env []string, s graph.State) (full []string, cleanup func(), err error) {
 	state := s.AppendJSON(nil)
 	if len(state) <= inlineState && !bytes.ContainsRune(state, 0) {
-		return process.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), func() {}, nil
+		return environ.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), func() {}, nil
 	}
 	// CreateTemp makes the file readable by its owner only: state may hold secrets.
 	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-state-*.json", os.Getpid()))
@@ -164,7 +184,7 @@ func stateEnv(env []string, s graph.State) (full []string, cleanup func(), err e
 		cleanup()
 		return nil, nil, fmt.Errorf("writing the state for the script: %w", err)
 	}
-	return process.Merge(env, map[string]string{"GRAPH_STATE_FILE": f.Name()}, "GRAPH_STATE"), cleanup, nil
+	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": f.Name()}, "GRAPH_STATE"), cleanup, nil
 }
 
 // scriptObject reads a script's output.

@@ -13,9 +13,10 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
+	"loki/internal/environ"
+	"loki/internal/process"
 	"loki/internal/shell"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
@@ -23,10 +24,9 @@ import (
 
 // Options configure Tools. The zero value of each field is its default.
 type Options struct {
-	// Environ is the complete environment of the programs that tools start, as
-	// name=value; of entries with the same name the last counts. Nil means that of this
-	// process.
-	Environ []string
+	// Child is what the programs get that tools start; of entries with the same name the
+	// last counts. A nil environment means that of this process.
+	Child environ.Child
 	// Getenv returns the settings and keys of tools, such as TAVILY_API_KEY, empty for
 	// one that is not set. Nil looks them up in Environ. It may be called from several
 	// goroutines.
@@ -67,11 +67,11 @@ type Services struct {
 // Tools returns the tools, in the order of their names. It costs next to nothing: what a
 // tool needs is looked for when it is called.
 func Tools(o Options) []tool.Tool {
-	if o.Environ == nil {
-		o.Environ = os.Environ()
+	if o.Child.Environ == nil {
+		o.Child.Environ = os.Environ()
 	}
 	if o.Getenv == nil {
-		o.Getenv = lookup(o.Environ)
+		o.Getenv = lookup(o.Child.Environ)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -81,7 +81,7 @@ func Tools(o Options) []tool.Tool {
 	}
 	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks}}
 	return []tool.Tool{
-		&executeCommand{shell: shell.Find(runtime.GOOS, lookup(o.Environ)), environ: o.Environ, dir: o.Dir, timeout: o.CommandTimeout},
+		&executeCommand{shell: shell.Find(runtime.GOOS, lookup(o.Child.Environ)), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
 		b.executePyCode(),
 		b.executeSQLCode(),
 		b.fetchURLViaCurl(),
@@ -122,15 +122,17 @@ func home(getenv func(string) string) string {
 	return getenv("HOME")
 }
 
-// lookup returns a function that finds variables in environ.
-func lookup(environ []string) func(name string) string {
-	return func(name string) string {
-		for i := len(environ) - 1; i >= 0; i-- {
-			key, v, ok := strings.Cut(environ[i], "=")
-			if ok && (key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)) {
-				return v
-			}
-		}
-		return ""
+// lookup returns a function that finds variables in list.
+func lookup(list []string) func(name string) string {
+	return func(name string) string { return environ.Get(list, name) }
+}
+
+// exitError is the error of a program of a tool that ended with exit. One that complained
+// may have missed a variable that it was not given.
+func exitError(name string, exit *process.ExitError, child environ.Child, code string) error {
+	e := &tool.ExitError{Tool: name, Code: exit.Code, Signal: exit.Signal}
+	if exit.Stderr != "" {
+		e.Note = child.Note("the user can list what programs may have under permission.keep_env in config.yaml", exit.Stderr, code)
 	}
+	return e
 }

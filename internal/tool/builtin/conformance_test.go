@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"loki/internal/environ"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/tooltest"
@@ -64,8 +65,8 @@ func services(w http.ResponseWriter, r *http.Request) {
 func online(t testing.TB, dir string) builtin.Options {
 	at := site(t, services)
 	return builtin.Options{
-		Dir:     dir,
-		Environ: environ(),
+		Dir:   dir,
+		Child: environ.Child{Environ: testEnviron()},
 		Getenv: env(map[string]string{
 			"TAVILY_API_KEY": "key-1", "PERPLEXITY_API_KEY": "key-1", "WOLFRAM_API_ID": "key-1", "JINA_API_KEY": "key-1",
 			"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "key-1", "TWILIO_FROM_NUMBER": "+1000",
@@ -168,7 +169,7 @@ func TestFailuresHideSecrets(t *testing.T) {
 
 func TestMissingKeys(t *testing.T) {
 	t.Parallel()
-	o := builtin.Options{Environ: []string{}, Getenv: env(nil), Dir: t.TempDir()}
+	o := builtin.Options{Child: environ.Child{Environ: []string{}}, Getenv: env(nil), Dir: t.TempDir()}
 	for tool, variable := range map[string]string{
 		"execute_sql_code": "USQL_DSN", "search_wolframalpha": "WOLFRAM_API_ID", "send_mail": "EMAIL_SMTP_ADDR", "send_twilio": "TWILIO_ACCOUNT_SID",
 		"web_search_perplexity": "PERPLEXITY_API_KEY", "web_search_tavily": "TAVILY_API_KEY",

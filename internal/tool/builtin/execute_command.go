@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/environ"
 	"loki/internal/process"
 	"loki/internal/shell"
 	"loki/internal/tool"
@@ -23,7 +24,7 @@ const maxPrinted = 16 << 20
 // terminal, so that it cannot wait for somebody who is not there.
 type executeCommand struct {
 	shell   shell.Shell
-	environ []string
+	child   environ.Child
 	dir     string
 	timeout time.Duration
 }
@@ -73,7 +74,7 @@ func (e *executeCommand) Call(ctx context.Context, call tool.Call) (tool.Result,
 	})
 	r := tool.Result{Output: string(printed.Stdout), Stderr: printed.Stderr}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
-		return r, &tool.ExitError{Tool: call.Name, Code: exit.Code, Signal: exit.Signal}
+		return r, exitError(call.Name, exit, e.child, command)
 	}
 	return r, err
 }
@@ -105,5 +106,5 @@ func (e *executeCommand) env(call tool.Call) []string {
 			set[name] = v
 		}
 	}
-	return process.Merge(e.environ, set, unset...)
+	return environ.Merge(e.child.Environ, set, unset...)
 }

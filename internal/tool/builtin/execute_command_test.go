@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/environ"
 	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
@@ -41,7 +42,9 @@ func command(t testing.TB, text string) chat.ToolCall {
 
 func TestExecuteCommandConformance(t *testing.T) {
 	tooltest.Run(t, tooltest.Case{
-		New:  func(t testing.TB) tool.Tool { return named(t, builtin.Options{Environ: environ()}, "execute_command") },
+		New: func(t testing.TB) tool.Tool {
+			return named(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}}, "execute_command")
+		},
 		Good: []string{`{"command": "echo good"}`, `{"command": "true"}`},
 		Bad:  []string{`{"command": 1}`, `{"command": " "}`, `{"command": null}`, `{"command": "exit 3"}`, `{"command": "echo \u0000"}`},
 		Slow: `{"command": "sleep 600"}`,
@@ -75,7 +78,7 @@ func TestExecuteCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			box := newBox(t, builtin.Options{Environ: environ(tt.environ...), Dir: dir}, tool.Options{AutoConfirm: true, Run: "run-1"})
+			box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron(tt.environ...)}, Dir: dir}, tool.Options{AutoConfirm: true, Run: "run-1"})
 			text, failed, err := box.Call(t.Context(), command(t, tt.command), steps.Steps{}.At("tool/1/1"))
 			if err != nil || failed != tt.failed || text != tt.want {
 				t.Errorf("got %s, failed %v, error %v; want %s", text, failed, err, tt.want)
@@ -86,7 +89,7 @@ func TestExecuteCommand(t *testing.T) {
 
 func TestIdsOfAnOuterRunAreNotPassedOn(t *testing.T) {
 	t.Parallel()
-	box := newBox(t, builtin.Options{Environ: environ("LOKI_RUN_ID=outer", "LOKI_IDEMPOTENCY_KEY=outer")}, tool.Options{AutoConfirm: true})
+	box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron("LOKI_RUN_ID=outer", "LOKI_IDEMPOTENCY_KEY=outer")}}, tool.Options{AutoConfirm: true})
 	text, _, err := box.Call(t.Context(), command(t, `printf "${LOKI_RUN_ID-unset}${LOKI_IDEMPOTENCY_KEY-unset}"`), steps.Steps{})
 	if err != nil || text != `{"output":"unsetunset"}` {
 		t.Errorf("got %s, %v", text, err)
@@ -95,7 +98,7 @@ func TestIdsOfAnOuterRunAreNotPassedOn(t *testing.T) {
 
 func TestExecuteCommandIsKilledInTime(t *testing.T) {
 	t.Parallel()
-	box := newBox(t, builtin.Options{Environ: environ(), CommandTimeout: 200 * time.Millisecond}, tool.Options{AutoConfirm: true})
+	box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}, CommandTimeout: 200 * time.Millisecond}, tool.Options{AutoConfirm: true})
 	began := time.Now()
 	text, failed, err := box.Call(t.Context(), command(t, "printf half; sleep 600 & sleep 600"), steps.Steps{})
 	if want := `{"tool_call_error":"execute_command timed out after 200ms","output":"half"}`; err != nil || !failed || text != want {
@@ -108,7 +111,7 @@ func TestExecuteCommandIsKilledInTime(t *testing.T) {
 
 func TestExecuteCommandPrintsTooMuch(t *testing.T) {
 	t.Parallel()
-	box := newBox(t, builtin.Options{Environ: environ()}, tool.Options{AutoConfirm: true})
+	box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}}, tool.Options{AutoConfirm: true})
 	text, failed, err := box.Call(t.Context(), command(t, "yes"), steps.Steps{})
 	if err != nil || !failed || len(text) > 2*tool.DefaultMaxOutput || !strings.Contains(text, "printed more than 16 MiB") || !strings.Contains(text, "bytes left out here") {
 		t.Errorf("%d bytes, failed %v, error %v: %.200s", len(text), failed, err, text)
@@ -128,7 +131,7 @@ func TestConsent(t *testing.T) {
 		{"nothing_to_run", " ", "", true},
 	} {
 		var asked string
-		box := newBox(t, builtin.Options{Environ: environ()}, tool.Options{Confirm: func(_ context.Context, _, q string) (bool, error) {
+		box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}}, tool.Options{Confirm: func(_ context.Context, _, q string) (bool, error) {
 			asked = q
 			return tt.yes, nil
 		}})

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 
+	"loki/internal/environ"
 	"loki/internal/process"
 	"loki/internal/tool"
 )
@@ -87,7 +88,7 @@ func (b *base) look(file string) (string, error) {
 	if runtime.GOOS == "windows" {
 		extensions = []string{".exe", ".cmd", ".bat"}
 	}
-	for _, dir := range filepath.SplitList(lookup(b.Environ)("PATH")) {
+	for _, dir := range filepath.SplitList(environ.Get(b.Child.Environ, "PATH")) {
 		for _, ext := range extensions {
 			path := filepath.Join(cmp.Or(dir, "."), file+ext)
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
@@ -108,11 +109,11 @@ func (b *base) program(ctx context.Context, call tool.Call, c process.Command, s
 			set[name] = v
 		}
 	}
-	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, process.Merge(b.Environ, set, unset...)
+	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, environ.Merge(b.Child.Environ, set, unset...)
 	printed, err := process.Run(ctx, c)
 	r := tool.Result{Output: string(printed.Stdout), Stderr: printed.Stderr}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
-		return r, &tool.ExitError{Tool: call.Name, Code: exit.Code, Signal: exit.Signal}
+		return r, exitError(call.Name, exit, b.Child, "")
 	}
 	return r, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/environ"
 	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
@@ -19,7 +20,7 @@ import (
 
 // at are options of tools in a directory.
 func at(dir string) builtin.Options {
-	return builtin.Options{Dir: dir, Environ: environ(), Getenv: env(map[string]string{"HOME": filepath.Join(dir, "home"), "USERPROFILE": filepath.Join(dir, "home")})}
+	return builtin.Options{Dir: dir, Child: environ.Child{Environ: testEnviron()}, Getenv: env(map[string]string{"HOME": filepath.Join(dir, "home"), "USERPROFILE": filepath.Join(dir, "home")})}
 }
 
 type m = map[string]any

@@ -16,7 +16,7 @@ import (
 )
 
 // environ is that of the tests' commands.
-func environ(more ...string) []string {
+func testEnviron(more ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh"}, more...)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/engine"
+	"loki/internal/environ"
 	"loki/internal/event"
 	models "loki/internal/provider/builtin"
 	"loki/internal/steps"
@@ -104,7 +105,7 @@ func (w world) answer(t *testing.T, o tool.Options) (engine.Reply, error) {
 		t.Fatal(err)
 	}
 	o.Run, o.AutoConfirm = "run-1", true
-	box := newBox(t, builtin.Options{Environ: environ(), Dir: w.dir}, o)
+	box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}, Dir: w.dir}, o)
 	rc := &engine.RequestContext{Steps: steps.New(w.rec), Events: event.Scope{}}
 	return e.Run(t.Context(), rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, "Go.")}, Tools: box})
 }
@@ -189,7 +190,7 @@ func TestToolLoopGoesOnInTheMiddle(t *testing.T) {
 }
 
 func BenchmarkExecuteCommand(b *testing.B) {
-	box := newBox(b, builtin.Options{Environ: environ()}, tool.Options{AutoConfirm: true})
+	box := newBox(b, builtin.Options{Child: environ.Child{Environ: testEnviron()}}, tool.Options{AutoConfirm: true})
 	call := command(b, "true")
 	for b.Loop() {
 		if _, failed, err := box.Call(b.Context(), call, steps.Steps{}); failed || err != nil {

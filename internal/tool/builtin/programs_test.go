@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"loki/internal/environ"
 	"loki/internal/tool/builtin"
 )
 
@@ -97,7 +98,7 @@ func TestUsql(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "usql"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := builtin.Options{Dir: dir, Environ: []string{"PATH=" + dir}, Getenv: env(map[string]string{"USQL_DSN": "pg://me:pw@host/db"})}
+	o := builtin.Options{Dir: dir, Child: environ.Child{Environ: []string{"PATH=" + dir}}, Getenv: env(map[string]string{"USQL_DSN": "pg://me:pw@host/db"})}
 	text, failed, question := asks(t, o, "execute_sql_code", m{"code": "drop table t"})
 	if want := `{"output":"-X|-w|-q|-c|drop table t|USQL_DSN|","stderr":"oops USQL_DSN"}`; failed || text != want || !strings.Contains(question, "    drop table t") {
 		t.Errorf("got %s, asked %q", text, question)
@@ -105,7 +106,7 @@ func TestUsql(t *testing.T) {
 	if _, _, question = asks(t, o, "execute_sql_code", m{"code": "select 1"}); question != "" {
 		t.Errorf("asked %q", question)
 	}
-	o.Environ = []string{"PATH=" + t.TempDir()}
+	o.Child.Environ = []string{"PATH=" + t.TempDir()}
 	if text, failed, _ = asks(t, o, "execute_sql_code", m{"code": "select 1"}); !failed || !strings.Contains(text, "usql, which is not installed") {
 		t.Errorf("got %s", text)
 	}
@@ -137,7 +138,7 @@ func TestFetch(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	})
-	o := builtin.Options{Dir: t.TempDir(), Environ: environ(), Getenv: env(map[string]string{"LOKI_FETCH_ALLOW": "127.0.0.1"})}
+	o := builtin.Options{Dir: t.TempDir(), Child: environ.Child{Environ: testEnviron()}, Getenv: env(map[string]string{"LOKI_FETCH_ALLOW": "127.0.0.1"})}
 	if got, want := output(t, o, "fetch_url_via_curl", m{"url": home + "/page"}), "# Café\n\nSee [b]("+home+"/b).\n\n| k |\n|---|\n| v |\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/environ"
 	"loki/internal/tool/builtin"
 )
 
@@ -136,10 +137,10 @@ func TestSendMail(t *testing.T) {
 
 func mailOptions(box *mailbox, scheme string) builtin.Options {
 	return builtin.Options{
-		Environ: []string{},
-		TLS:     &tls.Config{RootCAs: box.roots},
-		Now:     func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
-		Getenv:  env(map[string]string{"EMAIL_SMTP_ADDR": scheme + box.addr, "EMAIL_SMTP_USER": "me@example.com", "EMAIL_SMTP_PASS": "pw"}),
+		Child:  environ.Child{Environ: []string{}},
+		TLS:    &tls.Config{RootCAs: box.roots},
+		Now:    func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		Getenv: env(map[string]string{"EMAIL_SMTP_ADDR": scheme + box.addr, "EMAIL_SMTP_USER": "me@example.com", "EMAIL_SMTP_PASS": "pw"}),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"loki/internal/environ"
 	"loki/internal/process"
 	"loki/internal/tool"
 )
@@ -63,7 +64,7 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	}
 	defer os.RemoveAll(dir)
 	at := places{output: filepath.Join(dir, "output")}
-	command, err := s.command(dir, p, f, call, &at)
+	command, child, err := s.command(dir, p, f, call, &at)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -78,7 +79,10 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		r.Stderr = plain(printed.Stderr)
 	}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
-		err = &tool.ExitError{Tool: t.declared.Name, Code: exit.Code, Signal: exit.Signal}
+		err = &tool.ExitError{
+			Tool: t.declared.Name, Code: exit.Code, Signal: exit.Signal,
+			Note: child.Note(remedy, exit.Stderr, string(src)),
+		}
 	}
 	return r, err
 }
@@ -99,11 +103,15 @@ func (t *scriptTool) attend(c *process.Command) {
 	}
 }
 
-// command returns the command that makes a call, and writes the files it needs into dir.
-func (s *script) command(dir string, p *source, f function, call tool.Call, at *places) (process.Command, error) {
+// remedy says how a script gets a variable.
+const remedy = "the script gets what a comment in it declares: # @env NAME"
+
+// command returns the command that makes a call, and what it gets, and writes the files it
+// needs into dir.
+func (s *script) command(dir string, p *source, f function, call tool.Call, at *places) (process.Command, environ.Child, error) {
 	argv, err := s.interpreter(p.src)
 	if err != nil {
-		return process.Command{}, err
+		return process.Command{}, environ.Child{}, err
 	}
 	var args []string
 	if s.lang == bash {
@@ -112,17 +120,17 @@ func (s *script) command(dir string, p *source, f function, call tool.Call, at *
 		args, err = s.launchArgs(dir, f, call, at)
 	}
 	if err != nil {
-		return process.Command{}, err
+		return process.Command{}, environ.Child{}, err
 	}
-	env, lines := s.environ(call, f, *at)
+	child, lines := s.environ(call, p.src, f, *at)
 	args = append(argv[1:len(argv):len(argv)], args...)
 	if len(lines) > 0 {
 		args = append([]string{"-c", strings.Join(lines, "\n") + "\nexec \"$0\" \"$@\"", argv[0]}, args...)
 		if argv, err = s.usualInterpreter(); err != nil {
-			return process.Command{}, err
+			return process.Command{}, environ.Child{}, err
 		}
 	}
-	return process.Command{Path: argv[0], Args: args, Env: env}, nil
+	return process.Command{Path: argv[0], Args: args, Env: child.Environ}, child, nil
 }
 
 // shellArgs returns the path of a bash script and the words of its command line.

@@ -4,11 +4,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"loki/internal/argc"
-	"loki/internal/process"
+	"loki/internal/environ"
 	"loki/internal/tool"
 )
 
@@ -18,9 +20,10 @@ type places struct {
 	arguments string // JSON for a launcher; empty for bash
 }
 
-// environ returns the environment of a call, and the lines of env files that bash has to
-// evaluate.
-func (s *script) environ(call tool.Call, f function, at places) (env, lines []string) {
+// environ returns what a call gets, and the lines of env files that bash has to evaluate. src
+// is the script.
+func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string) {
+	child = s.o.Policy.Child(s.o.Environ, declared(src)...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
 	unset := []string{"LLM_TOOL_DATA_FILE"}
@@ -43,18 +46,37 @@ func (s *script) environ(call tool.Call, f function, at places) (env, lines []st
 			set["LLM_AGENT_VAR_"+strings.ReplaceAll(strings.ToUpper(name), "-", "_")] = v
 		}
 	}
-	if value(s.o.Environ, "NO_COLOR") == "" {
+	if environ.Get(child.Environ, "NO_COLOR") == "" {
 		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"
 	}
 	if info, err := os.Stat(s.o.Bin); s.o.Bin != "" && err == nil && info.IsDir() {
 		set["PATH"] = s.o.Bin
-		if path := value(s.o.Environ, "PATH"); path != "" {
+		if path := environ.Get(child.Environ, "PATH"); path != "" {
 			set["PATH"] += string(os.PathListSeparator) + path
 		}
 	}
-	filled, lines := s.envFile(set)
+	filled, lines := s.envFile(child.Environ, set)
 	maps.Copy(set, filled)
-	return process.Merge(s.o.Environ, set, unset...), lines
+	child.Environ = environ.Merge(child.Environ, set, unset...)
+	if s.o.Parent != nil {
+		child.Environ = append(child.Environ, s.o.Parent())
+	}
+	return child, lines
+}
+
+// declarations finds the variables that a script declares: by the tag @env, or as what an
+// option or argument falls back on.
+var declarations = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*(?:#|//)[ \t]*@(?:env[ \t]+|(?:option|arg)[ \t]+(?:-\w[ \t]+)?[^\s$]+(?:[ \t]+<[^>\n]*>)*[ \t]+\$)([A-Za-z_]\w*)`)
+})
+
+// declared returns the names of the variables that a script declares.
+func declared(src []byte) []string {
+	var names []string
+	for _, match := range declarations().FindAllSubmatch(src, -1) {
+		names = append(names, string(match[1]))
+	}
+	return names
 }
 
 // constants returns the variables that are the same for all calls.
@@ -90,22 +112,6 @@ func (s *script) path(p string) string {
 	return p
 }
 
-// value returns the value of a variable in an environment; the last entry counts.
-func value(environ []string, name string) string {
-	v, _ := lookup(environ, name)
-	return v
-}
-
-func lookup(environ []string, name string) (string, bool) {
-	for i := len(environ) - 1; i >= 0; i-- {
-		key, v, ok := strings.Cut(environ[i], "=")
-		if ok && (key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)) {
-			return v, true
-		}
-	}
-	return "", false
-}
-
 // envFiles returns the files that fill in the environment, the more important first.
 func (s *script) envFiles() []string {
 	files := []string{filepath.Join(s.o.Root, ".env")}
@@ -118,8 +124,8 @@ func (s *script) envFiles() []string {
 // maxEnvFile is how large an env file may be, in bytes.
 const maxEnvFile = 1 << 20
 
-// envFile returns the variables of env files that neither the environment nor set has.
-func (s *script) envFile(set map[string]string) (filled map[string]string, lines []string) {
+// envFile returns the variables of env files that neither env nor set has.
+func (s *script) envFile(env []string, set map[string]string) (filled map[string]string, lines []string) {
 	filled = make(map[string]string)
 	later := make(map[string]bool)
 	for _, file := range s.envFiles() {
@@ -136,7 +142,7 @@ func (s *script) envFile(set map[string]string) (filled map[string]string, lines
 			if !ok || later[key] {
 				continue
 			}
-			if _, there := lookup(s.o.Environ, key); there {
+			if _, there := environ.Lookup(env, key); there {
 				continue
 			}
 			if _, there := set[key]; there {

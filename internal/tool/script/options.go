@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/environ"
 	"loki/internal/process"
 )
 
@@ -29,8 +30,12 @@ type Options struct {
 	// Bin is the directory of runners. If it exists it comes first in PATH.
 	Bin string
 
-	// Environ is the complete environment of scripts, before what is added here.
+	// Environ is the user's environment. Scripts get what Policy leaves of it and what they
+	// declare, see [declared], and then what is added here. A nil Policy leaves all of it.
 	Environ []string
+	Policy  *environ.Policy
+	// Parent returns an entry for the environment of each call, or nothing; nil is none.
+	Parent func() string
 	// Dir is the working directory; empty means this process's.
 	Dir string
 	// Temp is where a directory is made for each call; empty means the system's.

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"slices"
+
+	"loki/internal/environ"
+)
+
+// policy says which variables of the environment children do not get.
+func (a *App) policy() *environ.Policy {
+	p := &environ.Policy{Keep: a.Config.Permission.KeepEnv}
+	for _, c := range a.Config.Clients {
+		p.Keys = append(p.Keys, c.KeyVariables()...)
+	}
+	return p
+}
+
+// Child is what a child process gets that declares the variables of these names.
+func (a *App) Child(declared ...string) environ.Child {
+	return a.policy().Child(a.Env.Environ(), declared...)
+}
+
+// parentAddress returns the entry of the environment of scripts by which this same program,
+// started by one, finds what the script did not get. It is empty where that is nothing, and
+// on systems where that cannot be.
+func (a *App) parentAddress() string {
+	a.parentMu.Lock()
+	defer a.parentMu.Unlock()
+	if a.parent == nil {
+		withheld := a.Child().Withheld
+		entries := slices.DeleteFunc(a.Env.Environ(), func(entry string) bool {
+			return !slices.ContainsFunc(withheld, func(name string) bool { return len(entry) > len(name) && entry[:len(name)+1] == name+"=" })
+		})
+		if len(entries) == 0 {
+			return ""
+		}
+		parent, err := environ.Listen(entries)
+		if err != nil {
+			return "" // the message of a script that fails names what it lacks
+		}
+		a.parent = parent
+	}
+	return a.parent.Variable()
+}
+
+// closeParent ends what parentAddress started.
+func (a *App) closeParent() error {
+	a.parentMu.Lock()
+	defer a.parentMu.Unlock()
+	if a.parent == nil {
+		return nil
+	}
+	err := a.parent.Close()
+	a.parent = nil
+	return err
+}

@@ -1,0 +1,95 @@
+package environ
+
+import (
+	"slices"
+	"strings"
+)
+
+// secretParts are parts of names, between underscores, that tell of secrets.
+var secretParts = []string{
+	"SECRETS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "AUTH", "DSN", "JWT", "COOKIE", "BEARER",
+}
+
+// secretEnds are ends of parts of names, as in SSHPASS and ACCESSTOKEN, that tell of secrets.
+var secretEnds = []string{"TOKEN", "PASS", "PASSWORD", "SECRET"}
+
+// words end like secrets and are none.
+var words = []string{"BYPASS", "COMPASS", "ENCOMPASS", "HOTKEY", "MONKEY", "TURKEY", "DONKEY", "WHISKEY", "HOCKEY", "JOCKEY"}
+
+// secretNames are names of secrets that no rule finds.
+var secretNames = []string{
+	"DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGODB_URL", "MONGO_URI", "MONGO_URL", "AMQP_URL", "CLOUDAMQP_URL", "RABBITMQ_URL", "POSTGRES_URL", "MYSQL_URL",
+	"AWS_ACCESS_KEY_ID",
+}
+
+// notSecret are names that look like those of secrets but are none.
+var notSecret = []string{"PWD", "OLDPWD", "SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "XAUTHORITY", "INIT_CWD", "LESSKEY"}
+
+// SecretName reports whether the value of a variable of that name is likely a secret.
+func SecretName(name string) bool {
+	upper := strings.ToUpper(name)
+	if slices.Contains(notSecret, upper) {
+		return false
+	}
+	for _, part := range []string{"APIKEY", "PASSWORD", "SECRET", "CONNECTION_STRING", "CONNECTIONSTRING", "AUTHTOKEN"} {
+		if strings.Contains(upper, part) {
+			return true
+		}
+	}
+	parts := strings.Split(upper, "_")
+	for i, p := range parts {
+		if secretPart(parts, i, p) {
+			return true
+		}
+	}
+	return strings.HasPrefix(upper, "LOKI_VAULT") || strings.HasPrefix(upper, "OTEL_") && strings.HasSuffix(upper, "_HEADERS") ||
+		strings.HasSuffix(upper, "_WEBHOOK_URL") || slices.Contains(secretNames, upper)
+}
+
+// secretPart reports whether part i of a name tells of a secret.
+func secretPart(parts []string, i int, p string) bool {
+	last := i == len(parts)-1
+	switch {
+	case slices.Contains(secretParts, p):
+		return true
+	case slices.Contains(words, p):
+		return false
+	case p == "KEY":
+		return i > 0 && (last || parts[i+1] == "ID" || parts[i+1] == "PATH")
+	case p == "KEYS":
+		return i > 0
+	case p == "PAT" || p == "SK":
+		return i > 0 && last
+	case strings.HasSuffix(p, "TOKENS"):
+		return !counted(parts)
+	case strings.HasSuffix(p, "KEY"):
+		return last
+	}
+	return slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(p, end) })
+}
+
+// counted reports whether a name is that of a number, such as MAX_TOKENS.
+func counted(parts []string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool {
+		return slices.Contains([]string{"MAX", "MIN", "NUM", "LIMIT", "COUNT", "INPUT", "OUTPUT", "CONTEXT"}, p)
+	})
+}
+
+// Secret reports whether a variable is likely a secret: by its name, and for names of
+// addresses, such as HTTPS_PROXY and SERVICE_URL, if the address has a password.
+func Secret(name, value string) bool {
+	if SecretName(name) {
+		return true
+	}
+	upper := strings.ToUpper(name)
+	if !slices.ContainsFunc([]string{"_PROXY", "_URL", "_URI"}, func(end string) bool { return strings.HasSuffix(upper, end) }) {
+		return false
+	}
+	_, rest, ok := strings.Cut(value, "://")
+	if !ok {
+		rest = value // proxies are written like this, too
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	user, _, ok := strings.Cut(authority, "@")
+	return ok && strings.Contains(user, ":")
+}

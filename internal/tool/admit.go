@@ -27,6 +27,9 @@ var _ Judge = (*permission.Judge)(nil)
 
 // admit decides whether a call is made, and returns why not, empty if it is.
 func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (refused string, err error) {
+	if s, ok := t.(StandIn); ok {
+		h = s.StandsInFor()
+	}
 	guard, guarded := t.(Guard)
 	text := ""
 	if guarded {
@@ -68,9 +71,14 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 // asking is the question about a call, with the tool's own text if it has one.
 func asking(text string, call Call) ConsentQuestion {
 	if text == "" {
-		text = fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, Visible(string(call.Arguments)))
+		text = PlainQuestion(call)
 	}
 	return ConsentQuestion{Text: text}
+}
+
+// PlainQuestion asks about a call of which no more is known than what it says.
+func PlainQuestion(call Call) string {
+	return fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, Visible(string(call.Arguments)))
 }
 
 // consent gets the answer to a question, or takes the recorded one, and returns why the

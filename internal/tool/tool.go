@@ -56,6 +56,16 @@ type Guard interface {
 	Consent(call Call) (question string)
 }
 
+// StandIn is a tool of the user that runs instead of one of the program's with the same
+// name. Whether its calls may be made is decided as it would be for that one.
+type StandIn interface {
+	Tool
+	Guard
+	// StandsInFor returns the hints by which calls are judged. Those of the tool itself say
+	// how it is run.
+	StandsInFor() Hints
+}
+
 // Call is one call of a tool.
 type Call struct {
 	Name      string          // as declared

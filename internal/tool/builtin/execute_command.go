@@ -51,12 +51,17 @@ func (e *executeCommand) Hints() tool.Hints {
 
 // Consent implements [tool.Guard]. A call without a command does nothing and needs none.
 func (e *executeCommand) Consent(call tool.Call) string {
+	question, _ := e.question(call)
+	return question
+}
+
+func (e *executeCommand) question(call tool.Call) (string, error) {
 	command, err := commandOf(call)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	// Indented, it is a block of code wherever questions are rendered as Markdown.
-	return fmt.Sprintf("Run this command with %s?\n\n    %s", e.shell.Name, strings.ReplaceAll(tool.Visible(command), "\n", "\n    "))
+	return fmt.Sprintf("Run this command with %s?\n\n    %s", e.shell.Name, strings.ReplaceAll(tool.Visible(command), "\n", "\n    ")), nil
 }
 
 // Call implements [tool.Tool].

@@ -51,12 +51,12 @@ func (b *base) executePyCode() tool.Tool {
 				}, env)
 			},
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[codeArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
-			return "Run this Python code?\n\n" + indent(args.Code)
+			return "Run this Python code?\n\n" + indent(args.Code), nil
 		},
 	}
 }

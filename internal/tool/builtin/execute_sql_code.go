@@ -37,15 +37,15 @@ func (b *base) executeSQLCode() tool.Tool {
 				return b.usql(ctx, call, dsn[0], args.Code)
 			},
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[codeArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
 			if sqltext.ReadOnly(args.Code, dialect(b.Getenv("USQL_DSN"))) {
-				return ""
+				return "", nil
 			}
-			return "Run this SQL?\n\n" + indent(args.Code)
+			return "Run this SQL?\n\n" + indent(args.Code), nil
 		},
 	}
 }

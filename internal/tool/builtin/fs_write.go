@@ -48,10 +48,10 @@ func (b *base) fsWrite() tool.Tool {
 				return fmt.Sprintf("%s %s (%d lines, %d bytes)", done, args.Path, lineCount(args.Contents), len(args.Contents)), nil
 			}),
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[writeArgs](call, params)
 			if err != nil {
-				return "" // the call fails
+				return "", err
 			}
 			return b.writeQuestion(args.Path, args.Contents)
 		},
@@ -67,35 +67,37 @@ func lineCount(text string) int {
 }
 
 // writeQuestion asks about a file that is replaced, or made outside of the root. A call
-// that will fail or change nothing needs no consent.
-func (b *base) writeQuestion(path, contents string) string {
+// that will change nothing needs no consent, nor does one that will fail, with the error.
+func (b *base) writeQuestion(path, contents string) (string, error) {
 	p, err := b.root.Writable(path)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	info, err := os.Stat(p.Real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.Inside:
-		return ""
+		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("Make the file %s, which is outside of the working directory?\n\n%s", shownPath(p), indent(firstLines("", contents, maxDiffLines)))
-	case err != nil || !info.Mode().IsRegular():
-		return ""
+		return fmt.Sprintf("Make the file %s, which is outside of the working directory?\n\n%s", shownPath(p), indent(firstLines("", contents, maxDiffLines))), nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is not a file", shownPath(p))
 	}
 	head := fmt.Sprintf("Replace the contents of %s?", shownPath(p))
 	if info.Size() > maxCompared || len(contents) > maxCompared {
-		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. That is too much to show the difference.", head, info.Size(), len(contents))
+		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. That is too much to show the difference.", head, info.Size(), len(contents)), nil
 	}
 	old, _, err := fsys.Read(p, maxCompared)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("%s\n\nWhat is in it cannot be read: %v", head, err)
+		return fmt.Sprintf("%s\n\nWhat is in it cannot be read: %v", head, err), nil
 	case string(old) == contents:
-		return ""
+		return "", nil
 	case !fsys.IsText(old):
-		return fmt.Sprintf("%s\n\nIt holds %d bytes of binary data; the new contents are these:\n\n%s", head, len(old), indent(firstLines("", contents, maxDiffLines)))
+		return fmt.Sprintf("%s\n\nIt holds %d bytes of binary data; the new contents are these:\n\n%s", head, len(old), indent(firstLines("", contents, maxDiffLines))), nil
 	}
-	return head + diffBlock(string(old), contents)
+	return head + diffBlock(string(old), contents), nil
 }
 
 // diffBlock shows a difference.
@@ -151,36 +153,36 @@ func (b *base) fsPatch() tool.Tool {
 				return fmt.Sprintf("changed %s: %d lines added, %d removed", args.Path, stat.Added, stat.Removed), nil
 			}),
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[writeArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
 			return b.patchQuestion(args.Path, args.Contents)
 		},
 	}
 }
 
-// patchQuestion asks about a file that a patch changes. A patch that does not apply needs
-// no consent.
-func (b *base) patchQuestion(path, contents string) string {
+// patchQuestion asks about a file that a patch changes. A patch that changes nothing needs
+// no consent, nor does one that does not apply, with the error.
+func (b *base) patchQuestion(path, contents string) (string, error) {
 	p, err := b.root.Writable(path)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	old, _, err := fsys.Text(p, maxEdited)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	hunks, err := patch.Parse(contents)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	text, err := patch.Apply(string(old), hunks)
 	if err != nil || text == string(old) {
-		return ""
+		return "", err
 	}
-	return fmt.Sprintf("Change %s?", shownPath(p)) + diffBlock(string(old), text)
+	return fmt.Sprintf("Change %s?", shownPath(p)) + diffBlock(string(old), text), nil
 }
 
 func (b *base) fsMkdir() tool.Tool {
@@ -202,16 +204,16 @@ func (b *base) fsMkdir() tool.Tool {
 				return "created the directory " + args.Path, nil
 			}),
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[pathArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
 			p, err := b.root.Writable(args.Path)
 			if err != nil || p.Inside {
-				return ""
+				return "", err
 			}
-			return fmt.Sprintf("Make the directory %s, which is outside of the working directory?", shownPath(p))
+			return fmt.Sprintf("Make the directory %s, which is outside of the working directory?", shownPath(p)), nil
 		},
 	}
 }
@@ -232,17 +234,17 @@ func (b *base) fsRm() tool.Tool {
 				return "removed the " + e.String(), nil
 			}),
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[pathArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
 			e, err := b.root.Removable(context.Background(), args.Path) // it counts to a limit only
 			if err != nil {
-				return ""
+				return "", err
 			}
 			e.Path.Shown = shownPath(e.Path)
-			return fmt.Sprintf("Remove the %s?", e)
+			return fmt.Sprintf("Remove the %s?", e), nil
 		},
 	}
 }

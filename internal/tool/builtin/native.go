@@ -32,7 +32,9 @@ type native struct {
 // guarded is a native tool that knows what the user has to be asked.
 type guarded struct {
 	native
-	consent func(call tool.Call) string // the question, see [tool.Guard]
+	// consent returns the question of [tool.Guard]. The error says why the call would fail:
+	// then it needs no consent either.
+	consent func(call tool.Call) (question string, err error)
 
 	mu      sync.Mutex
 	unasked map[string]int // calls that needed no consent and are not made yet
@@ -64,26 +66,47 @@ func (n *native) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 
 // Consent implements [tool.Guard].
 func (g *guarded) Consent(call tool.Call) string {
-	question := g.consent(call)
-	if question != "" {
-		return question
+	question, _ := g.question(call)
+	return question
+}
+
+func (g *guarded) question(call tool.Call) (string, error) {
+	question, err := g.consent(call)
+	if question == "" {
+		g.remember(call)
 	}
+	return question, err
+}
+
+// remember keeps that a call needed no consent.
+func (g *guarded) remember(call tool.Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unasked == nil || len(g.unasked) >= maxUnasked {
 		g.unasked = make(map[string]int)
 	}
 	g.unasked[callKey(call)]++
-	return ""
 }
 
-// Call implements [tool.Tool]. That a call does no harm, such as writing a file that does
-// not exist, may have changed since nobody was asked about it, by a call beside it.
+// Call implements [tool.Tool].
 func (g *guarded) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if g.wasUnasked(call) && g.consent(call) != "" {
-		return tool.Result{}, errors.New("what is there has changed while the call was prepared, and the user has to be asked now. Nothing was done; make the call again if it is still right")
+	if err := g.stillUnasked(call); err != nil {
+		return tool.Result{}, err
 	}
 	return g.native.Call(ctx, call)
+}
+
+// stillUnasked fails if the user has to be asked about a call now, but was not. That a call
+// does no harm, such as writing a file that does not exist, may have changed since, by a
+// call beside it.
+func (g *guarded) stillUnasked(call tool.Call) error {
+	if !g.wasUnasked(call) {
+		return nil
+	}
+	if question, _ := g.consent(call); question != "" {
+		return errors.New("what is there has changed while the call was prepared, and the user has to be asked now. Nothing was done; make the call again if it is still right")
+	}
+	return nil
 }
 
 func (g *guarded) wasUnasked(call tool.Call) bool {

@@ -49,12 +49,12 @@ func (b *base) sendMail() tool.Tool {
 				return "", err
 			}),
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[mailArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
-			return "Send this email?\n\n" + indent(fmt.Sprintf("To: %s\nSubject: %s\n\n%s", args.Recipient, args.Subject, args.Body))
+			return "Send this email?\n\n" + indent(fmt.Sprintf("To: %s\nSubject: %s\n\n%s", args.Recipient, args.Subject, args.Body)), nil
 		},
 	}
 }

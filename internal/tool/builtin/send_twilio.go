@@ -31,12 +31,12 @@ func (b *base) sendTwilio() tool.Tool {
 			hints:       tool.Hints{Destructive: true, Timeout: serviceTimeout},
 			run:         function(params, b.twilio),
 		},
-		consent: func(call tool.Call) string {
+		consent: func(call tool.Call) (string, error) {
 			args, err := arguments[twilioArgs](call, params)
 			if err != nil {
-				return ""
+				return "", err
 			}
-			return fmt.Sprintf("Send this message to %s?\n\n%s", tool.Visible(args.To), indent(args.Message))
+			return fmt.Sprintf("Send this message to %s?\n\n%s", tool.Visible(args.To), indent(args.Message)), nil
 		},
 	}
 }

@@ -61,6 +61,7 @@ type App struct {
 	sessions session.Store      // made on first use; guarded by mu
 	memory   *permission.Memory // likewise
 	servers  *servers           // likewise
+	given    []string           // warnings that were given once; guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu
@@ -158,9 +159,20 @@ func (a *App) Roles() role.Library {
 	}
 }
 
-// warn tells the user of what can be lived with.
+// warn tells the user of what can be lived with, once.
 func (a *App) warn(err error) {
-	if a.OnWarning != nil {
+	if a.OnWarning != nil && a.firstTime(err.Error()) {
 		a.OnWarning(err.Error())
 	}
+}
+
+// firstTime reports whether a warning has not been given before.
+func (a *App) firstTime(text string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.Contains(a.given, text) {
+		return false
+	}
+	a.given = append(a.given, text)
+	return true
 }

@@ -198,6 +198,8 @@ type Settings struct {
 	Effort            provider.Effort
 	EnabledTools      *string
 	EnabledMCPServers *string
+
+	bundledTools bool // a role that is part of the program chose EnabledTools
 }
 
 // Settings returns what is in force: what was asked for on the command line, else the
@@ -217,6 +219,7 @@ func (c *Conversation) Settings() Settings {
 		s.Model = cmp.Or(own.Model, s.Model)
 		s.Temperature, s.TopP, s.Effort = own.Temperature, own.TopP, own.Effort
 		s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
+		s.bundledTools = s.bundledTools && deref(own.EnabledTools) == deref(c.role.Settings.EnabledTools)
 	}
 	s.Model = cmp.Or(c.model, s.Model)
 	s.Effort = cmp.Or(c.effort, s.Effort)
@@ -232,6 +235,7 @@ func underRole(s Settings, r role.Role) Settings {
 	s.Temperature, s.TopP = cmp.Or(own.Temperature, s.Temperature), cmp.Or(own.TopP, s.TopP)
 	s.Effort = cmp.Or(own.Effort, s.Effort)
 	s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
+	s.bundledTools = r.Bundled()
 	return s
 }
 

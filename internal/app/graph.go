@@ -22,7 +22,6 @@ import (
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
-	"loki/internal/tool/user"
 	"loki/internal/value"
 )
 
@@ -199,36 +198,26 @@ func (a *App) graphServers(ctx context.Context, r GraphRun) (*mcp.Scope, error) 
 // agentTools are the tools that nodes of the graph may list: those of the agent's own
 // script, those that global_tools names, and those that ask the user.
 func (a *App) agentTools(r GraphRun) (tool.Set, error) {
-	asker := r.Asker
-	if asker == nil {
-		asker = ask.Unavailable{}
+	shelf, err := a.shelf(r.Agent.Dir)
+	if err != nil {
+		return tool.Set{}, err
 	}
-	set := tool.Set{}
+	var tools []tool.Tool
 	if file, o, ok := a.agentScript(r.Agent, r.Variables); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
 			return tool.Set{}, err
 		}
-		if set, err = tool.NewSet(own...); err != nil {
-			return tool.Set{}, fault.Wrap(fault.Config, err, "%s", file)
-		}
+		tools = standIns(own, shelf.natives)
 	}
-	if len(r.Graph.GlobalTools) > 0 {
-		all, err := a.toolsBelow(r.Agent.Dir)
-		if err != nil {
-			return tool.Set{}, err
-		}
-		global, err := all.Select(r.Graph.GlobalTools)
+	for _, name := range r.Graph.GlobalTools {
+		found, err := shelf.find(name)
 		if err != nil {
 			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", r.Graph.Name)
 		}
-		for _, t := range global.All() {
-			if set, err = set.With(t); err != nil {
-				return tool.Set{}, err
-			}
-		}
+		tools = append(tools, found...)
 	}
-	return set.With(user.Tools(asker, ask.Question{Agent: r.Agent.Name})...)
+	return tool.Set{}.With(append(tools, userTools(r.Asker, r.Agent.Name)...)...)
 }
 
 // Validate checks a graph in the light of what this program and the agent have.
@@ -252,10 +241,10 @@ func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
 // toolNames lists what nodes of the graph may name, as far as it is there.
 func (a *App) toolNames(ref agent.Ref, g *graph.Graph) []string {
 	known := *g
-	if all, err := a.AllTools(); err == nil {
+	if shelf, err := a.shelf(ref.Dir); err == nil {
 		known.GlobalTools = slices.DeleteFunc(slices.Clone(g.GlobalTools), func(listed string) bool {
-			_, ok := all.Lookup(listed)
-			return !ok
+			_, err := shelf.find(listed)
+			return err != nil
 		})
 	}
 	set, err := a.agentTools(GraphRun{Agent: ref, Graph: &known})

@@ -10,9 +10,6 @@ import (
 	"loki/assets"
 	"loki/internal/agent"
 	"loki/internal/bundle"
-	"loki/internal/fault"
-	"loki/internal/process"
-	"loki/internal/tool"
 	"loki/internal/tool/script"
 )
 
@@ -30,48 +27,6 @@ func (a *App) toolOutput(name, line string) {
 	if a.OnToolOutput != nil {
 		a.OnToolOutput(name, line)
 	}
-}
-
-// scriptFiles are the scripts in the directory of tools.
-func (a *App) scriptFiles() ([]string, error) {
-	entries, err := os.ReadDir(a.Paths.ToolsDir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, err, "the directory of tools")
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.IsDir() && process.Supported(process.Ext(e.Name())) {
-			files = append(files, filepath.Join(a.Paths.ToolsDir(), e.Name()))
-		}
-	}
-	return files, nil
-}
-
-// ownTools are the tools of the user's scripts. A script that is wrong gives none and is
-// told of: it is no reason to do without the others.
-func (a *App) ownTools(root string) ([]tool.Tool, error) {
-	files, err := a.scriptFiles()
-	if err != nil {
-		return nil, err
-	}
-	if len(files) > 0 {
-		if err := a.installUtils(); err != nil {
-			a.warn(err)
-		}
-	}
-	var tools []tool.Tool
-	for _, file := range files {
-		loaded, err := script.Load(file, a.scriptOptions(root))
-		if err != nil {
-			a.warn(err)
-			continue
-		}
-		tools = append(tools, loaded...)
-	}
-	return tools, nil
 }
 
 // installUtils puts the file that scripts may source where they find it, unless it is
@@ -129,19 +84,26 @@ func absolute(path string) string {
 	return path
 }
 
-// BuildTools makes the user's scripts, and with an agent its own, ready to be run by hand.
-// It returns the files it wrote.
+// BuildTools makes the visible ones of the user's scripts, or an agent's own, ready to be
+// run by hand. It returns the files it wrote.
 func (a *App) BuildTools(ref *agent.Ref) (written []string, err error) {
-	files, err := a.scriptFiles()
+	if ref != nil {
+		file, o, ok := a.agentScript(*ref, nil)
+		if !ok {
+			return nil, nil // there is nothing to be made ready
+		}
+		return script.Build([]string{file}, o)
+	}
+	s, err := a.shelf(a.Paths.FunctionsDir)
 	if err != nil {
 		return nil, err
 	}
-	if ref == nil {
-		return script.Build(files, a.scriptOptions(a.Paths.FunctionsDir))
+	var files []string
+	for _, file := range s.visibleFiles() {
+		if _, err := s.load(file); a.Config.VisibleTools == nil && errors.Is(err, script.ErrNoTool) {
+			continue
+		}
+		files = append(files, s.path(file))
 	}
-	file, o, ok := a.agentScript(*ref, nil)
-	if !ok {
-		return nil, fault.New(fault.NotFound, "agent %s has no script of tools in %s", ref.Name, ref.Dir)
-	}
-	return script.Build([]string{file}, o)
+	return script.Build(files, s.options)
 }

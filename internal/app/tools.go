@@ -2,9 +2,12 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"loki/internal/ask"
 	"loki/internal/chat"
@@ -15,14 +18,8 @@ import (
 	"loki/internal/permission"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/tool/user"
 )
-
-// usualTools are the tools there are unless visible_tools says otherwise: those that
-// need no key of some service.
-var usualTools = [...]string{
-	"execute_command", "execute_py_code", "execute_sql_code", "fetch_url_via_curl", "fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch",
-	"fs_read", "fs_rm", "fs_write", "get_current_time", "get_current_weather", "search_arxiv", "search_wikipedia", "web_search_loki",
-}
 
 // builtinTools are the tools that are part of the program. Their children do not see
 // the user's keys.
@@ -116,73 +113,157 @@ func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, e
 	if deref(s.EnabledTools) == "" || !c.app.Config.FunctionCallingSupport {
 		return tool.Set{}, nil
 	}
-	visible, err := c.app.VisibleTools()
+	shelf, err := c.app.shelf(c.app.Paths.FunctionsDir)
 	if err != nil {
 		return tool.Set{}, err
 	}
-	names, unknown := tool.Pick(*s.EnabledTools, c.app.Config.MappingTools.Get, visible.Names())
-	for _, name := range unknown {
-		if err := c.events.Emit(ctx, event.Warning{Text: "no tool is called " + name}); err != nil {
-			return tool.Set{}, err
+	visible, err := shelf.visible()
+	if err != nil {
+		return tool.Set{}, err
+	}
+	selected := visible.Pick(*s.EnabledTools, c.app.Config.MappingTools.Get)
+	if !s.bundledTools {
+		for _, text := range shelf.missing(selected.Unknown) {
+			if err := c.warnOnce(ctx, text); err != nil {
+				return tool.Set{}, err
+			}
 		}
 	}
-	return visible.Select(names)
+	return tool.NewSet(selected.Tools...)
 }
 
-// VisibleTools are the tools that conversations may be given: those that visible_tools
-// names, or else the usual ones and all of the user's own.
-func (a *App) VisibleTools() (tool.Set, error) {
-	all, err := a.AllTools()
-	if err != nil {
-		return tool.Set{}, err
-	}
-	names := a.Config.VisibleTools
-	if names == nil {
-		unusual, err := a.builtinTools()
-		if err != nil {
-			return tool.Set{}, err
+// missing returns what to tell of names that the user wrote and that are no visible tools:
+// of those that could be made visible, how.
+func (s *shelf) missing(names []string) (texts []string) {
+	var invisible []string
+	for _, name := range names {
+		_, err := s.find(name)
+		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
+		case unknown:
+			texts = append(texts, "no tool is called "+name)
+		case !slices.Contains(invisible, name):
+			invisible = append(invisible, name)
 		}
-		unusual = slices.DeleteFunc(unusual, func(t tool.Tool) bool { return slices.Contains(usualTools[:], t.Declaration().Name) })
-		names = slices.DeleteFunc(slices.Clone(all.Names()), func(name string) bool {
-			t, _ := all.Lookup(name)
-			return slices.Contains(unusual, t) // the user's own of this name is another one
-		})
 	}
-	set, err := all.Select(names)
-	if err != nil {
-		return tool.Set{}, fault.Wrap(fault.Config, err, "visible_tools in %s", a.Config.File)
+	if len(invisible) == 0 {
+		return texts
 	}
-	return set, nil
+	text := fmt.Sprintf("the model does not get %s, not being visible: add to visible_tools in %s what it may use", strings.Join(invisible, ", "), s.app.Config.File)
+	if s.app.Config.VisibleTools == nil {
+		text += ", and the other tools that you use: without visible_tools the usual ones are visible, with it those it lists"
+	}
+	return append(texts, text)
 }
 
-// AllTools are the tools there are: the user's own scripts, and those of the program
-// whose names no script has.
-func (a *App) AllTools() (tool.Set, error) { return a.toolsBelow(a.Paths.FunctionsDir) }
-
-// toolsBelow are all tools; scripts get root as theirs.
-func (a *App) toolsBelow(root string) (tool.Set, error) {
-	own, err := a.ownTools(root)
-	if err != nil {
-		return tool.Set{}, err
+// warnOnce emits a warning, unless the program has said the same before.
+func (c *Conversation) warnOnce(ctx context.Context, text string) error {
+	if !c.app.firstTime(text) {
+		return nil
 	}
-	set, err := tool.Set{}.With(own...) // of scripts with the same name the first counts
-	if err != nil {
-		return tool.Set{}, fault.Wrap(fault.Config, err, "the tools in %s", a.Paths.ToolsDir())
-	}
-	bundled, err := a.builtinTools()
-	if err != nil {
-		return tool.Set{}, err
-	}
-	return set.With(bundled...)
+	return c.events.Emit(ctx, event.Warning{Text: text})
 }
 
-// Toolbox returns a box with all tools that there are, for whoever wants to try one.
-func (a *App) Toolbox(asker ask.Asker, yes bool) (*tool.Box, error) {
-	set, err := a.AllTools()
+// Toolbox returns a box with the tool that name means, for whoever wants to try it, and the
+// name under which it is declared: any tool that a model can be offered. If there is none
+// the box has all that there are. done releases what the box holds.
+func (a *App) Toolbox(ctx context.Context, name string, emitter event.Emitter, asker ask.Asker, yes bool) (box *tool.Box, declared string, done func(), err error) {
+	done = func() {}
+	tools, err := a.lookUpTools(name, asker)
+	if err == nil && len(tools) == 0 {
+		tools, done, err = a.serverTools(ctx, name, emitter, asker)
+	}
+	if err != nil {
+		return nil, "", done, err
+	}
+	set, err := tool.NewSet(tools...)
+	if err != nil {
+		return nil, "", done, fault.Wrap(fault.Config, err, "tool %s", name)
+	}
+	switch _, ok := set.Lookup(name); {
+	case ok, set.Len() == 0:
+		declared = name
+	case set.Len() == 1:
+		declared = set.Names()[0] // name is that of its file
+	default:
+		return nil, "", done, fault.New(fault.Usage, "%s gives several tools", name).
+			WithHint("name one of them: %s", strings.Join(set.Names(), ", "))
+	}
+	if set.Len() == 0 {
+		if set, err = a.allTools(asker); err != nil {
+			return nil, "", done, err
+		}
+	}
+	box, err = a.box(set, "", asker, yes)
+	return box, declared, done, err
+}
+
+// lookUpTools returns the tools that name means, without those of MCP servers: none if
+// there is no such tool.
+func (a *App) lookUpTools(name string, asker ask.Asker) ([]tool.Tool, error) {
+	shelf, err := a.shelf(a.Paths.FunctionsDir)
 	if err != nil {
 		return nil, err
 	}
-	return a.box(set, "", asker, yes)
+	tools, err := shelf.find(name)
+	if _, unknown := errors.AsType[*tool.UnknownError](err); !unknown {
+		return tools, err
+	}
+	for _, t := range userTools(asker, "") {
+		if t.Declaration().Name == name {
+			return []tool.Tool{t}, nil
+		}
+	}
+	return nil, nil
+}
+
+// serverTools returns the tool of an MCP server that is called name, none if there is no
+// such tool. Only servers that may have it are started.
+func (a *App) serverTools(ctx context.Context, name string, emitter event.Emitter, asker ask.Asker) (tools []tool.Tool, done func(), err error) {
+	done = func() {}
+	events := event.NewScope(emitter, event.Source{}, nil)
+	scope, err := a.serverScope(ctx, events, asker, func(f *mcp.File, _ map[string]string) mcp.Selection {
+		sel := f.Select(mcp.All, nil)
+		sel.Servers = slices.DeleteFunc(sel.Servers, func(s mcp.Server) bool { return !s.MayOffer(name) })
+		return sel
+	})
+	if scope == nil || err != nil {
+		return nil, done, err
+	}
+	if err := scope.Connect(ctx); err != nil { // what a server offers is known then
+		scope.Close()
+		return nil, done, fault.Wrap(fault.Tool, err, "tool %s", name)
+	}
+	offered, err := scope.Tools(ctx)
+	if err != nil {
+		scope.Close()
+		return nil, done, fault.Wrap(fault.Tool, err, "tool %s", name)
+	}
+	offered = slices.DeleteFunc(offered, func(t tool.Tool) bool { return t.Declaration().Name != name })
+	return offered, scope.Close, nil
+}
+
+// allTools returns the tools there are, but for those of MCP servers. Scripts that are
+// wrong are left out.
+func (a *App) allTools(asker ask.Asker) (tool.Set, error) {
+	shelf, err := a.shelf(a.Paths.FunctionsDir)
+	if err != nil {
+		return tool.Set{}, err
+	}
+	tools := userTools(asker, "")
+	for _, name := range shelf.names() {
+		if found, err := shelf.find(name); err == nil {
+			tools = append(tools, found...)
+		}
+	}
+	return tool.Set{}.With(tools...)
+}
+
+// userTools are those by which a model talks to the user.
+func userTools(asker ask.Asker, agent string) []tool.Tool {
+	if asker == nil {
+		asker = ask.Unavailable{}
+	}
+	return user.Tools(asker, ask.Question{Agent: agent})
 }
 
 // box returns a box with tools whose calls are judged. The asker may be nil.

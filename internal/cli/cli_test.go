@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,7 +51,7 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama,
+			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama,
 		},
 	})
 }
@@ -121,6 +123,28 @@ func posts(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if got := len(ts.Value(serverKey{}).(*openaitest.Server).Requests()); got != want {
 		ts.Fatalf("the server got %d requests, want %d", got, want)
+	}
+}
+
+// offered NAME... checks that the last request offers the model these tools and no others,
+// in this order.
+func offered(ts *testscript.TestScript, neg bool, args []string) {
+	requests := ts.Value(serverKey{}).(*openaitest.Server).Requests()
+	if neg || len(requests) == 0 {
+		ts.Fatalf("the server got no request, or it is told what is not offered")
+	}
+	var body struct {
+		Tools []struct {
+			Function struct{ Name string }
+		}
+	}
+	ts.Check(json.Unmarshal(requests[len(requests)-1].Body, &body))
+	names := []string{}
+	for _, t := range body.Tools {
+		names = append(names, t.Function.Name)
+	}
+	if !slices.Equal(names, args) {
+		ts.Fatalf("offered are %q, want %q", names, args)
 	}
 }
 

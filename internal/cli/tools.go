@@ -19,7 +19,8 @@ import (
 func (c *command) callTool(ctx context.Context) error {
 	name, arguments := c.opts.callTool[0][0], c.opts.callTool[0][1]
 	face := c.newFace(ctx)
-	box, err := c.app.Toolbox(c.asker(face, false), c.opts.yes)
+	box, name, done, err := c.app.Toolbox(ctx, name, face.emitter, c.asker(face, false), c.opts.yes)
+	defer done()
 	if err != nil {
 		return face.close(err)
 	}

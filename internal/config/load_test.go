@@ -541,3 +541,23 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+func TestLoadVisibleTools(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"absent", "stream: true", nil},
+		{"empty", "visible_tools: []", []string{}},
+		{"null", "visible_tools: null", []string{}},
+		{"commented_out", "visible_tools:\n#  - execute_command.sh\n", []string{}},
+		{"some", "visible_tools: [fs_cat.sh]", []string{"fs_cat.sh"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			// No list means the usual tools, a list without elements none.
+			if got := mustLoad(t, tt.text).VisibleTools; (got == nil) != (tt.want == nil) || !slices.Equal(got, tt.want) {
+				t.Errorf("%#v, want %#v", got, tt.want)
+			}
+		})
+	}
+}

@@ -7,7 +7,8 @@ import (
 )
 
 // readSetting reads key into field, a pointer to a field of [Config], which keeps
-// its default if the file does not name the key or says null.
+// its default if the file does not name the key or says null. A list that is null has no
+// elements: all its lines may be commented out.
 func readSetting(m *yamldoc.Map, key string, field any) {
 	switch field := field.(type) {
 	case *string:
@@ -25,6 +26,9 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 	case **int:
 		optional(m.Uint, key, field)
 	case *[]string:
+		if n := m.Get(key); n != nil && n.Kind() == yamldoc.Null {
+			*field = []string{}
+		}
 		m.Strs(key, field)
 	case *Mapping:
 		if sub := m.Map(key); sub != nil {

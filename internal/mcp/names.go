@@ -20,6 +20,19 @@ func setSlugs(servers []Server) {
 	}
 }
 
+// MayOffer reports whether a function of that name may be one for the server.
+func (s Server) MayOffer(function string) bool {
+	rest, ok := strings.CutPrefix(function, "mcp__")
+	if !ok || s.slug == "" {
+		return false
+	}
+	if strings.HasPrefix(rest, s.slug+"__") {
+		return true
+	}
+	_, of, _ := strings.Cut(rest, "_")
+	return strings.HasPrefix(of, s.slug)
+}
+
 // legal replaces what providers refuse in names.
 func legal(name string) string {
 	return strings.Map(func(r rune) rune {

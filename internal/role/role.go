@@ -50,6 +50,9 @@ type Settings struct {
 	ContinuationPrompt     *string
 }
 
+// Bundled reports whether the role is one that is part of the program.
+func (r Role) Bundled() bool { return r.File == "" && r.Name != Temporary }
+
 // Messages returns the conversation that asks for an answer to input, a message of the
 // user.
 //

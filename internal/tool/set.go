@@ -11,27 +11,30 @@ import (
 	"loki/internal/fault"
 )
 
-// Name returns the name of a tool that may be given as the file it is defined in:
-// fs_cat.sh is fs_cat.
-func Name(file string) string {
-	for _, ext := range [...]string{".sh", ".py", ".ts", ".js"} {
-		if name, ok := strings.CutSuffix(file, ext); ok {
-			return name
-		}
-	}
-	return file
-}
-
 // Set is a list of tools with different names. It is immutable; the zero Set is empty.
 type Set struct {
 	entries []entry
 	index   map[string]int // into entries, by declared name
 }
 
-// entry is a tool and its declaration, which is asked for once.
+// entry is a tool and what does not change about it.
 type entry struct {
 	tool     Tool
 	declared chat.Tool
+	file     string // name of the file of a script, else empty
+}
+
+func newEntry(t Tool) entry {
+	e := entry{tool: t, declared: t.Declaration()}
+	if f, ok := t.(FromFile); ok {
+		e.file = f.File()
+	}
+	return e
+}
+
+func (e entry) standsIn() bool {
+	_, ok := e.tool.(StandIn)
+	return ok
 }
 
 // NewSet returns the set of tools in the order given. A name that providers do not take
@@ -39,7 +42,7 @@ type entry struct {
 func NewSet(tools ...Tool) (Set, error) {
 	s := Set{index: make(map[string]int, len(tools))}
 	for _, t := range tools {
-		e := entry{t, t.Declaration()}
+		e := newEntry(t)
 		if !validName(e.declared.Name) {
 			return Set{}, fmt.Errorf("tool %q: a name has 1 to 64 letters, digits, \"_\" and \"-\"", e.declared.Name)
 		}
@@ -105,18 +108,21 @@ func (s Set) Declarations() []chat.Tool {
 	return list
 }
 
-// Lookup returns the tool that name means, see [Name].
+// Lookup returns the tool that name means: its own name, or that of the file it comes
+// from.
 func (s Set) Lookup(name string) (Tool, bool) {
 	e, ok := s.lookup(name)
 	return e.tool, ok
 }
 
 func (s Set) lookup(name string) (entry, bool) {
-	i, ok := s.index[Name(name)]
-	if !ok {
-		return entry{}, false
+	if i, ok := s.index[name]; ok {
+		return s.entries[i], true
 	}
-	return s.entries[i], true
+	if found := match(s.entries, name); len(found) == 1 {
+		return found[0], true
+	}
+	return entry{}, false
 }
 
 // UnknownError says that a tool was named which does not exist.
@@ -136,16 +142,18 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Select returns the tools that names mean, see [Name], in the order of names and each
-// once. The error is an [*UnknownError].
+// Select returns the tools that names mean, their own or those of files, in the order of
+// names and each once. The error is an [*UnknownError].
 func (s Set) Select(names []string) (Set, error) {
 	chosen := Set{index: make(map[string]int, len(names))}
 	for _, name := range names {
-		e, ok := s.lookup(name)
-		if !ok {
+		found := match(s.entries, name)
+		if len(found) == 0 {
 			return Set{}, &UnknownError{Name: name, Available: slices.Sorted(slices.Values(s.Names()))}
 		}
-		chosen.add(e)
+		for _, e := range found {
+			chosen.add(e)
+		}
 	}
 	return chosen, nil
 }

@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,16 @@ func open(file string, o Options) (*script, error) {
 	}
 	return &script{file: path, stem: stem, lang: lang, o: o}, nil
 }
+
+// ErrNoTool is in the chain of the error about a file that is no tool: a module without the
+// function that a tool has, or a library of bash that describes none.
+var ErrNoTool = errors.New("no tool")
+
+// noTool is an error about a file that is no tool.
+type noTool struct{ error }
+
+// Is makes noTool errors ErrNoTool.
+func (noTool) Is(target error) bool { return target == ErrNoTool }
 
 // Load returns the tools that a script gives, in the order of the source. The source is
 // parsed only if the cache does not know it. The error is a *fault.Error of code NotFound
@@ -146,7 +157,10 @@ type scriptTool struct {
 	hints    tool.Hints
 }
 
-var _ tool.Tool = (*scriptTool)(nil)
+var _ tool.FromFile = (*scriptTool)(nil)
+
+// File implements [tool.FromFile].
+func (t *scriptTool) File() string { return filepath.Base(t.script.file) }
 
 // Declaration implements [tool.Tool].
 func (t *scriptTool) Declaration() chat.Tool { return t.declared }

@@ -112,7 +112,10 @@ func (s *script) parseBash(p *source) error {
 	list, err := bashdecl.Parse(p.src, s.stem)
 	if err != nil {
 		if wrong, ok := errors.AsType[*argc.Error](err); ok {
-			return fmt.Errorf("line %d: %s", wrong.Line, wrong.Msg)
+			err = fmt.Errorf("line %d: %s", wrong.Line, wrong.Msg)
+		}
+		if !bytes.Contains(p.src, []byte("@describe")) && !bytes.Contains(p.src, []byte("@cmd")) {
+			err = noTool{err}
 		}
 		return err
 	}
@@ -137,7 +140,7 @@ func (s *script) parseFunctions(p *source) error {
 		return err
 	}
 	if len(list) == 0 {
-		return s.nothing()
+		return noTool{s.nothing()}
 	}
 	for _, f := range list {
 		name := s.stem

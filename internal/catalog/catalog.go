@@ -40,7 +40,8 @@ type Provider struct {
 type Catalog struct {
 	clients []Client // the implied builtin client, if any, is last
 
-	implied bool // the last client was not configured
+	implied bool   // the last client was not configured
+	today   string // see [Catalog.On]; empty for no day
 }
 
 // New returns the catalogue of clients. A client that lists no models has those of
@@ -117,13 +118,13 @@ func (c *Catalog) configured() []Client {
 	return c.clients
 }
 
-// Models ranges over the listed models of type t: clients in the order of the
+// Models ranges over the listed models of type t, but for hidden ones: clients in the order of the
 // configuration, builtin last unless it is configured, and models as their client
 // lists them.
 func (c *Catalog) Models(t Type) iter.Seq[Model] {
 	return func(yield func(Model) bool) {
 		for _, cl := range c.clients {
-			for m := range cl.models(t) {
+			for m := range c.visible(cl, t) {
 				if !yield(m) {
 					return
 				}
@@ -141,19 +142,20 @@ func (c *Catalog) IDs(t Type) []string {
 	return ids
 }
 
-func (c Client) models(t Type) iter.Seq[Model] {
+// visible ranges over the models of type t that cl lists and that are not hidden.
+func (c *Catalog) visible(cl Client, t Type) iter.Seq[Model] {
 	return func(yield func(Model) bool) {
-		for _, m := range c.Models {
-			if m.Type == t && !yield(m) {
+		for _, m := range cl.Models {
+			if m.Type == t && !c.hidden(m) && !yield(m) {
 				return
 			}
 		}
 	}
 }
 
-// first returns the first model of type t that c lists.
-func (c Client) first(t Type) (Model, bool) {
-	for m := range c.models(t) {
+// first returns the first model of type t that cl lists.
+func (c *Catalog) first(cl Client, t Type) (Model, bool) {
+	for m := range c.visible(cl, t) {
 		return m, true
 	}
 	return Model{}, false

@@ -162,7 +162,6 @@ func TestResolveErrors(t *testing.T) {
 	}{
 		{"wrong_type", c, "openai:gpt-4o", Embedding, fault.NotFound, `"openai:gpt-4o" is not an embedding model but a chat model`, ""},
 		{"wrong_type_reranker", c, "ollama:bge", Chat, fault.NotFound, `"ollama:bge" is not a chat model but a reranker`, ""},
-		{"unlisted_embedding", c, "ollama:mystery", Embedding, fault.NotFound, `client "ollama" lists no embedding model "mystery"`, "list it under models: of the client, with type: embedding"},
 		{"misspelt_client", c, "opneai:gpt-4o", Chat, fault.NotFound, `unknown chat model "opneai:gpt-4o"`, "did you mean openai:gpt-4o?"},
 		{"misspelt_client_of_unlisted", c, "olama:mistral", Chat, fault.NotFound, `unknown chat model "olama:mistral"`, "did you mean ollama:mistral?"},
 		{"forgotten_client", c, "gpt-4o", Chat, fault.NotFound, `unknown chat model "gpt-4o"`, "did you mean openai:gpt-4o or openai:gpt-4o-mini?"},

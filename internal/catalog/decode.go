@@ -1,6 +1,10 @@
 package catalog
 
 import (
+	"slices"
+	"strings"
+	"time"
+
 	"loki/internal/yamldoc"
 )
 
@@ -20,6 +24,9 @@ func DecodeModel(n *yamldoc.Node) Model {
 	model.CachedInputPrice = decodePrice(m, "cached_input_price")
 	model.CacheWritePrice = decodePrice(m, "cache_write_price")
 	m.Strs("fallback_models", &model.Fallbacks)
+	m.Bool("hidden", &model.Hidden)
+	model.Retired = decodeDay(m, "retired")
+	m.Text("replaced_by", &model.ReplacedBy)
 	if patch := m.Get("patch"); patch != nil && patch.Kind() != yamldoc.Null {
 		model.Patch = DecodePatch(patch)
 	}
@@ -29,6 +36,7 @@ func DecodeModel(n *yamldoc.Node) Model {
 	m.Bool("supports_vision", &model.SupportsVision)
 	m.Bool("supports_function_calling", &model.SupportsFunctionCalling)
 	m.Bool("supports_reasoning", &model.SupportsReasoning)
+	model.ReasoningLevels = decodeLevels(m)
 	m.Bool("no_stream", &model.NoStream)
 	m.Bool("no_system_message", &model.NoSystemMessage)
 	m.Str("system_prompt_prefix", &model.SystemPromptPrefix)
@@ -53,6 +61,40 @@ func decodeType(m *yamldoc.Map) Type {
 		p.Hint = "the types are chat, embedding and reranker"
 	}
 	return t
+}
+
+// decodeDay reads a day such as 2026-10-23.
+func decodeDay(m *yamldoc.Map, key string) string {
+	var day string
+	if !m.Text(key, &day) {
+		return ""
+	}
+	if _, err := time.Parse(time.DateOnly, day); err != nil {
+		m.Get(key).Errorf("want a day such as 2026-10-23, not %q", day)
+	}
+	return day
+}
+
+// Levels returns the efforts of reasoning that a model may list, in ascending order.
+func Levels() []string {
+	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+}
+
+// decodeLevels reads reasoning_levels. Those that are not known are left out with a
+// warning, and the result is in ascending order.
+func decodeLevels(m *yamldoc.Map) []string {
+	levels := Levels()
+	var listed []string
+	if !m.Strs("reasoning_levels", &listed) {
+		return nil
+	}
+	for _, name := range listed {
+		if !slices.Contains(levels, name) {
+			p := m.Get("reasoning_levels").Warnf("unknown level %q is ignored", name)
+			p.Hint = "the levels are " + strings.Join(levels, ", ")
+		}
+	}
+	return slices.DeleteFunc(levels, func(l string) bool { return !slices.Contains(listed, l) })
 }
 
 func decodePrice(m *yamldoc.Map, key string) *float64 {

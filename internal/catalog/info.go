@@ -22,6 +22,8 @@ type Info struct {
 	Vision    bool `json:"vision"`
 	Reasoning bool `json:"reasoning"`
 
+	ReasoningLevels []string `json:"reasoning_levels,omitempty"` // efforts the provider takes, ascending
+
 	// Embedding models.
 	MaxTokensPerChunk int `json:"max_tokens_per_chunk,omitempty"`
 	DefaultChunkSize  int `json:"default_chunk_size,omitempty"`
@@ -37,7 +39,7 @@ func (m Model) Info() Info {
 		MaxInputTokens: m.MaxInputTokens, MaxOutputTokens: m.MaxOutputTokens,
 		InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
 		CachedInputPrice: m.CachedInputPrice, CacheWritePrice: m.CacheWritePrice,
-		Tools: m.SupportsFunctionCalling, Vision: m.SupportsVision, Reasoning: m.SupportsReasoning,
+		Tools: m.SupportsFunctionCalling, Vision: m.SupportsVision, Reasoning: m.SupportsReasoning, ReasoningLevels: m.ReasoningLevels,
 		MaxTokensPerChunk: m.MaxTokensPerChunk, DefaultChunkSize: m.DefaultChunkSize, MaxBatchSize: m.MaxBatchSize,
 		Fallbacks: m.Fallbacks,
 	}

@@ -46,6 +46,15 @@ type Model struct {
 	// it: its limits, prices and abilities are all unset.
 	Listed bool
 
+	// Hidden models are known for what already names them: configurations, sessions,
+	// roles and graphs. No list shows them.
+	Hidden bool
+	// Retired is the day, such as "2026-10-23", on which the provider switches the model
+	// off. From then on the model is hidden, and [Catalog.Retirement] says so. Empty if
+	// no day is known.
+	Retired    string
+	ReplacedBy string // name of the same client's model to use instead, empty if none is known
+
 	MaxInputTokens int
 
 	// Prices are US dollars for a million tokens; nil is unknown, 0 free.
@@ -64,11 +73,14 @@ type Model struct {
 	MaxOutputTokens         int
 	RequireMaxTokens        bool // send MaxOutputTokens with each request
 	SupportsVision          bool
-	SupportsFunctionCalling bool   // only then are tools offered to it
-	SupportsReasoning       bool   // thinks before it answers, always or on demand
-	NoStream                bool   // ask for replies in one piece
-	NoSystemMessage         bool   // put system text into the first user message
-	SystemPromptPrefix      string // comes before the system message, or is it
+	SupportsFunctionCalling bool // only then are tools offered to it
+	SupportsReasoning       bool // thinks before it answers, always or on demand
+	// ReasoningLevels are the efforts of reasoning that the provider takes for the model,
+	// in ascending order, such as "none", "low" and "max". Nil if they are unknown.
+	ReasoningLevels    []string
+	NoStream           bool   // ask for replies in one piece
+	NoSystemMessage    bool   // put system text into the first user message
+	SystemPromptPrefix string // comes before the system message, or is it
 
 	// Embedding models.
 	MaxTokensPerChunk int

@@ -9,9 +9,11 @@ import (
 
 // Resolve returns the model of type t that id means:
 //
-//   - "client:model" is the listed model of that id. If there is none, a chat model
-//     or reranker of that name is assumed to exist at the client; embedding models
-//     and those of the builtin client must be listed, except for "script/PATH".
+//   - "client:model" is the listed model of that id, hidden ones included. If there is
+//     none, it is the one that differs in nothing but the date of its snapshot or, at
+//     Bedrock, its region. If there is none either, a model of that name is assumed to
+//     exist at the client; those of the builtin client must be listed, except for
+//     "script/PATH".
 //   - "client" or "client:" is the first model of type t that the client lists.
 //   - The empty id is [Catalog.Default] for chat, and an error for other types.
 //
@@ -34,17 +36,20 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 	case cl == nil:
 		return Model{}, c.unknown(id, t)
 	case model == "":
-		if m, ok := cl.first(t); ok {
+		if m, ok := c.first(*cl, t); ok {
 			return m, nil
 		}
 		return Model{}, cl.noneListed(t)
 	case cl.Type == Builtin && !(t == Chat && strings.HasPrefix(model, builtinScript)):
-		return Model{}, cl.notOffered(model, t)
-	case t == Embedding:
-		return Model{}, fault.New(fault.NotFound, "client %q lists no embedding model %q", name, model).
-			WithHint("list it under models: of the client, with type: embedding")
+		return Model{}, c.notOffered(*cl, model, t)
+	}
+	if m, ok := cl.similar(model, t); ok {
+		return m, nil
 	}
 	m := Model{Client: cl.Name, ClientType: cl.Type, Name: model, Type: t, SupportsFunctionCalling: cl.Type == Builtin}
+	if t == Embedding {
+		m.DefaultChunkSize = DefaultChunkSize
+	}
 	m.Fallbacks = cl.fallbacks(m)
 	return m, nil
 }
@@ -77,7 +82,7 @@ func (c *Catalog) Default() (Model, error) {
 		return Model{}, nothingConfigured("no model to talk to: nothing is configured")
 	}
 	for _, cl := range configured {
-		if m, ok := cl.first(Chat); ok {
+		if m, ok := c.first(cl, Chat); ok {
 			return m, nil
 		}
 	}
@@ -116,12 +121,12 @@ func (c Client) noneListed(t Type) error {
 }
 
 // notOffered is for a client whose models are all listed.
-func (c Client) notOffered(model string, t Type) error {
+func (c *Catalog) notOffered(cl Client, model string, t Type) error {
 	var ids []string
-	for m := range c.models(t) {
+	for m := range c.visible(cl, t) {
 		ids = append(ids, m.ID())
 	}
-	err := fault.New(fault.NotFound, "client %q has no %s model %q", c.Name, t, model)
+	err := fault.New(fault.NotFound, "client %q has no %s model %q", cl.Name, t, model)
 	if len(ids) == 0 {
 		return err
 	}

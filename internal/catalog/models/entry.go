@@ -1,6 +1,9 @@
 package models
 
 import (
+	"slices"
+	"time"
+
 	"loki/internal/catalog"
 	"loki/internal/value"
 )
@@ -26,16 +29,21 @@ type entry struct {
 	CachedInputPrice *float64 `json:"cached_input_price,omitempty"`
 	CacheWritePrice  *float64 `json:"cache_write_price,omitempty"`
 
-	SupportsVision          bool   `json:"supports_vision,omitempty"`
-	SupportsFunctionCalling bool   `json:"supports_function_calling,omitempty"`
-	SupportsReasoning       bool   `json:"supports_reasoning,omitempty"`
-	NoStream                bool   `json:"no_stream,omitempty"`
-	NoSystemMessage         bool   `json:"no_system_message,omitempty"`
-	SystemPromptPrefix      string `json:"system_prompt_prefix,omitempty"`
+	SupportsVision          bool     `json:"supports_vision,omitempty"`
+	SupportsFunctionCalling bool     `json:"supports_function_calling,omitempty"`
+	SupportsReasoning       bool     `json:"supports_reasoning,omitempty"`
+	ReasoningLevels         []string `json:"reasoning_levels,omitzero"` // an empty list is not none
+	NoStream                bool     `json:"no_stream,omitempty"`
+	NoSystemMessage         bool     `json:"no_system_message,omitempty"`
+	SystemPromptPrefix      string   `json:"system_prompt_prefix,omitempty"`
 
 	MaxTokensPerChunk int `json:"max_tokens_per_chunk,omitempty"`
 	DefaultChunkSize  int `json:"default_chunk_size,omitempty"`
 	MaxBatchSize      int `json:"max_batch_size,omitempty"`
+
+	Hidden     bool   `json:"hidden,omitempty"`
+	Retired    string `json:"retired,omitempty"`
+	ReplacedBy string `json:"replaced_by,omitempty"`
 
 	Patch     *patch   `json:"patch,omitempty"`
 	Fallbacks []string `json:"fallback_models,omitzero"` // an empty list is not none
@@ -56,8 +64,10 @@ func entryOf(m catalog.Model) entry {
 		InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
 		CachedInputPrice: m.CachedInputPrice, CacheWritePrice: m.CacheWritePrice,
 		SupportsVision: m.SupportsVision, SupportsFunctionCalling: m.SupportsFunctionCalling, SupportsReasoning: m.SupportsReasoning,
-		NoStream: m.NoStream, NoSystemMessage: m.NoSystemMessage, SystemPromptPrefix: m.SystemPromptPrefix,
+		ReasoningLevels: m.ReasoningLevels,
+		NoStream:        m.NoStream, NoSystemMessage: m.NoSystemMessage, SystemPromptPrefix: m.SystemPromptPrefix,
 		MaxTokensPerChunk: m.MaxTokensPerChunk, DefaultChunkSize: m.DefaultChunkSize, MaxBatchSize: m.MaxBatchSize,
+		Hidden: m.Hidden, Retired: m.Retired, ReplacedBy: m.ReplacedBy,
 		Patch: patchOf(m.Patch), Fallbacks: m.Fallbacks,
 	}
 	if m.Type != catalog.Chat {
@@ -103,8 +113,10 @@ func (e entry) model() catalog.Model {
 		InputPrice: e.InputPrice, OutputPrice: e.OutputPrice,
 		CachedInputPrice: e.CachedInputPrice, CacheWritePrice: e.CacheWritePrice,
 		SupportsVision: e.SupportsVision, SupportsFunctionCalling: e.SupportsFunctionCalling, SupportsReasoning: e.SupportsReasoning,
-		NoStream: e.NoStream, NoSystemMessage: e.NoSystemMessage, SystemPromptPrefix: e.SystemPromptPrefix,
+		ReasoningLevels: e.ReasoningLevels,
+		NoStream:        e.NoStream, NoSystemMessage: e.NoSystemMessage, SystemPromptPrefix: e.SystemPromptPrefix,
 		MaxTokensPerChunk: e.MaxTokensPerChunk, DefaultChunkSize: e.DefaultChunkSize, MaxBatchSize: e.MaxBatchSize,
+		Hidden: e.Hidden, Retired: e.Retired, ReplacedBy: e.ReplacedBy,
 		Patch: e.Patch.model(), Fallbacks: e.Fallbacks,
 	}
 }
@@ -139,6 +151,14 @@ func (e entry) sane() bool {
 	switch catalog.Type(e.Type) {
 	case "", catalog.Embedding, catalog.Reranker:
 	default:
+		return false
+	}
+	for _, level := range e.ReasoningLevels {
+		if !slices.Contains(catalog.Levels(), level) {
+			return false
+		}
+	}
+	if _, err := time.Parse(time.DateOnly, e.Retired); err != nil && e.Retired != "" {
 		return false
 	}
 	return e.Patch == nil || e.Patch.sane()

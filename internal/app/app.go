@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"loki/assets"
 	"loki/internal/agent"
@@ -53,6 +54,7 @@ type App struct {
 	Terminal bool
 
 	dryRun      bool
+	model       string // what the command names as the model, if it does
 	journalHook func(operation string, n int)
 
 	mu      sync.Mutex
@@ -60,6 +62,7 @@ type App struct {
 
 	sessions session.Store      // made on first use; guarded by mu
 	memory   *permission.Memory // likewise
+	noticed  map[string]bool    // keys of the notices of this process; likewise
 	servers  *servers           // likewise
 	given    []string           // warnings that were given once; guarded by mu
 
@@ -79,6 +82,7 @@ type App struct {
 type Options struct {
 	Environ []string // of the process, as from os.Environ
 	DryRun  bool     // answer with what would be sent instead of sending it
+	Model   string   // the model that the command names; empty for none
 
 	// JournalHook is called before and after each write to the journal of runs, for
 	// tests that let the process die there. Nil means none.
@@ -100,8 +104,8 @@ func New(o Options) (*App, error) {
 	known, problems := models.Load(paths.ModelsOverrideFile, Version)
 	warnings = append(warnings, problems...)
 	a := &App{
-		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...),
-		dryRun: o.DryRun || cfg.DryRun, journalHook: o.JournalHook, clients: make(map[string]connection),
+		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
+		dryRun: o.DryRun || cfg.DryRun, model: o.Model, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
 	cfg.UseSecrets(a.lookupSecret)
 	if envErr != nil {

@@ -2,14 +2,17 @@ package app
 
 import (
 	"context"
+	"errors"
+	"iter"
+	"net/http"
 	"strings"
 	"time"
 
 	"loki/internal/catalog"
 	"loki/internal/catalog/models"
-	"loki/internal/chat"
 	"loki/internal/config"
 	"loki/internal/engine"
+	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
 )
@@ -26,6 +29,14 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
+	retirement := a.Catalog.Retirement(m)
+	switch {
+	case retirement == "":
+	case id == a.model:
+		a.notice("retired "+m.ID(), retirement)
+	default:
+		a.noticeOnce("retired "+m.ID(), retirement)
+	}
 	model := engine.Model{
 		ID:                 m.ID(),
 		Name:               m.Name, // the client knows the real name
@@ -35,9 +46,8 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		SystemPromptPrefix: m.SystemPromptPrefix,
 		SupportsTools:      m.SupportsFunctionCalling,
 	}
-	model.Price = func(u chat.Usage) float64 {
-		usd, _ := m.Cost(u) // what is not known is not counted
-		return usd
+	if m.ClientType != catalog.Builtin {
+		model.Price = m.Cost
 	}
 	model.Fallbacks = m.Fallbacks
 	if m.RequireMaxTokens {
@@ -51,8 +61,44 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 	if client.Type != config.TypeBuiltin {
 		model.Retry = engine.Retry{Attempts: client.Extra.Retries + 1, First: time.Second, Longest: time.Minute}
 	}
-	model.Provider, err = a.connect(m.Client)
-	return model, err
+	if model.Provider, err = a.connect(m.Client); err != nil {
+		return model, err
+	}
+	if retirement != "" {
+		model.Provider = hinted{model.Provider, retirement}
+	} else if near := a.Catalog.Near(m); len(near) > 0 {
+		model.Provider = hinted{model.Provider, "did you mean " + strings.Join(near, " or ") + "?"}
+	}
+	return model, nil
+}
+
+// hinted adds a hint to the error with which a provider says that it has no such model.
+type hinted struct {
+	chat provider.Chat
+	hint string
+}
+
+func (h hinted) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		for chunk, err := range h.chat.Chat(ctx, req) {
+			if unknownModel(err) {
+				err = fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", h.hint)
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// unknownModel reports whether err may be that a provider has no such model: most say
+// 404, some 400 or 410 and something about the model.
+func unknownModel(err error) bool {
+	e, ok := errors.AsType[*provider.Error](err)
+	if !ok || e.Kind != provider.Invalid {
+		return false
+	}
+	return e.Status == http.StatusNotFound || strings.Contains(strings.ToLower(e.Msg), "model")
 }
 
 // SyncModels fetches the list of known models that the configuration names, for the

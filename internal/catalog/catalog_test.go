@@ -203,7 +203,7 @@ func TestResolveErrors(t *testing.T) {
 func TestWaysToAModel(t *testing.T) {
 	_, err := New(nil, nil).Default()
 	hint := fault.HintOf(err)
-	for _, way := range []string{"OPENAI_API_KEY", "LOKI_PLATFORM=openai:gpt-4o-mini", "LOKI_PLATFORM=ollama:llama3.2", "-m builtin:extract", "config.yaml"} {
+	for _, way := range []string{"OPENAI_API_KEY", "LOKI_PLATFORM=openai:gpt-6-luna", "LOKI_PLATFORM=ollama:llama3.2", "-m builtin:extract", "config.yaml"} {
 		if !strings.Contains(hint, way) {
 			t.Errorf("%q does not name %s", hint, way)
 		}

@@ -136,7 +136,7 @@ func (c *Catalog) notOffered(cl Client, model string, t Type) error {
 // nothingConfigured is for a user who has no model at all yet.
 func nothingConfigured(msg string) error {
 	return fault.New(fault.Config, "%s", msg).WithHint(`the shortest ways to a model:
-  a hosted one:    export OPENAI_API_KEY=... LOKI_PLATFORM=openai:gpt-4o-mini
+  a hosted one:    export OPENAI_API_KEY=... LOKI_PLATFORM=openai:gpt-6-luna
   a local Ollama:  export LOKI_PLATFORM=ollama:llama3.2
   offline:         loki -m builtin:extract ...
 or list your clients in config.yaml`)

@@ -103,9 +103,10 @@ type Usage struct {
 	ReasoningTokens   int  `json:"reasoning_tokens,omitempty"`    // part of OutputTokens
 	Estimated         bool `json:"estimated,omitempty"`           // at least one call reported no usage and was estimated
 
-	// Cost is the price of the tokens in US dollars, as far as the prices of the
-	// models are known.
-	Cost float64 `json:"cost,omitempty"`
+	// Cost is the price of the tokens in US dollars. A call of which a part has no known
+	// price costs 0 and sets CostUnknown, so that a part is never shown as the whole.
+	Cost        float64 `json:"cost,omitempty"`
+	CostUnknown bool    `json:"cost_unknown,omitempty"` // the cost of at least one call is not in Cost
 }
 
 // Add returns the sum of u and v.
@@ -118,6 +119,7 @@ func (u Usage) Add(v Usage) Usage {
 		ReasoningTokens:   u.ReasoningTokens + v.ReasoningTokens,
 		Estimated:         u.Estimated || v.Estimated,
 		Cost:              u.Cost + v.Cost,
+		CostUnknown:       u.CostUnknown || v.CostUnknown,
 	}
 }
 

@@ -96,7 +96,7 @@ func (c *command) dispatch(ctx context.Context) error {
 		return c.argcEval()
 	}
 	var err error
-	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun}); err != nil {
+	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model}); err != nil {
 		if c.opts.inspects() {
 			return err
 		}

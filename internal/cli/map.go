@@ -54,7 +54,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	}
 	cost := ""
 	if p.Usage.Cost > 0 {
-		cost = fmt.Sprintf(", $%.4f", p.Usage.Cost)
+		cost = ", " + dollars(p.Usage)
 	}
 	fmt.Fprintf(c.Err, "%d of %d answered%s: %s\n", p.Before+p.Answered, p.Total, cost, path)
 	if err == nil && p.Failed > 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -28,31 +29,32 @@ func (c *command) withRuns(work func(run.Store) error) error {
 
 // runInfo is a run in machine output.
 type runInfo struct {
-	ID        string     `json:"id"`
-	Agent     string     `json:"agent"`
-	AgentDir  string     `json:"agent_dir"`
-	Dir       string     `json:"dir"`
-	Status    run.Status `json:"status"`
-	Active    bool       `json:"active"` // some process is running it now
-	Started   time.Time  `json:"started"`
-	Updated   time.Time  `json:"updated"`
-	Steps     int        `json:"steps"`
-	Failures  int        `json:"failures"`
-	Prompt    string     `json:"prompt"`
-	Parent    string     `json:"parent,omitempty"`
-	Error     string     `json:"error,omitempty"`
-	Code      fault.Code `json:"code,omitempty"`
-	Output    string     `json:"output,omitempty"`
-	Tokens    int        `json:"tokens"`
-	Cost      float64    `json:"cost"` // US dollars
-	Estimated bool       `json:"estimated,omitempty"`
+	ID          string     `json:"id"`
+	Agent       string     `json:"agent"`
+	AgentDir    string     `json:"agent_dir"`
+	Dir         string     `json:"dir"`
+	Status      run.Status `json:"status"`
+	Active      bool       `json:"active"` // some process is running it now
+	Started     time.Time  `json:"started"`
+	Updated     time.Time  `json:"updated"`
+	Steps       int        `json:"steps"`
+	Failures    int        `json:"failures"`
+	Prompt      string     `json:"prompt"`
+	Parent      string     `json:"parent,omitempty"`
+	Error       string     `json:"error,omitempty"`
+	Code        fault.Code `json:"code,omitempty"`
+	Output      string     `json:"output,omitempty"`
+	Tokens      int        `json:"tokens"`
+	Cost        float64    `json:"cost"`                   // US dollars
+	CostUnknown bool       `json:"cost_unknown,omitempty"` // the cost of at least one call is not in Cost
+	Estimated   bool       `json:"estimated,omitempty"`
 }
 
 func newRunInfo(i run.Info) runInfo {
 	return runInfo{
 		ID: i.ID, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: statusOf(i), Active: i.Active,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
-		Error: i.Error, Code: i.Code, Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, Estimated: i.Usage.Estimated,
+		Error: i.Error, Code: i.Code, Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
 	}
 }
 
@@ -96,7 +98,7 @@ func (c *command) listRuns(ctx context.Context) error {
 		for _, i := range infos {
 			rows = append(rows, []string{
 				i.ID, i.Agent, string(statusOf(i)), age(time.Since(i.Started)), strconv.Itoa(i.Steps),
-				strconv.Itoa(i.Usage.Total()), dollars(i.Usage.Cost, i.Usage.Estimated),
+				strconv.Itoa(i.Usage.Total()), dollars(i.Usage),
 			})
 		}
 		return table(c.Out, rows, 4, 5, 6)
@@ -144,14 +146,18 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// dollars shows a price; one that rests on estimates is marked.
-func dollars(cost float64, estimated bool) string {
-	if cost == 0 {
+// dollars returns what u cost. A cost that rests on estimates begins with a tilde, and one
+// that leaves calls out whose price is unknown ends with a plus.
+func dollars(u chat.Usage) string {
+	if u.Cost == 0 {
 		return "-"
 	}
-	text := fmt.Sprintf("$%.4f", cost)
-	if estimated {
+	text := fmt.Sprintf("$%.4f", u.Cost)
+	if u.Estimated {
 		text = "~" + text
+	}
+	if u.CostUnknown {
+		text += "+"
 	}
 	return text
 }
@@ -166,14 +172,18 @@ type runDetail struct {
 
 // nodeTotal sums up the visits of one node.
 type nodeTotal struct {
-	Node     string  `json:"node"`
-	Type     string  `json:"type"`
-	Visits   int     `json:"visits"`
-	Seconds  float64 `json:"seconds"`
-	Tokens   int     `json:"tokens"`
-	Cost     float64 `json:"cost"`
-	Retries  int     `json:"retries"`
-	Failures int     `json:"failures"`
+	Node    string  `json:"node"`
+	Type    string  `json:"type"`
+	Visits  int     `json:"visits"`
+	Seconds float64 `json:"seconds"`
+	Tokens  int     `json:"tokens"`
+	Cost    float64 `json:"cost"`
+	// CostUnknown says that the cost of at least one call is not in Cost.
+	CostUnknown bool `json:"cost_unknown,omitempty"`
+	Retries     int  `json:"retries"`
+	Failures    int  `json:"failures"`
+
+	usage chat.Usage
 }
 
 func nodeTotals(visits []run.Visit) []nodeTotal {
@@ -188,7 +198,8 @@ func nodeTotals(visits []run.Visit) []nodeTotal {
 		t.Visits++
 		t.Seconds += v.Duration.Seconds()
 		t.Tokens += v.Usage.Total()
-		t.Cost += v.Usage.Cost
+		t.usage = t.usage.Add(v.Usage)
+		t.Cost, t.CostUnknown = t.usage.Cost, t.usage.CostUnknown
 		t.Retries += v.Retries
 		if v.Failed {
 			t.Failures++
@@ -231,7 +242,7 @@ func printRun(w io.Writer, h run.History) error {
 	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is told below
 		row("error", i.Error)
 	}
-	row("used", fmt.Sprintf("%s, %s, %s", plural(i.Steps, "super-step"), plural(i.Usage.Total(), "token"), dollars(i.Usage.Cost, i.Usage.Estimated)))
+	row("used", fmt.Sprintf("%s, %s, %s", plural(i.Steps, "super-step"), plural(i.Usage.Total(), "token"), dollars(i.Usage)))
 	if len(h.Visits) > 0 {
 		b.WriteString("\npath\n")
 		for _, step := range bySteps(h.Visits) {
@@ -242,7 +253,7 @@ func printRun(w io.Writer, h run.History) error {
 		for _, t := range nodeTotals(h.Visits) {
 			rows = append(rows, []string{
 				t.Node, t.Type, strconv.Itoa(t.Visits), time.Duration(t.Seconds * float64(time.Second)).Round(time.Millisecond).String(),
-				strconv.Itoa(t.Tokens), dollars(t.Cost, false), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
+				strconv.Itoa(t.Tokens), dollars(t.usage), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
 			})
 		}
 		if err := table(&b, rows, 2, 3, 4, 5, 6, 7); err != nil {

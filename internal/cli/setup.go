@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"loki/assets"
 	"loki/internal/app"
@@ -29,7 +30,7 @@ func (c *command) setUp(ctx context.Context) (done bool, err error) {
 	known, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
 	_, err = setup.Run(ctx, setup.Options{
 		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
-		Servers: c.localServers(ctx), Known: known, Getenv: c.app.Env.Get,
+		Servers: c.localServers(ctx), Known: known, Today: time.Now(), Getenv: c.app.Env.Get,
 		Note: func(text string) { fmt.Fprintln(c.Err, text) },
 	})
 	switch {
@@ -38,7 +39,7 @@ func (c *command) setUp(ctx context.Context) (done bool, err error) {
 	case err != nil:
 		return true, err
 	}
-	c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun})
+	c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model})
 	return false, err
 }
 

@@ -97,7 +97,8 @@ var clientFields = []field{
 // environment variable <CLIENT NAME>_<FIELD> beats the file unless it is empty; it
 // is in capitals, and characters that shells do not allow in names may be written
 // as underscores. Of api_base a slash at the end is dropped, and where it is unset
-// it is the one the platform or the openai type is known by.
+// it is the one the platform or the openai type is known by; so is the address that a
+// platform had before. Platforms that answer over another API than most have it as api.
 //
 // References to secrets are replaced, see [Config.UseSecrets]. One that cannot be is
 // an error that says where it is and what to do. Field panics if no client has a field
@@ -112,8 +113,17 @@ func (c *Client) Field(env Env, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if name == "api_base" {
-		text = strings.TrimRight(cmp.Or(text, c.defaultAPIBase()), "/")
+	switch name {
+	case "api_base":
+		text = strings.TrimRight(text, "/")
+		if text == c.platform().Former {
+			text = "" // where the platform has no former address this changes nothing
+		}
+		text = cmp.Or(text, strings.TrimRight(c.defaultAPIBase(), "/"))
+	case "api":
+		if base, _ := c.Field(env, "api_base"); text == "" && base == c.defaultAPIBase() {
+			text = c.platform().API
+		}
 	}
 	return text, nil
 }
@@ -160,10 +170,18 @@ func (c *Client) defaultAPIBase() string {
 	case TypeOpenAI:
 		return "https://api.openai.com/v1"
 	case TypeOpenAICompatible:
-		p, _ := platform(c.Name)
-		return p.APIBase
+		return c.platform().APIBase
 	}
 	return ""
+}
+
+// platform returns the platform that c is a client of, the zero Platform if it is of none.
+func (c *Client) platform() Platform {
+	if c.Type != TypeOpenAICompatible {
+		return Platform{}
+	}
+	p, _ := platform(c.Name)
+	return p
 }
 
 // String returns the name and the type of c.

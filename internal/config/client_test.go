@@ -28,6 +28,11 @@ clients:
     name: groq
     api_key: '{{GROQ}}'
   - type: openai-compatible
+    name: github
+    api_base: https://models.inference.ai.azure.com/
+  - type: openai-compatible
+    name: perplexity
+  - type: openai-compatible
     name: my.server 2
   - type: claude
     auth: oauth
@@ -54,6 +59,10 @@ clients:
 		{"base_of_platform", nil, "groq", "api_base", "https://api.groq.com/openai/v1", ""},
 		{"base_of_nobody", nil, "my.server 2", "api_base", "", ""},
 		{"base_without_slash", nil, "azure-openai", "api_base", "https://res.example.com", ""},
+		{"base_that_a_platform_had", nil, "github", "api_base", "https://models.github.ai/inference", ""},
+		{"api_of_a_platform", nil, "perplexity", "api", "responses", ""},
+		{"api_of_a_platform_elsewhere", []string{"PERPLEXITY_API_BASE=http://proxy"}, "perplexity", "api", "", ""},
+		{"api_of_most", nil, "groq", "api", "", ""},
 		{"auth_is_not_from_the_environment", []string{"CLAUDE_AUTH=x"}, "claude", "auth", "oauth", ""},
 		{
 			"secret", nil, "groq", "api_key", "",

@@ -7,6 +7,8 @@ import "slices"
 type Platform struct {
 	Name    string
 	APIBase string // may hold {PLACEHOLDER}s, which the user has to replace
+	Former  string // an address that answers no more; the present one is used instead of it
+	API     string // the setting api of its clients, if they have none: "responses", or empty
 	Local   bool   // runs on the user's own machine and needs no key
 }
 
@@ -16,14 +18,14 @@ var platforms = []Platform{
 	{Name: "deepinfra", APIBase: "https://api.deepinfra.com/v1/openai"},
 	{Name: "deepseek", APIBase: "https://api.deepseek.com"},
 	{Name: "ernie", APIBase: "https://qianfan.baidubce.com/v2"},
-	{Name: "github", APIBase: "https://models.inference.ai.azure.com"},
+	{Name: "github", APIBase: "https://models.github.ai/inference", Former: "https://models.inference.ai.azure.com"},
 	{Name: "groq", APIBase: "https://api.groq.com/openai/v1"},
 	{Name: "hunyuan", APIBase: "https://api.hunyuan.cloud.tencent.com/v1"},
 	{Name: "minimax", APIBase: "https://api.minimax.chat/v1"},
 	{Name: "mistral", APIBase: "https://api.mistral.ai/v1"},
 	{Name: "moonshot", APIBase: "https://api.moonshot.cn/v1"},
 	{Name: "openrouter", APIBase: "https://openrouter.ai/api/v1"},
-	{Name: "perplexity", APIBase: "https://api.perplexity.ai"},
+	{Name: "perplexity", APIBase: "https://api.perplexity.ai/v1", API: "responses", Former: "https://api.perplexity.ai"},
 	{Name: "qianwen", APIBase: "https://dashscope.aliyuncs.com/compatible-mode/v1"},
 	{Name: "xai", APIBase: "https://api.x.ai/v1"},
 	{Name: "zhipuai", APIBase: "https://open.bigmodel.cn/api/paas/v4"},

@@ -48,7 +48,9 @@ type Model struct {
 	SystemPromptPrefix string // goes before, or as, the system message
 	SupportsTools      bool
 
-	Price func(chat.Usage) float64 // US dollars for the usage; nil if the prices are unknown
+	// Price returns what the usage of a call costs in US dollars; known is false if the
+	// price of a part of it is not known. Nil for models that cost nothing.
+	Price func(chat.Usage) (usd float64, known bool)
 
 	Retry     Retry
 	Fallbacks []string // ids of the models to ask instead when this one stays out of reach, in order
@@ -56,9 +58,14 @@ type Model struct {
 
 // cost returns u with its price.
 func (m Model) cost(u chat.Usage) chat.Usage {
-	if m.Price != nil {
-		u.Cost = m.Price(u)
+	if m.Price == nil {
+		return u
 	}
+	usd, known := m.Price(u)
+	if !known {
+		usd = 0
+	}
+	u.Cost, u.CostUnknown = usd, !known
 	return u
 }
 

@@ -155,7 +155,7 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	perToken := func(u chat.Usage) float64 { return float64(u.InputTokens) }
+	perToken := func(u chat.Usage) (float64, bool) { return float64(u.InputTokens), true }
 	first := &flaky{text: "thinking", calls: []chat.ToolCall{{ID: "1", Name: "look", Arguments: "{}", Signature: "proof"}}}
 	second := &flaky{errors: []error{overloaded()}}
 	third := &flaky{text: "done"}

@@ -74,6 +74,9 @@ func writeUsage(w *yamlWriter, u chat.Usage) {
 	if u.Cost > 0 {
 		w.pair(2, "cost", u.Cost)
 	}
+	if u.CostUnknown {
+		w.pair(2, "cost_unknown", true)
+	}
 	if u.Estimated {
 		w.pair(2, "estimated", true)
 	}

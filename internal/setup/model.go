@@ -19,7 +19,7 @@ import (
 
 // chooseModel finds out which models there are and which one is the default.
 func (w *wizard) chooseModel(ctx context.Context, p provider, d *draft) error {
-	known := catalog.New([]catalog.Client{{Name: d.name, Type: d.typ}}, w.Known)
+	known := catalog.New([]catalog.Client{{Name: d.name, Type: d.typ}}, w.Known).On(w.Today)
 	if chat := slices.Collect(known.Models(catalog.Chat)); p.server == nil && len(ofClient(chat, d.name)) > 0 {
 		return w.chooseDefault(ctx, ofClient(chat, d.name), d)
 	}

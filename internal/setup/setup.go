@@ -45,6 +45,7 @@ type Options struct {
 
 	Servers []local.Server           // those that answer on this machine, offered first
 	Known   []catalog.Provider       // lists of known models
+	Today   time.Time                // decides which of them are retired; zero for none
 	HTTP    *http.Client             // asks servers for their models; nil is http.DefaultClient
 	Getenv  func(name string) string // "" if a variable is not set; nil for none
 	Note    func(text string)        // tells the user something; nil tells nobody

@@ -252,7 +252,7 @@ func TestPage(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "\n```yaml\nversion:")
 	example, _, _ := strings.Cut("version:"+rest, "\n```")
 	providers, problems := Load(write(t, example), "1.0.0")
-	if want := "groq/chat/llama-3.3-70b-versatile"; ids(providers) != want || len(problems) > 0 {
+	if want := "groq/chat/openai/gpt-oss-120b"; ids(providers) != want || len(problems) > 0 {
 		t.Errorf("got %.80s, %v; want %s", ids(providers), problems, want)
 	}
 	for _, p := range Embedded() {

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// noticesFile holds, in the state directory, the keys of the notices that the user has
+// seen, one a line.
+const noticesFile = "notices"
+
+// noticeOnce warns of text, once for each key: never again on this machine, as far as the
+// state directory can be written.
+func (a *App) noticeOnce(key, text string) {
+	if a.seen(key) {
+		return
+	}
+	file := filepath.Join(a.Paths.StateDir, noticesFile)
+	src, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || slices.Contains(strings.Split(string(src), "\n"), key) {
+		return
+	}
+	a.warnText(text)
+	if os.MkdirAll(a.Paths.StateDir, 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(key + "\n") // what is not written is shown once more
+	_ = f.Close()
+}
+
+// notice warns of text, once for each key in this process.
+func (a *App) notice(key, text string) {
+	if !a.seen(key) {
+		a.warnText(text)
+	}
+}
+
+// seen reports whether it was called with key before.
+func (a *App) seen(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.noticed[key] {
+		return true
+	}
+	if a.noticed == nil {
+		a.noticed = make(map[string]bool)
+	}
+	a.noticed[key] = true
+	return false
+}
+
+func (a *App) warnText(text string) {
+	if a.OnWarning != nil {
+		a.OnWarning(text)
+	}
+}

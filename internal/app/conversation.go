@@ -30,8 +30,9 @@ type Conversation struct {
 	events   event.Scope
 	role     *role.Role
 	session  *session.Session
-	release  func() // lets others into the session
-	empty    bool   // a session that is entered forgets its messages
+	release  func()         // lets others into the session
+	empty    bool           // a session that is entered forgets its messages
+	draft    *session.Draft // the question that was asked last, until it is recorded
 }
 
 // ConversationOptions configure Converse. The zero value of a field is its default.
@@ -241,7 +242,8 @@ func underRole(s Settings, r role.Role) Settings {
 
 // Question is what is asked in a conversation.
 type Question struct {
-	User chat.Message
+	User   chat.Message
+	Images map[string]string // where the pictures in User came from, by their data: URLs
 	// Role answers this question instead of the conversation's; the session then has
 	// nothing to do with it.
 	Role *role.Role
@@ -288,8 +290,27 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Usage: own}
 	if err != nil {
 		err = fault.Wrap(fault.CodeOf(err), err, "")
+		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, own)
 	}
 	return answer, err
+}
+
+// giveUp ends the draft of a question that was not answered. What the user interrupted
+// stays in the session, and so does what tools have done; a question that merely failed
+// is going to be asked again.
+func (c *Conversation) giveUp(ctx context.Context, interrupted bool, used chat.Usage) {
+	d := c.draft
+	c.draft = nil
+	if d == nil {
+		return
+	}
+	end := d.Discard
+	if interrupted || d.Rounds() {
+		end = func(ctx context.Context) error { return d.Interrupt(ctx, used) }
+	}
+	if err := end(ctx); err != nil {
+		c.app.warn(fmt.Errorf("session %s: %w", c.session.Name(), err))
+	}
 }
 
 // send asks the model of rc.
@@ -337,6 +358,23 @@ func (c *Conversation) With(emitter event.Emitter) *Conversation {
 	return &other
 }
 
+// begin has the session keep a question and the rounds of tool calls while it is answered.
+// Where that cannot be done the question is asked nevertheless.
+func (c *Conversation) begin(ctx context.Context, t session.Turn, req *engine.Request) {
+	if c.session == nil || c.app.dryRun {
+		return
+	}
+	warn := func(err error) {
+		if err != nil {
+			c.app.warn(fmt.Errorf("session %s keeps nothing of the question until it is answered: %w", c.session.Name(), err))
+		}
+	}
+	var err error
+	c.draft, err = c.session.Begin(ctx, t)
+	warn(err)
+	req.OnRound = func(round []chat.Message) { warn(c.draft.Add(round)) }
+}
+
 // request returns what a question is asked with: its model, its tools and how they are
 // used. [Conversation.prepare] adds the messages.
 func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.RequestContext, req engine.Request, done func(), err error) {
@@ -363,6 +401,7 @@ func (c *Conversation) prepare(ctx context.Context, q Question, req *engine.Requ
 		}
 		roleMessages, user := c.split(q.User)
 		req.Messages = c.inSession(session.Input{Role: roleMessages, User: user})
+		c.begin(ctx, session.Turn{Role: roleMessages, User: user, DataURLs: hashURLs(q.Images)}, req)
 	}
 	if q.Form != nil {
 		last := len(req.Messages) - 1
@@ -402,6 +441,10 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 	switch {
 	case c.app.dryRun:
 		return nil
+	case c.session != nil && c.draft != nil:
+		d := c.draft
+		c.draft = nil
+		return d.Finish(ctx, a.Messages, a.Usage)
 	case c.session != nil:
 		roleMessages, put := c.split(q.User)
 		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)})

@@ -88,6 +88,11 @@ type Request struct {
 	Effort      provider.Effort // "" means the context's
 	Tools       Tools           // nil for none
 	MaxTurns    int             // 0 means DefaultMaxTurns
+
+	// OnRound is given what each round of tool calls adds to the conversation when it is
+	// finished: the message with the calls, and their results. Nil means that nobody wants
+	// to know.
+	OnRound func(round []chat.Message)
 }
 
 // RequestContext is what belongs to one conversation. It is passed beside the
@@ -238,6 +243,9 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 			return reply, err
 		}
 		reply.Messages = append(reply.Messages, results...)
+		if req.OnRound != nil {
+			req.OnRound(reply.Messages[len(reply.Messages)-1-len(results):])
+		}
 		if turn == maxTurns {
 			return reply, &MaxTurnsError{Turns: turn}
 		}

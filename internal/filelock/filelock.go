@@ -47,6 +47,10 @@ func Lock(ctx context.Context, f *os.File) error {
 	}
 }
 
+// TryLock takes the exclusive lock of f if it is free, and reports whether it did.
+// Closing f releases it.
+func TryLock(f *os.File) (bool, error) { return try(f) }
+
 // Open opens the file at path for appending, making it if need be, and locks it.
 func Open(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)

@@ -27,10 +27,18 @@
 //
 //   - turn: the messages in front are a turn. "lead" of them are role messages. With
 //     "replaces" that many of the last live messages go first: the answer was
-//     generated again, or went on.
+//     generated again, or went on. With "interrupted" the question was not answered.
 //   - compaction: the live messages are now the role messages with "recap" at the end
 //     of the instructions, and the "keep" last ones there were.
 //   - empty: there are no live messages any more.
+//
+// # Drafts
+//
+// While a turn is answered it is a [Draft]: its question and its finished rounds of tool
+// calls are in a file beside the log, in the same form, which its process holds. A draft
+// that is held by nobody is left of a process that died. Whoever uses the session next
+// makes a turn of it that is marked as interrupted; the id of the draft in the mark of a
+// turn tells that this has been done.
 //
 // # Sharing
 //

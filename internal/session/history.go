@@ -23,12 +23,16 @@ type history struct {
 
 	compacted []chat.Message // what compactions have taken out of live, in order
 	usage     chat.Usage     // of all groups, those too that do not count any more
+	drafts    []string       // ids of those that became turns
 }
 
 // apply adds a group. It does not fail: a mark that makes no sense here is taken for
 // what comes nearest to it.
 func (h *history) apply(g group) {
 	h.usage = h.usage.Add(g.Usage)
+	if g.Draft != "" {
+		h.drafts = append(slices.Clip(h.drafts), g.Draft)
+	}
 	switch g.Mark {
 	case markTurn:
 		h.drop(g.Replaces)
@@ -39,7 +43,7 @@ func (h *history) apply(g group) {
 	case markCompaction:
 		h.compact(g.Keep, g.Recap)
 	case markEmpty:
-		*h = history{counter: h.counter, usage: h.usage}
+		*h = history{counter: h.counter, usage: h.usage, drafts: h.drafts}
 	}
 }
 

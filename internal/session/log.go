@@ -27,6 +27,25 @@ type Log interface {
 
 	// Rename gives the stored session another alias instead of its own, which may be "".
 	Rename(ctx context.Context, alias Alias) error
+
+	// NewDraft makes a place beside the stored log for a turn that is being answered.
+	NewDraft(ctx context.Context) (DraftFile, error)
+
+	// Abandoned returns the drafts that were neither removed nor are held any more,
+	// because their process has died. They are held now.
+	Abandoned(ctx context.Context) ([]DraftFile, error)
+
+	// Withdraw removes the stored session if its log is empty and it has no draft.
+	Withdraw(ctx context.Context) (withdrawn bool, err error)
+}
+
+// DraftFile keeps a draft. It is held until it is closed, at the latest by the end of
+// the process.
+type DraftFile interface {
+	Data() ([]byte, error)
+	Append(data []byte) error
+	Remove() error // and close
+	Close() error  // and leave it
 }
 
 // Tx is a session's data during [Log.Update].

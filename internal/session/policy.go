@@ -52,10 +52,16 @@ func (s *Session) Verdict() Verdict {
 }
 
 func (s *Session) verdict() Verdict {
+	if !s.dirty {
+		return Discard
+	}
+	return s.intent()
+}
+
+// intent is the verdict on a session that is dirty.
+func (s *Session) intent() Verdict {
 	save := s.state.Settings.SaveSession
 	switch {
-	case !s.dirty:
-		return Discard
 	case s.force:
 		return Write
 	case save != nil && *save:

@@ -14,17 +14,21 @@ const (
 	markTurn       = "turn"
 	markCompaction = "compaction"
 	markEmpty      = "empty"
+	markRound      = "round" // in drafts only
 )
 
 // mark is the last line of a group. Fields that a kind does not use are zero.
 type mark struct {
 	Mark     string    `json:"mark"`
-	Messages int       `json:"messages,omitempty"` // turn: how many stand in front
+	Messages int       `json:"messages,omitempty"` // turn, round: how many stand in front
 	Lead     int       `json:"lead,omitempty"`     // turn: how many of them, from the first, are role messages
 	Replaces int       `json:"replaces,omitempty"` // turn: how many live messages go first
 	Keep     int       `json:"keep,omitempty"`     // compaction: how many of the last live messages stay
 	Recap    string    `json:"recap,omitempty"`    // compaction: what goes after the instructions
 	At       time.Time `json:"at,omitzero"`
+
+	Draft       string `json:"draft,omitempty"`       // turn: id of the draft it was
+	Interrupted bool   `json:"interrupted,omitempty"` // turn: it was not answered
 
 	Usage chat.Usage `json:"usage,omitzero"` // turn, compaction: what the model calls used
 }
@@ -115,7 +119,7 @@ func parse(data []byte) (groups []group, used int, why string, damages []*Damage
 // of them than belong to it, the last ones, and says how many are left.
 func closeGroup(m mark, messages []chat.Message) (g group, surplus int) {
 	want := 0
-	if m.Mark == markTurn {
+	if m.Mark == markTurn || m.Mark == markRound {
 		want = max(m.Messages, 0)
 	}
 	surplus = max(len(messages)-want, 0)

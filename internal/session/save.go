@@ -16,9 +16,26 @@ import (
 // for. Otherwise it waits for [Session.Save]. A turn that could not be written is kept
 // in memory and written with the next one.
 func (s *Session) Append(ctx context.Context, t Turn) error {
+	return s.append(ctx, t, func(*turnOp) {})
+}
+
+// append records a turn that adjust makes known more of.
+func (s *Session) append(ctx context.Context, t Turn, adjust func(*turnOp)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for hash, source := range t.DataURLs {
+	s.noteSources(t.DataURLs)
+	first := len(s.view.history.live) == 0
+	o := newTurn(&s.view.history, t, s.now())
+	adjust(&o)
+	if first && !o.interrupted {
+		s.prepareNaming(o)
+	}
+	return s.change(ctx, o)
+}
+
+// noteSources notes where images came from.
+func (s *Session) noteSources(sources map[string]string) {
+	for hash, source := range sources {
 		if s.state.DataURLs[hash] != source {
 			urls := maps.Clone(s.state.DataURLs)
 			if urls == nil {
@@ -28,12 +45,6 @@ func (s *Session) Append(ctx context.Context, t Turn) error {
 			s.state.DataURLs, s.stale = urls, true
 		}
 	}
-	first := len(s.view.history.live) == 0
-	o := newTurn(&s.view.history, t, s.now())
-	if first {
-		s.prepareNaming(o)
-	}
-	return s.change(ctx, o)
 }
 
 // Clear takes all messages out of the conversation and forgets its title. Settings

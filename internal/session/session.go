@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -157,8 +158,8 @@ func (s *Session) Acquire(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Refresh looks for what other processes have added to the session. [Session.Acquire]
-// and everything that writes do so too.
+// Refresh looks for what other processes have added to the session, or have left behind
+// when they died, see [Draft]. [Session.Acquire] and everything that writes do so too.
 func (s *Session) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,10 +167,16 @@ func (s *Session) Refresh(ctx context.Context) error {
 		return nil // what others added goes in front of what is pending when that is written
 	}
 	data, err := s.log.Tail(ctx, s.view.offset)
+	if s.withdrawn(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	s.read(&s.view, data)
+	if err := s.recover(ctx); err != nil {
+		s.options.Warn(fmt.Errorf("session %s: a question that was interrupted is not in it yet: %w", s.name(), err))
+	}
 	return nil
 }
 

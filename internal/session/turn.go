@@ -46,7 +46,11 @@ type turnOp struct {
 	reply   []chat.Message
 	replace bool // what follows user goes, if user is the last message of the user still
 	usage   chat.Usage
-	at      time.Time
+
+	draft       string // id of the draft it was, "" for none
+	interrupted bool
+	abandoned   bool // the draft of a process that died, perhaps after it had recorded the turn
+	at          time.Time
 }
 
 // newTurn returns the change that t makes to h.
@@ -89,7 +93,10 @@ func joinParts(a, b []chat.Part) []chat.Part {
 }
 
 func (o turnOp) group(h *history) (group, bool) {
-	g := group{mark: mark{Mark: markTurn, Usage: o.usage, At: o.at}}
+	if o.abandoned && slices.Contains(h.drafts, o.draft) {
+		return group{}, false
+	}
+	g := group{mark: mark{Mark: markTurn, Usage: o.usage, Draft: o.draft, Interrupted: o.interrupted, At: o.at}}
 	last := h.lastUser()
 	switch {
 	case o.replace && last >= 0 && reflect.DeepEqual(h.live[last], o.user):

@@ -4,6 +4,7 @@
 //
 //	by-id/<uuid>/state.yaml      settings and alias; replaced as a whole
 //	by-id/<uuid>/messages.jsonl  the log; only appended to
+//	by-id/<uuid>/draft-*.jsonl   a turn that is being answered, held by the process that does
 //	by-id/<uuid>/lock            held by the process that writes
 //	by-name/<alias>              the uuid
 //	lock                         held by the process that changes names
@@ -140,7 +141,11 @@ func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias se
 	}
 	switch id, err := r.resolve(alias); {
 	case err == nil:
-		return st.Open(ctx, scope, id)
+		s, err := st.Open(ctx, scope, id)
+		if !errors.Is(err, session.ErrNotFound) {
+			return s, err
+		}
+		// Meanwhile it is gone.
 	case !errors.Is(err, session.ErrNotFound):
 		return nil, err
 	}

@@ -200,14 +200,19 @@ func (r *room) delete(ctx context.Context, id session.ID) error {
 	if err := r.dropNames(id, ""); err != nil {
 		return err
 	}
-	return r.deleteDir(ctx, id)
+	_, err = r.deleteDir(ctx, id, func() bool { return true })
+	return err
 }
 
-// deleteDir removes the directory of a session, in two steps because a file that is
-// open, as the lock is, cannot be removed everywhere.
-func (r *room) deleteDir(ctx context.Context, id session.ID) error {
+// deleteDir removes the directory of a session if it is to be, which nobody writes to
+// meanwhile. It takes two steps because a file that is open, as the lock is, cannot be
+// removed everywhere.
+func (r *room) deleteDir(ctx context.Context, id session.ID, wanted func() bool) (deleted bool, err error) {
 	dir := filepath.Join(r.dir, byID, string(id))
-	err := (&log{room: r, id: id}).locked(ctx, func() error {
+	err = (&log{room: r, id: id}).locked(ctx, func() error {
+		if deleted = wanted(); !deleted {
+			return nil
+		}
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return err
@@ -221,9 +226,12 @@ func (r *room) deleteDir(ctx context.Context, id session.ID) error {
 		return failed
 	})
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
-		return err
+		return false, err
 	}
-	return os.RemoveAll(dir)
+	if !deleted {
+		return false, nil
+	}
+	return true, os.RemoveAll(dir)
 }
 
 // write makes a file with content.

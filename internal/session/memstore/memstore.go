@@ -296,3 +296,34 @@ func (t *tx) SetState(state session.State) error {
 	t.data.modified = t.store.options.Now()
 	return nil
 }
+
+// NewDraft implements [session.Log]. What is in memory does not outlive the process, so
+// there is nothing to keep.
+func (l *log) NewDraft(context.Context) (session.DraftFile, error) {
+	if _, err := l.store.find(l.key); err != nil {
+		return nil, err
+	}
+	return noDraft{}, nil
+}
+
+// Abandoned implements [session.Log].
+func (l *log) Abandoned(context.Context) ([]session.DraftFile, error) { return nil, nil }
+
+// Withdraw implements [session.Log].
+func (l *log) Withdraw(context.Context) (withdrawn bool, err error) {
+	st := l.store
+	st.data.mu.Lock()
+	defer st.data.mu.Unlock()
+	if d := st.data.stored[l.key]; d == nil || len(d.log) > 0 {
+		return false, nil
+	}
+	delete(st.data.stored, l.key)
+	return true, nil
+}
+
+type noDraft struct{}
+
+func (noDraft) Data() ([]byte, error) { return nil, nil }
+func (noDraft) Append([]byte) error   { return nil }
+func (noDraft) Remove() error         { return nil }
+func (noDraft) Close() error          { return nil }

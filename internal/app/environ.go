@@ -3,7 +3,9 @@ package app
 import (
 	"slices"
 
+	"loki/internal/config"
 	"loki/internal/environ"
+	"loki/internal/fault"
 )
 
 // policy says which variables of the environment children do not get.
@@ -18,6 +20,20 @@ func (a *App) policy() *environ.Policy {
 // Child is what a child process gets that declares the variables of these names.
 func (a *App) Child(declared ...string) environ.Child {
 	return a.policy().Child(a.Env.Environ(), declared...)
+}
+
+// scriptVariables returns the values of an agent's variables as its scripts get them: with
+// the secrets of the vault that they refer to. A reference to a secret that there is not
+// stays as it is.
+func (a *App) scriptVariables(values map[string]string) (map[string]string, error) {
+	filled := make(map[string]string, len(values))
+	for name, v := range values {
+		var err error
+		if filled[name], _, err = config.Expand(v, a.lookupSecret); err != nil {
+			return nil, fault.Wrap(fault.CodeOf(err), err, "the agent's variable %s", name).WithHint("%s", fault.HintOf(err))
+		}
+	}
+	return filled, nil
 }
 
 // parentAddress returns the entry of the environment of scripts by which this same program,

@@ -92,7 +92,10 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	if budget != nil {
 		rc.Budget = budget
 	}
-	child := a.scriptChild(r)
+	child, err := a.scriptChild(r)
+	if err != nil {
+		return run.Outcome{}, err
+	}
 	tools, err := a.agentTools(r)
 	if err != nil {
 		return run.Outcome{}, err
@@ -262,7 +265,7 @@ func invalidGraph(ref agent.Ref, findings graph.Findings) error {
 
 // scriptChild is what an agent's scripts get: the environment of children, and where
 // things are.
-func (a *App) scriptChild(r GraphRun) environ.Child {
+func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
 	child := a.Child(r.Graph.Environment...)
 	set := map[string]string{
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
@@ -271,14 +274,18 @@ func (a *App) scriptChild(r GraphRun) environ.Child {
 		"CLICOLOR_FORCE":        "1",
 		"FORCE_COLOR":           "1",
 	}
-	for name, v := range r.Variables {
+	variables, err := a.scriptVariables(r.Variables)
+	if err != nil {
+		return environ.Child{}, err
+	}
+	for name, v := range variables {
 		set["LLM_AGENT_VAR_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = v
 	}
 	if path, ok := a.Env.Lookup("PATH"); ok {
 		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path
 	}
 	child.Environ = environ.Merge(child.Environ, set)
-	return child
+	return child, nil
 }
 
 // emitterOf returns where the events of a run go.

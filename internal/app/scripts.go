@@ -50,7 +50,7 @@ func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file stri
 	o = a.scriptOptions(a.Paths.ConfigDir)
 	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.CacheDir, "agents", ref.Name)}
 	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
-	o.Variables = func() map[string]string { return variables }
+	o.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
 	for _, name := range []string{"tools.sh", "tools.py", "tools.ts"} {
 		file = filepath.Join(ref.Dir, name)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {

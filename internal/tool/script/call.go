@@ -122,7 +122,10 @@ func (s *script) command(dir string, p *source, f function, call tool.Call, at *
 	if err != nil {
 		return process.Command{}, environ.Child{}, err
 	}
-	child, lines := s.environ(call, p.src, f, *at)
+	child, lines, err := s.environ(call, p.src, f, *at)
+	if err != nil {
+		return process.Command{}, environ.Child{}, err
+	}
 	args = append(argv[1:len(argv):len(argv)], args...)
 	if len(lines) > 0 {
 		args = append([]string{"-c", strings.Join(lines, "\n") + "\nexec \"$0\" \"$@\"", argv[0]}, args...)

@@ -62,7 +62,7 @@ func TestBashSubcommands(t *testing.T) {
 	needs(t, ".sh")
 	h := newHome(t)
 	h.o.Agent = &script.Agent{Name: "My-Agent", Dir: filepath.Join(h.dir, "there"), CacheDir: "/cache/my"}
-	h.o.Variables = func() map[string]string { return map[string]string{"api-key": "k 1"} }
+	h.o.Variables = func() (map[string]string, error) { return map[string]string{"api-key": "k 1"}, nil }
 	tools := h.load(t, "tools.sh", `# @cmd Prints.
 # @option --value
 show-it() {

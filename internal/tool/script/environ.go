@@ -22,7 +22,7 @@ type places struct {
 
 // environ returns what a call gets, and the lines of env files that bash has to evaluate. src
 // is the script.
-func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string) {
+func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string, err error) {
 	child = s.o.Policy.Child(s.o.Environ, declared(src)...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
@@ -42,7 +42,11 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 		}
 	}
 	if s.o.Variables != nil {
-		for name, v := range s.o.Variables() {
+		variables, err := s.o.Variables()
+		if err != nil {
+			return child, nil, err
+		}
+		for name, v := range variables {
 			set["LLM_AGENT_VAR_"+strings.ReplaceAll(strings.ToUpper(name), "-", "_")] = v
 		}
 	}
@@ -61,7 +65,7 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 	if s.o.Parent != nil {
 		child.Environ = append(child.Environ, s.o.Parent())
 	}
-	return child, lines
+	return child, lines, nil
 }
 
 // declarations finds the variables that a script declares: by the tag @env, or as what an

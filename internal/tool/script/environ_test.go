@@ -40,7 +40,7 @@ func TestEnvironment(t *testing.T) {
 	needs(t, ".py")
 	h := newHome(t)
 	h.o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=/home/x", "LLM_TOOL_DATA_FILE=/etc/passwd", "LOKI_RUN_ID=outer"}
-	h.o.Variables = func() map[string]string { return map[string]string{"db-url": "postgres://x"} }
+	h.o.Variables = func() (map[string]string, error) { return map[string]string{"db-url": "postgres://x"}, nil }
 	for _, tt := range []struct{ file, src string }{{"my-env.sh", printSh}, {"my-env.py", printPy}} {
 		t.Run(tt.file, func(t *testing.T) {
 			got := h.seen(t, tt.file, tt.src, "LLM_", "CLICOLOR", "FORCE", "LOKI_", "HOME")

@@ -23,8 +23,9 @@ type Options struct {
 	Root string
 	// Agent is set for an agent's script: its functions are the tools.
 	Agent *Agent
-	// Variables, if set, returns the variables of the active agent by name at each call.
-	Variables func() map[string]string
+	// Variables, if set, returns the variables of the active agent by name at each call,
+	// which fails with its error.
+	Variables func() (map[string]string, error)
 	// PromptUtils is the file with the helpers that bash scripts may source.
 	PromptUtils string
 	// Bin is the directory of runners. If it exists it comes first in PATH.

@@ -28,6 +28,9 @@ type Ref struct {
 	Arg  string // what the user wrote to mean it
 }
 
+// ByName reports whether the user named the agent, and not a directory.
+func (r Ref) ByName() bool { return r.Arg == r.Name }
+
 // Library finds agents.
 type Library struct {
 	Paths config.Paths

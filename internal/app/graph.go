@@ -36,11 +36,15 @@ type GraphRun struct {
 	Emitter   event.Emitter
 	Asker     ask.Asker
 	Yes       bool // whatever tools would ask is answered with yes
+
+	// Filled in by check.
+	tools tool.Set          // what nodes may list
+	files map[string]string // see App.contents
 }
 
 // RunGraph runs a graph agent to its end. The error is a [*fault.Error].
 func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
-	if err := a.check(ctx, r); err != nil {
+	if err := a.check(ctx, &r); err != nil {
 		return run.Outcome{}, err
 	}
 	plan := graph.NewPlan(r.Graph)
@@ -50,8 +54,11 @@ func (a *App) RunGraph(ctx context.Context, r GraphRun) (run.Outcome, error) {
 // check refuses a run that cannot work before there is a record of it: one that lists
 // tools that do not exist and, as far as its settings ask for that, one whose graph is
 // not valid.
-func (a *App) check(ctx context.Context, r GraphRun) error {
-	if _, err := a.agentTools(r); err != nil {
+func (a *App) check(ctx context.Context, r *GraphRun) (err error) {
+	if r.tools, err = a.agentTools(*r); err != nil {
+		return err
+	}
+	if r.files, err = a.contents(*r, r.tools); err != nil {
 		return err
 	}
 	if !r.Graph.Settings.ValidateBeforeRun {
@@ -61,7 +68,7 @@ func (a *App) check(ctx context.Context, r GraphRun) error {
 	if len(findings.Errors()) > 0 {
 		return invalidGraph(r.Agent, findings)
 	}
-	return warnFindings(ctx, r, findings)
+	return warnFindings(ctx, *r, findings)
 }
 
 // start begins a run at a checkpoint and records it.
@@ -96,10 +103,6 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	if err != nil {
 		return run.Outcome{}, err
 	}
-	tools, err := a.agentTools(r)
-	if err != nil {
-		return run.Outcome{}, err
-	}
 	judge, err := a.judge(r.Agent.Name)
 	if err != nil {
 		return run.Outcome{}, err
@@ -120,7 +123,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	nodes := node.New(node.Options{
 		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
-		Tools:   tools, Servers: servers,
+		Tools:   r.tools, Servers: servers,
 		Calls: tool.Options{
 			Judge: judge, AutoConfirm: r.Yes || tool.AutoConfirm(child.Environ),
 			Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,

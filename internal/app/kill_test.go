@@ -76,7 +76,7 @@ func worker(mode string) int {
 func work(a *app.App, mode string) error {
 	ctx := context.Background()
 	if mode != "start" {
-		r := app.ResumeRun{NoStream: true, Asker: ask.Unavailable{}}
+		r := app.ResumeRun{Continuation: app.Continuation{NoStream: true, Asker: ask.Unavailable{}}}
 		if mode == "answer" {
 			answer := "go"
 			r.Answer = &answer

@@ -70,15 +70,10 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	if !a.Config.MCPServerSupport {
 		return nil, nil
 	}
-	s, err := a.mcpServers()
+	s, chosen, err := a.selectServers(pick)
 	if err != nil {
 		return nil, err
 	}
-	aliases := make(map[string]string, len(a.Config.MappingMCPServers))
-	for _, e := range a.Config.MappingMCPServers {
-		aliases[e.Name] = e.Value
-	}
-	chosen := pick(s.file, aliases)
 	texts := chosen.Warnings
 	for _, w := range s.file.Warnings {
 		texts = append(texts, w.String())
@@ -92,6 +87,19 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 		return nil, nil
 	}
 	return s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker}), nil
+}
+
+// selectServers returns the servers that pick picks, and those that it picks from.
+func (a *App) selectServers(pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (*servers, mcp.Selection, error) {
+	s, err := a.mcpServers()
+	if err != nil {
+		return nil, mcp.Selection{}, err
+	}
+	aliases := make(map[string]string, len(a.Config.MappingMCPServers))
+	for _, e := range a.Config.MappingMCPServers {
+		aliases[e.Name] = e.Value
+	}
+	return s, pick(s.file, aliases), nil
 }
 
 // poolConfig is the setting mcp_pool as the pool has it.

@@ -47,6 +47,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil || string(again) != string(built) {
 			t.Fatalf("building again: %v", err)
 		}
+		if before, after := argc.Written([]byte(script)), argc.Written(built); string(before) != string(after) {
+			t.Fatalf("written by people: %q before, %q after", before, after)
+		}
 		block, err := argc.Block([]byte(script), argc.Options{})
 		if err != nil {
 			t.Fatal(err)

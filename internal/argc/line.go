@@ -61,6 +61,21 @@ func generated(src []byte) (written []line, regions []region, err error) {
 	return written, regions, nil
 }
 
+// Written returns the lines of a script that people wrote, without generated code. It is
+// the same before and after a [Build].
+func Written(src []byte) []byte {
+	lines, _, err := generated(src)
+	if err != nil {
+		return src // Build refuses it, so nothing was generated
+	}
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l.text)
+		b.WriteByte('\n')
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
 // comment returns the text of a comment line behind its "#"s; ok is false for other lines.
 func (l line) comment() (text string, ok bool) {
 	text = strings.TrimLeft(l.text, "#")

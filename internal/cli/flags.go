@@ -76,6 +76,7 @@ type options struct {
 	hasAnswer bool
 	answers   string // path of a file
 	force     bool
+	here      bool
 
 	runs  bool
 	run   string
@@ -186,7 +187,8 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Lookup("resume").NoOptDefVal = resumeNewest
 	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
 	f.Var(&once{check: notEmpty, value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
-	f.BoolVar(&o.force, "force", false, "with --resume: go on although the graph has changed")
+	f.BoolVar(&o.force, "force", false, "with --resume and --fork: go on although the agent has changed")
+	f.BoolVar(&o.here, "here", false, "with --resume and --fork: go on in the present directory instead of the one the run was started in")
 	f.BoolVar(&o.runs, "runs", false, "list the runs of graph agents; with -a of one agent")
 	f.Var(&once{check: notEmpty, value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
 	f.BoolVar(&o.state, "state", false, "with --run: show the state")
@@ -233,7 +235,6 @@ func (o *options) check(f *pflag.FlagSet) error {
 		{"format", "graph"},
 		{"answer", "resume"},
 		{"answers", "resume"},
-		{"force", "resume"},
 		{"state", "run"},
 		{"step", "state"},
 		{"set", "fork"},
@@ -252,9 +253,16 @@ func (o *options) check(f *pflag.FlagSet) error {
 			return fault.New(fault.Usage, "flags --%s and --%s contradict each other", pair[0], pair[1])
 		}
 	}
-	if o.resume != "" || o.fork != "" {
+	if o.resume == "" && o.fork == "" {
+		for _, flag := range []string{"force", "here"} {
+			if f.Changed(flag) {
+				return fault.New(fault.Usage, "flag --%s goes with --resume and --fork", flag)
+			}
+		}
+	} else {
 		for _, flag := range []string{
-			"model", "agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "execute", "code", "schema", "effort",
+			"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
+			"effort", "map",
 		} {
 			if f.Changed(flag) {
 				return fault.New(fault.Usage, "flag --%s does not go with --resume and --fork: the run goes on as it began", flag)

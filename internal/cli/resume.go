@@ -14,7 +14,7 @@ import (
 
 // resumeRun goes on with the run of --resume.
 func (c *command) resumeRun(ctx context.Context, face *face) error {
-	r := app.ResumeRun{Force: c.opts.force, NoStream: c.opts.noStream}
+	r := app.ResumeRun{Continuation: c.continuation(face)}
 	if c.opts.resume != resumeNewest {
 		r.ID = c.opts.resume
 	}
@@ -27,9 +27,16 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 			return err
 		}
 	}
-	r.Emitter, r.Asker = face.emitter, c.asker(face, false)
 	_, err := c.app.Resume(ctx, r)
 	return err
+}
+
+// continuation returns what the options say about going on with a run.
+func (c *command) continuation(face *face) app.Continuation {
+	return app.Continuation{
+		Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
+		Emitter: face.emitter, Asker: c.asker(face, false),
+	}
 }
 
 // readAnswers reads a mapping of question ids to answers.
@@ -60,7 +67,8 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
-	f := app.ForkRun{ID: id, Step: step, NoStream: c.opts.noStream}
+	f := app.ForkRun{Continuation: c.continuation(face), Step: step}
+	f.ID = id
 	for _, s := range c.opts.set {
 		key, json, ok := strings.Cut(s, "=")
 		v, err := value.ParseJSON([]byte(json))
@@ -70,7 +78,6 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 		}
 		f.Set = append(f.Set, value.Member{Name: key, Value: v})
 	}
-	f.Emitter, f.Asker = face.emitter, c.asker(face, false)
 	_, err = c.app.Fork(ctx, f)
 	return err
 }

@@ -108,6 +108,13 @@ func (e Env) With(vars []Var) Env {
 	return filled
 }
 
+// Override returns e with the variable called name set to value.
+func (e Env) Override(name, value string) Env {
+	changed := e.With(nil)
+	changed.set(Var{name, value})
+	return changed
+}
+
 // process returns the part of e that the process brought.
 func (e Env) process() Env {
 	p := Env{goos: e.goos, index: make(map[string]int, e.fromProcess)}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"path/filepath"
 	"strings"
 
 	"loki/internal/fault"
@@ -77,6 +78,24 @@ func NewPaths(env Env) (Paths, error) {
 	p.EnvFile, _ = envFile(env)
 	if home := home(env); home != "" {
 		p.VaultPasswordFile = in(home, ".loki_password")
+	}
+	return p, nil
+}
+
+// Absolute returns the paths as seen from anywhere: relative ones begin in the working
+// directory.
+func (p Paths) Absolute() (Paths, error) {
+	for _, path := range []*string{
+		&p.ConfigDir, &p.ConfigFile, &p.RolesDir, &p.MacrosDir, &p.SessionsDir, &p.RAGsDir, &p.FunctionsDir, &p.AgentsDir, &p.EnvFile,
+		&p.ModelsOverrideFile, &p.VaultFile, &p.VaultPasswordFile, &p.CacheDir, &p.LogFile, &p.MessagesFile, &p.OAuthDir, &p.StateDir,
+	} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return Paths{}, err
+		}
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"path/filepath"
 	"time"
 
 	"loki/internal/value"
@@ -260,6 +261,14 @@ type Agent struct {
 // Script runs a program that reads the state and prints a JSON object.
 type Script struct {
 	Script string // path, relative to the agent's directory unless absolute
+}
+
+// Path returns the path of the script of an agent in dir.
+func (s *Script) Path(dir string) string {
+	if filepath.IsAbs(s.Script) {
+		return s.Script
+	}
+	return filepath.Join(dir, filepath.FromSlash(s.Script))
 }
 
 // Approval asks a human to choose and routes by the answer.

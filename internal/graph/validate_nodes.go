@@ -36,10 +36,7 @@ func (v *validator) scripts() {
 			v.err(RuleMissingScript, n, "script", "", "script names no file")
 			continue
 		}
-		path := script
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(v.env.Dir, filepath.FromSlash(script))
-		}
+		path := n.Script.Path(v.env.Dir)
 		if v.env.Dir != "" && !v.fileExists(path) {
 			v.err(RuleMissingScript, n, "script", "paths are relative to the agent's directory", "script file %s does not exist", path)
 		}

@@ -26,6 +26,9 @@ func (n *Narrator) started(ev event.Event, b event.Started) {
 		return
 	}
 	text := "graph: " + oneLine(b.Graph, nameLimit) + " (start: " + oneLine(b.Node, nameLimit) + ")"
+	if b.Resumed {
+		text = "graph: " + oneLine(b.Graph, nameLimit) + " (run " + ev.Run + " goes on)"
+	}
 	if ev.Depth > 0 {
 		n.say(dim, n.clock(ev)+text)
 		return

@@ -111,6 +111,11 @@ type Info struct {
 	Variables   map[string]string // of the agent
 	Model       string            // id the user asked for, empty for none
 	Parent      string            // "id@step" it was forked from, empty for none
+	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
+
+	// Files are digests of the files that the run uses beside the definition: scripts
+	// and the scripts of tools. Names are relative where they can be. Nil means unknown.
+	Files map[string]string
 
 	// The rest is kept up to date by the store.
 	Status   Status

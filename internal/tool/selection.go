@@ -41,6 +41,9 @@ type FromFile interface {
 	Tool
 	// File returns the name of the script's file, without its directory.
 	File() string
+	// Source returns the absolute path of the file and what people wrote in it, without
+	// generated code.
+	Source() (path string, text []byte, err error)
 }
 
 // match returns what an entry of a list of tools means. With an extension that is the

@@ -16,6 +16,8 @@ type scripted struct {
 
 func (s scripted) File() string { return s.file }
 
+func (s scripted) Source() (string, []byte, error) { return s.file, nil, nil }
+
 // stand is a script that stands in for a tool of the program.
 type stand struct{ scripted }
 

@@ -26,11 +26,16 @@ type about struct {
 	Variables   map[string]string `json:"variables,omitempty"`
 	Model       string            `json:"model,omitempty"`
 	Parent      string            `json:"parent,omitempty"`
+	ByName      bool              `json:"by_name,omitempty"`
+	Files       map[string]string `json:"files,omitempty"`
 }
 
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
-	doc, err := encode(about{info.AgentDir, info.Graph, info.Fingerprint, info.Definition, info.Prompt, info.Variables, info.Model, info.Parent})
+	doc, err := encode(about{
+		AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
+		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
@@ -213,6 +218,7 @@ func (s *Store) readRuns(c *conn, blobs blobReader, query string, args ...any) (
 		}
 		info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 		info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
+		info.ByName, info.Files = a.ByName, a.Files
 		if endingDoc != nil {
 			var e ending
 			if err := decode(endingDoc, blobs, &e); err != nil {

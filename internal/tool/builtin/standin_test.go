@@ -22,9 +22,10 @@ type ownScript struct {
 	calls int
 }
 
-func (s *ownScript) Declaration() chat.Tool { return chat.Tool{Name: s.name, Description: "Mine."} }
-func (s *ownScript) Hints() tool.Hints      { return s.hints }
-func (s *ownScript) File() string           { return s.name + ".sh" }
+func (s *ownScript) Declaration() chat.Tool          { return chat.Tool{Name: s.name, Description: "Mine."} }
+func (s *ownScript) Hints() tool.Hints               { return s.hints }
+func (s *ownScript) File() string                    { return s.name + ".sh" }
+func (s *ownScript) Source() (string, []byte, error) { return s.File(), nil, nil }
 func (s *ownScript) Call(context.Context, tool.Call) (tool.Result, error) {
 	s.calls++
 	return tool.Result{Output: "mine"}, nil

@@ -168,6 +168,15 @@ func (t *scriptTool) Declaration() chat.Tool { return t.declared }
 // Hints implements [tool.Tool].
 func (t *scriptTool) Hints() tool.Hints { return t.hints }
 
+// Source implements [tool.FromFile].
+func (t *scriptTool) Source() (path string, text []byte, err error) {
+	text, err = read(t.script.file)
+	if t.script.lang == bash {
+		text = argc.Written(text)
+	}
+	return t.script.file, text, err
+}
+
 // build puts the code that parses the command line into a bash script, if it is not there
 // yet. Where the file cannot be written it returns the whole as it has to be run.
 func (s *script) build(p *source) (copied []byte, err error) {

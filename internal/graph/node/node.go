@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"loki/internal/ask"
@@ -18,6 +19,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/process"
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/value"
@@ -145,14 +147,41 @@ func proceed(n *graph.Node, result value.Value) (product, error) {
 	return product{result: result, targets: n.Next}, nil
 }
 
+// unfitError is a failure of what the run stands on, not of the node's work: something
+// that it was promised is not there. No other node can make up for it, and going on would
+// hide it.
+type unfitError struct {
+	code fault.Code
+	err  error
+}
+
+func (e *unfitError) Error() string         { return e.err.Error() }
+func (e *unfitError) Unwrap() error         { return e.err }
+func (e *unfitError) FaultCode() fault.Code { return e.code }
+
+// exhausted returns err as an unfitError if the system had no room left to do the work,
+// which says nothing about the work; other errors it returns as they are.
+func exhausted(err error) error {
+	_, start := errors.AsType[*process.StartError](err)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || start && errors.Is(err, syscall.EAGAIN) {
+		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").
+			WithHint("too much runs at once for the system's limits: raise them (ulimit -n, ulimit -u) or lower settings.max_concurrency, and resume the run")}
+	}
+	return err
+}
+
 // tolerate is the product of a node that failed with err, if the run can go on, and
 // err otherwise. Cancellation is never tolerated, nor is that a human has to be waited
-// for or that a budget is used up.
+// for, that a budget is used up, or an unfitError.
 func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
 	if ctx.Err() != nil {
 		return product{}, context.Cause(ctx)
 	}
 	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit {
+		return product{}, err
+	}
+	err = exhausted(err)
+	if _, unfit := errors.AsType[*unfitError](err); unfit {
 		return product{}, err
 	}
 	targets, ok := r.Plan.OnFailure(t.Node)

@@ -67,14 +67,16 @@ func retrying[T any](ctx context.Context, r *Runner, t *run.Task, fn func(contex
 }
 
 // final reports whether an error ends a node's work whatever its retries: it is
-// cancelled, waits for a human, has no budget left, or its run was taken over.
+// cancelled, waits for a human, has no budget left, lacks what it stands on, or its run
+// was taken over.
 func final(ctx context.Context, err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.Suspended, fault.Limit, fault.Canceled:
 		return true
 	}
 	_, held := errors.AsType[*run.LeaseError](err)
-	return held || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
+	_, unfit := errors.AsType[*unfitError](err)
+	return held || unfit || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
 }
 
 // errNotNoted keeps a look at a note from making one.

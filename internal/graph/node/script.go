@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"loki/internal/environ"
@@ -70,10 +69,7 @@ func scriptCode(err error) fault.Code {
 // scriptOutput runs the script and merges what it printed into the draft. next is
 // its _next, nil for none.
 func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, err error) {
-	path := t.Node.Script.Script
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.Scripts.AgentDir, path)
-	}
+	path := t.Node.Script.Path(r.Scripts.AgentDir)
 	state := t.Draft.State()
 	material := func() []string {
 		code, _ := os.ReadFile(path) // a missing script is told when it is run
@@ -118,7 +114,7 @@ const remedy = "list what it needs under environment: in graph.yaml"
 // runScript runs the program at path and returns the JSON object it printed.
 func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state graph.State) (value.Value, error) {
 	if _, err := os.Stat(path); err != nil {
-		return value.Value{}, fmt.Errorf("no script at %s", path)
+		return value.Value{}, &unfitError{fault.Config, fmt.Errorf("no script at %s", path)}
 	}
 	argv, err := process.Interpreter(process.Ext(path), nil)
 	if err != nil {
@@ -189,7 +185,8 @@ func stateEnv(env []string, s graph.State) (full []string, cleanup func(), err e
 
 // scriptObject reads a script's output.
 func scriptObject(stdout []byte) (value.Value, error) {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(stdout), "\uFFFD"))
+	text := strings.ToValidUTF8(string(stdout), "\uFFFD")
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF")) // a byte order mark, as some programs write it
 	if text == "" {
 		return value.Value{}, errors.New("printed no output; a JSON object is expected on stdout")
 	}

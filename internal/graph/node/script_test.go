@@ -108,6 +108,20 @@ nodes:
 	}
 }
 
+// TestScriptOutputMayBeginWithAByteOrderMark: some programs write one before their JSON.
+func TestScriptOutputMayBeginWithAByteOrderMark(t *testing.T) {
+	w := world{scripts: map[string]string{"a.sh": `printf '\357\273\277{"a": 1}\n'`}}
+	out, _, err := w.drive(t.Context(), t, `
+start: a
+nodes:
+  a: {type: script, script: a.sh, next: done}
+  done: {type: end, output: "{{a}}"}
+`)
+	if err != nil || out.Output != "1" || out.Failures > 0 {
+		t.Errorf("output %q, %d failures, %v", out.Output, out.Failures, err)
+	}
+}
+
 func TestEndIsLenientAndHasUpdates(t *testing.T) {
 	out, _, err := world{}.drive(t.Context(), t, `
 initial_state: {a: 1}

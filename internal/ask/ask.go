@@ -2,7 +2,7 @@
 //
 // A [Question] is a [Choice] among options, which always lets the human type an
 // answer of their own instead, a [Select] or [Multi] which does not, or asks for a
-// [Text] or a [Secret]. An [Asker] gets it answered:
+// [Text], a [Line] or a [Secret]. An [Asker] gets it answered:
 // [Terminal] by a person at a terminal, [Piped] by lines of a stream, [Scripted] by a
 // test. Where nobody can be asked they return [ErrUnavailable], as [Unavailable]
 // always does, so that the caller can put its work aside until somebody answers.
@@ -42,6 +42,7 @@ const (
 	Select                 // one of Options
 	Multi                  // any number of Options; the answer is what [JoinAnswers] makes of them
 	Secret                 // any text, which is shown nowhere
+	Line                   // any text of one line, perhaps none
 )
 
 // JoinAnswers puts the answers to a [Multi] into one text, a JSON array.

@@ -50,6 +50,25 @@ func TestTerminalMulti(t *testing.T) {
 		c.types(enter)
 		(<-done).check(t, `[]`)
 	})
+	t.Run("needed", func(t *testing.T) { // the help is there until Enter is pressed in vain
+		needed := q
+		needed.Validate = func(answer string) error {
+			if answer == "[]" {
+				return errors.New("one is needed")
+			}
+			return nil
+		}
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), needed)
+		c.sees("x toggle")
+		if strings.Contains(c.drawn(), "one is needed") {
+			t.Errorf("an error before an answer:\n%s", c.drawn())
+		}
+		c.types(enter)
+		c.sees("one is needed")
+		c.types(" " + enter)
+		(<-done).check(t, `["red"]`)
+	})
 	t.Run("lines", func(t *testing.T) {
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
@@ -57,6 +76,32 @@ func TestTerminalMulti(t *testing.T) {
 		c.types("3, red,3\n")
 		(<-done).check(t, `["blue","red"]`)
 	})
+}
+
+func TestTerminalLine(t *testing.T) {
+	for _, env := range []string{xterm, "TERM=dumb"} {
+		t.Run(env, func(t *testing.T) {
+			c := newConsole(t)
+			done := c.ask(t.Context(), c.asker(env), Question{Kind: Line, Text: "Name?", Validate: atLeast(3)})
+			c.sees("Name?")
+			c.types("me" + enter)
+			c.sees("does not hold")
+			if env == xterm {
+				c.types("lissa" + enter)
+			} else {
+				c.types("melissa" + enter)
+			}
+			(<-done).check(t, "melissa")
+			if strings.Contains(c.drawn(), "new line") {
+				t.Errorf("a line can have several:\n%s", c.drawn())
+			}
+		})
+	}
+	c := newConsole(t)
+	done := c.ask(t.Context(), c.asker(xterm), Question{Kind: Line, Text: "File?", Default: "/a/b", HasDefault: true, Validate: atLeast(30)})
+	c.sees("/a/b (default)")
+	c.types(enter)
+	(<-done).check(t, "/a/b")
 }
 
 func TestTerminalSecret(t *testing.T) {

@@ -95,7 +95,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if t.opts.Render != nil {
 		text = t.opts.Render(text, width)
 	} else {
-		text = ansi.Wrap(text, width, "")
+		text = strings.TrimPrefix(ansi.Wrap("? "+text, width, ""), "? ") // the heading ends with that mark
 	}
 	if _, err := io.WriteString(out, heading(q)+strings.Trim(text, "\n")+"\n"); err != nil {
 		return "", err
@@ -103,14 +103,14 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	return askWidget(ctx, q, in, out, width)
 }
 
-// heading returns the line above a question that says who asks.
+// heading returns what comes before a question: a line that says who asks, or only a mark.
 func heading(q *Question) string {
 	const cyan, bold, faint, reset = "\x1b[36m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
-	line := cyan + bold + "?" + reset
+	mark := cyan + bold + "?" + reset + " "
 	if s := q.source(); s != "" {
-		line += " " + faint + safeLine(s) + reset
+		return mark + faint + safeLine(s) + reset + "\n"
 	}
-	return line + "\n"
+	return mark
 }
 
 // plain reports whether the terminal is to be written to line by line.

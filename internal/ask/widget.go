@@ -76,6 +76,7 @@ type widget struct {
 	chosen  int      // index into entries, or ownAnswer
 	marked  []int    // indexes into q.Options, of a Multi
 	typed   string
+	tried   bool // Enter was pressed
 	over    bool // the form has ended, or nobody waits for it
 	height  int  // lines of the tallest view so far
 }
@@ -88,9 +89,11 @@ func newWidget(q *Question, width int) *widget {
 		w.entries, w.chosen = entriesOf(q)
 		groups = []*huh.Group{huh.NewGroup(listField(q, w.entries, &w.chosen))}
 	case q.Kind == Multi && len(q.Options) > 0:
-		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked))}
+		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked, &w.tried))}
 	case q.Kind == Secret:
 		groups = []*huh.Group{huh.NewGroup(secretField(q, &w.typed))}
+	case q.Kind == Line:
+		groups = []*huh.Group{huh.NewGroup(lineField(q, &w.typed))}
 	case q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault):
 		w.entries, w.chosen = entriesOf(q)
 		list := huh.NewGroup(listField(q, w.entries, &w.chosen))
@@ -114,6 +117,8 @@ func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return w, tea.Quit
 	case tea.WindowSizeMsg:
 		w.width = msg.Width
+	case tea.KeyPressMsg:
+		w.tried = w.tried || msg.Code == tea.KeyEnter
 	}
 	_, cmd := w.form.Update(msg)
 	if w.form.State != huh.StateNormal {
@@ -217,7 +222,7 @@ func listField(q *Question, entries []string, chosen *int) huh.Field {
 	return list
 }
 
-func multiField(q *Question, marked *[]int) huh.Field {
+func multiField(q *Question, marked *[]int, tried *bool) huh.Field {
 	var preset []string
 	if q.HasDefault {
 		preset, _ = SplitAnswers(q.Default) // a default of another form marks nothing
@@ -227,6 +232,9 @@ func multiField(q *Question, marked *[]int) huh.Field {
 		options = append(options, huh.NewOption(cmp.Or(safeLine(option), "(empty)"), i).Selected(slices.Contains(preset, option)))
 	}
 	list := huh.NewMultiSelect[int]().Options(options...).Value(marked).Validate(func(chosen []int) error {
+		if !*tried {
+			return nil // the help is shown where errors are
+		}
 		w := widget{q: q, marked: chosen}
 		return q.validate(w.answer())
 	})
@@ -240,14 +248,24 @@ func secretField(q *Question, typed *string) huh.Field {
 	return huh.NewInput().Value(typed).CharLimit(0).EchoMode(huh.EchoModePassword).Validate(q.validate).WithTheme(huh.ThemeFunc(framed))
 }
 
+// validateTyped is validate for what is typed: nothing stands for the default.
+func (q *Question) validateTyped(s string) error {
+	if s == "" && q.HasDefault {
+		return nil
+	}
+	return q.validate(s)
+}
+
+func lineField(q *Question, typed *string) huh.Field {
+	field := huh.NewInput().Value(typed).CharLimit(0).Validate(q.validateTyped)
+	if q.HasDefault {
+		field.Placeholder(safeLine(q.Default) + " (default)")
+	}
+	return field.WithTheme(huh.ThemeFunc(framed))
+}
+
 func textField(q *Question, typed *string) huh.Field {
-	field := huh.NewText().Value(typed).Lines(3).CharLimit(0).ExternalEditor(false).
-		Validate(func(s string) error {
-			if s == "" && q.HasDefault {
-				return nil
-			}
-			return q.validate(s)
-		})
+	field := huh.NewText().Value(typed).Lines(3).CharLimit(0).ExternalEditor(false).Validate(q.validateTyped)
 	if q.HasDefault {
 		field.Placeholder(safe(q.Default) + " (default)")
 	}

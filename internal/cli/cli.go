@@ -102,7 +102,7 @@ func (c *command) dispatch(ctx context.Context) error {
 		}
 		return c.newFace(ctx).close(err)
 	}
-	if done, err := c.setUp(ctx); done || err != nil {
+	if err := c.setUp(ctx); err != nil {
 		return err
 	}
 	defer func() {

@@ -124,7 +124,7 @@ func (u loginUser) Visit(address, code string) error {
 
 // Code implements [oauth.User].
 func (u loginUser) Code(ctx context.Context) (string, error) {
-	return u.askerOfSecrets().Ask(ctx, ask.Question{Kind: ask.Text, Text: "Paste the code that the page shows:"})
+	return u.askerOfSecrets().Ask(ctx, ask.Question{Kind: ask.Line, Text: "Paste the code that the page shows:"})
 }
 
 // openBrowser tries to open an address. The user has been told it, so that it does not

@@ -21,26 +21,26 @@ import (
 )
 
 // setUp makes a configuration with the user, if there is none, the command cannot do
-// without, and there is a terminal to ask at. done is true if the user does not want to.
-func (c *command) setUp(ctx context.Context) (done bool, err error) {
+// without, and there is a terminal to ask at. A user who does not want to goes on without.
+func (c *command) setUp(ctx context.Context) error {
 	if c.opts.output != outputText || !c.OutTerminal || !c.unconfigured() || !c.opts.info && !c.needsModel() {
-		return false, nil
+		return nil
 	}
 	paths := c.app.Paths
 	known, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
-	_, err = setup.Run(ctx, setup.Options{
+	_, err := setup.Run(ctx, setup.Options{
 		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
 		Servers: c.localServers(ctx), Known: known, Today: time.Now(), Getenv: c.app.Env.Get,
 		Note: func(text string) { fmt.Fprintln(c.Err, text) },
 	})
 	switch {
 	case errors.Is(err, setup.ErrDeclined):
-		return !c.opts.info, nil
+		return nil // the command says what is missing
 	case err != nil:
-		return true, err
+		return err
 	}
 	c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model})
-	return false, err
+	return err
 }
 
 // unconfigured reports whether nobody has said yet where models are.

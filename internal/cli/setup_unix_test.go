@@ -31,6 +31,7 @@ func TestFirstRun(t *testing.T) {
 	term := startLoki(t, dir, server.URL, "hello")
 	term.wait("There is no configuration yet")
 	term.send("No\r")
+	term.wait("no model to talk to", "hint:", "ollama:gemma3:latest")
 	term.end()
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("declined, and there is a configuration")

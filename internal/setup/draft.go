@@ -91,8 +91,8 @@ enabled_tools: null                # tools that are used without being asked for
 mcp_server_support: true
 enabled_mcp_servers: null
 
-highlight: true                    # colours in answers
-theme: dark                        # or light
+highlight: true                    # colors in answers
+# theme: light                     # or dark; without it, the terminal is asked
 
 clients:
 `)
@@ -121,6 +121,9 @@ clients:
 		fmt.Fprintf(&b, "      - name: %s\n", scalar(m.Name))
 		if m.Type != catalog.Chat {
 			fmt.Fprintf(&b, "        type: %s\n", m.Type)
+		}
+		if m.SupportsFunctionCalling {
+			b.WriteString("        supports_function_calling: true\n")
 		}
 		if m.SupportsVision {
 			b.WriteString("        supports_vision: true\n")

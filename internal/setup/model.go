@@ -28,7 +28,7 @@ func (w *wizard) chooseModel(ctx context.Context, p provider, d *draft) error {
 		return err
 	}
 	for _, name := range names {
-		d.models = append(d.models, catalog.Guess(name))
+		d.models = append(d.models, w.describe(ctx, p, name))
 	}
 	var chat []catalog.Model
 	for _, m := range d.models {
@@ -37,6 +37,24 @@ func (w *wizard) chooseModel(ctx context.Context, p provider, d *draft) error {
 		}
 	}
 	return w.chooseDefault(ctx, chat, d)
+}
+
+// describe returns what is known of a model: what its server says or, where that is nothing,
+// that a chat model calls tools, as nearly all do.
+func (w *wizard) describe(ctx context.Context, p provider, name string) catalog.Model {
+	m := catalog.Guess(name)
+	if m.Type != catalog.Chat {
+		return m
+	}
+	m.SupportsFunctionCalling = true
+	if p.server != nil {
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.Timeout, DefaultTimeout))
+		defer cancel()
+		if a, ok := local.AbilitiesOf(ctx, w.HTTP, *p.server, name); ok {
+			m.SupportsFunctionCalling, m.SupportsVision = a.Tools, a.Vision
+		}
+	}
+	return m
 }
 
 // ofClient leaves out the models that are part of the program.

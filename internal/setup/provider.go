@@ -3,7 +3,9 @@ package setup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -28,12 +30,25 @@ type field struct {
 	text     string
 	secret   bool
 	optional bool
+	check    func(string) error // what is wrong with an answer; nil accepts any
+}
+
+// checkURL returns what is wrong with the address of a server.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("it must begin with http:// or https://")
+	case u.Host == "":
+		return errors.New("it names no server")
+	}
+	return nil
 }
 
 var (
 	apiKey      = field{name: "api_key", text: "API key", secret: true}
 	optionalKey = field{name: "api_key", text: "API key (empty for none)", secret: true, optional: true}
-	apiBase     = field{name: "api_base", text: "API base, such as https://example.com/v1"}
+	apiBase     = field{name: "api_base", text: "API base, such as https://example.com/v1", check: checkURL}
 )
 
 // fieldsOf says what each type of client needs.
@@ -44,7 +59,7 @@ var fieldsOf = map[string][]field{
 	config.TypeClaude:           {apiKey},
 	config.TypeCohere:           {apiKey},
 	config.TypeAzureOpenAI: {
-		{name: "api_base", text: "API base, such as https://RESOURCE.openai.azure.com"},
+		{name: "api_base", text: "API base, such as https://RESOURCE.openai.azure.com", check: checkURL},
 		apiKey,
 	},
 	config.TypeVertexAI: {
@@ -82,7 +97,7 @@ func providers(servers []local.Server) []provider {
 		}
 		offered := provider{label: p.Name, typ: config.TypeOpenAICompatible, name: p.Name, base: p.APIBase}
 		if strings.Contains(p.APIBase, "{") {
-			offered.fields = append(offered.fields, field{name: "api_base", text: "API base, as in " + p.APIBase})
+			offered.fields = append(offered.fields, field{name: "api_base", text: "API base, as in " + p.APIBase, check: checkURL})
 		}
 		if !p.Local {
 			offered.fields = append(offered.fields, optionalKey)
@@ -177,7 +192,7 @@ func (w *wizard) askPlain(ctx context.Context, d *draft, f field) error {
 	if inEnv {
 		text += " (empty for what " + variable + " says)"
 	}
-	value, err := w.text(ctx, f.name, text, !inEnv && !f.optional)
+	value, err := w.checkedLine(ctx, ask.Line, f.name, text, !inEnv && !f.optional, f.check)
 	if err != nil {
 		return err
 	}

@@ -133,19 +133,25 @@ func (w *wizard) selectOne(ctx context.Context, id, text string, options []strin
 
 // text asks for a text. Blanks around it do not count.
 func (w *wizard) text(ctx context.Context, id, text string, required bool) (string, error) {
-	return w.line(ctx, ask.Text, id, text, required)
+	return w.line(ctx, ask.Line, id, text, required)
 }
 
 func (w *wizard) line(ctx context.Context, kind ask.Kind, id, text string, required bool) (string, error) {
-	q := ask.Question{ID: id, Kind: kind, Text: text}
-	if required {
-		q.Validate = func(answer string) error {
-			if strings.TrimSpace(answer) == "" {
-				return errors.New("it is needed")
-			}
+	return w.checkedLine(ctx, kind, id, text, required, nil)
+}
+
+// checkedLine asks for a line that check, which may be nil, has nothing against.
+func (w *wizard) checkedLine(ctx context.Context, kind ask.Kind, id, text string, required bool, check func(string) error) (string, error) {
+	q := ask.Question{ID: id, Kind: kind, Text: text, Validate: func(answer string) error {
+		answer = strings.TrimSpace(answer)
+		switch {
+		case answer == "" && required:
+			return errors.New("it is needed")
+		case answer == "" || check == nil:
 			return nil
 		}
-	}
+		return check(answer)
+	}}
 	answer, err := w.Asker.Ask(ctx, q)
 	if err == nil && required && strings.TrimSpace(answer) == "" {
 		err = fmt.Errorf("%s: no answer", text)

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"maps"
@@ -325,6 +326,54 @@ func TestFile(t *testing.T) {
 	for i, m := range cfg.Clients[0].Models {
 		if m.Name != d.models[i].Name || m.Type != d.models[i].Type {
 			t.Errorf("model %d is %q of type %s", i, m.Name, m.Type)
+		}
+	}
+}
+
+// TestAbilitiesOfLocalModels asks an Ollama what its models can do. What another server does
+// not say is that a chat model calls tools.
+func TestAbilitiesOfLocalModels(t *testing.T) {
+	ollama := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		switch q.Model {
+		case "tools":
+			_, _ = w.Write([]byte(`{"capabilities":["completion","tools"]}`))
+		case "eyes":
+			_, _ = w.Write([]byte(`{"capabilities":["completion","vision"]}`))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer ollama.Close()
+	f := newFixture(t, "Yes", "Ollama, which runs on this machine", "tools")
+	f.Servers = []local.Server{{Kind: local.Ollama, BaseURL: ollama.URL + "/v1", Models: []string{"tools", "eyes", "old"}}}
+	if _, err := Run(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _ := f.load(t)
+	got := map[string][2]bool{}
+	for _, m := range cfg.Clients[0].Models {
+		got[m.Name] = [2]bool{m.SupportsFunctionCalling, m.SupportsVision}
+	}
+	want := map[string][2]bool{"tools": {true, false}, "eyes": {false, true}, "old": {true, false}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if cfg.Theme != nil {
+		t.Errorf("theme: %s is set, and the terminal is not asked", *cfg.Theme)
+	}
+}
+
+// TestAddressIsChecked at the question, not when it is used.
+func TestAddressIsChecked(t *testing.T) {
+	for _, base := range []string{"localhost:18431/v1", "ftp://host/v1", "http://", "/v1"} {
+		f := newFixture(t, "Yes", "openai-compatible", "mine", base)
+		if _, err := Run(t.Context(), f.Options); err == nil || !strings.Contains(err.Error(), "api_base") && !strings.Contains(err.Error(), "http") && !strings.Contains(err.Error(), "server") {
+			t.Errorf("%s: %v", base, err)
+		}
+		if n := len(f.asker.Asked()); n != 4 {
+			t.Errorf("%s: %d questions", base, n)
 		}
 	}
 }

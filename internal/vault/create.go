@@ -122,7 +122,7 @@ func (v *Vault) confirm(ctx context.Context, asker ask.Asker, text string) error
 // askPath asks for the path of a new file, in a directory that exists.
 func askPath(ctx context.Context, asker ask.Asker, suggested string) (string, error) {
 	answer, err := asker.Ask(ctx, ask.Question{
-		ID: "vault-password-path", Kind: ask.Text, Text: "Which file?", Default: suggested, HasDefault: true,
+		ID: "vault-password-path", Kind: ask.Line, Text: "Which file?", Default: suggested, HasDefault: true,
 		Validate: func(answer string) error { return checkPath(expandHome(answer)) },
 	})
 	if err != nil {

@@ -134,8 +134,20 @@ func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 		if err != nil {
 			a.warn(err) // the request goes out without it
 		}
-		return wire.Model{RealName: m.APIName(), Patch: wirePatch(p)}
+		return wire.Model{RealName: m.APIName(), Patch: wirePatch(p), Efforts: efforts(m.ReasoningLevels), API: m.API, ToolsAPI: m.ToolsAPI}
 	}
+}
+
+// efforts returns levels of reasoning as what they are. It keeps nil apart from none.
+func efforts(levels []string) []provider.Effort {
+	if levels == nil {
+		return nil
+	}
+	list := make([]provider.Effort, len(levels))
+	for i, l := range levels {
+		list[i] = provider.Effort(l)
+	}
+	return list
 }
 
 func wirePatch(p *catalog.Patch) wire.Patch {

@@ -237,3 +237,61 @@ func TestLogShowsRequests(t *testing.T) {
 		})
 	}
 }
+
+// What the catalogue knows of a model reaches its provider: the newest models of OpenAI
+// reason and use tools, with the effort that the user asks for.
+func TestCatalogRoutesToolsOfOpenAI(t *testing.T) {
+	t.Parallel()
+	server := newRecorder(t, func(path string) string {
+		if path == "/v1/responses" {
+			return `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}]}`
+		}
+		return `{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`
+	})
+	a, _ := newApp(t, `clients:
+- type: openai
+  api_base: "`+server.URL+`/v1"
+  api_key: k
+  extra: {proxy: "-"}
+`)
+	for _, tt := range []struct {
+		model  string
+		effort provider.Effort
+		tools  bool
+		want   string // path and effort
+	}{
+		{"gpt-6-sol", "", false, "/v1/chat/completions "},
+		{"gpt-6-sol", "max", false, "/v1/chat/completions max"},
+		{"gpt-6-sol", "high", true, "/v1/responses high"},
+		{"gpt-6-sol", "none", true, "/v1/chat/completions none"},
+		{"gpt-6-sol-low", "", true, "/v1/responses low"},
+		{"gpt-6-sol-low", "high", true, "/v1/responses high"},
+		{"gpt-6.1-sol", "", true, "/v1/responses "},
+	} {
+		m, err := a.ChatModel("openai:" + tt.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !m.SupportsTools {
+			t.Errorf("%s is offered no tools", tt.model)
+		}
+		req := provider.Request{Model: m.Name, Effort: tt.effort, Messages: []chat.Message{chat.Text(chat.User, "Hi")}}
+		if tt.tools {
+			req.Tools = []chat.Tool{{Name: "f"}}
+		}
+		if r := providertest.Collect(t, m.Provider.Chat(t.Context(), req)); r.Text != "Hello" {
+			t.Errorf("text %q, error %v", r.Text, r.Err)
+		}
+		sent := server.requests[len(server.requests)-1]
+		var body struct {
+			Effort    string `json:"reasoning_effort"`
+			Reasoning struct{ Effort string }
+		}
+		if err := json.Unmarshal([]byte(sent.body), &body); err != nil {
+			t.Fatal(err)
+		}
+		if got := sent.path + " " + body.Effort + body.Reasoning.Effort; got != tt.want {
+			t.Errorf("%s with effort %q: %s, want %s", tt.model, tt.effort, got, tt.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/yamldoc"
 )
 
@@ -37,6 +38,8 @@ func DecodeModel(n *yamldoc.Node) Model {
 	m.Bool("supports_function_calling", &model.SupportsFunctionCalling)
 	m.Bool("supports_reasoning", &model.SupportsReasoning)
 	model.ReasoningLevels = decodeLevels(m)
+	decodeAPI(m, "api", &model.API)
+	decodeAPI(m, "tools_api", &model.ToolsAPI)
 	m.Bool("no_stream", &model.NoStream)
 	m.Bool("no_system_message", &model.NoSystemMessage)
 	m.Str("system_prompt_prefix", &model.SystemPromptPrefix)
@@ -77,7 +80,11 @@ func decodeDay(m *yamldoc.Map, key string) string {
 
 // Levels returns the efforts of reasoning that a model may list, in ascending order.
 func Levels() []string {
-	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+	var names []string
+	for _, e := range chat.Efforts() {
+		names = append(names, string(e))
+	}
+	return names
 }
 
 // decodeLevels reads reasoning_levels. Those that are not known are left out with a
@@ -95,6 +102,12 @@ func decodeLevels(m *yamldoc.Map) []string {
 		}
 	}
 	return slices.DeleteFunc(levels, func(l string) bool { return !slices.Contains(listed, l) })
+}
+
+func decodeAPI(m *yamldoc.Map, key string, dst *string) {
+	if m.Str(key, dst) && *dst != ChatCompletionsAPI && *dst != ResponsesAPI {
+		m.Get(key).Errorf("%q is neither %s nor %s", *dst, ChatCompletionsAPI, ResponsesAPI)
+	}
 }
 
 func decodePrice(m *yamldoc.Map, key string) *float64 {

@@ -156,16 +156,32 @@ func TestFallbacks(t *testing.T) {
 }
 
 func TestDecodeFacts(t *testing.T) {
-	doc, err := yamldoc.Parse("m.yaml", []byte("name: n\ncached_input_price: 0.5\ncache_write_price: 6.25\nsupports_reasoning: true\nfallback_models: [a, 'b:c']\n"))
+	doc, err := yamldoc.Parse("m.yaml", []byte("name: n\ncached_input_price: 0.5\ncache_write_price: 6.25\nsupports_reasoning: true\nreasoning_levels: [none, xhigh]\napi: chat_completions\ntools_api: responses\nfallback_models: [a, 'b:c']\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Model{Name: "n", Type: Chat, CachedInputPrice: price(0.5), CacheWritePrice: price(6.25), SupportsReasoning: true, Fallbacks: []string{"a", "b:c"}}
+	want := Model{Name: "n", Type: Chat, CachedInputPrice: price(0.5), CacheWritePrice: price(6.25), SupportsReasoning: true, Fallbacks: []string{"a", "b:c"}, ReasoningLevels: []string{"none", "xhigh"}, API: "chat_completions", ToolsAPI: "responses"}
 	if diff := cmp.Diff(want, DecodeModel(doc.Root())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if doc.Err() != nil || len(doc.Warnings()) > 0 {
 		t.Errorf("error %v, warnings %v", doc.Err(), doc.Warnings())
+	}
+}
+
+func TestDecodeWrongFacts(t *testing.T) {
+	for src, want := range map[string]string{
+		"name: n\napi: completions\n": `"completions" is neither chat_completions nor responses`,
+		"name: n\ntools_api: chat\n":  `"chat" is neither chat_completions nor responses`,
+	} {
+		doc, err := yamldoc.Parse("m.yaml", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		DecodeModel(doc.Root())
+		if err := doc.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v", src, err)
+		}
 	}
 }
 

@@ -29,6 +29,12 @@ func ParseType(name string) Type {
 	return Chat
 }
 
+// APIs of OpenAI that a model may need.
+const (
+	ChatCompletionsAPI = "chat_completions"
+	ResponsesAPI       = "responses"
+)
+
 // DefaultChunkSize is the chunk size, in characters, of an embedding model that
 // names none.
 const DefaultChunkSize = 1000
@@ -78,6 +84,8 @@ type Model struct {
 	// ReasoningLevels are the efforts of reasoning that the provider takes for the model,
 	// in ascending order, such as "none", "low" and "max". Nil if they are unknown.
 	ReasoningLevels    []string
+	API                string // the API that it is asked with, [ChatCompletionsAPI] or [ResponsesAPI]; "" means the client's
+	ToolsAPI           string // the API that requests with tools need as long as it reasons; "" means the same as without
 	NoStream           bool   // ask for replies in one piece
 	NoSystemMessage    bool   // put system text into the first user message
 	SystemPromptPrefix string // comes before the system message, or is it

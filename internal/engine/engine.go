@@ -135,8 +135,9 @@ func (e *MaxTurnsError) Error() string {
 	return fmt.Sprintf("the model still asked for tools after %d turns", e.Turns)
 }
 
-// Engine answers requests. It is immutable and may be used from several goroutines.
+// Engine answers requests. It may be used from several goroutines.
 type Engine struct {
+	notes  sync.Map // those that were shown, by their text
 	models Models
 	now    func() time.Time
 	sleep  func(context.Context, time.Duration) error

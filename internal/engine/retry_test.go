@@ -202,6 +202,44 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// What a provider does in another way than asked is a warning, once for each model.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	e, err := New(Options{Models: modelMap{"c:m": {Provider: noting{}}, "c:n": {Provider: noting{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	for _, id := range []string{"c:m", "c:m", "c:n"} {
+		rc, collected := newContext()
+		rc.Model = id
+		reply, err := e.Run(t.Context(), rc, user("hi"))
+		if err != nil || reply.Text != "hello" {
+			t.Errorf("text %q, error %v", reply.Text, err)
+		}
+		for _, ev := range collected.Events() {
+			if w, ok := ev.Body.(event.Warning); ok {
+				warnings = append(warnings, w.Text)
+			}
+		}
+	}
+	want := []string{"model c:m: effort max is not available, so high is used", "model c:n: effort max is not available, so high is used"}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// noting is a provider with a note.
+type noting struct{}
+
+func (noting) Chat(context.Context, provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		_ = yield(provider.Chunk{Kind: provider.Note, Text: provider.MaxEffort.Replaced(provider.HighEffort)}, nil) &&
+			yield(provider.Chunk{Kind: provider.Text, Text: "hello"}, nil) &&
+			yield(provider.Chunk{Kind: provider.End, Stop: chat.StopEnd}, nil)
+	}
+}
+
 // toolFunc is one tool called look.
 type toolFunc func(chat.ToolCall) string
 

@@ -223,6 +223,16 @@ func reserve(b Budget, model Model, request provider.Request) (settle func(chat.
 	return b.Reserve(model.cost(estimate))
 }
 
+// note warns the user of what a provider has done in another way than asked, once for
+// each model.
+func (e *Engine) note(ctx context.Context, rc *RequestContext, model Model, text string) error {
+	text = fmt.Sprintf("model %s: %s", model.ID, text)
+	if _, again := e.notes.LoadOrStore(text, true); again {
+		return nil
+	}
+	return rc.Events.Emit(ctx, event.Warning{Text: text})
+}
+
 // send sends the request and gathers the reply, emitting its pieces.
 func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, request provider.Request) (turnResult, error) {
 	t := turnResult{Message: chat.Message{Role: chat.Assistant}}
@@ -241,6 +251,8 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 			if chunk.Text != "" {
 				err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
 			}
+		case provider.Note:
+			err = e.note(ctx, rc, model, chunk.Text)
 		case provider.ToolCall:
 			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
 		case provider.End:

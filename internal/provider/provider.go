@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"loki/internal/chat"
@@ -25,7 +24,7 @@ import (
 type Chat interface {
 	// Chat sends one request and yields the reply piece by piece.
 	//
-	// The sequence yields zero or more text, reasoning and tool-call chunks and then
+	// The sequence yields zero or more notes and text, reasoning and tool-call chunks and then
 	// exactly one chunk of kind [End]. If anything fails it yields one non-nil error
 	// instead, after whatever was received before, and stops; the error is an
 	// [*Error] or wraps ctx's error. A consumer that stops early releases the
@@ -58,33 +57,29 @@ type Request struct {
 	Origin          Origin
 }
 
-// Effort says how much a model is to reason before it answers. Providers without
-// levels of their own translate them into budgets of tokens; models that do not
-// reason ignore them.
-type Effort string
+// GoesOn reports whether a request is likely to be sent once more with something behind
+// it: it offers tools, or continues a conversation. A cache for prompts is worth its price
+// then, and not for a single question.
+func GoesOn(req Request) bool {
+	return len(req.Tools) > 0 || slices.ContainsFunc(req.Messages, func(m chat.Message) bool { return m.Role == chat.Assistant })
+}
+
+// Effort is [chat.Effort].
+type Effort = chat.Effort
 
 // The efforts, in ascending order.
 const (
-	NoEffort      Effort = "none"
-	MinimalEffort Effort = "minimal"
-	LowEffort     Effort = "low"
-	MediumEffort  Effort = "medium"
-	HighEffort    Effort = "high"
+	NoEffort      = chat.NoEffort
+	MinimalEffort = chat.MinimalEffort
+	LowEffort     = chat.LowEffort
+	MediumEffort  = chat.MediumEffort
+	HighEffort    = chat.HighEffort
+	XHighEffort   = chat.XHighEffort
+	MaxEffort     = chat.MaxEffort
 )
 
-var efforts = [...]Effort{NoEffort, MinimalEffort, LowEffort, MediumEffort, HighEffort}
-
-// Valid reports whether e is one of the efforts.
-func (e Effort) Valid() bool { return slices.Contains(efforts[:], e) }
-
 // EffortNames lists the efforts for messages.
-func EffortNames() string {
-	names := make([]string, len(efforts))
-	for i, e := range efforts {
-		names[i] = string(e)
-	}
-	return strings.Join(names, ", ")
-}
+func EffortNames() string { return chat.EffortNames() }
 
 // Origin says where in Loki a request comes from. It is never sent to a remote
 // provider.
@@ -101,13 +96,14 @@ const (
 	Text      ChunkKind = iota + 1 // Text is a piece of the answer
 	Reasoning                      // Text is a piece of the model's reasoning
 	ToolCall                       // ToolCall is one complete call
+	Note                           // Text, for the user, says what of the request the model got in another way; not part of the reply
 	End                            // the reply is complete: Stop and Usage are set
 )
 
 // Chunk is a piece of a streamed reply.
 type Chunk struct {
 	Kind      ChunkKind
-	Text      string          // Text, Reasoning
+	Text      string          // Text, Reasoning, Note
 	Signature string          // Reasoning: not empty if this ends a block of reasoning, of which it is the proof
 	ToolCall  chat.ToolCall   // ToolCall
 	Stop      chat.StopReason // End

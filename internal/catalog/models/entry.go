@@ -33,6 +33,8 @@ type entry struct {
 	SupportsFunctionCalling bool     `json:"supports_function_calling,omitempty"`
 	SupportsReasoning       bool     `json:"supports_reasoning,omitempty"`
 	ReasoningLevels         []string `json:"reasoning_levels,omitzero"` // an empty list is not none
+	API                     string   `json:"api,omitempty"`
+	ToolsAPI                string   `json:"tools_api,omitempty"`
 	NoStream                bool     `json:"no_stream,omitempty"`
 	NoSystemMessage         bool     `json:"no_system_message,omitempty"`
 	SystemPromptPrefix      string   `json:"system_prompt_prefix,omitempty"`
@@ -64,8 +66,8 @@ func entryOf(m catalog.Model) entry {
 		InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
 		CachedInputPrice: m.CachedInputPrice, CacheWritePrice: m.CacheWritePrice,
 		SupportsVision: m.SupportsVision, SupportsFunctionCalling: m.SupportsFunctionCalling, SupportsReasoning: m.SupportsReasoning,
-		ReasoningLevels: m.ReasoningLevels,
-		NoStream:        m.NoStream, NoSystemMessage: m.NoSystemMessage, SystemPromptPrefix: m.SystemPromptPrefix,
+		ReasoningLevels: m.ReasoningLevels, API: m.API, ToolsAPI: m.ToolsAPI,
+		NoStream: m.NoStream, NoSystemMessage: m.NoSystemMessage, SystemPromptPrefix: m.SystemPromptPrefix,
 		MaxTokensPerChunk: m.MaxTokensPerChunk, DefaultChunkSize: m.DefaultChunkSize, MaxBatchSize: m.MaxBatchSize,
 		Hidden: m.Hidden, Retired: m.Retired, ReplacedBy: m.ReplacedBy,
 		Patch: patchOf(m.Patch), Fallbacks: m.Fallbacks,
@@ -113,8 +115,8 @@ func (e entry) model() catalog.Model {
 		InputPrice: e.InputPrice, OutputPrice: e.OutputPrice,
 		CachedInputPrice: e.CachedInputPrice, CacheWritePrice: e.CacheWritePrice,
 		SupportsVision: e.SupportsVision, SupportsFunctionCalling: e.SupportsFunctionCalling, SupportsReasoning: e.SupportsReasoning,
-		ReasoningLevels: e.ReasoningLevels,
-		NoStream:        e.NoStream, NoSystemMessage: e.NoSystemMessage, SystemPromptPrefix: e.SystemPromptPrefix,
+		ReasoningLevels: e.ReasoningLevels, API: e.API, ToolsAPI: e.ToolsAPI,
+		NoStream: e.NoStream, NoSystemMessage: e.NoSystemMessage, SystemPromptPrefix: e.SystemPromptPrefix,
 		MaxTokensPerChunk: e.MaxTokensPerChunk, DefaultChunkSize: e.DefaultChunkSize, MaxBatchSize: e.MaxBatchSize,
 		Hidden: e.Hidden, Retired: e.Retired, ReplacedBy: e.ReplacedBy,
 		Patch: e.Patch.model(), Fallbacks: e.Fallbacks,
@@ -155,6 +157,11 @@ func (e entry) sane() bool {
 	}
 	for _, level := range e.ReasoningLevels {
 		if !slices.Contains(catalog.Levels(), level) {
+			return false
+		}
+	}
+	for _, api := range []string{e.API, e.ToolsAPI} {
+		if api != "" && api != catalog.ChatCompletionsAPI && api != catalog.ResponsesAPI {
 			return false
 		}
 	}

@@ -45,7 +45,7 @@ func newConversation(req provider.Request, f family) (conversation, error) {
 		c.inference.MaxTokens = aws.Int32(int32(min(n, math.MaxInt32)))
 	}
 	c.think(req, f)
-	if goesOn(req) {
+	if provider.GoesOn(req) {
 		c.addCachePoints(f)
 	}
 	return c, nil
@@ -149,21 +149,6 @@ func (c *conversation) think(req provider.Request, f family) {
 	}
 	c.fields = raw(text)
 	c.inference.Temperature, c.inference.TopP = nil, nil
-}
-
-// goesOn reports whether the prompt is likely to be sent once more with something
-// behind it. Writing to the cache costs more than a plain read, so a single question
-// is not worth it.
-func goesOn(req provider.Request) bool {
-	if len(req.Tools) > 0 {
-		return true
-	}
-	for _, m := range req.Messages {
-		if m.Role == chat.Assistant {
-			return true
-		}
-	}
-	return false
 }
 
 // addCachePoints marks the ends of what stays the same from request to request.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,12 +14,9 @@ import (
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
 		m := wire.Lookup(c.model, req.Model)
-		// The context keeps the secrets of the call out of its errors.
-		patch := m.Patch
-		if c.responses {
-			patch = inResponses(patch)
+		if req.Effort != "" {
+			m.Patch = m.Patch.Without("reasoning_effort").Without("reasoning", "effort")
 		}
-		ctx := wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: patch})
 		err := c.chat(ctx, req, m, func(chunk provider.Chunk) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -41,11 +39,18 @@ var errStopped = errors.New("the consumer stopped")
 func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, emit func(provider.Chunk) error) error {
 	d := c.dialect(req.Model)
 	for {
-		payload, target := c.chatPayload(req, m, d)
-		resp, err := c.post(ctx, target, payload, req.Stream)
+		a := c.newAttempt(req, m, d)
+		// The context keeps the secrets of the call out of its errors.
+		ctx := wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: a.patch})
+		resp, err := c.post(ctx, a.target, a.payload, req.Stream, headerField{grokConversation, c.grokConversation(req)})
 		if err == nil {
 			defer resp.Body.Close()
-			r := c.newDecoder(builder{emit: emit, req: req})
+			for _, text := range a.notes(req, d) {
+				if err := emit(provider.Chunk{Kind: provider.Note, Text: text}); err != nil {
+					return err
+				}
+			}
+			r := newDecoder(a.format, builder{emit: emit, req: req})
 			if err = readReply(resp, r); err != nil && err != errStopped {
 				err = wire.Failure(ctx, "reading the reply of "+c.name, err)
 			}
@@ -56,10 +61,19 @@ func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, e
 		if !ok {
 			return err
 		}
-		if d, ok = d.adapt(rejection, payload); !ok { // each adaptation can be made once, so this ends
+		if d, ok = d.adapt(rejection, a); !ok { // each adaptation can be made once, so this ends
 			return err
 		}
 	}
+}
+
+// attempt is a request in one of the formats.
+type attempt struct {
+	format  format
+	routed  bool // the format is the one that tools need, and not the client's
+	target  string
+	payload payload
+	patch   wire.Patch
 }
 
 // payload is the body of a request for a reply.
@@ -67,19 +81,77 @@ type payload interface {
 	// adapt returns the dialect to try next, if the words of a rejection, in lower
 	// case, name something that can be said in another way than in d.
 	adapt(words string, d dialect) (dialect, bool)
+
+	// effort returns the effort that is asked for, empty for none.
+	effort() provider.Effort
 }
 
-// chatPayload puts req into the format of c and the words of d, and returns the URL
-// for it.
-func (c *Client) chatPayload(req provider.Request, m wire.Model, d dialect) (payload, string) {
-	if c.responses {
-		return newResponseRequest(req, m, d), c.base + "/responses"
+// format is one of the formats in which chats are held.
+type format int
+
+const (
+	chatFormat format = iota
+	responsesFormat
+)
+
+// newAttempt puts req into the words of d.
+func (c *Client) newAttempt(req provider.Request, m wire.Model, d dialect) attempt {
+	a := attempt{patch: m.Patch}
+	a.format, a.routed = c.formatFor(req, m, d)
+	if a.format == responsesFormat {
+		r := newResponseRequest(req, m, d)
+		r.CacheKey = c.cacheKey(req, d)
+		a.payload, a.target, a.patch = r, c.responsesURL(), inResponses(m.Patch)
+		return a
 	}
-	return newChatRequest(req, m, d), c.endpoint(wire.ChatCompletions, m.RealName)
+	r := newChatRequest(req, m, d)
+	r.CacheKey = c.cacheKey(req, d)
+	if d.tools == withoutReasoning && len(req.Tools) > 0 {
+		r.ReasoningEffort = provider.NoEffort
+		a.patch = a.patch.Without("reasoning_effort")
+	}
+	a.payload, a.target = r, c.endpoint(wire.ChatCompletions, m.RealName)
+	return a
 }
 
-func (c *Client) newDecoder(b builder) decoder {
-	if c.responses {
+// formatFor returns the format for req, and whether it is the one that tools need.
+func (c *Client) formatFor(req provider.Request, m wire.Model, d dialect) (f format, routed bool) {
+	switch {
+	case cmp.Or(m.API, c.api) == responsesAPI:
+		return responsesFormat, false
+	case cmp.Or(m.API, c.api) != "", len(req.Tools) == 0, d.tools == withoutReasoning:
+		return chatFormat, false
+	case d.tools != inResponsesFormat && m.ToolsAPI != responsesAPI:
+		return chatFormat, false
+	}
+	effort := req.Effort
+	if v, ok := m.Patch.Body.Get("reasoning_effort"); ok && effort == "" {
+		text, _ := v.AsString()
+		effort = provider.Effort(text)
+	}
+	if effort == provider.NoEffort {
+		return chatFormat, false
+	}
+	return responsesFormat, true
+}
+
+// notes returns what of req the model gets in another way.
+func (a attempt) notes(req provider.Request, d dialect) []string {
+	sent := a.payload.effort()
+	switch {
+	case a.format == chatFormat && d.tools == withoutReasoning && len(req.Tools) > 0:
+		if req.Effort == provider.NoEffort {
+			return nil
+		}
+		return []string{"the model does not reason as long as it has tools, because the server has no responses API"}
+	case req.Effort != "" && sent != req.Effort:
+		return []string{req.Effort.Replaced(sent)}
+	}
+	return nil
+}
+
+func newDecoder(f format, b builder) decoder {
+	if f == responsesFormat {
 		return &responseReply{builder: b}
 	}
 	return &chatReply{builder: b}

@@ -14,8 +14,11 @@ type dialect struct {
 	completionTokens bool // wants max_completion_tokens instead of max_tokens
 	shortIDs         bool // wants tool-call ids of nine letters and digits
 
-	noEffort bool // rejects the effort
-	instead  insteadOf
+	noEffort   bool // rejects the effort
+	instead    insteadOf
+	tools      toolsMode
+	noSampling bool // rejects temperature and top_p
+	noCacheKey bool // rejects prompt_cache_key
 
 	noSummary   bool // rejects summaries of reasoning
 	noEncrypted bool // has no encrypted reasoning
@@ -24,6 +27,15 @@ type dialect struct {
 	reasoning      reasoningMode
 	reasoningField string // where reasoning goes; empty means reasoning_content
 }
+
+// toolsMode says how a model that reasons is asked with tools.
+type toolsMode int
+
+const (
+	toolsAnywhere     toolsMode = iota
+	inResponsesFormat           // only in the responses format
+	withoutReasoning            // the server has no such format: the model does not reason
+)
 
 // reasoningMode says on which assistant messages reasoning is sent back.
 type reasoningMode int
@@ -42,11 +54,25 @@ const (
 
 // adapt returns the dialect to try next, if the rejection of the request sent names
 // something that can be said in another way.
-func (d dialect) adapt(r *wire.Rejection, sent payload) (dialect, bool) {
-	if s := r.Err.Status; s != 400 && s != 422 && s != 500 {
-		return d, false
+func (d dialect) adapt(r *wire.Rejection, sent attempt) (dialect, bool) {
+	switch r.Err.Status {
+	case 400, 422, 500:
+		return sent.payload.adapt(strings.ToLower(string(r.Body)), d)
+	case 404, 405, 501:
+		if sent.routed { // the format was not the user's choice
+			d.tools = withoutReasoning
+			return d, true
+		}
 	}
-	return sent.adapt(strings.ToLower(string(r.Body)), d)
+	return d, false
+}
+
+// refusesSampling reports whether a rejection says that the model takes no temperature or
+// no top_p, and not that a value is wrong.
+func refusesSampling(words string) bool {
+	says := func(s string) bool { return strings.Contains(words, s) }
+	return (says("temperature") || says("top_p")) &&
+		(says("unsupported") || says("not support") || says("deprecated") || says("not permitted") || says("not allowed"))
 }
 
 // adapt implements [payload].
@@ -59,8 +85,18 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 		d.completionTokens = true
 	case !d.shortIDs && says("tool call id") && says("length of 9"):
 		d.shortIDs = true
+	case len(r.Tools) > 0 && d.tools != withoutReasoning && says("reasoning_effort") && (says("function tools") || says("v1/responses")):
+		if d.tools == inResponsesFormat { // and the request came here all the same
+			d.tools = withoutReasoning
+		} else {
+			d.tools = inResponsesFormat
+		}
 	case r.ReasoningEffort != "" && (says("reasoning_effort") || says("does not support thinking")): // the latter is Ollama's
 		d = d.withoutEffort(r.ReasoningEffort, words)
+	case r.CacheKey != "" && says("prompt_cache_key"):
+		d.noCacheKey = true
+	case (r.Temperature != nil || r.TopP != nil) && refusesSampling(words):
+		d.noSampling = true
 	case d.reasoning == reasoningInLoop && says(fieldReasoningContent) && (says("missing") || says("must be passed")):
 		d.reasoning = reasoningAlways
 		d.reasoningField = fieldReasoningContent
@@ -94,6 +130,9 @@ func (c *Client) learn(model string, d dialect, reasoningField string) {
 		shortIDs:         d.shortIDs || known.shortIDs,
 		noEffort:         d.noEffort || known.noEffort,
 		instead:          d.instead.or(known.instead),
+		tools:            max(d.tools, known.tools),
+		noSampling:       d.noSampling || known.noSampling,
+		noCacheKey:       d.noCacheKey || known.noCacheKey,
 		noSummary:        d.noSummary || known.noSummary,
 		noEncrypted:      d.noEncrypted || known.noEncrypted,
 		reasoning:        cmp.Or(d.reasoning, known.reasoning),

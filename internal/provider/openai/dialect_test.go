@@ -34,6 +34,8 @@ func TestAdaptation(t *testing.T) {
 	loop := question(reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})...)
 	withLimit := question()
 	withLimit.MaxOutputTokens = 50
+	sampled := question()
+	sampled.Temperature, sampled.TopP = float(0.3), float(0.9)
 	history := question(slices.Concat(
 		[]chat.Message{chat.Text(chat.Assistant, "Answer."), chat.Text(chat.User, "And?")},
 		reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"}),
@@ -85,6 +87,24 @@ func TestAdaptation(t *testing.T) {
 			func(t *testing.T, r openaitest.Request) bool {
 				return message(t, r, 1)["reasoning_content"] == "" && message(t, r, 3)["reasoning_content"] == "why"
 			},
+		},
+		{
+			"temperature", 400,
+			`{"error":{"message":"Unsupported value: 'temperature' does not support 0.3 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
+			sampled,
+			func(_ *testing.T, r openaitest.Request) bool {
+				return r.JSON()["temperature"] == 0.3 && r.JSON()["top_p"] == 0.9
+			},
+			func(_ *testing.T, r openaitest.Request) bool {
+				return r.JSON()["temperature"] == nil && r.JSON()["top_p"] == nil
+			},
+		},
+		{
+			"top_p", 400,
+			`{"error":{"message":"Unsupported parameter: 'top_p' is not supported with this model.","type":"invalid_request_error","param":"top_p","code":"unsupported_parameter"}}`,
+			sampled,
+			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["top_p"] == 0.9 },
+			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["top_p"] == nil },
 		},
 		{
 			"short_ids", 400,
@@ -166,8 +186,8 @@ func TestReasoningGoesBackUnderItsName(t *testing.T) {
 	}
 }
 
-// TestEffort: what a model does not take is replaced by the next higher effort that
-// it names, or left out, and both are remembered.
+// TestEffort: what a model does not take is replaced by the nearest effort that it names,
+// or left out, and both are remembered. The user is shown what is used instead.
 func TestEffort(t *testing.T) {
 	const lacks = `{"error":{"message":"Unsupported value: 'reasoning_effort' does not support '%s' with this model. Supported values are: %s.","param":"reasoning_effort"}}`
 	for _, tt := range []struct {
@@ -179,7 +199,9 @@ func TestEffort(t *testing.T) {
 	}{
 		{"next_higher", "", fmt.Sprintf(lacks, "minimal", "'none', 'low', 'medium', and 'high'"), []provider.Effort{"minimal", "none", "high", ""}, []any{"low", "none", "high", nil}},
 		{"quoted_as_json", "", `{"detail":[{"loc":["body","reasoning_effort"],"msg":"Input should be \"low\" or \"high\""}]}`, []provider.Effort{"medium", "medium"}, []any{"high", "high"}},
-		{"none_higher", "", fmt.Sprintf(lacks, "high", "'low'"), []provider.Effort{"high", "low"}, []any{nil, nil}},
+		{"lower", "", fmt.Sprintf(lacks, "high", "'low'"), []provider.Effort{"high", "low"}, []any{"low", "low"}},
+		{"new_efforts", "", fmt.Sprintf(lacks, "max", "'low', 'medium', 'high', and 'xhigh'"), []provider.Effort{"max", "xhigh", "low"}, []any{"xhigh", "xhigh", "low"}},
+		{"unnamed", "", `{"error":{"message":"Invalid value for reasoning_effort"}}`, []provider.Effort{"max", "xhigh"}, []any{"high", "xhigh"}},
 		{"unknown", "", `{"error":{"message":"Unrecognized request argument supplied: reasoning_effort"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
 		{"ollama", "", `{"error":{"message":"\"llama3.2\" does not support thinking"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
 		{"responses", "responses", `{"error":{"message":"Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model. Supported values are: 'none', 'low', 'medium', and 'high'.","param":"reasoning.effort"}}`, []provider.Effort{"minimal", "none"}, []any{"low", "none"}},
@@ -188,11 +210,18 @@ func TestEffort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, server := newClient(t, openai.Options{API: tt.api}, openaitest.Status(400, tt.body))
 			server.Always(openaitest.Text("ok"))
-			for _, e := range tt.asks {
+			for i, e := range tt.asks {
 				req := question()
 				req.Effort = e
-				if r := collect(t, c, req); r.Text != "ok" {
+				r := collect(t, c, req)
+				if r.Text != "ok" {
 					t.Fatalf("text %q, error %v", r.Text, r.Err)
+				}
+				sent, _ := tt.want[i].(string)
+				if replaced := e != "" && string(e) != sent; replaced != (len(r.Notes) == 1) {
+					t.Errorf("notes of %q: %q", e, r.Notes)
+				} else if replaced && r.Notes[0] != e.Replaced(provider.Effort(sent)) {
+					t.Errorf("note %q", r.Notes[0])
 				}
 			}
 			requests := server.Requests()
@@ -278,9 +307,11 @@ func TestModelPatchInResponses(t *testing.T) {
 
 // TestUnrelatedRejectionsAreNotRepeated guards against needless second requests.
 func TestUnrelatedRejectionsAreNotRepeated(t *testing.T) {
-	for status, body := range map[int]string{400: `{"error":"bad temperature"}`, 401: `{"error":"stream_options"}`, 429: `{"error":"stream_options"}`} {
+	for status, body := range map[int]string{400: `{"error":"temperature: 3 is above the maximum of 2"}`, 401: `{"error":"stream_options"}`, 429: `{"error":"stream_options"}`} {
 		c, server := newClient(t, openai.Options{}, openaitest.Status(status, body))
-		collect(t, c, question())
+		req := question()
+		req.Temperature = float(3)
+		collect(t, c, req)
 		if n := len(server.Requests()); n != 1 {
 			t.Errorf("status %d: %d requests", status, n)
 		}

@@ -14,7 +14,7 @@ import (
 
 // post sends payload to target and returns the response, which succeeded. The
 // caller closes its body. The error may be a [*wire.Rejection].
-func (c *Client) post(ctx context.Context, target string, payload any, stream bool) (*http.Response, error) {
+func (c *Client) post(ctx context.Context, target string, payload any, stream bool, fields ...headerField) (*http.Response, error) {
 	header, err := c.headers(stream)
 	if err != nil {
 		return nil, err
@@ -28,8 +28,16 @@ func (c *Client) post(ctx context.Context, target string, payload any, stream bo
 		return nil, err
 	}
 	req.Header = header
+	for _, f := range fields {
+		if f.value != "" {
+			req.Header.Set(f.name, f.value)
+		}
+	}
 	return c.http.Do(req)
 }
+
+// headerField is a field that only some requests have. It is not sent without a value.
+type headerField struct{ name, value string }
 
 // postJSON sends payload and gives the body of the response to read. ctx is one of
 // [wire.WithCall].
@@ -56,6 +64,7 @@ const (
 func (c *Client) endpoint(api wire.API, realName string) string {
 	path := map[wire.API]string{wire.ChatCompletions: "/chat/completions", wire.Embeddings: "/embeddings", wire.Rerank: "/rerank"}[api]
 	switch {
+	case c.kind == kindAzure && strings.HasSuffix(c.base, azureV1):
 	case c.kind == kindAzure:
 		version := azureChatVersion
 		if api == wire.Embeddings {
@@ -66,6 +75,19 @@ func (c *Client) endpoint(api wire.API, realName string) string {
 		path = "/rerankers"
 	}
 	return c.base + path
+}
+
+// azureV1 ends the base of Azure's API that has no versions, in which a request names its
+// deployment as the model.
+const azureV1 = "/openai/v1"
+
+// responsesURL returns the URL of the responses API. Azure has it in the API without
+// versions only.
+func (c *Client) responsesURL() string {
+	if c.kind == kindAzure && !strings.HasSuffix(c.base, azureV1) {
+		return c.base + azureV1 + "/responses"
+	}
+	return c.base + "/responses"
 }
 
 func (c *Client) headers(stream bool) (http.Header, error) {

@@ -24,9 +24,16 @@
 // the block that led to it. Summaries of the reasoning are asked for along with an
 // effort.
 //
+// Some models reason with tools only in the responses format, and say so when they are
+// asked otherwise. Requests with tools go there as long as the model reasons; where the
+// server has no such format, the model does not reason. A client or a model that is
+// configured for one format keeps to it.
+//
+// An effort that a request asks for comes before the one of the model's patch.
+//
 // What one server demands another rejects: stream_options, max_tokens against
-// max_completion_tokens, reasoning_content, an effort, encrypted reasoning, the form
-// of tool-call ids. Where a rejection names one of these the request is sent once
+// max_completion_tokens, reasoning_content, an effort, temperature and top_p, encrypted
+// reasoning, a cache key, the form of tool-call ids. Where a rejection names one of these the request is sent once
 // more without it, and if that works the client remembers it for the model.
 //
 // # Replies
@@ -79,9 +86,9 @@ type Options struct {
 	// means no key, which only compatible servers can do without.
 	APIKey func() (string, error)
 
-	// API is the format in which chats are held: "chat_completions", which is the
-	// default, or "responses". Azure knows the former only. The patches of both are
-	// those for chat completions.
+	// API is the format in which chats are held: "chat_completions" or "responses".
+	// Empty means chat completions, except for what a model needs the other format for.
+	// The patches of both are those for chat completions.
 	API string
 
 	Organization string // sent as OpenAI-Organization
@@ -96,14 +103,14 @@ type Options struct {
 // Client is a connection to a server. It implements [provider.Chat] and
 // [provider.Embedder].
 type Client struct {
-	kind      kind
-	name      string
-	base      string // without a trailing slash
-	responses bool   // chats are held in the responses format
-	key       func() (string, error)
-	org       string
-	model     func(name string) wire.Model
-	http      *http.Client
+	kind  kind
+	name  string
+	base  string // without a trailing slash
+	api   string // the format in which all chats are held; empty leaves it to the model
+	key   func() (string, error)
+	org   string
+	model func(name string) wire.Model
+	http  *http.Client
 
 	mu       sync.Mutex
 	dialects map[string]dialect // by model name: what rejected requests have taught
@@ -153,10 +160,9 @@ func newClient(k kind, o Options) (*Client, error) {
 	if o.Name == "" {
 		return nil, fault.New(fault.Config, "a client needs a name")
 	}
-	responses := o.API == responsesAPI
-	if !responses && o.API != "" && o.API != string(wire.ChatCompletions) || responses && k == kindAzure {
+	if o.API != "" && o.API != string(wire.ChatCompletions) && o.API != responsesAPI {
 		return nil, fault.New(fault.Config, "client %q cannot speak the api %q", o.Name, o.API).
-			WithHint("leave api out, or set it to %s or, for clients of other types than azure-openai, %s", wire.ChatCompletions, responsesAPI)
+			WithHint("leave api out, or set it to %s or %s", wire.ChatCompletions, responsesAPI)
 	}
 	base, err := wire.BaseURL(o.Name, o.APIBase, openAIBase)
 	if err != nil {
@@ -168,7 +174,7 @@ func newClient(k kind, o Options) (*Client, error) {
 		}
 	}
 	return &Client{
-		kind: k, name: o.Name, base: base, responses: responses, org: o.Organization,
+		kind: k, name: o.Name, base: base, api: o.API, org: o.Organization,
 		key: o.APIKey, model: o.Model, http: o.HTTP,
 		dialects: make(map[string]dialect),
 	}, nil

@@ -75,7 +75,6 @@ func TestNewRejects(t *testing.T) {
 		{"no_url", newCompatible, openai.Options{Name: "mine", APIBase: "localhost:8080/v1"}, "not an http or https URL"},
 		{"responses", newCompatible, openai.Options{Name: "mine", APIBase: "http://localhost:8080/v1", API: "responses"}, ""},
 		{"unknown_api", newOpenAI, openai.Options{Name: "openai", API: "assistants"}, `client "openai" cannot speak the api "assistants"`},
-		{"responses_of_azure", newAzure, openai.Options{Name: "a", APIBase: "https://a.test", API: "responses"}, `cannot speak the api "responses"`},
 		{"other_scheme", newCompatible, openai.Options{Name: "mine", APIBase: "ftp://host/v1"}, "not an http or https URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,6 +23,7 @@ type chatRequest struct {
 	Stream              bool           `json:"stream,omitempty"`
 	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
 	Tools               []sentTool     `json:"tools,omitempty"`
+	CacheKey            string         `json:"prompt_cache_key,omitempty"`
 
 	ReasoningEffort provider.Effort `json:"reasoning_effort,omitempty"`
 }
@@ -76,8 +77,10 @@ type toolDeclaration struct {
 func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 	r := chatRequest{
 		Model: m.RealName, Messages: sentMessages(req.Messages, d),
-		Temperature: req.Temperature, TopP: req.TopP, Stream: req.Stream,
-		ReasoningEffort: d.effort(req.Effort),
+		Stream: req.Stream, ReasoningEffort: d.effort(req.Effort, m.Efforts),
+	}
+	if !d.noSampling {
+		r.Temperature, r.TopP = req.Temperature, req.TopP
 	}
 	// A model whose patch deletes max_tokens wants the newer name.
 	if v, ok := m.Patch.Body.Get("max_tokens"); d.completionTokens || ok && v.IsNull() {
@@ -93,6 +96,9 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 	}
 	return r
 }
+
+// effort implements [payload].
+func (r chatRequest) effort() provider.Effort { return r.ReasoningEffort }
 
 func (r chatRequest) hasReasoning() bool {
 	for _, m := range r.Messages {

@@ -26,6 +26,7 @@ type responseRequest struct {
 	Include         []string       `json:"include,omitempty"`
 	Stream          bool           `json:"stream,omitempty"`
 	Tools           []responseTool `json:"tools,omitempty"`
+	CacheKey        string         `json:"prompt_cache_key,omitempty"`
 }
 
 type sentReasoning struct {
@@ -69,9 +70,12 @@ const encryptedReasoning = "reasoning.encrypted_content"
 func newResponseRequest(req provider.Request, m wire.Model, d dialect) responseRequest {
 	r := responseRequest{
 		Model: m.RealName, Input: []inputItem{},
-		MaxOutputTokens: req.MaxOutputTokens, Temperature: req.Temperature, TopP: req.TopP, Stream: req.Stream,
+		MaxOutputTokens: req.MaxOutputTokens, Stream: req.Stream,
 	}
-	if e := d.effort(req.Effort); e != "" {
+	if !d.noSampling {
+		r.Temperature, r.TopP = req.Temperature, req.TopP
+	}
+	if e := d.effort(req.Effort, m.Efforts); e != "" {
 		r.Reasoning = &sentReasoning{Effort: e}
 		if e != provider.NoEffort && !d.noSummary {
 			r.Reasoning.Summary = "auto"
@@ -192,6 +196,14 @@ func readProof(signature string) (p proof, ok bool) {
 	return p, ok
 }
 
+// effort implements [payload].
+func (r responseRequest) effort() provider.Effort {
+	if r.Reasoning == nil {
+		return ""
+	}
+	return r.Reasoning.Effort
+}
+
 // adapt implements [payload].
 func (r responseRequest) adapt(words string, d dialect) (dialect, bool) {
 	says := func(s string) bool { return strings.Contains(words, s) }
@@ -205,6 +217,10 @@ func (r responseRequest) adapt(words string, d dialect) (dialect, bool) {
 		d.noSummary = true
 	case r.Reasoning != nil && (says("reasoning.effort") || says("reasoning_effort") || says("'reasoning'") || says("does not support thinking")):
 		d = d.withoutEffort(r.Reasoning.Effort, words)
+	case r.CacheKey != "" && says("prompt_cache_key"):
+		d.noCacheKey = true
+	case (r.Temperature != nil || r.TopP != nil) && refusesSampling(words):
+		d.noSampling = true
 	default:
 		return d, false
 	}

@@ -17,6 +17,7 @@ type Reply struct {
 	Reasoning string
 	Signature string
 	ToolCalls []chat.ToolCall
+	Notes     []string
 	Stop      chat.StopReason // empty if the reply failed
 	Usage     chat.Usage
 	Chunks    int   // how many chunks came, the end included
@@ -84,6 +85,11 @@ func Collect(t testing.TB, seq iter.Seq2[provider.Chunk, error]) Reply {
 		case provider.ToolCall:
 			checkCall(t, c.ToolCall, ids)
 			r.ToolCalls = append(r.ToolCalls, c.ToolCall)
+		case provider.Note:
+			if c.Text == "" {
+				t.Errorf("chunk %d: a note without a character", r.Chunks)
+			}
+			r.Notes = append(r.Notes, c.Text)
 		case provider.End:
 			checkEnd(t, c)
 			r.Stop, r.Usage, over = c.Stop, c.Usage, "its end"

@@ -23,6 +23,10 @@ const (
 type Model struct {
 	RealName string // name sent to the server; empty means the name itself
 	Patch    Patch  // applied to every request with this model, before the client's rules
+
+	Efforts  []provider.Effort // that it knows; nil means that they are not known
+	API      string            // that it is asked with, in the words of the configuration; empty means the client's
+	ToolsAPI string            // that requests with tools need as long as it reasons; empty means the same as without
 }
 
 // Lookup returns what model says about name, with the real name filled in. A nil

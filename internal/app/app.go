@@ -123,7 +123,7 @@ func New(o Options) (*App, error) {
 
 // Engine returns an engine over the configured models.
 func (a *App) Engine() (*engine.Engine, error) {
-	return engine.New(engine.Options{Models: a})
+	return engine.New(engine.Options{Models: a, ShowRequests: a.dryRun})
 }
 
 // Context returns the request context of a conversation: with the model of id, or

@@ -319,7 +319,7 @@ func (c *Conversation) send(ctx context.Context, e *engine.Engine, rc *engine.Re
 		return q.Form.ask(ctx, e, rc, req)
 	}
 	reply, err := e.Run(ctx, rc, req)
-	if err == nil && q.Code {
+	if err == nil && q.Code && !c.app.dryRun {
 		reply = replaceText(reply, codeBlock(reply.Text))
 	}
 	return reply, err

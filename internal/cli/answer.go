@@ -110,10 +110,10 @@ func (t textAnswer) Emit(ctx context.Context, ev event.Event) error {
 func (t textAnswer) Close(error) error { return t.Answer.Close() }
 
 // markdown says how answers are laid out, nil if they are printed as they come: standard
-// output is no terminal that obeys escape sequences, or JSON is wanted.
+// output is no terminal that obeys escape sequences, or what is printed is a prompt.
 func (c *command) markdown(f *face) *render.MarkdownOptions {
 	out, ok := c.Out.(*os.File)
-	if !ok || !c.OutTerminal || c.app == nil || !render.IsTerminal(out, c.getenv) {
+	if !ok || !c.OutTerminal || c.app == nil || c.app.DryRun() || !render.IsTerminal(out, c.getenv) {
 		return nil
 	}
 	cfg := c.app.Config

@@ -15,6 +15,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/provider"
+	"loki/internal/render"
 	"loki/internal/role"
 )
 
@@ -116,8 +117,13 @@ func (c *command) under(s app.Settings, form *app.Form) (string, error) {
 
 // showRows prints what would be sent.
 func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, form *app.Form) error {
+	screen := render.NewScreen(render.ScreenOptions{Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size()})
+	defer screen.Close()
+	// The settings are the same for all.
+	var first event.Emitter = render.NewNarrator(screen, render.NarratorOptions{Quiet: c.opts.quiet, Verbose: c.opts.verbose})
 	for _, row := range rows {
-		conv, err := c.rowConversation(r, nil)
+		conv, err := c.rowConversation(r, first)
+		first = nil
 		if err != nil {
 			return err
 		}

@@ -137,10 +137,11 @@ func (e *MaxTurnsError) Error() string {
 
 // Engine answers requests. It may be used from several goroutines.
 type Engine struct {
-	notes  sync.Map // those that were shown, by their text
-	models Models
-	now    func() time.Time
-	sleep  func(context.Context, time.Duration) error
+	notes        sync.Map // those that were shown, by their text
+	models       Models
+	now          func() time.Time
+	sleep        func(context.Context, time.Duration) error
+	showRequests bool
 }
 
 // Options configure New.
@@ -151,6 +152,10 @@ type Options struct {
 	// Sleep waits between the attempts of a call, unless its context ends before. Nil
 	// means a timer.
 	Sleep func(context.Context, time.Duration) error
+
+	// ShowRequests emits an event.Request for each call: the models of a dry run send
+	// nothing.
+	ShowRequests bool
 }
 
 // New returns an engine.
@@ -164,7 +169,7 @@ func New(o Options) (*Engine, error) {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	return &Engine{models: o.Models, now: o.Now, sleep: o.Sleep}, nil
+	return &Engine{models: o.Models, now: o.Now, sleep: o.Sleep, showRequests: o.ShowRequests}, nil
 }
 
 // Model returns the model that a request of rc for id ("" for the context's) uses.

@@ -201,6 +201,12 @@ func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, er
 		settle(chat.Usage{})
 		return turnResult{}, err
 	}
+	if e.showRequests {
+		if err := rc.Events.Emit(ctx, shown(model.ID, request)); err != nil {
+			settle(chat.Usage{})
+			return turnResult{}, err
+		}
+	}
 	t, err := e.send(ctx, rc, model, request)
 	t.Usage = model.cost(t.Usage)
 	settle(t.Usage)
@@ -208,6 +214,14 @@ func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, er
 		return t, err
 	}
 	return t, rc.Events.Emit(ctx, event.Reply{Model: model.ID, Text: t.Message.Text(), Stop: t.Stop, Usage: t.Usage})
+}
+
+// shown returns the event for a request.
+func shown(id string, r provider.Request) event.Request {
+	return event.Request{
+		Model: id, Temperature: r.Temperature, TopP: r.TopP, Effort: string(r.Effort), MaxOutputTokens: r.MaxOutputTokens,
+		Stream: r.Stream, Tools: r.Tools, Messages: r.Messages,
+	}
 }
 
 // reserve sets aside what the call is likely to use: its input, and the output it

@@ -59,6 +59,18 @@ type ModelCall struct {
 	Turn  int    `json:"turn"`  // call of the same request, from 1
 }
 
+// Request says what a dry run would send to a model. It is not emitted otherwise.
+type Request struct {
+	Model           string         `json:"model"` // id, client:model
+	Temperature     *float64       `json:"temperature,omitempty"`
+	TopP            *float64       `json:"top_p,omitempty"`
+	Effort          string         `json:"reasoning_effort,omitempty"`
+	MaxOutputTokens int            `json:"max_output_tokens,omitempty"`
+	Stream          bool           `json:"stream"`
+	Tools           []chat.Tool    `json:"tools,omitempty"`
+	Messages        []chat.Message `json:"messages"`
+}
+
 // Delta is a piece of a model's answer. A slow reader may drop it: Reply has it all.
 type Delta struct {
 	Text string `json:"text"`
@@ -192,6 +204,7 @@ type Finished struct {
 // Type names of the events.
 func (Started) Type() string      { return "started" }
 func (ModelCall) Type() string    { return "model_call" }
+func (Request) Type() string      { return "request" }
 func (Delta) Type() string        { return "delta" }
 func (Reasoning) Type() string    { return "reasoning" }
 func (Reply) Type() string        { return "reply" }

@@ -26,7 +26,7 @@ import (
 // documented has one event of every type: those that docs/events.md shows.
 func documented() []event.Event {
 	clock := time.Date(2026, 11, 21, 10, 30, 0, 0, time.FixedZone("CET", 3600))
-	item, byDefault := 3, "yes"
+	item, byDefault, temperature := 3, "yes", 0.2
 	top := event.Source{Run: "0198c2a4", Agent: "research"}
 	at := func(step int, node string) event.Source {
 		src := top
@@ -65,6 +65,11 @@ func documented() []event.Event {
 		{Body: event.CompressionStarted{Model: "openai:gpt-5", Tokens: 77_120}},
 		{Body: event.CompressionFinished{
 			Messages: 24, Before: 77_120, After: 9_340, Recap: "The user compares rivers.", Usage: chat.Usage{InputTokens: 67_900, OutputTokens: 180, Cost: 0.0867},
+		}},
+		{Body: event.Request{
+			Model: "openai:gpt-5", Temperature: &temperature, Effort: "low", MaxOutputTokens: 4096, Stream: true,
+			Tools:    []chat.Tool{{Name: "fs_ls", Description: "List a directory.", Parameters: json.RawMessage(`{"type":"object"}`)}},
+			Messages: []chat.Message{chat.Text(chat.User, "Name three rivers")},
 		}},
 	}
 	for i := range events {

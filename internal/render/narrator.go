@@ -119,6 +119,8 @@ func (n *Narrator) narrate(ev event.Event) {
 		n.toolCall(ev, body)
 	case event.StateUpdated:
 		n.stateUpdated(ev, body)
+	case event.Request:
+		n.request(ev, body)
 	case event.CompressionFinished:
 		n.compressed(ev, body)
 	case event.Finished:

@@ -2,6 +2,8 @@ package render
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"loki/internal/chat"
@@ -157,6 +159,41 @@ func tokens(u chat.Usage) string {
 		text += ", estimated"
 	}
 	return text
+}
+
+// request tells what a dry run would send, but for the messages, which are its answer.
+func (n *Narrator) request(ev event.Event, b event.Request) {
+	settings := []string{oneLine(b.Model, nameLimit)}
+	for name, v := range map[string]*float64{"temperature": b.Temperature, "top_p": b.TopP} {
+		if v != nil {
+			settings = append(settings, name+" "+strconv.FormatFloat(*v, 'f', -1, 64))
+		}
+	}
+	slices.Sort(settings[1:])
+	if b.Effort != "" {
+		settings = append(settings, "reasoning_effort "+b.Effort)
+	}
+	if b.MaxOutputTokens > 0 {
+		settings = append(settings, "at most "+count(b.MaxOutputTokens, "token")+" of output")
+	}
+	if !b.Stream {
+		settings = append(settings, "in one piece")
+	}
+	n.say(dim, n.subject(ev)+"would be sent to "+strings.Join(settings, ", "))
+	if len(b.Tools) == 0 {
+		return
+	}
+	names := make([]string, len(b.Tools))
+	for i, t := range b.Tools {
+		names[i] = oneLine(t.Name, nameLimit)
+	}
+	n.say(dim, n.subject(ev)+"with "+count(len(names), "tool")+": "+strings.Join(names, ", "))
+	if n.o.Verbose == 0 {
+		return
+	}
+	for i, t := range b.Tools {
+		n.say(dim, "  "+names[i]+": "+oneLine(t.Description, shortLimit)+" "+oneLine(string(t.Parameters), warningLimit))
+	}
 }
 
 // compressed tells of a session that a recap has made shorter. Why one is not is a

@@ -39,6 +39,7 @@ type summary struct {
 	Seconds   float64           `json:"seconds"`
 	Nodes     []*nodeSummary    `json:"nodes"`
 	Warnings  []warningSummary  `json:"warnings"`
+	Requests  []requestSummary  `json:"requests,omitempty"`
 	Questions []questionSummary `json:"questions,omitempty"`
 }
 
@@ -58,6 +59,12 @@ type warningSummary struct {
 	Text  string `json:"text"`
 	Agent string `json:"agent,omitempty"`
 	Node  string `json:"node,omitempty"`
+}
+
+// requestSummary is what a dry run would send.
+type requestSummary struct {
+	Node string `json:"node,omitempty"`
+	event.Request
 }
 
 // questionSummary is a question that nobody answered.
@@ -104,6 +111,8 @@ func (r *Report) Emit(_ context.Context, ev event.Event) error {
 		}
 	case event.Reply:
 		r.reply(ev, body)
+	case event.Request:
+		r.summary.Requests = append(r.summary.Requests, requestSummary{Node: ev.Node, Request: body})
 	case event.Question:
 		r.summary.Questions = append(r.summary.Questions, questionSummary{Node: ev.Node, Question: body})
 	case event.Answer:

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/ask"
@@ -31,6 +30,7 @@ type GraphRun struct {
 	Graph     *graph.Graph
 	Prompt    string
 	Variables map[string]string // a value for every variable the graph declares
+	Given     map[string]string // the part of them that the user gave with this command
 	Model     string            // id the user asked for; "" leaves it to graph and configuration
 	NoStream  bool
 	Emitter   event.Emitter
@@ -125,7 +125,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
 		Tools:   r.tools, Servers: servers,
 		Calls: tool.Options{
-			Judge: judge, AutoConfirm: r.Yes || tool.AutoConfirm(child.Environ),
+			Judge: judge, AutoConfirm: a.consents(r),
 			Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 		},
 		Cache: results,
@@ -266,6 +266,20 @@ func invalidGraph(ref agent.Ref, findings graph.Findings) error {
 		WithHint("see all findings: loki --validate %s", ref.Arg)
 }
 
+// consents reports whether the user consented beforehand to whatever tools would ask. What
+// the agent itself says, by the default of a variable, is not the user's word.
+func (a *App) consents(r GraphRun) bool {
+	if r.Yes || tool.AutoConfirm(a.Env.Environ()) {
+		return true
+	}
+	for name, v := range r.Given {
+		if agent.EnvironName(name) == agent.EnvironName("auto_confirm") && tool.Consents(v) {
+			return true
+		}
+	}
+	return false
+}
+
 // scriptChild is what an agent's scripts get: the environment of children, and where
 // things are.
 func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
@@ -282,7 +296,7 @@ func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
 		return environ.Child{}, err
 	}
 	for name, v := range variables {
-		set["LLM_AGENT_VAR_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = v
+		set[agent.EnvironName(name)] = v
 	}
 	if path, ok := a.Env.Lookup("PATH"); ok {
 		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path

@@ -79,6 +79,10 @@ type Question struct {
 	Default    string
 	HasDefault bool
 
+	// Consent marks a question whether something may be done: a tool's call, or an effect
+	// that perhaps happened. Lines of a stream, which answer other questions, never answer it.
+	Consent bool
+
 	// Where the question comes from, as far as it is known.
 	Node  string // graph node
 	Agent string // agent

@@ -92,6 +92,19 @@ func TestPipedTakesOneLineForEachQuestion(t *testing.T) {
 	}
 }
 
+// TestPipedNeverConsents: a line that was meant for another question is left for that.
+func TestPipedNeverConsents(t *testing.T) {
+	p := NewPiped(strings.NewReader("yes\n"))
+	q := choice()
+	q.Consent = true
+	if got, err := p.Ask(t.Context(), q); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("consent: %q, %v", got, err)
+	}
+	if got, err := p.Ask(t.Context(), choice()); err != nil || got != "Yes" {
+		t.Errorf("the question after it: %q, %v", got, err)
+	}
+}
+
 func TestPipedErrors(t *testing.T) {
 	q := Question{Kind: Text, Node: "term", Validate: atLeast(3)}
 	_, err := NewPiped(strings.NewReader("ab\n")).Ask(t.Context(), q)

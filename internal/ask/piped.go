@@ -11,7 +11,7 @@ import (
 // feeds to standard input. For a [Choice] a line is an option's text, in any letters'
 // case if that is unambiguous, or its number; any other line is an answer in its own
 // words. An empty line takes the default. When the stream ends, nobody can be asked
-// any more.
+// any more. A question for consent takes no line: nobody can be asked that here.
 type Piped struct {
 	turn   turns
 	lines  lines
@@ -35,6 +35,9 @@ func NewPipedSecrets(r io.Reader) *Piped {
 // stream cannot think again. A read of a stream that is no file cannot be interrupted
 // by ctx.
 func (p *Piped) Ask(ctx context.Context, q Question) (string, error) {
+	if q.Consent {
+		return "", q.wrap(fmt.Errorf("lines of the input never consent: %w", ErrUnavailable))
+	}
 	if err := p.turn.take(ctx); err != nil {
 		return "", q.wrap(err)
 	}

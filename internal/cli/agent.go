@@ -42,12 +42,16 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", ref.Name)
 	}
 	asker := c.asker(face, answersPiped)
-	variables, err := c.variables(ctx, g, asker)
+	given := make(map[string]string, len(c.opts.variables))
+	for _, v := range c.opts.variables {
+		given[v[0]] = v[1]
+	}
+	variables, err := c.variables(ctx, g, given, asker)
 	if err != nil {
 		return err
 	}
 	_, err = c.app.RunGraph(ctx, app.GraphRun{
-		Agent: ref, Graph: g, Prompt: attached.Text(text), Variables: variables,
+		Agent: ref, Graph: g, Prompt: attached.Text(text), Variables: variables, Given: given,
 		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker, Yes: c.opts.yes,
 	})
 	return err
@@ -62,10 +66,16 @@ func asks(g *graph.Graph) bool {
 }
 
 // asker gets questions answered: by the lines of a piped standard input, or at the
-// terminal if there is one.
+// terminal if there is one. Consent is never piped.
 func (c *command) asker(f *face, piped bool) ask.Asker {
 	if piped {
-		return ask.NewPiped(c.In)
+		lines, human := ask.NewPiped(c.In), c.asker(f, false)
+		return ask.Func(func(ctx context.Context, q ask.Question) (string, error) {
+			if q.Consent {
+				return human.Ask(ctx, q)
+			}
+			return lines.Ask(ctx, q)
+		})
 	}
 	if !c.InTerminal && !c.ErrTerminal {
 		return ask.Unavailable{}
@@ -80,12 +90,8 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 }
 
 // variables returns a value for each of the agent's variables.
-func (c *command) variables(ctx context.Context, g *graph.Graph, asker ask.Asker) (map[string]string, error) {
-	preset := make(map[string]string, len(c.opts.variables))
-	for _, v := range c.opts.variables {
-		preset[v[0]] = v[1]
-	}
-	return agent.Variables(g, preset, func(v graph.Variable) (string, bool, error) {
+func (c *command) variables(ctx context.Context, g *graph.Graph, given map[string]string, asker ask.Asker) (map[string]string, error) {
+	return agent.Variables(g, given, func(v graph.Variable) (string, bool, error) {
 		if !c.InTerminal {
 			return "", false, nil
 		}

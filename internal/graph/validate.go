@@ -63,6 +63,7 @@ const (
 	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
 	RulePlaceholder      Rule = "placeholder"       // a text that looks like a placeholder and is none
 	RuleUndefinedRead    Rule = "undefined-read"    // a template reads a key that nothing writes
+	RuleConsent          Rule = "consent"           // an agent that would consent for its user
 )
 
 // Finding is something wrong, or doubtful, about a definition.
@@ -190,6 +191,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.scopedUpdates()
 	v.placeholders()
 	v.undefinedReads()
+	v.consent()
 	return v.findings
 }
 

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,16 @@ func (v *validator) answers() {
 		}
 		if n.Approval != nil && fallback != nil {
 			v.defaultAnswer(n, *fallback)
+		}
+	}
+}
+
+// consent reports a default of auto_confirm, which is for the user to set.
+func (v *validator) consent() {
+	for i, variable := range v.g.Variables {
+		if d := variable.Default; d != nil && *d != "" && strings.EqualFold(strings.ReplaceAll(variable.Name, "-", "_"), "auto_confirm") {
+			v.warn(RuleConsent, nil, fmt.Sprintf("variables[%d].default", i), "leave out the default, or leave it empty",
+				"the default of variable %s does not consent to what tools ask: only the user can, with --agent-variable %[1]s 1 or --yes", variable.Name)
 		}
 	}
 }

@@ -335,6 +335,7 @@ func TestHints(t *testing.T) {
 		{graph.RuleUndefinedRead, "nodes:\n  a: {type: llm, prompt: '{{initial_promt}}'}\n", `did you mean "initial_prompt"?`},
 		{graph.RuleUndefinedRead, "nodes:\n  a: {type: llm, prompt: '{{choice}}'}\n", "choice is there only in the state_updates of the node it comes from; store it under a key of your own"},
 		{graph.RuleUndefinedRead, "variables: [{name: api_url, description: d}]\nnodes:\n  a: {type: llm, prompt: '{{api_url}}'}\n", "agent variables reach scripts, as LLM_AGENT_VAR_API_URL, but not the state"},
+		{graph.RuleConsent, "variables: [{name: auto-confirm, description: d, default: '1'}]\nnodes:\n  a: {type: llm, prompt: p}\n", "leave out the default, or leave it empty"},
 		{graph.RuleDefaultAnswer, answeredBy("yess"), `did you mean "yes"?`},
 		{graph.RuleDefaultAnswer, answeredBy("maybe"), "options: yes"},
 		{graph.RuleTimeoutDefault, "nodes:\n  a: {type: input, question: q, timeout: 5, next: z}\n" + tail, "add default: with the answer to take then"},

@@ -21,7 +21,7 @@ type Confirm func(ctx context.Context, key, question string) (bool, error)
 func ConfirmWith(a ask.Asker, from ask.Question) Confirm {
 	return func(ctx context.Context, _, question string) (bool, error) {
 		q := from
-		q.Kind, q.Text, q.Options = ask.Choice, question, []string{"yes", "no"}
+		q.Kind, q.Text, q.Options, q.Consent = ask.Choice, question, []string{"yes", "no"}, true
 		answer, err := a.Ask(ctx, q)
 		if err != nil {
 			return false, err
@@ -63,7 +63,7 @@ const (
 // Ask returns the question as it is put to a human. What from says of where it comes from
 // goes with it. The options that hold for more than one call show what they grant.
 func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
-	from.Kind, from.Text, from.Options = ask.Choice, q.Text, []string{optionYes, optionNo}
+	from.Kind, from.Text, from.Options, from.Consent = ask.Choice, q.Text, []string{optionYes, optionNo}, true
 	if q.Reason != "" {
 		from.Text += "\n\nYou are asked because " + Visible(q.Reason) + "."
 	}
@@ -117,7 +117,7 @@ func ConsentWith(a ask.Asker, from ask.Question) Consent {
 
 // AutoConfirm reports whether an environment, as from os.Environ, says that the user
 // consents to every call: AUTO_CONFIRM, or the agent's variable auto_confirm as
-// LLM_AGENT_VAR_AUTO_CONFIRM. Empty, 0, false, no and off do not say so.
+// LLM_AGENT_VAR_AUTO_CONFIRM, see [Consents].
 func AutoConfirm(environ []string) bool {
 	set := make(map[string]bool, 2)
 	for _, entry := range environ {
@@ -125,14 +125,19 @@ func AutoConfirm(environ []string) bool {
 		if name != "AUTO_CONFIRM" && name != "LLM_AGENT_VAR_AUTO_CONFIRM" {
 			continue
 		}
-		switch strings.ToLower(strings.TrimSpace(v)) {
-		case "", "0", "false", "no", "off":
-			set[name] = false // the last entry of a name counts
-		default:
-			set[name] = true
-		}
+		set[name] = Consents(v) // the last entry of a name counts
 	}
 	return set["AUTO_CONFIRM"] || set["LLM_AGENT_VAR_AUTO_CONFIRM"]
+}
+
+// Consents reports whether a value of AUTO_CONFIRM or auto_confirm is a consent: any but
+// the empty one, 0, false, no and off.
+func Consents(value string) bool {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
 }
 
 // Visible returns text that a model wrote as it may be shown to a user who decides about

@@ -216,7 +216,7 @@ func (r *Runner) askUncertain(ctx context.Context, t *run.Task, question string)
 		return fmt.Errorf("the answer has to be %s or %s", steps.Retry, steps.Skip)
 	}
 	answer, err := r.askOnce(ctx, t, "uncertain", ask.Question{
-		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)}, Validate: valid,
+		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)}, Validate: valid, Consent: true,
 	})
 	if err == nil {
 		err = valid(answer)

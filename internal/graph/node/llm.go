@@ -226,7 +226,7 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 		return r.askOnce(ctx, t, strings.TrimPrefix(key, t.Steps.Key(""))+"/answer", q)
 	}
 	o.Confirm = func(ctx context.Context, key, question string) (bool, error) {
-		text, err := answer(ctx, key, ask.Question{Kind: ask.Choice, Text: question, Options: []string{"yes", "no"}})
+		text, err := answer(ctx, key, ask.Question{Kind: ask.Choice, Text: question, Options: []string{"yes", "no"}, Consent: true})
 		return text == "yes" || text == "y", err
 	}
 	o.Consent = func(ctx context.Context, key string, q tool.ConsentQuestion) (tool.ConsentAnswer, error) {

@@ -22,7 +22,8 @@ const (
 	Usage     Code = "usage"     // the command line is wrong
 	Config    Code = "config"    // a configuration, role, agent or graph file is wrong
 	NotFound  Code = "not_found" // a named thing does not exist
-	Provider  Code = "provider"  // a model provider failed or refused
+	Provider  Code = "provider"  // a model provider failed
+	Refused   Code = "refused"   // a model or its provider declined to answer
 	Tool      Code = "tool"      // a tool or a script failed
 	Limit     Code = "limit"     // a budget, cap or time limit was reached
 	Suspended Code = "suspended" // a human has to answer and nobody can be asked
@@ -114,6 +115,7 @@ var exitCodes = map[Code]int{
 	Config:    3,
 	NotFound:  4,
 	Provider:  5,
+	Refused:   5,
 	Tool:      6,
 	Limit:     7,
 	Suspended: 8,

@@ -108,6 +108,8 @@ type Chunk struct {
 	ToolCall  chat.ToolCall   // ToolCall
 	Stop      chat.StopReason // End
 	Usage     chat.Usage      // End; estimated if the provider reported none
+	Limit     int             // End: the output limit that was sent, in tokens, if it is another than the request's
+	Body      string          // End of a reply without text and calls: the beginning of what the server sent
 }
 
 // EmbedRequest asks for the vectors of texts.
@@ -140,7 +142,7 @@ const (
 	RateLimited     ErrorKind = "rate_limited"     // too many requests: wait RetryAfter
 	ContextOverflow ErrorKind = "context_overflow" // the conversation is longer than the model allows
 	Transient       ErrorKind = "transient"        // connection lost, time-out, overload: the same call may work later
-	Refused         ErrorKind = "refused"          // the provider declined for its content rules
+	Refused         ErrorKind = "refused"          // the provider declined, or broke off, for its content rules
 	Invalid         ErrorKind = "invalid"          // the request is wrong, or the model unknown: the same call will fail again
 	BadReply        ErrorKind = "bad_reply"        // the reply cannot be understood
 )
@@ -172,10 +174,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// FaultCode makes failures of a provider ones of code [fault.Provider], except for a key
-// that could not even be read: that is what its cause is, such as a secret that is
-// missing.
+// FaultCode returns [fault.Refused] for refusals and [fault.Provider] for other failures,
+// except for a key that could not even be read: that is what its cause is, such as a
+// secret that is missing.
 func (e *Error) FaultCode() fault.Code {
+	if e.Kind == Refused {
+		return fault.Refused
+	}
 	if f, ok := errors.AsType[*fault.Error](e.Err); ok && e.Kind == Authentication {
 		return f.Code
 	}

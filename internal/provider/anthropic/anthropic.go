@@ -37,11 +37,9 @@
 // # Replies
 //
 // What came is read as what it looks like: server-sent events or one JSON document,
-// whatever was asked for. Text that follows upon something else than text is set off by
-// a blank line. Tool calls are yielded when the reply is complete; without an id of
+// whatever was asked for. Texts follow on each other as they came. Tool calls are yielded when the reply is complete; without an id of
 // their own they get call_1, call_2 and so on, counted through the conversation. A call
-// beyond three equal ones in a row is dropped, and so is one that the output limit has
-// cut off. A stream is complete with the event message_stop.
+// beyond three equal ones in a row is dropped. A stream is complete with the event message_stop.
 //
 // # What the SDK is kept from
 //

@@ -34,9 +34,11 @@ func TestConformance(t *testing.T) {
 		{ID: "toolu_b", Name: "get_time", Arguments: "{}"},
 	}
 	opening := append([]string{begin()}, textStart(0, pieces...)...)
+	const cutOff = `{"path": "build"`
 	replies := map[providertest.Scenario]reply{
 		providertest.TextReply:     answer(pieces),
 		providertest.ToolCallReply: answer([]string{"Let me see."}, calls...),
+		providertest.CutOffCall:    cutOffReply(cutOff),
 		providertest.RateLimited:   status(429, "rate_limit_error", "Slow down", "Retry-After", "3"),
 		providertest.DropMidStream: func(w http.ResponseWriter, r *http.Request, done <-chan struct{}) {
 			body("text/event-stream", opening...)(w, r, done)
@@ -61,7 +63,7 @@ func TestConformance(t *testing.T) {
 				return providertest.Subject{
 					Chat: server.client(change(server)), Request: provider.Request{Model: "claude-sonnet-4-5"},
 					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second,
-					WaitIdle: server.waitIdle,
+					WaitIdle: server.waitIdle, CutOff: cutOff,
 				}
 			}})
 		})

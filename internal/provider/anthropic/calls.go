@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"strings"
 
 	"loki/internal/chat"
@@ -12,12 +11,8 @@ import (
 // had.
 func (b *builder) calls() []chat.ToolCall {
 	var calls []chat.ToolCall
-	for i, blk := range b.blocks {
+	for _, blk := range b.blocks {
 		if blk.typ != callBlock || blk.name == "" {
-			continue
-		}
-		last := i == len(b.blocks)-1
-		if last && b.stopReason(false) == chat.StopLength && blk.cutOff() {
 			continue
 		}
 		calls = append(calls, chat.ToolCall{ID: blk.id, Name: blk.name, Arguments: blk.whole()})
@@ -34,12 +29,4 @@ func (blk *block) whole() string {
 		}
 	}
 	return "{}"
-}
-
-// cutOff reports whether a call at the end of a reply that has reached its limit may
-// lack some of its arguments. None at all may be those of a tool without parameters, but
-// then the reply would have ended for another reason.
-func (blk *block) cutOff() bool {
-	s := strings.TrimSpace(blk.whole())
-	return s == "{}" || !json.Valid([]byte(s))
 }

@@ -49,7 +49,7 @@ func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, e
 				c.learn(m.RealName, d)
 			}
 			defer resp.Body.Close()
-			return readReply(resp, &builder{emit: emit, req: req})
+			return readReply(resp, &builder{emit: emit, req: req, limit: int(x.params.MaxTokens)})
 		}
 		e, ok := errors.AsType[*provider.Error](err)
 		if !ok || e.Kind != provider.Invalid {

@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/normalize"
+	"loki/internal/provider/wire"
 )
 
 // builder turns what a server sends into the chunks of a reply.
@@ -16,14 +17,15 @@ type builder struct {
 	emit func(provider.Chunk) error
 	req  provider.Request
 
+	limit  int      // the output limit that was sent, in tokens
 	blocks []*block // in the order in which they began
 	spoken bool     // text has been emitted
-	apart  bool     // the next text follows upon something else than text
 
 	usage   chat.Usage // as far as it has been told
 	output  int        // estimate of what has been emitted, in tokens
 	stop    sdk.StopReason
 	refusal string // what the provider says about a refusal
+	body    []byte // what says how the reply ended
 }
 
 // block is a content block under way.
@@ -57,9 +59,6 @@ const (
 func (b *builder) start(index int64, p piece) error {
 	blk := &block{index: index, typ: p.typ, id: p.id, name: p.name}
 	b.blocks = append(b.blocks, blk)
-	if p.typ != textBlock {
-		b.apart = b.spoken
-	}
 	switch p.typ {
 	case redactedBlock:
 		if p.data == "" {
@@ -105,10 +104,7 @@ func (b *builder) text(text string) error {
 	if text == "" {
 		return nil
 	}
-	if b.apart {
-		text = "\n\n" + text
-	}
-	b.spoken, b.apart = true, false
+	b.spoken = true
 	b.output += chat.EstimateTokens(text)
 	return b.emit(provider.Chunk{Kind: provider.Text, Text: text})
 }
@@ -141,11 +137,15 @@ func (b *builder) end() error {
 			return err
 		}
 	}
+	stop, body := b.stopReason(len(calls) > 0), ""
+	if len(calls) == 0 && (!b.spoken || stop == chat.StopToolCalls) {
+		body = wire.Excerpt(b.body)
+	}
 	usage := b.usage
 	if usage.Total() == 0 {
 		usage = normalize.EstimatedUsage(b.req, b.output)
 	}
-	return b.emit(provider.Chunk{Kind: provider.End, Stop: b.stopReason(len(calls) > 0), Usage: usage})
+	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage, Limit: b.limit, Body: body})
 }
 
 func (b *builder) stopReason(calls bool) chat.StopReason {
@@ -159,8 +159,10 @@ func (b *builder) stopReason(calls bool) chat.StopReason {
 		return chat.StopToolCalls // whatever it is called: not every server gets it right
 	}
 	switch b.stop {
-	case "", sdk.StopReasonEndTurn, sdk.StopReasonStopSequence, sdk.StopReasonToolUse:
+	case "", sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
 		return chat.StopEnd
+	case sdk.StopReasonToolUse:
+		return chat.StopToolCalls // although there is none: the caller has to know
 	}
 	return chat.StopOther // pause_turn among them, which only the provider's own tools lead to
 }

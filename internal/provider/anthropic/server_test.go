@@ -273,6 +273,26 @@ func answer(pieces []string, calls ...chat.ToolCall) reply {
 	}
 }
 
+// cutOffReply answers with a call whose arguments the output limit has cut off.
+func cutOffReply(arguments string) reply {
+	return func(w http.ResponseWriter, r *http.Request, done <-chan struct{}) {
+		if r.Header.Get("Accept") != "text/event-stream" {
+			text, _ := json.Marshal(object{
+				"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "max_tokens",
+				"content": []any{object{"type": "tool_use", "id": "toolu_a", "name": "del", "input": arguments}},
+				"usage":   object{"input_tokens": usageStart, "output_tokens": usageEnd},
+			})
+			body("application/json", string(text))(w, r, done)
+			return
+		}
+		body("text/event-stream",
+			begin(),
+			event(object{"type": "content_block_start", "index": 0, "content_block": object{"type": "tool_use", "id": "toolu_a", "name": "del", "input": object{}}}),
+			event(object{"type": "content_block_delta", "index": 0, "delta": object{"type": "input_json_delta", "partial_json": arguments}}),
+			stop(0), finish("max_tokens"))(w, r, done)
+	}
+}
+
 // question returns a streamed request.
 func question(more ...chat.Message) provider.Request {
 	return provider.Request{

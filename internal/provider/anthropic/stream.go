@@ -97,7 +97,7 @@ func readDocument(r io.Reader, b *builder) error {
 		return wire.Lacking("content", data)
 	}
 	b.tell(counts(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens, m.Usage.OutputTokensDetails.ThinkingTokens))
-	b.stop, b.refusal = m.StopReason, m.StopDetails.Explanation
+	b.stop, b.refusal, b.body = m.StopReason, m.StopDetails.Explanation, data
 	for i, c := range m.Content {
 		index := int64(i)
 		if err := b.start(index, piece{
@@ -174,7 +174,7 @@ func (b *builder) event(typ string, data []byte) (done bool, err error) {
 		u := e.Usage
 		b.tell(counts(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens))
 		if e.Delta.StopReason != "" {
-			b.stop, b.refusal = e.Delta.StopReason, e.Delta.StopDetails.Explanation
+			b.stop, b.refusal, b.body = e.Delta.StopReason, e.Delta.StopDetails.Explanation, data
 		}
 	case "message_stop":
 		return true, nil

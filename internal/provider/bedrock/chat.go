@@ -51,12 +51,18 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 	if err != nil {
 		return err
 	}
-	o := c.options(a, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}, req.Stream)
+	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
+	whole := c.options(a, call, false)
 	b := newBuilder(req, emit)
 	if req.Stream {
-		return c.stream(ctx, m.RealName, conv, b, o)
+		err := c.stream(ctx, m.RealName, conv, b, c.options(a, call, true))
+		r, ok := errors.AsType[*wholeReply](err)
+		if !ok {
+			return err
+		}
+		whole = r.asWhole(whole)
 	}
-	return c.converse(ctx, m.RealName, conv, b, o)
+	return c.converse(ctx, m.RealName, conv, b, whole)
 }
 
 // converse asks for the reply in one piece.
@@ -85,6 +91,9 @@ func (c *Client) stream(ctx context.Context, model string, conv conversation, b 
 		ModelId: &model, System: conv.system, Messages: conv.messages, InferenceConfig: &conv.inference,
 		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields,
 	}, o)
+	if r, ok := errors.AsType[*wholeReply](err); ok {
+		return r
+	}
 	if err != nil {
 		return failure(ctx, c.asking(), err)
 	}

@@ -34,6 +34,16 @@ metadata {"usage":{"inputTokens":30,"outputTokens":12,"totalTokens":42}}
 	callWhole = `{"output":{"message":{"role":"assistant","content":[
 {"toolUse":{"toolUseId":"tooluse_a","name":"weather","input":{"city":"Paris"}}},
 {"toolUse":{"toolUseId":"tooluse_b","name":"time","input":{}}}]}},"stopReason":"tool_use","usage":{"inputTokens":30,"outputTokens":12,"totalTokens":42}}`
+
+	cutOffStream = `messageStart {"role":"assistant"}
+contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"tooluse_a","name":"del"}}}
+contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"path\":\"build\""}}}
+contentBlockStop {"contentBlockIndex":0}
+messageStop {"stopReason":"max_tokens"}
+metadata {"usage":{"inputTokens":9,"outputTokens":6,"totalTokens":15}}
+`
+	cutOffWhole = `{"output":{"message":{"role":"assistant","content":[
+{"toolUse":{"toolUseId":"tooluse_a","name":"del","input":{"path":"build"}}}]}},"stopReason":"max_tokens","usage":{"inputTokens":9,"outputTokens":6,"totalTokens":15}}`
 )
 
 func TestConformance(t *testing.T) {
@@ -47,6 +57,7 @@ func TestConformance(t *testing.T) {
 	scripts := map[providertest.Scenario]script{
 		providertest.TextReply:     either(streamed(transcript(textStart+textEnd)), documentReply(200, textWhole)),
 		providertest.ToolCallReply: either(streamed(transcript(callStream)), documentReply(200, callWhole)),
+		providertest.CutOffCall:    either(streamed(transcript(cutOffStream)), documentReply(200, cutOffWhole)),
 		providertest.RateLimited: documentReply(429, `{"message":"Too many requests, please wait before trying again."}`,
 			"X-Amzn-ErrorType", "ThrottlingException", "Retry-After", "3"),
 		providertest.DropMidStream: begun(transcript(textStart), drop),
@@ -58,7 +69,7 @@ func TestConformance(t *testing.T) {
 		srv := newServer(t, scripts[s])
 		return providertest.Subject{
 			Chat: srv.client(nil), Request: provider.Request{Model: "us.anthropic.claude-sonnet-4-20250514-v1:0"},
-			Text: "Hello", ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: srv.waitIdle,
+			Text: "Hello", ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: srv.waitIdle, CutOff: `{"path":"build"`,
 		}
 	}})
 }

@@ -3,8 +3,10 @@ package bedrock
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
@@ -92,8 +94,32 @@ func (p patcher) apply(ctx context.Context, req *smithyhttp.Request) (*smithyhtt
 // maxShown is how much of a body is read that is only going to be shown.
 const maxShown = 4 << 10
 
+// maxWhole bounds a reply in one piece that is read in the place of a stream, in bytes.
+const maxWhole = 64 << 20
+
+// wholeReply is the error of a reply that came in one piece where a stream was asked for, as
+// gateways send it.
+type wholeReply struct{ body []byte }
+
+func (*wholeReply) Error() string { return "the reply is no event stream" }
+
+// asWhole returns options that have the SDK read r as the answer to the next request,
+// which is not sent.
+func (r *wholeReply) asWhole(o func(*bedrockruntime.Options)) func(*bedrockruntime.Options) {
+	return func(opts *bedrockruntime.Options) {
+		o(opts)
+		opts.HTTPClient = smithyhttp.ClientDoFunc(func(req *http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+				Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(r.body)),
+			}, nil
+		})
+	}
+}
+
 // checkStream refuses a reply that is no event stream: the SDK would take the first
-// bytes of a page or a JSON document for the length of a frame.
+// bytes of a page or a JSON document for the length of a frame. The error is a
+// [*wholeReply] for one that is a reply all the same.
 func checkStream(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 	middleware.DeserializeOutput, middleware.Metadata, error,
 ) {
@@ -105,10 +131,20 @@ func checkStream(ctx context.Context, in middleware.DeserializeInput, next middl
 	if !ok || resp.StatusCode/100 != 2 || strings.HasPrefix(resp.Header.Get("Content-Type"), eventStreamType) {
 		return out, meta, nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxShown)) // as much as there is
+	var limit int64 = maxShown
+	if strings.Contains(resp.Header.Get("Content-Type"), "json") {
+		limit = maxWhole
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit)) // as much as there is
 	_ = resp.Body.Close()
 	if err := wire.ReplyError(body); err != nil {
 		return out, meta, err
+	}
+	var doc struct {
+		Output struct{ Message json.RawMessage }
+	}
+	if json.Unmarshal(body, &doc) == nil && doc.Output.Message != nil {
+		return out, meta, &wholeReply{body}
 	}
 	return out, meta, wire.BadReply("the reply is no event stream", body)
 }

@@ -19,7 +19,6 @@ type builder struct {
 
 	open  map[int32]*block // the blocks that have begun and not ended
 	calls []chat.ToolCall  // as the model made them
-	texts int              // blocks of text so far
 	wrote strings.Builder  // all that counts as output, for the estimate
 	stop  types.StopReason // empty until there is one
 	usage *types.TokenUsage
@@ -27,7 +26,6 @@ type builder struct {
 
 // block is what has to be kept of a block until its end.
 type block struct {
-	texted    bool // it has had text
 	call      *chat.ToolCall
 	arguments strings.Builder
 	signature strings.Builder
@@ -59,7 +57,7 @@ func (b *builder) delta(e types.ContentBlockDeltaEvent) error {
 	in := b.at(e.ContentBlockIndex)
 	switch d := e.Delta.(type) {
 	case *types.ContentBlockDeltaMemberText:
-		return b.text(in, d.Value)
+		return b.text(d.Value)
 	case *types.ContentBlockDeltaMemberToolUse:
 		in.arguments.WriteString(aws.ToString(d.Value.Input))
 	case *types.ContentBlockDeltaMemberReasoningContent:
@@ -109,18 +107,9 @@ func (b *builder) endAll() error {
 	return nil
 }
 
-// blockBreak stands between two blocks of text.
-const blockBreak = "\n\n"
-
-func (b *builder) text(in *block, s string) error {
+func (b *builder) text(s string) error {
 	if s == "" {
 		return nil
-	}
-	if !in.texted {
-		in.texted = true
-		if b.texts++; b.texts > 1 {
-			s = blockBreak + s
-		}
 	}
 	b.wrote.WriteString(s)
 	return b.emit(provider.Chunk{Kind: provider.Text, Text: s})
@@ -144,11 +133,11 @@ func (b *builder) whole(m types.Message) error {
 		var err error
 		switch c := content.(type) {
 		case *types.ContentBlockMemberText:
-			err = b.text(b.at(index), c.Value)
+			err = b.text(c.Value)
 		case *types.ContentBlockMemberCitationsContent:
 			for _, g := range c.Value.Content {
 				if text, ok := g.(*types.CitationGeneratedContentMemberText); ok && err == nil {
-					err = b.text(b.at(index), text.Value)
+					err = b.text(text.Value)
 				}
 			}
 		case *types.ContentBlockMemberReasoningContent:
@@ -222,8 +211,10 @@ func stopReason(r types.StopReason, calls bool) chat.StopReason {
 		return chat.StopToolCalls // some models say end_turn all the same
 	}
 	switch r {
-	case types.StopReasonEndTurn, types.StopReasonStopSequence, types.StopReasonToolUse, "":
+	case types.StopReasonEndTurn, types.StopReasonStopSequence, "":
 		return chat.StopEnd
+	case types.StopReasonToolUse:
+		return chat.StopToolCalls // although there is none: the caller has to know
 	}
 	return chat.StopOther
 }

@@ -67,7 +67,7 @@ func TestTranscripts(t *testing.T) {
 			ended(chat.StopToolCalls, usage),
 		}},
 		{"text_blocks", []provider.Chunk{
-			text("One."), text("\n\nTwo."), ended(chat.StopLength, chat.Usage{InputTokens: 5, OutputTokens: 4}),
+			text("One."), text("Two."), ended(chat.StopLength, chat.Usage{InputTokens: 5, OutputTokens: 4}),
 		}},
 		{"unsigned_reasoning", []provider.Chunk{ // as DeepSeek-R1 sends it
 			reasoning("Hm.", ""), text("Yes."), ended(chat.StopEnd, chat.Usage{InputTokens: 9, OutputTokens: 6}),
@@ -104,7 +104,7 @@ func TestWholeReply(t *testing.T) {
 			{"toolUse":{"toolUseId":"t","name":"f","input":{"z":"<a>","n":12345678901234567890}}},{"sdkUnknown":{}},{"another":{}}]}},
 			"stopReason":"tool_use","usage":{"inputTokens":10,"outputTokens":20,"totalTokens":33,"cacheReadInputTokens":3}}`,
 			[]provider.Chunk{
-				reasoning("Hm.", ""), reasoning("", signed("sig")), reasoning("", redacted([]byte{1, 2, 3})), text("One."), text("\n\nTwo."),
+				reasoning("Hm.", ""), reasoning("", signed("sig")), reasoning("", redacted([]byte{1, 2, 3})), text("One."), text("Two."),
 				call("t", "f", `{"n":12345678901234567890,"z":"<a>"}`),
 				ended(chat.StopToolCalls, chat.Usage{InputTokens: 13, CachedInputTokens: 3, OutputTokens: 20}),
 			},
@@ -242,6 +242,20 @@ func TestRefusedByTheSDK(t *testing.T) {
 				t.Errorf("%s: %v", name, r.Err)
 			}
 		}
+	}
+}
+
+// Some gateways answer in one piece, whatever they are asked for.
+func TestWholeReplyToAStream(t *testing.T) {
+	requests := 0
+	answer := documentReply(200, callWhole)
+	srv := newServer(t, func(w http.ResponseWriter, r *http.Request) { requests++; answer(w, r) })
+	r := providertest.Collect(t, srv.client(nil).Chat(t.Context(), provider.Request{Model: oldClaude, Stream: true, Messages: []chat.Message{user("a")}}))
+	if r.Err != nil || len(r.ToolCalls) != 2 || r.Stop != chat.StopToolCalls || r.Usage.OutputTokens != 12 {
+		t.Errorf("%+v", r)
+	}
+	if requests != 1 {
+		t.Errorf("%d requests were sent", requests)
 	}
 }
 

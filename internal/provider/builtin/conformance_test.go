@@ -19,6 +19,10 @@ var scenarios = map[providertest.Scenario]string{
   tool_calls:
     - {name: weather, arguments: {city: Rome}}
     - {name: raw, arguments: "{broken", id: mine}`,
+	providertest.CutOffCall: `default:
+  stop: length
+  tool_calls:
+    - {name: raw, arguments: '{"path": "build"'}`,
 	providertest.RateLimited:   "default: {error: {kind: rate_limited, status: 429, retry_after: 7s}}",
 	providertest.DropMidStream: "default: {reply: It is never said., error: {kind: transient, after_chunks: 2}}",
 	providertest.Garbage:       "default: {error: {kind: bad_reply}}",
@@ -38,6 +42,7 @@ func TestScriptConforms(t *testing.T) {
 			Request:    provider.Request{Model: Script},
 			Text:       texts[s],
 			RetryAfter: 7 * time.Second,
+			CutOff:     `{"path": "build"`,
 			ToolCalls: []chat.ToolCall{
 				{ID: "call_1", Name: "weather", Arguments: `{"city":"Rome"}`},
 				{ID: "mine", Name: "raw", Arguments: "{broken"},
@@ -63,6 +68,7 @@ func conforms(t *testing.T, model, text string) {
 		},
 		Skip: map[providertest.Scenario]string{
 			providertest.ToolCallReply: never,
+			providertest.CutOffCall:    never,
 			providertest.RateLimited:   never,
 			providertest.DropMidStream: never,
 			providertest.Garbage:       never,

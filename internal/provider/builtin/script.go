@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/builtin/script"
+	"loki/internal/provider/normalize"
 )
 
 // maxScriptBytes is the largest rule file that is read.
@@ -80,7 +81,7 @@ func play(req provider.Request, a script.Answer) reply {
 			r.chunks = append(r.chunks, provider.Chunk{Kind: content.kind, Text: piece})
 		}
 	}
-	for _, c := range withIDs(req, a.Calls) {
+	for _, c := range normalize.Numbered(a.Calls, req.Messages) {
 		r.chunks = append(r.chunks, provider.Chunk{Kind: provider.ToolCall, ToolCall: c})
 	}
 	if r.stop == "" {
@@ -95,29 +96,6 @@ func play(req provider.Request, a script.Answer) reply {
 		r.fail, r.failAfter = &failure, a.Fail.AfterChunks
 	}
 	return r
-}
-
-// withIDs gives the calls that have no id one that is new in the conversation.
-func withIDs(req provider.Request, calls []chat.ToolCall) []chat.ToolCall {
-	taken := make(map[string]bool)
-	for _, m := range req.Messages {
-		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
-		}
-	}
-	for _, c := range calls {
-		taken[c.ID] = true
-	}
-	n := 0
-	for i := range calls {
-		for calls[i].ID == "" {
-			n++
-			if id := fmt.Sprintf("call_%d", n); !taken[id] {
-				calls[i].ID = id
-			}
-		}
-	}
-	return calls
 }
 
 // scriptUsage returns counted with the counts that a rule gives in their place.

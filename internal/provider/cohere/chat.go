@@ -1,6 +1,7 @@
 package cohere
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,14 +64,25 @@ const maxShown = 4 << 10
 
 // stream reads a streamed reply.
 func (c *Client) stream(ctx context.Context, resp *http.Response, b *builder) error {
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		data, err := io.ReadAll(io.LimitReader(resp.Body, maxShown))
+	body := bufio.NewReader(resp.Body)
+	switch first, err := body.Peek(1); {
+	case err == nil && first[0] == '{': // gateways answer in one piece whatever they are asked for
+		data, err := io.ReadAll(body)
+		if err == nil {
+			err = b.whole(data)
+		}
+		if err != nil {
+			return wire.Failure(ctx, c.reading(), err)
+		}
+		return b.finish()
+	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
+		data, err := io.ReadAll(io.LimitReader(body, maxShown))
 		if err != nil && len(data) == 0 {
 			return wire.Failure(ctx, c.reading(), err)
 		}
 		return wire.Lacking("event stream", data)
 	}
-	for ev, err := range sse.Decode(resp.Body, 0) {
+	for ev, err := range sse.Decode(body, 0) {
 		if errors.Is(err, sse.ErrTooLarge) {
 			return &provider.Error{Kind: provider.BadReply, Msg: err.Error()}
 		}
@@ -120,7 +132,7 @@ func (b *builder) event(data []byte) error {
 	case "tool-call-delta":
 		b.continueCall(e.Index, m.ToolCalls.one().Function.Arguments)
 	case "message-end":
-		b.finished = true
+		b.finished, b.body = true, data
 		return b.end(e.Delta.FinishReason, e.Delta.Usage, e.Delta.Error)
 	}
 	return nil

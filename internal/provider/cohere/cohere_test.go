@@ -27,7 +27,20 @@ const (
 {"id":"weather_a","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}},
 {"id":"time_b","type":"function","function":{"name":"time","arguments":""}}]},
 "usage":{"billed_units":{"input_tokens":30,"output_tokens":12},"tokens":{"input_tokens":900,"output_tokens":60}}}`
+	cutOffWhole = `{"id":"1","finish_reason":"MAX_TOKENS","message":{"role":"assistant","tool_calls":[
+{"id":"del_a","type":"function","function":{"name":"del","arguments":"{\"path\":\"build\""}}]},"usage":{"tokens":{"input_tokens":9,"output_tokens":6}}}`
 )
+
+// cutOffStream is a call that the output limit has cut off.
+func cutOffStream() string {
+	return `data: {"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"del_a","type":"function","function":{"name":"del","arguments":""}}}}}
+
+data: {"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"path\":\"build\""}}}}}
+
+data: {"type":"message-end","delta":{"finish_reason":"MAX_TOKENS","usage":{"tokens":{"input_tokens":9,"output_tokens":6}}}}
+
+`
+}
 
 func toolCalls() []chat.ToolCall {
 	return []chat.ToolCall{
@@ -42,6 +55,7 @@ func TestConformance(t *testing.T) {
 	scripts := map[providertest.Scenario]script{
 		providertest.TextReply:     either(streamed(text), document(200, textWhole)),
 		providertest.ToolCallReply: either(streamed(fixture(t, "tools.sse")), document(200, toolsWhole)),
+		providertest.CutOffCall:    either(streamed(cutOffStream()), document(200, cutOffWhole)),
 		providertest.RateLimited:   document(429, `{"id":"1","message":"You are using a Trial key, which is limited."}`, "Retry-After", "3"),
 		providertest.DropMidStream: begun(before(text, "content-end"), drop),
 		providertest.Garbage:       page,
@@ -52,7 +66,7 @@ func TestConformance(t *testing.T) {
 		srv := newServer(t, scripts[s])
 		return providertest.Subject{
 			Chat: srv.client(nil, nil), Request: provider.Request{Model: "command-a-03-2025"},
-			Text: "Hello", ToolCalls: toolCalls(), RetryAfter: 3 * time.Second, WaitIdle: srv.waitIdle,
+			Text: "Hello", ToolCalls: toolCalls(), RetryAfter: 3 * time.Second, WaitIdle: srv.waitIdle, CutOff: `{"path":"build"`,
 		}
 	}})
 }
@@ -230,18 +244,27 @@ func TestReplies(t *testing.T) {
 			text("I will "), text("look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12),
 		}},
 		{"tools_whole", document(200, toolsWhole), false, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{"whole_although_streamed", document(200, toolsWhole), true, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{"whole_as_an_event_stream", document(200, toolsWhole, "Content-Type", "text/event-stream"), true, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{
+			"call_that_is_lost", document(200, `{"message":{"content":[{"text":"I look."}]},"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`), false,
+			[]provider.Chunk{text("I look."), {
+				Kind: provider.End, Stop: chat.StopToolCalls, Usage: chat.Usage{InputTokens: 1, OutputTokens: 1},
+				Body: `{"message":{"content":[{"text":"I look."}]},"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`,
+			}},
+		},
 		{"plan_after_text", streamed(`data: {"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":"I look."}}}}` + "\n\n" +
 			`data: {"type":"tool-plan-delta","delta":{"message":{"tool_plan":"I will use a tool."}}}` + "\n\n" +
 			`data: {"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":1,"output_tokens":2}}}}` + "\n\n"), true, []provider.Chunk{
 			text("I look."), ended(chat.StopEnd, 1, 0, 2),
 		}},
 		{"thinking_streamed", streamed(fixture(t, "thinking.sse")), true, []provider.Chunk{
-			thought("Hm "), thought("[DONE]."), text("One"), text("\n\nTwo"), ended(chat.StopLength, 80, 16, 40),
+			thought("Hm "), thought("[DONE]."), text("One"), text("Two"), ended(chat.StopLength, 80, 16, 40),
 		}},
 		{
 			"thinking_whole", document(200, `{"message":{"content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"One"},{"type":"text","text":"Two"}],"tool_plan":"not shown"},
 			"finish_reason":"STOP_SEQUENCE","usage":{"tokens":{"input_tokens":8,"output_tokens":4},"billed_units":null}}`), false,
-			[]provider.Chunk{thought("Hm."), text("One"), text("\n\nTwo"), ended(chat.StopEnd, 8, 0, 4)},
+			[]provider.Chunk{thought("Hm."), text("One"), text("Two"), ended(chat.StopEnd, 8, 0, 4)},
 		},
 		{
 			"done_without_message_end", streamed(before(fixture(t, "text.sse"), "message-end") + "data: [DONE]\n\n"), true,

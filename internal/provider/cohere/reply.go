@@ -97,6 +97,7 @@ type builder struct {
 	finished bool            // the message has ended
 	reason   string          // why
 	usage    *wireUsage
+	body     []byte // what says how the reply ended
 }
 
 type partialCall struct {
@@ -127,6 +128,7 @@ func (b *builder) whole(data []byte) error {
 	for i, c := range r.Message.ToolCalls {
 		b.startCall(i, c)
 	}
+	b.body = data
 	return b.end(r.FinishReason, r.Usage, "")
 }
 
@@ -141,15 +143,9 @@ func (b *builder) content(index int, c wireContent) error {
 	return b.text(index, c.Text)
 }
 
-// blockBreak stands between two blocks of text.
-const blockBreak = "\n\n"
-
 func (b *builder) text(block int, s string) error {
 	if s == "" {
 		return nil
-	}
-	if b.texted && b.block != block {
-		s = blockBreak + s
 	}
 	b.texted, b.block = true, block
 	b.wrote.WriteString(s)
@@ -194,7 +190,11 @@ func (b *builder) finish() error {
 			return err
 		}
 	}
-	return b.emit(provider.Chunk{Kind: provider.End, Stop: stopReason(b.reason, len(calls) > 0), Usage: b.tokens()})
+	stop, body := stopReason(b.reason, len(calls) > 0), ""
+	if len(calls) == 0 && (!b.texted || stop == chat.StopToolCalls) {
+		body = wire.Excerpt(b.body)
+	}
+	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: b.tokens(), Body: body})
 }
 
 func (b *builder) tokens() chat.Usage {
@@ -229,8 +229,10 @@ func stopReason(reason string, calls bool) chat.StopReason {
 		return chat.StopToolCalls
 	}
 	switch reason {
-	case "COMPLETE", "STOP_SEQUENCE", "TOOL_CALL", "":
+	case "COMPLETE", "STOP_SEQUENCE", "":
 		return chat.StopEnd
+	case "TOOL_CALL":
+		return chat.StopToolCalls // although there is none: the caller has to know
 	case "ERROR_TOXIC":
 		return chat.StopFiltered
 	}

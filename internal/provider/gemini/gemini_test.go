@@ -23,9 +23,11 @@ func TestConformance(t *testing.T) {
 		{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Zürich","id":12345678901234567}`},
 		{ID: "call_2", Name: "get_time", Arguments: "{}"},
 	}
+	const cutOff = `{"path":"build"}`
 	replies := map[providertest.Scenario]geminitest.Reply{
 		providertest.TextReply:     geminitest.Text(pieces...),
 		providertest.ToolCallReply: geminitest.ToolCalls(calls...),
+		providertest.CutOffCall:    geminitest.CutOff(chat.ToolCall{Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   geminitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: geminitest.Drop(pieces...),
 		providertest.Garbage:       geminitest.Body("<html><body>It works!</body></html>"),
@@ -39,7 +41,7 @@ func TestConformance(t *testing.T) {
 				server := geminitest.New(t, replies[s])
 				return providertest.Subject{
 					Chat: newClient(t, server, gemini.Options{Vertex: vertex}), Request: provider.Request{Model: "gemini-2.5-flash"},
-					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: server.WaitIdle,
+					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: server.WaitIdle, CutOff: cutOff,
 				}
 			}})
 		})

@@ -56,7 +56,6 @@ func (b *builder) document(r *generateReply) error {
 }
 
 func (b *builder) parts(parts []part) error {
-	separator := ""
 	for _, p := range parts {
 		signature := cmp.Or(p.GatewaySignature, p.ThoughtSignature)
 		var err error
@@ -67,8 +66,7 @@ func (b *builder) parts(parts []part) error {
 			err = b.piece(provider.Chunk{Kind: provider.Reasoning, Text: p.Text, Signature: signature})
 		default:
 			if p.Text != "" {
-				err = b.piece(provider.Chunk{Kind: provider.Text, Text: separator + p.Text})
-				separator = "\n\n"
+				err = b.piece(provider.Chunk{Kind: provider.Text, Text: p.Text})
 			}
 			if err == nil {
 				err = b.piece(provider.Chunk{Kind: provider.Reasoning, Signature: signature})

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,13 @@ func Calls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 			calls = append(calls, c)
 		}
 	}
+	number(calls, past)
+	return calls
+}
+
+// Numbered returns the made calls with the ids that [Calls] gives, none left out.
+func Numbered(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
+	calls := slices.Clone(made)
 	number(calls, past)
 	return calls
 }

@@ -6,6 +6,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/normalize"
+	"loki/internal/provider/wire"
 )
 
 // decoder reads a reply in one of the formats.
@@ -40,6 +41,15 @@ type builder struct {
 	usage   *wireUsage      // the last one told
 	finish  string          // the finish reason, empty until there is one
 	said    bool            // something has been emitted
+	texted  bool            // text among it
+	body    []byte          // the last document of the reply that was more than usage
+}
+
+// came notes a document of the reply, to show it should the reply turn out to be empty.
+func (b *builder) came(doc []byte, choices bool) {
+	if choices || b.body == nil {
+		b.body = doc
+	}
 }
 
 func (b *builder) complete() bool { return b.finish != "" }
@@ -64,7 +74,7 @@ func (b *builder) piece(kind provider.ChunkKind, text string) error {
 	if text == "" {
 		return nil
 	}
-	b.said = true
+	b.said, b.texted = true, b.texted || kind == provider.Text
 	b.output.WriteString(text)
 	return b.emit(provider.Chunk{Kind: kind, Text: text})
 }
@@ -78,7 +88,7 @@ func (b *builder) end() error {
 	if err := b.flush(); err != nil {
 		return err
 	}
-	if refusal := b.refusal.String(); refusal != "" && !b.begun() {
+	if refusal := b.refusal.String(); refusal != "" && len(b.calls.calls) == 0 {
 		return &provider.Error{Kind: provider.Refused, Msg: refusal}
 	}
 	calls := normalize.Calls(b.calls.made(), b.req.Messages)
@@ -92,11 +102,15 @@ func (b *builder) end() error {
 			return err
 		}
 	}
+	body := ""
+	if len(calls) == 0 && (!b.texted || stop == chat.StopToolCalls) {
+		body = wire.Excerpt(b.body)
+	}
 	usage, ok := b.usage.usage()
 	if !ok {
 		usage = normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.output.String()))
 	}
-	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage})
+	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage, Body: body})
 }
 
 // stopReason translates a finish reason, which may be empty. Reasons that say that
@@ -114,9 +128,10 @@ func stopReason(finish string, calls bool) (chat.StopReason, error) {
 		return chat.StopToolCalls, nil // whatever it is called: several servers say stop
 	}
 	switch strings.ToLower(finish) {
-	case "", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "complete", "completed",
-		"tool_calls", "function_call", "tool_use":
+	case "", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "complete", "completed":
 		return chat.StopEnd, nil
+	case "tool_calls", "function_call", "tool_use":
+		return chat.StopToolCalls, nil // although there is none: the caller has to know
 	}
 	return chat.StopOther, nil
 }

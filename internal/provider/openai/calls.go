@@ -15,6 +15,23 @@ type wireCall struct {
 	Function *wireFunction
 }
 
+// wireCalls is a list of calls. Some gateways send the only one without a list around it.
+type wireCalls []wireCall
+
+// UnmarshalJSON implements [json.Unmarshaler]. What is neither a list nor an object is no
+// call.
+func (c *wireCalls) UnmarshalJSON(v []byte) error {
+	*c = nil
+	switch v[0] {
+	case '[':
+		return json.Unmarshal(v, (*[]wireCall)(c))
+	case '{':
+		*c = make(wireCalls, 1)
+		return json.Unmarshal(v, &(*c)[0])
+	}
+	return nil
+}
+
 type wireFunction struct {
 	Name      loose.String
 	Arguments arguments
@@ -81,6 +98,9 @@ func (a *callAssembler) find(piece wireCall) *partialCall {
 	if piece.ID != "" {
 		id := string(piece.ID)
 		if c := a.last(func(c *partialCall) bool { return c.id == id && (piece.Index == nil || sameIndex(c)) }); c != nil {
+			if c.repeatedBy(piece) {
+				return nil // an id that the server gives twice
+			}
 			return c
 		}
 		if c := a.last(func(c *partialCall) bool { return c.id == "" && sameIndex(c) && !c.repeatedBy(piece) }); c != nil {

@@ -49,6 +49,20 @@ func TestCallAssembler(t *testing.T) {
 			`[{"index":0,"id":"f","function":{"name":"f","arguments":"{}"}}]`,
 			`[{"index":1,"id":"f","function":{"name":"f","arguments":"{\"a\":1}"}}]`,
 		}, []chat.ToolCall{{ID: "f", Name: "f", Arguments: "{}"}, {ID: "call_1", Name: "f", Arguments: `{"a":1}`}}},
+		{"same_id_twice", []string{
+			`[{"id":"f","function":{"name":"f","arguments":"{\"a\":1}"}}]`,
+			`[{"id":"f","function":{"name":"f","arguments":"{\"a\":2}"}}]`,
+		}, []chat.ToolCall{{ID: "f", Name: "f", Arguments: `{"a":1}`}, {ID: "call_1", Name: "f", Arguments: `{"a":2}`}}},
+		{"same_id_and_index_twice", []string{
+			`[{"index":0,"id":"f","function":{"name":"f","arguments":"{\"a\":1}"}}]`,
+			`[{"index":0,"id":"f","function":{"name":"g","arguments":"{"}}]`,
+			`[{"index":0,"id":"f","function":{"arguments":"}"}}]`,
+		}, []chat.ToolCall{{ID: "f", Name: "f", Arguments: `{"a":1}`}, {ID: "call_1", Name: "g", Arguments: "{}"}}},
+		{"object_instead_of_a_list", []string{
+			`{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\""}}`,
+			`{"index":0,"function":{"arguments":":1}"}}`,
+			`null`, `"none"`,
+		}, []chat.ToolCall{{ID: "x", Name: "f", Arguments: `{"a":1}`}}},
 		{"neither_id_nor_index", []string{
 			`[{"function":{"name":"f","arguments":"{\"a\""}}]`,
 			`[{"function":{"arguments":":1}"}}]`,
@@ -96,7 +110,7 @@ func TestCallAssembler(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var a callAssembler
 			for _, chunk := range tt.chunks {
-				var pieces []wireCall
+				var pieces wireCalls
 				if err := json.Unmarshal([]byte(chunk), &pieces); err != nil {
 					t.Fatal(err)
 				}

@@ -22,9 +22,11 @@ func TestConformance(t *testing.T) {
 		{ID: "call_a", Name: "get_weather", Arguments: `{"city":"Zürich"}`},
 		{ID: "call_b", Name: "get_time", Arguments: "{}"},
 	}
+	const cutOff = `{"path": "build"`
 	replies := map[providertest.Scenario]openaitest.Reply{
 		providertest.TextReply:     openaitest.Text(pieces...),
 		providertest.ToolCallReply: openaitest.ToolCalls("", calls...),
+		providertest.CutOffCall:    openaitest.CutOff(chat.ToolCall{ID: "call_a", Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   openaitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: openaitest.Drop(pieces...),
 		providertest.Garbage:       openaitest.Garbage(),
@@ -53,7 +55,7 @@ func TestConformance(t *testing.T) {
 				return providertest.Subject{
 					Chat: c, Request: provider.Request{Model: "test-model"},
 					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second,
-					WaitIdle: server.WaitIdle,
+					WaitIdle: server.WaitIdle, CutOff: cutOff,
 				}
 			}})
 		})

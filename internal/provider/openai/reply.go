@@ -35,7 +35,7 @@ type wireMessage struct {
 	ReasoningContent loose.String `json:"reasoning_content"`
 	Reasoning        loose.String
 	Refusal          loose.String
-	ToolCalls        []wireCall    `json:"tool_calls"`
+	ToolCalls        wireCalls     `json:"tool_calls"`
 	FunctionCall     *wireFunction `json:"function_call"` // before there were tools
 }
 
@@ -75,6 +75,7 @@ func (r *chatReply) take(doc []byte, whole bool) error {
 	if err := loose.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
 	}
+	r.came(doc, len(w.Choices) > 0)
 	for _, u := range []*wireUsage{w.Usage, w.XGroq.Usage} {
 		r.tell(u)
 	}

@@ -21,7 +21,6 @@ type responseReply struct {
 	pieced   map[int]bool // the items of which pieces have come
 	anything bool         // there has been an item
 
-	message   *place // the last that has text
 	paragraph *place // the last of the block of reasoning under way
 	proof     proof  // of the reasoning right before the next item, empty if there is none
 }
@@ -77,6 +76,7 @@ func (r *responseReply) document(doc []byte) error {
 	if err := loose.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
 	}
+	r.came(doc, true)
 	if err := r.response(&w); err != nil {
 		return err
 	}
@@ -96,6 +96,7 @@ func (r *responseReply) event(typ string, data []byte) (over bool, err error) {
 		return false, notAnObject(data)
 	}
 	item := int(ev.OutputIndex)
+	r.came(data, ev.Item != nil || ev.Response != nil)
 	switch typ = cmp.Or(string(ev.Type), typ); typ {
 	case "response.output_text.delta":
 		return false, r.text(item, string(ev.Delta))
@@ -234,15 +235,15 @@ func follows(last **place, p place) string {
 	return ""
 }
 
-// text takes a piece of a message. The texts of a message follow on each other,
-// messages are set apart.
+// text takes a piece of a message. Texts follow on each other as they come, also those of
+// several messages.
 func (r *responseReply) text(item int, text string) error {
 	if text == "" {
 		return nil
 	}
 	r.started(item)
 	r.paragraph = nil
-	return r.pieces(r.think.add(follows(&r.message, place{item: item}) + text))
+	return r.pieces(r.think.add(text))
 }
 
 // reasoning takes a piece of the paragraph of reasoning at p.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,8 @@ var checks = []struct {
 	{"release_after_reply", TextReply, checkReleaseAfterReply},
 	{"tool_calls_streamed", ToolCallReply, func(t testing.TB, s Subject) { checkCalls(t, s, true) }},
 	{"tool_calls_in_one_piece", ToolCallReply, func(t testing.TB, s Subject) { checkCalls(t, s, false) }},
+	{"cut_off_call_streamed", CutOffCall, func(t testing.TB, s Subject) { checkCutOff(t, s, true) }},
+	{"cut_off_call_in_one_piece", CutOffCall, func(t testing.TB, s Subject) { checkCutOff(t, s, false) }},
 	{"rate_limit_streamed", RateLimited, func(t testing.TB, s Subject) { checkRateLimit(t, s, true) }},
 	{"rate_limit_in_one_piece", RateLimited, func(t testing.TB, s Subject) { checkRateLimit(t, s, false) }},
 	{"drop_mid_stream", DropMidStream, checkDrop},
@@ -135,6 +138,22 @@ func checkCalls(t testing.TB, s Subject, stream bool) {
 	}
 	if r.Stop != chat.StopToolCalls {
 		t.Errorf("stop reason = %q, want %q", r.Stop, chat.StopToolCalls)
+	}
+}
+
+// checkCutOff checks that a reply that was cut off says so, whatever it holds, and that its
+// call is passed on as it came: what becomes of it is for the caller to decide.
+func checkCutOff(t testing.TB, s Subject, stream bool) {
+	r := s.ask(t.Context(), t, stream)
+	switch {
+	case r.Err != nil:
+		t.Errorf("request failed: %v", r.Err)
+	case r.Stop != chat.StopLength:
+		t.Errorf("stop reason = %q, want %q", r.Stop, chat.StopLength)
+	case len(r.ToolCalls) != 1:
+		t.Errorf("tool calls = %+v, want one", r.ToolCalls)
+	case r.ToolCalls[0].Arguments != s.CutOff && (stream || !strings.HasPrefix(r.ToolCalls[0].Arguments, s.CutOff)):
+		t.Errorf("arguments = %q, want %q as they came", r.ToolCalls[0].Arguments, s.CutOff)
 	}
 }
 

@@ -61,6 +61,7 @@ type Scenario string
 const (
 	TextReply     Scenario = "text_reply"      // answers Subject.Text and is done
 	ToolCallReply Scenario = "tool_call_reply" // makes the calls Subject.ToolCalls
+	CutOffCall    Scenario = "cut_off_call"    // begins one call with the arguments Subject.CutOff and reaches the output limit
 	RateLimited   Scenario = "rate_limited"    // declines and asks to wait Subject.RetryAfter
 	DropMidStream Scenario = "drop_mid_stream" // sends Subject.Text and then loses the connection
 	Garbage       Scenario = "garbage"         // answers what no reply looks like
@@ -70,7 +71,7 @@ const (
 
 // Scenarios returns all scenarios.
 func Scenarios() []Scenario {
-	return []Scenario{TextReply, ToolCallReply, RateLimited, DropMidStream, Garbage, Hang, Stall}
+	return []Scenario{TextReply, ToolCallReply, CutOffCall, RateLimited, DropMidStream, Garbage, Hang, Stall}
 }
 
 // Subject is a provider whose far end is in one scenario.
@@ -83,6 +84,7 @@ type Subject struct {
 
 	Text       string          // TextReply: the whole reply. DropMidStream, Stall: what arrives when streaming
 	ToolCalls  []chat.ToolCall // ToolCallReply; an empty ID stands for any
+	CutOff     string          // CutOffCall: what comes of the arguments when streaming; whole JSON where the API sends no other
 	RetryAfter time.Duration   // RateLimited; 0 if the far end does not say
 
 	// WaitIdle returns nil as soon as the far end serves no request, or ctx's

@@ -40,6 +40,8 @@ func (f fake) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider
 			f.text(req, yield)
 		case ToolCallReply:
 			f.calls(yield)
+		case CutOffCall:
+			f.cutOff(yield)
 		case RateLimited:
 			fail(provider.RateLimited)
 		case DropMidStream:
@@ -109,10 +111,23 @@ func (f fake) calls(yield func(provider.Chunk, error) bool) {
 	yield(end(stop), nil)
 }
 
+func (f fake) cutOff(yield func(provider.Chunk, error) bool) {
+	c, stop := chat.ToolCall{ID: "1", Name: "a", Arguments: `{"a":1`}, chat.StopLength
+	switch f.flaw {
+	case "completes":
+		c.Arguments += "}"
+	case "hides_the_limit":
+		stop = chat.StopToolCalls
+	}
+	if f.flaw == "drops" || yield(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}, nil) {
+		yield(end(stop), nil)
+	}
+}
+
 func subject(s Scenario, flaw string) Subject {
 	open := new(atomic.Int32)
 	sub := Subject{
-		Chat: fake{s: s, flaw: flaw, open: open}, ToolCalls: fakeCalls, RetryAfter: time.Second, Text: "Hel",
+		Chat: fake{s: s, flaw: flaw, open: open}, ToolCalls: fakeCalls, RetryAfter: time.Second, Text: "Hel", CutOff: `{"a":1`,
 		WaitIdle: func(context.Context) error {
 			if open.Load() != 0 {
 				return errors.New("open")
@@ -154,16 +169,19 @@ func (r *recorder) Helper()               {}
 // TestChecksFindFlaws runs each check against providers that break one rule.
 func TestChecksFindFlaws(t *testing.T) {
 	for flaw, caught := range map[string][]string{
-		"":               nil,
-		"stream_differs": {"text_streamed", "concurrent_requests"},
-		"empty_chunk":    {"text_streamed", "text_in_one_piece", "concurrent_requests", "release_after_reply"},
-		"no_end":         {"text_streamed", "text_in_one_piece", "concurrent_requests", "release_after_reply"},
-		"two_ends":       {"text_streamed", "text_in_one_piece", "concurrent_requests", "release_after_reply"},
-		"no_usage":       {"text_streamed", "text_in_one_piece"},
-		"same_ids":       {"tool_calls_streamed", "tool_calls_in_one_piece"},
-		"wrong_stop":     {"tool_calls_streamed", "tool_calls_in_one_piece"},
-		"gullible":       {"garbage_streamed", "garbage_in_one_piece"},
-		"deaf":           {"cancelled_before_the_request", "deadline_streamed", "deadline_in_one_piece", "cancel_mid_stream"},
+		"":                nil,
+		"stream_differs":  {"text_streamed", "concurrent_requests"},
+		"empty_chunk":     {"text_streamed", "text_in_one_piece", "concurrent_requests", "release_after_reply"},
+		"no_end":          {"text_streamed", "text_in_one_piece", "concurrent_requests", "release_after_reply"},
+		"two_ends":        {"text_streamed", "text_in_one_piece", "concurrent_requests", "release_after_reply"},
+		"no_usage":        {"text_streamed", "text_in_one_piece"},
+		"same_ids":        {"tool_calls_streamed", "tool_calls_in_one_piece"},
+		"wrong_stop":      {"tool_calls_streamed", "tool_calls_in_one_piece"},
+		"completes":       {"cut_off_call_streamed"},
+		"hides_the_limit": {"cut_off_call_streamed", "cut_off_call_in_one_piece"},
+		"drops":           {"cut_off_call_streamed", "cut_off_call_in_one_piece"},
+		"gullible":        {"garbage_streamed", "garbage_in_one_piece"},
+		"deaf":            {"cancelled_before_the_request", "deadline_streamed", "deadline_in_one_piece", "cancel_mid_stream"},
 		"leak": {
 			"release_after_reply", "rate_limit_streamed", "rate_limit_in_one_piece", "garbage_streamed", "garbage_in_one_piece",
 			"deadline_streamed", "deadline_in_one_piece", "cancel_mid_stream", "early_break",

@@ -43,9 +43,11 @@ func TestConformance(t *testing.T) {
 	calls := []chat.ToolCall{
 		{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Zürich"}`}, {ID: "call_2", Name: "get_time", Arguments: "{}"},
 	}
+	const cutOff = `{"path":"build"}`
 	fromGemini := map[providertest.Scenario]geminitest.Reply{
 		providertest.TextReply:     geminitest.Text(pieces...),
 		providertest.ToolCallReply: geminitest.ToolCalls(calls...),
+		providertest.CutOffCall:    geminitest.CutOff(chat.ToolCall{Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   geminitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: geminitest.Drop(pieces...),
 		providertest.Garbage:       geminitest.Body("It works!"),
@@ -55,6 +57,7 @@ func TestConformance(t *testing.T) {
 	fromMistral := map[providertest.Scenario]openaitest.Reply{
 		providertest.TextReply:     openaitest.Text(pieces...),
 		providertest.ToolCallReply: openaitest.ToolCalls("", calls...),
+		providertest.CutOffCall:    openaitest.CutOff(chat.ToolCall{ID: "call_1", Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   openaitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: openaitest.Drop(pieces...),
 		providertest.Garbage:       openaitest.Garbage(),
@@ -64,7 +67,7 @@ func TestConformance(t *testing.T) {
 	subject := func(t *testing.T, model, url string, idle func(context.Context) error) providertest.Subject {
 		return providertest.Subject{
 			Chat: newClient(t, vertexai.Options{APIBase: url}), Request: provider.Request{Model: model},
-			Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: idle,
+			Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: idle, CutOff: cutOff,
 		}
 	}
 	t.Run("gemini", func(t *testing.T) {

@@ -103,6 +103,9 @@ func BadReply(what string, body []byte) error {
 	return &provider.Error{Kind: provider.BadReply, Msg: what}
 }
 
+// Excerpt returns the beginning of a body as errors show it, on few lines.
+func Excerpt(body []byte) string { return shorten(describeBody(body), maxPage) }
+
 // Lacking returns the error for a whole reply, or what stands in its place, without
 // the thing that was asked for: the failure that it reports, in whatever form, or
 // that it is no reply.

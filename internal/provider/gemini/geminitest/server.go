@@ -230,6 +230,13 @@ func ToolCalls(calls ...chat.ToolCall) Reply {
 	return Stream(Document("STOP", parts...), Document("", parts...), Document("STOP", TextPart("")))
 }
 
+// CutOff answers with a call and says that the output limit was reached. Arguments are
+// always whole JSON in this API.
+func CutOff(call chat.ToolCall) Reply {
+	part := fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, call.Name, call.Arguments)
+	return Stream(Document("MAX_TOKENS", part), Document("", part), Document("MAX_TOKENS", TextPart("")))
+}
+
 // Drop sends pieces of text and then closes the connection in the middle of a reply.
 func Drop(pieces ...string) Reply {
 	return func(w http.ResponseWriter, r *http.Request, done <-chan struct{}) {

@@ -85,10 +85,16 @@ func ToolCalls(text string, calls ...chat.ToolCall) Reply {
 	return m.reply
 }
 
+// CutOff answers with a call whose arguments the output limit has cut off.
+func CutOff(call chat.ToolCall) Reply {
+	return message{calls: []chat.ToolCall{call}, cutOff: true}.reply
+}
+
 type message struct {
 	reasoning string
 	pieces    []string
 	calls     []chat.ToolCall
+	cutOff    bool // at the output limit
 }
 
 func (m message) reply(c *Call) {
@@ -143,6 +149,9 @@ func (m message) stream(c *Call) {
 }
 
 func (m message) finish() string {
+	if m.cutOff {
+		return "length"
+	}
 	if len(m.calls) > 0 {
 		return "tool_calls"
 	}

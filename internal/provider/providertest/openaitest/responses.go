@@ -41,13 +41,18 @@ func (m message) respond(c *Call) {
 		}
 		c.typed("response.output_item.done", map[string]any{"output_index": i, "item": item})
 	}
-	c.typed("response.completed", map[string]any{"response": m.response(c, items)})
+	response := m.response(c, items)
+	c.typed("response."+response["status"].(string), map[string]any{"response": response})
 }
 
 func (m message) response(c *Call, items []map[string]any) map[string]any {
 	out := max(1, len(m.pieces)+len(m.calls))
+	status, incomplete := "completed", any(nil)
+	if m.cutOff {
+		status, incomplete = "incomplete", map[string]any{"reason": "max_output_tokens"}
+	}
 	return map[string]any{
-		"id": "resp_1", "object": "response", "status": "completed", "model": c.Model, "error": nil, "output": items,
+		"id": "resp_1", "object": "response", "status": status, "incomplete_details": incomplete, "model": c.Model, "error": nil, "output": items,
 		"usage": map[string]any{"input_tokens": PromptTokens, "output_tokens": out, "total_tokens": PromptTokens + out},
 	}
 }

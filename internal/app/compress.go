@@ -70,8 +70,8 @@ func (c *Conversation) summarize(ctx context.Context, model string, messages []c
 	if err != nil {
 		return engine.Reply{}, err
 	}
-	rc := &engine.RequestContext{Model: model, NoStream: true, Events: event.NewScope(event.Discard, event.Source{}, nil)}
-	return e.Run(ctx, rc, engine.Request{Messages: messages})
+	rc := &engine.RequestContext{Model: model, Events: event.NewScope(event.Discard, event.Source{}, nil)}
+	return e.Run(ctx, rc, engine.Request{Messages: messages, Whole: true})
 }
 
 func deref(s *string) string {

@@ -247,9 +247,14 @@ type Question struct {
 	// Role answers this question instead of the conversation's; the session then has
 	// nothing to do with it.
 	Role *role.Role
-	// Code takes only the code of the answer, what stands between its first fence and
-	// its last.
+	// Code takes only the code of the answer: its first fenced block, or all of an answer
+	// without any.
 	Code bool
+	// Command is Code for the user's shell. An answer in prose is an error.
+	Command bool
+	// Whole makes an answer that was cut off at the output limit an error. It goes without
+	// saying for Code, Command and Form.
+	Whole bool
 	// Form is what the answer has to be, in JSON; nil for any text.
 	Form *Form
 }
@@ -259,7 +264,8 @@ type Answer struct {
 	Text     string         // what was asked for: the reply, its code, or compact JSON
 	Messages []chat.Message // what was added to the conversation
 	Model    string         // id
-	Usage    chat.Usage     // without that of a compression in front of it
+	Stop     chat.StopReason
+	Usage    chat.Usage // without that of a compression in front of it
 }
 
 // Ask sends a question and returns the answer. It records nothing, but if the session
@@ -287,7 +293,7 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 		reply.Usage = own.Add(spent)
 		return reply, err
 	})
-	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Usage: own}
+	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Stop: reply.Stop, Usage: own}
 	if err != nil {
 		err = fault.Wrap(fault.CodeOf(err), err, "")
 		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, own)
@@ -319,8 +325,8 @@ func (c *Conversation) send(ctx context.Context, e *engine.Engine, rc *engine.Re
 		return q.Form.ask(ctx, e, rc, req)
 	}
 	reply, err := e.Run(ctx, rc, req)
-	if err == nil && q.Code && !c.app.dryRun {
-		reply = replaceText(reply, codeBlock(reply.Text))
+	if err == nil && (q.Code || q.Command) && !c.app.dryRun {
+		return takeCode(ctx, rc.Events, reply, q.Command)
 	}
 	return reply, err
 }
@@ -332,23 +338,6 @@ func replaceText(r engine.Reply, text string) engine.Reply {
 		r.Messages = append(slices.Clone(r.Messages[:n-1]), chat.Text(chat.Assistant, text))
 	}
 	return r
-}
-
-// codeBlock returns what stands between the first fence of a text and the last one. A
-// text without fences is all code.
-func codeBlock(text string) string {
-	const fence = "```"
-	_, rest, ok := strings.Cut(text, fence)
-	if !ok {
-		return text
-	}
-	if first, body, ok := strings.Cut(rest, "\n"); ok && !strings.Contains(first, fence) { // behind the language
-		rest = body
-	}
-	if end := strings.LastIndex(rest, fence); end >= 0 {
-		rest = rest[:end]
-	}
-	return strings.TrimSpace(rest)
 }
 
 // With returns the conversation with its events going to emitter.
@@ -384,10 +373,11 @@ func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.Requ
 	}
 	rc = &engine.RequestContext{
 		Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort,
-		NoStream: c.noStream || q.Code || q.Form != nil, Events: c.events,
+		NoStream: c.noStream, Events: c.events,
 	}
 	tools, done, err := c.tools(ctx, s)
-	return rc, engine.Request{Tools: tools}, done, err
+	whole := q.Whole || q.Code || q.Command || q.Form != nil
+	return rc, engine.Request{Tools: tools, Whole: whole}, done, err
 }
 
 // prepare puts the messages into a request, for which the session is compressed if it has

@@ -64,7 +64,7 @@ func (f *Form) ask(ctx context.Context, e *engine.Engine, rc *engine.RequestCont
 		return replaceText(reply, text), nil
 	}
 	system, user := schema.RepairPrompt(f.source, req.Messages[len(req.Messages)-1].Text(), reply.Text, violations)
-	repaired, err := e.Run(ctx, rc, engine.Request{Messages: []chat.Message{chat.Text(chat.System, system), chat.Text(chat.User, user)}})
+	repaired, err := e.Run(ctx, rc, engine.Request{Messages: []chat.Message{chat.Text(chat.System, system), chat.Text(chat.User, user)}, Whole: true})
 	repaired.Usage = repaired.Usage.Add(reply.Usage)
 	if err != nil {
 		return repaired, err

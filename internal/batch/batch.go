@@ -138,12 +138,14 @@ type Record struct {
 	Key    string          `json:"key"`
 	Answer json.RawMessage `json:"answer,omitempty"` // a string, or what a schema asked for
 	Model  string          `json:"model,omitempty"`
+	Stop   chat.StopReason `json:"stop,omitempty"` // why the last reply ended
 	Usage  *chat.Usage     `json:"usage,omitempty"`
+	Text   string          `json:"text,omitempty"`  // what came of an answer that failed
 	Error  string          `json:"error,omitempty"` // why there is no answer
 	Code   string          `json:"code,omitempty"`  // of the error
 }
 
-// Ask answers one row. It fills Answer, Model and Usage in.
+// Ask answers one row. It fills Answer, Model, Stop, Usage and, if it fails, Text in.
 type Ask func(ctx context.Context, row Row) (Record, error)
 
 // Progress is how far a batch has come.

@@ -1,4 +1,4 @@
-package tool
+package chat
 
 import (
 	"bytes"
@@ -16,8 +16,9 @@ import (
 // Text that is not valid JSON is repaired once, where only one thing can have been meant: a
 // Markdown fence around it, line breaks and other control characters in strings, a comma
 // before a closing bracket, and closing brackets missing at the end. A string or number that
-// the text breaks off in is never completed: half a command must not be run. The error
-// says what is wrong, in words for the model.
+// the text breaks off in is never completed: half a command must not be run. The repair is for
+// calls of complete replies only: in a reply that was cut off, missing brackets may stand for
+// missing members. The error says what is wrong, in words for the model.
 func ParseArguments(text string) (json.RawMessage, error) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed == "null" {

@@ -1,11 +1,11 @@
-package tool_test
+package chat_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"loki/internal/tool"
+	"loki/internal/chat"
 )
 
 func TestParseArguments(t *testing.T) {
@@ -47,7 +47,7 @@ func TestParseArguments(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tool.ParseArguments(tt.in)
+			got, err := chat.ParseArguments(tt.in)
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
 					t.Fatalf("got %s and the error %v, want %q in it", got, err, tt.wantErr)
@@ -69,7 +69,7 @@ func FuzzParseArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := tool.ParseArguments(text)
+		got, err := chat.ParseArguments(text)
 		if err != nil {
 			if got != nil || err.Error() == "" {
 				t.Fatalf("got %s with the error %q", got, err)
@@ -82,7 +82,7 @@ func FuzzParseArguments(f *testing.F) {
 		if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) && string(got) != trimmed {
 			t.Fatalf("valid %q became %q", text, got)
 		}
-		again, err := tool.ParseArguments(string(got))
+		again, err := chat.ParseArguments(string(got))
 		if err != nil || string(again) != string(got) {
 			t.Fatalf("%q became %q, and that %q, %v", text, got, again, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,15 +80,20 @@ func (c *command) newAnswer(f *face) textAnswer {
 	}
 	return textAnswer{
 		Answer: render.NewAnswer(f.screen, o),
+		screen: f.screen,
+		quiet:  c.opts.quiet,
 		whole:  c.opts.schema != "" || c.opts.execute || c.opts.extracts(c.OutTerminal),
 	}
 }
 
 // textAnswer is an Answer with the same Close as the machine outputs have. A whole one
-// is printed when all is done: before, it may not be what was asked for.
+// is printed when all is done: before, it may not be what was asked for. If it is not, it is
+// shown on standard error, so that the user sees why, and programs that read get nothing.
 type textAnswer struct {
 	*render.Answer
-	whole bool
+	screen *render.Screen
+	whole  bool
+	quiet  bool // what is not asked for is not shown
 }
 
 // Emit implements [event.Emitter].
@@ -98,6 +104,9 @@ func (t textAnswer) Emit(ctx context.Context, ev event.Event) error {
 			return nil
 		case event.Finished:
 			if body.Error != "" {
+				if body.Output != "" && !t.quiet {
+					fmt.Fprintf(t.screen, "what the model wrote:\n%s\n", strings.TrimRight(body.Output, "\n"))
+				}
 				body.Output = ""
 				ev.Body = body
 			}

@@ -90,8 +90,9 @@ func within(ts *testscript.TestScript, neg bool, args []string) {
 type serverKey struct{}
 
 // openai REPLY... scripts the loopback server and points OPENAI_API_BASE to it. A
-// reply is text=TEXT, drop=TEXT, status=CODE, garbage or always=TEXT; \n in a text is a
-// line feed.
+// reply is text=TEXT, drop=TEXT, status=CODE, garbage, always=TEXT or file=NAME, whose body is
+// that of a stream or, if it begins with {, of a reply in one piece; \n in a text is a line
+// feed.
 func openai(ts *testscript.TestScript, _ bool, args []string) {
 	server := ts.Value(serverKey{}).(*openaitest.Server)
 	ts.Setenv("OPENAI_API_BASE", server.URL())
@@ -105,6 +106,12 @@ func openai(ts *testscript.TestScript, _ bool, args []string) {
 			server.Always(openaitest.Text(strings.SplitAfter(text, " ")...))
 		case "drop":
 			server.Script(openaitest.Drop(strings.SplitAfter(text, " ")...))
+		case "file":
+			body, contentType := ts.ReadFile(text), "text/event-stream"
+			if strings.HasPrefix(body, "{") {
+				contentType = "application/json"
+			}
+			server.Script(openaitest.Raw(contentType, body))
 		case "garbage":
 			server.Script(openaitest.Garbage())
 		case "status":

@@ -136,7 +136,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 			err = closeErr
 		}
 	}()
-	a, err := conv.Ask(ctx, app.Question{User: asked.User, Images: asked.Images, Code: c.opts.extracts(c.OutTerminal), Form: form})
+	a, err := conv.Ask(ctx, app.Question{User: asked.User, Images: asked.Images, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
 	if err != nil {
 		return err
 	}

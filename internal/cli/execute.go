@@ -38,7 +38,7 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 		}
 	}()
 	for {
-		a, err := conv.Ask(ctx, app.Question{User: asked.User, Images: asked.Images, Code: true})
+		a, err := conv.Ask(ctx, app.Question{User: asked.User, Images: asked.Images, Command: true})
 		if err != nil {
 			return err
 		}

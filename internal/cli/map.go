@@ -141,7 +141,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 // rowConversation begins the conversation of a row.
 func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*app.Conversation, error) {
 	conv := c.app.Converse(app.ConversationOptions{
-		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: true, Emitter: observer, Yes: c.opts.yes,
+		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: c.opts.noStream, Emitter: observer, Yes: c.opts.yes,
 	})
 	if r == nil {
 		return conv, nil
@@ -156,9 +156,10 @@ func (c *command) askRow(r *role.Role, form *app.Form, observer event.Emitter) b
 		if err != nil {
 			return batch.Record{}, err
 		}
-		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form})
-		rec := batch.Record{Model: a.Model, Usage: &a.Usage}
+		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form, Whole: true})
+		rec := batch.Record{Model: a.Model, Stop: a.Stop, Usage: &a.Usage}
 		if err != nil {
+			rec.Text = a.Text
 			return rec, err
 		}
 		rec.Answer = json.RawMessage(a.Text)

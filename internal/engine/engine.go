@@ -26,9 +26,6 @@ import (
 // DefaultMaxTurns bounds the tool loop of a request that sets no bound.
 const DefaultMaxTurns = 100
 
-// toolConcurrency is how many tool calls of one reply run at once.
-const toolConcurrency = 8
-
 // Models finds chat models by id. Its method may be called from several goroutines.
 type Models interface {
 	// ChatModel returns the model called id, "client:model" or "client". The error is
@@ -43,6 +40,7 @@ type Model struct {
 	Provider           provider.Chat
 	MaxInputTokens     int    // 0 means unknown
 	MaxOutputTokens    int    // sent with requests; 0 leaves it to the provider
+	OutputLimit        int    // the longest reply that the model can write, in tokens; 0 means unknown
 	NoStream           bool   // replies come in one piece
 	NoSystemMessage    bool   // system text goes into the first user message
 	SystemPromptPrefix string // goes before, or as, the system message
@@ -93,6 +91,10 @@ type Request struct {
 	// finished: the message with the calls, and their results. Nil means that nobody wants
 	// to know.
 	OnRound func(round []chat.Message)
+
+	// Whole says that the answer is parsed, run or stored, so that one which was cut off at
+	// the output limit is an error. Otherwise it is a warning.
+	Whole bool
 }
 
 // RequestContext is what belongs to one conversation. It is passed beside the
@@ -196,7 +198,7 @@ func (e *Engine) Frame(ctx context.Context, rc *RequestContext, model string, wo
 		return Reply{}, err
 	}
 	reply, err := work(ctx)
-	fin := event.Finished{Output: reply.Text, Duration: e.now().Sub(begin), Usage: reply.Usage}
+	fin := event.Finished{Output: reply.Text, Duration: e.now().Sub(begin), Usage: reply.Usage, Stop: reply.Stop}
 	if err != nil {
 		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
 	}
@@ -207,7 +209,9 @@ func (e *Engine) Frame(ctx context.Context, rc *RequestContext, model string, wo
 	return reply, err
 }
 
-// Run answers req. On error the reply holds what was received until then.
+// Run answers req. On error the reply holds what was received until then. A reply that
+// was filtered is an error with code [fault.Refused], an empty one and, if req.Whole says
+// so, one that was cut off are errors with code [fault.Provider].
 func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
 	model, err := e.Model(rc, req.Model)
 	if err != nil {
@@ -222,8 +226,8 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	}
 	reply := Reply{Model: model.ID}
 	var (
-		texts    []string
-		repeated loops
+		texts []string
+		loop  toolLoop
 	)
 	maxTurns := cmp.Or(req.MaxTurns, DefaultMaxTurns)
 	for turn := 1; ; turn++ {
@@ -237,14 +241,17 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		if err != nil {
 			return reply, err
 		}
+		if err := c.judge(ctx, t, reply.Text); err != nil {
+			if t.Message.ToolCalls = nil; len(t.Message.Parts) > 0 {
+				reply.Messages = append(reply.Messages, t.Message) // without calls, which have no results
+			}
+			return reply, err
+		}
 		reply.Messages = append(reply.Messages, t.Message)
 		if len(t.Message.ToolCalls) == 0 {
 			return reply, nil
 		}
-		if req.Tools == nil {
-			return reply, &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf("the model called tool %q, but was given none", t.Message.ToolCalls[0].Name)}
-		}
-		results, err := callTools(ctx, rc, req.Tools, &repeated, turn, t.Message.ToolCalls)
+		results, err := loop.round(ctx, &c, turn, t)
 		if err != nil {
 			return reply, err
 		}
@@ -257,58 +264,6 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		}
 		c.messages = append(append(c.messages[:len(c.messages):len(c.messages)], t.Message), results...)
 	}
-}
-
-// callTools runs the calls of one reply side by side and returns their results in
-// the order of the calls.
-func callTools(ctx context.Context, rc *RequestContext, tools Tools, repeated *loops, turn int, calls []chat.ToolCall) ([]chat.Message, error) {
-	defer repeated.record(calls)
-	results := make([]chat.Message, len(calls)) // goroutine i writes results[i] and errs[i] only
-	errs := make([]error, len(calls))
-	slots := make(chan struct{}, toolConcurrency)
-	var wg sync.WaitGroup
-	for i, call := range calls {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			if alert, looped := repeated.check(call); looped {
-				results[i], errs[i] = refuse(ctx, rc, call, alert)
-				return
-			}
-			results[i], errs[i] = callTool(ctx, rc, tools, fmt.Sprintf("tool/%d/%d", turn, i+1), call)
-		})
-	}
-	wg.Wait()
-	return results, errors.Join(errs...)
-}
-
-// refuse answers a call that is not made.
-func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why string) (chat.Message, error) {
-	if err := rc.Events.Emit(ctx, event.Warning{Text: "the model repeats itself: " + call.Name + " is not called again"}); err != nil {
-		return chat.Message{}, err
-	}
-	return answerCall(ctx, rc, call, why, true)
-}
-
-// answerCall returns the message that answers a call, and tells of it.
-func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, text string, failed bool) (chat.Message, error) {
-	m := chat.Text(chat.ToolRole, text)
-	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
-	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
-}
-
-func callTool(ctx context.Context, rc *RequestContext, tools Tools, key string, call chat.ToolCall) (chat.Message, error) {
-	if err := ctx.Err(); err != nil {
-		return chat.Message{}, err
-	}
-	if err := rc.Events.Emit(ctx, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}); err != nil {
-		return chat.Message{}, err
-	}
-	text, failed, err := tools.Call(ctx, call, rc.Steps.At(key))
-	if err != nil {
-		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
-	}
-	return answerCall(ctx, rc, call, text, failed)
 }
 
 // adjust fits the messages to what the model takes.

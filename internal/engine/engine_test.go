@@ -120,8 +120,7 @@ func TestRunWithoutTools(t *testing.T) {
 		wantErr error
 	}{
 		{name: "pieces", reply: says("Hel", "lo"), want: "Hello", stop: chat.StopEnd, types: []string{"model_call", "delta", "delta", "reply"}},
-		{name: "empty", reply: says(), stop: chat.StopEnd, types: []string{"model_call", "reply"}},
-		{name: "cut", reply: []provider.Chunk{{Kind: provider.Text, Text: "Hel"}, end(chat.StopLength)}, want: "Hel", stop: chat.StopLength, types: []string{"model_call", "delta", "reply"}},
+		{name: "cut", reply: []provider.Chunk{{Kind: provider.Text, Text: "Hel"}, end(chat.StopLength)}, want: "Hel", stop: chat.StopLength, types: []string{"model_call", "delta", "reply", "warning"}},
 		{name: "reasoning", reply: append([]provider.Chunk{{Kind: provider.Reasoning, Text: "hm", Signature: "s"}}, says("Hello")...), want: "Hello", stop: chat.StopEnd, types: []string{"model_call", "reasoning", "delta", "reply"}},
 		{name: "fails", reply: nil, types: []string{"model_call"}, wantErr: boom},
 		{name: "breaks", reply: []provider.Chunk{{Kind: provider.Text, Text: "Hel"}}, want: "Hel", types: []string{"model_call", "delta"}, wantErr: boom},

@@ -80,22 +80,3 @@ func sameCall(a, b chat.ToolCall) bool {
 	y, errY := value.ParseJSON([]byte(b.Arguments))
 	return errX == nil && errY == nil && value.Equal(x, y)
 }
-
-// lastOfEachID drops the calls whose id a later one has. Models that stream badly repeat
-// a call, complete only the last time.
-func lastOfEachID(calls []chat.ToolCall) []chat.ToolCall {
-	last := make(map[string]int, len(calls))
-	for i, c := range calls {
-		last[c.ID] = i
-	}
-	if len(last) == len(calls) {
-		return calls
-	}
-	var kept []chat.ToolCall
-	for i, c := range calls {
-		if c.ID == "" || last[c.ID] == i {
-			kept = append(kept, c)
-		}
-	}
-	return kept
-}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
 )
 
 func TestLoops(t *testing.T) {
@@ -79,13 +81,40 @@ func TestAModelThatRepeatsItselfIsTold(t *testing.T) {
 	}
 }
 
-func TestLastOfEachID(t *testing.T) {
+func TestAModelThatOnlyRepeatsItselfIsStopped(t *testing.T) {
 	t.Parallel()
-	a, b, c := chat.ToolCall{ID: "1", Name: "a"}, chat.ToolCall{ID: "2", Name: "b"}, chat.ToolCall{ID: "1", Name: "c"}
-	if diff := cmp.Diff([]chat.ToolCall{b, c}, lastOfEachID([]chat.ToolCall{a, b, c})); diff != "" {
-		t.Error(diff)
+	look := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}
+	f := &fake{}
+	for range 20 {
+		f.replies = append(f.replies, calls("", look))
 	}
-	if got := lastOfEachID([]chat.ToolCall{a, b}); len(got) != 2 {
-		t.Error(got)
+	rc, events := newContext()
+	req := user("hi")
+	req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+	_, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+	if fault.CodeOf(err) != fault.Provider || !strings.Contains(err.Error(), "look") || !strings.Contains(err.Error(), "c:m") || fault.HintOf(err) == "" {
+		t.Errorf("error %v", err)
+	}
+	if len(f.requests) != maxRepeats+maxRefusals || len(event.Bodies[event.ToolResult](events)) != maxRepeats+maxRefusals-1 {
+		t.Errorf("%d requests, events %v", len(f.requests), types(events))
+	}
+}
+
+func TestRefusalsInARowAreCounted(t *testing.T) {
+	t.Parallel()
+	look, other := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}, chat.ToolCall{ID: "2", Name: "other", Arguments: "{}"}
+	f := &fake{}
+	for range 3 { // two are refused, then something else is called
+		for range maxRepeats + maxRefusals - 1 {
+			f.replies = append(f.replies, calls("", look))
+		}
+		f.replies = append(f.replies, calls("", other))
+	}
+	f.replies = append(f.replies, says("done"))
+	rc, _ := newContext()
+	req := user("hi")
+	req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+	if reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req); err != nil || reply.Text != "done" {
+		t.Errorf("%q, %v", reply.Text, err)
 	}
 }

@@ -45,6 +45,8 @@ type turnResult struct {
 	Stop    chat.StopReason `json:"stop"`
 	Usage   chat.Usage      `json:"usage"`
 	Model   string          `json:"model,omitempty"` // id of the fallback that answered
+	Limit   int             `json:"limit,omitempty"` // output limit that the request set, in tokens; 0 for none
+	Body    string          `json:"body,omitempty"`  // of an empty reply: the beginning of what the server sent
 }
 
 // turn makes one model call, or takes its recorded result. If a fallback answers it
@@ -271,12 +273,19 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
 		case provider.End:
 			t.Stop, t.Usage = chunk.Stop, chunk.Usage
+			t.Limit, t.Body = cmp.Or(chunk.Limit, request.MaxOutputTokens), chunk.Body
 		}
 		if err != nil {
 			t.Message.Parts = parts.done()
 			return t, err
 		}
 	}
-	t.Message.Parts, t.Message.ToolCalls = parts.done(), lastOfEachID(t.Message.ToolCalls)
+	t.Message.Parts = parts.done()
+	if t.Message.Text() != "" && t.Stop != chat.StopToolCalls {
+		t.Body = "" // nothing is missing
+	}
+	if !t.cutOff() {
+		repair(t.Message.ToolCalls)
+	}
 	return t, nil
 }

@@ -197,8 +197,10 @@ type Finished struct {
 	Steps    int           `json:"steps,omitempty"`    // super-steps of a graph run
 	Failures int           `json:"failures,omitempty"` // nodes that failed and were tolerated
 	Usage    chat.Usage    `json:"usage"`
-	Error    string        `json:"error,omitempty"` // why it failed; empty on success
-	Code     string        `json:"code,omitempty"`  // code of the error
+
+	Stop  chat.StopReason `json:"stop,omitempty"`  // why the last reply of a single answer ended
+	Error string          `json:"error,omitempty"` // why it failed; empty on success
+	Code  string          `json:"code,omitempty"`  // code of the error
 }
 
 // Type names of the events.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"loki/internal/chat"
 	"loki/internal/tool"
 )
 
@@ -47,7 +48,7 @@ func (v *invoker) read(call tool.Call) (invocation, error) {
 	if json.Unmarshal([]byte(text), &quoted) == nil {
 		text = quoted
 	}
-	args.Arguments, err = tool.ParseArguments(text)
+	args.Arguments, err = chat.ParseArguments(text)
 	if err != nil {
 		return args, fmt.Errorf("arguments: %w", err)
 	}

@@ -52,6 +52,8 @@ type nodeSummary struct {
 	Usage   *chat.Usage `json:"usage,omitempty"`
 	Error   string      `json:"error,omitempty"`
 
+	Stop chat.StopReason `json:"stop,omitempty"` // of the last reply of a model
+
 	total time.Duration
 }
 
@@ -150,6 +152,7 @@ func (r *Report) reply(ev event.Event, b event.Reply) {
 		n.Usage = new(chat.Usage)
 	}
 	*n.Usage = n.Usage.Add(b.Usage)
+	n.Stop = b.Stop
 }
 
 func (r *Report) answered(id string) {

@@ -81,7 +81,7 @@ func (b *Box) call(ctx context.Context, asked chat.ToolCall, st steps.Steps) (ou
 		unknown := UnknownError{Name: asked.Name, Available: slices.Sorted(slices.Values(b.o.Tools.Names()))}
 		return failure("%s", unknown.Error()), nil
 	}
-	args, err := ParseArguments(asked.Arguments)
+	args, err := chat.ParseArguments(asked.Arguments)
 	if err != nil {
 		return failure("%s was not run: %v. Write the call again.", e.declared.Name, err), nil
 	}

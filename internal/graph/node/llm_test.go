@@ -41,7 +41,8 @@ func TestLLMOutcomes(t *testing.T) {
 			end: "done hello", state: map[string]string{graph.LastErrorKey: ""},
 		},
 		{
-			name: "empty_text", node: "next: done", replies: []any{""}, calls: 1, end: "done ",
+			name: "empty_text", node: "next: done", replies: []any{""}, calls: 1, end: "done LLM node failed: ",
+			state: map[string]string{graph.LastErrorKey: "the reply is empty"},
 		},
 		{
 			name: "schema", node: "next: done, " + schema, replies: []any{`{"score": 7, "more": [1]}`}, calls: 1,
@@ -73,7 +74,7 @@ func TestLLMOutcomes(t *testing.T) {
 		},
 		{
 			name: "failure_stops", node: "next: done", policy: "on_failure: fail", replies: []any{refused}, calls: 1,
-			code: fault.Provider, parts: []string{`"ask"`, "no fallback declared", "I refuse"},
+			code: fault.Refused, parts: []string{`"ask"`, "no fallback declared", "I refuse"},
 		},
 		{
 			name: "failure_stops_but_for_fallback", node: "next: done, fallback: rescued", policy: "on_failure: fail", replies: []any{refused}, calls: 1,

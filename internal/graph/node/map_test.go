@@ -46,7 +46,7 @@ func TestMapDelivers(t *testing.T) {
 		{name: "structured_member", key: "score", branch: llm + ", " + schema + "}", answer: score, want: `[7,7,7]`},
 		{name: "update_wins_over_member", key: "score", branch: llm + ", state_updates: {score: '{{score}}!'}, " + schema + "}", answer: score, want: `["7!","7!","7!"]`},
 		{name: "failure_with_fallback", branch: llm + ", fallback: done}", answer: refuse, want: `["about one","LLM node failed: model c:m: I refuse","about three"]`},
-		{name: "failure", branch: llm + "}", answer: refuse, error: []string{`map node "each"`, `"branch"`, "[1]", "I refuse"}, code: fault.Provider},
+		{name: "failure", branch: llm + "}", answer: refuse, error: []string{`map node "each"`, `"branch"`, "[1]", "I refuse"}, code: fault.Refused},
 		{name: "script", branch: script + "}", script: `echo '{"output": {"a": [1]}}'`, want: `[{"a":[1]},{"a":[1]},{"a":[1]}]`},
 		{name: "script_inherits", key: "base", branch: script + "}", script: `echo '{}'`, want: `["same","same","same"]`},
 		{name: "script_next_means_nothing", branch: script + "}", script: `echo '{"output": 1, "_next": "nowhere"}'`, want: `[1,1,1]`},

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+)
+
+// cutOff reports whether the reply ended before the model was done. What it holds may then
+// lack its end, tool calls included.
+func (t turnResult) cutOff() bool {
+	return t.Stop == chat.StopLength || t.Stop == chat.StopFiltered
+}
+
+// judge returns the error of a reply that is none, although the provider delivered it, and
+// warns of one that was cut off. said is the text of all turns so far.
+func (c *call) judge(ctx context.Context, t turnResult, said string) error {
+	made := len(t.Message.ToolCalls)
+	switch {
+	case t.Stop == chat.StopFiltered:
+		return c.failure(provider.Refused, "the provider broke the reply off for its content rules (%s)", t.Stop)
+	case made > 0 && c.req.Tools == nil:
+		return c.failure(provider.BadReply, "the model called tool %q, but was given none", t.Message.ToolCalls[0].Name)
+	case t.Stop == chat.StopLength && made == 0 && (c.req.Whole || said == ""):
+		return c.cutOffError(t)
+	case t.Stop == chat.StopLength:
+		return c.rc.Events.Emit(ctx, event.Warning{Text: c.cutOffText(t) + "; " + c.moreOutput(t)})
+	case made > 0:
+		return nil
+	case t.Stop == chat.StopToolCalls:
+		return c.failure(provider.BadReply, "the reply ends with a tool call, but holds none that can be read%s", t.body())
+	case said == "":
+		return c.failure(provider.BadReply, "the reply is empty: it has neither text nor a tool call (stop reason %s, %d output tokens, %d of them reasoning)%s",
+			t.Stop, t.Usage.OutputTokens, t.Usage.ReasoningTokens, t.body())
+	}
+	return nil
+}
+
+func (c *call) failure(kind provider.ErrorKind, format string, args ...any) error {
+	return fmt.Errorf("model %s: %w", c.model.ID, &provider.Error{Kind: kind, Msg: fmt.Sprintf(format, args...)})
+}
+
+// body returns what the server sent, as the end of a message.
+func (t turnResult) body() string {
+	if t.Body == "" {
+		return ""
+	}
+	return ": " + t.Body
+}
+
+// cutOffError is the failure of a reply that was cut off where a whole one is needed.
+func (c *call) cutOffError(t turnResult) error {
+	return fault.New(fault.Provider, "%s", c.cutOffText(t)).WithHint("%s", c.moreOutput(t))
+}
+
+// cutOffText says what the output limit did to a reply.
+func (c *call) cutOffText(t turnResult) string {
+	what := "the answer of " + c.model.ID
+	switch {
+	case len(t.Message.ToolCalls) > 0:
+		what = "a tool call of " + c.model.ID
+	case t.Message.Text() == "":
+		return "model " + c.model.ID + " wrote nothing before it reached " + c.limit(t) + ": its reasoning counts, too"
+	}
+	return what + " was cut off at " + c.limit(t)
+}
+
+// limit names the limit that a reply has reached.
+func (c *call) limit(t turnResult) string {
+	switch {
+	case t.Limit > 0:
+		return fmt.Sprintf("the output limit of the request (max_tokens of %d)", t.Limit)
+	case c.model.OutputLimit > 0:
+		return fmt.Sprintf("the model's own output limit (%d tokens)", c.model.OutputLimit)
+	case t.Usage.OutputTokens > 0 && !t.Usage.Estimated:
+		return fmt.Sprintf("the server's own output limit (after %d tokens)", t.Usage.OutputTokens)
+	}
+	return "the server's own output limit"
+}
+
+// moreOutput says how to get a longer reply.
+func (c *call) moreOutput(t turnResult) string {
+	if t.Limit > 0 && t.Limit == c.model.OutputLimit {
+		return "the model writes no more at once: ask for less, or for the rest"
+	}
+	return "to raise it, set max_output_tokens and require_max_tokens: true for the model in config.yaml, or ask for less"
+}

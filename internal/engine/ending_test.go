@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+)
+
+// cut is a reply that ends at the output limit, with a text and calls.
+func cut(text string, stop chat.StopReason, made ...chat.ToolCall) []provider.Chunk {
+	reply := calls(text, made...)
+	reply[len(reply)-1].Stop = stop
+	return reply
+}
+
+func TestHowAReplyEndsIsJudged(t *testing.T) {
+	t.Parallel()
+	body := end(chat.StopEnd)
+	body.Body = `{"choices":[]}`
+	limited := cut("Hel", chat.StopLength)
+	limited[1].Limit = 8192
+	for _, tt := range []struct {
+		name     string
+		reply    []provider.Chunk
+		model    Model
+		whole    bool
+		code     fault.Code
+		says     []string // of the error, with its hint
+		warnings []string // what is in the warnings
+	}{
+		{name: "cut_off", reply: cut("Hel", chat.StopLength), warnings: []string{"c:m was cut off at the server's own output limit (after 1 tokens)", "max_output_tokens"}},
+		{name: "cut_off_at_our_limit", reply: cut("Hel", chat.StopLength), model: Model{MaxOutputTokens: 64}, warnings: []string{"(max_tokens of 64)"}},
+		{name: "cut_off_at_the_providers_limit", reply: limited, warnings: []string{"(max_tokens of 8192)"}},
+		{name: "cut_off_at_the_models_limit", reply: cut("Hel", chat.StopLength), model: Model{OutputLimit: 99}, warnings: []string{"own output limit (99 tokens)"}},
+		{name: "cut_off_and_no_more_to_have", reply: cut("Hel", chat.StopLength), model: Model{MaxOutputTokens: 64, OutputLimit: 64}, warnings: []string{"writes no more at once"}},
+		{name: "cut_off_where_all_is_needed", reply: cut("Hel", chat.StopLength), whole: true, code: fault.Provider, says: []string{"c:m was cut off", "max_output_tokens"}},
+		{name: "cut_off_before_a_word", reply: cut("", chat.StopLength), code: fault.Provider, says: []string{"c:m wrote nothing", "reasoning"}},
+		{name: "filtered", reply: cut("Hel", chat.StopFiltered), code: fault.Refused, says: []string{"c:m", "content_filter"}},
+		{name: "filtered_call", reply: cut("Hel", chat.StopFiltered, chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), code: fault.Refused},
+		{name: "empty", reply: says(), code: fault.Provider, says: []string{"c:m", "empty", "stop reason stop"}},
+		{name: "empty_with_body", reply: []provider.Chunk{body}, code: fault.Provider, says: []string{`{"choices":[]}`}},
+		{name: "only_reasoning", reply: []provider.Chunk{{Kind: provider.Reasoning, Text: "hm"}, end(chat.StopEnd)}, code: fault.Provider, says: []string{"empty"}},
+		{name: "call_that_is_lost", reply: cut("I call", chat.StopToolCalls), code: fault.Provider, says: []string{"none that can be read"}},
+		{name: "other_reason", reply: cut("Hello", chat.StopOther)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ran := false
+			f := &fake{replies: [][]provider.Chunk{tt.reply}}
+			tt.model.Provider, tt.model.SupportsTools = f, true
+			rc, events := newContext()
+			req := user("hi")
+			req.Whole, req.Tools = tt.whole, toolFunc(func(chat.ToolCall) string { ran = true; return "" })
+			reply, err := newEngine(t, tt.model).Run(t.Context(), rc, req)
+			if fault.CodeOf(err) != tt.code {
+				t.Fatalf("error %v, want code %q", err, tt.code)
+			}
+			if err != nil {
+				contains(t, err.Error()+" / "+fault.HintOf(err), tt.says)
+			}
+			var warnings []string
+			for _, w := range event.Bodies[event.Warning](events) {
+				warnings = append(warnings, w.Text)
+			}
+			if len(warnings) > 1 || len(warnings) == 0 != (len(tt.warnings) == 0) {
+				t.Errorf("warnings %q", warnings)
+			}
+			contains(t, strings.Join(warnings, "\n"), tt.warnings)
+			// What came is kept, whatever it is called.
+			text := ""
+			for _, c := range tt.reply {
+				if c.Kind == provider.Text {
+					text += c.Text
+				}
+			}
+			if reply.Text != text || reply.Stop != tt.reply[len(tt.reply)-1].Stop {
+				t.Errorf("reply %+v", reply)
+			}
+			for _, m := range reply.Messages {
+				if len(m.ToolCalls) > 0 {
+					t.Errorf("a call without result is kept: %+v", m)
+				}
+			}
+			if ran || len(f.requests) != 1 {
+				t.Errorf("ran %v, %d requests", ran, len(f.requests))
+			}
+		})
+	}
+}
+
+func contains(t *testing.T, text string, want []string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q lacks %q", text, w)
+		}
+	}
+}
+
+// TestCallOfACutOffReplyIsNotRun: not even one that looks complete, or that the repair of
+// arguments could complete.
+func TestCallOfACutOffReplyIsNotRun(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range []string{`{"path": "build"`, `{"path": "build"}`, `{"path": "bu`, ""} {
+		var ran []string
+		f := &fake{replies: [][]provider.Chunk{
+			cut("I delete it.", chat.StopLength, chat.ToolCall{ID: "1", Name: "list", Arguments: "{}"}, chat.ToolCall{ID: "2", Name: "del", Arguments: arguments}),
+			calls("", chat.ToolCall{ID: "3", Name: "del", Arguments: `{"path": "build", "pattern": "*.o",}`}),
+			says("Done."),
+		}}
+		rc, events := newContext()
+		req := user("hi")
+		req.Whole = true // about the answer
+		req.Tools = toolFunc(func(c chat.ToolCall) string { ran = append(ran, c.Arguments); return "deleted" })
+		reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+		if err != nil || reply.Text != "I delete it.\nDone." {
+			t.Fatalf("%q: %q, %v", arguments, reply.Text, err)
+		}
+		// What ran is what the history says, in the reply and in the next request.
+		repaired := `{"path": "build", "pattern": "*.o"}`
+		if diff := cmp.Diff([]string{repaired}, ran); diff != "" {
+			t.Errorf("%q: ran\n%s", arguments, diff)
+		}
+		if got := reply.Messages[3].ToolCalls[0].Arguments; got != repaired || f.requests[2].Messages[4].ToolCalls[0].Arguments != repaired {
+			t.Errorf("the history says %s", got)
+		}
+		if got := reply.Messages[0].ToolCalls[1].Arguments; got != arguments {
+			t.Errorf("a call that was cut off became %q", got)
+		}
+		for _, m := range f.requests[1].Messages[2:] {
+			if !m.Failed || !strings.Contains(m.Text(), m.ToolName+" was not run") || !strings.Contains(m.Text(), "cut off") {
+				t.Errorf("result %+v", m)
+			}
+		}
+		if w := event.Bodies[event.Warning](events); len(w) != 1 || !strings.Contains(w[0].Text, "a tool call of c:m was cut off") {
+			t.Errorf("warnings %v", w)
+		}
+	}
+}
+
+func TestCallsThatAreCutOffAgainAndAgainEndTheRequest(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	for range 20 {
+		f.replies = append(f.replies, cut("", chat.StopLength, chat.ToolCall{ID: "1", Name: "write", Arguments: `{"text": "on and on`}))
+	}
+	rc, _ := newContext()
+	req := user("hi")
+	req.Tools = toolFunc(func(chat.ToolCall) string { t.Error("it was run"); return "" })
+	_, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+	if fault.CodeOf(err) != fault.Provider || !strings.Contains(err.Error(), "cut off") || len(f.requests) != maxRefusals {
+		t.Errorf("error %v after %d requests", err, len(f.requests))
+	}
+}
+
+// TestEmptyReplyAfterText: a model may have said all there is before its last tool call.
+func TestEmptyReplyAfterText(t *testing.T) {
+	t.Parallel()
+	look := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}
+	for text, code := range map[string]fault.Code{"I look.": "", "": fault.Provider} {
+		f := &fake{replies: [][]provider.Chunk{calls(text, look), says()}}
+		rc, _ := newContext()
+		req := user("hi")
+		req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+		reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+		if fault.CodeOf(err) != code || reply.Text != text {
+			t.Errorf("%q: %q, %v", text, reply.Text, err)
+		}
+	}
+}
+
+// TestCallsAreAnnouncedInTheirOrder: whichever runs first.
+func TestCallsAreAnnouncedInTheirOrder(t *testing.T) {
+	t.Parallel()
+	var made []chat.ToolCall
+	var want []string
+	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
+		made = append(made, chat.ToolCall{ID: id, Name: "look", Arguments: `{"at":"` + id + `"}`})
+		want = append(want, id)
+	}
+	for range 20 {
+		f := &fake{replies: [][]provider.Chunk{calls("", made...), says("done")}}
+		rc, events := newContext()
+		req := user("hi")
+		req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+		if _, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range event.Bodies[event.ToolCall](events) {
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}

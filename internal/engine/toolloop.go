@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/steps"
+)
+
+// toolConcurrency is how many tool calls of one reply run at once.
+const toolConcurrency = 8
+
+// maxRefusals is how many replies in a row a model may spend on calls that are all
+// refused. The last one ends the request.
+const maxRefusals = 3
+
+// toolLoop is what the rounds of tool calls of one request have in common.
+type toolLoop struct {
+	repeated loops
+	refused  int // rounds in a row without a call that was run
+}
+
+// round answers the calls of one reply and returns their results in the order of the
+// calls. The calls are announced in that order before any of them is run. Those of a reply
+// that was cut off are answered with an error and not run.
+func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) ([]chat.Message, error) {
+	calls := t.Message.ToolCalls
+	if err := announce(ctx, c.rc, calls); err != nil {
+		return nil, err
+	}
+	if t.cutOff() {
+		if l.refused++; l.refused == maxRefusals {
+			return nil, c.cutOffError(t)
+		}
+		return answerCutOff(ctx, c.rc, calls)
+	}
+	alerts := make([]string, len(calls)) // why a call is not made, empty if it is
+	made := 0
+	for i, call := range calls {
+		var looped bool
+		if alerts[i], looped = l.repeated.check(call); !looped {
+			made++
+		}
+	}
+	l.repeated.record(calls)
+	if l.refused++; made > 0 {
+		l.refused = 0
+	}
+	if l.refused == maxRefusals {
+		return nil, fault.New(fault.Provider, "model %s repeats itself: it called %s with the same arguments again after %d refusals", c.model.ID, calls[0].Name, maxRefusals-1).
+			WithHint("ask in another way, or take another model with -m")
+	}
+	return callTools(ctx, c.rc, c.req.Tools, turn, calls, alerts)
+}
+
+// announce emits the calls of a reply in their order.
+func announce(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, call := range calls {
+		if err := rc.Events.Emit(ctx, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerCutOff answers the calls of a reply that was cut off. Which of them are complete
+// cannot be known: closing brackets alone say nothing of the members that were to come.
+func answerCutOff(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) ([]chat.Message, error) {
+	results := make([]chat.Message, len(calls))
+	for i, call := range calls {
+		text := call.Name + " was not run: your reply reached the output limit and was cut off, so the call may be incomplete. " +
+			"Nothing of it was done. Make the call again, with shorter arguments or in several smaller calls."
+		var err error
+		if results[i], err = answerCall(ctx, rc, call, text, true); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// callTools runs the calls of one reply side by side and returns their results in
+// the order of the calls. A call with an alert is not run and gets it as its result.
+func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, calls []chat.ToolCall, alerts []string) ([]chat.Message, error) {
+	results := make([]chat.Message, len(calls)) // goroutine i writes results[i] and errs[i] only
+	errs := make([]error, len(calls))
+	slots := make(chan struct{}, toolConcurrency)
+	var wg sync.WaitGroup
+	for i, call := range calls {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if alerts[i] != "" {
+				results[i], errs[i] = refuse(ctx, rc, call, alerts[i])
+				return
+			}
+			results[i], errs[i] = callTool(ctx, tools, rc, call, rc.Steps.At(fmt.Sprintf("tool/%d/%d", turn, i+1)))
+		})
+	}
+	wg.Wait()
+	return results, errors.Join(errs...)
+}
+
+// refuse answers a call that is not made because it repeats others.
+func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why string) (chat.Message, error) {
+	if err := rc.Events.Emit(ctx, event.Warning{Text: "the model repeats itself: " + call.Name + " is not called again"}); err != nil {
+		return chat.Message{}, err
+	}
+	return answerCall(ctx, rc, call, why, true)
+}
+
+func callTool(ctx context.Context, tools Tools, rc *RequestContext, call chat.ToolCall, st steps.Steps) (chat.Message, error) {
+	if err := ctx.Err(); err != nil {
+		return chat.Message{}, err
+	}
+	text, failed, err := tools.Call(ctx, call, st)
+	if err != nil {
+		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
+	}
+	return answerCall(ctx, rc, call, text, failed)
+}
+
+// answerCall returns the message that answers a call, and emits the result.
+func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, text string, failed bool) (chat.Message, error) {
+	m := chat.Text(chat.ToolRole, text)
+	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
+	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
+}
+
+// repair puts the arguments of the calls of a complete reply into the form in which they
+// are run, so that the history says what was run. What cannot be repaired stays as the
+// model wrote it.
+func repair(calls []chat.ToolCall) {
+	for i, call := range calls {
+		if args, err := chat.ParseArguments(call.Arguments); err == nil {
+			calls[i].Arguments = string(args)
+		}
+	}
+}

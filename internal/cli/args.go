@@ -177,11 +177,14 @@ func notEmpty(v string) error {
 	return nil
 }
 
-// pairs is a repeatable flag of NAME VALUE, as expandArgs joins them.
-type pairs struct{ values *[][2]string }
+// pairs is a repeatable flag of two values, as expandArgs joins them.
+type pairs struct {
+	values *[][2]string
+	kind   string // what the values are
+}
 
 func (p pairs) String() string { return "" }
-func (p pairs) Type() string   { return "NAME VALUE" }
+func (p pairs) Type() string   { return p.kind }
 
 func (p pairs) Set(v string) error {
 	n, rest, _ := strings.Cut(v, ":")

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 		return err
 	}
 	cmd.SetArgs(expanded)
-	return cmd.ExecuteContext(ctx)
+	return cmp.Or(cmd.ExecuteContext(ctx), c.opts.helpErr)
 }
 
 // dispatch does what the options ask for.

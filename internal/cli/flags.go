@@ -90,7 +90,8 @@ type options struct {
 	older string
 	keep  int
 
-	text []string // the free text, by words
+	text    []string // the free text, by words
+	helpErr error    // of --help
 }
 
 // Output formats.
@@ -100,10 +101,7 @@ const (
 	outputNDJSON = "ndjson"
 )
 
-const (
-	author  = "The Loki authors"
-	tagline = "Work with language models from the terminal: prompts, and workflows that can be trusted"
-)
+const tagline = "Work with language models from the terminal: prompts, and workflows that can be trusted"
 
 // pairFlags are the flags of two values.
 var pairFlags = []string{"agent-variable", "diff", "call-tool"}
@@ -144,10 +142,8 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 		},
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fault.Wrap(fault.Usage, err, "").WithHint("all options: loki --help")
-	})
-	cmd.SetHelpFunc(help)
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { o.helpErr = help(cmd) })
 	o.declare(cmd.Flags())
 	return cmd
 }
@@ -157,10 +153,10 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.SetInterspersed(false)
 	f.VarP(&once{value: &o.model, kind: "MODEL", check: notEmpty}, "model", "m", "model to use, as client:model")
 	f.VarP(&once{value: &o.agent, kind: "AGENT", check: notEmpty}, "agent", "a", "run an agent: its name, or the path of its directory")
-	f.Var(pairs{&o.variables}, "agent-variable", "set a variable of the agent; may be repeated")
+	f.Var(pairs{&o.variables, "NAME VALUE"}, "agent-variable", "set a variable of the agent; may be repeated")
 	f.StringArrayVarP(&o.files, "file", "f", nil, "attach the file at `PATH`, or the text files of a directory; may be repeated")
 	f.BoolVarP(&o.noStream, "no-stream", "S", false, "ask for answers in one piece")
-	f.BoolVarP(&o.yes, "yes", "y", false, "let tools do what they would ask for; what is denied stays denied")
+	f.BoolVarP(&o.yes, "yes", "y", false, "run tools without asking; denied calls stay denied")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be sent to models, and send nothing")
 	f.Var(&once{value: &o.prompt, kind: "TEXT", check: notEmpty}, "prompt", "answer under these instructions")
 	f.VarP(&once{value: &o.role, kind: "ROLE", check: notEmpty}, "role", "r", "answer in a role")
@@ -177,8 +173,8 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(&once{value: &o.effort, kind: "EFFORT", values: efforts()}, "effort", "how much to reason first: "+provider.EffortNames())
 	f.Var(&once{value: &o.output, kind: "FORMAT", values: []string{outputText, outputJSON, outputNDJSON}}, "output",
 		"how to print the answer: text, json (one object) or ndjson (every event)")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not tell how a graph run goes")
-	f.CountVarP(&o.verbose, "verbose", "v", "``tell more; -vv tells most")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not show the progress of a run")
+	f.CountVarP(&o.verbose, "verbose", "v", "``show more; -vv shows most")
 	f.Var(&once{value: &o.validate, kind: "AGENT", check: notEmpty}, "validate", "check the graph of an agent and exit")
 	f.BoolVar(&o.strict, "strict", false, "with --validate: unknown keys and warnings are errors")
 	f.Var(&once{value: &o.graph, kind: "AGENT", check: notEmpty}, "graph", "draw the graph of an agent and exit")
@@ -193,7 +189,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(&once{check: notEmpty, value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
 	f.BoolVar(&o.state, "state", false, "with --run: show the state")
 	f.IntVar(&o.step, "step", -1, "with --state: after super-step `N` instead of the last")
-	f.Var(pairs{&o.diff}, "diff", "show how the states of two steps differ: `ID@STEP ID@STEP`")
+	f.Var(pairs{&o.diff, "ID@STEP ID@STEP"}, "diff", "show how the states of two steps differ")
 	f.Var(&once{check: notEmpty, value: &o.fork, kind: "ID@STEP"}, "fork", "begin a new run from a step of an old one")
 	f.StringArrayVar(&o.set, "set", nil, "with --fork: set a state key, `KEY=JSON`; may be repeated")
 	f.BoolVar(&o.prune, "runs-prune", false, "forget runs that ended, as --older and --keep say")
@@ -211,17 +207,17 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.listSecrets, "list-secrets", false, "list the names of the secrets")
 	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client of the configuration with OAuth")
 	f.Lookup("authenticate").NoOptDefVal = anyClient
-	f.Var(pairs{&o.callTool}, "call-tool", "run a tool: its `NAME` and its arguments as JSON")
+	f.Var(pairs{&o.callTool, "NAME JSON"}, "call-tool", "run a tool with these arguments")
 	f.Var(&once{value: &o.toolSchema, kind: "FILE", check: notEmpty}, "tool-schema", "show what models see of the tools in a script")
 	f.BoolVar(&o.buildTools, "build-tools", false, "make the scripts of tools ready to be run by hand; with -a those of an agent")
 	f.Var(&once{value: &o.argcEval, kind: "SCRIPT", check: notEmpty}, "argc-eval", "print the shell code that reads the arguments of a script")
 	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
 	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
 	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or the agent, session or role that is named")
-	f.Var(&once{value: &o.install, kind: "CATEGORY", values: installable}, "install", "write what comes with the program anew: agents, macros, functions or mcp_config")
+	f.Var(&once{value: &o.install, kind: "CATEGORY", values: installable}, "install", "restore the bundled files: agents, macros, functions or mcp_config")
 	f.Var(&once{value: &o.completions, kind: "SHELL", values: completion.Spellings()}, "completions", "print a script that completes options in a shell")
 	f.Var(&once{value: &o.shellIntegration, kind: "SHELL", values: completion.Spellings()}, "shell-integration", "print a script that binds Alt-e to --execute in a shell")
-	f.BoolP("help", "h", false, "show this help")
+	f.BoolP("help", "h", false, "show the common options; --help all shows every one")
 	f.BoolP("version", "V", false, "show the version")
 }
 
@@ -325,20 +321,4 @@ func orDefault(s, def string) string {
 		return def
 	}
 	return s
-}
-
-// help prints the help text on standard output, wrapped to the terminal.
-func help(cmd *cobra.Command, _ []string) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "loki %s\n%s\n%s\n\nUsage: %s\n\n", app.Version, author, tagline, cmd.UseLine())
-	fmt.Fprint(&b, "Arguments:\n  [TEXT]...   the prompt; all options come before it\n\nOptions:\n")
-	b.WriteString(cmd.Flags().FlagUsagesWrapped(helpWidth(cmd.OutOrStdout())))
-	b.WriteString("\nExamples:\n" +
-		"  loki -a digest ./docs                  summarise the text files of a folder, offline\n" +
-		"  loki -m openai:gpt-4o -f notes.md \"what is missing here?\"\n" +
-		"  loki -s trip \"and what about trains?\"    go on with a session\n" +
-		"  loki -e find the ten largest files     write a command, and decide what to do with it\n" +
-		"  cat log.txt | loki -m builtin:extract \"5 bullets\"\n" +
-		"  loki --graph digest --format mermaid   draw an agent's workflow\n")
-	fmt.Fprint(cmd.OutOrStdout(), b.String())
 }

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"loki/internal/app"
+	"loki/internal/fault"
+	"loki/internal/yamldoc"
+)
+
+// section is a group of options that serve the same purpose. Each option is in one.
+type section struct {
+	name   string   // by which --help shows the whole section
+	title  string   // above its options
+	common []string // options of the short help
+	more   []string // the others
+}
+
+var sections = []section{
+	{
+		"ask", "Ask a model",
+		[]string{"model", "role", "file", "execute", "code", "schema"},
+		[]string{"prompt", "effort", "map", "map-out", "jobs", "no-stream", "dry-run"},
+	},
+	{
+		"sessions", "Go on with a conversation",
+		[]string{"session", "list-sessions"},
+		[]string{"empty-session", "save-session"},
+	},
+	{
+		"agents", "Run agents, look at their runs and resume them",
+		[]string{"agent", "list-agents", "validate", "runs", "resume"},
+		[]string{
+			"agent-variable", "strict", "graph", "format", "answer", "answers", "force", "here", "run", "state", "step", "diff", "fork", "set",
+			"runs-prune", "older", "keep",
+		},
+	},
+	{
+		"tools", "Use tools",
+		[]string{"yes", "call-tool"},
+		[]string{"build-tools", "tool-schema", "argc-eval"},
+	},
+	{
+		"output", "Choose the output",
+		[]string{"output", "quiet", "verbose"},
+		[]string{"tail-logs", "disable-log-colors"},
+	},
+	{
+		"setup", "Set up",
+		[]string{"info", "list-models", "list-roles", "add-secret", "completions"},
+		[]string{
+			"sync-models", "authenticate", "get-secret", "update-secret", "delete-secret", "list-secrets", "shell-integration", "install", "help", "version",
+		},
+	},
+}
+
+// allSections is the word by which --help shows every option.
+const allSections = "all"
+
+// examples end the help.
+const examples = `
+Examples:
+  loki -a digest ./docs                    summarize the text files of a folder, offline
+  loki -m openai:gpt-4o -f notes.md "what is missing here?"
+  loki -s trip "and what about trains?"    go on with a session
+  loki -e find the ten largest files       write a command, then decide what to do with it
+  cat log.txt | loki -m builtin:extract "5 bullets"
+`
+
+// help prints what the arguments of --help name: one section, all of them or, without a
+// name, the options that most people need. It is wrapped to the terminal.
+func help(cmd *cobra.Command) error {
+	name := strings.Join(cmd.Flags().Args(), " ")
+	shown := sections
+	if name != "" && name != allSections {
+		i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
+		if i < 0 {
+			return fault.New(fault.Usage, "--help: there is no section %q", name).WithHint("the sections: %s, %s", sectionNames(), allSections)
+		}
+		shown = sections[i : i+1]
+	}
+	var b strings.Builder
+	if name == "" || name == allSections {
+		fmt.Fprintf(&b, "loki %s\n%s\n\nUsage: %s\n\nThe text is the prompt. All options come before it.\n", app.Version, tagline, cmd.UseLine())
+	}
+	width := helpWidth(cmd.OutOrStdout())
+	for _, s := range shown {
+		flags := s.common
+		if name != "" {
+			flags = slices.Concat(s.common, s.more)
+		}
+		fmt.Fprintf(&b, "\n%s:\n%s", s.title, usages(cmd.Flags(), flags, width))
+	}
+	if name == "" {
+		fmt.Fprintf(&b, "\nMore options: loki --help %s, or one of: %s\n", allSections, sectionNames())
+	}
+	if name == "" || name == allSections {
+		b.WriteString(examples)
+	}
+	_, err := fmt.Fprint(cmd.OutOrStdout(), strings.TrimLeft(b.String(), "\n"))
+	return err
+}
+
+func sectionNames() string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// usages describes flags, one below the other, in two columns that fit into width.
+func usages(all *pflag.FlagSet, names []string, width int) string {
+	var left, right []string
+	column := 0
+	for _, name := range names {
+		f := all.Lookup(name)
+		value, usage := pflag.UnquoteUsage(f)
+		spelled := "      --" + name
+		if f.Shorthand != "" {
+			spelled = "  -" + f.Shorthand + ", --" + name
+		}
+		switch {
+		case value == "":
+		case f.NoOptDefVal != "" && !isSwitch(f):
+			spelled += " [" + value + "]"
+		default:
+			spelled += " " + value
+		}
+		left, right = append(left, spelled), append(right, usage)
+		column = max(column, len(spelled)+3)
+	}
+	var b strings.Builder
+	for i := range left {
+		lines := strings.Split(ansi.Wordwrap(right[i], max(width-column, 20), ""), "\n")
+		fmt.Fprintf(&b, "%-*s%s\n", column, left[i], strings.Join(lines, "\n"+strings.Repeat(" ", column)))
+	}
+	return b.String()
+}
+
+// flagError adds to a mistake in an option where to look, or what was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := "all options: loki --help " + allSections
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := yamldoc.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			hint = "did you mean --" + near + "? " + hint
+		}
+	}
+	return fault.Wrap(fault.Usage, err, "").WithHint("%s", hint)
+}

@@ -20,6 +20,7 @@ import (
 type Answers struct {
 	mu   sync.Mutex
 	file *os.File
+	out  io.Writer // gets the answers if there is no file
 	has  map[string]bool
 	torn error // why a line may be unfinished; nothing goes behind it
 }
@@ -27,10 +28,23 @@ type Answers struct {
 // lockTimeout bounds how long Open waits for another batch, which may take hours.
 const lockTimeout = time.Second
 
+// Stream returns answers that are only written, to out. Close does not close it.
+func Stream(out io.Writer) *Answers {
+	return &Answers{out: out, has: make(map[string]bool)}
+}
+
 // Open opens the answers at path, which is made if it does not exist. An unfinished line
 // at the end, of a batch that was killed, is cut off. A file that holds something else
-// than answers is an error of code Usage, and left as it is.
+// than answers is an error with code Usage, and left as it is. What is no regular file, such
+// as a pipe or a terminal, is only written.
 func Open(ctx context.Context, path string) (*Answers, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fault.Wrap(fault.Failure, err, "")
+		}
+		return &Answers{file: file, has: make(map[string]bool)}, nil
+	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "")
@@ -99,7 +113,11 @@ func (a *Answers) Append(rec Record) error {
 	if a.torn != nil {
 		return a.torn
 	}
-	if _, err := a.file.Write(line.Bytes()); err != nil {
+	out := a.out
+	if a.file != nil {
+		out = a.file
+	}
+	if _, err := out.Write(line.Bytes()); err != nil {
 		a.torn = err
 		return err
 	}
@@ -108,4 +126,9 @@ func (a *Answers) Append(rec Record) error {
 }
 
 // Close lets others write.
-func (a *Answers) Close() error { return a.file.Close() }
+func (a *Answers) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}

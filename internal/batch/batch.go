@@ -37,13 +37,20 @@ type Row struct {
 	Key    string // tells what was answered; unique among the rows
 }
 
-// Read reads the rows. A line is a JSON string, the prompt, or an object: its member
-// prompt is the prompt or, if there is a template, the template with each {{name}} replaced
-// by the member called name. In a template for strings {{prompt}} is the string. Empty
-// lines are passed over. under is what answers depend on besides the prompts. The error is
-// of code Usage and tells the line.
+// Read reads the rows. A line is a JSON string, the prompt, or an object, whose member
+// prompt is the prompt. If there is a template the prompt is that, with each {{name}}
+// replaced by the member called name; for strings {{prompt}} is the string. The line itself
+// follows a template that names nothing: a string as it is, an object as JSON. Empty lines
+// are passed over. under is what answers depend on besides the prompts.
+//
+// The error has the code Usage and names the line. It is an error, too, if the template
+// makes the same prompt of all rows though they differ by more than their member id.
 func Read(r io.Reader, template, under string) ([]Row, error) {
+	if err := checkTemplate(template); err != nil {
+		return nil, err
+	}
 	var rows []Row
+	same := newSameness()
 	occurrences := make(map[string]int)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MaxLine)
@@ -59,6 +66,7 @@ func Read(r io.Reader, template, under string) ([]Row, error) {
 			return nil, fault.Wrap(fault.Usage, err, "line %d", n)
 		}
 		row.Line = n
+		same.add(row.Prompt, text)
 		hash := sha256.Sum256([]byte(under + "\x00" + row.Prompt))
 		row.Key = hex.EncodeToString(hash[:12])
 		// The same prompt may be there more than once, and is then asked as often.
@@ -71,7 +79,57 @@ func Read(r io.Reader, template, under string) ([]Row, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "line %d", n+1)
 	}
+	if template != "" && len(rows) > 1 && len(same.prompts) == 1 && len(same.rows) > 1 {
+		return nil, fault.New(fault.Usage, "the text makes the same prompt of all %d lines, though they differ", len(rows)).
+			WithHint("name a member that differs, such as {{name}}, or none: the line then follows the text")
+	}
 	return rows, nil
+}
+
+// sameness finds rows that differ but make the same prompt. Two of each are enough.
+type sameness struct{ prompts, rows map[string]bool }
+
+func newSameness() sameness { return sameness{make(map[string]bool), make(map[string]bool)} }
+
+func (s sameness) add(prompt string, line []byte) {
+	if len(s.prompts) < 2 {
+		s.prompts[prompt] = true
+	}
+	if len(s.rows) < 2 {
+		s.rows[withoutID(line)] = true
+	}
+}
+
+// withoutID returns a line without its member id.
+func withoutID(line []byte) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(line, &members) != nil {
+		return string(line)
+	}
+	delete(members, "id")
+	data, err := json.Marshal(members) // in the order of the names
+	if err != nil {
+		return string(line)
+	}
+	return string(data)
+}
+
+// checkTemplate refuses a template that was meant to take members but names none that
+// there can be.
+func checkTemplate(template string) error {
+	rest := placeholder.ReplaceAllString(template, "")
+	if rest != template {
+		return nil
+	}
+	if open := strings.Index(rest, "{{"); open >= 0 {
+		wrong := rest[open:]
+		if end := strings.Index(wrong, "}}"); end >= 0 {
+			wrong = wrong[:end+2]
+		}
+		return fault.New(fault.Usage, "%s in the text names no member of a line: a name has letters, digits, _ and -", wrong).
+			WithHint("write {{name}}, or leave it out: the line then follows the text")
+	}
+	return nil
 }
 
 func parse(text []byte, template string) (Row, error) {
@@ -91,8 +149,10 @@ func parse(text []byte, template string) (Row, error) {
 	row := Row{ID: members["id"]}
 	var err error
 	switch member, ok := members["prompt"]; {
+	case placeholder.MatchString(template):
+		row.Prompt, err = fill(template, members, text[0] == '"')
 	case template != "":
-		row.Prompt, err = fill(template, members)
+		row.Prompt = template + "\n\n" + textOf(text)
 	case !ok:
 		err = errors.New("the object has no member prompt, and there is no text to put its members into")
 	default:
@@ -106,7 +166,7 @@ func parse(text []byte, template string) (Row, error) {
 
 var placeholder = regexp.MustCompile(`\{\{\s*([\w-]+)\s*\}\}`)
 
-func fill(template string, members map[string]json.RawMessage) (string, error) {
+func fill(template string, members map[string]json.RawMessage, isString bool) (string, error) {
 	var missing []string
 	filled := placeholder.ReplaceAllStringFunc(template, func(match string) string {
 		name := placeholder.FindStringSubmatch(match)[1]
@@ -116,6 +176,9 @@ func fill(template string, members map[string]json.RawMessage) (string, error) {
 		}
 		return textOf(member)
 	})
+	if len(missing) > 0 && isString {
+		return "", fmt.Errorf("it is a string, for which the text can name {{prompt}} only, not {{%s}}", missing[0])
+	}
 	if len(missing) > 0 {
 		return "", fmt.Errorf("it has no member %s", strings.Join(missing, ", "))
 	}

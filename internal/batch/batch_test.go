@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,14 @@ func TestRead(t *testing.T) {
 		{"prompt", `{"prompt":"a","id":7}`, "", "1:a"},
 		{"template", `{"x":"a","n":3,"o":{"k":[1]}}`, "{{x}} {{ n }} {{o}}", `1:a 3 {"k":[1]}`},
 		{"template_for_strings", `"a"`, "say {{prompt}}", "1:say a"},
+		{"string_follows", `"a"`, "Translate:", "1:Translate:\n\na"},
+		{"object_follows", `{"x":"a","n":3}`, "Judge:", "1:Judge:\n\n{\"x\":\"a\",\"n\":3}"},
+		{"one_row", `{"x":1}`, "{{x}}", "1:1"},
+		{"the_same_row_twice", "{\"id\":1,\"x\":1}\n{\"id\":2,\"x\":1}", "{{x}}", "1:1 2:1"},
+		{"rows_are_ignored", "{\"k\":0,\"x\":1}\n{\"k\":0,\"x\":2}", "{{k}}", "error: the text makes the same prompt of all 2 lines, though they differ"},
+		{"no_name", `{"x":1}`, "{{ a.b }} and {{}}", "error: {{ a.b }} in the text names no member"},
+		{"not_closed", `{"x":1}`, "{{x", "error: {{x in the text names no member"},
+		{"string_has_no_members", `"a"`, "say {{text}}", "error: line 1: it is a string, for which the text can name {{prompt}} only, not {{text}}"},
 		{"template_is_no_prompt", `{"prompt":"a","x":"b"}`, "{{x}}", "1:b"},
 		{"twice", "\"a\"\n\"a\"", "", "1:a 2:a"},
 		{"no_json", "\"a\"\nb", "", "error: line 2: it is neither a JSON string nor an object"},
@@ -155,6 +164,29 @@ func TestAForeignFileIsLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "my notes\nmore" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// TestWhatIsNoFileIsNotRead: reading a pipe back would wait for ever.
+func TestWhatIsNoFileIsNotRead(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/dev/fd/%d", w.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("files that are open have no names here")
+	}
+	a, err := batch.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Append(batch.Record{Line: 1, Key: "k"}), a.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(r); err != nil || string(data) != `{"line":1,"key":"k"}`+"\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 }

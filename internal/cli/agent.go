@@ -104,13 +104,21 @@ func (c *command) variables(ctx context.Context, g *graph.Graph, given map[strin
 // line and what stdin holds (nil for none).
 func (c *command) attachments(ctx context.Context, stdin io.Reader) (attached input.Attachments, text string, err error) {
 	piped := ""
-	if stdin != nil && !c.InTerminal {
+	attachStdin := stdin != nil && slices.Contains(c.opts.files, dash)
+	if stdin != nil && !c.InTerminal || attachStdin {
 		if piped, err = input.ReadStdin(stdin); err != nil {
 			return attached, "", err
 		}
 	}
-	attached, err = c.app.Loader().Load(ctx, c.opts.files)
-	return attached, input.Text(c.opts.text, piped), err
+	files := slices.DeleteFunc(slices.Clone(c.opts.files), func(f string) bool { return f == dash && attachStdin })
+	if attached, err = c.app.Loader().Load(ctx, files); err != nil {
+		return attached, "", err
+	}
+	if attachStdin {
+		document := input.Document{Kind: input.File, Name: "standard input", Text: piped}
+		attached.Documents, piped = append([]input.Document{document}, attached.Documents...), ""
+	}
+	return attached, input.Text(c.opts.text, piped), nil
 }
 
 // agentInfo describes the agent of -a.

@@ -154,7 +154,10 @@ func (c *command) question(ctx context.Context) (app.Asked, error) {
 	}
 	q := app.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
 	for _, source := range c.opts.files {
-		q.Sources = append(q.Sources, c.app.Loader().Absolute(source))
+		if source != dash {
+			source = c.app.Loader().Absolute(source)
+		}
+		q.Sources = append(q.Sources, source)
 	}
 	if len(q.User.Parts) == 0 {
 		return q, errNoInput()

@@ -39,8 +39,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	if c.app.DryRun() {
 		return c.showRows(ctx, rows, r, form)
 	}
-	path := orDefault(c.opts.mapOut, strings.TrimSuffix(c.opts.mapFile, ".jsonl")+".answers.jsonl")
-	answers, err := batch.Open(ctx, path)
+	answers, path, err := c.answers(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,14 +64,37 @@ func (c *command) mapRows(ctx context.Context) error {
 	return err
 }
 
+// dash is standard input or output where a file is named.
+const dash = "-"
+
+// answers opens where the answers of --map go, and names it for the user.
+func (c *command) answers(ctx context.Context) (answers *batch.Answers, name string, err error) {
+	path := c.opts.mapOut
+	switch {
+	case path == "" && c.opts.mapFile == dash:
+		path = dash
+	case path == "":
+		path = strings.TrimSuffix(c.opts.mapFile, ".jsonl") + ".answers.jsonl"
+	}
+	if path == dash {
+		return batch.Stream(c.Out), "standard output", nil
+	}
+	answers, err = batch.Open(ctx, path)
+	return answers, path, err
+}
+
 // rows reads the file of --map. The text is the template for its lines. A model that
 // cannot be asked is an error now, not one for each row.
 func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
-	f, err := os.Open(c.opts.mapFile)
-	if err != nil {
-		return nil, fault.Wrap(fault.NotFound, err, "")
+	in, name := c.In, "standard input"
+	if c.opts.mapFile != dash {
+		f, err := os.Open(c.opts.mapFile)
+		if err != nil {
+			return nil, fault.Wrap(fault.NotFound, err, "")
+		}
+		defer f.Close()
+		in, name = f, c.opts.mapFile
 	}
-	defer f.Close()
 	conv, err := c.rowConversation(r, nil)
 	if err != nil {
 		return nil, err
@@ -84,9 +106,9 @@ func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := batch.Read(f, input.Text(c.opts.text, ""), under)
+	rows, err := batch.Read(in, input.Text(c.opts.text, ""), under)
 	if err != nil {
-		return nil, fault.Wrap(fault.CodeOf(err), err, "%s", c.opts.mapFile)
+		return nil, fault.Wrap(fault.CodeOf(err), err, "%s", name)
 	}
 	return rows, nil
 }

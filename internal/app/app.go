@@ -133,6 +133,7 @@ func (a *App) Context(id string, noStream bool) engine.RequestContext {
 		Model:       cmp.Or(id, a.Config.Model),
 		Temperature: a.Config.Temperature,
 		TopP:        a.Config.TopP,
+		Effort:      a.Config.Effort,
 		NoStream:    noStream || !a.Config.Stream,
 	}
 }

@@ -209,7 +209,7 @@ type Settings struct {
 func (c *Conversation) Settings() Settings {
 	cfg := c.app.Config
 	s := Settings{
-		Model: cfg.Model, Temperature: cfg.Temperature, TopP: cfg.TopP,
+		Model: cfg.Model, Temperature: cfg.Temperature, TopP: cfg.TopP, Effort: cfg.Effort,
 		EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers,
 	}
 	if c.role != nil {
@@ -218,7 +218,7 @@ func (c *Conversation) Settings() Settings {
 	if c.session != nil {
 		own := c.session.Settings()
 		s.Model = cmp.Or(own.Model, s.Model)
-		s.Temperature, s.TopP, s.Effort = own.Temperature, own.TopP, own.Effort
+		s.Temperature, s.TopP, s.Effort = own.Temperature, own.TopP, cmp.Or(own.Effort, s.Effort)
 		s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
 		s.bundledTools = s.bundledTools && deref(own.EnabledTools) == deref(c.role.Settings.EnabledTools)
 	}

@@ -18,6 +18,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/graph/node"
 	"loki/internal/mcp"
+	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
@@ -96,6 +97,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	rc := a.Context(a.graphModel(r), r.NoStream)
 	rc.Temperature = cmp.Or(r.Graph.Temperature, rc.Temperature)
 	rc.TopP = cmp.Or(r.Graph.TopP, rc.TopP)
+	rc.Effort = cmp.Or(provider.Effort(r.Graph.Effort), rc.Effort)
 	if budget != nil {
 		rc.Budget = budget
 	}

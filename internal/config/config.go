@@ -5,6 +5,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/permission"
+	"loki/internal/provider"
 )
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -17,9 +18,10 @@ type Config struct {
 	Model       string // id of the default chat model, empty for the first there is
 	Temperature *float64
 	TopP        *float64
-	DryRun      bool // show what would be sent instead of sending it
-	Stream      bool // show replies while they arrive
-	Save        bool // write turns outside sessions to the message journal
+	Effort      provider.Effort // of reasoning, where nothing else names one; empty leaves it to the provider
+	DryRun      bool            // show what would be sent instead of sending it
+	Stream      bool            // show replies while they arrive
+	Save        bool            // write turns outside sessions to the message journal
 
 	Keybindings Keybindings
 	Editor      *string

@@ -17,6 +17,7 @@ var keys = []key{
 	{"model", func(c *Config) any { return &c.Model }, true},
 	{"temperature", func(c *Config) any { return &c.Temperature }, true},
 	{"top_p", func(c *Config) any { return &c.TopP }, true},
+	{"reasoning_effort", func(c *Config) any { return &c.Effort }, true},
 	{"dry_run", func(c *Config) any { return &c.DryRun }, true},
 	{"stream", func(c *Config) any { return &c.Stream }, true},
 	{"save", func(c *Config) any { return &c.Save }, true},

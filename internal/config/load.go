@@ -77,6 +77,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	if doc.Err() == nil {
 		checkFallbacks(root.List("clients"))
 	}
+	readOthers(root)
 	root.Done()
 	return doc.Warnings(), configError(doc.Err())
 }

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/provider"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -73,6 +74,7 @@ func TestLoadFull(t *testing.T) {
 		Model:                "openai:gpt-4o",
 		Temperature:          ptr(0.5),
 		TopP:                 ptr(1.0),
+		Effort:               provider.LowEffort,
 		DryRun:               true,
 		Save:                 true,
 		Keybindings:          Vi,

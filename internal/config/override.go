@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"loki/internal/fault"
+	"loki/internal/provider"
 	"loki/internal/value"
 )
 
@@ -83,6 +84,12 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseMapping)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
+	case *provider.Effort:
+		if text == none {
+			*field = ""
+			return nil
+		}
+		return set(field, text, parseEffort)
 	}
 	panic(fmt.Sprintf("config: no rule for a setting of type %T", field))
 }
@@ -150,6 +157,13 @@ func parseMapping(text string) (Mapping, error) {
 		mapping = append(mapping, Entry{name, s})
 	}
 	return mapping, nil
+}
+
+func parseEffort(text string) (provider.Effort, error) {
+	if e := provider.Effort(text); e.Valid() {
+		return e, nil
+	}
+	return "", fmt.Errorf("want one of %s, not %q", provider.EffortNames(), text)
 }
 
 func parseKeybindings(text string) (Keybindings, error) {

@@ -137,7 +137,7 @@ func TestPageVariables(t *testing.T) {
 func TestPageDefaults(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([^|]+) \\| `(LOKI_[A-Z_]+)` \\|")
 	rows := row.FindAllStringSubmatch(readPage(t), -1)
-	if len(rows) != 6 {
+	if len(rows) != 7 {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for _, r := range rows {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"loki/internal/provider"
 	"loki/internal/yamldoc"
 )
 
@@ -14,7 +15,13 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 	case *string:
 		m.Str(key, field)
 	case **string:
+		if key == "enabled_tools" || key == "enabled_mcp_servers" {
+			optional(m.CommaList, key, field)
+			return
+		}
 		optional(m.Str, key, field)
+	case *provider.Effort:
+		readEffort(m, key, field)
 	case *bool:
 		m.Bool(key, field)
 	case **bool:
@@ -70,6 +77,18 @@ func readWrap(m *yamldoc.Map, key string, field *Wrap) {
 		m.Get(key).Errorf("%v", err)
 	}
 	*field = wrap
+}
+
+func readEffort(m *yamldoc.Map, key string, field *provider.Effort) {
+	var text string
+	if !m.Text(key, &text) {
+		return
+	}
+	effort, err := parseEffort(text)
+	if err != nil {
+		m.Get(key).Errorf("%v", err)
+	}
+	*field = effort
 }
 
 func readKeybindings(m *yamldoc.Map, key string, field *Keybindings) {

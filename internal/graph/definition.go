@@ -52,6 +52,7 @@ type Graph struct {
 	Model                string   // default chat model of llm nodes, "" means the current one
 	DefaultModel         string   // model of llm nodes when neither they, nor Model, nor the user name one
 	Temperature, TopP    *float64 // defaults of llm nodes
+	Effort               string   // of reasoning of llm nodes that name none, as [catalog.Levels] has it; may be empty
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string
@@ -300,6 +301,7 @@ type LLM struct {
 	Tools             []string
 	Model             string // "" means the graph's or the current model
 	Temperature, TopP *float64
+	Effort            string // of reasoning; "" means the graph's
 	MaxAttempts       int
 	MaxIterations     int
 	OutputSchema      *value.Value // a JSON Schema, nil for none

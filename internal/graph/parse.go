@@ -153,6 +153,8 @@ func (p *parser) graph() {
 	m.Text("default_model", &g.DefaultModel)
 	g.Temperature = optional("temperature", m.Float)
 	g.TopP = optional("top_p", m.Float)
+	p.effort(m, &g.Effort)
+	p.others(m)
 	m.Texts("global_tools", &g.GlobalTools)
 	m.Texts("mcp_servers", &g.MCPServers)
 	m.Texts("conversation_starters", &g.ConversationStarters)
@@ -172,6 +174,9 @@ func (p *parser) graph() {
 		p.node(e)
 	}
 	p.unknown(m, nil)
+	if warning := p.doc.ForeignWarning(); warning != nil {
+		p.warnings = append(p.warnings, problemFinding(SeverityWarning, RuleUnknownKey, warning))
+	}
 }
 
 // optional returns what read stores for key, nil if that is nothing.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/catalog"
 	"loki/internal/yamldoc"
 )
 
@@ -203,6 +204,8 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	templates(m)("prompt", &n.LLM.Prompt)
 	m.Strs("tools", &n.LLM.Tools)
 	m.Str("model", &n.LLM.Model)
+	p.effort(m, &n.LLM.Effort)
+	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)
 	m.Uint("max_iterations", &n.LLM.MaxIterations)
 	m.Str("fallback", &n.Fallback)
@@ -211,6 +214,22 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	p.retry(n, m)
 	p.onUncertain(n, m)
 	p.cache(n, m)
+}
+
+// effort reads reasoning_effort.
+func (p *parser) effort(m *yamldoc.Map, dst *string) {
+	if !m.Text("reasoning_effort", dst) || slices.Contains(catalog.Levels(), *dst) {
+		return
+	}
+	problem := m.Get("reasoning_effort").Errorf("want one of %s, found %q", strings.Join(catalog.Levels(), ", "), *dst)
+	if near := yamldoc.Nearest(*dst, catalog.Levels()); near != "" {
+		problem.Hint = "did you mean " + near + "?"
+	}
+}
+
+// others makes the keys known that graphs of related programs have and that do nothing here.
+func (p *parser) others(m *yamldoc.Map) {
+	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory", "spawnable_agents")
 }
 
 func (p *parser) rag(n *Node, m *yamldoc.Map) {
@@ -225,6 +244,7 @@ func (p *parser) rag(n *Node, m *yamldoc.Map) {
 	m.Uint("top_k", &n.RAG.TopK)
 	m.Str("embedding_model", &n.RAG.EmbeddingModel)
 	m.Str("reranker_model", &n.RAG.RerankerModel)
+	m.Foreign("extractor_model", "extractor_prompt", "graph_hops", "driver")
 	p.updates(n, m)
 	p.timeout(n, m, DefaultRAGTimeout)
 	p.retry(n, m)

@@ -25,11 +25,14 @@ func Parse(name, file, text string) (Role, []*yamldoc.Problem, error) {
 	// The lines above the header are kept, as empty ones, so that positions are those
 	// of the file.
 	doc, err := yamldoc.Parse(cmp.Or(file, "role "+name), []byte(strings.Repeat("\n", offset)+header))
-	if err != nil {
+	r.Prompt = strings.TrimSpace(body)
+	switch {
+	case err != nil && !key.MatchString(header):
+		return r, nil, nil // text between two rules
+	case err != nil:
 		return Role{}, nil, err
 	}
-	r.Prompt = strings.TrimSpace(body)
-	if doc.Root().Kind() != yamldoc.Null {
+	if doc.Root().Kind() == yamldoc.Mapping { // anything else says nothing
 		r.read(doc.Root().Map())
 	}
 	if r.Prompt == "" {
@@ -37,6 +40,9 @@ func Parse(name, file, text string) (Role, []*yamldoc.Problem, error) {
 	}
 	return r, doc.Warnings(), doc.Err()
 }
+
+// key matches metadata that begins with a key, behind comments and empty lines.
+var key = regexp.MustCompile(`^(?:\s*(?:#.*)?\n)*\s*["']?\w+["']?\s*:`)
 
 // frontMatter cuts a text into header and body. offset is the number of lines above the
 // header.
@@ -75,8 +81,8 @@ func (r *Role) read(m *yamldoc.Map) {
 			m.Get("reasoning_effort").Errorf("%q is none of %s", effort, provider.EffortNames())
 		}
 	}
-	s.EnabledTools = names(m, "enabled_tools")
-	s.EnabledMCPServers = names(m, "enabled_mcp_servers")
+	s.EnabledTools = optional(m.CommaList, "enabled_tools")
+	s.EnabledMCPServers = optional(m.CommaList, "enabled_mcp_servers")
 	s.AutoContinue = optional(m.Bool, "auto_continue")
 	s.MaxAutoContinues = optional(m.Uint, "max_auto_continues")
 	s.InjectTodoInstructions = optional(m.Bool, "inject_todo_instructions")
@@ -85,6 +91,8 @@ func (r *Role) read(m *yamldoc.Map) {
 	if m.Text("prompt", &template) {
 		r.Template = strings.TrimSpace(template)
 	}
+	m.Renamed("use_tools", "enabled_tools")
+	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory")
 	m.Done()
 }
 
@@ -95,19 +103,6 @@ func optional[T any](read func(string, *T) bool, key string) *T {
 		return nil
 	}
 	return &v
-}
-
-// names reads a comma list, which may also be written as a list.
-func names(m *yamldoc.Map, key string) *string {
-	if n := m.Get(key); n != nil && n.Kind() == yamldoc.List {
-		list, ok := n.Texts()
-		if !ok {
-			return nil
-		}
-		joined := strings.Join(list, ",")
-		return &joined
-	}
-	return optional(m.Text, key)
 }
 
 var placeholder = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)

@@ -127,12 +127,38 @@ func TestListsOfNames(t *testing.T) {
 	}
 }
 
+// TestNoMetadata reads roles whose beginning only looks like metadata.
+func TestNoMetadata(t *testing.T) {
+	t.Parallel()
+	for name, header := range map[string]string{"text": "You are terse.", "list": "- a", "lines": "You are terse.\nAnswer: in French", "number": "7"} {
+		r, warnings, err := role.Parse("r", "r.md", "---\n"+header+"\n---\nTranslate.\n")
+		if err != nil || len(warnings) > 0 || r.Prompt != "Translate." {
+			t.Errorf("%s: prompt %q, %v, %v", name, r.Prompt, warnings, err)
+		}
+	}
+}
+
+// TestKeysOfOthers reads a role of another program: an old name is said, and keys without a
+// meaning are one warning.
+func TestKeysOfOthers(t *testing.T) {
+	t.Parallel()
+	_, warnings, err := role.Parse("r", "r.md", "---\nuse_tools: fs\nmemory: true\nskills_enabled: true\nenabled_skills: [a]\n---\nx")
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.Text())
+	}
+	want := `r.md:2:1: unknown key "use_tools" is ignored; it is called "enabled_tools" now
+r.md:3:1: keys of another program, which do nothing here: enabled_skills, memory, skills_enabled`
+	if err != nil || strings.Join(got, "\n") != want {
+		t.Errorf("got %s, %v\nwant %s", strings.Join(got, "\n"), err, want)
+	}
+}
+
 func TestProblemsSayWhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"type", "\n---\nmodel: m\ntemperature: hot\n---\nx", "r.md:4:14"},
 		{"effort", "---\nreasoning_effort: much\n---\nx", "none, minimal, low, medium, high"},
-		{"no_mapping", "---\n- a\n---\nx", "r.md:2:1"},
 		{"no_yaml", "---\na: [\n---\nx", "r.md:2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

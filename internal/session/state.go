@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/fault"
@@ -156,7 +157,11 @@ func (f field) read(m *yamldoc.Map) {
 	case *provider.Effort:
 		readEffort(m, f.key, p)
 	case **string:
-		optional(m.Text, f.key, p)
+		read := m.Text
+		if strings.HasPrefix(f.key, "enabled_") {
+			read = m.CommaList // other programs write lists
+		}
+		optional(read, f.key, p)
 	case **float64:
 		optional(m.Float, f.key, p)
 	case **bool:

@@ -63,6 +63,7 @@ type Doc struct {
 	root     *raw
 	errors   []*Problem
 	warnings []*Problem
+	foreign  []entry // keys of related programs
 }
 
 // Parse reads the one document in src; an empty text is a null. The name of the file
@@ -102,7 +103,12 @@ func (d *Doc) File() string { return d.file }
 func (d *Doc) Errors() []*Problem { return sorted(d.errors) }
 
 // Warnings returns the problems that can be lived with, in document order.
-func (d *Doc) Warnings() []*Problem { return sorted(d.warnings) }
+func (d *Doc) Warnings() []*Problem {
+	if p := d.ForeignWarning(); p != nil {
+		return sorted(append(slices.Clip(d.warnings), p))
+	}
+	return sorted(d.warnings)
+}
 
 // Err returns nil if no error was reported, a [*Problem] if there was one, and
 // [Problems] otherwise.

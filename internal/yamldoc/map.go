@@ -20,6 +20,8 @@ type Map struct {
 	node  *Node
 	byKey map[string]int // nil for small mappings
 	known []string
+
+	renamed map[string]string // old keys to present ones
 }
 
 // indexFrom is the number of keys from which a mapping has an index.
@@ -161,6 +163,8 @@ func (m *Map) Done() []*Problem {
 		p.Key = e.key
 		if e.key == "<<" {
 			p.Hint = "merge keys are not applied; repeat the keys, or use an alias for a whole value"
+		} else if now := m.renamed[e.key]; now != "" {
+			p.Hint = fmt.Sprintf("it is called %q now", now)
 		} else if near := Nearest(e.key, m.known); near != "" {
 			p.Hint = fmt.Sprintf("did you mean %q?", near)
 		}

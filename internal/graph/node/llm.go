@@ -108,6 +108,9 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 		}
 		parts = append(parts, text)
 	}
+	if effort := cmp.Or(llm.Effort, string(r.Context.Effort)); effort != "" {
+		parts = append(parts, "reasoning_effort "+effort)
+	}
 	return parts
 }
 
@@ -165,7 +168,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
 		reply, err := r.Engine.Run(ctx, rc, engine.Request{
-			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Tools: box, MaxTurns: llm.MaxIterations, Whole: true,
+			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true,
 		})
 		addUsage(t, reply.Usage)
 		if err == nil {

@@ -29,7 +29,7 @@ func Parse(name string, src []byte) (File, error) {
 	}
 	m := doc.Root().Map()
 	m.Require("model", "messages")
-	f := File{Settings: session.ReadSettings(m), DataURLs: session.ReadTexts(m.Map("data_urls"))}
+	f := File{Settings: settings(m), DataURLs: session.ReadTexts(m.Map("data_urls"))}
 	r := reader{images: images}
 	f.Transcript.Compacted = r.messages(m.List("compressed_messages"))
 	f.Transcript.Live = r.messages(m.List("messages"))
@@ -37,6 +37,25 @@ func Parse(name string, src []byte) (File, error) {
 		return File{}, bad(name, err)
 	}
 	return f, nil
+}
+
+// settings reads the settings of a session. Those under names that they had in still older
+// programs count where the present name is missing.
+func settings(m *yamldoc.Map) session.Settings {
+	s := session.ReadSettings(m)
+	if s.EnabledTools == nil {
+		var tools string
+		if m.CommaList("use_tools", &tools) {
+			s.EnabledTools = &tools
+		}
+	}
+	if s.CompressionThreshold == nil {
+		var tokens int
+		if m.Uint("compress_threshold", &tokens) {
+			s.CompressionThreshold = &tokens
+		}
+	}
+	return s
 }
 
 func bad(name string, err error) error {

@@ -1,0 +1,66 @@
+package yamldoc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Foreign makes keys known without reading them: those that related programs understand and
+// this one does not. [Doc.Warnings] has one warning for all that the document has of
+// them.
+func (m *Map) Foreign(keys ...string) {
+	if m == nil {
+		return
+	}
+	for _, key := range keys {
+		if e, ok := m.find(key); ok {
+			m.node.doc.foreign = append(m.node.doc.foreign, e)
+		}
+	}
+}
+
+// Renamed says that a key has another name now. [Map.Done] names it if the old one is there.
+func (m *Map) Renamed(old, now string) {
+	if m == nil {
+		return
+	}
+	if m.renamed == nil {
+		m.renamed = make(map[string]string)
+	}
+	m.renamed[old] = now
+}
+
+// CommaList reads a text, or a list of texts as one with commas between them.
+func (m *Map) CommaList(key string, dst *string) bool {
+	if n := m.Get(key); n != nil && n.Kind() == List {
+		list, ok := n.Texts()
+		if ok {
+			*dst = strings.Join(list, ",")
+		}
+		return ok
+	}
+	return m.Text(key, dst)
+}
+
+// ForeignWarning returns the warning about the keys given to [Map.Foreign] that d has, nil if
+// it has none.
+func (d *Doc) ForeignWarning() *Problem {
+	if len(d.foreign) == 0 {
+		return nil
+	}
+	first := d.foreign[0]
+	var names []string
+	for _, e := range d.foreign {
+		if e.pos.Line < first.pos.Line || e.pos.Line == first.pos.Line && e.pos.Column < first.pos.Column {
+			first = e
+		}
+		if !slices.Contains(names, e.key) {
+			names = append(names, e.key)
+		}
+	}
+	slices.Sort(names)
+	p := d.problem(first.pos, "", fmt.Sprintf("keys of another program, which do nothing here: %s", strings.Join(names, ", ")))
+	p.Key = first.key
+	return p
+}

@@ -49,11 +49,12 @@ type settings struct {
 // provider makes the provider of the client's type.
 func (s *settings) provider() (provider.Chat, error) {
 	c, model := s.client, s.app.wireModel(s.client)
+	token, tokenHeaders := s.token() // an error for types that cannot log in
 	switch c.Type {
 	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI:
 		o := openai.Options{
 			Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), API: s.field("api"),
-			HTTP: s.http(), Model: model,
+			Token: token, HTTP: s.http(), Model: model,
 		}
 		switch c.Type {
 		case config.TypeOpenAI:
@@ -65,11 +66,11 @@ func (s *settings) provider() (provider.Chat, error) {
 		return made(openai.NewCompatible(o))
 	case config.TypeClaude:
 		o := anthropic.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
-		o.Token, o.Headers = s.token()
+		o.Token, o.Headers = token, tokenHeaders
 		return made(anthropic.New(o))
 	case config.TypeGemini:
 		o := gemini.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
-		o.Token, _ = s.token()
+		o.Token = token
 		return made(gemini.New(o))
 	case config.TypeVertexAI:
 		return made(vertexai.New(vertexai.Options{

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -167,9 +171,22 @@ func (a *App) serverLogin(file *mcp.File, id string) (*oauth.Provider, error) {
 		ExtraParams  map[string]string `json:"extra_params"`
 		Headers      map[string]string `json:"headers"`
 		TokenBody    string            `json:"token_body"`
+
+		// What other programs call the same.
+		ClientID2     string `json:"clientId"`
+		ClientSecret2 string `json:"clientSecret"`
+		CallbackPort  int    `json:"callbackPort"`
+		RedirectHost  string `json:"redirectHost"`
 	}
 	if has, err := server.OAuthSettings(a.lookupSecret, &set); !has || err != nil {
 		return nil, err
+	}
+	set.ClientID, set.ClientSecret = cmp.Or(set.ClientID, set.ClientID2), cmp.Or(set.ClientSecret, set.ClientSecret2)
+	if set.RedirectURI == "" && (set.CallbackPort > 0 || set.RedirectHost != "") {
+		set.RedirectURI = fmt.Sprintf("http://%s/callback", net.JoinHostPort(cmp.Or(set.RedirectHost, "127.0.0.1"), strconv.Itoa(set.CallbackPort)))
+	}
+	if set.Flow == "device_code" {
+		set.Flow = string(oauth.Device)
 	}
 	p := oauth.Provider{
 		Name: serverPrefix + id, Flow: oauth.Flow(set.Flow), ClientID: set.ClientID, ClientSecret: set.ClientSecret, AuthorizeURL: set.AuthorizeURL,

@@ -85,8 +85,13 @@ func (a *App) oauthProvider(c *config.Client) (*oauth.Provider, error) {
 		return nil, err
 	}
 	defaults, ok := oauth.Defaults(c.Type)
+	switch c.Type {
+	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI: // all of it is configured
+		defaults, ok = oauth.Provider{Flow: oauth.Browser}, true
+	}
 	if !ok {
-		return nil, fault.New(fault.Config, "client %s: clients of type %s do not log in with OAuth", c.Name, c.Type)
+		return nil, fault.New(fault.Config, "client %s: clients of type %s do not log in with OAuth", c.Name, c.Type).
+			WithHint("leave out auth: oauth, and configure the key or the credentials of the client")
 	}
 	p := oauth.Provider{
 		Name: c.Name, Flow: oauth.Flow(set.Flow), ClientID: set.ClientID, ClientSecret: set.ClientSecret,

@@ -117,7 +117,14 @@ func (c *Client) readOAuth(m *yamldoc.Map) {
 		return
 	}
 	o := new(OAuth)
-	readChoice(m, "flow", &o.Flow, oauthFlows())
+	if n := m.Get("flow"); n != nil && n.Kind() == yamldoc.String {
+		if text, _ := n.Str(); text == "device_code" { // what the flow is called elsewhere
+			o.Flow = "device"
+		}
+	}
+	if o.Flow == "" {
+		readChoice(m, "flow", &o.Flow, oauthFlows())
+	}
 	m.Text("client_id", &o.ClientID)
 	m.Text("client_secret", &o.ClientSecret)
 	readURL(m, "authorize_url", &o.AuthorizeURL)
@@ -128,12 +135,35 @@ func (c *Client) readOAuth(m *yamldoc.Map) {
 	o.ExtraParams = readTexts(m.Map("extra_params"))
 	o.Headers = readTexts(m.Map("headers"))
 	readChoice(m, "token_body", &o.TokenBody, []string{"form", "json"})
+	o.readSynonyms(m)
 	m.Done()
 	if auth := c.fields["auth"]; auth == nil || *auth != authOAuth {
 		p := m.Node().Warnf("has no effect on a client without auth: %s", authOAuth)
 		p.Hint = "add auth: " + authOAuth
 	}
 	c.oauth = o
+}
+
+// readSynonyms reads the names that other programs have for the same settings, where the own
+// name is missing.
+func (o *OAuth) readSynonyms(m *yamldoc.Map) {
+	if m.Has("device_authorization_url") && o.DeviceURL == "" {
+		readURL(m, "device_authorization_url", &o.DeviceURL)
+	}
+	if m.Has("token_request_format") && o.TokenBody == "" {
+		readChoice(m, "token_request_format", &o.TokenBody, []string{"form", "json"})
+	}
+	var port int
+	if m.Int("redirect_port", &port, 1, 65535) && o.RedirectURI == "" {
+		o.RedirectURI = fmt.Sprintf("http://127.0.0.1:%d/callback", port)
+	}
+	if params := readTexts(m.Map("extra_authorize_params")); o.ExtraParams == nil {
+		o.ExtraParams = params
+	}
+	if headers := readTexts(m.Map("extra_token_headers")); o.Headers == nil {
+		o.Headers = headers
+	}
+	m.Foreign("extra_request_headers", "echo_pkce_in_token_exchange", "use_pkce_in_device_flow", "include_state_in_token_exchange")
 }
 
 func readChoice(m *yamldoc.Map, key string, dst *string, choices []string) {

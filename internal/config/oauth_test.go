@@ -64,6 +64,39 @@ clients:
 	}
 }
 
+// TestOAuthSynonyms reads the names that other programs have for the same settings. The own
+// name beats them.
+func TestOAuthSynonyms(t *testing.T) {
+	const others = `
+clients:
+  - type: openai
+    auth: oauth
+    oauth:
+      flow: device_code
+      client_id: me
+      device_authorization_url: https://login.example.com/device
+      token_request_format: json
+      redirect_port: 8085
+      extra_authorize_params: {audience: a}
+      extra_token_headers: {X-One: b}
+`
+	got, err := mustLoad(t, others).Client("openai").OAuth(Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &OAuth{
+		Flow: "device", ClientID: "me", DeviceURL: "https://login.example.com/device", TokenBody: "json",
+		RedirectURI: "http://127.0.0.1:8085/callback", ExtraParams: Mapping{{"audience", "a"}}, Headers: Mapping{{"X-One", "b"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got, err = mustLoad(t, others+"      token_body: form\n      redirect_uri: http://127.0.0.1/x\n").Client("openai").OAuth(Env{})
+	if err != nil || got.TokenBody != "form" || got.RedirectURI != "http://127.0.0.1/x" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestOAuthMissingSecret(t *testing.T) {
 	cfg := mustLoad(t, `
 clients:

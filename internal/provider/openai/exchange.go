@@ -15,7 +15,7 @@ import (
 // post sends payload to target and returns the response, which succeeded. The
 // caller closes its body. The error may be a [*wire.Rejection].
 func (c *Client) post(ctx context.Context, target string, payload any, stream bool, fields ...headerField) (*http.Response, error) {
-	header, err := c.headers(stream)
+	header, err := c.headers(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,25 @@ func (c *Client) responsesURL() string {
 	return c.base + "/responses"
 }
 
-func (c *Client) headers(stream bool) (http.Header, error) {
-	key, err := wire.Key(c.name, c.key, c.kind != kindCompatible)
+// credential returns the access token or the key of a request, "" for none.
+func (c *Client) credential(ctx context.Context) (string, error) {
+	if c.token == nil {
+		return wire.Key(c.name, c.key, c.kind != kindCompatible)
+	}
+	token, err := c.token(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", &provider.Error{Kind: provider.Authentication, Msg: "access token of client " + c.name, Err: err}
+	case token == "":
+		return "", &provider.Error{Kind: provider.Authentication, Msg: "the access token of client " + c.name + " is empty"}
+	}
+	return token, nil
+}
+
+func (c *Client) headers(ctx context.Context, stream bool) (http.Header, error) {
+	key, err := c.credential(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +120,7 @@ func (c *Client) headers(stream bool) (http.Header, error) {
 	}
 	switch {
 	case key == "":
-	case c.kind == kindAzure:
+	case c.kind == kindAzure && c.token == nil:
 		h.Set("Api-Key", key)
 	default:
 		h.Set("Authorization", "Bearer "+key)

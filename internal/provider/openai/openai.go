@@ -61,6 +61,7 @@
 package openai
 
 import (
+	"context"
 	"net/http"
 	"sync"
 
@@ -86,6 +87,10 @@ type Options struct {
 	// means no key, which only compatible servers can do without.
 	APIKey func() (string, error)
 
+	// Token returns an OAuth access token, sent instead of a key. It is called for each
+	// request; nil means that a key is used.
+	Token func(ctx context.Context) (string, error)
+
 	// API is the format in which chats are held: "chat_completions" or "responses".
 	// Empty means chat completions, except for what a model needs the other format for.
 	// The patches of both are those for chat completions.
@@ -108,6 +113,7 @@ type Client struct {
 	base  string // without a trailing slash
 	api   string // the format in which all chats are held; empty leaves it to the model
 	key   func() (string, error)
+	token func(context.Context) (string, error) // nil for a key
 	org   string
 	model func(name string) wire.Model
 	http  *http.Client
@@ -175,7 +181,7 @@ func newClient(k kind, o Options) (*Client, error) {
 	}
 	return &Client{
 		kind: k, name: o.Name, base: base, api: o.API, org: o.Organization,
-		key: o.APIKey, model: o.Model, http: o.HTTP,
+		key: o.APIKey, token: o.Token, model: o.Model, http: o.HTTP,
 		dialects: make(map[string]dialect),
 	}, nil
 }

@@ -195,6 +195,33 @@ func TestCompletionInShells(t *testing.T) {
 	}
 }
 
+// TestPathsInBash completes what the shell and not the program expands or quotes.
+func TestPathsInBash(t *testing.T) {
+	s := realShells[0]
+	term := s.start(t)
+	term.send("mkdir 'sp ace' && echo inside > 'sp ace/file.txt' && mkdir $HOME/deep && echo athome > $HOME/deep/home.txt\r")
+	term.wait(prompt)
+	term.send(strings.ReplaceAll(s.source, "%", s.register) + "\r")
+	term.wait(prompt)
+	for _, line := range []string{
+		"loki -f \"sp\tfi\t one-TWO",
+		"loki -f 'sp\tfi\t two-TWO",
+		"loki -f sp\tfi\tthree-TWO",
+		"loki -f $HOME/de\tho\tfour-TWO",
+		"loki -f ~/de\tho\tfive-TWO",
+		"loki -f ./sp\tfi\tsix-TWO",
+	} {
+		words := strings.Split(line, "\t")
+		term.send(strings.ReplaceAll(line, "TWO", s.two) + "\r")
+		want := "inside"
+		if strings.Contains(line, "ho") {
+			want = "athome"
+		}
+		marker := strings.TrimSpace(strings.ReplaceAll(words[2], "TWO", "2"))
+		term.wait(marker, want, prompt) // the text comes first, what is attached below it
+	}
+}
+
 // wish is what the user of TestKeyInShells has typed.
 const wish = `-n say "hello" isn't it`
 

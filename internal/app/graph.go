@@ -3,15 +3,13 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"loki/internal/agent"
 	"loki/internal/ask"
 	"loki/internal/cache"
-	"loki/internal/catalog"
-	"loki/internal/config"
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -94,10 +92,11 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		id = journal.ID()
 	}
 	budget := run.NewBudget(r.Graph.Settings.Budget, start.Usage)
+	set := a.Overridden(r.Agent, r.Graph)
 	rc := a.Context(a.graphModel(r), r.NoStream)
-	rc.Temperature = cmp.Or(r.Graph.Temperature, rc.Temperature)
-	rc.TopP = cmp.Or(r.Graph.TopP, rc.TopP)
-	rc.Effort = cmp.Or(provider.Effort(r.Graph.Effort), rc.Effort)
+	rc.Temperature = cmp.Or(set.Temperature, rc.Temperature)
+	rc.TopP = cmp.Or(set.TopP, rc.TopP)
+	rc.Effort = cmp.Or(provider.Effort(set.Effort), rc.Effort)
 	if budget != nil {
 		rc.Budget = budget
 	}
@@ -159,13 +158,17 @@ func resumeHint(err error, out run.Outcome, id string) string {
 	return "go on where it stopped: loki --resume " + id
 }
 
-// warnFindings tells the warnings about a graph that is going to run.
+// warnFindings tells the warnings about a graph that is going to run. That no edge leads
+// to some nodes is usual where scripts choose the way, so it is told by --validate alone.
 func warnFindings(ctx context.Context, r GraphRun, findings graph.Findings) error {
 	if r.Emitter == nil {
 		return nil
 	}
 	scope := event.NewScope(r.Emitter, event.Source{Agent: r.Agent.Name}, nil)
 	for _, f := range findings.Warnings() {
+		if f.Rule == graph.RuleUnreachable || f.Rule == graph.RuleUnreachableEnd {
+			continue
+		}
 		if err := scope.Emit(ctx, event.Warning{Text: f.String()}); err != nil {
 			return err
 		}
@@ -178,11 +181,22 @@ func initialState(r GraphRun) graph.State {
 	return graph.NewState(r.Graph.InitialState).With(value.Member{Name: graph.PromptKey, Value: value.Of(r.Prompt)})
 }
 
+// Overridden returns a graph with what the environment says of its agent, see
+// [agent.Override]. It is warned of what does not count. A run keeps the graph of the file,
+// so that it can be resumed in another environment.
+func (a *App) Overridden(ref agent.Ref, g *graph.Graph) *graph.Graph {
+	g, warnings := agent.Override(g, ref.Name, a.Env.Get)
+	for _, w := range warnings {
+		a.warn(errors.New(w))
+	}
+	return g
+}
+
 // graphModel is the id of the model that llm nodes use unless they name one: what
 // the user asked for, the agent's environment variable, the graph's model, the
 // configured one, and last the graph's default_model.
 func (a *App) graphModel(r GraphRun) string {
-	id := cmp.Or(r.Model, a.Env.Get(config.AgentVariable(r.Agent.Name)+"_MODEL"), r.Graph.Model, a.Config.Model)
+	id := cmp.Or(r.Model, a.Overridden(r.Agent, r.Graph).Model, a.Config.Model)
 	if id == "" && r.Graph.DefaultModel != "" {
 		if _, err := a.Catalog.Default(); err != nil {
 			return r.Graph.DefaultModel
@@ -194,12 +208,13 @@ func (a *App) graphModel(r GraphRun) string {
 // graphServers returns the MCP servers of the graph, nil if it has none. They are
 // started when a node needs them and stay until the run is over.
 func (a *App) graphServers(ctx context.Context, r GraphRun) (*mcp.Scope, error) {
-	if len(r.Graph.MCPServers) == 0 {
+	names := a.Overridden(r.Agent, r.Graph).MCPServers
+	if len(names) == 0 {
 		return nil, nil
 	}
 	events := event.NewScope(emitterOf(r), event.Source{Agent: r.Agent.Name}, nil)
 	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
-		return f.SelectList(r.Graph.MCPServers, aliases)
+		return f.SelectList(names, aliases)
 	})
 }
 
@@ -218,7 +233,7 @@ func (a *App) agentTools(r GraphRun) (tool.Set, error) {
 		}
 		tools = standIns(own, shelf.natives)
 	}
-	for _, name := range r.Graph.GlobalTools {
+	for _, name := range a.Overridden(r.Agent, r.Graph).GlobalTools {
 		found, err := shelf.find(name)
 		if err != nil {
 			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", r.Graph.Name)
@@ -226,40 +241,6 @@ func (a *App) agentTools(r GraphRun) (tool.Set, error) {
 		tools = append(tools, found...)
 	}
 	return tool.Set{}.With(append(tools, userTools(r.Asker, r.Agent.Name)...)...)
-}
-
-// Validate checks a graph in the light of what this program and the agent have.
-func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
-	return graph.Validate(g, graph.ValidateEnv{
-		Dir: ref.Dir,
-		Agent: func(name string) (known, defined bool) {
-			return a.Agents.Exists(name)
-		},
-		Context: &graph.AgentContext{
-			Functions: a.toolNames(ref, g),
-			Servers:   g.MCPServers,
-			Model: func(id string) error {
-				_, err := a.Catalog.Resolve(id, catalog.Chat)
-				return err
-			},
-		},
-	})
-}
-
-// toolNames lists what nodes of the graph may name, as far as it is there.
-func (a *App) toolNames(ref agent.Ref, g *graph.Graph) []string {
-	known := *g
-	if shelf, err := a.shelf(ref.Dir); err == nil {
-		known.GlobalTools = slices.DeleteFunc(slices.Clone(g.GlobalTools), func(listed string) bool {
-			_, err := shelf.find(listed)
-			return err != nil
-		})
-	}
-	set, err := a.agentTools(GraphRun{Agent: ref, Graph: &known})
-	if err != nil {
-		return []string{} // whatever it is, a run says it
-	}
-	return set.Names()
 }
 
 // invalidGraph is the failure of a run that was not begun.

@@ -99,11 +99,16 @@ func (a *App) selectServers(pick func(f *mcp.File, aliases map[string]string) mc
 	if err != nil {
 		return nil, mcp.Selection{}, err
 	}
+	return s, pick(s.file, a.serverAliases()), nil
+}
+
+// serverAliases is the setting mapping_mcp_servers.
+func (a *App) serverAliases() map[string]string {
 	aliases := make(map[string]string, len(a.Config.MappingMCPServers))
 	for _, e := range a.Config.MappingMCPServers {
 		aliases[e.Name] = e.Value
 	}
-	return s, pick(s.file, aliases), nil
+	return aliases
 }
 
 // poolConfig is the setting mcp_pool as the pool has it.

@@ -46,7 +46,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	for _, v := range c.opts.variables {
 		given[v[0]] = v[1]
 	}
-	variables, err := c.variables(ctx, g, given, asker)
+	variables, err := c.variables(ctx, c.app.Overridden(ref, g), given, asker)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *command) agentInfo() error {
 	if err != nil {
 		return err
 	}
-	info := newAgentInfo(ref, g)
+	info := newAgentInfo(ref, c.app.Overridden(ref, g))
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info)
 	}

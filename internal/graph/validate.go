@@ -45,6 +45,8 @@ const (
 	RuleUnknownMCPServer Rule = "unknown-mcp-server"
 	RuleUnknownTool      Rule = "unknown-tool"
 	RuleUnknownModel     Rule = "unknown-model"
+	RuleToolScript       Rule = "tool-script"       // a script of tools is wrong
+	RuleNodeType         Rule = "node-type"         // a node of a type that cannot be run
 	RuleZeroConcurrency  Rule = "zero-concurrency"  // nothing may run
 	RuleMapBranch        Rule = "map-branch"        // a node that cannot be the branch of a map
 	RuleParallelQuestion Rule = "parallel-question" // a question to a human in a fan-out
@@ -149,9 +151,12 @@ type ValidateEnv struct {
 
 // AgentContext is what the llm nodes of an agent can use.
 type AgentContext struct {
-	Functions []string              // names of the agent's functions; nil means that they are not checked
-	Servers   []string              // names of the agent's MCP servers
-	Model     func(id string) error // fails if id names no chat model; nil means that models are not checked
+	Functions []string // names of the agent's functions; nil means that they are not checked
+	// HasFunction reports whether an entry of a node's tools is a function of the agent, or
+	// the file of some; nil compares it with Functions.
+	HasFunction func(entry string) bool
+	Servers     []string              // names of the agent's MCP servers
+	Model       func(id string) error // fails if id names no chat model; nil means that models are not checked
 }
 
 // Validate checks a definition without running it. All checks are always made, in

@@ -126,6 +126,7 @@ func (v *validator) llms() {
 		return
 	}
 	v.model(nil, "model", v.g.Model)
+	v.model(nil, "default_model", v.g.DefaultModel)
 	for _, n := range v.g.Nodes {
 		if n.LLM == nil {
 			continue
@@ -146,7 +147,13 @@ func (v *validator) tool(n *Node, path, tool string) {
 		}
 		return
 	}
-	if agent.Functions != nil && !slices.ContainsFunc(agent.Functions, func(f string) bool { return toolName(f) == toolName(tool) }) {
+	has := agent.HasFunction
+	if has == nil {
+		has = func(string) bool {
+			return agent.Functions == nil || slices.ContainsFunc(agent.Functions, func(f string) bool { return toolName(f) == toolName(tool) })
+		}
+	}
+	if !has(tool) {
 		v.err(RuleUnknownTool, n, path, available(tool, agent.Functions, "list it in global_tools, or write it in the agent's tools file"),
 			"tool %q is not a function of the agent", tool)
 	}

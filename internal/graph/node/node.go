@@ -111,10 +111,16 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 			return r.end(t)
 		default:
 			return product{}, fault.New(fault.Config, "node %q: this version cannot run %s nodes yet", t.Node.ID, t.Node.Type).
-				WithHint("--validate and --graph work on this graph; replace the node by an llm or script node to run it")
+				WithHint(InsteadHint)
 		}
 	})
 }
+
+// InsteadHint says what to do about a node of a type that cannot be run.
+const InsteadHint = "replace the node by an llm or script node"
+
+// Runs reports whether nodes of a type can be run.
+func Runs(t graph.Type) bool { return t != graph.AgentNode && t != graph.RAGNode }
 
 // timeoutError says that a node's own time was used up.
 type timeoutError struct {

@@ -209,11 +209,12 @@ func (a *App) checkModels(r GraphRun) error {
 
 // checkServers refuses a run whose MCP servers are not configured. It starts none.
 func (a *App) checkServers(r GraphRun) error {
-	if len(r.Graph.MCPServers) == 0 || !a.Config.MCPServerSupport {
+	names := a.Overridden(r.Agent, r.Graph).MCPServers
+	if len(names) == 0 || !a.Config.MCPServerSupport {
 		return nil
 	}
 	_, chosen, err := a.selectServers(func(f *mcp.File, aliases map[string]string) mcp.Selection {
-		return f.SelectList(r.Graph.MCPServers, aliases)
+		return f.SelectList(names, aliases)
 	})
 	if err != nil {
 		return err

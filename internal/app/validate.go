@@ -122,7 +122,7 @@ func (v *validator) servers() {
 		case server.Disabled:
 			v.add(graph.SeverityWarning, graph.RuleUnknownMCPServer, nil, path, "", "%s", chosen.Warnings[0])
 		case len(chosen.Warnings) > 0:
-			v.err(graph.RuleUnknownMCPServer, nil, path, "configure it in "+v.app.Paths.MCPFile()+", or take it out of mcp_servers", "%s", strings.Join(chosen.Warnings, "; "))
+			v.err(graph.RuleUnknownMCPServer, nil, path, "configure it there, or take it out of mcp_servers", "%s: %s", v.app.Paths.MCPFile(), strings.Join(chosen.Warnings, "; "))
 		}
 		for _, s := range chosen.Servers {
 			if s.Err != nil {

@@ -150,6 +150,8 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 func resumeHint(err error, out run.Outcome, id string) string {
 	hint := fault.HintOf(err)
 	switch {
+	case errors.Is(err, run.ErrLeaseLost):
+		return hint
 	case !out.Recorded && fault.CodeOf(err) == fault.Suspended:
 		return "the run is not recorded, so run it again, in a terminal or with the answers piped in, one a line"
 	case hint != "" || !out.Recorded:

@@ -55,12 +55,18 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 	if !info.Status.Resumable() {
 		return run.Outcome{}, resumeError(&run.EndedError{ID: info.ID, Status: info.Status})
 	}
+	if info.Gap != nil && !r.Force {
+		return run.Outcome{}, acceptGap(ctx, store, info, false, r.Emitter)
+	}
 	last, err := store.Checkpoint(ctx, info.ID, -1)
 	if err != nil {
 		return run.Outcome{}, err
 	}
 	resumed, err := a.recordedRun(ctx, "loki --resume "+info.ID, info, last, r.Continuation)
 	if err != nil {
+		return run.Outcome{}, err
+	}
+	if err := acceptGap(ctx, store, info, r.Force, r.Emitter); err != nil {
 		return run.Outcome{}, err
 	}
 	if err := giveAnswers(ctx, store, info.ID, resumed.Graph, r); err != nil {
@@ -72,7 +78,12 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 			return run.Outcome{}, err
 		}
 	}
-	journal, found, err := store.Open(ctx, info.ID)
+	var journal run.Journal
+	var found run.Recovery
+	err = patiently(ctx, info.Agent, r.Emitter, func() (err error) {
+		journal, found, err = store.Open(ctx, info.ID)
+		return err
+	})
 	if err != nil {
 		return run.Outcome{}, resumeError(err)
 	}
@@ -88,7 +99,10 @@ func errDryResume() error {
 
 func resumeError(err error) error {
 	if lease, ok := errors.AsType[*run.LeaseError](err); ok {
-		return fault.Wrap(fault.Failure, lease, "").WithHint("wait until it ends there, or stop it")
+		return leaseError(lease)
+	}
+	if gap, ok := errors.AsType[*run.GapError](err); ok {
+		return gapError(gap)
 	}
 	if ended, ok := errors.AsType[*run.EndedError](err); ok {
 		return fault.Wrap(fault.Usage, ended, "").
@@ -116,6 +130,9 @@ func findRun(ctx context.Context, store run.Store, r ResumeRun) (run.Info, error
 	answers := r.Answer != nil || len(r.Answers) > 0
 	var active, idle *run.Info // the newest of each
 	for _, info := range runs {
+		if info.Damaged { // any other can go on
+			continue
+		}
 		if info.Active {
 			if active == nil {
 				active = &info
@@ -138,12 +155,12 @@ func findRun(ctx context.Context, store run.Store, r ResumeRun) (run.Info, error
 			return run.Info{}, fault.New(fault.Failure, "run %s, which was started later in %s, is being run by another process", active.ID, dir).
 				WithHint("wait until it ends there, or go on with the one before it: loki --resume %s", info.ID)
 		}
-		return info, nil
+		h, err := store.History(ctx, info.ID) // a list has the beginnings of texts only
+		return h.Info, err
 	}
 	switch {
 	case active != nil:
-		return run.Info{}, fault.New(fault.Failure, "run %s is being run by another process", active.ID).
-			WithHint("wait until it ends there, or stop it")
+		return run.Info{}, leaseError(active.Held)
 	case idle != nil:
 		return run.Info{}, fault.New(fault.Usage, "no run that was started in %s waits for an answer", dir).
 			WithHint("go on with the newest unfinished one: loki --resume %s", idle.ID)
@@ -197,7 +214,8 @@ func giveAnswers(ctx context.Context, store run.Store, id string, g *graph.Graph
 	}
 	for _, p := range h.Pending {
 		if text, ok := accepted[p.ID]; ok {
-			if err := store.Answer(ctx, id, p.ID, text); errors.Is(err, run.ErrAnswered) {
+			err := patiently(ctx, h.Info.Agent, r.Emitter, func() error { return store.Answer(ctx, id, p.ID, text) })
+			if errors.Is(err, run.ErrAnswered) {
 				return noQuestion(h.Info)
 			} else if err != nil {
 				return resumeError(err)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -51,12 +50,17 @@ func (a *App) createRun(ctx context.Context, d graph.Durability, r GraphRun, sta
 	if err != nil {
 		dir = ""
 	}
-	journal, err := store.Create(ctx, run.Info{
+	info := run.Info{
 		Agent: r.Agent.Name, AgentDir: r.Agent.Dir, Dir: dir, Graph: r.Graph.Name,
 		Fingerprint: graph.Fingerprint(r.Graph), Definition: r.Graph.Text,
 		Prompt: r.Prompt, Variables: r.Variables, Model: r.Model, Parent: parent,
 		ByName: r.Agent.ByName(), Files: r.files,
-	}, start)
+	}
+	var journal run.Journal
+	err = patiently(ctx, r.Agent.Name, r.Emitter, func() (err error) {
+		journal, err = store.Create(ctx, info, start)
+		return err
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}
@@ -71,12 +75,9 @@ func closeAll(j run.Journal, s run.Store) {
 }
 
 func warnUnrecorded(ctx context.Context, r GraphRun, err error) error {
-	if r.Emitter == nil {
-		return nil
-	}
 	text := fmt.Sprintf("the run is not recorded and cannot be resumed: %v", err)
 	if hint := fault.HintOf(err); hint != "" {
 		text += "; " + hint
 	}
-	return event.NewScope(r.Emitter, event.Source{Agent: r.Agent.Name}, nil).Emit(ctx, event.Warning{Text: text})
+	return warn(ctx, r.Agent.Name, r.Emitter, text)
 }

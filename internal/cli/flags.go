@@ -192,9 +192,9 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(pairs{&o.diff, "ID@STEP ID@STEP"}, "diff", "show how the states of two steps differ")
 	f.Var(&once{check: notEmpty, value: &o.fork, kind: "ID@STEP"}, "fork", "begin a new run from a step of an old one")
 	f.StringArrayVar(&o.set, "set", nil, "with --fork: set a state key, `KEY=JSON`; may be repeated")
-	f.BoolVar(&o.prune, "runs-prune", false, "forget runs that ended, as --older and --keep say")
+	f.BoolVar(&o.prune, "runs-prune", false, "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay")
 	f.Var(&once{value: &o.older, kind: "TIME", check: checkAge}, "older", "with --runs-prune: only runs older than this, such as 30d or 12h")
-	f.IntVar(&o.keep, "keep", 0, "with --runs-prune: keep the `N` newest")
+	f.IntVar(&o.keep, "keep", 0, "with --runs-prune: keep the `N` newest runs")
 	f.BoolVar(&o.listModels, "list-models", false, "list the chat models")
 	f.BoolVar(&o.listAgents, "list-agents", false, "list the agents")
 	f.BoolVar(&o.listRoles, "list-roles", false, "list the roles")
@@ -296,6 +296,9 @@ func (o *options) check(f *pflag.FlagSet) error {
 		if o.jobs < 1 || o.jobs > 1000 {
 			return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
 		}
+	}
+	if o.keep < 0 {
+		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
 	}
 	if o.prune && o.older == "" && !f.Changed("keep") {
 		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N or both").

@@ -44,6 +44,7 @@ type runInfo struct {
 	Error       string     `json:"error,omitempty"`
 	Code        fault.Code `json:"code,omitempty"`
 	Output      string     `json:"output,omitempty"`
+	Gap         *run.Gap   `json:"gap,omitempty"` // what is not on record
 	Tokens      int        `json:"tokens"`
 	Cost        float64    `json:"cost"`                   // US dollars
 	CostUnknown bool       `json:"cost_unknown,omitempty"` // the cost of at least one call is not in Cost
@@ -54,18 +55,36 @@ func newRunInfo(i run.Info) runInfo {
 	return runInfo{
 		ID: i.ID, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: statusOf(i), Active: i.Active,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
-		Error: i.Error, Code: i.Code, Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
+		Error: i.Error, Code: i.Code, Output: i.Output, Gap: i.Gap, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
 	}
 }
 
-// interrupted is how a run is shown that was running when its process died.
-const interrupted run.Status = "interrupted"
+// How runs are shown whose status alone does not say how they are.
+const (
+	interrupted run.Status = "interrupted" // it was running when its process died
+	unrecorded  run.Status = "unrecorded"  // a part of it is not on record, so it cannot go on
+	damaged     run.Status = "damaged"     // its record cannot be read
+)
 
 func statusOf(i run.Info) run.Status {
-	if i.Status == run.Running && !i.Active {
+	switch {
+	case i.Damaged:
+		return damaged
+	case i.Gap != nil && i.Status.Resumable():
+		return unrecorded
+	case i.Status == run.Running && !i.Active:
 		return interrupted
 	}
 	return i.Status
+}
+
+// statusText returns the status for people: that some nodes failed is a part of it.
+func statusText(i run.Info) string {
+	status := string(statusOf(i))
+	if i.Status == run.Done && i.Failures > 0 {
+		status += ", " + plural(i.Failures, "failure")
+	}
+	return status
 }
 
 // listRuns prints a table of the runs, newest first.
@@ -97,7 +116,7 @@ func (c *command) listRuns(ctx context.Context) error {
 		rows := [][]string{{"ID", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST"}}
 		for _, i := range infos {
 			rows = append(rows, []string{
-				i.ID, i.Agent, string(statusOf(i)), age(time.Since(i.Started)), strconv.Itoa(i.Steps),
+				i.ID, i.Agent, statusText(i), age(time.Since(i.Started)), strconv.Itoa(i.Steps),
 				strconv.Itoa(i.Usage.Total()), dollars(i.Usage),
 			})
 		}
@@ -235,12 +254,16 @@ func printRun(w io.Writer, h run.History) error {
 	}
 	row("run", i.ID)
 	row("agent", i.Agent+"  "+i.AgentDir)
-	row("status", string(statusOf(i)))
+	row("status", statusText(i))
+	if i.Gap != nil {
+		row("gap", fmt.Sprintf("nothing is on record after super-step %d", i.Gap.Step))
+		row("", oneLine(i.Gap.Reason))
+	}
 	row("started", i.Started.Local().Format(time.DateTime)+"  in "+i.Dir)
 	row("forked", i.Parent)
-	row("prompt", firstLine(i.Prompt))
+	row("prompt", oneLine(i.Prompt))
 	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is told below
-		row("error", i.Error)
+		row("error", cut(i.Error, maxText))
 	}
 	row("used", fmt.Sprintf("%s, %s, %s", plural(i.Steps, "super-step"), plural(i.Usage.Total(), "token"), dollars(i.Usage)))
 	if len(h.Visits) > 0 {
@@ -264,7 +287,7 @@ func printRun(w io.Writer, h run.History) error {
 		if n == 0 {
 			b.WriteString("\nwaiting for an answer\n")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", p.ID, firstLine(p.Text))
+		fmt.Fprintf(&b, "  %s: %s\n", p.ID, oneLine(p.Text))
 		if len(p.Options) > 0 {
 			fmt.Fprintf(&b, "    options: %s\n", strings.Join(p.Options, ", "))
 		}
@@ -279,12 +302,28 @@ func printRun(w io.Writer, h run.History) error {
 	return err
 }
 
-func firstLine(text string) string {
+// What is shown to people of a text, in bytes; machine output has all of it.
+const (
+	maxLine = 500
+	maxText = 4000
+)
+
+// oneLine returns the first line of a text, cut if it is long.
+func oneLine(text string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if rest != "" {
-		line += " ..."
+	short := cut(line, maxLine)
+	if rest != "" && short == line {
+		short += " ..."
 	}
-	return line
+	return short
+}
+
+// cut returns text, or its first n bytes and how many there are.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:n], ""), len(text))
 }
 
 // bySteps groups visits, which are in order, by their super-step.
@@ -354,10 +393,10 @@ func (c *command) diffStates(ctx context.Context) error {
 		var b strings.Builder
 		for _, d := range diffs {
 			if d.Before != nil {
-				fmt.Fprintf(&b, "- %s: %s\n", d.Key, d.Before)
+				fmt.Fprintf(&b, "- %s: %s\n", d.Key, cut(d.Before.String(), maxText))
 			}
 			if d.After != nil {
-				fmt.Fprintf(&b, "+ %s: %s\n", d.Key, d.After)
+				fmt.Fprintf(&b, "+ %s: %s\n", d.Key, cut(d.After.String(), maxText))
 			}
 		}
 		_, err := io.WriteString(c.Out, b.String())
@@ -383,7 +422,7 @@ func diffOf(before, after graph.State) []stateDiff {
 	return diffs
 }
 
-// pruneRuns forgets runs that ended, were interrupted or wait, but none at work.
+// pruneRuns forgets runs that have ended. Those that work or wait are left alone.
 func (c *command) pruneRuns(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
 		infos, err := store.Runs(ctx, run.Query{})
@@ -395,25 +434,33 @@ func (c *command) pruneRuns(ctx context.Context) error {
 			old, _ = parseAge(c.opts.older) // checked with the flags
 		}
 		var ids []string
+		waiting := 0
 		for i, info := range infos { // newest first
-			if i >= c.opts.keep && !info.Active && time.Since(info.Updated) >= old {
+			switch {
+			case i < c.opts.keep || time.Since(info.Updated) < old:
+			case info.Active || !info.Status.Over():
+				waiting++
+			default:
 				ids = append(ids, info.ID)
 			}
 		}
-		verb := "forgot"
+		verb, pruneErr := "forgot", error(nil)
 		if c.opts.dryRun {
 			verb = "would forget"
-		} else if err := store.Delete(ctx, ids...); err != nil {
-			return err
+		} else {
+			ids, pruneErr = store.Delete(ctx, ids...)
 		}
 		if c.opts.output != outputText {
-			return printJSON(c.Out, append([]string{}, ids...))
+			return errors.Join(pruneErr, printJSON(c.Out, append([]string{}, ids...)))
 		}
 		for _, id := range ids {
 			fmt.Fprintln(c.Out, id)
 		}
 		fmt.Fprintf(c.Err, "%s %s of %d\n", verb, plural(len(ids), "run"), len(infos))
-		return nil
+		if waiting > 0 {
+			fmt.Fprintf(c.Err, "kept %s at work, suspended or interrupted\n", plural(waiting, "run"))
+		}
+		return pruneErr
 	})
 }
 

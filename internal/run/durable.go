@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -12,52 +14,120 @@ import (
 	"loki/internal/steps"
 )
 
-// keeper is the driver's side of a journal. A journal that cannot be written any more
+// keeper is the driver's side of a journal. While the journal cannot be written for a
+// moment, what wants to be recorded waits. A journal that cannot be written any more
 // does not cost the run its answer: the user is warned once and the run goes on, with
-// nothing kept from then on. Only the loss of the lease ends the run, because somebody
-// else may be running it.
+// nothing kept from then on and a note in the journal that says so. Only the loss of the
+// lease ends the run, because another process may be running it.
 //
 // A nil keeper keeps nothing. Its methods may be called from several goroutines.
 type keeper struct {
+	ctx     context.Context // of the run; its end ends the waiting
+	lose    func(error)     // cancels the run
+	now     func() time.Time
 	journal Journal
 	emitter event.Emitter // the user's, nil for none
 	events  func() event.Scope
 	source  event.Source
 
-	mu     sync.Mutex
-	broken bool
+	patience Patience
+
+	mu   sync.Mutex
+	step int  // the last super-step on record
+	gap  *Gap // what is not on record; nil as long as the journal works
 }
 
-// failed takes an error of the journal and returns what is left of it for the run.
-func (k *keeper) failed(ctx context.Context, err error) error {
-	return k.failedWith(ctx, err, k.outside)
+// warner emits a warning.
+type warner func(context.Context, event.Warning) error
+
+// write records something. It returns what is left of its failure for the run.
+func (k *keeper) write(ctx context.Context, record func(context.Context) error) error {
+	return k.writeWith(ctx, k.outside, record)
 }
 
-// failedWith is failed with a way to warn.
-func (k *keeper) failedWith(ctx context.Context, err error, warn func(context.Context, event.Warning) error) error {
-	if err == nil {
+// writeWith is write with a way to warn.
+func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context.Context) error) error {
+	ctx = context.WithoutCancel(ctx) // what was done is recorded also if the run is cancelled now
+	var warnErr error
+	err := k.patience.Do(k.ctx, func(text string) error {
+		warnErr = warn(ctx, event.Warning{Text: text})
+		return warnErr
+	}, func() error {
+		if !k.works() { // before, or since another goroutine has given up
+			return errGivenUp
+		}
+		return record(ctx)
+	})
+	switch {
+	case err == nil || errors.Is(err, errGivenUp):
 		return nil
-	}
-	if _, held := errors.AsType[*LeaseError](err); held || errors.Is(err, ErrLeaseLost) {
+	case warnErr != nil:
+		return warnErr
+	case lost(err):
+		k.lose(err)
 		return err
+	case errors.Is(err, ErrPassing) && k.ctx.Err() != nil:
+		// The run ends here, and its record is as if it had ended a moment before.
+		return context.Cause(k.ctx)
 	}
+	return k.giveUp(ctx, warn, err)
+}
+
+// errGivenUp says that nothing is recorded any more.
+var errGivenUp = errors.New("the run is not recorded any more")
+
+// lost reports whether an error of a journal says that the run is another process's.
+func lost(err error) bool {
+	_, held := errors.AsType[*LeaseError](err)
+	return held || errors.Is(err, ErrLeaseLost)
+}
+
+// giveUp lets the run go on without its record.
+func (k *keeper) giveUp(ctx context.Context, warn warner, err error) error {
 	k.mu.Lock()
-	first := !k.broken
-	k.broken = true
-	k.mu.Unlock()
-	if !first {
+	if k.gap != nil {
+		k.mu.Unlock()
 		return nil
 	}
-	text := fmt.Sprintf("the run cannot be recorded any more and will not be resumable: %v", err)
+	k.gap = &Gap{Reason: err.Error(), Since: k.now(), Step: k.step}
+	k.mu.Unlock()
+	text := fmt.Sprintf("the run cannot be recorded any more: %v. It goes on to its answer, but cannot be resumed after an interruption", err)
+	if noteErr := k.noteGap(ctx); noteErr != nil {
+		text += fmt.Sprintf(". That could not be noted beside the record (%v), so do not resume run %s later", noteErr, k.journal.ID())
+	}
 	if hint := fault.HintOf(err); hint != "" {
 		text += "; " + hint
 	}
 	return warn(ctx, event.Warning{Text: text})
 }
 
+// noteGap notes in the journal what is not on record.
+func (k *keeper) noteGap(ctx context.Context) error {
+	k.mu.Lock()
+	g := *k.gap
+	g.Nodes = maps.Clone(g.Nodes)
+	k.mu.Unlock()
+	err := k.journal.Gap(context.WithoutCancel(ctx), g)
+	if lost(err) {
+		k.lose(err)
+	}
+	return err
+}
+
 // outside emits a warning while no event is being emitted.
 func (k *keeper) outside(ctx context.Context, w event.Warning) error {
 	return k.events().Emit(ctx, w)
+}
+
+// inside emits a warning while ev is being emitted, so that it need not wait for its
+// turn.
+func (k *keeper) inside(ev event.Event) warner {
+	return func(ctx context.Context, w event.Warning) error {
+		if k.emitter == nil {
+			return nil
+		}
+		return k.emitter.Emit(ctx, event.Event{Time: ev.Time, Source: k.source, Body: w})
+	}
 }
 
 func (k *keeper) works() bool {
@@ -66,7 +136,7 @@ func (k *keeper) works() bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return !k.broken
+	return k.gap == nil
 }
 
 // task returns the steps of a node's task.
@@ -82,23 +152,63 @@ func (k *keeper) finished(ctx context.Context, t TaskRecord) error {
 	if !k.works() {
 		return nil
 	}
-	return k.failed(ctx, k.journal.Finished(context.WithoutCancel(ctx), t))
+	return k.write(ctx, func(ctx context.Context) error { return k.journal.Finished(ctx, t) })
 }
 
+// commit keeps the checkpoint after a super-step, or notes that it is not on record.
 func (k *keeper) commit(ctx context.Context, c Checkpoint, visits []Visit) error {
-	if !k.works() {
+	if k == nil {
 		return nil
 	}
-	return k.failed(ctx, k.journal.Commit(context.WithoutCancel(ctx), c, visits))
+	err := k.write(ctx, func(ctx context.Context) error { return k.journal.Commit(ctx, c, visits) })
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	if k.gap == nil {
+		k.step = c.Step
+		k.mu.Unlock()
+		return nil
+	}
+	if k.gap.Nodes == nil {
+		k.gap.Nodes = make(map[string]int)
+	}
+	for _, v := range visits {
+		k.gap.Nodes[v.Node]++
+	}
+	k.mu.Unlock()
+	if err := k.noteGap(ctx); lost(err) {
+		return err
+	}
+	return nil // the first note was what mattered, and its failure was reported
 }
 
+// end keeps how the run ended. All it did is on record by then, or in the note about
+// what is not.
 func (k *keeper) end(ctx context.Context, e Ending) error {
 	if k == nil {
 		return nil
 	}
-	// Also tried when the journal failed before, so that a run which ended is not taken
-	// for one that can be resumed.
-	return k.failed(ctx, k.journal.End(context.WithoutCancel(ctx), e))
+	if !k.works() {
+		k.mu.Lock()
+		k.gap.Status, k.gap.Error = e.Status, e.Error
+		k.mu.Unlock()
+		if err := k.noteGap(ctx); lost(err) {
+			return err
+		}
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	warn := func(text string) error { return k.outside(ctx, event.Warning{Text: text}) }
+	err := k.patience.Do(k.ctx, warn, func() error { return k.journal.End(ctx, e) })
+	if err == nil || lost(err) {
+		return err
+	}
+	text := fmt.Sprintf("the end of the run could not be recorded: %v", err)
+	if hint := fault.HintOf(err); hint != "" {
+		text += "; " + hint
+	}
+	return warn(text)
 }
 
 // Emit keeps an event. Pieces of model text are left out, because the reply has them
@@ -112,17 +222,14 @@ func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 	case event.Delta, event.Reasoning, event.MapProgress, event.StateUpdated:
 		return nil
 	case event.Question:
-		if err := k.journal.Asked(context.WithoutCancel(ctx), Pending{
-			ID: b.ID, Step: ev.Step, Node: ev.Node, Key: b.Key, Text: b.Text,
-			Options: b.Options, Default: b.Default, Asked: ev.Time, Deadline: b.Deadline,
-		}); err != nil {
-			// This is inside an Emit: the warning must not wait for its turn.
-			return k.failedWith(ctx, err, func(ctx context.Context, w event.Warning) error {
-				if k.emitter == nil {
-					return nil
-				}
-				return k.emitter.Emit(ctx, event.Event{Time: ev.Time, Source: k.source, Body: w})
+		err := k.writeWith(ctx, k.inside(ev), func(ctx context.Context) error {
+			return k.journal.Asked(ctx, Pending{
+				ID: b.ID, Step: ev.Step, Node: ev.Node, Key: b.Key, Text: b.Text,
+				Options: b.Options, Default: b.Default, Asked: ev.Time, Deadline: b.Deadline,
 			})
+		})
+		if err != nil || !k.works() {
+			return err
 		}
 	}
 	k.journal.Event(ev)
@@ -137,30 +244,26 @@ type taskRecorder struct {
 }
 
 func (t *taskRecorder) Lookup(ctx context.Context, key string) (steps.Record, error) {
+	if t.k.works() {
+		if err := t.k.write(ctx, t.k.journal.Confirm); err != nil {
+			return steps.Record{}, err
+		}
+	}
 	// What is on record counts also when nothing can be added to it, and a record that
 	// cannot be read is not one that is not there.
 	return t.rec.Lookup(context.WithoutCancel(ctx), key)
 }
 
 func (t *taskRecorder) Begin(ctx context.Context, key string, s steps.Step) error {
-	if !t.k.works() {
-		return nil
-	}
-	return t.k.failed(ctx, t.rec.Begin(ctx, key, s))
+	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Begin(ctx, key, s) })
 }
 
 func (t *taskRecorder) Forget(ctx context.Context, key string) error {
-	if !t.k.works() {
-		return nil
-	}
-	return t.k.failed(ctx, t.rec.Forget(ctx, key))
+	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Forget(ctx, key) })
 }
 
 func (t *taskRecorder) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
-	if !t.k.works() {
-		return nil
-	}
-	return t.k.failed(ctx, t.rec.Record(ctx, key, s, result))
+	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Record(ctx, key, s, result) })
 }
 
 // checkpoint is pr as it is stored.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -175,58 +177,193 @@ func TestSuspensionAmongSiblings(t *testing.T) {
 	}
 }
 
-// failing is a journal that cannot be written from some commit on.
+// failing is a journal that cannot be written from some commit on, until a time.
 type failing struct {
 	run.Journal
 	after int
+	until time.Time // zero for ever
 	err   error
+	gaps  []run.Gap // as noted
+	noGap error     // why nothing can be noted
 }
 
 func (f *failing) Commit(ctx context.Context, c run.Checkpoint, v []run.Visit) error {
-	if f.after--; f.after < 0 {
+	if f.after--; f.after < 0 && (f.until.IsZero() || time.Now().Before(f.until)) {
 		return f.err
 	}
 	return f.Journal.Commit(ctx, c, v)
 }
 
+func (f *failing) Gap(ctx context.Context, g run.Gap) error {
+	if f.noGap != nil {
+		return f.noGap
+	}
+	f.gaps = append(f.gaps, g)
+	return f.Journal.Gap(ctx, g)
+}
+
+var errLocked = fmt.Errorf("database is locked: %w", run.ErrPassing)
+
+// TestJournalThatFails lets the second commit fail, that of the super-step of left and
+// right.
 func TestJournalThatFails(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		err  error
-		ends bool
+		name     string
+		err      error
+		lasts    time.Duration // 0 for ever
+		noGap    error
+		ends     bool
+		recorded bool
+		warnings []string
 	}{
-		{"disk_full", errors.New("disk full"), false},
-		{"lease_lost", &run.LeaseError{ID: "x", Owner: "another process"}, true},
-		{"taken_over_and_given_back", fmt.Errorf("run x: %w", run.ErrLeaseLost), true},
+		{name: "disk_full", err: errors.New("disk full"), warnings: []string{"disk full"}},
+		{name: "locked_for_11_seconds", err: errLocked, lasts: 11 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "goes on after 11s"}},
+		{name: "locked_for_59_seconds", err: errLocked, lasts: 59 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "goes on after 59s"}},
+		{name: "locked_for_an_hour", err: errLocked, lasts: time.Hour, warnings: []string{"waits up to a minute", "cannot be recorded any more: database is locked"}},
+		{name: "nowhere_to_note", err: errors.New("disk full"), noGap: errors.New("read-only"), warnings: []string{"do not resume run"}},
+		{name: "lease_lost", err: &run.LeaseError{ID: "x", Owner: "another process"}, ends: true},
+		{name: "taken_over_and_given_back", err: fmt.Errorf("run x: %w", run.ErrLeaseLost), ends: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store, p := memstore.New(nil), durablePlan(t)
-			start := run.StartCheckpoint(p, graph.State{})
-			journal, err := store.Create(t.Context(), run.Info{}, start)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var events event.Collector
-			out, err := run.Run(t.Context(), run.Options{
-				Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start, Emitter: &events, Journal: &failing{journal, 1, tt.err},
-			})
-			warnings := event.Bodies[event.Warning](&events)
-			if tt.ends {
-				if !errors.Is(err, tt.err) {
-					t.Errorf("the run goes on without its lease: %v", err)
+			synctest.Test(t, func(t *testing.T) {
+				store, p := memstore.New(nil), durablePlan(t)
+				start := run.StartCheckpoint(p, graph.State{})
+				inner, err := store.Create(t.Context(), run.Info{}, start)
+				if err != nil {
+					t.Fatal(err)
 				}
-				return
-			}
-			if err != nil || out.Output != durableOutput {
-				t.Errorf("the answer is lost: %q, %v", out.Output, err)
-			}
-			if out.Recorded {
-				t.Error("a run whose journal failed is told to be recorded")
-			}
-			if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "disk full") {
-				t.Errorf("warnings are %v", warnings)
-			}
+				journal := &failing{Journal: inner, after: 1, err: tt.err, noGap: tt.noGap}
+				if tt.lasts > 0 {
+					journal.until = time.Now().Add(tt.lasts)
+				}
+				var events event.Collector
+				nodes := &scripted{made: map[string]int{}}
+				out, err := run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Emitter: &events, Journal: journal})
+				var texts []string
+				for _, w := range event.Bodies[event.Warning](&events) {
+					texts = append(texts, w.Text)
+				}
+				ok := len(texts) == len(tt.warnings)
+				for i := range texts {
+					ok = ok && strings.Contains(texts[i], tt.warnings[i])
+				}
+				if !ok {
+					t.Errorf("warnings are %q, want %q", texts, tt.warnings)
+				}
+				if tt.ends {
+					if !errors.Is(err, tt.err) || nodes.made["join"] > 0 {
+						t.Errorf("the run goes on without its lease: %v, made %v", err, nodes.made)
+					}
+					return
+				}
+				if err != nil || out.Output != durableOutput {
+					t.Errorf("the answer is lost: %q, %v", out.Output, err)
+				}
+				if out.Recorded != tt.recorded {
+					t.Errorf("recorded: %v, want %v", out.Recorded, tt.recorded)
+				}
+				if err := inner.Close(); err != nil {
+					t.Fatal(err)
+				}
+				h, err := store.History(t.Context(), inner.ID())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.recorded {
+					if h.Info.Gap != nil || h.Info.Status != run.Done || h.Info.Steps != 4 || len(h.Visits) != 5 {
+						t.Errorf("on record is %+v with %d visits", h.Info, len(h.Visits))
+					}
+					return
+				}
+				if tt.noGap != nil {
+					return
+				}
+				first, last := journal.gaps[0], journal.gaps[len(journal.gaps)-1]
+				if first.Step != 1 || first.Status != "" || !strings.Contains(first.Reason, tt.err.Error()) {
+					t.Errorf("the first note about the gap is %+v", first)
+				}
+				if last.Step != 1 || last.Status != run.Done || last.Nodes["left"] != 1 || last.Nodes["join"] != 1 || last.Nodes["a"] != 0 {
+					t.Errorf("the last note about the gap is %+v", last)
+				}
+			})
 		})
+	}
+}
+
+// TestQuestionWithoutRecord lets a run ask after its journal broke: it must not be taken
+// for one that waits for the answer.
+func TestQuestionWithoutRecord(t *testing.T) {
+	store, p := memstore.New(nil), durablePlan(t)
+	start := run.StartCheckpoint(p, graph.State{})
+	inner, err := store.Create(t.Context(), run.Info{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := &scripted{made: map[string]int{}, fail: map[string]error{"join": fault.New(fault.Suspended, "join asks")}}
+	out, err := run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Journal: &failing{Journal: inner, err: errors.New("disk full")}})
+	if fault.CodeOf(err) != fault.Suspended || out.Recorded {
+		t.Errorf("recorded: %v, %v", out.Recorded, err)
+	}
+	if err := inner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = store.Open(t.Context(), inner.ID())
+	if gap, ok := errors.AsType[*run.GapError](err); !ok || gap.Gap.Status != run.Suspended {
+		t.Errorf("opening the run: %v", err)
+	}
+}
+
+// TestInterruptedWhileWaiting cancels a run that waits for its journal. What was not
+// recorded is as if the run had ended before.
+func TestInterruptedWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, p := memstore.New(nil), durablePlan(t)
+		start := run.StartCheckpoint(p, graph.State{})
+		inner, err := store.Create(t.Context(), run.Info{}, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, cancel)
+		nodes := &scripted{made: map[string]int{}}
+		_, err = run.Run(ctx, run.Options{Plan: p, Nodes: nodes, Start: start, Journal: &failing{Journal: inner, after: 1, err: errLocked}})
+		if fault.CodeOf(err) != fault.Canceled || time.Since(began) > 11*time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		if err := inner.Close(); err != nil {
+			t.Fatal(err)
+		}
+		out, err := resume(t, store, p, nodes, inner.ID())
+		if err != nil || out.Output != durableOutput || nodes.made["left"] != 1 || nodes.made["join"] != 1 {
+			t.Errorf("resumed: %q, %v, made %v", out.Output, err, nodes.made)
+		}
+	})
+}
+
+// TestLossCancels takes the lease from a run at work that writes nothing at the moment.
+func TestLossCancels(t *testing.T) {
+	store, p := memstore.New(nil), durablePlan(t)
+	start := run.StartCheckpoint(p, graph.State{})
+	journal, err := store.Create(t.Context(), run.Info{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	nodes := executor(func(ctx context.Context, task *run.Task) graph.Result {
+		ran++
+		if err := store.Orphan(journal.ID()); err != nil {
+			t.Error(err)
+		}
+		if err := journal.Confirm(ctx); err == nil { // as the journal does by itself in time
+			t.Error("the loss goes unnoticed")
+		}
+		<-ctx.Done()
+		return graph.Result{Err: errors.New("what a node made of it")}
+	})
+	_, err = run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Journal: journal})
+	if !errors.Is(err, run.ErrLeaseLost) || strings.Contains(err.Error(), "made of it") || ran != 1 {
+		t.Errorf("%d nodes ran, %v", ran, err)
 	}
 }
 

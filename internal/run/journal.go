@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"loki/internal/chat"
 	"loki/internal/event"
@@ -25,27 +29,36 @@ type Store interface {
 	// picks the id. The caller holds the run's lease until it closes the journal.
 	Create(ctx context.Context, info Info, start Checkpoint) (Journal, error)
 
-	// Open takes the lease of a run that has not ended, to go on with it. If somebody
-	// else holds the lease the error is a [*LeaseError]; if the run has ended it is an
-	// [*EndedError].
+	// Open takes the lease of a run that has not ended, to go on with it. If another
+	// process holds the lease the error is a [*LeaseError]; if the run has ended it is
+	// an [*EndedError]; if a part of it is not on record, a [*GapError].
 	Open(ctx context.Context, id string) (Journal, Recovery, error)
 
-	// Runs returns the runs that match, newest first.
+	// AcceptGap makes a run with a gap one that can be opened: it goes on from the
+	// record, and does again what it did in the gap. A run that another process holds is
+	// a [*LeaseError], and one without a gap is left as it is.
+	AcceptGap(ctx context.Context, id string) error
+
+	// Runs returns the runs that match, newest first, as a list needs them: see
+	// [Info.Head]. A run whose record cannot be read is listed as Damaged.
 	Runs(ctx context.Context, q Query) ([]Info, error)
 
-	// History returns what is on record of a run.
+	// History returns what is on record of a run. Its Info is complete.
 	History(ctx context.Context, id string) (History, error)
 
 	// Checkpoint returns the state after a super-step, 0 for the start and -1 for the
 	// last one committed.
 	Checkpoint(ctx context.Context, id string, step int) (Checkpoint, error)
 
-	// Answer answers a pending question of a run that nobody is running. An answer
-	// that is there already is not replaced: that is an error.
+	// Answer answers a pending question of a run that no process is running. An answer
+	// that is there already is not replaced: that is an error. So is an answer to a run
+	// with a gap, a [*GapError].
 	Answer(ctx context.Context, id, question, text string) error
 
-	// Delete forgets runs, by full ids. Runs that are running are left alone.
-	Delete(ctx context.Context, ids ...string) error
+	// Delete forgets runs, by full ids, and returns the ids of those that are gone. Runs
+	// at work and runs that wait are left alone: only what is [Status.Over] is deleted. A
+	// store that others write holds them up for moments only, however much it deletes.
+	Delete(ctx context.Context, ids ...string) (deleted []string, err error)
 
 	Close() error
 }
@@ -53,9 +66,29 @@ type Store interface {
 // Journal writes the record of one run. All methods but Task and Event return once
 // what they were given is as safe as the store's durability promises. They may be
 // called from several goroutines.
+//
+// A lease has an epoch: the number of times that the run was opened. Every write names
+// it. Once another process has opened the run, nothing can be written any more: the
+// error wraps [ErrLeaseLost].
 type Journal interface {
 	// ID returns the id of the run.
 	ID() string
+
+	// Lease returns a context that ends once the journal finds that its lease is lost,
+	// with the error as its cause, or is closed. The journal looks by itself, also while
+	// nothing is written.
+	Lease() context.Context
+
+	// Confirm returns an error that wraps [ErrLeaseLost] if the lease is lost. It is to be
+	// called before anything is done, and costs nothing unless the process was stopped,
+	// or slept, for so long that it may have lost the lease meanwhile.
+	Confirm(ctx context.Context) error
+
+	// Gap notes that a part of the run is not on record, as [Gap] says, so that the run
+	// is not taken for one that can go on. The note is kept outside of what cannot be
+	// written, if there is such a place, and taken over into the record later. A later
+	// note replaces the one before.
+	Gap(ctx context.Context, g Gap) error
 
 	// Task returns the record of the steps that a node makes in a super-step.
 	Task(step int, node string) steps.Recorder
@@ -98,6 +131,9 @@ const (
 // Resumable reports whether a run with the status can go on.
 func (s Status) Resumable() bool { return s != Done }
 
+// Over reports whether a run with the status neither works nor waits.
+func (s Status) Over() bool { return s == Done || s == Failed || s == Canceled }
+
 // Info describes a run.
 type Info struct {
 	ID          string
@@ -127,7 +163,84 @@ type Info struct {
 	Output   string // of a run that is done
 	Error    string // of one that failed
 	Code     fault.Code
-	Active   bool // somebody holds the lease now
+	Active   bool        // a process holds the lease now
+	Held     *LeaseError // who holds it; nil if no process does
+	Gap      *Gap        // what is not on record, nil for nothing
+	Damaged  bool        // the record cannot be read; what is not known is empty
+}
+
+// HeadSize is the length, in bytes, from which a text is cut in a list.
+const HeadSize = 1024
+
+// Head returns i as it is in a list: texts of HeadSize bytes and more are cut and end
+// with "…", and there is no definition.
+func (i Info) Head() Info {
+	i.Definition = nil
+	for _, text := range []*string{&i.Prompt, &i.Output, &i.Error} {
+		*text = Head(*text)
+	}
+	i.Variables = maps.Clone(i.Variables)
+	for name, text := range i.Variables {
+		i.Variables[name] = Head(text)
+	}
+	return i
+}
+
+// Head returns text, or the beginning of it and "…" if it has HeadSize bytes or more.
+func Head(text string) string {
+	if len(text) < HeadSize {
+		return text
+	}
+	end := HeadSize - 1
+	for end > HeadSize-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+// Gap is a part of a run that is not on record, because its journal could not be
+// written. Going on from the record would do again what the run did in it. Fields that
+// are not known are zero.
+type Gap struct {
+	Reason string         `json:"reason,omitempty"` // why the journal could not be written
+	Since  time.Time      `json:"since,omitzero"`
+	Step   int            `json:"step"`             // the last super-step on record
+	Nodes  map[string]int `json:"nodes,omitempty"`  // finished visits that are not on record
+	Status Status         `json:"status,omitempty"` // how the run ended; empty if it is not known to have ended
+	Error  string         `json:"error,omitempty"`
+}
+
+// Repeats says what is done again if the run goes on from the record.
+func (g Gap) Repeats() string {
+	if len(g.Nodes) == 0 {
+		return fmt.Sprintf("everything the run did after super-step %d", g.Step)
+	}
+	var parts []string
+	for _, node := range slices.Sorted(maps.Keys(g.Nodes)) {
+		part := node
+		if n := g.Nodes[node]; n > 1 {
+			part = fmt.Sprintf("%s (%d times)", node, n)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) > 10 {
+		parts = append(parts[:10], fmt.Sprintf("%d more nodes", len(parts)-10))
+	}
+	return fmt.Sprintf("everything the run did after super-step %d, at least %s", g.Step, strings.Join(parts, ", "))
+}
+
+// GapError says that a run cannot go on, because a part of it is not on record.
+type GapError struct {
+	ID  string
+	Gap Gap
+}
+
+func (e *GapError) Error() string {
+	text := fmt.Sprintf("run %s is not on record from super-step %d on", e.ID, e.Gap.Step+1)
+	if e.Gap.Reason != "" {
+		text += ", because " + e.Gap.Reason
+	}
+	return text
 }
 
 // Checkpoint is a run between two super-steps.
@@ -227,6 +340,8 @@ type Query struct {
 type LeaseError struct {
 	ID    string
 	Owner string // process and host
+	// Until is when the run can be opened if its process gives no sign of life until
+	// then. Zero means that the process is known to live, and keeps the run for as long.
 	Until time.Time
 }
 
@@ -234,8 +349,8 @@ func (e *LeaseError) Error() string {
 	return fmt.Sprintf("run %s is running in %s", e.ID, e.Owner)
 }
 
-// ErrLeaseLost says that a journal's run is not this process's any more: somebody took
-// it over, or deleted it. Errors of journals wrap it.
+// ErrLeaseLost says that a journal's run is not this process's any more: another one
+// took it over, or deleted it. Errors of journals wrap it.
 var ErrLeaseLost = errors.New("the run is no longer this process's")
 
 // EndedError says that a run is over and cannot go on.

@@ -111,7 +111,15 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	}
 	emitter := o.Emitter
 	if o.Journal != nil {
-		d.keeper = &keeper{journal: o.Journal, emitter: o.Emitter, source: o.Source, events: func() event.Scope { return d.events }}
+		var lose context.CancelCauseFunc
+		ctx, lose = context.WithCancelCause(ctx)
+		defer lose(nil)
+		lease := o.Journal.Lease()
+		defer context.AfterFunc(lease, func() { lose(context.Cause(lease)) })()
+		d.keeper = &keeper{
+			ctx: ctx, lose: lose, now: o.Now, journal: o.Journal, step: o.Start.Step,
+			emitter: o.Emitter, source: o.Source, events: func() event.Scope { return d.events },
+		}
 		emitter = event.Tee(d.keeper, o.Emitter)
 	}
 	d.events = event.NewScope(emitter, o.Source, o.Now)
@@ -225,7 +233,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	if err := d.tellStep(ctx, pr, next, len(tasks)); err != nil {
 		return pr, err
 	}
-	if d.keeper.works() {
+	if d.keeper != nil {
 		c := checkpoint(d.Plan, next)
 		c.Usage = d.usage
 		if err := d.keeper.commit(ctx, c, visits); err != nil {

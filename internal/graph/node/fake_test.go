@@ -73,6 +73,7 @@ type world struct {
 	asker   ask.Asker
 	scripts map[string]string // by name; they are run by a shell
 	environ []string
+	journal run.Journal // nil records nothing
 }
 
 // drive runs a graph in the world and returns what came of it and the events.
@@ -104,7 +105,7 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 	p := graph.NewPlan(g)
 	c := new(event.Collector)
 	out, err := run.Run(ctx, run.Options{
-		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)),
+		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)), Journal: w.journal,
 		Nodes: node.New(node.Options{
 			Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
 			Scripts: node.Scripts{AgentDir: dir, Child: environ.Child{Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)}},

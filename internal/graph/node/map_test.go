@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/run/memstore"
 )
 
 // TestMapDelivers goes through what each kind of branch hands to its map.
@@ -187,4 +190,41 @@ nodes:
 			t.Errorf("error %v after %d requests", err, len(w.model.requests))
 		}
 	})
+}
+
+// TestMapStopsWhenTheRunIsTakenOver takes the lease of a run after some items of a map. No
+// other item is paid for, and the loss is no failure of the node.
+func TestMapStopsWhenTheRunIsTakenOver(t *testing.T) {
+	const before, width = 7, 2
+	store := memstore.New(nil)
+	journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{journal: journal, model: &model{answer: func(_ context.Context, _ provider.Request, call int) (string, error) {
+		if call == before {
+			if err := store.Orphan(journal.ID()); err != nil {
+				t.Error(err)
+			}
+		}
+		return "ok", nil
+	}}}
+	_, events, err := w.drive(t.Context(), t, `
+settings: {max_concurrency: 2}
+initial_state: {items: [`+strings.TrimSuffix(strings.Repeat("1, ", 40), ", ")+`]}
+start: each
+nodes:
+  each: {type: map, over: "{{items}}", as: item, branch: one, collect_into: all, next: done}
+  one: {type: llm, prompt: "{{item}}", retry: {attempts: 3}}
+  done: {type: end, output: "{{all}}"}
+`)
+	if !errors.Is(err, run.ErrLeaseLost) {
+		t.Errorf("the run ends with %v", err)
+	}
+	if n := len(w.model.requests); n < before || n > before+width {
+		t.Errorf("the model was called %d times, the lease was lost at %d", n, before)
+	}
+	for _, warning := range event.Bodies[event.Warning](events) {
+		t.Errorf("warning: %s", warning.Text)
+	}
 }

@@ -54,7 +54,8 @@ type record struct {
 	counter     int // number of the last step
 	questions   []*question
 	events      []event.Event
-	holder      *journal // who has the lease; nil for nobody
+	holder      *journal // who has the lease; nil if no journal has it
+	epoch       int      // of the last lease
 }
 
 type stepRecord struct {
@@ -74,16 +75,47 @@ func (r *record) described() run.Info {
 	info, last := r.info, r.last()
 	info.Steps, info.Usage, info.Failures = last.Step, last.Usage, last.Failures
 	info.Active = r.holder != nil
+	if info.Active {
+		info.Held = r.leaseError()
+	}
 	info.Variables = maps.Clone(info.Variables)
 	info.Definition = slices.Clone(info.Definition)
 	return info
 }
 
+// leased returns an error if a journal holds the lease.
 func (r *record) leased() error {
 	if r.holder == nil {
 		return nil
 	}
+	return r.leaseError()
+}
+
+func (r *record) leaseError() *run.LeaseError {
 	return &run.LeaseError{ID: r.info.ID, Owner: "this process"}
+}
+
+// idle returns an error if the run cannot go on: a journal holds its lease, it has
+// ended, or a part of it is not on record.
+func (r *record) idle() error {
+	if err := r.leased(); err != nil {
+		return err
+	}
+	if !r.info.Status.Resumable() {
+		return &run.EndedError{ID: r.info.ID, Status: r.info.Status}
+	}
+	if r.info.Gap != nil {
+		return &run.GapError{ID: r.info.ID, Gap: *r.info.Gap}
+	}
+	return nil
+}
+
+// lend gives the lease of the run to a new journal, with the next epoch.
+func (r *record) lend(s *Store) *journal {
+	r.epoch++
+	r.holder = &journal{store: s, run: r, epoch: r.epoch}
+	r.holder.lease, r.holder.end = context.WithCancelCause(context.Background())
+	return r.holder
 }
 
 func (r *record) step(step int, node, key string) *stepRecord {
@@ -148,11 +180,11 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	}
 	info.Status, info.Started, info.Updated = run.Running, now, now
 	info.Output, info.Error, info.Code = "", "", ""
+	info.Held, info.Gap, info.Damaged = nil, nil, false
 	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
 	r.info = r.described() // with copies of the caller's maps
-	r.holder = &journal{store: s, run: r}
 	s.runs = append(s.runs, r)
-	return r.holder, nil
+	return r.lend(s), nil
 }
 
 // Open goes on with a run.
@@ -161,19 +193,42 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 	defer s.mu.Unlock()
 	r, err := s.find(id)
 	if err == nil {
-		err = r.leased()
+		err = r.idle()
 	}
 	if err != nil {
 		return nil, run.Recovery{}, err
 	}
-	if !r.info.Status.Resumable() {
-		return nil, run.Recovery{}, &run.EndedError{ID: r.info.ID, Status: r.info.Status}
-	}
 	found := run.Recovery{Info: r.described(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
-	r.holder = &journal{store: s, run: r}
+	j := r.lend(s)
 	r.info.Status, r.info.Error, r.info.Code = run.Running, "", ""
 	r.info.Updated = s.now()
-	return r.holder, found, nil
+	return j, found, nil
+}
+
+// Orphan takes the lease of a run from its journal without a word to that, as when the
+// journal's process gives no sign of life. It is for tests.
+func (s *Store) Orphan(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err == nil {
+		r.holder = nil
+	}
+	return err
+}
+
+// AcceptGap makes a run with a gap one that can be opened.
+func (s *Store) AcceptGap(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err == nil {
+		err = r.leased()
+	}
+	if err == nil {
+		r.info.Gap = nil
+	}
+	return err
 }
 
 // Runs returns the runs that match, newest first.
@@ -187,7 +242,7 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 		}
 		if (q.Dir == "" || q.Dir == r.info.Dir) && (q.Agent == "" || q.Agent == r.info.Agent) &&
 			(!q.Unfinished || r.info.Status != run.Done) {
-			infos = append(infos, r.described())
+			infos = append(infos, r.described().Head())
 		}
 	}
 	return infos, nil
@@ -250,13 +305,10 @@ func (s *Store) Answer(_ context.Context, id, questionID, text string) error {
 	defer s.mu.Unlock()
 	r, err := s.find(id)
 	if err == nil {
-		err = r.leased()
+		err = r.idle()
 	}
 	if err != nil {
 		return err
-	}
-	if !r.info.Status.Resumable() {
-		return &run.EndedError{ID: r.info.ID, Status: r.info.Status}
 	}
 	i := slices.IndexFunc(r.questions, func(q *question) bool { return q.ID == questionID })
 	if i < 0 {
@@ -275,12 +327,18 @@ func (s *Store) Answer(_ context.Context, id, questionID, text string) error {
 	return nil
 }
 
-// Delete forgets runs that are not running.
-func (s *Store) Delete(_ context.Context, ids ...string) error {
+// Delete forgets runs that neither work nor wait.
+func (s *Store) Delete(_ context.Context, ids ...string) (deleted []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs = slices.DeleteFunc(s.runs, func(r *record) bool { return r.holder == nil && slices.Contains(ids, r.info.ID) })
-	return nil
+	s.runs = slices.DeleteFunc(s.runs, func(r *record) bool {
+		gone := r.holder == nil && r.info.Status.Over() && slices.Contains(ids, r.info.ID)
+		if gone {
+			deleted = append(deleted, r.info.ID)
+		}
+		return gone
+	})
+	return deleted, nil
 }
 
 // Close ends all leases.
@@ -288,7 +346,9 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.runs {
-		r.holder = nil
+		if r.holder != nil {
+			r.holder.close()
+		}
 	}
 	return nil
 }
@@ -297,7 +357,12 @@ func (s *Store) Close() error {
 type journal struct {
 	store  *Store
 	run    *record
+	epoch  int
 	events []event.Event // not yet kept
+	closed bool
+
+	lease context.Context
+	end   context.CancelCauseFunc // of lease
 }
 
 // ID returns the id of the run.
@@ -308,8 +373,8 @@ func (j *journal) ID() string { return j.run.info.ID }
 func (j *journal) write(change func(at time.Time) error) error {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
-	if j.run.holder != j {
-		return run.ErrClosed
+	if err := j.check(); err != nil {
+		return err
 	}
 	at := j.store.now()
 	if err := change(at); err != nil {
@@ -318,6 +383,51 @@ func (j *journal) write(change func(at time.Time) error) error {
 	j.run.info.Updated = at
 	j.flush()
 	return nil
+}
+
+// check returns an error unless the journal holds the lease of its epoch. The caller
+// holds the store's lock.
+func (j *journal) check() error {
+	switch {
+	case j.closed:
+		return run.ErrClosed
+	case j.epoch != j.run.epoch || j.run.holder != j:
+		err := fmt.Errorf("run %s: %w", j.run.info.ID, run.ErrLeaseLost)
+		j.end(err)
+		return err
+	}
+	return nil
+}
+
+// close gives the lease back. The caller holds the store's lock.
+func (j *journal) close() {
+	if j.run.holder == j {
+		j.run.holder = nil
+	}
+	j.closed = true
+	j.end(run.ErrClosed)
+}
+
+// Lease returns a context that ends with the lease.
+func (j *journal) Lease() context.Context { return j.lease }
+
+// Confirm returns an error if the lease is lost.
+func (j *journal) Confirm(context.Context) error {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	return j.check()
+}
+
+// Gap notes that a part of the run is not on record.
+func (j *journal) Gap(_ context.Context, g run.Gap) error {
+	return j.write(func(time.Time) error {
+		g.Nodes = maps.Clone(g.Nodes)
+		j.run.info.Gap = &g
+		if g.Status != "" {
+			j.run.info.Status, j.run.info.Error = g.Status, g.Error
+		}
+		return nil
+	})
 }
 
 func (j *journal) flush() {
@@ -391,9 +501,12 @@ func (j *journal) End(_ context.Context, e run.Ending) error {
 
 // Close gives the lease back.
 func (j *journal) Close() error {
-	err := j.write(func(time.Time) error { j.run.holder = nil; return nil })
-	if errors.Is(err, run.ErrClosed) {
-		return nil
+	err := j.write(func(time.Time) error { return nil })
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	j.close()
+	if errors.Is(err, run.ErrClosed) || errors.Is(err, run.ErrLeaseLost) {
+		return nil // there is nothing to give back
 	}
 	return err
 }
@@ -414,8 +527,8 @@ type task struct {
 func (t *task) Lookup(_ context.Context, key string) (steps.Record, error) {
 	t.j.store.mu.Lock()
 	defer t.j.store.mu.Unlock()
-	if t.j.run.holder != t.j {
-		return steps.Record{}, run.ErrClosed
+	if err := t.j.check(); err != nil {
+		return steps.Record{}, err
 	}
 	s := t.j.run.step(t.step, t.node, key)
 	switch {

@@ -1,9 +1,11 @@
 package runtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -188,6 +190,111 @@ func (s *suite) lease() {
 	s.ok(k.Close())
 }
 
+// takenOver checks that a journal which lost its lease writes nothing any more, finds
+// that by itself and harms the one that has it now in no way.
+func (s *suite) takenOver() {
+	ctx := s.Context()
+	j := s.begin()
+	r := j.Task(1, "a")
+	s.record(r, "before", `1`)
+	s.ok(j.Confirm(ctx))
+	s.ok(context.Cause(j.Lease()))
+	k := s.takeOver(s.T, s.store, j.ID())
+	defer k.Close()
+	for name, write := range map[string]func() error{
+		"record":   func() error { return r.Record(ctx, "late", steps.Step{}, []byte(`1`)) },
+		"begin":    func() error { return r.Begin(ctx, "late", steps.Step{}) },
+		"forget":   func() error { return r.Forget(ctx, "before") },
+		"finished": func() error { return j.Finished(ctx, run.TaskRecord{Step: 1}) },
+		"commit":   func() error { return j.Commit(ctx, run.Checkpoint{Step: 1}, nil) },
+		"asked":    func() error { return j.Asked(ctx, question(0)) },
+		"end":      func() error { return j.End(ctx, run.Ending{Status: run.Done}) },
+		"gap":      func() error { return j.Gap(ctx, run.Gap{Step: 1}) },
+	} {
+		if err := write(); !errors.Is(err, run.ErrLeaseLost) {
+			s.Errorf("%s after the run was taken over: %v", name, err)
+		}
+		// One write is enough to know.
+		if err := context.Cause(j.Lease()); !errors.Is(err, run.ErrLeaseLost) {
+			s.Errorf("after %s was refused the lease ends with %v", name, err)
+		}
+		if err := j.Confirm(ctx); !errors.Is(err, run.ErrLeaseLost) {
+			s.Errorf("after %s was refused the lease is confirmed: %v", name, err)
+		}
+	}
+	s.ok(j.Close())
+	s.ok(k.Confirm(ctx))
+	s.record(k.Task(1, "a"), "after", `2`)
+	s.ok(k.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1)}, nil))
+	s.ok(k.Close())
+	h := s.history(j.ID())
+	if len(h.Steps) != 2 || h.Steps[0].Key != "before" || h.Steps[1].Key != "after" || h.Info.Steps != 1 || len(h.Pending) > 0 || h.Info.Status != run.Running || h.Info.Gap != nil {
+		s.Errorf("the record is %+v", h)
+	}
+}
+
+// gap notes that a part of a run is not on record.
+func (s *suite) gap() {
+	ctx := s.Context()
+	for _, status := range []run.Status{"", run.Suspended, run.Failed, run.Done} {
+		j := s.begin()
+		s.ok(j.Asked(ctx, question(0)))
+		s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1)}, nil))
+		s.ok(j.Asked(ctx, question(1)))
+		s.ok(j.Gap(ctx, run.Gap{Reason: "the disk is full", Step: 1}))
+		want := run.Gap{Reason: "the disk is full", Since: at.UTC(), Step: 1, Nodes: map[string]int{"a": 3}, Status: status, Error: strings.Repeat("e", 3000)}
+		s.ok(j.Gap(ctx, want))
+		s.ok(j.Close())
+		s.reopen()
+		info := s.history(j.ID()).Info
+		if info.Gap == nil {
+			s.Fatalf("%q: there is no gap on record", status)
+		}
+		s.same("gap", *info.Gap, want)
+		if status != "" && (info.Status != status || info.Error != want.Error) {
+			s.Errorf("the run is %s with error %.20q, want %s", info.Status, info.Error, status)
+		}
+		listed := s.info(j.ID())
+		if listed.Gap == nil || listed.Status != info.Status {
+			s.Errorf("listed is %+v", listed)
+		}
+		refused := func(what string, err error) {
+			s.Helper()
+			if status == run.Done {
+				if _, ok := errors.AsType[*run.EndedError](err); !ok {
+					s.Errorf("%s of a run that is done: %v", what, err)
+				}
+				return
+			}
+			e, ok := errors.AsType[*run.GapError](err)
+			if !ok || e.ID != j.ID() || e.Gap.Step != 1 || !strings.Contains(e.Error(), "the disk is full") {
+				s.Errorf("%s of a run with a gap: %v", what, err)
+			}
+		}
+		_, _, err := s.store.Open(ctx, j.ID())
+		refused("open", err)
+		refused("answer", s.store.Answer(ctx, j.ID(), question(1).ID, "yes"))
+		if status == run.Done {
+			s.deletes([]string{j.ID()}, j.ID())
+			continue
+		}
+		s.ok(s.store.AcceptGap(ctx, j.ID()))
+		k, found := s.resume(j.ID())
+		if found.Info.Gap != nil || found.Last.Step != 1 {
+			s.Errorf("after the gap was accepted, found is %+v", found)
+		}
+		s.leased("accepting the gap of a run at work", s.store.AcceptGap(ctx, j.ID()))
+		s.ok(k.Commit(ctx, next(found.Last, state("n", 2)), nil))
+		s.ok(k.End(ctx, run.Ending{Status: run.Done}))
+		s.ok(k.Close())
+		s.reopen()
+		if info := s.info(j.ID()); info.Gap != nil || info.Status != run.Done || info.Steps != 2 {
+			s.Errorf("gone on with, the run is %+v", info)
+		}
+	}
+	s.code("accepting a gap of an unknown run", s.store.AcceptGap(ctx, "00000000"), fault.NotFound)
+}
+
 func (s *suite) closedJournal() {
 	ctx := s.Context()
 	j := s.begin()
@@ -203,6 +310,9 @@ func (s *suite) closedJournal() {
 		"commit":   j.Commit(ctx, run.Checkpoint{Step: 1}, nil),
 		"asked":    j.Asked(ctx, question(0)),
 		"end":      j.End(ctx, run.Ending{Status: run.Done}),
+		"gap":      j.Gap(ctx, run.Gap{}),
+		"confirm":  j.Confirm(ctx),
+		"lease":    context.Cause(j.Lease()),
 	} {
 		if !errors.Is(err, run.ErrClosed) {
 			s.Errorf("%s on a closed journal: %v", name, err)

@@ -31,11 +31,15 @@ func (s *suite) create() {
 		}
 		want := sample()
 		want.ID, want.Status, want.Active, want.Started, want.Updated = j.ID(), run.Running, active, got.Started, got.Updated
-		s.same("info", got, want)
+		if got.Active != (got.Held != nil) {
+			s.Errorf("active: %v, held by %v", got.Active, got.Held)
+		}
+		want.Held = got.Held
+		s.same("info", got, want.Head())
 		s.same("start", s.checkpoint(j.ID(), 0), start)
 		s.same("last", s.checkpoint(j.ID(), -1), start)
 		h := s.history(j.ID())
-		s.same("info in history", h.Info, got)
+		s.same("info in history", h.Info, want)
 		if len(h.Visits)+len(h.Pending)+len(h.Events)+len(h.Steps) > 0 {
 			s.Errorf("a new run has a history: %+v", h)
 		}
@@ -180,7 +184,7 @@ func (s *suite) endings() {
 			want.ID, want.Started, want.Updated = j.ID(), got.Started, got.Updated
 			want.Status, want.Output, want.Error, want.Code = e.Status, e.Output, e.Error, e.Code
 			want.Steps, want.Usage, want.Failures = 1, c.Usage, 2
-			s.same("info", got, want)
+			s.same("info", got, want.Head())
 
 			reopened, found, err := s.store.Open(s.Context(), j.ID())
 			if e.Status == run.Done {
@@ -301,12 +305,13 @@ func (s *suite) delete() {
 		j.Event(event.Event{Time: at, Body: event.Warning{Text: "x"}})
 		s.ok(j.Asked(s.Context(), run.Pending{ID: "q", Step: 1, Node: "a", Key: "question"}))
 		s.ok(j.Commit(s.Context(), run.Checkpoint{Step: 1, State: state("long", strings.Repeat(j.ID(), 400))}, []run.Visit{{Step: 1, Node: "a", Number: 1}}))
+		s.ok(j.End(s.Context(), run.Ending{Status: run.Done}))
 		if i != 1 {
 			s.ok(j.Close())
 		}
 	}
-	s.ok(s.store.Delete(s.Context()))
-	s.ok(s.store.Delete(s.Context(), ids[0], ids[1], "00000000"))
+	s.deletes(nil)
+	s.deletes(ids[:1], ids[0], ids[1], "00000000")
 	s.code("history of a deleted run", second(s.store.History(s.Context(), ids[0])), fault.NotFound)
 	s.code("checkpoint of a deleted run", second(s.store.Checkpoint(s.Context(), ids[0], 0)), fault.NotFound)
 	_, _, err := s.store.Open(s.Context(), ids[0])
@@ -319,14 +324,76 @@ func (s *suite) delete() {
 	// What runs have in common stays for those that are left.
 	for _, id := range ids[2:] {
 		s.same("state", s.checkpoint(id, 1).State, state("long", strings.Repeat(id, 400)))
-		j, _ := s.resume(id)
-		s.known(j.Task(1, "a"), "tool", done(text(strings.Repeat("the same in all runs ", 200))))
-		s.ok(j.Close())
+		if h := s.history(id); len(h.Steps) != 2 || len(h.Events) != 1 || len(h.Visits) != 1 {
+			s.Errorf("run %s has lost something: %+v", id, h)
+		}
 	}
-	s.ok(s.store.Delete(s.Context(), ids[2:]...))
+	j := s.begin()
+	s.record(j.Task(1, "a"), "tool", text(strings.Repeat("the same in all runs ", 200)))
+	s.known(j.Task(1, "a"), "tool", done(text(strings.Repeat("the same in all runs ", 200))))
+	s.ok(j.End(s.Context(), run.Ending{Status: run.Done}))
+	s.ok(j.Close())
+	s.deletes(append(ids[2:], j.ID()), append(ids[2:], j.ID())...)
 	s.reopen()
 	if infos, err = s.store.Runs(s.Context(), run.Query{}); err != nil || len(infos) != 1 || infos[0].ID != ids[1] {
 		s.Errorf("left are %v, %v", infos, err)
+	}
+}
+
+// deletes deletes runs and checks which are gone.
+func (s *suite) deletes(want []string, ids ...string) {
+	s.Helper()
+	deleted, err := s.store.Delete(s.Context(), ids...)
+	s.ok(err)
+	slices.Sort(deleted)
+	if got, want := strings.Join(deleted, " "), strings.Join(slices.Sorted(slices.Values(want)), " "); got != want {
+		s.Errorf("deleted are [%s], want [%s]", got, want)
+	}
+}
+
+// deleteLeavesWhatWaits checks that only what has ended is deleted.
+func (s *suite) deleteLeavesWhatWaits() {
+	var ids, over []string
+	for _, status := range []run.Status{"", run.Suspended, run.Canceled, run.Failed, run.Done} {
+		j := s.begin()
+		ids = append(ids, j.ID())
+		if status.Over() {
+			over = append(over, j.ID())
+		}
+		if status != "" { // a run that does not end is interrupted
+			s.ok(j.End(s.Context(), run.Ending{Status: status}))
+		}
+		s.ok(j.Close())
+	}
+	s.deletes(over, ids...)
+	s.reopen()
+	for _, id := range ids[:2] {
+		j, _ := s.resume(id)
+		s.ok(j.Close())
+	}
+}
+
+// heads checks that a list has the heads of long texts only, and the history all of them.
+func (s *suite) heads() {
+	for _, long := range []string{
+		strings.Repeat("p", run.HeadSize-1), strings.Repeat("p", run.HeadSize), strings.Repeat("prompt\n\"<é> ", 100_000),
+		"x" + strings.Repeat("\U0001F600", 1000), strings.Repeat("é", 1000), "xx" + strings.Repeat("€", 1000),
+	} {
+		info := sample()
+		info.Prompt, info.Definition, info.Variables = long, []byte(long), map[string]string{"v": long}
+		j := s.beginWith(info, run.Checkpoint{State: state()})
+		s.ok(j.End(s.Context(), run.Ending{Status: run.Done, Output: long, Error: long}))
+		s.ok(j.Close())
+		whole := s.history(j.ID()).Info
+		if whole.Prompt != long || whole.Output != long || string(whole.Definition) != long {
+			s.Error("the history does not have the whole texts")
+		}
+		infos, err := s.store.Runs(s.Context(), run.Query{Limit: 1})
+		s.ok(err)
+		s.same("list", infos[0], whole.Head())
+		if short := infos[0]; len(short.Prompt) > run.HeadSize+2 || short.Definition != nil || len(short.Variables["v"]) > run.HeadSize+2 {
+			s.Errorf("a list has a prompt of %d bytes and a definition of %d", len(short.Prompt), len(short.Definition))
+		}
 	}
 }
 

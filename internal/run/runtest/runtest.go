@@ -34,12 +34,22 @@ import (
 	"loki/internal/value"
 )
 
-// Run runs the suite. newStore returns an empty store, and closes it at the end of
-// the test. A store that outlives its process gives reopen, which closes s and
-// returns another store over the same data; nil leaves those tests out.
-func Run(t *testing.T, newStore func(t *testing.T) run.Store, reopen func(t *testing.T, s run.Store) run.Store) {
-	if reopen == nil {
-		reopen = func(_ *testing.T, s run.Store) run.Store { return s }
+// Options are what the suite needs of an implementation.
+type Options struct {
+	// New returns an empty store, and closes it at the end of the test. Required.
+	New func(t *testing.T) run.Store
+	// Reopen closes s and returns another store over the same data. Nil means that the
+	// store does not outlive its process, and leaves those tests out.
+	Reopen func(t *testing.T, s run.Store) run.Store
+	// TakeOver opens a run as another process does when the one that holds its lease
+	// gives no sign of life. Required.
+	TakeOver func(t *testing.T, s run.Store, id string) run.Journal
+}
+
+// Run runs the suite.
+func Run(t *testing.T, o Options) {
+	if o.Reopen == nil {
+		o.Reopen = func(_ *testing.T, s run.Store) run.Store { return s }
 	}
 	for _, tt := range []struct {
 		name string
@@ -67,11 +77,15 @@ func Run(t *testing.T, newStore func(t *testing.T) run.Store, reopen func(t *tes
 		{"events", (*suite).events},
 		{"state_events", (*suite).stateEvents},
 		{"lease", (*suite).lease},
+		{"taken_over", (*suite).takenOver},
+		{"gap", (*suite).gap},
 		{"closed_journal", (*suite).closedJournal},
 		{"delete", (*suite).delete},
+		{"delete_leaves_what_waits", (*suite).deleteLeavesWhatWaits},
+		{"heads", (*suite).heads},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.test(&suite{T: t, store: newStore(t), reopenStore: reopen})
+			tt.test(&suite{T: t, store: o.New(t), reopenStore: o.Reopen, takeOver: o.TakeOver})
 		})
 	}
 }
@@ -81,6 +95,7 @@ type suite struct {
 	*testing.T
 	store       run.Store
 	reopenStore func(t *testing.T, s run.Store) run.Store
+	takeOver    func(t *testing.T, s run.Store, id string) run.Journal
 }
 
 // reopen replaces the store by another one over the same data.

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"fmt"
 	"slices"
+
+	"loki/internal/run"
 )
 
 // A blob is stored in pieces, for the sake of speed: what SQLite takes at once is
@@ -112,6 +114,23 @@ func readBlobs(c *conn) blobReader {
 	}
 }
 
+// readHeads returns a reader of the beginnings of blobs, as a list needs them: of the
+// texts that [run.Head] makes of them. They are not checked.
+func readHeads(c *conn) blobReader {
+	return func(h hash) (string, error) {
+		var head []byte
+		ok, err := c.row("SELECT substr(p.data, 1, ?) FROM blobs b JOIN pieces p ON p.id = b.id * 65536 WHERE b.hash = ?",
+			[]any{run.HeadSize, h[:]}, &head)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			return "", errDamaged
+		}
+		return string(head), nil
+	}
+}
+
 func readBlob(c *conn, h hash) (string, error) {
 	var id int64
 	var size int
@@ -135,19 +154,4 @@ func readBlob(c *conn, h hash) (string, error) {
 		return "", errDamaged
 	}
 	return string(data), nil
-}
-
-// release drops a run's uses of blobs, and the blobs that no run uses any more.
-func release(c *conn, id int64) error {
-	for _, statement := range []string{
-		"UPDATE blobs SET refs = refs - 1 WHERE id IN (SELECT blob FROM uses WHERE run = ?)",
-		"DELETE FROM pieces WHERE id IN (SELECT p.id FROM uses u JOIN blobs b ON b.id = u.blob JOIN pieces p ON p.id >= b.id * 65536 AND p.id < (b.id + 1) * 65536 WHERE u.run = ? AND b.refs <= 0)",
-		"DELETE FROM blobs WHERE refs <= 0 AND id IN (SELECT blob FROM uses WHERE run = ?)",
-		"DELETE FROM uses WHERE run = ?",
-	} {
-		if _, err := c.exec(statement, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -117,8 +116,9 @@ func (c *conn) transaction(begin string, fn func() error) (err error) {
 	return nil
 }
 
-// busyFor is how long a transaction waits for another process.
-const busyFor = 10 * time.Second
+// busyFor is how long a transaction waits for another process. Whoever writes the
+// record of a run tries again after that; see [run.Patience].
+const busyFor = 5 * time.Second
 
 // connect returns the pool of connections to the file. It opens none.
 func connect(path string, pragmas ...string) (*sql.DB, error) {
@@ -148,13 +148,22 @@ func openWriter(path string, d Durability) (*sql.DB, *conn, error) {
 
 // prepare sets up the connection, and the file if it is empty.
 func prepare(c *conn, d Durability) error {
-	// Before anything is changed.
-	version, err := checkSchema(c)
+	// Before anything is changed, and all of it at one moment: another process may be
+	// creating the schema now.
+	var version int
+	err := c.transaction("BEGIN", func() (err error) {
+		version, err = checkSchema(c)
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	if version == 0 { // else it would take the lock for writing
+		if _, err := c.c.ExecContext(context.Background(), "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
+			return err
+		}
+	}
 	for _, pragma := range []string{
-		"PRAGMA auto_vacuum = INCREMENTAL", // of a file that is still empty
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = " + d.synchronous(),
 		// The log is brought into the file after 16 MB, not 4: every time costs two
@@ -166,10 +175,10 @@ func prepare(c *conn, d Durability) error {
 			return err
 		}
 	}
-	if version > 0 {
+	if version == schemaVersion {
 		return nil
 	}
-	return c.transaction("BEGIN IMMEDIATE", func() error { return createSchema(c) })
+	return c.transaction("BEGIN IMMEDIATE", func() error { return upgradeSchema(c) })
 }
 
 // versionError says that a file was written by a newer Loki, or by something else.
@@ -184,15 +193,19 @@ func (e *versionError) Error() string {
 	return fmt.Sprintf("it was written by a newer version of loki (format %d; this one knows %d)", e.version, schemaVersion)
 }
 
-// checkSchema returns the version of the file's schema, 0 for an empty file.
+// checkSchema returns the version of the file's schema, 0 for an empty file. It is
+// called in a transaction, so that all it reads is of the same moment.
 func checkSchema(c *conn) (version int, err error) {
 	var id, tables int
-	for query, dest := range map[string]*int{
-		"PRAGMA application_id":              &id,
-		"PRAGMA user_version":                &version,
-		"SELECT count(*) FROM sqlite_schema": &tables,
+	for _, q := range []struct {
+		query string
+		dest  *int
+	}{
+		{"PRAGMA application_id", &id},
+		{"PRAGMA user_version", &version},
+		{"SELECT count(*) FROM sqlite_schema", &tables},
 	} {
-		if err := c.c.QueryRowContext(context.Background(), query).Scan(dest); err != nil {
+		if err := c.c.QueryRowContext(context.Background(), q.query).Scan(q.dest); err != nil {
 			return 0, err
 		}
 	}
@@ -205,13 +218,19 @@ func checkSchema(c *conn) (version int, err error) {
 	return version, nil
 }
 
-// createSchema fills an empty file, unless another process has just done so.
-func createSchema(c *conn) error {
-	if version, err := checkSchema(c); err != nil || version > 0 {
+// upgradeSchema takes a file from the version it has to the newest one, unless another
+// process has just done so. An empty file takes all steps.
+func upgradeSchema(c *conn) error {
+	version, err := checkSchema(c)
+	if err != nil || version == schemaVersion {
 		return err
 	}
-	_, err := c.c.ExecContext(context.Background(), fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d",
-		strings.TrimRight(schema, ";\n"), applicationID, schemaVersion))
+	for _, step := range schema[version:] {
+		if _, err := c.c.ExecContext(context.Background(), step); err != nil {
+			return err
+		}
+	}
+	_, err = c.c.ExecContext(context.Background(), fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
 	return err
 }
 

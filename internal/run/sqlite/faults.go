@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"loki/internal/fault"
+	"loki/internal/run"
 )
 
 // explain turns an error about the file into one for its user. Other errors are
@@ -19,8 +21,11 @@ func explain(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*fault.Error](err); ok {
+	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, run.ErrLeaseLost) {
 		return err
+	}
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return fault.Wrap(fault.Failure, &passing{err}, "opening %s failed", path)
 	}
 	if e, ok := errors.AsType[*versionError](err); ok {
 		f := fault.New(fault.Config, "cannot use %s: %v", path, e)
@@ -51,23 +56,36 @@ func explain(path string, err error) error {
 		return fault.Wrap(fault.Config, err, "cannot open or write %s", path).
 			WithHint("make the file, the directory it is in and the files %s-wal and %s-shm beside it writable for you", path, path)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fault.Wrap(fault.Failure, err, "%s was locked by another process for %s", path, busyFor).
-			WithHint("look for a process that holds it, then try again")
-	case sqlite3.SQLITE_IOERR:
-		return fault.Wrap(fault.Failure, err, "reading or writing %s failed", path).
+		return fault.Wrap(fault.Failure, &passing{err}, "%s is locked by another process", path).
+			WithHint("look for a process that holds it: fuser -v %s", quote(path))
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
+		return fault.Wrap(fault.Failure, &passing{err}, "reading or writing %s failed", path).
 			WithHint("check the disk and the space left on it; the runs recorded so far are kept")
 	}
 	return fault.Wrap(fault.Failure, err, "the record of runs in %s", path)
 }
+
+// passing is an error that is a [run.ErrPassing].
+type passing struct{ error }
+
+func (e *passing) Unwrap() error        { return e.error }
+func (e *passing) Is(target error) bool { return target == run.ErrPassing }
 
 func damaged(path string, err error) error {
 	return fault.Wrap(fault.Failure, err, "%s is damaged", path).
 		WithHint("move it aside, and a new one is begun: %s", moveAside(path))
 }
 
+// damagedRun returns the error of a run whose record cannot be read, in a file whose
+// other runs can.
+func damagedRun(path, name string, err error) error {
+	return fault.Wrap(fault.Failure, err, "the record of run %s in %s is damaged", name, path).
+		WithHint("other runs are not affected: loki --runs; to begin a new file, move this one aside: %s", moveAside(path))
+}
+
 func full(path string, err error) error {
 	return fault.Wrap(fault.Failure, err, "no space is left to write %s", path).
-		WithHint("free some space, then resume the run; loki --runs lists the runs")
+		WithHint("free some space; the runs recorded so far are kept")
 }
 
 // moveAside returns the command that moves the file out of the way, with the log that

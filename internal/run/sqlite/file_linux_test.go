@@ -59,7 +59,7 @@ func TestReadOnly(t *testing.T) {
 				_ = os.RemoveAll(root)
 			})
 			if tt.file != 0 {
-				if err := withPragma("user_version = 1")(t, path); err != nil {
+				if err := withPragma("user_version")(t, path); err != nil {
 					t.Fatal(err)
 				}
 				if err := os.Chmod(path, tt.file); err != nil {

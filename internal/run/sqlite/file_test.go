@@ -40,7 +40,7 @@ func TestFileIsMadeLate(t *testing.T) {
 			t.Errorf("%s of no id: %v", name, err)
 		}
 	}
-	if err := s.Delete(t.Context(), "7q000000"); err != nil {
+	if _, err := s.Delete(t.Context(), "7q000000"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(path))); !errors.Is(err, fs.ErrNotExist) {
@@ -259,15 +259,15 @@ func TestDeleteShrinksTheFile(t *testing.T) {
 	for range 3 {
 		j := react(t, s, 30, 20_000) // three of the texts are shared
 		ids = append(ids, j.ID())
-		if err := j.Close(); err != nil {
+		if err := errors.Join(j.End(t.Context(), run.Ending{Status: run.Done}), j.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if full := size(t, s); full < before+500_000 || full > before+900_000 {
 		t.Errorf("three runs of the same 600 KB take %d bytes", full-before)
 	}
-	if err := s.Delete(t.Context(), ids...); err != nil {
-		t.Fatal(err)
+	if deleted, err := s.Delete(t.Context(), ids...); err != nil || len(deleted) != len(ids) {
+		t.Fatal(deleted, err)
 	}
 	if after := size(t, s); after > before+64<<10 {
 		t.Errorf("%d bytes are left after the deletion, of %d before the runs", after, before)

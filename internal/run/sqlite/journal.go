@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -25,9 +26,13 @@ type journal struct {
 	id    int64 // of the run's row
 	name  string
 	token []byte
+	epoch int64
 
-	stop chan struct{}  // closed to end the goroutine that prolongs the lease
-	wait sync.WaitGroup // for it
+	lease context.Context         // ends when the lease is lost, or the journal closed
+	lose  context.CancelCauseFunc // ends it
+	alive atomic.Pointer[clocks]  // last sign of life
+	stop  chan struct{}           // closed to end the goroutine that gives signs of life
+	wait  sync.WaitGroup          // for it
 
 	// mu is held during a write, and guards what follows. It is taken before the
 	// store's.
@@ -56,10 +61,13 @@ type stepEntry struct {
 	done bool
 }
 
-// start makes the journal known and prolongs its lease from now on.
+// start makes the journal known and keeps its lease from now on.
 func (s *Store) start(j *journal) *journal {
+	at := s.liveAndWall()
+	j.alive.Store(&at)
+	j.lease, j.lose = context.WithCancelCause(context.Background())
 	j.stop = make(chan struct{})
-	j.wait.Go(func() { j.prolong(j.stop) })
+	j.wait.Go(func() { j.keepAlive(j.stop) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.journals[j] = struct{}{}
@@ -92,6 +100,7 @@ func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) er
 		return fn(c)
 	})
 	if err != nil {
+		j.noteLoss(err)
 		j.blobs.rollback()
 		return err
 	}
@@ -103,44 +112,11 @@ func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) er
 	return nil
 }
 
-// check returns an error unless the journal holds the lease. A lease that has run out
-// and that nobody took, as when the computer slept, is taken again.
-func (j *journal) check(c *conn) error {
-	l, ok, err := findLease(c, j.id)
-	if err != nil {
-		return err
+// noteLoss ends the journal's lease if err says that it is lost.
+func (j *journal) noteLoss(err error) {
+	if errors.Is(err, run.ErrLeaseLost) {
+		j.lose(err)
 	}
-	if !ok || string(l.token) != string(j.token) {
-		return &lostError{j.lost(c, l, ok)}
-	}
-	if j.store.o.Now().UnixNano() >= l.until {
-		return j.store.take(c, j.id, j.token)
-	}
-	return nil
-}
-
-// lostError is the error of a journal whose lease is not its own any more.
-type lostError struct{ err error }
-
-func (e *lostError) Error() string { return e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
-
-// Is makes every loss of the lease a [run.ErrLeaseLost].
-func (e *lostError) Is(target error) bool { return target == run.ErrLeaseLost }
-
-// lost says what became of the lease, which somebody else may hold.
-func (j *journal) lost(c *conn, l lease, held bool) error {
-	if held {
-		return &run.LeaseError{ID: j.name, Owner: l.owner.String(), Until: moment(l.until)}
-	}
-	var n int
-	if ok, err := c.row("SELECT 1 FROM runs WHERE id = ?", []any{j.id}, &n); err != nil {
-		return err
-	} else if !ok {
-		return fault.New(fault.NotFound, "run %s was deleted while this process was stopped", j.name)
-	}
-	return fault.New(fault.Failure, "run %s was taken over by another process while this one was stopped", j.name).
-		WithHint("loki --run %s shows how far it has come", j.name)
 }
 
 // touch sets the time of the run's last change, for records that do not tell it
@@ -309,6 +285,7 @@ func (j *journal) Close() error {
 	j.closed = true
 	j.mu.Unlock()
 
+	j.lose(run.ErrClosed)
 	close(j.stop)
 	j.wait.Wait()
 	j.store.mu.Lock()

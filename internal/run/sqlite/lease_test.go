@@ -16,50 +16,120 @@ import (
 	"loki/internal/steps"
 )
 
-// clock is a time that tests set.
-type clock struct{ ns atomic.Int64 }
+// clock is a time that tests set, by the wall and by the live clocks of all systems.
+type clock struct{ wall, live atomic.Int64 }
 
 func newClock() *clock {
 	c := &clock{}
-	c.ns.Store(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC).UnixNano())
+	c.wall.Store(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC).UnixNano())
+	c.live.Store(int64(100 * time.Hour))
 	return c
 }
 
-func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
-func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
+func (c *clock) now() time.Time       { return time.Unix(0, c.wall.Load()) }
+func (c *clock) since() time.Duration { return time.Duration(c.live.Load()) }
+
+// jump sets the clock on the wall forward.
+func (c *clock) jump(d time.Duration) { c.wall.Add(int64(d)) }
+
+// advance lets time pass.
+func (c *clock) advance(d time.Duration) {
+	c.wall.Add(int64(d))
+	c.live.Add(int64(d))
+}
 
 // elsewhere is a process on another machine.
-func elsewhere(pid int) *Owner { return &Owner{Host: "elsewhere", Machine: "m", PID: pid, Born: "1"} }
+func elsewhere(pid int) *Owner {
+	return &Owner{Host: "elsewhere", Boot: "its boot", Machine: "m", PID: pid, Born: "1"}
+}
+
+// inContainer is a process that the others cannot see, on the same system as elsewhere.
+func inContainer(pid int) *Owner {
+	return &Owner{Host: "container", Boot: "its boot", Machine: "c", PID: pid, Born: "1"}
+}
 
 func record(j run.Journal, key string) error {
 	return j.Task(1, "a").Record(context.Background(), key, steps.Step{Kind: steps.Tool}, []byte(`1`))
 }
 
-// two returns two stores over one file, of processes on different machines, and the
-// journal of a run that the first one holds.
-func two(t *testing.T) (c *clock, first, second *Store, j run.Journal) {
+// two returns two stores over one file, of processes that cannot see each other, and the
+// journal of a run that the first one holds. The second one belongs to other.
+func two(t *testing.T, other *Owner) (c *clock, second *Store, j run.Journal) {
 	c = newClock()
 	path := filepath.Join(t.TempDir(), "runs.db")
-	// The goroutine that prolongs leases goes by the real time and does not come to it.
-	first = open(t, path, Options{Now: c.now, Owner: elsewhere(1), LeaseTime: time.Hour})
-	other := elsewhere(2)
-	other.Machine = "another"
-	second = open(t, path, Options{Now: c.now, Owner: other, LeaseTime: time.Hour})
+	// The goroutine that gives signs of life goes by the real time and does not come to it.
+	first := open(t, path, Options{Now: c.now, Live: c.since, Owner: elsewhere(1), LeaseTime: time.Hour})
+	second = open(t, path, Options{Now: c.now, Live: c.since, Owner: other, LeaseTime: time.Hour, Hook: func(string, int) {}})
 	j, err := first.Create(t.Context(), run.Info{}, run.Checkpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, first, second, j
+	return c, second, j
 }
 
-func TestLeaseExpires(t *testing.T) {
-	c, _, second, j := two(t)
-	c.advance(time.Hour - time.Second)
-	_, _, err := second.Open(t.Context(), j.ID())
-	held, ok := errors.AsType[*run.LeaseError](err)
-	if !ok || held.Owner != "process 1 on elsewhere" || !held.Until.Equal(c.now().Add(time.Second)) {
-		t.Fatalf("open before the lease has run out: %v", err)
+// afar is a process on a third machine.
+func afar() *Owner { return &Owner{Host: "afar", Boot: "boot", Machine: "another", PID: 2, Born: "1"} }
+
+// held checks that a run cannot be opened, and when it can be.
+func held(t *testing.T, s *Store, j run.Journal, until time.Time) {
+	t.Helper()
+	_, _, err := s.Open(t.Context(), j.ID())
+	e, ok := errors.AsType[*run.LeaseError](err)
+	if !ok || e.Owner != "process 1 on elsewhere" || !e.Until.Equal(until) {
+		t.Fatalf("open of a run that is held until %v: %+v", until, err)
 	}
+}
+
+func TestLeaseInAnotherContainer(t *testing.T) {
+	c, second, j := two(t, inContainer(2))
+	held(t, second, j, c.now().Add(time.Hour))
+	c.advance(time.Hour - time.Second)
+	held(t, second, j, c.now().Add(time.Second))
+	c.jump(24 * time.Hour) // nothing to do with it
+	held(t, second, j, c.now().Add(time.Second))
+	c.advance(time.Second)
+	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active || infos[0].Held != nil {
+		t.Errorf("listed as %+v, %v", infos, err)
+	}
+	k, _, err := second.Open(t.Context(), j.ID())
+	if err != nil {
+		t.Fatalf("open after the lease has run out: %v", err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSignOfLife(t *testing.T) {
+	for name, other := range map[string]*Owner{"container": inContainer(2), "machine": afar()} {
+		t.Run(name, func(t *testing.T) {
+			c, second, j := two(t, other)
+			held(t, second, j, c.now().Add(time.Hour))
+			c.advance(time.Hour - time.Second)
+			if err := j.Confirm(t.Context()); err != nil { // after nearly an hour it looks
+				t.Fatal(err)
+			}
+			c.advance(time.Second)
+			until := c.now().Add(time.Hour)
+			if name == "container" {
+				until = until.Add(-time.Second) // its clock is known
+			}
+			held(t, second, j, until)
+		})
+	}
+}
+
+// TestLeaseExpires has a process on a machine of whose clocks nothing is known.
+func TestLeaseExpires(t *testing.T) {
+	c, second, j := two(t, afar())
+	c.jump(1000 * time.Hour)
+	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active {
+		t.Errorf("listed as active long after its lease: %v", err)
+	}
+	held(t, second, j, c.now().Add(time.Hour)) // from now on it is watched
+	c.jump(1000 * time.Hour)
+	c.advance(time.Hour - time.Second)
+	held(t, second, j, c.now().Add(time.Second))
 	c.advance(time.Second)
 	k, _, err := second.Open(t.Context(), j.ID())
 	if err != nil {
@@ -68,7 +138,7 @@ func TestLeaseExpires(t *testing.T) {
 
 	// The first one wakes up, and may not write any more.
 	err = record(j, "late")
-	if held, ok := errors.AsType[*run.LeaseError](err); !ok || held.Owner != "process 2 on elsewhere" {
+	if held, ok := errors.AsType[*run.LeaseError](err); !ok || held.Owner != "process 2 on afar" || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write without the lease: %v", err)
 	}
 	if err := j.Commit(t.Context(), run.Checkpoint{Step: 1}, nil); err == nil {
@@ -90,11 +160,11 @@ func TestLeaseExpires(t *testing.T) {
 }
 
 func TestLeaseTakenAndLeft(t *testing.T) {
-	c, _, second, j := two(t)
+	c, second, j := two(t, inContainer(2))
 	c.advance(time.Hour)
 	k, _, err := second.Open(t.Context(), j.ID())
 	if err == nil {
-		err = k.Close()
+		err = errors.Join(k.End(t.Context(), run.Ending{Status: run.Done}), k.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +172,8 @@ func TestLeaseTakenAndLeft(t *testing.T) {
 	if err := record(j, "late"); fault.CodeOf(err) != fault.Failure || fault.HintOf(err) == "" || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write to a run that went on elsewhere: %v", err)
 	}
-	if err := second.Delete(t.Context(), j.ID()); err != nil {
-		t.Fatal(err)
+	if deleted, err := second.Delete(t.Context(), j.ID()); err != nil || len(deleted) != 1 {
+		t.Fatal(deleted, err)
 	}
 	if err := record(j, "later"); fault.CodeOf(err) != fault.NotFound || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write to a run that was deleted: %v", err)
@@ -114,16 +184,56 @@ func TestLeaseTakenAndLeft(t *testing.T) {
 	}
 }
 
-// TestLeaseOfSleeper checks that a process whose lease ran out goes on if nobody took
-// it, as when the computer slept.
+// TestLeaseOfSleeper checks that a process whose lease ran out goes on if no other took
+// it, as when the computer slept, and has it again at once.
 func TestLeaseOfSleeper(t *testing.T) {
-	c, _, second, j := two(t)
+	c, second, j := two(t, inContainer(2))
 	c.advance(10 * time.Hour)
+	if err := j.Confirm(t.Context()); err != nil {
+		t.Fatalf("after a long sleep: %v", err)
+	}
+	held(t, second, j, c.now().Add(time.Hour))
 	if err := record(j, "k"); err != nil {
 		t.Fatalf("write after a long sleep: %v", err)
 	}
-	if _, _, err := second.Open(t.Context(), j.ID()); err == nil {
-		t.Error("the write did not take the lease again")
+}
+
+// TestConfirm checks that a process which was stopped finds that it lost its lease before
+// it does anything, and that looking costs nothing for one that was not.
+func TestConfirm(t *testing.T) {
+	for _, slept := range []bool{false, true} {
+		c, second, j := two(t, inContainer(2))
+		if slept { // the live clocks stand still meanwhile, but not that of the other system
+			c.jump(10 * time.Hour)
+			second.o.Live = func() time.Duration { return c.since() + time.Hour }
+		} else {
+			c.advance(time.Hour)
+		}
+		k, _, err := second.Open(t.Context(), j.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := context.Cause(j.Lease()); err != nil {
+			t.Errorf("without a look the lease is known to be lost: %v", err)
+		}
+		if err := j.Confirm(t.Context()); !errors.Is(err, run.ErrLeaseLost) {
+			t.Errorf("slept: %v: the first look after the stop: %v", slept, err)
+		}
+		if err := context.Cause(j.Lease()); !errors.Is(err, run.ErrLeaseLost) {
+			t.Errorf("slept: %v: the lease ends with %v", slept, err)
+		}
+		before := second.hooked
+		for range 100 {
+			if err := k.Confirm(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if second.hooked != before {
+			t.Error("a process that was not stopped looks for its lease all the time")
+		}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -134,7 +244,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 		owner Owner
 		free  bool
 	}{
-		{"alive", *self, false},
+		{"alive", *self, false}, // whatever the clocks say
 		{"another_start_time", Owner{Host: self.Host, Machine: self.Machine, PID: self.PID, Born: "0"}, true},
 		{"unknown_start_time", Owner{Host: self.Host, Machine: self.Machine, PID: self.PID}, false},
 		{"no_such_process", Owner{Host: self.Host, Machine: self.Machine, PID: 1 << 30, Born: "0"}, true},
@@ -147,7 +257,12 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
 			s := open(t, path, Options{Owner: &tt.owner})
 			j := create(t, s, run.Checkpoint{}.State)
-			other := open(t, path, Options{})
+			o := Options{}
+			if tt.name == "alive" {
+				o.Now = func() time.Time { return time.Now().Add(1000 * time.Hour) }
+				o.Live = func() time.Duration { return liveClock() + 1000*time.Hour }
+			}
+			other := open(t, path, o)
 			infos, err := other.Runs(t.Context(), run.Query{})
 			if err != nil || infos[0].Active == tt.free {
 				t.Errorf("active: %v, %v", infos[0].Active, err)
@@ -168,7 +283,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 
 func TestThisProcess(t *testing.T) {
 	self := thisProcess()
-	if self.PID != os.Getpid() || self.Host == "" || self.gone(self.Machine) {
+	if self.PID != os.Getpid() || self.Host == "" || self.life(self.Machine) == dead {
 		t.Errorf("this process is %+v", self)
 	}
 }
@@ -179,7 +294,7 @@ func TestLeaseIsProlonged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var prolonged atomic.Int32
 		s, err := Open(path, Options{Owner: elsewhere(1), Hook: func(op string, _ int) {
-			if op == "prolong" {
+			if op == "beat" {
 				prolonged.Add(1)
 			}
 		}})

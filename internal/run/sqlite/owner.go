@@ -1,17 +1,20 @@
 package sqlite
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"os"
 	"time"
 
+	"loki/internal/fault"
 	"loki/internal/run"
 )
 
 // Owner is the identity of a process that takes leases.
 type Owner struct {
 	Host    string // its name, for people
+	Boot    string // one start of the system, on which Options.Live is one clock for all; empty if unknown
 	Machine string // where PID means this process: one start of a system and, in it, one space of process ids
 	PID     int
 	Born    string // when the process was started, in the system's own terms; empty if that is unknown
@@ -24,69 +27,272 @@ func thisProcess() *Owner {
 	if err != nil {
 		host = "this computer"
 	}
-	o := &Owner{Host: host, Machine: host + machine(), PID: os.Getpid()}
+	boot, space := machine()
+	o := &Owner{Host: host, Boot: boot, Machine: host + "/" + boot + "/" + space, PID: os.Getpid()}
 	o.Born, _ = processBorn(o.PID)
 	return o
 }
 
-// gone reports whether the process, of the given machine, is known to have ended.
-func (o Owner) gone(machine string) bool {
+// life is what is known of whether a process lives.
+type life int
+
+const (
+	unknown life = iota
+	living
+	dead
+)
+
+// life returns what a process of the given machine can tell of o's.
+func (o Owner) life(machine string) life {
 	if o.Machine != machine {
-		return false
+		return unknown
 	}
 	born, alive := processBorn(o.PID)
-	return !alive || born != "" && o.Born != "" && born != o.Born
+	switch {
+	case !alive:
+		return dead
+	case born == "" || o.Born == "":
+		return unknown // it may be another process with the same id
+	case born != o.Born:
+		return dead
+	}
+	return living
 }
 
 // lease is a row of leases.
 type lease struct {
 	token []byte
+	epoch int64
 	owner Owner
-	until int64
+	until int64 // by the clock on the wall: a hint for lists only
+	ends  int64 // by the live clock of owner.Boot
+	beats int64 // signs of life
+
+	// Who waits for a lease of a machine whose clock it does not have writes what it
+	// saw: the signs of life, and since when by its own live clock.
+	watcher string
+	watched int64
+	since   int64
 }
 
-// newToken returns what tells a lease from all others.
+// newToken returns what tells a lease from all others, also from those of a copy of
+// the file.
 func newToken() []byte {
 	token := make([]byte, 16)
 	_, _ = rand.Read(token) // never fails
 	return token
 }
 
+// leaseColumns are the columns that a lease is read from, with none for a run without
+// a lease.
+const leaseColumns = `coalesce(l.token, x''), coalesce(l.epoch, 0), coalesce(l.host, ''), coalesce(l.boot, ''), coalesce(l.machine, ''),
+	coalesce(l.pid, 0), coalesce(l.born, ''), coalesce(l.until, 0), coalesce(l.ends, 0), coalesce(l.beats, 0),
+	coalesce(l.watcher, ''), coalesce(l.watched, 0), coalesce(l.since, 0)`
+
+// dest returns where leaseColumns go.
+func (l *lease) dest() []any {
+	return []any{
+		&l.token, &l.epoch, &l.owner.Host, &l.owner.Boot, &l.owner.Machine, &l.owner.PID, &l.owner.Born,
+		&l.until, &l.ends, &l.beats, &l.watcher, &l.watched, &l.since,
+	}
+}
+
 // findLease returns the lease of a run, if it has one.
 func findLease(c *conn, id int64) (l lease, ok bool, err error) {
-	ok, err = c.row("SELECT token, host, machine, pid, born, until FROM leases WHERE run = ?", []any{id},
-		&l.token, &l.owner.Host, &l.owner.Machine, &l.owner.PID, &l.owner.Born, &l.until)
+	ok, err = c.row("SELECT "+leaseColumns+" FROM leases l WHERE l.run = ?", []any{id}, l.dest()...)
 	return l, ok, err
 }
 
-// holds reports whether the lease still keeps others away.
-func (s *Store) holds(l lease) bool {
-	return s.o.Now().UnixNano() < l.until && !l.owner.gone(s.o.Owner.Machine)
+// standing says whether a lease keeps others away, and until when if its holder gives
+// no sign of life. A zero time means: as long as the holder lives, which can be seen.
+//
+// No clock on a wall has a say in that: it may be set. The live clock of a system
+// stands still while that sleeps, and is one for all its processes, in containers too.
+// Of a holder on another system it only counts how long there was no sign of life.
+// seen is false if that began to count just now.
+func (s *Store) standing(l lease) (held bool, until time.Time, seen bool) {
+	me := s.o.Owner
+	switch l.owner.life(me.Machine) {
+	case living:
+		return true, time.Time{}, true
+	case dead:
+		return false, time.Time{}, true
+	}
+	var left time.Duration
+	switch {
+	case l.owner.Boot != "" && l.owner.Boot == me.Boot:
+		left, seen = time.Duration(l.ends)-s.o.Live(), true
+	case s.restarted(l):
+		return false, time.Time{}, true
+	case l.watcher == me.Boot && l.watched == l.beats && l.since <= int64(s.o.Live()):
+		left, seen = time.Duration(l.since)+s.o.LeaseTime-s.o.Live(), true
+	default:
+		left = s.o.LeaseTime
+	}
+	return left > 0, s.o.Now().Add(left), seen
 }
 
-// free returns a *run.LeaseError if somebody holds the lease of the run.
+// restarted reports whether the system that the holder ran on was started again, so that
+// the holder is gone.
+func (s *Store) restarted(l lease) bool {
+	me := s.o.Owner
+	if l.owner.Host != me.Host || l.owner.Boot == "" || me.Boot == "" || s.o.Owner.Boot != thisBoot() {
+		return false
+	}
+	started := bootTime()
+	return !started.IsZero() && moment(l.until).Before(started)
+}
+
+// thisBoot returns the id of this start of the system.
+func thisBoot() string {
+	boot, _ := machine()
+	return boot
+}
+
+// active reports whether a process is taken to hold the lease, as a list says it. A
+// holder on another system that should have given a sign of life long since is not,
+// though it takes a watch to open its run.
+func (s *Store) active(l lease) bool {
+	held, _, seen := s.standing(l)
+	return held && (seen || s.o.Now().UnixNano() < l.until)
+}
+
+func (l lease) error(name string, until time.Time) *run.LeaseError {
+	return &run.LeaseError{ID: name, Owner: l.owner.String(), Until: until}
+}
+
+// free returns a *run.LeaseError if a process holds the lease of the run. The first one
+// that asks about the lease of another system begins to watch it.
 func (s *Store) free(c *conn, id int64, name string) error {
 	l, ok, err := findLease(c, id)
+	if err != nil || !ok {
+		return err
+	}
+	held, until, seen := s.standing(l)
+	if !held {
+		return nil
+	}
+	if !seen {
+		if _, err := c.exec("UPDATE leases SET watcher = ?, watched = ?, since = ? WHERE run = ?", s.o.Owner.Boot, l.beats, int64(s.o.Live()), id); err != nil {
+			return err
+		}
+	}
+	return &heldError{l.error(name, until)}
+}
+
+// heldError is a *run.LeaseError after which the transaction is committed: what it has
+// written is only that the lease is watched.
+type heldError struct{ *run.LeaseError }
+
+func (e *heldError) Unwrap() error { return e.LeaseError }
+
+// take gives the lease of a run to the owner of the store, with the next epoch.
+func (s *Store) take(c *conn, id int64, token []byte) (epoch int64, err error) {
+	if _, err := c.exec("UPDATE runs SET epoch = epoch + 1 WHERE id = ?", id); err != nil {
+		return 0, err
+	}
+	if _, err := c.row("SELECT epoch FROM runs WHERE id = ?", []any{id}, &epoch); err != nil {
+		return 0, err
+	}
+	o := s.o.Owner
+	_, err = c.exec("INSERT OR REPLACE INTO leases (run, token, epoch, host, boot, machine, pid, born, until, ends) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		id, token, epoch, o.Host, o.Boot, o.Machine, o.PID, o.Born, s.leaseUntil(), s.leaseEnds())
+	return epoch, err
+}
+
+// leaseUntil and leaseEnds return the end of a lease whose holder lives now, by the two
+// clocks.
+func (s *Store) leaseUntil() int64 { return s.o.Now().Add(s.o.LeaseTime).UnixNano() }
+func (s *Store) leaseEnds() int64  { return int64(s.o.Live() + s.o.LeaseTime) }
+
+// check returns an error unless the journal holds the lease of its epoch.
+func (j *journal) check(c *conn) error {
+	l, ok, err := findLease(c, j.id)
 	if err != nil {
 		return err
 	}
-	if ok && s.holds(l) {
-		return &run.LeaseError{ID: name, Owner: l.owner.String(), Until: moment(l.until)}
+	if !ok || l.epoch != j.epoch || string(l.token) != string(j.token) {
+		return &lostError{j.lost(c, l, ok)}
 	}
 	return nil
 }
 
-// take gives the lease of a run to the owner of the store.
-func (s *Store) take(c *conn, id int64, token []byte) error {
-	o := s.o.Owner
-	_, err := c.exec("INSERT OR REPLACE INTO leases (run, token, host, machine, pid, born, until) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		id, token, o.Host, o.Machine, o.PID, o.Born, s.leaseUntil())
+// lostError is the error of a journal whose lease is not its own any more.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+// Is makes every loss of the lease a [run.ErrLeaseLost].
+func (e *lostError) Is(target error) bool { return target == run.ErrLeaseLost }
+
+// lost says what became of the lease, which another process may hold.
+func (j *journal) lost(c *conn, l lease, held bool) error {
+	if held {
+		return fault.Wrap(fault.Failure, l.error(j.name, time.Time{}), "run %s was taken over", j.name).
+			WithHint("loki --run %s shows how far it has come", j.name)
+	}
+	var n int
+	if ok, err := c.row("SELECT 1 FROM runs WHERE id = ?", []any{j.id}, &n); err != nil {
+		return err
+	} else if !ok {
+		return fault.New(fault.NotFound, "run %s was deleted while this process was stopped", j.name)
+	}
+	return fault.New(fault.Failure, "run %s was taken over by another process while this one was stopped", j.name).
+		WithHint("loki --run %s shows how far it has come", j.name)
+}
+
+// beat gives a sign of life, or finds that the lease is lost.
+func (j *journal) beat() error {
+	at := j.store.liveAndWall()
+	err := j.store.write("beat", false, func(c *conn) error {
+		if err := j.check(c); err != nil {
+			return err
+		}
+		_, err := c.exec("UPDATE leases SET until = ?, ends = ?, beats = beats + 1 WHERE run = ?", j.store.leaseUntil(), j.store.leaseEnds(), j.id)
+		return err
+	})
+	if err == nil {
+		j.alive.Store(&at)
+	}
+	j.noteLoss(err)
 	return err
 }
 
-// prolong keeps the lease of j until stop is closed.
-func (j *journal) prolong(stop <-chan struct{}) {
-	tick := time.NewTicker(j.store.o.LeaseTime / 3)
+// Confirm returns an error if the lease is lost. It looks if there was no sign of life
+// for half of the time that a lease lasts.
+func (j *journal) Confirm(context.Context) error {
+	if err := context.Cause(j.lease); err != nil {
+		return err
+	}
+	if j.silence() < j.store.o.LeaseTime/2 {
+		return nil
+	}
+	return j.beat()
+}
+
+// Lease returns a context that ends with the lease.
+func (j *journal) Lease() context.Context { return j.lease }
+
+// clocks is a moment by the live clock and by that on the wall, which goes on while the
+// system sleeps.
+type clocks struct {
+	live time.Duration
+	wall time.Time
+}
+
+func (s *Store) liveAndWall() clocks { return clocks{s.o.Live(), s.o.Now().Round(0)} }
+
+// silence returns for how long there may have been no sign of life of the journal.
+func (j *journal) silence() time.Duration {
+	last, now := j.alive.Load(), j.store.liveAndWall()
+	return max(now.live-last.live, now.wall.Sub(last.wall))
+}
+
+// keepAlive gives signs of life until stop is closed: every third of the time that a
+// lease lasts, and at once when the process was stopped or slept.
+func (j *journal) keepAlive(stop <-chan struct{}) {
+	tick := time.NewTicker(j.store.o.LeaseTime / 30)
 	defer tick.Stop()
 	for {
 		select {
@@ -94,11 +300,8 @@ func (j *journal) prolong(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		// If that fails the next one may succeed; and if the lease is lost, the next
-		// write tells.
-		_ = j.store.write("prolong", false, func(c *conn) error {
-			_, err := c.exec("UPDATE leases SET until = ? WHERE run = ? AND token = ?", j.store.leaseUntil(), j.id, j.token)
-			return err
-		})
+		if j.silence() >= j.store.o.LeaseTime/3 {
+			_ = j.beat() // if it fails in passing the next one may succeed
+		}
 	}
 }

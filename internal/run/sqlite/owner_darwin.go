@@ -3,14 +3,34 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// machine returns the id of this start of the system.
-func machine() string {
+// machine returns the id of this start of the system. There is one space of process ids.
+func machine() (boot, space string) {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")
-	return "/" + id
+	return id, ""
+}
+
+// bootTime returns when the system was started, by the clock on the wall. The zero time
+// means that it is not known.
+func bootTime() time.Time {
+	t, err := unix.SysctlTimeval("kern.boottime")
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(t.Unix())
+}
+
+// liveClock returns for how long the system has been at work since it was started. It
+// stands still while the system sleeps, and is not set. See clock_gettime(3).
+func liveClock() time.Duration {
+	const uptimeRaw = 8 // CLOCK_UPTIME_RAW of time.h
+	var t unix.Timespec
+	_ = unix.ClockGettime(uptimeRaw, &t) // cannot fail with this clock
+	return time.Duration(t.Nano())
 }
 
 // processBorn returns when a process was started, and whether it is there. A process

@@ -7,14 +7,35 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// machine returns the id of this start of the system, and of the space of process ids
-// that the process sees: containers have their own.
-func machine() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	space, _ := os.Readlink("/proc/self/ns/pid")
-	return "/" + strings.TrimSpace(string(boot)) + "/" + space
+// machine returns the id of this start of the system, and that of the space of process
+// ids that the process sees: containers have their own.
+func machine() (boot, space string) {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, _ = os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(id)), space
+}
+
+// bootTime returns when the system was started, by the clock on the wall. The zero time
+// means that it is not known.
+func bootTime() time.Time {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(-time.Duration(info.Uptime) * time.Second)
+}
+
+// liveClock returns for how long the system has been at work since it was started. It
+// stands still while the system sleeps, and is not set. See clock_gettime(2).
+func liveClock() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail with this clock
+	return time.Duration(t.Nano())
 }
 
 // processBorn returns when a process was started, in clock ticks since the system

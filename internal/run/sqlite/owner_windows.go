@@ -3,13 +3,21 @@ package sqlite
 import (
 	"errors"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
 
 // machine returns nothing: the time at which a process was started tells processes of
 // different starts of the system apart.
-func machine() string { return "" }
+func machine() (boot, space string) { return "", "" }
+
+// bootTime returns the zero time: it is not needed, because processes of different
+// starts of the system can be told apart.
+func bootTime() time.Time { return time.Time{} }
+
+// liveClock returns the time since the system was started.
+func liveClock() time.Duration { return windows.DurationSinceBoot() }
 
 // processBorn returns when a process was started, in units of 100 ns since 1601, and
 // whether it is there.

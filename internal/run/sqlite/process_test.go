@@ -231,14 +231,24 @@ func TestProcesses(t *testing.T) {
 				t.Errorf("run %s, step %d: %.50q, %v", info.ID, i, r.Result, err)
 			}
 		}
-		if err := j.Close(); err != nil {
+		if err := errors.Join(j.End(t.Context(), run.Ending{Status: run.Done}), j.Close()); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := s.Delete(t.Context(), idsOf(infos)...); err != nil {
+	if _, err := s.Delete(t.Context(), idsOf(infos)...); err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range append([]string{"runs", "blobs", "pieces", "uses"}, runTables[:]...) {
+	isEmpty(t, s)
+}
+
+// isEmpty checks that nothing is left of runs that were deleted.
+func isEmpty(t *testing.T, s *Store) {
+	t.Helper()
+	tables := []string{"runs", "blobs", "pieces", "uses"}
+	for _, r := range rowsOf {
+		tables = append(tables, r.table)
+	}
+	for _, table := range tables {
 		if n := count(t, s, table); n != 0 {
 			t.Errorf("%d rows are left in %s", n, table)
 		}
@@ -307,8 +317,8 @@ func TestLeaseOfProcess(t *testing.T) {
 	if !ok || !strings.Contains(held.Owner, strconv.Itoa(cmd.Process.Pid)) {
 		t.Errorf("open while process %d holds the run: %v", cmd.Process.Pid, err)
 	}
-	if err := s.Delete(t.Context(), id); err != nil {
-		t.Error(err)
+	if deleted, err := s.Delete(t.Context(), id); err != nil || len(deleted) > 0 {
+		t.Error(deleted, err)
 	}
 	in.Close()
 	if err := cmd.Wait(); err != nil {

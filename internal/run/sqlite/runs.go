@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,8 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		if err := first.write(c, &j.blobs, now); err != nil {
 			return err
 		}
-		return s.take(c, j.id, j.token)
+		j.epoch, err = s.take(c, j.id, j.token)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -104,10 +106,14 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 		if found, err = j.recover(c); err != nil {
 			return err
 		}
+		if found.Info.Gap != nil {
+			return &run.GapError{ID: j.name, Gap: *found.Info.Gap}
+		}
 		if _, err := c.exec("UPDATE runs SET status = ?, updated = ?, ending = NULL WHERE id = ?", string(run.Running), j.now(), j.id); err != nil {
 			return err
 		}
-		return s.take(c, j.id, j.token)
+		j.epoch, err = s.take(c, j.id, j.token)
+		return err
 	})
 	if errors.Is(err, errNoFile) {
 		err = noRun(id)
@@ -130,7 +136,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	if !found.Info.Status.Resumable() {
 		return found, &run.EndedError{ID: j.name, Status: found.Info.Status}
 	}
-	found.Info.Active = false
+	found.Info.Active, found.Info.Held = false, nil
 	if j.last, err = readCheckpoint(c, blobs, j.id, found.Info.Steps); err != nil {
 		return found, err
 	}
@@ -183,72 +189,92 @@ func noRun(typed string) error {
 	return err
 }
 
-// selectRuns reads runs with their lease and last checkpoint. The last column is the
-// time of the newest steps, of which those that were begun first may be recorded last.
+// selectRuns reads runs with their lease and last checkpoint. The last column before
+// the lease's is the time of the newest steps, of which those that were begun first may
+// be recorded last. A run whose checkpoints are gone has none.
 const selectRuns = `
-	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending,
-		coalesce(l.host, ''), coalesce(l.machine, ''), coalesce(l.pid, 0), coalesce(l.born, ''), coalesce(l.until, 0),
-		c.step, c.at, c.doc,
-		coalesce((SELECT max(at) FROM (SELECT at FROM steps WHERE run = r.id ORDER BY n DESC LIMIT 64)), 0)
+	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending, r.gap,
+		coalesce(c.step, -1), coalesce(c.at, 0), coalesce(c.doc, x''),
+		coalesce((SELECT max(at) FROM (SELECT at FROM steps WHERE run = r.id ORDER BY n DESC LIMIT 64)), 0),
+		` + leaseColumns + `
 	FROM runs r
-	JOIN checkpoints c ON c.run = r.id AND c.step = (SELECT max(step) FROM checkpoints WHERE run = r.id)
+	LEFT JOIN checkpoints c ON c.run = r.id AND c.step = (SELECT max(step) FROM checkpoints WHERE run = r.id)
 	LEFT JOIN leases l ON l.run = r.id `
 
-// readRuns returns the runs of a query that begins with selectRuns.
-func (s *Store) readRuns(c *conn, blobs blobReader, query string, args ...any) ([]run.Info, error) {
-	var infos []run.Info
-	var id, started, updated, at, stepAt int64
-	var i run.Info
-	var status string
-	var aboutDoc, endingDoc, progressDoc []byte
-	var l lease
-	dest := []any{
-		&id, &i.ID, &i.Agent, &i.Dir, &status, &started, &updated, &aboutDoc, &endingDoc,
-		&l.owner.Host, &l.owner.Machine, &l.owner.PID, &l.owner.Born, &l.until,
-		&i.Steps, &at, &progressDoc, &stepAt,
-	}
-	err := c.rows(query, args, dest, func() error {
-		info := i
-		info.Status = run.Status(status)
-		info.Started, info.Updated = moment(started), moment(max(updated, at, stepAt))
-		info.Active = s.holds(l)
-		var a about
-		if err := decode(aboutDoc, blobs, &a); err != nil {
-			return err
-		}
-		info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
-		info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
-		info.ByName, info.Files = a.ByName, a.Files
-		if endingDoc != nil {
-			var e ending
-			if err := decode(endingDoc, blobs, &e); err != nil {
-				return err
-			}
-			info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
-		}
-		var p struct {
-			Failures int        `json:"failures"`
-			Usage    chat.Usage `json:"usage"`
-		}
-		if err := decode(progressDoc, blobs, &p); err != nil {
-			return err
-		}
-		info.Failures, info.Usage = p.Failures, p.Usage
-		infos = append(infos, info)
-		return nil
-	})
-	return infos, err
+// runRow is a row of selectRuns.
+type runRow struct {
+	id, started, updated, at, stepAt int64
+
+	info               run.Info // as far as it has columns of its own
+	status             string
+	about, ending, gap []byte
+	progress           []byte
+	lease              lease
 }
 
-func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (run.Info, error) {
-	infos, err := s.readRuns(c, blobs, selectRuns+"WHERE r.id = ?", id)
+func (r *runRow) dest() []any {
+	return append([]any{
+		&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.status, &r.started, &r.updated, &r.about, &r.ending, &r.gap,
+		&r.info.Steps, &r.at, &r.progress, &r.stepAt,
+	}, r.lease.dest()...)
+}
+
+// describe returns what the row says of the run. If a document of it cannot be read, what
+// is known without it comes with the error.
+func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
+	info := r.info
+	info.Status = run.Status(r.status)
+	info.Started, info.Updated = moment(r.started), moment(max(r.updated, r.at, r.stepAt))
+	if len(r.lease.token) > 0 && s.active(r.lease) {
+		_, until, _ := s.standing(r.lease)
+		info.Active, info.Held = true, r.lease.error(info.ID, until)
+	}
+	if r.gap != nil {
+		info.Gap = decodeGap(r.gap)
+	}
+	var a about
+	if err := decode(r.about, blobs, &a); err != nil {
+		return info, err
+	}
+	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
+	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
+	info.ByName, info.Files = a.ByName, a.Files
+	if r.ending != nil {
+		var e ending
+		if err := decode(r.ending, blobs, &e); err != nil {
+			return info, err
+		}
+		info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
+	}
+	var p struct {
+		Failures int        `json:"failures"`
+		Usage    chat.Usage `json:"usage"`
+	}
+	if err := decode(r.progress, blobs, &p); err != nil {
+		return info, err
+	}
+	info.Failures, info.Usage = p.Failures, p.Usage
+	return info, nil
+}
+
+// readInfo returns all about a run.
+func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, err error) {
+	var r runRow
+	ok, err := c.row(selectRuns+"WHERE r.id = ?", []any{id}, r.dest()...)
 	if err != nil {
 		return run.Info{}, err
 	}
-	if len(infos) != 1 {
+	if !ok {
 		return run.Info{}, errDamaged
 	}
-	return infos[0], nil
+	if info, err = s.describe(&r, blobs); err != nil {
+		if errors.Is(err, errDamaged) {
+			return run.Info{}, damagedRun(s.path, info.ID, err)
+		}
+		return run.Info{}, err
+	}
+	apply(&info, s.readMark(info.ID))
+	return info, nil
 }
 
 // Runs returns the runs that match, newest first.
@@ -273,11 +299,26 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 		query, args = query+" LIMIT ?", append(args, q.Limit)
 	}
 	err = s.view(ctx, func(c *conn) error {
-		infos, err = s.readRuns(c, readBlobs(c), query, args...)
-		return err
+		var r runRow
+		return c.rows(query, args, r.dest(), func() error {
+			info, err := s.describe(&r, readHeads(c))
+			if err != nil {
+				if !errors.Is(err, errDamaged) {
+					return err
+				}
+				info.Damaged, info.Steps = true, max(0, info.Steps)
+			}
+			infos = append(infos, info.Head())
+			return nil
+		})
 	})
 	if errors.Is(err, errNoFile) {
 		return nil, nil
+	}
+	for _, name := range s.marks() {
+		if i := slices.IndexFunc(infos, func(i run.Info) bool { return i.ID == name }); i >= 0 {
+			apply(&infos[i], s.readMark(name))
+		}
 	}
 	return infos, err
 }
@@ -452,6 +493,11 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 		if !run.Status(status).Resumable() {
 			return &run.EndedError{ID: name, Status: run.Status(status)}
 		}
+		if g, err := s.gapOf(c, row, name); err != nil {
+			return err
+		} else if g != nil {
+			return &run.GapError{ID: name, Gap: *g}
+		}
 		var k stepKey
 		var answered bool
 		ok, err := c.row("SELECT step, node, key, answered FROM questions WHERE run = ? AND id = ?", []any{row, question}, &k.step, &k.node, &k.key, &answered)
@@ -483,64 +529,4 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 		err = noRun(id)
 	}
 	return err
-}
-
-// Delete forgets runs that are not running, and makes the file smaller by what only they
-// used.
-func (s *Store) Delete(_ context.Context, ids ...string) error {
-	deleted := 0
-	err := s.write("delete", false, func(c *conn) error {
-		for _, name := range ids {
-			var id int64
-			if ok, err := c.row("SELECT id FROM runs WHERE name = ?", []any{name}, &id); err != nil {
-				return err
-			} else if !ok {
-				continue
-			}
-			if err := s.free(c, id, name); err != nil {
-				if _, ok := errors.AsType[*run.LeaseError](err); ok {
-					continue
-				}
-				return err
-			}
-			if err := deleteRun(c, id); err != nil {
-				return err
-			}
-			deleted++
-		}
-		return nil
-	})
-	if errors.Is(err, errNoFile) {
-		return nil
-	}
-	if err == nil && deleted > 0 {
-		s.shrink()
-	}
-	return err
-}
-
-func deleteRun(c *conn, id int64) error {
-	if err := release(c, id); err != nil {
-		return err
-	}
-	for _, table := range runTables {
-		if _, err := c.exec("DELETE FROM "+table+" WHERE run = ?", id); err != nil {
-			return err
-		}
-	}
-	_, err := c.exec("DELETE FROM runs WHERE id = ?", id)
-	return err
-}
-
-// shrink gives the pages that are free back to the system, as far as other processes
-// let it: they are used again in any case.
-func (s *Store) shrink() {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if s.closed {
-		return
-	}
-	for _, pragma := range []string{"PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(PASSIVE)"} {
-		_, _ = s.writer.c.ExecContext(context.Background(), pragma)
-	}
 }

@@ -3,13 +3,19 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 1
+	schemaVersion = 2
 )
 
-// schema makes an empty file ready. Tables that begin with run hold a run's rows next
-// to each other, in order, so that new rows go to the end and a run is read, or
-// deleted, in one piece. Times are nanoseconds since 1970.
-const schema = `
+// schema has the steps from each version of the schema to the next, beginning with
+// that of an empty file. A step that was released does not change any more, and leaves
+// older processes, which may have the file open, able to write: it only adds.
+//
+// Tables that begin with run hold a run's rows next to each other, in order, so that
+// new rows go to the end and a run is read, or deleted, in one piece. Times are
+// nanoseconds since 1970.
+var schema = [schemaVersion]string{schema1, schema2}
+
+const schema1 = `
 CREATE TABLE runs (
 	id      INTEGER PRIMARY KEY AUTOINCREMENT,
 	name    TEXT NOT NULL UNIQUE,  -- the id that people know
@@ -101,5 +107,14 @@ CREATE TABLE uses (
 ) WITHOUT ROWID;
 `
 
-// runTables are the tables whose rows belong to the run in their column run.
-var runTables = [...]string{"leases", "checkpoints", "state", "tasks", "steps", "questions", "events"}
+const schema2 = `
+ALTER TABLE runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0; -- of the last lease
+ALTER TABLE runs ADD COLUMN gap BLOB;                         -- JSON: a run.Gap; null for none
+ALTER TABLE leases ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE leases ADD COLUMN boot TEXT NOT NULL DEFAULT '';  -- start of the holder's system
+ALTER TABLE leases ADD COLUMN ends INTEGER NOT NULL DEFAULT 0; -- by the live clock of that system
+ALTER TABLE leases ADD COLUMN beats INTEGER NOT NULL DEFAULT 0; -- signs of life of the holder
+ALTER TABLE leases ADD COLUMN watcher TEXT NOT NULL DEFAULT ''; -- start of the system of who waits for the lease
+ALTER TABLE leases ADD COLUMN watched INTEGER NOT NULL DEFAULT 0; -- signs of life the watcher saw
+ALTER TABLE leases ADD COLUMN since INTEGER NOT NULL DEFAULT 0; -- when, by the watcher's live clock
+`

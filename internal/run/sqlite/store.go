@@ -42,8 +42,11 @@ func (d Durability) synchronous() string {
 type Options struct {
 	Durability Durability       // empty means Process
 	Now        func() time.Time // nil means time.Now
-	LeaseTime  time.Duration    // how long a lease lasts when nobody prolongs it; 0 means 30 s
+	LeaseTime  time.Duration    // how long a lease lasts without a sign of life; 0 means 30 s
 	Owner      *Owner           // who takes leases; nil means this process
+	// Live is a clock that goes while the system does and is never set: the same for
+	// all processes of one Owner.Boot. Nil means that of the system.
+	Live func() time.Duration
 
 	// Hook is called before and after every write transaction, for tests that end
 	// the process there. op names what is written. n counts the calls, from 1, so it is odd
@@ -93,6 +96,9 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Live == nil {
+		o.Live = liveClock
 	}
 	if o.LeaseTime <= 0 {
 		o.LeaseTime = 30 * time.Second
@@ -151,6 +157,7 @@ func (s *Store) ready(create bool) error {
 		return err
 	}
 	s.pools = append(s.pools, db)
+	s.adoptMarks()
 	return nil
 }
 
@@ -162,8 +169,19 @@ func (s *Store) write(op string, create bool, fn func(c *conn) error) error {
 		return s.explain(err)
 	}
 	s.hook(op)
-	err := s.writer.transaction("BEGIN IMMEDIATE", func() error { return fn(s.writer) })
+	var held *heldError
+	err := s.writer.transaction("BEGIN IMMEDIATE", func() error {
+		err := fn(s.writer)
+		if h, ok := errors.AsType[*heldError](err); ok {
+			held = h
+			return nil
+		}
+		return err
+	})
 	s.hook(op)
+	if err == nil && held != nil {
+		return held.LeaseError
+	}
 	return s.explain(err)
 }
 
@@ -238,9 +256,6 @@ func (s *Store) Close() error {
 	}
 	return s.explain(errors.Join(errs...))
 }
-
-// leaseUntil returns the end of a lease that begins or is prolonged now.
-func (s *Store) leaseUntil() int64 { return s.o.Now().Add(s.o.LeaseTime).UnixNano() }
 
 // moment returns the time that n is on record as.
 func moment(n int64) time.Time { return time.Unix(0, n).UTC() }

@@ -24,12 +24,29 @@ func open(t testing.TB, path string, o Options) *Store {
 }
 
 func TestStore(t *testing.T) {
-	runtest.Run(t, func(t *testing.T) run.Store {
-		return open(t, filepath.Join(t.TempDir(), "state dir", "runs.db"), Options{})
-	}, func(t *testing.T, s run.Store) run.Store {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return open(t, s.(*Store).path, Options{})
+	runtest.Run(t, runtest.Options{
+		New: func(t *testing.T) run.Store {
+			return open(t, filepath.Join(t.TempDir(), "state dir", "runs.db"), Options{})
+		},
+		Reopen: func(t *testing.T, s run.Store) run.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, s.(*Store).path, Options{})
+		},
+		TakeOver: func(t *testing.T, s run.Store, id string) run.Journal {
+			err := s.(*Store).write("orphan", false, func(c *conn) error {
+				_, err := c.exec("UPDATE leases SET pid = 1 << 30 WHERE run = (SELECT id FROM runs WHERE name = ?)", id)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j, _, err := open(t, s.(*Store).path, Options{}).Open(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		},
 	})
 }

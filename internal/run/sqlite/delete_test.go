@@ -1,0 +1,263 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// ended makes a run with n texts of each bytes that has ended.
+func ended(t testing.TB, s *Store, seed, n, each int) string {
+	t.Helper()
+	j := create(t, s, graph.State{})
+	for i := range n {
+		text := []byte(value.Of(prose(uint64(1000*seed+i), each)).String())
+		j.Event(event.Event{Time: time.Now(), Body: event.Warning{Text: "x"}})
+		if err := j.Task(1, "a").Record(t.Context(), string(rune('a'+i)), steps.Step{Kind: steps.Tool}, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(j.End(t.Context(), run.Ending{Status: run.Done}), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return j.ID()
+}
+
+// TestDeleteInSmallSteps counts what each transaction of a deletion does, and writes to
+// the file from another connection after each of them.
+func TestDeleteInSmallSteps(t *testing.T) {
+	counts := make(map[int]int) // transactions by the number of large texts
+	for _, n := range []int{4, 8} {
+		path := filepath.Join(t.TempDir(), "runs.db")
+		var s *Store
+		var other run.Journal
+		var before, pages [2]int
+		measure := func(query string) (n int) {
+			t.Helper()
+			if err := s.writer.c.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+				t.Error(err)
+			}
+			return n
+		}
+		s = open(t, path, Options{Hook: func(op string, i int) {
+			if op != "delete" && op != "vacuum" {
+				return
+			}
+			end := (i + 1) % 2 // hooks come in pairs
+			before[end], pages[end] = measure("SELECT total_changes()"), measure("PRAGMA page_count")
+			if end == 0 {
+				return
+			}
+			counts[n]++
+			if rows := before[1] - before[0]; op == "delete" && rows > max(sweepPieces, 2*sweepRows)+8 {
+				t.Errorf("a transaction changes %d rows", rows)
+			}
+			if given := pages[0] - pages[1]; given > freedPages+8 {
+				t.Errorf("a transaction gives %d pages back", given)
+			}
+			if err := record(other, "k"); err != nil {
+				t.Errorf("another process writes while a run is deleted: %v", err)
+			}
+		}})
+		id := ended(t, s, 1, n, 3<<20) // 3 MB are 388 pieces
+		second := open(t, path, Options{})
+		other = create(t, second, graph.State{})
+		if deleted, err := s.Delete(t.Context(), id); err != nil || len(deleted) != 1 {
+			t.Fatal(deleted, err)
+		}
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+		if free := measure("PRAGMA freelist_count"); free > 0 {
+			t.Errorf("%d pages were not given back", free)
+		}
+	}
+	if counts[4] < 4*388/sweepPieces || counts[8] > 2*counts[4]+8 {
+		t.Errorf("transactions by size: %v", counts)
+	}
+}
+
+// TestDeleteIsGoneOnWith interrupts a deletion after every third of its transactions.
+func TestDeleteIsGoneOnWith(t *testing.T) {
+	for at := 1; ; at += 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := 2 * at
+		active := false
+		s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{Durability: Off, Hook: func(string, int) {
+			if active {
+				if left--; left == 0 {
+					cancel()
+				}
+			}
+		}})
+		keep := ended(t, s, 1, 2, 50_000)
+		first, second := ended(t, s, 1, 3, 50_000), ended(t, s, 2, 200, 2000)
+		active = true
+		deleted, err := s.Delete(ctx, first, second)
+		active = false
+		interrupted := err != nil
+		infos, err := s.Runs(t.Context(), run.Query{})
+		if err != nil || len(infos)+len(deleted) != 3 {
+			t.Fatalf("after %d transactions %v are deleted and %d left, %v", at, deleted, len(infos), err)
+		}
+		for _, id := range deleted {
+			if _, err := s.History(t.Context(), id); fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("after %d transactions a deleted run is still there: %v", at, err)
+			}
+		}
+		if h, err := s.History(t.Context(), keep); err != nil || len(h.Steps) != 2 || len(h.Events) == 0 {
+			t.Errorf("after %d transactions the run that stays has %d steps, %v", at, len(h.Steps), err)
+		}
+		// A new run with the same texts is not harmed by what is swept out later.
+		again := ended(t, s, 2, 3, 2000)
+		if _, err := s.Delete(t.Context(), first, second); err != nil {
+			t.Fatal(err)
+		}
+		j, err := s.Create(t.Context(), run.Info{}, run.Checkpoint{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{keep, again} {
+			err := s.view(t.Context(), func(c *conn) error {
+				return c.rows("SELECT result FROM steps WHERE run = (SELECT id FROM runs WHERE name = ?)", []any{id}, []any{new([]byte)}, func() error { return nil })
+			})
+			if _, err2 := s.History(t.Context(), id); err != nil || err2 != nil {
+				t.Errorf("run %s: %v, %v", id, err, err2)
+			}
+			var broken int
+			err = s.view(t.Context(), func(c *conn) error {
+				_, err := c.row("SELECT count(*) FROM uses u LEFT JOIN blobs b ON b.id = u.blob LEFT JOIN pieces p ON p.id = b.id * 65536 WHERE u.run = (SELECT id FROM runs WHERE name = ?) AND (p.id IS NULL OR b.refs < 1)", []any{id}, &broken)
+				return err
+			})
+			if err != nil || broken > 0 {
+				t.Errorf("run %s has lost %d texts, %v", id, broken, err)
+			}
+		}
+		if err := errors.Join(j.End(t.Context(), run.Ending{Status: run.Done}), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Delete(t.Context(), keep, again, j.ID()); err != nil {
+			t.Fatal(err)
+		}
+		isEmpty(t, s)
+		cancel()
+		if !interrupted {
+			if at < 5 {
+				t.Errorf("two runs were deleted in %d transactions", at)
+			}
+			return
+		}
+	}
+}
+
+// TestDamagedRun damages what belongs to one run each. The others are listed, opened and
+// deleted as ever.
+func TestDamagedRun(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{})
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, ended(t, s, i, 1, 3000))
+	}
+	for i, damage := range []string{
+		"UPDATE runs SET about = x'00' WHERE name = ?", "UPDATE runs SET ending = x'0001' WHERE name = ?",
+		"DELETE FROM checkpoints WHERE run = (SELECT id FROM runs WHERE name = ?)", "UPDATE checkpoints SET doc = x'' WHERE run = (SELECT id FROM runs WHERE name = ?)",
+	} {
+		err := s.write("damage", false, func(c *conn) error { _, err := c.exec(damage, ids[i]); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	infos, err := s.Runs(t.Context(), run.Query{})
+	if err != nil || len(infos) != 5 {
+		t.Fatalf("%d runs are listed, %v", len(infos), err)
+	}
+	for _, info := range infos {
+		if info.Damaged != (info.ID != ids[4]) || info.Agent != "a" || info.Status != run.Done || info.Started.IsZero() {
+			t.Errorf("listed is %+v", info)
+		}
+	}
+	for _, id := range ids[:4] {
+		_, err := s.History(t.Context(), id)
+		if err == nil || !strings.Contains(err.Error(), "run "+id) || !strings.Contains(fault.HintOf(err), "other runs are not affected") {
+			t.Errorf("history of a damaged run: %v (hint %q)", err, fault.HintOf(err))
+		}
+	}
+	if _, err := s.History(t.Context(), ids[4]); err != nil {
+		t.Error(err)
+	}
+	deleted, err := s.Delete(t.Context(), ids...)
+	if slices.Sort(deleted); err != nil || !slices.Equal(deleted, slices.Sorted(slices.Values(ids))) {
+		t.Errorf("deleted are %v, %v", deleted, err)
+	}
+	isEmpty(t, s)
+}
+
+// TestListIsShort lists runs with prompts and outputs of megabytes.
+func TestListIsShort(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{Durability: Off})
+	const size = 4 << 20
+	for i := range 5 {
+		j, err := s.Create(t.Context(), run.Info{Prompt: prose(uint64(i), size)}, run.Checkpoint{})
+		if err == nil {
+			err = errors.Join(j.End(t.Context(), run.Ending{Status: run.Done, Output: prose(uint64(100+i), size)}), j.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	infos, err := s.Runs(t.Context(), run.Query{})
+	runtime.ReadMemStats(&after)
+	if err != nil || len(infos) != 5 || len(infos[0].Prompt) > 2*run.HeadSize || !strings.HasPrefix(infos[0].Output, prose(104, 1000)) {
+		t.Errorf("%d runs are listed, %v", len(infos), err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > size/4 {
+		t.Errorf("to list %d bytes of text takes %d bytes of memory", 5*2*size, n)
+	}
+}
+
+func BenchmarkDelete(b *testing.B) {
+	for _, runs := range []int{4, 16} {
+		b.Run(fmt.Sprintf("%dMB", 12*runs), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				var longest time.Duration
+				var start time.Time
+				s := open(b, filepath.Join(b.TempDir(), "runs.db"), Options{Hook: func(op string, n int) {
+					if op != "delete" && op != "vacuum" {
+						return
+					}
+					if n%2 == 1 {
+						start = time.Now()
+					} else {
+						longest = max(longest, time.Since(start))
+					}
+				}})
+				var ids []string
+				for i := range runs {
+					ids = append(ids, ended(b, s, i, 4, 3<<20))
+				}
+				b.StartTimer()
+				if deleted, err := s.Delete(b.Context(), ids...); err != nil || len(deleted) != runs {
+					b.Fatal(deleted, err)
+				}
+				b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
+				b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*runs*12), "ms/MB")
+			}
+		})
+	}
+}

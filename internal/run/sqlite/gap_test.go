@@ -1,0 +1,165 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+)
+
+// locked holds the write lock of a file until the returned function is called.
+func locked(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	db, err := connect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newConn(db)
+	if err == nil {
+		_, err = c.exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		_, err := c.exec("COMMIT")
+		if err := errors.Join(err, c.close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGapBesideTheFile notes a gap while the file cannot be written.
+func TestGapBesideTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	other := create(t, s, graph.State{})
+	j := create(t, s, graph.State{})
+	unlock := locked(t, path)
+	if err := j.Gap(t.Context(), run.Gap{Reason: "the disk is full", Nodes: map[string]int{"a": 2}}); err != nil {
+		t.Fatal(err)
+	}
+	mark := path + ".gap-" + j.ID()
+	if info, err := os.Stat(mark); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the note beside the file: %v, %v", info, err)
+	}
+	// Those who only look see it, and do not wait for the lock.
+	reader := open(t, path, Options{})
+	infos, err := reader.Runs(t.Context(), run.Query{})
+	if err != nil || len(infos) != 2 || infos[0].Gap == nil || infos[0].Gap.Nodes["a"] != 2 || infos[1].Gap != nil {
+		t.Errorf("listed are %+v, %v", infos, err)
+	}
+	if h, err := reader.History(t.Context(), j.ID()); err != nil || h.Info.Gap == nil {
+		t.Errorf("history %+v, %v", h.Info, err)
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Errorf("the note is gone though it could not be taken over: %v", err)
+	}
+	unlock()
+
+	later := open(t, path, Options{})
+	if infos, err = later.Runs(t.Context(), run.Query{}); err != nil || infos[0].Gap == nil || infos[0].Gap.Reason != "the disk is full" {
+		t.Errorf("listed are %+v, %v", infos, err)
+	}
+	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the note was taken over and is still there: %v", err)
+	}
+	if err := errors.Join(j.Close(), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = later.Open(t.Context(), j.ID())
+	if _, ok := errors.AsType[*run.GapError](err); !ok {
+		t.Errorf("open: %v", err)
+	}
+	k, _, err := later.Open(t.Context(), other.ID())
+	if err != nil {
+		t.Fatalf("a run without a gap: %v", err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEmptyMark has a note that found no space on the disk, one of a run that was
+// deleted, and files that are no notes.
+func TestEmptyMark(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	j := create(t, s, graph.State{})
+	if err := errors.Join(j.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{".gap-" + j.ID(): "", ".gap-00000000": "{", ".gaps": "mine", "-gap-" + j.ID(): "mine"} {
+		if err := os.WriteFile(path+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = open(t, path, Options{})
+	_, _, err := s.Open(t.Context(), j.ID())
+	gap, ok := errors.AsType[*run.GapError](err)
+	if !ok || !strings.Contains(gap.Error(), "not on record from super-step 1 on") || !strings.Contains(gap.Gap.Repeats(), "everything the run did after super-step 0") {
+		t.Errorf("open: %v", err)
+	}
+	for name, want := range map[string]bool{".gap-" + j.ID(): false, ".gap-00000000": false, ".gaps": true, "-gap-" + j.ID(): true} {
+		if _, err := os.Stat(path + name); (err == nil) != want {
+			t.Errorf("%s: %v, want it to be there: %v", name, err, want)
+		}
+	}
+}
+
+// TestGapOnFullDisk lets the file be full, ends the run and frees the space.
+func TestGapOnFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	j := create(t, s, graph.State{})
+	limit := func(pages int) {
+		t.Helper()
+		if _, err := s.writer.c.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(1)
+	err := j.End(t.Context(), run.Ending{Status: run.Done, Output: prose(1, 1<<20)})
+	if err == nil || errors.Is(err, run.ErrPassing) || strings.Contains(fault.HintOf(err), "resume") {
+		t.Fatalf("the end on a full disk: %v (hint %q)", err, fault.HintOf(err))
+	}
+	if err := j.Gap(t.Context(), run.Gap{Reason: err.Error(), Status: run.Failed, Error: prose(2, 1<<20)}); err != nil {
+		t.Fatal(err)
+	}
+	limit(1 << 30)
+	_ = j.Close()
+	s = open(t, path, Options{})
+	h, err := s.History(t.Context(), j.ID())
+	if err != nil || h.Info.Gap == nil || h.Info.Status != run.Failed || h.Info.Error != prose(2, 1<<20) {
+		t.Errorf("history: gap %+v, status %s, error %.50q, %v", h.Info.Gap, h.Info.Status, h.Info.Error, err)
+	}
+}
+
+func TestPassingFaults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	j := create(t, s, graph.State{})
+	if _, err := s.writer.c.ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
+		t.Fatal(err)
+	}
+	unlock := locked(t, path)
+	if err := record(j, "k"); !errors.Is(err, run.ErrPassing) || !strings.Contains(err.Error(), path+" is locked by another process") {
+		t.Errorf("write to a locked file: %v", err)
+	}
+	unlock()
+	if err := record(j, "k"); err != nil {
+		t.Errorf("after the lock is gone: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := record(j, "k"); errors.Is(err, run.ErrPassing) {
+		t.Errorf("a closed journal is closed for good: %v", err)
+	}
+}

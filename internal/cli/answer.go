@@ -73,6 +73,8 @@ func (c *command) newFace(ctx context.Context) *face {
 // newAnswer returns what prints the answer as text.
 func (c *command) newAnswer(f *face) textAnswer {
 	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet}
+	o.Replies = c.opts.verbose > 0
+	o.Usage = (o.Replies || c.OutTerminal && c.escapes()) && c.app != nil && !c.app.DryRun()
 	if c.opts.execute && c.decides() {
 		o.Out, o.Terminal = io.Discard, false // the command is shown with the question what to do with it
 	} else {

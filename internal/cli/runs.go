@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/render"
 	"loki/internal/run"
 	"loki/internal/value"
 )
@@ -165,21 +166,8 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// dollars returns what u cost. A cost that rests on estimates begins with a tilde, and one
-// that leaves calls out whose price is unknown ends with a plus.
-func dollars(u chat.Usage) string {
-	if u.Cost == 0 {
-		return "-"
-	}
-	text := fmt.Sprintf("$%.4f", u.Cost)
-	if u.Estimated {
-		text = "~" + text
-	}
-	if u.CostUnknown {
-		text += "+"
-	}
-	return text
-}
+// dollars returns what u cost, a hyphen for nothing.
+func dollars(u chat.Usage) string { return orDefault(render.Dollars(u), "-") }
 
 // runDetail is a run with its path in machine output.
 type runDetail struct {

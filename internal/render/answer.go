@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/render/printable"
 )
@@ -14,7 +15,9 @@ import (
 type AnswerOptions struct {
 	Out      io.Writer // where the answer goes; required
 	Terminal bool      // Out is a terminal, the one of the screen if that is a terminal too
-	Quiet    bool      // no spinner and no reasoning
+	Quiet    bool      // no spinner, no reasoning and no usage
+	Usage    bool      // a line below a single answer on the screen says what it used
+	Replies  bool      // the narrator does so for each reply: one that is all needs no other line
 
 	// Markdown says how the answer is drawn if Out is a terminal. Nil means that it is
 	// written as it comes, as it always is elsewhere.
@@ -45,6 +48,8 @@ type Answer struct {
 	thinking bool            // reasoning was shown last
 	busy     *task           // the spinner; nil while there is none
 	calls    int             // tools at work
+	graph    bool            // it is the answer of a graph run
+	last     chat.Usage      // of the last reply
 }
 
 // NewAnswer returns an Answer beside screen. In an event.Tee it comes after the Narrator,
@@ -71,6 +76,7 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 	case event.Started:
 		a.printed, a.open, a.thinking, a.calls = false, false, false, 0
 		a.turn.Reset()
+		a.graph, a.last = body.Graph != "", chat.Usage{}
 		if body.Graph == "" {
 			a.spin("Generating")
 		}
@@ -80,6 +86,7 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		a.turn.WriteString(body.Text)
 		return a.print(body.Text)
 	case event.Reply:
+		a.last = body.Usage
 		return a.reply(body)
 	case event.CompressionStarted:
 		a.spin("Compressing")
@@ -98,9 +105,19 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		a.spin("Generating")
 		return err
 	case event.Finished:
-		return a.finish(body.Output)
+		err := a.finish(body.Output)
+		a.tellUsage(body.Usage)
+		return err
 	}
 	return nil
+}
+
+// tellUsage says below a single answer what it used.
+func (a *Answer) tellUsage(u chat.Usage) {
+	if !a.o.Usage || a.o.Quiet || a.graph || u.Total() == 0 || a.o.Replies && u == a.last {
+		return
+	}
+	a.screen.show(colors(a.screen.o.Color).paint(dim, "▸ "+tokens(u)) + "\n")
 }
 
 // Close ends a line that is open and stops the spinner, for an answer that was cut off

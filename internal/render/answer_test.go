@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -193,5 +194,52 @@ func TestAnswerCutOff(t *testing.T) {
 	}
 	if out.String() != "half\n" {
 		t.Errorf("got %q, want the line ended once", out.String())
+	}
+}
+
+// TestUsageBelowAnAnswer: it is the last line on the screen, and says once what was used.
+func TestUsageBelowAnAnswer(t *testing.T) {
+	one := chat.Usage{InputTokens: 1200, CachedInputTokens: 1000, OutputTokens: 30, Cost: 0.01234}
+	guess := chat.Usage{InputTokens: 5, OutputTokens: 1, Estimated: true, Cost: 0.00001, CostUnknown: true}
+	for _, tt := range []struct {
+		name    string
+		o       render.AnswerOptions
+		graph   string
+		replies []chat.Usage
+		want    string
+	}{
+		{"one", render.AnswerOptions{Usage: true}, "", []chat.Usage{one}, "▸ 1,200 tokens in (1,000 cached), 30 out, $0.0123\n"},
+		{"sum", render.AnswerOptions{Usage: true, Replies: true}, "", []chat.Usage{one, one}, "▸ 2,400 tokens in (2,000 cached), 60 out, $0.0247\n"},
+		{"estimated", render.AnswerOptions{Usage: true}, "", []chat.Usage{guess}, "▸ 5 tokens in, 1 out, estimated, ~<$0.0001+\n"},
+		{"told_by_the_narrator", render.AnswerOptions{Usage: true, Replies: true}, "", []chat.Usage{one}, ""},
+		{"nothing_used", render.AnswerOptions{Usage: true}, "", []chat.Usage{{}}, ""},
+		{"not_wanted", render.AnswerOptions{}, "", []chat.Usage{one}, ""},
+		{"quiet", render.AnswerOptions{Usage: true, Quiet: true}, "", []chat.Usage{one}, ""},
+		{"graph", render.AnswerOptions{Usage: true}, "g", []chat.Usage{one}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, screen bytes.Buffer
+			tt.o.Out = &out
+			s := render.NewScreen(render.ScreenOptions{Out: &screen})
+			a := render.NewAnswer(s, tt.o)
+			events := []event.Body{event.Started{Graph: tt.graph, Model: "m"}}
+			var sum chat.Usage
+			for _, u := range tt.replies {
+				sum = sum.Add(u)
+				events = append(events, event.Reply{Text: "x", Usage: u})
+			}
+			for _, body := range append(events, event.Finished{Output: "x", Usage: sum}) {
+				if err := a.Emit(t.Context(), event.Event{Body: body}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := a.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+			if screen.String() != tt.want {
+				t.Errorf("got %q, want %q", screen.String(), tt.want)
+			}
+		})
 	}
 }

@@ -158,6 +158,9 @@ func tokens(u chat.Usage) string {
 	if u.Estimated {
 		text += ", estimated"
 	}
+	if cost := Dollars(u); cost != "" {
+		text += ", " + cost
+	}
 	return text
 }
 
@@ -283,6 +286,9 @@ func (n *Narrator) finished(ev event.Event, b event.Finished) {
 			text += "about "
 		}
 		text += count(total, "token")
+		if cost := Dollars(b.Usage); cost != "" {
+			text += ", " + cost
+		}
 	}
 	if b.Failures > 0 && b.Error == "" {
 		text += fmt.Sprintf(", completed with failures (%d)", b.Failures)

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"loki/internal/chat"
+
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -112,6 +114,25 @@ func grouped(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// Dollars writes what u cost, "" for nothing. A cost that rests on estimates begins with a
+// tilde, and one that leaves calls out whose price is unknown ends with a plus.
+func Dollars(u chat.Usage) string {
+	if u.Cost == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("$%.4f", u.Cost)
+	if u.Cost < 0.0001 {
+		text = "<$0.0001"
+	}
+	if u.Estimated {
+		text = "~" + text
+	}
+	if u.CostUnknown {
+		text += "+"
+	}
+	return text
 }
 
 // joinComma joins names for a line of their own.

@@ -56,9 +56,9 @@ func (s *Session) Title() string {
 
 // AutoName names a temporary session that needs it, see [Session.NeedsName], and
 // otherwise does nothing. ask gives the first question and its answer to a model and
-// returns what it makes of them; a title is made of that by [Slug]. The title becomes
+// returns what it makes of them and what that used, which counts for the session; a title is made of that by [Slug]. The title becomes
 // part of the alias. After an error the session still needs a name.
-func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, text string) (string, error)) error {
+func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, text string) (string, chat.Usage, error)) error {
 	s.mu.Lock()
 	if !s.needsName() {
 		s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, te
 	text := s.naming.text
 	s.mu.Unlock()
 
-	reply, err := ask(ctx, text)
+	reply, usage, err := ask(ctx, text)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,6 +77,9 @@ func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, te
 		return err
 	}
 	title := Slug(reply)
+	if usage != (chat.Usage{}) {
+		s.remember(usageOp{usage: usage, at: s.now()})
+	}
 	if title == "" || s.naming.text == "" { // cleared meanwhile
 		return nil
 	}

@@ -14,6 +14,7 @@ const (
 	markTurn       = "turn"
 	markCompaction = "compaction"
 	markEmpty      = "empty"
+	markUsage      = "usage" // of calls that are no turn, such as for a title
 	markRound      = "round" // in drafts only
 )
 
@@ -30,7 +31,7 @@ type mark struct {
 	Draft       string `json:"draft,omitempty"`       // turn: id of the draft it was
 	Interrupted bool   `json:"interrupted,omitempty"` // turn: it was not answered
 
-	Usage chat.Usage `json:"usage,omitzero"` // turn, compaction: what the model calls used
+	Usage chat.Usage `json:"usage,omitzero"` // turn, compaction, usage: what the model calls used
 }
 
 // group is what is appended to a log at once: messages and the mark after them.

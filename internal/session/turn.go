@@ -112,6 +112,16 @@ func (o turnOp) group(h *history) (group, bool) {
 	return g, g.Messages > 0
 }
 
+// usageOp records what model calls used that are no turn.
+type usageOp struct {
+	usage chat.Usage
+	at    time.Time
+}
+
+func (o usageOp) group(*history) (group, bool) {
+	return group{mark: mark{Mark: markUsage, Usage: o.usage, At: o.at}}, true
+}
+
 // emptyOp takes all live messages out of a conversation.
 type emptyOp struct{ at time.Time }
 

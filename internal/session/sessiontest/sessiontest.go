@@ -399,21 +399,22 @@ func (s *suite) autoName() {
 	}
 	s.ok(a.Append(ctx, Turn(1)))
 	sorry := errors.New("sorry")
-	s.is(a.AutoName(ctx, func(context.Context, string) (string, error) { return "", sorry }), sorry)
+	s.is(a.AutoName(ctx, func(context.Context, string) (string, chat.Usage, error) { return "", chat.Usage{}, sorry }), sorry)
 	if !a.NeedsName() {
 		s.Error("after a failure no name is needed any more")
 	}
-	s.ok(a.AutoName(ctx, func(_ context.Context, text string) (string, error) {
+	s.ok(a.AutoName(ctx, func(_ context.Context, text string) (string, chat.Usage, error) {
 		s.same("what the model is asked", text, "USER: question 1\nASSISTANT: answer 1")
-		return "<think>hm</think> Garden plans!\n", nil
+		return "<think>hm</think> Garden plans!\n", chat.Usage{InputTokens: 20, OutputTokens: 3}, nil
 	}))
 	if a.NeedsName() || a.Title() != "Garden-plans" || a.Name() != session.TempName {
 		s.Errorf("needs a name: %v, title %q, name %q", a.NeedsName(), a.Title(), a.Name())
 	}
-	s.ok(a.AutoName(ctx, func(context.Context, string) (string, error) {
+	s.ok(a.AutoName(ctx, func(context.Context, string) (string, chat.Usage, error) {
 		s.Error("the model is asked again")
-		return "", nil
+		return "", chat.Usage{}, nil
 	}))
+	s.same("usage", a.Usage(), chat.Usage{InputTokens: 20, OutputTokens: 3})
 	s.same("sessions", s.aliases(s.store, ""), []session.Alias{session.Alias(s.clock.Local().Format("20060102T150405") + "-Garden-plans")})
 	named := s.open(s.store, "named")
 	s.ok(named.Append(ctx, Turn(1)))

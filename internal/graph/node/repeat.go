@@ -3,8 +3,8 @@ package node
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -179,10 +179,12 @@ func caching(ctx context.Context, r *Runner, t *run.Task, material func() []stri
 
 // digest is a name for parts that no other list of parts has.
 func digest(parts []string) string {
-	text, err := json.Marshal(parts)
-	if err != nil {
-		panic(err) // strings can always be encoded
+	h := sha256.New()
+	for _, part := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -39,6 +39,8 @@ type GraphRun struct {
 	// Filled in by check.
 	tools tool.Set          // what nodes may list
 	files map[string]string // see App.contents
+
+	answered []string // questions that were answered to resume the run
 }
 
 // RunGraph runs a graph agent to its end. The error is a [*fault.Error].
@@ -129,7 +131,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 			Judge: judge, AutoConfirm: a.consents(r),
 			Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 		},
-		Cache: results,
+		Cache: results, Answered: r.answered,
 	})
 	out, err := run.Run(ctx, run.Options{
 		Plan: plan, Nodes: nodes, Emitter: r.Emitter, Source: event.Source{Run: id, Agent: r.Agent.Name},

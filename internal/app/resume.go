@@ -69,7 +69,7 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 	if err := acceptGap(ctx, store, info, r.Force, r.Emitter); err != nil {
 		return run.Outcome{}, err
 	}
-	if err := giveAnswers(ctx, store, info.ID, resumed.Graph, r); err != nil {
+	if resumed.answered, err = giveAnswers(ctx, store, info.ID, resumed.Graph, r); err != nil {
 		return run.Outcome{}, err
 	}
 	if d := resumed.Graph.Settings.Durability; d == graph.DurabilityPower {
@@ -169,14 +169,15 @@ func findRun(ctx context.Context, store run.Store, r ResumeRun) (run.Info, error
 		WithHint("see all runs: loki --runs; resume any of them: loki --resume ID")
 }
 
-// giveAnswers records the answers the user gave on the command line.
-func giveAnswers(ctx context.Context, store run.Store, id string, g *graph.Graph, r ResumeRun) error {
+// giveAnswers records the answers the user gave on the command line, and returns the
+// questions they are to.
+func giveAnswers(ctx context.Context, store run.Store, id string, g *graph.Graph, r ResumeRun) (questions []string, err error) {
 	if r.Answer == nil && len(r.Answers) == 0 {
-		return nil
+		return nil, nil
 	}
 	h, err := store.History(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var waiting []string
 	for _, p := range h.Pending {
@@ -185,16 +186,16 @@ func giveAnswers(ctx context.Context, store run.Store, id string, g *graph.Graph
 	answers := r.Answers
 	switch {
 	case len(waiting) == 0:
-		return noQuestion(h.Info)
+		return nil, noQuestion(h.Info)
 	case r.Answer != nil && len(waiting) > 1:
-		return fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), id, strings.Join(waiting, ", ")).
+		return nil, fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), id, strings.Join(waiting, ", ")).
 			WithHint("answer them with --answers FILE, a YAML file with a line for each: %s: ANSWER", waiting[0])
 	case r.Answer != nil:
 		answers = map[string]string{waiting[0]: *r.Answer}
 	}
 	for question := range answers {
 		if !slices.Contains(waiting, question) {
-			return fault.New(fault.Usage, "run %s has no waiting question %q", id, question).
+			return nil, fault.New(fault.Usage, "run %s has no waiting question %q", id, question).
 				WithHint("waiting: %s", strings.Join(waiting, ", "))
 		}
 	}
@@ -206,23 +207,24 @@ func giveAnswers(ctx context.Context, store run.Store, id string, g *graph.Graph
 			continue
 		}
 		if err := inTime(h.Info.ID, p); err != nil {
-			return err
+			return nil, err
 		}
 		if accepted[p.ID], err = accept(g.Node(p.Node), p, text); err != nil {
-			return fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
+			return nil, fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
 		}
 	}
 	for _, p := range h.Pending {
 		if text, ok := accepted[p.ID]; ok {
 			err := patiently(ctx, h.Info.Agent, r.Emitter, func() error { return store.Answer(ctx, id, p.ID, text) })
 			if errors.Is(err, run.ErrAnswered) {
-				return noQuestion(h.Info)
+				return nil, noQuestion(h.Info)
 			} else if err != nil {
-				return resumeError(err)
+				return nil, resumeError(err)
 			}
+			questions = append(questions, p.ID)
 		}
 	}
-	return nil
+	return questions, nil
 }
 
 // noQuestion is the failure of an answer that came too late, or to a run that asked

@@ -35,7 +35,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 func (c *command) continuation(face *face) app.Continuation {
 	return app.Continuation{
 		Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
-		Emitter: face.emitter, Asker: c.asker(face, false),
+		Emitter: face.emitter, Asker: c.asker(face, !c.InTerminal),
 	}
 }
 

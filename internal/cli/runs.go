@@ -271,6 +271,9 @@ func printRun(w io.Writer, h run.History) error {
 			return err
 		}
 	}
+	if i.Output != "" {
+		b.WriteString("\noutput\n" + strings.TrimRight(i.Output, "\n") + "\n")
+	}
 	for n, p := range h.Pending {
 		if n == 0 {
 			b.WriteString("\nwaiting for an answer\n")
@@ -283,8 +286,12 @@ func printRun(w io.Writer, h run.History) error {
 			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))
 		}
 	}
-	if len(h.Pending) > 0 {
+	switch len(h.Pending) {
+	case 0:
+	case 1:
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answer TEXT\n", i.ID)
+	default:
+		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", i.ID, h.Pending[0].ID)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,8 +35,9 @@ type keeper struct {
 	patience Patience
 
 	mu   sync.Mutex
-	step int  // the last super-step on record
-	gap  *Gap // what is not on record; nil as long as the journal works
+	step int              // the last super-step on record
+	gap  *Gap             // what is not on record; nil as long as the journal works
+	open []event.Question // asked and not answered, in order
 }
 
 // warner emits a warning.
@@ -218,6 +221,7 @@ func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 	if !k.works() {
 		return nil
 	}
+	k.noteQuestion(ev)
 	switch b := ev.Body.(type) {
 	case event.Delta, event.Reasoning, event.MapProgress, event.StateUpdated:
 		return nil
@@ -264,6 +268,50 @@ func (t *taskRecorder) Forget(ctx context.Context, key string) error {
 
 func (t *taskRecorder) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
 	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Record(ctx, key, s, result) })
+}
+
+// noteQuestion keeps count of the questions that are open.
+func (k *keeper) noteQuestion(ev event.Event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch b := ev.Body.(type) {
+	case event.Question:
+		k.open = append(k.open, b)
+	case event.Answer:
+		k.open = slices.DeleteFunc(k.open, func(q event.Question) bool { return q.ID == b.ID })
+	}
+}
+
+// waiting returns the error of a run that waits for answers: err, which is about one of
+// them, or one that names all.
+func (k *keeper) waiting(err error) error {
+	if !k.works() {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.open) < 2 {
+		return err
+	}
+	lines, ids := make([]string, len(k.open)), make([]string, len(k.open))
+	for i, q := range k.open {
+		ids[i] = q.ID
+		lines[i] = fmt.Sprintf("\n  %s: %s", q.ID, brief(q.Text))
+	}
+	return fault.New(fault.Suspended, "%d questions wait for answers:%s", len(lines), strings.Join(lines, "")).
+		WithHint("answer them: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER", k.journal.ID(), ids[0])
+}
+
+// briefLength bounds a question's text in an error, in bytes.
+const briefLength = 200
+
+// brief returns text on one line, cut.
+func brief(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= briefLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:briefLength], "") + "…"
 }
 
 // checkpoint is pr as it is stored.

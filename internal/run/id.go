@@ -40,13 +40,13 @@ func ParseID(typed string) (prefix string, err error) {
 	return prefix, nil
 }
 
-// PickID returns the only one of the ids that begin with prefix, which it is given
-// all, or at least two of. None is an error of code NotFound and several are one of
-// code Usage that lists them.
-func PickID(prefix string, ids []string) (string, error) {
+// PickID returns the only one of the ids that a person can have meant with what they
+// typed, which it is given all, or at least two of. None is an error with code NotFound
+// and several are one with code Usage that lists them.
+func PickID(typed string, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:
-		return "", noRun(prefix)
+		return "", noRun(typed)
 	case 1:
 		return ids[0], nil
 	}
@@ -56,7 +56,7 @@ func PickID(prefix string, ids []string) (string, error) {
 	if len(ids) > shown {
 		list += ", ..."
 	}
-	return "", fault.New(fault.Usage, "several runs begin with %q: %s", prefix, list).WithHint("type more of the id")
+	return "", fault.New(fault.Usage, "several runs begin with %q: %s", typed, list).WithHint("type more of the id")
 }
 
 func noRun(id string) error {

@@ -224,10 +224,17 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		results[i], visits[i] = done[i].result, done[i].visit
 	}
 	if err := failure(results); err != nil {
+		if fault.CodeOf(err) == fault.Suspended {
+			err = d.keeper.waiting(err)
+		}
 		return pr, err
 	}
 	next, err := d.Plan.Apply(pr, results)
 	if err != nil {
+		if d.keeper.works() { // the results are on record, so that the same would come of them
+			err = fault.Wrap(fault.CodeOf(err), err, "").
+				WithHint("mend %s so that they can be merged, and go on with: loki --resume %s --force", graph.FileName, d.Source.Run)
+		}
 		return pr, err
 	}
 	if err := d.tellStep(ctx, pr, next, len(tasks)); err != nil {
@@ -253,10 +260,22 @@ func failure(results []graph.Result) error {
 		case fault.CodeOf(r.Err) != fault.Suspended:
 			return &graph.NodeError{Node: r.Node, Err: r.Err}
 		case waits == nil:
-			waits = r.Err // it names its node
+			waits = waiting(r.Err) // it names its node
 		}
 	}
 	return waits
+}
+
+// waiting returns the innermost error with code Suspended in err's chain: what waits is
+// worth telling, and not what it is a part of.
+func waiting(err error) error {
+	inner := err
+	for e, ok := errors.AsType[*fault.Error](err); ok; e, ok = errors.AsType[*fault.Error](e.Err) {
+		if e.Code == fault.Suspended {
+			inner = e
+		}
+	}
+	return inner
 }
 
 // tellStep emits what a finished super-step changed.

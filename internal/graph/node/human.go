@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,7 +114,9 @@ func (r *Runner) ask(ctx context.Context, t *run.Task, key string, q ask.Questio
 		deadline = asked.Add(t.Node.Timeout)
 	}
 	step := steps.Step{Kind: steps.Question, Key: key, Name: q.ID}
-	return steps.Do(ctx, t.Steps, step, func(ctx context.Context) (string, error) {
+	onRecord := true
+	answer, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (string, error) {
+		onRecord = false
 		asked := event.Question{ID: q.ID, Text: q.Text, Options: q.Options, Deadline: deadline, Key: t.Steps.Key(key)}
 		if q.HasDefault {
 			asked.Default = &q.Default
@@ -126,6 +130,10 @@ func (r *Runner) ask(ctx context.Context, t *run.Task, key string, q ask.Questio
 		}
 		return answer, t.Events.Emit(ctx, event.Answer{ID: q.ID, Text: answer})
 	})
+	if err == nil && onRecord && slices.Contains(r.Answered, q.ID) {
+		err = t.Events.Emit(ctx, event.Answer{ID: q.ID, Text: answer})
+	}
+	return answer, err
 }
 
 // errDeadline ends the wait for an answer.
@@ -177,21 +185,41 @@ func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) erro
 	return f.WithHint("answer it: loki --resume %s --answer TEXT", t.Events.Run)
 }
 
-// questionID names a question within its run: the node, and what tells it from the
-// node's other questions.
+// questionID names a question within its run, for people to type: the node, and what
+// tells it from the node's other questions, which is as short as it can be. No other
+// question of the run has the same id, whatever nodes are called.
 func questionID(t *run.Task, key string) string {
 	id := place(t)
 	if t.Visit > 1 {
 		id += fmt.Sprintf("@%d", t.Visit)
 	}
+	full := t.Steps.Key(key)
 	if t.Events.Item != nil {
 		id += fmt.Sprintf("[%d]", *t.Events.Item)
+		full = strings.TrimPrefix(full, itemKey(*t.Events.Item)+"/")
 	}
-	if key != questionKey {
-		id += "/" + t.Steps.Key(key)
+	if full == questionKey {
+		return id
 	}
-	return id
+	return id + "/" + shortKey(full)
 }
+
+// shortKey shortens the key of a question that is not a node's own:
+//
+//	tool/1/2/consent/answer/1     1.2              may call 2 of turn 1 be made?
+//	tool/1/2/uncertain/answer/1   1.2/again        is it to be made again?
+//	uncertain/2                   again/2          the same of a script, asked a second time
+//	attempt/2/tool/1/1/...        attempt/2/1.1
+func shortKey(key string) string {
+	key = toolPart.ReplaceAllString(key, "$1$2.$3$4")
+	key = strings.Replace(key, "/consent/answer/", "/", 1)
+	key = strings.Replace(key, "uncertain/answer/", "uncertain/", 1)
+	key = strings.Replace(key, "uncertain/", "again/", 1)
+	return strings.TrimSuffix(key, "/1")
+}
+
+// toolPart is the part of a key that names a tool call: its turn and its place in it.
+var toolPart = regexp.MustCompile(`(^|/)tool/(\d+)/(\d+)(/)`)
 
 // uncertain decides about an effect of t that was begun when the run was interrupted.
 func (r *Runner) uncertain(t *run.Task) func(context.Context, string) (steps.Decision, error) {
@@ -200,7 +228,7 @@ func (r *Runner) uncertain(t *run.Task) func(context.Context, string) (steps.Dec
 		case graph.UncertainSkip:
 			return steps.Skip, nil
 		case graph.UncertainAsk:
-			return r.askUncertain(ctx, t, fmt.Sprintf("The script of node %s was running when the run was interrupted, and may have finished. Run it again?", t.Node.ID))
+			return r.askUncertain(ctx, t, "uncertain", fmt.Sprintf("The script of node %s was running when the run was interrupted, and may have finished. Run it again?", t.Node.ID))
 		default:
 			return steps.Retry, nil
 		}
@@ -208,14 +236,14 @@ func (r *Runner) uncertain(t *run.Task) func(context.Context, string) (steps.Dec
 }
 
 // askUncertain lets the human decide.
-func (r *Runner) askUncertain(ctx context.Context, t *run.Task, question string) (steps.Decision, error) {
+func (r *Runner) askUncertain(ctx context.Context, t *run.Task, key, question string) (steps.Decision, error) {
 	valid := func(answer string) error {
 		if answer == string(steps.Retry) || answer == string(steps.Skip) {
 			return nil
 		}
 		return fmt.Errorf("the answer has to be %s or %s", steps.Retry, steps.Skip)
 	}
-	answer, err := r.askOnce(ctx, t, "uncertain", ask.Question{
+	answer, err := r.askOnce(ctx, t, key, ask.Question{
 		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)}, Validate: valid, Consent: true,
 	})
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/schema"
+	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/value"
 )
@@ -120,6 +121,9 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	text, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
 		return r.attempts(ctx, t, messages)
 	})
+	if fault.CodeOf(err) == fault.Suspended {
+		return value.Value{}, err
+	}
 	if err != nil {
 		return value.Value{}, &llmFailure{"failed", err}
 	}
@@ -225,15 +229,13 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 	}
 	// What the user says is a recorded answer. Where nobody can be asked the run waits
 	// for it.
-	answer := func(ctx context.Context, key string, q ask.Question) (string, error) {
-		return r.askOnce(ctx, t, strings.TrimPrefix(key, t.Steps.Key(""))+"/answer", q)
-	}
-	o.Confirm = func(ctx context.Context, key, question string) (bool, error) {
-		text, err := answer(ctx, key, ask.Question{Kind: ask.Choice, Text: question, Options: []string{"yes", "no"}, Consent: true})
-		return text == "yes" || text == "y", err
+	answerKey := func(key string) string { return strings.TrimPrefix(key, t.Steps.Key("")) + "/answer" }
+	o.Confirm = func(ctx context.Context, key, question string) (bool, error) { // about an uncertain call
+		decision, err := r.askUncertain(ctx, t, answerKey(key), question)
+		return decision == steps.Retry, err
 	}
 	o.Consent = func(ctx context.Context, key string, q tool.ConsentQuestion) (tool.ConsentAnswer, error) {
-		text, err := answer(ctx, key, q.Ask(from))
+		text, err := r.askOnce(ctx, t, answerKey(key), q.Ask(from))
 		return q.Answer(text), err
 	}
 	return tool.NewBox(o), nil

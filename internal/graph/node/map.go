@@ -87,9 +87,12 @@ func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value)
 		Task:   graph.Task{Node: branch, Step: t.Step, Visit: t.Visit},
 		Draft:  draft,
 		Events: t.Events.With(func(s *event.Source) { s.Item = &i }),
-		Steps:  t.Steps.At("item/" + strconv.Itoa(i)),
+		Steps:  t.Steps.At(itemKey(i)),
 	}
 }
+
+// itemKey begins the keys of the steps of an item.
+func itemKey(i int) string { return "item/" + strconv.Itoa(i) }
 
 // branch runs one branch and returns what it delivers under key.
 func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.Value, err error) {

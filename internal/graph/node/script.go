@@ -60,7 +60,8 @@ func (r *Runner) scriptBody(ctx context.Context, t *run.Task) error {
 }
 
 func scriptCode(err error) fault.Code {
-	if code := fault.CodeOf(err); code != fault.Failure {
+	_, unfit := errors.AsType[*unfitError](err)
+	if code := fault.CodeOf(err); unfit || code != fault.Failure {
 		return code
 	}
 	return fault.Tool
@@ -141,17 +142,40 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
-	return scriptObject(result.Stdout)
+	printed, err := scriptObject(result.Stdout)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return printed, r.checkNext(t, printed)
+}
+
+// checkNext fails if the output of a script names a node that there is not. It comes
+// before the output is recorded, so that a run whose script was mended can go on.
+func (r *Runner) checkNext(t *run.Task, printed value.Value) error {
+	next, _ := printed.AsObject().Get(nextKey)
+	id, ok := next.AsString()
+	if !ok || t.Events.Item != nil || r.Plan.Graph().Node(id) != nil { // in a map routes do not matter
+		return nil
+	}
+	err := fault.New(fault.Failure, "its %s is %q, and there is no such node", nextKey, id).WithHint("mend the script, or add the node")
+	if t.Steps.Recording() {
+		err = err.WithHint("mend the script, or add the node, and go on with: loki --resume %s --force", t.Events.Run)
+	}
+	return &unfitError{fault.Failure, err}
 }
 
 // place names the node of t within its super-step: a map's branch together with the
 // map, because several maps may share a branch.
 func place(t *run.Task) string {
 	if t.Events.Node == "" || t.Events.Node == t.Node.ID {
-		return t.Node.ID
+		return plainID.Replace(t.Node.ID)
 	}
-	return t.Events.Node + "/" + t.Node.ID
+	return plainID.Replace(t.Events.Node) + "/" + plainID.Replace(t.Node.ID)
 }
+
+// plainID escapes what has a meaning in ids of questions and in idempotency keys, so that
+// no two of them are the same whatever nodes are called.
+var plainID = strings.NewReplacer("%", "%25", "/", "%2F", "@", "%40", "[", "%5B", "]", "%5D")
 
 // idempotencyKey names the one effect that the script of t may have: the same however
 // often the script is tried, after failures and after interruptions.

@@ -53,6 +53,7 @@ func TestScriptFailures(t *testing.T) {
 		{name: "array", script: "echo '[]'", fields: "next: done", end: "done", parts: []string{"JSON object"}},
 		{name: "nowhere_to_go", script: "echo '{}'", code: fault.Failure, parts: []string{"_next", "no next"}},
 		{name: "to_nobody", script: `echo '{"_next": "nobody"}'`, code: fault.Failure, parts: []string{"nobody"}},
+		{name: "to_nobody_in_spite_of_a_fallback", script: `echo '{"_next": "nobody"}'`, fields: "next: done, fallback: rescued", code: fault.Failure, parts: []string{"nobody"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world{scripts: map[string]string{"a.sh": tt.script}}

@@ -163,7 +163,7 @@ func (s *Store) find(typed string) (*record, error) {
 			ids, found = append(ids, r.info.ID), r
 		}
 	}
-	if _, err := run.PickID(prefix, ids); err != nil {
+	if _, err := run.PickID(typed, ids); err != nil {
 		return nil, err
 	}
 	return found, nil

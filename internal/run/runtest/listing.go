@@ -107,6 +107,10 @@ func (s *suite) ids() {
 			}
 		}
 		s.code(name+" of an unknown id", lookup(missing), fault.NotFound)
+		typed := strings.NewReplacer("0", "O", "1", "I").Replace(missing)
+		if err := lookup(typed); err == nil || !strings.Contains(err.Error(), typed) {
+			s.Errorf("%s: the error %v does not name %s as it was typed", name, err, typed)
+		}
 		s.code(name+" of an impossible id", lookup("not-an-id"), fault.NotFound)
 		s.code(name+" of no id", lookup(""), fault.Usage)
 	}

@@ -176,15 +176,15 @@ func findRun(c *conn, typed string) (id int64, name string, err error) {
 	if err != nil {
 		return 0, "", err
 	}
-	name, err = run.PickID(prefix, names)
+	name, err = run.PickID(typed, names)
 	return id, name, err
 }
 
 // noRun returns the error for an id while there are no runs.
 func noRun(typed string) error {
-	prefix, err := run.ParseID(typed)
+	_, err := run.ParseID(typed)
 	if err == nil {
-		_, err = run.PickID(prefix, nil)
+		_, err = run.PickID(typed, nil)
 	}
 	return err
 }

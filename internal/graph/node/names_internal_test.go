@@ -1,0 +1,99 @@
+package node
+
+import (
+	"fmt"
+	"testing"
+
+	"loki/internal/event"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/steps"
+)
+
+func TestShortKey(t *testing.T) {
+	for key, want := range map[string]string{
+		"tool/1/2/consent/answer/1":                     "1.2",
+		"tool/1/2/consent/answer/2":                     "1.2/2",
+		"tool/12/3/uncertain/answer/1":                  "12.3/again",
+		"tool/12/3/uncertain/answer/2":                  "12.3/again/2",
+		"uncertain/1":                                   "again",
+		"uncertain/3":                                   "again/3",
+		"attempt/2/tool/1/1/consent/answer/1":           "attempt/2/1.1",
+		"retry/2/tool/1/1/uncertain/answer/1":           "retry/2/1.1/again",
+		"retry/3/attempt/2/tool/1/1/uncertain/answer/1": "retry/3/attempt/2/1.1/again",
+		"retry/2/question":                              "retry/2/question",
+	} {
+		if got := shortKey(key); got != want {
+			t.Errorf("shortKey(%q) = %q, want %q", key, got, want)
+		}
+	}
+}
+
+// taskOf is a task of a node, or of item number i of a map over it.
+func taskOf(mapNode, id string, visit, i int) *run.Task {
+	t := &run.Task{Task: graph.Task{Node: &graph.Node{ID: id}, Step: 1, Visit: visit}, Steps: steps.New(nil)}
+	t.Events = event.NewScope(event.Discard, event.Source{Run: "r", Node: id}, nil)
+	if mapNode != "" {
+		t.Events = t.Events.With(func(s *event.Source) { s.Node, s.Item = mapNode, &i })
+		t.Steps = t.Steps.At(itemKey(i))
+	}
+	return t
+}
+
+// TestNamesNeverMeet: ids of questions and idempotency keys are the same for no two
+// places of a run, whatever its nodes are called.
+func TestNamesNeverMeet(t *testing.T) {
+	ids, keys := make(map[string]string), make(map[string]string)
+	for _, tt := range []struct {
+		mapNode, id string
+		visit, item int
+	}{
+		{"", "ask", 1, 0},
+		{"", "ask", 2, 0},
+		{"", "ask@2", 1, 0},
+		{"", "ask%402", 1, 0},
+		{"", "ask@2", 2, 0},
+		{"m", "b", 1, 0},
+		{"m", "b", 1, 1},
+		{"", "m/b", 1, 0},
+		{"", "m/b[0]", 1, 0},
+		{"", "m/b/0", 1, 0},
+		{"m/b", "0", 1, 0},
+		{"m", "b/0", 1, 0},
+		{"", "m", 1, 0},
+		{"", "b/1.1", 1, 0},
+		{"", "b", 1, 0},
+		{"", "b/again", 1, 0},
+	} {
+		at, where := taskOf(tt.mapNode, tt.id, tt.visit, tt.item), fmt.Sprintf("%+v", tt)
+		for _, key := range []string{questionKey, "tool/1/1/consent/answer/1", "uncertain/1"} {
+			id := questionID(at, key)
+			if before, taken := ids[id]; taken {
+				t.Errorf("question %q is that of %s and of %s", id, before, where)
+			}
+			ids[id] = where
+		}
+		if tt.visit > 1 {
+			continue // in another super-step
+		}
+		key := idempotencyKey(at)
+		if before, taken := keys[key]; taken {
+			t.Errorf("key %q is that of %s and of %s", key, before, where)
+		}
+		keys[key] = where
+	}
+	if got := questionID(taskOf("each", "b", 1, 3), "item/3/tool/1/1/uncertain/answer/1"[len("item/3/"):]); got != "each/b[3]/1.1/again" {
+		t.Errorf("a call in a map is %q", got)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	seen := make(map[string][]string)
+	for _, parts := range [][]string{nil, {""}, {"", ""}, {"a", "b"}, {"ab"}, {"a", "", "b"}, {"\xff"}, {"\xfe"}, {"\uFFFD"}, {`a","b`}} {
+		d := digest(parts)
+		if before, taken := seen[d]; taken {
+			t.Errorf("%q and %q have the same digest", before, parts)
+		}
+		seen[d] = parts
+	}
+}

@@ -27,7 +27,7 @@ type connection struct {
 func (a *App) ChatModel(id string) (engine.Model, error) {
 	m, err := a.Catalog.Resolve(id, catalog.Chat)
 	if err != nil {
-		return engine.Model{}, err
+		return engine.Model{}, a.placed(id, err)
 	}
 	retirement := a.Catalog.Retirement(m)
 	switch {
@@ -70,6 +70,16 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		model.Provider = hinted{model.Provider, "did you mean " + strings.Join(near, " or ") + "?"}
 	}
 	return model, nil
+}
+
+// placed adds to the error for a model that cannot be found where it was configured, unless
+// the command itself names it.
+func (a *App) placed(id string, err error) error {
+	from := a.Config.ModelFrom()
+	if id == "" || id == a.model || id != a.Config.Model || from == "" {
+		return err
+	}
+	return fault.Wrap(fault.CodeOf(err), err, "%s: model", from).WithHint("%s", fault.HintOf(err))
 }
 
 // hinted adds a hint to the error with which a provider says that it has no such model.

@@ -36,6 +36,14 @@ func (a *App) noticeOnce(key, text string) {
 	_ = f.Close()
 }
 
+// Notices reports, with [App.OnWarning], what the user has to know of the configuration once,
+// and puts an outdated list of models aside.
+func (a *App) Notices() {
+	for _, note := range a.Config.Notes {
+		a.noticeOnce(note, note)
+	}
+}
+
 // notice warns of text, once for each key in this process.
 func (a *App) notice(key, text string) {
 	if !a.seen(key) {

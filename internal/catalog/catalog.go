@@ -24,6 +24,10 @@ type Client struct {
 	// Fallbacks are those of the models that name none themselves. A model is never
 	// its own fallback.
 	Fallbacks []string
+
+	// Implied clients were not configured. Their models can be named, but no list shows
+	// them, and none is the default.
+	Implied bool
 }
 
 // Provider is a list of known models for the clients that list none themselves.
@@ -38,10 +42,9 @@ type Provider struct {
 // Catalog holds clients and their models. It is immutable and may be used from
 // several goroutines.
 type Catalog struct {
-	clients []Client // the implied builtin client, if any, is last
+	clients []Client // the builtin client, if it is not configured, is last
 
-	implied bool   // the last client was not configured
-	today   string // see [Catalog.On]; empty for no day
+	today string // see [Catalog.On]; empty for no day
 }
 
 // New returns the catalogue of clients. A client that lists no models has those of
@@ -50,8 +53,7 @@ type Catalog struct {
 func New(clients []Client, known []Provider) *Catalog {
 	c := &Catalog{clients: slices.Clone(clients)}
 	if c.client(Builtin) == nil {
-		c.clients = append(c.clients, Client{Name: Builtin, Type: Builtin})
-		c.implied = true
+		c.clients = append(c.clients, Client{Name: Builtin, Type: Builtin, Implied: true})
 	}
 	known = append(slices.Clip(known), Provider{Name: Builtin, Models: builtinModels})
 	for i := range c.clients {
@@ -112,10 +114,7 @@ func (c *Catalog) client(name string) *Client {
 
 // configured returns the clients that somebody configured.
 func (c *Catalog) configured() []Client {
-	if c.implied {
-		return c.clients[:len(c.clients)-1]
-	}
-	return c.clients
+	return slices.DeleteFunc(slices.Clone(c.clients), func(cl Client) bool { return cl.Implied })
 }
 
 // Models ranges over the listed models of type t, but for hidden ones: clients in the order of the
@@ -124,6 +123,9 @@ func (c *Catalog) configured() []Client {
 func (c *Catalog) Models(t Type) iter.Seq[Model] {
 	return func(yield func(Model) bool) {
 		for _, cl := range c.clients {
+			if cl.Implied && cl.Type != Builtin {
+				continue
+			}
 			for m := range c.visible(cl, t) {
 				if !yield(m) {
 					return

@@ -42,7 +42,7 @@ func (c *Catalog) nearest(id string, t Type) []string {
 func (c *Catalog) otherClients(name string, t Type) []string {
 	var names []string
 	for _, cl := range c.clients {
-		if cl.Name != name && cl.Type != Builtin && t != Embedding {
+		if cl.Name != name && cl.Type != Builtin && !cl.Implied && t != Embedding {
 			names = append(names, cl.Name)
 		}
 	}

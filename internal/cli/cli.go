@@ -115,6 +115,7 @@ func (c *command) dispatch(ctx context.Context) error {
 	for _, w := range c.app.Warnings {
 		c.warn(w)
 	}
+	c.app.Notices()
 	switch {
 	case c.opts.listModels:
 		return c.listModels()

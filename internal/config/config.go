@@ -79,6 +79,12 @@ type Config struct {
 
 	Clients []*Client // in order; of unknown types there are none
 
+	// Notes are for the user, who should read each once and not with every command.
+	Notes []string
+
+	implied   []*Client // can be named although they are not configured; none if any client is
+	modelFrom string    // where Model comes from: a variable, or a place in File
+
 	secrets Secrets // nil if nobody looks them up
 	places  []place // of references to secrets in File
 }
@@ -108,10 +114,19 @@ func defaultLoaders() Mapping {
 }
 
 // Client returns the client called name, nil if there is none. The builtin client
-// is there even if nobody configured it.
+// is there even if it is not configured, and so are those of all known providers if no client
+// is configured.
 func (c *Config) Client(name string) *Client {
-	if cl := c.named(name); cl != nil || name != TypeBuiltin {
+	if cl := c.named(name); cl != nil {
 		return cl
+	}
+	for _, cl := range c.implied {
+		if cl.Name == name {
+			return cl
+		}
+	}
+	if name != TypeBuiltin {
+		return nil
 	}
 	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), secrets: c.secrets}
 }
@@ -125,12 +140,19 @@ func (c *Config) named(name string) *Client {
 	return nil
 }
 
+// ModelFrom returns where [Config.Model] comes from, for messages: an environment variable,
+// or "file:line:column". It is empty if there is no such model.
+func (c *Config) ModelFrom() string { return c.modelFrom }
+
 // Catalog returns the catalogue of the configured clients. A client that lists no
 // models has those of its provider in known.
 func (c *Config) Catalog(known ...catalog.Provider) *catalog.Catalog {
 	clients := make([]catalog.Client, len(c.Clients))
 	for i, cl := range c.Clients {
 		clients[i] = catalog.Client{Name: cl.Name, Type: cl.Type, Models: cl.Models, Fallbacks: cl.Fallbacks}
+	}
+	for _, cl := range c.implied {
+		clients = append(clients, catalog.Client{Name: cl.Name, Type: cl.Type, Implied: true})
 	}
 	return catalog.New(clients, known)
 }

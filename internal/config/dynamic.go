@@ -8,31 +8,63 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// fromPlatform makes the configuration of someone who has no file: the variable
-// LOKI_PROVIDER, else LOKI_PLATFORM, names a provider and perhaps a model of it.
-// Keys come from the environment as for any client.
-func (c *Config) fromPlatform(env Env) (warnings []*yamldoc.Problem) {
-	variable := "LOKI_PROVIDER"
+// platformVariable returns the one of LOKI_PROVIDER and LOKI_PLATFORM that counts, and what
+// it says; the value is empty if neither is set.
+func platformVariable(env Env) (variable, id string) {
+	variable = "LOKI_PROVIDER"
 	if env.Get(variable) == "" {
 		variable = "LOKI_PLATFORM"
 	}
-	id := strings.TrimSpace(env.Get(variable))
+	return variable, strings.TrimSpace(env.Get(variable))
+}
+
+// fromPlatform makes the client of a user whose file lists none: the variable
+// LOKI_PROVIDER, else LOKI_PLATFORM, names a provider and perhaps a model of it. A model that
+// the file names and that needs no other client stays. Keys come from the environment as for
+// any client.
+func (c *Config) fromPlatform(env Env) (warnings []*yamldoc.Problem) {
+	variable, id := platformVariable(env)
 	name, _, _ := strings.Cut(id, ":")
 	if name == "" {
 		return nil
 	}
-	client := &Client{Type: name, Name: name, Extra: defaultExtra()}
-	if p, ok := platform(name); ok {
-		client.Type, client.Name = TypeOpenAICompatible, p.Name
-	} else if !slices.Contains(ClientTypes(), name) {
+	client := knownClient(name)
+	if client == nil {
 		return []*yamldoc.Problem{{
 			Msg:  fmt.Sprintf("%s is ignored: unknown provider %q", variable, name),
 			Hint: unknownProviderHint(name),
 		}}
 	}
-	c.Model = id
 	c.Clients = []*Client{client}
+	if of, _, _ := strings.Cut(c.Model, ":"); c.Model == "" || of != client.Name && of != TypeBuiltin {
+		c.Model, c.modelFrom = id, variable
+	}
 	return nil
+}
+
+// knownClient returns a client of the provider called name, a type of client or a platform,
+// that takes all its settings from the environment. It is nil if there is no such provider.
+func knownClient(name string) *Client {
+	if p, ok := platform(name); ok {
+		return &Client{Type: TypeOpenAICompatible, Name: p.Name, Extra: defaultExtra()}
+	}
+	if !slices.Contains(ClientTypes(), name) {
+		return nil
+	}
+	return &Client{Type: name, Name: name, Extra: defaultExtra()}
+}
+
+// implied returns the clients that can be named although none is configured: those of all
+// known providers. The environment has their keys.
+func implied() []*Client {
+	var clients []*Client
+	for _, name := range []string{TypeOpenAI, TypeGemini, TypeClaude, TypeCohere, TypeAzureOpenAI, TypeVertexAI, TypeBedrock} {
+		clients = append(clients, knownClient(name))
+	}
+	for _, p := range platforms {
+		clients = append(clients, knownClient(p.Name))
+	}
+	return clients
 }
 
 func unknownProviderHint(name string) string {

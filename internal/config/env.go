@@ -126,8 +126,8 @@ func (e Env) process() Env {
 
 // LoadEnvFile returns e with the variables of the env file, whose place
 // [Paths.EnvFile] describes. A missing file is no error. A file that exists and
-// cannot be read leaves e as it is; the error is meant for a warning, the program
-// works without the file.
+// cannot be read leaves e as it is. The error is meant for a warning; lines that hardly
+// mean what they say are one, too.
 func (e Env) LoadEnvFile() (Env, error) {
 	path, ok := envFile(e)
 	if !ok {
@@ -140,5 +140,5 @@ func (e Env) LoadEnvFile() (Env, error) {
 	case err != nil:
 		return e, fmt.Errorf("env file: %w", err)
 	}
-	return e.With(ParseEnvFile(src)), nil
+	return e.With(ParseEnvFile(src)), envFileProblems(path, src)
 }

@@ -107,6 +107,35 @@ func TestLoadEnvFile(t *testing.T) {
 	})
 }
 
+// TestEnvFileProblems checks that what other programs read differently is said, with its line
+// and without the value, which may be a key.
+func TestEnvFileProblems(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"fine", "A=1\n# export B=2\nC=it's\nD=\"\nE='a'b\n", ""},
+		{"export", "A=1\nexport KEY=sk-1\n", "FILE:2: export has no meaning here, so the line sets nothing; write KEY="},
+		{"quotes", "\nKEY=\"sk-1\"\n", "FILE:2: the quotes are part of the value of KEY; leave them out"},
+		{"single_quotes", "KEY = 'sk-1' \n", "FILE:1: the quotes are part of the value of KEY; leave them out"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), ".env")
+			if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			env, err := NewEnv("linux", []string{"LOKI_ENV_FILE=" + file}).LoadEnvFile()
+			got := ""
+			if err != nil {
+				got = strings.ReplaceAll(err.Error(), file, "FILE")
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if tt.name == "fine" && env.Get("A") != "1" {
+				t.Error("the file was not read")
+			}
+		})
+	}
+}
+
 func mustLoadEnvFile(t *testing.T, environ ...string) Env {
 	t.Helper()
 	env, err := NewEnv("linux", environ).LoadEnvFile()

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // ParseEnvFile returns the variables of an env file in their order. Each line is
 // NAME=VALUE; white space around the line, the name and the value is dropped.
@@ -23,4 +26,25 @@ func ParseEnvFile(src []byte) []Var {
 		}
 	}
 	return vars
+}
+
+// envFileProblems returns an error for the first line of an env file that other programs
+// read differently, nil if there is none: one with "export", and one with a quoted value.
+func envFileProblems(file string, src []byte) error {
+	number := 0
+	for line := range strings.Lines(string(src)) {
+		number++
+		name, value, found := strings.Cut(strings.TrimSpace(line), "=")
+		if !found || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if rest, exports := strings.CutPrefix(name, "export "); exports {
+			return fmt.Errorf("%s:%d: export has no meaning here, so the line sets nothing; write %s=", file, number, strings.TrimSpace(rest))
+		}
+		value = strings.TrimSpace(value)
+		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			return fmt.Errorf("%s:%d: the quotes are part of the value of %s; leave them out", file, number, strings.TrimSpace(name))
+		}
+	}
+	return nil
 }

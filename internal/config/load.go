@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -11,9 +12,9 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// Load reads the configuration file and puts the environment over it. If there is
-// no file the configuration is what LOKI_PROVIDER or LOKI_PLATFORM makes of the
-// defaults: "provider" or "provider:model" stands for one client and its model.
+// Load reads the configuration file and puts the environment over it. If no file lists
+// clients, LOKI_PROVIDER or LOKI_PLATFORM names the only one: "provider" or
+// "provider:model" stands for a client and its model.
 //
 // The warnings are for the user: keys that mean nothing, client types that do not
 // exist, variables that cannot be used. The error, of code Config, tells everything
@@ -25,7 +26,9 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	src, err := os.ReadFile(paths.ConfigFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		warnings = cfg.fromPlatform(env)
+		if env.Get("LOKI_CONFIG_FILE") != "" {
+			warnings = append(warnings, &yamldoc.Problem{Msg: fmt.Sprintf("LOKI_CONFIG_FILE names %s, which does not exist", paths.ConfigFile)})
+		}
 	case err != nil:
 		return nil, nil, fault.Wrap(fault.Config, err, "cannot read the configuration")
 	default:
@@ -34,9 +37,26 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 			return nil, warnings, err
 		}
 	}
+	if len(cfg.Clients) == 0 {
+		warnings = append(warnings, cfg.fromPlatform(env)...)
+	} else if variable, id := platformVariable(env); id != "" {
+		cfg.Notes = append(cfg.Notes, fmt.Sprintf("%s=%s is ignored, because %s lists clients", variable, id, cfg.File))
+	}
+	if len(cfg.Clients) == 0 {
+		cfg.implied = implied()
+	}
 	ignored, err := cfg.override(env)
 	for _, msg := range ignored {
 		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
+	}
+	for _, msg := range misspelled(env) {
+		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
+	}
+	if t := cfg.Theme; t != nil && *t != "light" && *t != "dark" && *t != "" {
+		warnings = append(warnings, &yamldoc.Problem{Msg: fmt.Sprintf("unknown theme %q is taken for dark", *t), Hint: "the themes are light and dark"})
+	}
+	for _, cl := range cfg.Clients {
+		warnings = append(warnings, cl.patchVariableWarnings(env)...)
 	}
 	if err == nil {
 		err = cfg.checkVaultVariables()
@@ -62,6 +82,9 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	c.readLegacy(root)
 	for _, k := range keys {
 		readSetting(root, k.name, k.field(c))
+	}
+	if c.Model != "" {
+		c.modelFrom = where(c.File, root.KeyPos("model"))
 	}
 	c.Permission, _ = permission.Read(root.Get("permission")) // what is wrong with it is an error of doc
 	readMCPPool(root.Map("mcp_pool"), &c.MCPPool)

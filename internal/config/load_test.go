@@ -436,7 +436,10 @@ func TestFromPlatform(t *testing.T) {
 		{"loki_provider_first", "", []string{"LOKI_PLATFORM=openai", "LOKI_PROVIDER=groq:m"}, "groq:m", []string{`client "groq" of type openai-compatible`}, nil},
 		{"empty_loki_provider", "", []string{"LOKI_PLATFORM=openai", "LOKI_PROVIDER="}, "openai", []string{`client "openai" of type openai`}, nil},
 		{"loki_model_beats_it", "", []string{"LOKI_PLATFORM=openai:a", "LOKI_MODEL=openai:b"}, "openai:b", []string{`client "openai" of type openai`}, nil},
-		{"file_beats_it", "model: x", []string{"LOKI_PLATFORM=openai:gpt-4o"}, "x", nil, nil},
+		{"file_without_clients", "theme: light", []string{"LOKI_PLATFORM=openai:gpt-4o"}, "openai:gpt-4o", []string{`client "openai" of type openai`}, nil},
+		{"model_of_the_file_without_a_client", "model: x:y", []string{"LOKI_PLATFORM=openai:gpt-4o"}, "openai:gpt-4o", []string{`client "openai" of type openai`}, nil},
+		{"model_of_the_file_at_that_provider", "model: openai:o", []string{"LOKI_PLATFORM=openai:gpt-4o"}, "openai:o", []string{`client "openai" of type openai`}, nil},
+		{"file_with_clients", "clients: [{type: claude}]", []string{"LOKI_PLATFORM=openai:gpt-4o"}, "", []string{`client "claude" of type claude`}, nil},
 		{"unknown", "", []string{"LOKI_PLATFORM=opnai:gpt-4o"}, "", nil, []string{
 			`LOKI_PLATFORM is ignored: unknown provider "opnai" | did you mean openai? the providers are ` +
 				`openai, openai-compatible, builtin, gemini, claude, cohere, azure-openai, vertexai, bedrock, ` +

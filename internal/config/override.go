@@ -20,6 +20,9 @@ func (c *Config) override(env Env) (warnings []string, err error) {
 			continue
 		}
 		err := setFromText(k.field(c), text)
+		if k.name == "model" {
+			c.modelFrom = k.variable()
+		}
 		if wrong, ok := errors.AsType[unusable](err); ok && wrong.fatal {
 			return warnings, fault.Wrap(fault.Config, err, "environment variable %s", k.variable()).
 				WithHint("set %s to a value it can have, or unset it", k.variable())

@@ -57,6 +57,31 @@ func (c *Client) PatchRules(env Env, api API) ([]PatchRule, error) {
 	return rules, nil
 }
 
+// patchVariableWarnings returns what in the variables that [Client.PatchRules] reads has no
+// effect. What cannot be read at all is an error there.
+func (c *Client) patchVariableWarnings(env Env) []*yamldoc.Problem {
+	var warnings []*yamldoc.Problem
+	for _, api := range apis() {
+		for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
+			text := env.Get(variable)
+			if text == "" {
+				continue
+			}
+			doc, err := yamldoc.Parse("environment variable "+variable, []byte(text), yamldoc.HideSource)
+			if err != nil {
+				break
+			}
+			decodePatchRules(doc.Root().Map())
+			for _, w := range doc.Warnings() {
+				w.Pos = yamldoc.Pos{} // in a value there is one line
+				warnings = append(warnings, w)
+			}
+			break
+		}
+	}
+	return warnings
+}
+
 // parsePatchRules reads the JSON object of patterns and patches that source holds.
 // JSON is YAML, so there is one reader for both.
 func parsePatchRules(source, text string) ([]PatchRule, error) {

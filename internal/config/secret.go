@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"loki/internal/catalog"
@@ -18,7 +19,7 @@ type Secrets func(name string) (string, error)
 // [Load], before c is shared.
 func (c *Config) UseSecrets(lookup Secrets) {
 	c.secrets = lookup
-	for _, client := range c.Clients {
+	for _, client := range slices.Concat(c.Clients, c.implied) {
 		client.secrets = lookup
 	}
 }

@@ -97,7 +97,11 @@ func (l Library) read(name string) (text, file string, err error) {
 
 func (l Library) unknown(name string) error {
 	err := fault.New(fault.NotFound, "no role is called %q", name)
-	if names, _ := l.Names(); len(names) > 0 {
+	names, _ := l.Names()
+	if near := yamldoc.Nearest(name, names); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	if len(names) > 0 {
 		return err.WithHint("there are %s; a new one is a file %s", strings.Join(names, ", "), filepath.Join(l.Dir, "NAME"+extension))
 	}
 	return err

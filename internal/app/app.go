@@ -23,6 +23,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/input"
 	"loki/internal/permission"
+	"loki/internal/redact"
 	"loki/internal/role"
 	"loki/internal/session"
 	"loki/internal/shell"
@@ -68,7 +69,7 @@ type App struct {
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu
-	resolved []string     // secrets of the vault that were used; guarded by secretMu
+	used     redact.Secrets
 
 	log atomic.Pointer[slog.Logger] // set by Observe; nil before
 
@@ -108,6 +109,11 @@ func New(o Options) (*App, error) {
 		dryRun: o.DryRun || cfg.DryRun, model: o.Model, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
 	cfg.UseSecrets(a.lookupSecret)
+	for _, c := range cfg.Clients {
+		for _, key := range c.Credentials(env) {
+			a.used.Add(key.Name, key.Value)
+		}
+	}
 	if envErr != nil {
 		a.Warnings = append(a.Warnings, envErr.Error())
 	}

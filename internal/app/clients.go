@@ -125,7 +125,7 @@ func (s *settings) token() (func(context.Context) (string, error), map[string]st
 	if s.client.Type == config.TypeClaude {
 		headers = map[string]string{"anthropic-beta": oauth.ClaudeBeta}
 	}
-	return source.Token, headers
+	return s.app.token(config.AgentVariable(s.client.Name), source.Token), headers
 }
 
 // http returns a connection that applies the client's patches.

@@ -52,7 +52,7 @@ type ConversationOptions struct {
 func (a *App) Converse(o ConversationOptions) *Conversation {
 	return &Conversation{
 		app: a, model: o.Model, effort: o.Effort, noStream: o.NoStream || !a.Config.Stream,
-		yes: o.Yes, asker: o.Asker, events: event.NewScope(o.Emitter, event.Source{}, nil), empty: o.EmptySession,
+		yes: o.Yes, asker: o.Asker, events: event.NewScope(a.used.Emitter(o.Emitter), event.Source{}, nil), empty: o.EmptySession,
 	}
 }
 
@@ -343,7 +343,7 @@ func replaceText(r engine.Reply, text string) engine.Reply {
 // With returns the conversation with its events going to emitter.
 func (c *Conversation) With(emitter event.Emitter) *Conversation {
 	other := *c
-	other.events = event.NewScope(emitter, event.Source{}, nil)
+	other.events = event.NewScope(c.app.used.Emitter(emitter), event.Source{}, nil)
 	return &other
 }
 
@@ -443,7 +443,7 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 		if c.role != nil {
 			e.Role = c.role.Name
 		}
-		return journal.File{Path: c.app.Paths.MessagesFile}.Append(ctx, e)
+		return journal.File{Path: c.app.Paths.MessagesFile, Hide: c.app.Hide}.Append(ctx, e)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	}
 	var results node.Cache
 	if !a.dryRun { // whose results are none
-		results = cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}
+		results = sealedCache{a, cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}}
 	}
 	nodes := node.New(node.Options{
 		Plan: plan, Engine: engine, Context: rc, Asker: r.Asker, Agent: r.Agent.Name,
@@ -134,7 +134,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		Cache: results, Answered: r.answered,
 	})
 	out, err := run.Run(ctx, run.Options{
-		Plan: plan, Nodes: nodes, Emitter: r.Emitter, Source: event.Source{Run: id, Agent: r.Agent.Name},
+		Plan: plan, Nodes: nodes, Emitter: a.used.Emitter(r.Emitter), Source: event.Source{Run: id, Agent: r.Agent.Name},
 		Start: start, Tasks: tasks, Resumed: resumed, Journal: journal, Budget: budget,
 	})
 	switch code := fault.CodeOf(err); {
@@ -216,7 +216,7 @@ func (a *App) graphServers(ctx context.Context, r GraphRun) (*mcp.Scope, error) 
 	if len(names) == 0 {
 		return nil, nil
 	}
-	events := event.NewScope(emitterOf(r), event.Source{Agent: r.Agent.Name}, nil)
+	events := event.NewScope(a.used.Emitter(emitterOf(r)), event.Source{Agent: r.Agent.Name}, nil)
 	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
 		return f.SelectList(names, aliases)
 	})

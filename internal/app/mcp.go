@@ -148,7 +148,7 @@ func (t *serverTokens) Token(ctx context.Context, server string) (string, error)
 		t.sources[server] = source
 	}
 	t.mu.Unlock()
-	return source.Token(ctx)
+	return t.app.token(config.AgentVariable(server), source.Token)(ctx)
 }
 
 // serverPrefix tells an MCP server from a client where somebody logs in.

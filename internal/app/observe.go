@@ -14,7 +14,7 @@ import (
 func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.Context) (warnings []string)) {
 	var warnings []string
 	logger, file, err := logging.Open(logging.Options{
-		Path: a.Paths.LogFile, Level: a.Env.Get("LOKI_LOG_LEVEL"), Filter: a.Env.Get("LOKI_LOG_FILTER"), Secrets: a.secrets(), Later: a.resolvedSecrets,
+		Path: a.Paths.LogFile, Level: a.Env.Get("LOKI_LOG_LEVEL"), Filter: a.Env.Get("LOKI_LOG_FILTER"), Hide: a.used.Text,
 	})
 	if err != nil {
 		warnings = append(warnings, err.Error())
@@ -33,13 +33,4 @@ func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.C
 		}
 		return warnings
 	}
-}
-
-// secrets are the credentials that are written out, which must not appear in logs.
-func (a *App) secrets() []string {
-	var secrets []string
-	for _, c := range a.Config.Clients {
-		secrets = append(secrets, c.Credentials(a.Env)...)
-	}
-	return secrets
 }

@@ -43,7 +43,7 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 	if a.dryRun {
 		return run.Outcome{}, errDryResume()
 	}
-	store, err := a.Runs(graph.DurabilityProcess)
+	store, err := a.wholeRuns(graph.DurabilityProcess)
 	if err != nil {
 		return run.Outcome{}, err
 	}
@@ -74,7 +74,7 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 	}
 	if d := resumed.Graph.Settings.Durability; d == graph.DurabilityPower {
 		store.Close()
-		if store, err = a.Runs(d); err != nil {
+		if store, err = a.wholeRuns(d); err != nil {
 			return run.Outcome{}, err
 		}
 	}
@@ -319,7 +319,7 @@ func lastOfEach(members []value.Member) []value.Member {
 }
 
 func (a *App) forkPoint(ctx context.Context, id string, step int) (run.Info, run.Checkpoint, error) {
-	store, err := a.Runs(graph.DurabilityProcess)
+	store, err := a.wholeRuns(graph.DurabilityProcess)
 	if err != nil {
 		return run.Info{}, run.Checkpoint{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/redact"
 	"loki/internal/run"
 	"loki/internal/run/sqlite"
 )
@@ -16,10 +17,21 @@ import (
 // storeFile is the name of the file that holds the runs, in the state directory.
 const storeFile = "runs.db"
 
-// Runs opens the store of runs. The caller closes it.
+// Runs opens the store of runs for people to read: secrets in the records stay marks. The
+// caller closes it.
 func (a *App) Runs(durability graph.Durability) (run.Store, error) {
+	return a.openRuns(durability, nil)
+}
+
+// wholeRuns opens the store of runs to go on with them: marks become the secrets again.
+func (a *App) wholeRuns(durability graph.Durability) (run.Store, error) {
+	return a.openRuns(durability, a.sealedSecret)
+}
+
+func (a *App) openRuns(durability graph.Durability, look func(string) (string, bool)) (run.Store, error) {
 	return sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), sqlite.Options{
 		Durability: sqlite.Durability(durability), Hook: a.journalHook,
+		Seal: a.used.Seal, Unseal: func(text string) string { return redact.Unseal(text, look) },
 	})
 }
 
@@ -42,7 +54,7 @@ func (a *App) newJournal(ctx context.Context, r GraphRun, start run.Checkpoint, 
 }
 
 func (a *App) createRun(ctx context.Context, d graph.Durability, r GraphRun, start run.Checkpoint, parent string) (run.Journal, run.Store, error) {
-	store, err := a.Runs(d)
+	store, err := a.wholeRuns(d)
 	if err != nil {
 		return nil, nil, err
 	}

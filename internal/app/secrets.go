@@ -2,13 +2,16 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
+	"loki/internal/cache"
 	"loki/internal/config"
 	"loki/internal/fault"
 	"loki/internal/oauth"
+	"loki/internal/redact"
 	"loki/internal/vault"
 )
 
@@ -23,25 +26,66 @@ func (a *App) Vault() *vault.Vault {
 	return a.vault
 }
 
-// lookupSecret gets a secret for a setting that refers to it, and remembers it for those
-// who have to keep it out of sight.
+// lookupSecret gets a secret for a setting that refers to it. From then on it is kept out of
+// what is shown and stored.
 func (a *App) lookupSecret(name string) (string, error) {
 	text, err := a.Vault().Get(context.Background(), name)
 	if err == nil {
-		a.secretMu.Lock()
-		defer a.secretMu.Unlock()
-		if !slices.Contains(a.resolved, text) {
-			a.resolved = append(a.resolved, text)
-		}
+		a.used.Add(name, text)
 	}
 	return text, err
 }
 
-// resolvedSecrets are the secrets of the vault that have been used so far.
-func (a *App) resolvedSecrets() []string {
-	a.secretMu.Lock()
-	defer a.secretMu.Unlock()
-	return slices.Clone(a.resolved)
+// Hide returns a text for people without the secrets that have been used.
+func (a *App) Hide(text string) string { return a.used.Text(text) }
+
+// sealedSecret returns the secret that a mark in the record of a run stands for.
+func (a *App) sealedSecret(marked string) (string, bool) {
+	if text, ok := a.used.Lookup(marked); ok {
+		return text, true
+	}
+	names, err := a.Vault().List(context.Background())
+	if err != nil {
+		return "", false
+	}
+	for _, name := range names {
+		if redact.SameName(name, marked) {
+			text, err := a.lookupSecret(name)
+			if err != nil {
+				a.warn(fmt.Errorf("the record of the run has the secret %s, which the vault does not give: %w", name, err))
+			}
+			return text, err == nil
+		}
+	}
+	return "", false
+}
+
+// sealedCache is a cache on the disk without the secrets in the results.
+type sealedCache struct {
+	app   *App
+	files cache.Files
+}
+
+// Get implements [node.Cache].
+func (c sealedCache) Get(key string) ([]byte, bool) {
+	data, ok := c.files.Get(key)
+	return []byte(redact.Unseal(string(data), c.app.sealedSecret)), ok
+}
+
+// Put implements [node.Cache].
+func (c sealedCache) Put(key string, data []byte, ttl time.Duration) {
+	c.files.Put(key, []byte(c.app.used.Seal(string(data))), ttl)
+}
+
+// token returns a source of OAuth tokens that are kept out of what is shown and stored.
+func (a *App) token(client string, source func(context.Context) (string, error)) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		text, err := source(ctx)
+		if err == nil {
+			a.used.Add(client+"_OAUTH_TOKEN", text)
+		}
+		return text, err
+	}
 }
 
 func (a *App) newVault() *vault.Vault {

@@ -13,7 +13,7 @@ func (a *App) Sessions() (session.Store, error) {
 	defer a.mu.Unlock()
 	if a.sessions == nil {
 		store, err := filestore.New(filestore.Options{
-			Options:  session.Options{Counter: token.For, Warn: a.warn},
+			Options:  session.Options{Counter: token.For, Warn: a.warn, Hide: a.Hide},
 			Dir:      a.Paths.SessionsDir,
 			AgentDir: func(agent string) string { return a.Paths.Agent(agent).SessionsDir },
 		})

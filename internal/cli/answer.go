@@ -51,15 +51,15 @@ func (c *command) newFace(ctx context.Context) *face {
 	observed := func(context.Context) []string { return nil }
 	if c.app != nil { // its configuration could be read
 		c.app.Terminal = c.InTerminal && c.ErrTerminal
-		c.app.OnToolOutput = func(_, line string) { f.screen.Print(line) }
+		c.app.OnToolOutput = func(_, line string) { f.screen.Print(c.hide(line)) }
 		observer, observed = c.app.Observe(ctx)
 	}
 	f.emitter = event.Tee(narrator, out, observer)
 	f.close = func(err error) error {
 		f.settle()
-		closeErr := out.Close(err)
+		closeErr := out.Close(c.hideIn(err))
 		for _, w := range observed(context.WithoutCancel(ctx)) {
-			f.screen.Warn(w)
+			f.screen.Warn(c.hide(w))
 		}
 		f.screen.Close()
 		if err == nil {

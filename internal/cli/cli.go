@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -182,7 +183,7 @@ func (c *command) work(ctx context.Context, face *face) error {
 
 // warn tells the user something on standard error.
 func (c *command) warn(text string) {
-	fmt.Fprintln(c.Err, render.Warning(text, c.color()))
+	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color()))
 }
 
 // warnProblems tells of what a file says that means nothing.
@@ -224,7 +225,37 @@ func (c *command) report(err error) {
 	if err == nil || isFindings(err) {
 		return
 	}
-	render.Error(c.Err, err, c.color())
+	var text strings.Builder
+	render.Error(&text, err, c.color())
+	_, _ = io.WriteString(c.Err, c.hide(text.String()))
+}
+
+// hide returns a text for people without the secrets that have been used.
+func (c *command) hide(text string) string {
+	if c.app == nil {
+		return text
+	}
+	return c.app.Hide(text)
+}
+
+// hidden is an error whose text is without secrets.
+type hidden struct {
+	error
+	text string
+}
+
+// Error returns the text without secrets.
+func (h hidden) Error() string { return h.text }
+
+// Unwrap returns the error itself, for its code and hint.
+func (h hidden) Unwrap() error { return h.error }
+
+// hideIn returns err as programs may read it.
+func (c *command) hideIn(err error) error {
+	if err == nil {
+		return nil
+	}
+	return hidden{err, c.hide(err.Error())}
 }
 
 func helpWidth(w io.Writer) int {

@@ -181,13 +181,14 @@ func (c *command) askRow(r *role.Role, form *app.Form, observer event.Emitter) b
 		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form, Whole: true})
 		rec := batch.Record{Model: a.Model, Stop: a.Stop, Usage: &a.Usage}
 		if err != nil {
-			rec.Text = a.Text
-			return rec, err
+			rec.Text = c.hide(a.Text)
+			return rec, c.hideIn(err)
 		}
-		rec.Answer = json.RawMessage(a.Text)
+		answer := []byte(a.Text)
 		if form == nil {
-			rec.Answer, err = json.Marshal(a.Text)
+			answer, err = json.Marshal(a.Text)
 		}
+		rec.Answer = json.RawMessage(c.hide(string(answer)))
 		return rec, err
 	}
 }

@@ -29,7 +29,7 @@ func (c *command) callTool(ctx context.Context) error {
 		return err
 	}
 	if text != "" {
-		fmt.Fprintln(c.Out, text)
+		fmt.Fprintln(c.Out, c.hide(text))
 	}
 	if failed {
 		return fault.New(fault.Tool, "tool %s failed", name)

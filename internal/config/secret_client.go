@@ -31,21 +31,21 @@ func (c *Client) ModelPatch(m catalog.Model) (*catalog.Patch, error) {
 
 // Credentials returns the secrets of c that are written out, in the file or the
 // environment, for whoever has to keep them out of sight. Those in the vault are left
-// there.
-func (c *Client) Credentials(env Env) []string {
-	var found []string
-	add := func(text string) {
+// there. Each has the name of the environment variable that it may come from.
+func (c *Client) Credentials(env Env) []Var {
+	var found []Var
+	add := func(name, text string) {
 		if text != "" && !HasSecretPlaceholder(text) {
-			found = append(found, text)
+			found = append(found, Var{shellVariable(c.Name + "_" + name), text})
 		}
 	}
 	for _, name := range []string{"api_key", "secret_access_key", "session_token"} {
 		i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
 		text, _ := c.raw(env, clientFields[i])
-		add(text)
+		add(name, text)
 	}
 	text, _ := c.oauthSecret(env)
-	add(text)
+	add("oauth_client_secret", text)
 	return found
 }
 

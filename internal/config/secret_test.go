@@ -258,9 +258,9 @@ clients:
   - {type: openai, api_key: plain-key, session_token: '{{IN_VAULT}}'}
   - {type: claude, auth: oauth, oauth: {client_secret: oauth-secret}}
 `)
-	for client, want := range map[string][]string{
-		"openai": {"from-env", "plain-secret"},
-		"claude": {"oauth-secret"},
+	for client, want := range map[string][]Var{
+		"openai": {{"OPENAI_API_KEY", "from-env"}, {"OPENAI_SECRET_ACCESS_KEY", "plain-secret"}},
+		"claude": {{"CLAUDE_OAUTH_CLIENT_SECRET", "oauth-secret"}},
 	} {
 		env := NewEnv("linux", []string{"OPENAI_API_KEY=from-env", "OPENAI_SECRET_ACCESS_KEY=plain-secret"})
 		if got := cfg.Client(client).Credentials(env); !slices.Equal(got, want) {

@@ -22,12 +22,9 @@ type Options struct {
 	Level string
 	// Filter narrows it down or widens it for packages, see [ParseFilter].
 	Filter string
-	// Secrets are texts that never appear in a line, such as configured keys. Those
-	// shorter than 6 bytes are ignored: they would hide harmless words.
-	Secrets []string
-	// Later returns more of them that have become known since, a list that only grows. Nil
-	// means none. It may be called from several goroutines.
-	Later func() []string
+	// Hide returns a text without the secrets that are known by then, such as configured
+	// keys. It may be called from several goroutines. Nil hides none.
+	Hide func(text string) string
 	// Fallback is written to when the file cannot be; nil means os.Stderr.
 	Fallback io.Writer
 	// Now stamps the lines; nil means time.Now.
@@ -63,7 +60,7 @@ func Open(o Options) (*slog.Logger, io.Closer, error) {
 	}
 	out := &file{path: o.Path, fallback: o.Fallback}
 	return slog.New(&handler{
-		filter: filter, redact: newRedactor(o.Secrets, o.Later), now: o.Now, thread: o.Thread, out: out,
+		filter: filter, redact: newRedactor(o.Hide), now: o.Now, thread: o.Thread, out: out,
 	}), out, err
 }
 

@@ -16,44 +16,17 @@ import (
 // hidden stands for a secret.
 const hidden = "[redacted]"
 
-// minSecret is the least length of a configured secret that is searched for, in bytes.
-const minSecret = 6
+// minText is the least length of a text in which credentials are looked for, in bytes.
+const minText = 6
 
-// redactor hides secrets: the texts it was given, and what looks like a credential.
+// redactor hides secrets: those that are known, and what looks like a credential.
 type redactor struct {
-	given  []string
-	later  func() []string // nil for none
+	hide   func(string) string // nil for none
 	shapes func() *regexp.Regexp
-
-	mu       sync.Mutex
-	known    int // how many of later are in replacer
-	replacer *strings.Replacer
 }
 
-func newRedactor(secrets []string, later func() []string) *redactor {
-	return &redactor{given: secrets, later: later, shapes: sync.OnceValue(credentials), known: -1}
-}
-
-// secrets returns what replaces the secrets that are known by now.
-func (r *redactor) secrets() *strings.Replacer {
-	var more []string
-	if r.later != nil {
-		more = r.later()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(more) != r.known {
-		var pairs []string
-		// Longest first, so that a secret that begins another does not leave its tail.
-		byLength := func(a, b string) int { return len(b) - len(a) }
-		for _, s := range slices.SortedFunc(slices.Values(slices.Concat(r.given, more)), byLength) {
-			if len(s) >= minSecret {
-				pairs = append(pairs, s, hidden)
-			}
-		}
-		r.known, r.replacer = len(more), strings.NewReplacer(pairs...)
-	}
-	return r.replacer
+func newRedactor(hide func(string) string) *redactor {
+	return &redactor{hide: hide, shapes: sync.OnceValue(credentials)}
 }
 
 // credentials finds what follows a scheme of HTTP authentication, a key in a query,
@@ -69,8 +42,10 @@ func credentials() *regexp.Regexp {
 
 // text hides the secrets in text.
 func (r *redactor) text(text string) string {
-	text = r.secrets().Replace(text)
-	if len(text) < minSecret {
+	if r.hide != nil {
+		text = r.hide(text)
+	}
+	if len(text) < minText {
 		return text
 	}
 	return r.shapes().ReplaceAllString(text, "${1}${2}${3}"+hidden)

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/environ"
 	"loki/internal/fault"
+	"loki/internal/redact"
 )
 
 // Secrets looks up the secret called name. The error has the code fault.NotFound if there
@@ -19,14 +21,14 @@ type Secrets func(name string) (string, error)
 // resolved is a server with its secrets in place.
 type resolved struct {
 	Server
-	secrets []string // their values, for redaction
+	secrets *redact.Secrets // those that it was given
 }
 
 // resolve returns s with every reference to a secret, and to a variable that is passed on, replaced. The error, of code Config,
 // names the file, the server, the member and what to do.
 func (s Server) resolve(o *Options) (resolved, error) {
 	lookup := o.Secrets
-	r := resolved{Server: s}
+	r := resolved{Server: s, secrets: new(redact.Secrets)}
 	var err error
 	in := func(key, text string) string {
 		if err != nil {
@@ -54,6 +56,9 @@ func (s Server) resolve(o *Options) (resolved, error) {
 			if r.Env[name], ok = o.getenv(from); !ok {
 				delete(r.Env, name)
 			}
+		}
+		if environ.SecretName(name) {
+			r.secrets.Add(name, r.Env[name])
 		}
 	}
 	r.Dir = in("cwd", s.Dir)
@@ -111,9 +116,7 @@ func (r *resolved) look(key, name string, lookup Secrets) (string, error) {
 	default:
 		return "", fault.Wrap(fault.CodeOf(err), err, "%s", where)
 	}
-	if secret != "" && !slices.Contains(r.secrets, secret) {
-		r.secrets = append(r.secrets, secret)
-	}
+	r.secrets.Add(name, secret)
 	return secret, nil
 }
 
@@ -136,15 +139,7 @@ func placeholder(text string) (start, end int, name string) {
 }
 
 // redact takes the secrets of the server out of what was said about it.
-func (r *resolved) redact(text string) string {
-	for _, secret := range r.secrets {
-		// Who uses a single letter as a secret hides nothing, and would lose all text.
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "[secret]")
-		}
-	}
-	return text
-}
+func (r *resolved) redact(text string) string { return r.secrets.Text(text) }
 
 // OAuthSettings decodes the oauth mapping of a server into v, with the references to
 // secrets in it replaced. It reports false if there is none.
@@ -152,7 +147,7 @@ func (s Server) OAuthSettings(lookup Secrets, v any) (bool, error) {
 	if s.OAuth == nil {
 		return false, nil
 	}
-	r := resolved{Server: s}
+	r := resolved{Server: s, secrets: new(redact.Secrets)}
 	var failed error
 	d := json.NewDecoder(bytes.NewReader(s.OAuth))
 	d.UseNumber()

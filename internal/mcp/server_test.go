@@ -107,7 +107,7 @@ func TestMisbehavingServers(t *testing.T) {
 		kind, function, arguments string
 		want                      string // in the error
 	}{
-		{"crash_at_start", "invoke", echo, "failed with exit status 3; it printed: no configuration found; password is [secret]"},
+		{"crash_at_start", "invoke", echo, "failed with exit status 3; it printed: no configuration found; password is ***PASSWORD***"},
 		{"closes_early", "invoke", echo, "the server ended"},
 		{"silent", "invoke", echo, "it was not ready within 300ms"},
 		{"garbage", "invoke", echo, "no message of the protocol"},

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -75,11 +74,11 @@ func (d *Draft) write(g group) error {
 	if d.file == nil {
 		return nil
 	}
-	var data bytes.Buffer
-	if err := g.encode(&data); err != nil {
+	data, err := d.session.options.encode(g)
+	if err != nil {
 		return err
 	}
-	return d.file.Append(data.Bytes())
+	return d.file.Append(data)
 }
 
 // Add notes a finished round: a message with tool calls, and their results.

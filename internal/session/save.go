@@ -198,10 +198,10 @@ func (s *Session) writeState(tx Tx) error {
 		st.DataURLs, st.Title, st.Summary = nil, "", ""
 	}
 	if s.state.Title != "" {
-		st.Title = s.state.Title
+		st.Title = s.options.hide(s.state.Title)
 	}
 	if s.state.Summary != "" {
-		st.Summary = s.state.Summary
+		st.Summary = s.options.hide(s.state.Summary)
 	}
 	if len(s.state.DataURLs) > 0 {
 		urls := make(map[string]string)
@@ -238,9 +238,11 @@ func (s *Session) writeLog(tx Tx, fresh op) error {
 	}
 	var data bytes.Buffer
 	add := func(g group) error {
-		if err := g.encode(&data); err != nil {
+		lines, err := s.options.encode(g)
+		if err != nil {
 			return fmt.Errorf("session %s: %w", s.id, err)
 		}
+		data.Write(lines)
 		return nil
 	}
 	for _, e := range s.pending {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -24,6 +25,30 @@ type Options struct {
 	// Warn is told of damage that could be lived with, such as a [*Damage]. It must not
 	// use the session. nil drops warnings.
 	Warn func(error)
+
+	// Hide returns a text, JSON or not, as it may be stored: without secrets. It is called
+	// from several goroutines. nil stores texts as they are.
+	Hide func(text string) string
+}
+
+// hide returns text as it may be stored.
+func (o Options) hide(text string) string {
+	if o.Hide == nil {
+		return text
+	}
+	return o.Hide(text)
+}
+
+// encode returns the lines of g as they are stored.
+func (o Options) encode(g group) ([]byte, error) {
+	var data bytes.Buffer
+	if err := g.encode(&data); err != nil {
+		return nil, err
+	}
+	if o.Hide == nil {
+		return data.Bytes(), nil
+	}
+	return []byte(o.Hide(data.String())), nil
 }
 
 // Session is a conversation and its settings. Its methods may be called from several

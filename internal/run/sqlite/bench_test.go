@@ -178,7 +178,7 @@ func BenchmarkEncodeJSON(b *testing.B) {
 	text := []byte(value.Of(prose(1, 36180)).String())
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if d := encodeJSON(text); len(d.blobs) != 1 || bytes.Equal(d.data, text) {
+		if d := sealer(nil).encodeJSON(text); len(d.blobs) != 1 || bytes.Equal(d.data, text) {
 			b.Fatal(len(d.blobs))
 		}
 	}

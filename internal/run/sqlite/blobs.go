@@ -100,24 +100,27 @@ func (k *blobKeeper) share(c *conn, id int64) error {
 
 // readBlobs returns a reader of blobs that reads each once, so that values decoded
 // with it share their strings.
-func readBlobs(c *conn) blobReader {
+func (s *Store) readBlobs(c *conn) blobReader {
+	show := blobReader{show: s.o.Unseal}
 	seen := make(map[hash]string)
-	return func(h hash) (string, error) {
+	show.read = func(h hash) (string, error) {
 		if s, ok := seen[h]; ok {
 			return s, nil
 		}
 		s, err := readBlob(c, h)
 		if err == nil {
+			s = show.text(s)
 			seen[h] = s
 		}
 		return s, err
 	}
+	return show
 }
 
 // readHeads returns a reader of the beginnings of blobs, as a list needs them: of the
 // texts that [run.Head] makes of them. They are not checked.
-func readHeads(c *conn) blobReader {
-	return func(h hash) (string, error) {
+func (s *Store) readHeads(c *conn) blobReader {
+	return blobReader{show: s.o.Unseal, read: func(h hash) (string, error) {
 		var head []byte
 		ok, err := c.row("SELECT substr(p.data, 1, ?) FROM blobs b JOIN pieces p ON p.id = b.id * 65536 WHERE b.hash = ?",
 			[]any{run.HeadSize, h[:]}, &head)
@@ -127,9 +130,12 @@ func readHeads(c *conn) blobReader {
 		if !ok {
 			return "", errDamaged
 		}
-		return string(head), nil
-	}
+		return blobReader{show: s.o.Unseal}.text(string(head)), nil
+	}}
 }
+
+// seal returns what documents are sealed by.
+func (s *Store) seal() sealer { return s.o.Seal }
 
 func readBlob(c *conn, h hash) (string, error) {
 	var id int64

@@ -66,6 +66,24 @@ type blob struct {
 type document struct {
 	data  []byte
 	blobs []blob
+	hide  sealer
+}
+
+// sealer returns a text as it is stored, see [Options.Seal]. A nil one changes nothing.
+type sealer func(text string) string
+
+func (f sealer) text(text string) string {
+	if f == nil {
+		return text
+	}
+	return f(text)
+}
+
+func (f sealer) bytes(text []byte) []byte {
+	if f == nil {
+		return text
+	}
+	return []byte(f(string(text)))
 }
 
 // errDamaged says that something in the file is not what was written.
@@ -75,7 +93,9 @@ var errDamaged = errors.New("the content is damaged")
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 // newDocument returns a document with room for its checksum.
-func newDocument(size int) document { return document{data: make([]byte, crcSize, crcSize+size)} }
+func (f sealer) newDocument(size int) document {
+	return document{data: make([]byte, crcSize, crcSize+size), hide: f}
+}
 
 // seal sets the checksum of a document that is complete.
 func (d *document) seal() document {
@@ -92,8 +112,8 @@ func unseal(data []byte) ([]byte, error) {
 }
 
 // encodeValue returns v as a document.
-func encodeValue(v value.Value) document {
-	d := newDocument(64)
+func (f sealer) encodeValue(v value.Value) document {
+	d := f.newDocument(64)
 	d.value(v)
 	return d.seal()
 }
@@ -101,22 +121,22 @@ func encodeValue(v value.Value) document {
 func (d *document) uvarint(n uint64) { d.data = binary.AppendUvarint(d.data, n) }
 
 func (d *document) string(s string) {
+	s = d.hide.text(s)
 	if len(s) < blobFrom {
 		d.data = append(d.data, tagString)
 		d.uvarint(uint64(len(s)))
 		d.data = append(d.data, s...)
 		return
 	}
-	d.blob([]byte(s))
-}
-
-func (d *document) blob(s []byte) {
 	d.data = append(d.data, tagBlob)
-	d.reference(s)
+	d.keep([]byte(s))
 }
 
 // reference appends the hash of s and keeps s with the document.
-func (d *document) reference(s []byte) {
+func (d *document) reference(s []byte) { d.keep(d.hide.bytes(s)) }
+
+// keep is reference for a text that is as it is stored.
+func (d *document) keep(s []byte) {
 	h := hashOf(s)
 	d.data = append(d.data, h[:]...)
 	d.blobs = append(d.blobs, blob{h, s})
@@ -162,8 +182,18 @@ func (d *document) value(v value.Value) {
 	}
 }
 
-// blobReader returns the content of blobs.
-type blobReader func(hash) (string, error)
+// blobReader reads documents.
+type blobReader struct {
+	read func(hash) (string, error) // returns the content of a blob, as it was before it was sealed
+	show func(text string) string   // does so for a text in a document; nil changes nothing
+}
+
+func (r blobReader) text(text string) string {
+	if r.show == nil {
+		return text
+	}
+	return r.show(text)
+}
 
 // decodeValue returns the value of a document.
 func decodeValue(data []byte, blobs blobReader) (value.Value, error) {
@@ -235,7 +265,7 @@ func (d *decoder) reference() string {
 	if d.err != nil {
 		return ""
 	}
-	s, err := d.blobs(hash(h))
+	s, err := d.blobs.read(hash(h))
 	if err != nil {
 		d.err, d.data = err, nil
 	}
@@ -245,7 +275,7 @@ func (d *decoder) reference() string {
 func (d *decoder) string(tag byte) string {
 	switch tag {
 	case tagString:
-		return string(d.bytes(d.length(1)))
+		return d.blobs.text(string(d.bytes(d.length(1))))
 	case tagBlob:
 		return d.reference()
 	}

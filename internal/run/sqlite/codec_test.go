@@ -38,9 +38,9 @@ func TestValueDocument(t *testing.T) {
 		value.ObjectOf(value.Member{Name: long, Value: value.Of(1)}, value.Member{Name: "a", Value: value.Of(long)}).Value(),
 	} {
 		blobs := shelf{}
-		d := encodeValue(v)
+		d := sealer(nil).encodeValue(v)
 		blobs.put(d)
-		got, err := decodeValue(d.data, blobs.read)
+		got, err := decodeValue(d.data, blobReader{read: blobs.read})
 		if err != nil || !identical(got, v) {
 			t.Errorf("%.60s came back as %.60s, %v", v, got, err)
 		}
@@ -85,26 +85,26 @@ func TestSameTextIsOneBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs := shelf{}
-	blobs.put(encodeValue(value.ListOf(value.Of(text)).Value()))
-	blobs.put(encodeJSON(escaped))
-	blobs.put(encodeJSON([]byte(`{"a":[` + value.Of(text).String() + `,"` + text[:3] + `"]}`)))
-	blobs.put(encodeJSON([]byte(strings.ReplaceAll(string(escaped), `\U0001F600`, `\ud83d\ude00`))))
+	blobs.put(sealer(nil).encodeValue(value.ListOf(value.Of(text)).Value()))
+	blobs.put(sealer(nil).encodeJSON(escaped))
+	blobs.put(sealer(nil).encodeJSON([]byte(`{"a":[` + value.Of(text).String() + `,"` + text[:3] + `"]}`)))
+	blobs.put(sealer(nil).encodeJSON([]byte(strings.ReplaceAll(string(escaped), `\U0001F600`, `\ud83d\ude00`))))
 	if len(blobs) != 1 {
 		t.Errorf("%d blobs", len(blobs))
 	}
 }
 
 func TestDamagedDocument(t *testing.T) {
-	d := encodeValue(value.ListOf(value.Of(1), value.Of("text")).Value())
+	d := sealer(nil).encodeValue(value.ListOf(value.Of(1), value.Of("text")).Value())
 	for i := range d.data {
 		for _, bit := range []byte{1, 128} {
 			data := bytes.Clone(d.data)
 			data[i] ^= bit
-			if v, err := decodeValue(data, shelf{}.read); err == nil {
+			if v, err := decodeValue(data, blobReader{read: shelf{}.read}); err == nil {
 				t.Errorf("with byte %d changed it is read as %s", i, v)
 			}
 		}
-		if _, err := decodeValue(d.data[:i], shelf{}.read); err == nil {
+		if _, err := decodeValue(d.data[:i], blobReader{read: shelf{}.read}); err == nil {
 			t.Errorf("the first %d bytes are read", i)
 		}
 	}
@@ -120,11 +120,11 @@ func FuzzValueDocument(f *testing.F) {
 		// Anything may be in a file, and must not do worse than fail.
 		sealed := document{data: append(make([]byte, crcSize), text...)}
 		sealed.seal()
-		if v, err := decodeValue(sealed.data, shelf{}.read); err == nil {
+		if v, err := decodeValue(sealed.data, blobReader{read: shelf{}.read}); err == nil {
 			_ = v.String()
 		}
-		_, _ = decodeJSON(sealed.data, shelf{}.read)
-		d := decoder{data: text, blobs: shelf{}.read}
+		_, _ = decodeJSON(sealed.data, blobReader{read: shelf{}.read})
+		d := decoder{data: text, blobs: blobReader{read: shelf{}.read}}
 		d.event(func(string, place) (value.Value, error) { return value.Value{}, nil })
 
 		v, err := value.ParseJSON(text)
@@ -132,9 +132,9 @@ func FuzzValueDocument(f *testing.F) {
 			return
 		}
 		blobs := shelf{}
-		encoded := encodeValue(v)
+		encoded := sealer(nil).encodeValue(v)
 		blobs.put(encoded)
-		got, err := decodeValue(encoded.data, blobs.read)
+		got, err := decodeValue(encoded.data, blobReader{read: blobs.read})
 		if err != nil || !identical(got, v) {
 			t.Errorf("%s came back as %s, %v", v, got, err)
 		}
@@ -152,9 +152,9 @@ func FuzzJSONDocument(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		blobs := shelf{}
-		d := encodeJSON(text)
+		d := sealer(nil).encodeJSON(text)
 		blobs.put(d)
-		got, err := decodeJSON(d.data, blobs.read)
+		got, err := decodeJSON(d.data, blobReader{read: blobs.read})
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

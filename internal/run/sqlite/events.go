@@ -33,8 +33,8 @@ type pendingEvent struct {
 var emptyValues = []byte("{}}")
 
 // prepareEvent encodes all of an event but the values of the state.
-func prepareEvent(ev event.Event) pendingEvent {
-	p := pendingEvent{doc: newDocument(256)}
+func (f sealer) prepareEvent(ev event.Event) pendingEvent {
+	p := pendingEvent{doc: f.newDocument(256)}
 	if updated, ok := ev.Body.(event.StateUpdated); ok {
 		bare := ev
 		bare.Body = event.StateUpdated{}
@@ -112,7 +112,7 @@ func (j *journal) writeEvents(c *conn, batch []pendingEvent) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	d := newDocument(512 * len(batch))
+	d := j.store.seal().newDocument(512 * len(batch))
 	d.data = append(d.data, tagEvents)
 	d.uvarint(uint64(len(batch)))
 	for _, p := range batch {

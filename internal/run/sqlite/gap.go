@@ -28,6 +28,7 @@ func (s *Store) writeMark(name string, g run.Gap) error {
 	if err != nil {
 		return err
 	}
+	data = s.seal().bytes(data)
 	f, err := os.OpenFile(s.markPath(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (s *Store) adoptMarks() {
 			if err != nil || !ok {
 				return err // the note of a run that was deleted goes with it
 			}
-			return writeGap(s.writer, &blobKeeper{run: id, known: make(map[hash]int64)}, *g)
+			return s.writeGap(s.writer, &blobKeeper{run: id, known: make(map[hash]int64)}, *g)
 		})
 		if err == nil {
 			_ = os.Remove(s.markPath(name))
@@ -107,15 +108,15 @@ func (s *Store) adoptMarks() {
 }
 
 // writeGap writes a note about a gap, and how the run ended if that is known.
-func writeGap(c *conn, blobs *blobKeeper, g run.Gap) error {
+func (s *Store) writeGap(c *conn, blobs *blobKeeper, g run.Gap) error {
 	data, err := json.Marshal(g)
 	if err != nil {
 		return err
 	}
-	if _, err := c.exec("UPDATE runs SET gap = ? WHERE id = ?", data, blobs.run); err != nil || g.Status == "" {
+	if _, err := c.exec("UPDATE runs SET gap = ? WHERE id = ?", s.seal().bytes(data), blobs.run); err != nil || g.Status == "" {
 		return err
 	}
-	doc, err := encode(ending{Error: g.Error})
+	doc, err := s.seal().encode(ending{Error: g.Error})
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (j *journal) Gap(ctx context.Context, g run.Gap) error {
 	if markErr == nil && g.Status == "" {
 		return nil
 	}
-	err := j.writeLocked("gap", func(c *conn) error { return writeGap(c, &j.blobs, g) }, nil)
+	err := j.writeLocked("gap", func(c *conn) error { return j.store.writeGap(c, &j.blobs, g) }, nil)
 	switch {
 	case err == nil:
 		_ = os.Remove(j.store.markPath(j.name))

@@ -140,11 +140,11 @@ type taskDoc struct {
 // Finished keeps the result of a task.
 func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 	r := t.Result
-	doc, err := encode(taskDoc{r.Targets, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	doc, err := j.store.seal().encode(taskDoc{r.Targets, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
 	if err != nil {
 		return fmt.Errorf("recording the task of node %q: %w", r.Node, err)
 	}
-	writes := encodeValue(value.ObjectOf(r.Writes...).Value())
+	writes := j.store.seal().encodeValue(value.ObjectOf(r.Writes...).Value())
 	return j.write("finished", func(c *conn) error {
 		if err := j.blobs.put(c, doc, writes); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 	if cp.Step != j.last.Step+1 {
 		return fmt.Errorf("run %s: super-step %d cannot follow super-step %d", j.name, cp.Step, j.last.Step)
 	}
-	e, err := encodeCheckpoint(&j.last, cp, visits)
+	e, err := j.store.seal().encodeCheckpoint(&j.last, cp, visits)
 	if err != nil {
 		return fmt.Errorf("recording super-step %d: %w", cp.Step, err)
 	}
@@ -206,7 +206,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 
 // Asked keeps a question.
 func (j *journal) Asked(_ context.Context, p run.Pending) error {
-	doc, err := encode(p)
+	doc, err := j.store.seal().encode(p)
 	if err != nil {
 		return fmt.Errorf("recording question %q: %w", p.ID, err)
 	}
@@ -241,7 +241,7 @@ type ending struct {
 
 // End sets the status of the run.
 func (j *journal) End(_ context.Context, e run.Ending) error {
-	doc, err := encode(ending{e.Output, e.Error, e.Code})
+	doc, err := j.store.seal().encode(ending{e.Output, e.Error, e.Code})
 	if err != nil {
 		return fmt.Errorf("recording the end of run %s: %w", j.name, err)
 	}
@@ -262,7 +262,7 @@ func (j *journal) End(_ context.Context, e run.Ending) error {
 
 // Event keeps an event with the next record.
 func (j *journal) Event(ev event.Event) {
-	p := prepareEvent(ev)
+	p := j.store.seal().prepareEvent(ev)
 	j.eventMu.Lock()
 	defer j.eventMu.Unlock()
 	j.events = append(j.events, p)
@@ -345,7 +345,7 @@ func (t *task) Lookup(ctx context.Context, key string) (steps.Record, error) {
 		if !ok {
 			return errDamaged
 		}
-		r.Result, err = decodeJSON(data, readBlobs(c))
+		r.Result, err = decodeJSON(data, t.j.store.readBlobs(c))
 		return err
 	})
 	if err != nil {
@@ -382,7 +382,7 @@ func (t *task) Forget(_ context.Context, key string) error {
 
 // Record keeps the result of a step.
 func (t *task) Record(_ context.Context, key string, st steps.Step, result []byte) error {
-	doc := encodeJSON(result)
+	doc := t.j.store.seal().encodeJSON(result)
 	k := stepKey{t.step, t.node, key}
 	return t.change("record", key, func(c *conn, e stepEntry, known bool) (stepEntry, bool, error) {
 		if err := t.j.blobs.put(c, doc); err != nil {

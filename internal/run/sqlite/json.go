@@ -21,19 +21,19 @@ import (
 // the same as that string in the state. It comes back in the shortest escapes.
 
 // encodeJSON returns the JSON text as a document.
-func encodeJSON(text []byte) document {
-	d := newDocument(64 + min(len(text), 4*blobFrom))
+func (f sealer) encodeJSON(text []byte) document {
+	d := f.newDocument(64 + min(len(text), 4*blobFrom))
 	d.json(text)
 	return d.seal()
 }
 
 // encode returns x, which can be marshalled, as a document.
-func encode(x any) (document, error) {
+func (f sealer) encode(x any) (document, error) {
 	text, err := json.Marshal(x)
 	if err != nil {
 		return document{}, err
 	}
-	return encodeJSON(text), nil
+	return f.encodeJSON(text), nil
 }
 
 func (d *document) json(text []byte) {
@@ -50,23 +50,22 @@ func (d *document) json(text []byte) {
 	}
 	d.uvarint(uint64(len(holes)))
 	pos := 0
+	var around []byte // what is left in the document
 	for _, h := range holes {
-		d.uvarint(uint64(h.start - pos))
+		part := d.hide.bytes(text[pos:h.start])
+		d.uvarint(uint64(len(part)))
 		d.reference(h.content)
+		around = append(around, part...)
 		pos = h.end
 	}
-	pos = 0
-	for _, h := range holes {
-		d.data = append(d.data, text[pos:h.start]...)
-		pos = h.end
-	}
-	d.data = append(d.data, text[pos:]...)
+	d.data = append(append(d.data, around...), d.hide.bytes(text[pos:])...)
 }
 
 // jsonAround appends the JSON text that consists of before, long as a string, and
 // after.
 func (d *document) jsonAround(before []byte, long string, after []byte) {
 	d.data = append(d.data, tagJSON)
+	before, after = d.hide.bytes(before), d.hide.bytes(after)
 	d.uvarint(1)
 	d.uvarint(uint64(len(before)))
 	d.reference([]byte(long))
@@ -197,10 +196,18 @@ func (d *decoder) json() []byte {
 	}
 	out := make([]byte, 0, len(d.data)+size)
 	for _, h := range holes {
-		out = append(out, d.bytes(h.gap)...)
+		out = append(out, d.part(h.gap)...)
 		out = value.Of(h.text).AppendJSON(out)
 	}
-	return append(out, d.bytes(len(d.data))...)
+	return append(out, d.part(len(d.data))...)
+}
+
+// part returns the next n bytes of a text as they were before it was sealed.
+func (d *decoder) part(n int) []byte {
+	if d.blobs.show == nil {
+		return d.bytes(n)
+	}
+	return []byte(d.blobs.show(string(d.bytes(n))))
 }
 
 // decode sets x, a pointer, to what a document that encode made holds.

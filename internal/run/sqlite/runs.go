@@ -33,14 +33,14 @@ type about struct {
 
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
-	doc, err := encode(about{
+	doc, err := s.seal().encode(about{
 		AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
 		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
-	first, err := encodeCheckpoint(nil, start, nil)
+	first, err := s.seal().encodeCheckpoint(nil, start, nil)
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
@@ -129,7 +129,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	j.blobs.run = j.id
 	var found run.Recovery
 	var err error
-	blobs := readBlobs(c)
+	blobs := j.store.readBlobs(c)
 	if found.Info, err = j.store.readInfo(c, blobs, j.id); err != nil {
 		return found, err
 	}
@@ -301,7 +301,7 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	err = s.view(ctx, func(c *conn) error {
 		var r runRow
 		return c.rows(query, args, r.dest(), func() error {
-			info, err := s.describe(&r, readHeads(c))
+			info, err := s.describe(&r, s.readHeads(c))
 			if err != nil {
 				if !errors.Is(err, errDamaged) {
 					return err
@@ -342,7 +342,7 @@ func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkp
 			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last)
 		}
 		var err error
-		found, err = readCheckpoint(c, readBlobs(c), row, wanted)
+		found, err = readCheckpoint(c, s.readBlobs(c), row, wanted)
 		return err
 	})
 	return found.Checkpoint, err
@@ -366,7 +366,7 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 // History returns what is on record of a run.
 func (s *Store) History(ctx context.Context, id string) (h run.History, err error) {
 	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		blobs := readBlobs(c)
+		blobs := s.readBlobs(c)
 		if h.Info, err = s.readInfo(c, blobs, row); err != nil {
 			return err
 		}
@@ -477,7 +477,7 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 	if err != nil {
 		return err
 	}
-	doc := encodeJSON(answer)
+	doc := s.seal().encodeJSON(answer)
 	err = s.write("answer", false, func(c *conn) error {
 		row, name, err := findRun(c, id)
 		if err != nil {

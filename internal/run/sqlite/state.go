@@ -57,7 +57,7 @@ type encodedCheckpoint struct {
 
 // encodeCheckpoint encodes what c changes of the checkpoint before, which is nil for
 // the first one of a run.
-func encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []run.Visit) (e encodedCheckpoint, err error) {
+func (f sealer) encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []run.Visit) (e encodedCheckpoint, err error) {
 	if before == nil {
 		before = &snapshot{}
 	}
@@ -76,14 +76,14 @@ func encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []run.Visit) (e
 			p.Visits[node] = 0
 		}
 	}
-	if e.doc, err = encode(p); err != nil {
+	if e.doc, err = f.encode(p); err != nil {
 		return e, err
 	}
 	docs := make([]visitDoc, len(visits))
 	for i, v := range visits {
 		docs[i] = visitDoc{v, int64(v.Duration)}
 	}
-	if e.visits, err = encode(docs); err != nil {
+	if e.visits, err = f.encode(docs); err != nil {
 		return e, err
 	}
 	e.places = maps.Clone(before.places)
@@ -99,7 +99,7 @@ func encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []run.Visit) (e
 		}
 		where.at = c.Step
 		e.places[m.Name] = where
-		e.changes = append(e.changes, change{m.Name, where.full, encodeValue(added)})
+		e.changes = append(e.changes, change{m.Name, where.full, f.encodeValue(added)})
 	}
 	for key := range before.State.All() {
 		if _, ok := c.State.Get(key); !ok {

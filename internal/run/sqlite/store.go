@@ -48,6 +48,10 @@ type Options struct {
 	// all processes of one Owner.Boot. Nil means that of the system.
 	Live func() time.Duration
 
+	// Seal returns a text, JSON or not, as it is stored, such as without secrets, and Unseal
+	// takes that back. Both are called from several goroutines; nil changes nothing.
+	Seal, Unseal func(text string) string
+
 	// Hook is called before and after every write transaction, for tests that end
 	// the process there. op names what is written. n counts the calls, from 1, so it is odd
 	// before a transaction and even after it.

@@ -21,8 +21,9 @@ import (
 
 // File is a journal. Its method may be called from several goroutines and processes.
 type File struct {
-	Path string           // made when it is needed, with the directories above
-	Now  func() time.Time // nil means time.Now; the entry has its time zone
+	Path string              // made when it is needed, with the directories above
+	Now  func() time.Time    // nil means time.Now; the entry has its time zone
+	Hide func(string) string // what of an entry is written; nil means all
 }
 
 // Entry is a turn.
@@ -47,6 +48,9 @@ func (f File) Append(ctx context.Context, e Entry) error {
 	text := e.format(now())
 	if text == "" {
 		return nil
+	}
+	if f.Hide != nil {
+		text = f.Hide(text)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return err

@@ -1,0 +1,209 @@
+package redact
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"loki/internal/event"
+	"loki/internal/value"
+)
+
+// Value returns v with marks in place of the secrets in its texts and names.
+func (s *Secrets) Value(v value.Value) value.Value {
+	if s == nil || s.table.Load() == nil {
+		return v
+	}
+	return s.value(v)
+}
+
+func (s *Secrets) value(v value.Value) value.Value {
+	if text, ok := v.AsString(); ok {
+		if shown := s.Text(text); shown != text {
+			return value.Of(shown)
+		}
+		return v
+	}
+	if list, ok := v.AsList(); ok {
+		items := make([]value.Value, 0, list.Len())
+		for _, item := range list.All() {
+			items = append(items, s.value(item))
+		}
+		return value.ListOf(items...).Value()
+	}
+	o := v.AsObject()
+	if o == nil {
+		return v
+	}
+	members := make([]value.Member, 0, o.Len())
+	for name, member := range o.All() {
+		members = append(members, value.Member{Name: s.Text(name), Value: s.value(member)})
+	}
+	return value.ObjectOf(members...).Value()
+}
+
+// Emitter returns an emitter that passes events on without secrets. A secret that comes in
+// pieces of an answer is found, too: the beginning of one is held back until what follows
+// shows whether it is.
+func (s *Secrets) Emitter(next event.Emitter) event.Emitter {
+	if s == nil || next == nil {
+		return next
+	}
+	return &emitter{secrets: s, next: next, held: make(map[stream]string)}
+}
+
+// emitter is what [Secrets.Emitter] returns. Calls never overlap.
+type emitter struct {
+	secrets *Secrets
+	next    event.Emitter
+	held    map[stream]string
+}
+
+// stream is where pieces of one text come from.
+type stream struct {
+	run, agent, node  string
+	depth, step, item int
+	reasoning         bool
+}
+
+func streamOf(src event.Source, reasoning bool) stream {
+	st := stream{src.Run, src.Agent, src.Node, src.Depth, src.Step, -1, reasoning}
+	if src.Item != nil {
+		st.item = *src.Item
+	}
+	return st
+}
+
+// Emit implements [event.Emitter].
+func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
+	t := e.secrets.table.Load()
+	if t == nil {
+		return e.next.Emit(ctx, ev)
+	}
+	switch body := ev.Body.(type) {
+	case event.Delta:
+		if body.Text = e.piece(t, streamOf(ev.Source, false), body.Text); body.Text == "" {
+			return nil
+		}
+		ev.Body = body
+		return e.next.Emit(ctx, ev)
+	case event.Reasoning:
+		if body.Text = e.piece(t, streamOf(ev.Source, true), body.Text); body.Text == "" {
+			return nil
+		}
+		ev.Body = body
+		return e.next.Emit(ctx, ev)
+	case event.Retry: // what came is void
+		delete(e.held, streamOf(ev.Source, true))
+		delete(e.held, streamOf(ev.Source, false))
+	}
+	if err := e.release(ctx, ev); err != nil {
+		return err
+	}
+	ev.Body = e.secrets.body(ev.Body)
+	return e.next.Emit(ctx, ev)
+}
+
+// piece returns what can be shown of a stream to which text was added.
+func (e *emitter) piece(t *table, from stream, text string) string {
+	text = e.held[from] + text
+	delete(e.held, from)
+	var b strings.Builder
+	pos := 0
+	for at, f, ok := t.next(text, 0); ok; at, f, ok = t.next(text, pos) {
+		b.WriteString(text[pos:at] + mark(f.name, 0))
+		pos = at + len(f.text)
+	}
+	rest := text[pos:]
+	if n := t.begun(rest); n > 0 {
+		e.held[from] = rest[len(rest)-n:]
+		rest = rest[:len(rest)-n]
+	}
+	b.WriteString(rest)
+	return b.String()
+}
+
+// begun returns how many bytes at the end of text may be the beginning of a secret.
+func (t *table) begun(text string) int {
+	longest := 0
+	for _, f := range t.forms {
+		for n := min(len(f.text)-1, len(text)); n > longest; n-- {
+			if strings.HasSuffix(text, f.text[:n]) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}
+
+// release emits what was held back of the streams of an event's source: it was no secret.
+func (e *emitter) release(ctx context.Context, ev event.Event) error {
+	for _, reasoning := range []bool{true, false} {
+		from := streamOf(ev.Source, reasoning)
+		text := e.held[from]
+		if text == "" {
+			continue
+		}
+		delete(e.held, from)
+		held := ev
+		held.Body = event.Delta{Text: text}
+		if reasoning {
+			held.Body = event.Reasoning{Text: text}
+		}
+		if err := e.next.Emit(ctx, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// body returns what happened without secrets.
+func (s *Secrets) body(b event.Body) event.Body {
+	switch b := b.(type) {
+	case event.Reply:
+		b.Text = s.Text(b.Text)
+		return b
+	case event.ToolCall:
+		b.Arguments = s.Text(b.Arguments)
+		return b
+	case event.ToolResult:
+		b.Text = s.Text(b.Text)
+		return b
+	case event.NodeFinished:
+		b.Error = s.Text(b.Error)
+		return b
+	case event.StateUpdated:
+		b.Values = slices.Clone(b.Values)
+		for i, m := range b.Values {
+			b.Values[i] = value.Member{Name: s.Text(m.Name), Value: s.value(m.Value)}
+		}
+		return b
+	case event.Question:
+		b.Text = s.Text(b.Text)
+		b.Options = slices.Clone(b.Options)
+		for i, o := range b.Options {
+			b.Options[i] = s.Text(o)
+		}
+		if b.Default != nil {
+			text := s.Text(*b.Default)
+			b.Default = &text
+		}
+		return b
+	case event.Answer:
+		b.Text = s.Text(b.Text)
+		return b
+	case event.Retry:
+		b.Error = s.Text(b.Error)
+		return b
+	case event.Warning:
+		b.Text = s.Text(b.Text)
+		return b
+	case event.CompressionFinished:
+		b.Recap, b.Error = s.Text(b.Recap), s.Text(b.Error)
+		return b
+	case event.Finished:
+		b.Output, b.Error = s.Text(b.Output), s.Text(b.Error)
+		return b
+	}
+	return b
+}

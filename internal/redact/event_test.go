@@ -1,0 +1,122 @@
+package redact_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/event"
+	"loki/internal/value"
+)
+
+const secret = "tok-12345"
+
+// bodies returns one event of each type, with the secret in every text that may have it.
+func bodies() []event.Body {
+	text := "a " + secret + " b"
+	return []event.Body{
+		event.Delta{Text: text},
+		event.Reasoning{Text: text},
+		event.Reply{Text: text},
+		event.ToolCall{Arguments: `{"a":"` + secret + `"}`},
+		event.ToolResult{Text: text},
+		event.NodeFinished{Error: text},
+		event.Question{Text: text, Options: []string{text}, Default: &text},
+		event.Answer{Text: text},
+		event.StateUpdated{Values: []value.Member{{Name: "k", Value: value.ListOf(value.ObjectOf(value.Member{Name: secret, Value: value.Of(text)}).Value(), value.Of(1)).Value()}}},
+		event.Retry{Error: text},
+		event.Warning{Text: text},
+		event.CompressionFinished{Recap: text, Error: text},
+		event.Finished{Output: text, Error: text},
+		event.Started{},
+		event.ModelCall{},
+		event.StepStarted{},
+		event.StepFinished{},
+		event.NodeStarted{},
+		event.MapProgress{},
+		event.CompressionStarted{},
+	}
+}
+
+func TestEmitter(t *testing.T) {
+	t.Parallel()
+	s := secrets("TOKEN", secret)
+	for _, body := range bodies() {
+		var got event.Collector
+		before := reflect.ValueOf(body).Interface()
+		if err := s.Emitter(&got).Emit(t.Context(), event.Event{Time: time.Unix(0, 0), Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range got.Events() {
+			text, err := ev.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s: %s", body.Type(), text)
+			}
+			if raw, _ := (event.Event{Body: before.(event.Body)}).MarshalJSON(); strings.Contains(string(raw), secret) != strings.Contains(string(text), "***TOKEN***") {
+				t.Errorf("%s: %s has no mark", body.Type(), text)
+			}
+		}
+		if len(got.Events()) != 1 {
+			t.Errorf("%s: %d events", body.Type(), len(got.Events()))
+		}
+	}
+}
+
+// Pieces of an answer are put together as far as a secret may be in them, stream by stream.
+func TestEmitterOfPieces(t *testing.T) {
+	t.Parallel()
+	at := func(node string, body event.Body) event.Event {
+		return event.Event{Source: event.Source{Node: node}, Body: body}
+	}
+	for _, tt := range []struct {
+		name   string
+		events []event.Event
+		want   string
+	}{
+		{"split", []event.Event{at("a", event.Delta{Text: "x tok-"}), at("a", event.Delta{Text: "123"}), at("a", event.Delta{Text: "45 y"})}, "a:x |a:***TOKEN*** y"},
+		{"begun_only", []event.Event{at("a", event.Delta{Text: "x tok-"}), at("a", event.Delta{Text: "other"}), at("a", event.Warning{Text: "end"})}, "a:x |a:tok-other|end"},
+		{"released", []event.Event{at("a", event.Delta{Text: "x tok-1"}), at("a", event.Warning{Text: "end"})}, "a:x |a:tok-1|end"},
+		{"void", []event.Event{at("a", event.Delta{Text: "x tok-1"}), at("a", event.Retry{}), at("a", event.Delta{Text: "2345"})}, "a:x |retry|a:2345"},
+		{"two_streams", []event.Event{at("a", event.Delta{Text: "tok-"}), at("b", event.Delta{Text: "12345"}), at("a", event.Delta{Text: "12345"})}, "b:12345|a:***TOKEN***"},
+		{"letter_by_letter", letters(at, "-tok-12345-"), "a:-|a:***TOKEN***|a:-"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			e := secrets("TOKEN", secret).Emitter(event.Func(func(_ context.Context, ev event.Event) error {
+				switch b := ev.Body.(type) {
+				case event.Delta:
+					got = append(got, ev.Node+":"+b.Text)
+				case event.Warning:
+					got = append(got, b.Text)
+				default:
+					got = append(got, b.Type())
+				}
+				return nil
+			}))
+			for _, ev := range tt.events {
+				if err := e.Emit(t.Context(), ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, "|")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func letters(at func(string, event.Body) event.Event, text string) []event.Event {
+	var all []event.Event
+	for _, r := range text {
+		all = append(all, at("a", event.Delta{Text: string(r)}))
+	}
+	return all
+}

@@ -1,0 +1,123 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/redact"
+)
+
+func secrets(pairs ...string) *redact.Secrets {
+	s := new(redact.Secrets)
+	for i := 0; i < len(pairs); i += 2 {
+		s.Add(pairs[i], pairs[i+1])
+	}
+	return s
+}
+
+const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n-----END KEY-----\n"
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	s := secrets("TOKEN", "tok-12345", "LONG", "tok-12345-and-more", "ODD", `pa"ss<w>\rd`, "TINY", "1", "DUMMY", "ollama", "a name", "blank-value", "PEM", pem)
+	for _, tt := range []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"plain", "a tok-12345 b tok-12345", "a ***TOKEN*** b ***TOKEN***"},
+		{"longer_first", "tok-12345-and-more", "***LONG***"},
+		{"json", `{"k": "pa\"ss<w>\\rd"}`, `{"k": "***ODD***"}`},
+		{"json_html", `{"k": "pa\"ss\u003cw\u003e\\rd"}`, `{"k": "***ODD***"}`},
+		{"json_in_json", `"{\"k\": \"pa\\\"ss<w>\\\\rd\"}"`, `"{\"k\": \"***ODD***\"}"`},
+		{"query", "?k=pa%22ss%3Cw%3E%5Crd&x", "?k=***ODD***&x"},
+		{"base64", "Basic dG9rLTEyMzQ1", "Basic ***TOKEN***"},
+		{"too_short", "1 and 11", "1 and 11"},
+		{"stand_in", "runs on ollama", "runs on ollama"},
+		{"name_in_marks", "blank-value", "***a_name***"},
+		{"whole_of_several_lines", pem, "***PEM***"},
+		{"lines", "log: MIIEvQIBADANBgkqhkiG9w0B\nshort", "log: ***PEM***\nshort"},
+		{"mark_stays", "***TOKEN***", "***TOKEN***"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, s.Text(tt.text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := (*redact.Secrets)(nil).Text("x"); got != "x" {
+		t.Errorf("no secrets: %q", got)
+	}
+}
+
+func TestSeal(t *testing.T) {
+	t.Parallel()
+	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`, "PEM", pem)
+	for _, tt := range []struct{ name, text, sealed string }{
+		{"plain", "a tok-12345 b", "a ***TOKEN*** b"},
+		{"json", `{"k": "pa\"ss<w>\\rd"}`, `{"k": "***ODD/1***"}`},
+		{"line", "MIIEvQIBADANBgkqhkiG9w0B", "***PEM/8***"},
+		{"stars_around", "**tok-12345*", "*****TOKEN****"},
+		{"looks_like_a_mark", "***TOKEN*** and ***IMPORTANT***", "***!TOKEN*** and ***!IMPORTANT***"},
+		{"looks_escaped", "***!TOKEN***", "***!!TOKEN***"},
+		{"stars", "*** *** ** *", "*** *** ** *"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			sealed := s.Seal(tt.text)
+			if diff := cmp.Diff(tt.sealed, sealed); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.text, redact.Unseal(sealed, s.Lookup)); diff != "" {
+				t.Errorf("unsealed (-want +got):\n%s", diff)
+			}
+		})
+	}
+	// Nobody knows the secret any more, or it is not asked for.
+	for _, look := range []func(string) (string, bool){nil, new(redact.Secrets).Lookup} {
+		if got := redact.Unseal("***TOKEN*** ***!OTHER***", look); got != "***TOKEN*** ***OTHER***" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// A text that a model wrote never becomes a secret, whatever stands beside it.
+func TestSealIsNotForged(t *testing.T) {
+	t.Parallel()
+	writer, reader := secrets("B", "bbbbbb-secret"), secrets("A", "aaaaaa-secret", "B", "bbbbbb-secret")
+	for _, text := range []string{"***A***", "***Abbbbbb-secret", "bbbbbb-secretA***", "***Abbbbbb-secretA***", "***!A***", "***A/1***", "****A****"} {
+		if got := redact.Unseal(writer.Seal(text), reader.Lookup); strings.Contains(got, "aaaaaa") || strings.Count(got, "bbbbbb-secret") != strings.Count(text, "bbbbbb-secret") {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+func FuzzSeal(f *testing.F) {
+	f.Add("a tok-12345 b", "x")
+	f.Add("***TOKEN***tok-12345***", "***!")
+	f.Add(`{"k":"pa\"ss<w>\\rd"}`, "/1***")
+	f.Add("***Atok-12345", "tok-12345B***")
+	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		text := a + b
+		sealed := s.Seal(text)
+		if strings.Contains(sealed, "tok-12345") || strings.Contains(sealed, `pa"ss<w>\rd`) {
+			t.Errorf("%q has the secret", sealed)
+		}
+		if got := redact.Unseal(sealed, s.Lookup); got != text && got != strings.ReplaceAll(text, "***", "* * *") && !strings.Contains(text, "***") {
+			t.Errorf("%q was sealed as %q and came back as %q", text, sealed, got)
+		}
+		shown := s.Text(text)
+		if strings.Contains(shown, "tok-12345") {
+			t.Errorf("%q shows the secret", shown)
+		}
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sealed := s.Seal(string(quoted)); !json.Valid([]byte(sealed)) {
+			t.Errorf("%s is no JSON any more: %s", quoted, sealed)
+		}
+	})
+}

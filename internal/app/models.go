@@ -144,7 +144,7 @@ func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 		if err != nil {
 			a.warn(err) // the request goes out without it
 		}
-		return wire.Model{RealName: m.APIName(), Patch: wirePatch(p), Efforts: efforts(m.ReasoningLevels), API: m.API, ToolsAPI: m.ToolsAPI}
+		return wire.Model{RealName: m.APIName(), Patch: wirePatch(p), Efforts: efforts(m.ReasoningLevels), API: m.API, ToolsAPI: m.ToolsAPI, NoCache: !client.Extra.PromptCache}
 	}
 }
 

@@ -63,11 +63,11 @@ func (e Effort) Nearest(list []Effort) Effort {
 	return nearest
 }
 
-// Replaced returns a note for the user: a model takes another effort instead of e, or none
+// Replaced returns a note for the user: a model gets another effort instead of e, or none
 // at all if instead is empty.
 func (e Effort) Replaced(instead Effort) string {
 	if instead == "" {
-		return fmt.Sprintf("effort %s has no effect, because the model takes no effort", e)
+		return fmt.Sprintf("effort %s is not available, so the model reasons as it does by default", e)
 	}
 	return fmt.Sprintf("effort %s is not available, so %s is used", e, instead)
 }

@@ -63,6 +63,7 @@ type Extra struct {
 	ConnectTimeout time.Duration // [DefaultConnectTimeout] unless configured
 	ReadTimeout    time.Duration // longest silence of the server; 0 leaves it to the provider
 	Retries        int           // of calls that fail in passing; [DefaultRetries] unless configured
+	PromptCache    bool          // mark prompts for the provider's cache; true unless configured
 }
 
 // DefaultConnectTimeout is how long a connection may take to be made.

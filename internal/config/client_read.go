@@ -84,7 +84,7 @@ func (c *Client) readPatches(m *yamldoc.Map) {
 }
 
 func defaultExtra() Extra {
-	return Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries}
+	return Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries, PromptCache: true}
 }
 
 func (c *Client) readExtra(m *yamldoc.Map) {
@@ -92,6 +92,7 @@ func (c *Client) readExtra(m *yamldoc.Map) {
 	m.Seconds("connect_timeout", &c.Extra.ConnectTimeout)
 	m.Seconds("read_timeout", &c.Extra.ReadTimeout)
 	m.Uint("retries", &c.Extra.Retries)
+	m.Bool("prompt_cache", &c.Extra.PromptCache)
 	m.Done()
 }
 

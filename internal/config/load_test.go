@@ -175,22 +175,22 @@ func TestLoadClients(t *testing.T) {
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:97:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:98:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:101:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:102:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:104:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:105:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:107:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:108:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:112:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:113:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}

@@ -20,11 +20,15 @@
 //
 // The ends of tools and system prompt and of the last two messages of the user are
 // marked for the prompt cache, so that each request of a loop reads what the one before
-// has written.
+// has written. A single question without tools is not marked, since writing to the cache
+// costs more than a plain read.
 //
 // The API wants to be told how long a reply may be: [DefaultMaxTokens] if the request
 // does not say. An effort becomes adaptive thinking for models from Claude 4.6 on and a
-// budget of tokens for others, which is added to that default, or takes at most three
+// budget of tokens for others. Models that think by themselves, as from Claude 5 on, are
+// asked for the words of their thoughts even without an effort, because what they say
+// between calls is among them. The thinking of a model's patch counts unless the request
+// has an effort. The budget is added to that default, or takes at most three
 // quarters of the length that a request asks for. Temperature and top_p are left out
 // where a model thinks.
 //

@@ -19,6 +19,9 @@ var errStopped = errors.New("the consumer stopped")
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
 		m := wire.Lookup(c.model, req.Model)
+		if req.Effort != "" {
+			m.Patch = m.Patch.Without("thinking").Without("output_config", "effort")
+		}
 		ctx := wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch})
 		err := c.chat(ctx, req, m, func(chunk provider.Chunk) error {
 			if ctx.Err() != nil {
@@ -39,7 +42,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, emit func(provider.Chunk) error) error {
 	known := c.dialect(m.RealName)
 	for d := known; ; {
-		x, err := newExchange(req, m.RealName, d)
+		x, err := newExchange(req, m, d)
 		if err != nil {
 			return err
 		}
@@ -49,6 +52,11 @@ func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, e
 				c.learn(m.RealName, d)
 			}
 			defer resp.Body.Close()
+			if text := x.note(req); text != "" {
+				if err := emit(provider.Chunk{Kind: provider.Note, Text: text}); err != nil {
+					return err
+				}
+			}
 			return readReply(resp, &builder{emit: emit, req: req, limit: int(x.params.MaxTokens)})
 		}
 		e, ok := errors.AsType[*provider.Error](err)

@@ -3,6 +3,8 @@ package anthropic
 import (
 	"strconv"
 	"strings"
+
+	"loki/internal/provider"
 )
 
 // dialect is what a model does not take of that which others do. The zero value takes
@@ -13,6 +15,7 @@ type dialect struct {
 	noTemperature bool
 	noTopP        bool
 	noEffort      bool
+	highest       bool // high is the highest effort
 	noDisplay     bool
 	noCache       bool
 
@@ -68,7 +71,11 @@ func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
 	case says("display") && x.displays():
 		d.noDisplay = true
 	case says("effort") && !says("thinking") && p.OutputConfig.Effort != "":
-		d.noEffort = true
+		if x.effort == provider.XHighEffort || x.effort == provider.MaxEffort {
+			d.highest = true
+		} else {
+			d.noEffort = true
+		}
 	case says("thinking", "adaptive", "budget_tokens", "output_config") && x.form != 0:
 		d.rejected |= x.form
 		if x.form == budget && !says("adaptive") {

@@ -1,10 +1,16 @@
 package anthropic_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
+	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/anthropic"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
 )
 
 // TestAdaptation has a server reject what it does not take, and expects the next
@@ -116,8 +122,24 @@ func TestAdaptation(t *testing.T) {
 			true,
 		},
 		{
-			"cache", "some-model",
+			"highest_effort", "claude-opus-5",
+			provider.Request{Effort: provider.MaxEffort},
+			[]string{"output_config.effort: 'max' is not supported for this model."},
+			[]string{"output_config", "effort"},
+			[]any{"max", "high"},
+			false,
+		},
+		{
+			"display_of_a_model_that_thinks_by_itself", "claude-opus-5",
 			provider.Request{},
+			[]string{"thinking.adaptive.display: Extra inputs are not permitted", "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'disabled', 'enabled'"},
+			[]string{"thinking", "type"},
+			[]any{"adaptive", "adaptive", nil},
+			false,
+		},
+		{
+			"cache", "some-model",
+			provider.Request{Tools: []chat.Tool{{Name: "f"}}},
 			[]string{"messages.0.content.0.cache_control: Extra inputs are not permitted"},
 			[]string{"messages"},
 			nil,
@@ -201,6 +223,73 @@ func TestStubbornServer(t *testing.T) {
 		wantError(t, collect(t, s.client(nil), req).Err, provider.Invalid)
 		if n := len(s.got()); n > 5 {
 			t.Errorf("%q: %d requests", msg, n)
+		}
+	}
+}
+
+// TestNearestEffort: a model that lacks an effort gets its nearest, and the user is shown
+// which. A budget of tokens stands for any effort.
+func TestNearestEffort(t *testing.T) {
+	for _, tt := range []struct {
+		model  string
+		list   []provider.Effort
+		effort provider.Effort
+		want   any // output_config.effort
+		note   string
+	}{
+		{"claude-opus-4-6", nil, "xhigh", "high", "effort xhigh is not available, so high is used"},
+		{"claude-opus-4-6", nil, "max", "max", ""},
+		{"claude-opus-4-8", nil, "xhigh", "xhigh", ""},
+		{"claude-opus-4-8", nil, "minimal", "low", "effort minimal is not available, so low is used"},
+		{"claude-opus-5-5", []provider.Effort{"low", "high"}, "max", "high", "effort max is not available, so high is used"},
+		{"claude-opus-5-5", []provider.Effort{"low", "high"}, "none", "low", "effort none is not available, so low is used"},
+		{"claude-sonnet-4-5", nil, "max", nil, ""},
+		{"claude-sonnet-4-5", nil, "none", nil, ""},
+		{"claude-opus-5-5", nil, "", nil, ""},
+	} {
+		s := newServer(t, answer([]string{"Hi"}))
+		req := question()
+		req.Model, req.Effort = tt.model, tt.effort
+		r := collect(t, s.client(func(o *anthropic.Options) {
+			o.Model = func(string) wire.Model { return wire.Model{Efforts: tt.list} }
+		}), req)
+		config, _ := s.last().json(t)["output_config"].(object)
+		if r.Err != nil || config["effort"] != tt.want || strings.Join(r.Notes, "|") != tt.note {
+			t.Errorf("%s, effort %q: %v with notes %q, error %v; want %v, %q", tt.model, tt.effort, config["effort"], r.Notes, r.Err, tt.want, tt.note)
+		}
+	}
+}
+
+// TestEffortBeatsPatch: the effort of a request comes before the thinking of a model's
+// patch, and without an effort the patch says it all.
+func TestEffortBeatsPatch(t *testing.T) {
+	for _, tt := range []struct {
+		model  string
+		effort provider.Effort
+		patch  string
+		want   string
+	}{
+		{"claude-haiku-4-5", "", `{"thinking":{"type":"enabled","budget_tokens":16000},"temperature":null}`, `{"budget_tokens":16000,"type":"enabled"}`},
+		{"claude-haiku-4-5", "low", `{"thinking":{"type":"enabled","budget_tokens":16000},"temperature":null}`, `{"budget_tokens":2048,"type":"enabled"}`},
+		{"claude-opus-5-5", "", `{"thinking":{"type":"disabled"}}`, `{"type":"disabled"}`},
+		{"claude-opus-5-5", "max", `{"thinking":{"type":"disabled"},"output_config":{"effort":"low"}}`, `{"display":"summarized","type":"adaptive"}max`},
+	} {
+		s := newServer(t, answer([]string{"Hi"}))
+		req := question()
+		req.Model, req.Effort = tt.model, tt.effort
+		r := collect(t, s.client(func(o *anthropic.Options) {
+			o.Model = func(string) wire.Model {
+				return wire.Model{Patch: wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}}
+			}
+		}), req)
+		got, err := json.Marshal(s.last().json(t)["thinking"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, _ := s.last().json(t)["output_config"].(object)
+		effort, _ := config["effort"].(string)
+		if r.Err != nil || string(got)+effort != tt.want {
+			t.Errorf("%s, effort %q, patch %s: %s%s, error %v", tt.model, tt.effort, tt.patch, got, effort, r.Err)
 		}
 	}
 }

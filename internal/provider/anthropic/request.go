@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
 )
 
 // exchange is one request in the API's form, with what has to be known of it if it is
@@ -17,18 +18,19 @@ type exchange struct {
 	params sdk.MessageNewParams
 	model  string // the real name
 	stream bool
-	form   form // how it asks for thinking
-	blocks bool // it holds thinking blocks
+	effort provider.Effort // that it asks for
+	form   form            // how it asks for thinking
+	blocks bool            // it holds thinking blocks
 }
 
-// newExchange puts req into the words of d. The error is of kind [provider.Invalid].
-func newExchange(req provider.Request, model string, d dialect) (*exchange, error) {
+// newExchange puts req for m into the words of d. The error is of kind [provider.Invalid].
+func newExchange(req provider.Request, m wire.Model, d dialect) (*exchange, error) {
 	t, err := translate(req.Messages, !d.noBlocks)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{model: model, stream: req.Stream, blocks: t.blocks}
-	x.params.Model = model
+	x := &exchange{model: m.RealName, stream: req.Stream, blocks: t.blocks}
+	x.params.Model = m.RealName
 	x.params.Messages = t.messages
 	if t.system != "" {
 		x.params.System = []sdk.TextBlockParam{{Text: t.system}}
@@ -36,7 +38,11 @@ func newExchange(req provider.Request, model string, d dialect) (*exchange, erro
 	for _, tool := range req.Tools {
 		x.params.Tools = append(x.params.Tools, sdk.ToolUnionParam{OfTool: declaration(tool)})
 	}
-	x.think(req, d, t.thoughtless)
+	_, patched := m.Patch.Body.Get("thinking")
+	if patched {
+		d.rejected |= adaptive | budget | disabled // what the patch asks for is enough
+	}
+	x.think(req, m.Efforts, d, t.thoughtless)
 	if !x.thinks() {
 		if req.Temperature != nil && !d.noTemperature {
 			x.params.Temperature = param.NewOpt(*req.Temperature)
@@ -45,7 +51,7 @@ func newExchange(req provider.Request, model string, d dialect) (*exchange, erro
 			x.params.TopP = param.NewOpt(*req.TopP)
 		}
 	}
-	if !d.noCache {
+	if !d.noCache && !m.NoCache && provider.GoesOn(req) {
 		markForCache(&x.params)
 	}
 	return x, nil

@@ -10,6 +10,8 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/anthropic"
+	"loki/internal/provider/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -136,6 +138,10 @@ func TestRequests(t *testing.T) {
 		{"adaptive_high", provider.Request{Model: "claude-opus-5-5", Effort: provider.HighEffort, Messages: []chat.Message{ask}, Temperature: &half}},
 		{"adaptive_minimal", provider.Request{Model: "claude-opus-4-6", Effort: provider.MinimalEffort, Messages: []chat.Message{ask}, MaxOutputTokens: 500}},
 		{"adaptive_none", provider.Request{Model: "claude-opus-4-8", Effort: provider.NoEffort, Messages: []chat.Message{ask}, Temperature: &half}},
+		{"adaptive_by_itself", provider.Request{Model: "claude-opus-5-5", Messages: []chat.Message{ask}, Temperature: &half}},
+		{"adaptive_max", provider.Request{Model: "claude-opus-4-8", Effort: provider.MaxEffort, Messages: []chat.Message{ask}}},
+		{"effort_max", provider.Request{Effort: provider.MaxEffort, Messages: []chat.Message{ask}}},
+		{"single_question_of_a_cheap_model", provider.Request{Model: "claude-haiku-4-5", Messages: []chat.Message{chat.Text(chat.System, "Be brief."), ask}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(t, answer([]string{"Hi"}))
@@ -146,8 +152,11 @@ func TestRequests(t *testing.T) {
 				t.Fatal(r.Err)
 			}
 			body := s.last().Body
-			if n := strings.Count(string(body), `"cache_control"`); n == 0 || n > 4 {
+			switch n := strings.Count(string(body), `"cache_control"`); {
+			case provider.GoesOn(tt.req) && (n == 0 || n > 4):
 				t.Errorf("%d marks for the cache, want 1 to 4", n)
+			case !provider.GoesOn(tt.req) && n > 0:
+				t.Errorf("%d marks for the cache, want none for a single question", n)
 			}
 			if !strings.Contains(string(body), "12345678901234567890") && strings.Contains(string(body), `"n":`) {
 				t.Error("a large integer has been rounded")
@@ -201,6 +210,24 @@ func TestFormOfThinking(t *testing.T) {
 		}
 		if got := s.last().json(t)["thinking"].(object)["type"]; got != want {
 			t.Errorf("%s: thinking of type %v, want %s", name, got, want)
+		}
+	}
+}
+
+// TestNoCache: where the configuration says so nothing is marked for the cache.
+func TestNoCache(t *testing.T) {
+	s := newServer(t, answer([]string{"Hi"}))
+	req := question()
+	req.Tools = []chat.Tool{{Name: "f"}}
+	for _, off := range []bool{false, true} {
+		c := s.client(func(o *anthropic.Options) {
+			o.Model = func(string) wire.Model { return wire.Model{NoCache: off} }
+		})
+		if r := collect(t, c, req); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if marked := strings.Contains(string(s.last().Body), "cache_control"); marked == off {
+			t.Errorf("marked %v, switched off %v", marked, off)
 		}
 	}
 }

@@ -32,25 +32,38 @@ func budgetOf(e provider.Effort) int64 {
 		return 8192
 	case provider.HighEffort:
 		return 24576
+	case provider.XHighEffort:
+		return 40960
+	case provider.MaxEffort:
+		return 55296
 	}
 	return 0
 }
 
 // effortOf returns the effort in the words of adaptive thinking.
-func effortOf(e provider.Effort) sdk.OutputConfigEffort {
-	switch e {
-	case provider.MediumEffort:
-		return sdk.OutputConfigEffortMedium
-	case provider.HighEffort:
-		return sdk.OutputConfigEffortHigh
+func effortOf(e provider.Effort) sdk.OutputConfigEffort { return sdk.OutputConfigEffort(e) }
+
+// available returns the efforts that a model takes. A nil list means that the catalogue
+// knows none: then its name tells.
+func available(model string, list []provider.Effort) []provider.Effort {
+	if list != nil {
+		return list
 	}
-	return sdk.OutputConfigEffortLow
+	list = []provider.Effort{provider.NoEffort, provider.LowEffort, provider.MediumEffort, provider.HighEffort, provider.MaxEffort}
+	if major, minor, _ := claudeVersion(model); major != 4 || minor != 6 { // xhigh came with 4.7
+		list = append(list, provider.XHighEffort)
+	}
+	return list
 }
 
-// formFor returns how to ask a model for an effort, unless that has been rejected.
+// formFor returns how to ask a model for an effort, unless that has been rejected. Without
+// an effort a model that thinks by itself is asked for the words of its thoughts: the text
+// between calls of tools is among them.
 func formFor(model string, e provider.Effort, rejected form) form {
 	forms := []form{budget, adaptive}
 	switch adapts := thinksAdaptively(model); {
+	case e == "" && thinksByItself(model):
+		forms = []form{adaptive}
 	case e == provider.NoEffort && adapts:
 		forms = []form{disabled}
 	case budgetOf(e) == 0:
@@ -70,36 +83,56 @@ func formFor(model string, e provider.Effort, rejected form) form {
 // Claude does from 4.6 on; from 4.7 on it takes no budget. A Claude without a version is
 // a new one. What is no Claude takes what was there first.
 func thinksAdaptively(model string) bool {
+	major, minor, ok := claudeVersion(model)
+	return ok && (major < 0 || major > 4 || major == 4 && minor >= 6)
+}
+
+// thinksByItself guesses from a model's name whether it thinks adaptively unless told
+// otherwise, as Claude does from 5 on.
+func thinksByItself(model string) bool {
+	major, _, ok := claudeVersion(model)
+	return ok && major >= 5
+}
+
+// claudeVersion reads the version in the name of a Claude. major is negative for a name
+// without one.
+func claudeVersion(model string) (major, minor int, ok bool) {
 	_, name, ok := strings.Cut(strings.ToLower(model), "claude-")
 	if !ok {
-		return false
+		return -1, 0, false
 	}
-	major, minor := -1, 0
+	major, minor = -1, 0
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-.@:", r) }) {
 		n, err := strconv.Atoi(word)
 		switch {
 		case err != nil && major >= 0, len(word) > 2 && err == nil: // a date or another suffix
-			return newer(major, minor)
+			return major, minor, true
 		case err != nil: // the family
 		case major < 0:
 			major = n
 		default:
-			return newer(major, n)
+			return major, n, true
 		}
 	}
-	return newer(major, minor)
+	return major, minor, true
 }
 
-func newer(major, minor int) bool {
-	return major < 0 || major > 4 || major == 4 && minor >= 6
-}
-
-// think sets what x asks for in the way of thinking and the length of the reply. cannot
-// says that the conversation has no room for a budget, because its tool loop began
-// without thinking.
-func (x *exchange) think(req provider.Request, d dialect, cannot bool) {
-	tokens, want := int64(req.MaxOutputTokens), budgetOf(req.Effort)
-	x.form = formFor(x.model, req.Effort, d.rejected)
+// think sets what x asks for in the way of thinking and the length of the reply. list are
+// the efforts of the model as far as they are known, and cannot says that the conversation
+// has no room for a budget, because its tool loop began without thinking.
+func (x *exchange) think(req provider.Request, list []provider.Effort, d dialect, cannot bool) {
+	x.effort = req.Effort
+	if x.effort != "" && thinksAdaptively(x.model) {
+		x.effort = x.effort.Nearest(available(x.model, list))
+		if d.highest && (x.effort == provider.XHighEffort || x.effort == provider.MaxEffort) {
+			x.effort = provider.HighEffort
+		}
+	}
+	tokens, want := int64(req.MaxOutputTokens), budgetOf(x.effort)
+	x.form = formFor(x.model, x.effort, d.rejected)
+	if x.form == adaptive && x.effort == "" {
+		want = budgetOf(provider.HighEffort)
+	}
 	if x.form == budget && cannot {
 		x.form = 0
 	}
@@ -126,12 +159,28 @@ func (x *exchange) think(req provider.Request, d dialect, cannot bool) {
 		if !d.noDisplay { // new models leave the words out unless asked
 			p.Thinking.OfAdaptive.Display = sdk.ThinkingConfigAdaptiveDisplaySummarized
 		}
-		if !d.noEffort {
-			p.OutputConfig.Effort = effortOf(req.Effort)
+		if !d.noEffort && x.effort != "" {
+			p.OutputConfig.Effort = effortOf(x.effort)
 		}
 	case disabled:
 		p.Thinking.OfDisabled = &sdk.ThinkingConfigDisabledParam{}
 	}
+}
+
+// note returns what the model gets instead of the effort of req, "" if it gets that. A
+// budget stands for its effort.
+func (x *exchange) note(req provider.Request) string {
+	switch {
+	case req.Effort == "", x.form == budget, x.form == disabled:
+		return ""
+	case req.Effort == provider.NoEffort && !thinksAdaptively(x.model):
+		return "" // it does not think without being asked
+	case x.form == adaptive && x.params.OutputConfig.Effort == effortOf(req.Effort):
+		return ""
+	case x.form == adaptive && x.params.OutputConfig.Effort != "":
+		return req.Effort.Replaced(x.effort)
+	}
+	return req.Effort.Replaced("")
 }
 
 // thinks reports whether x asks for thinking.

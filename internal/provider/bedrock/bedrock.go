@@ -25,7 +25,10 @@
 // An effort becomes additional request fields of those Claude models that reason:
 // up to version 4.5 a budget of tokens, from 4.6 on adaptive thinking of that
 // effort. Such a request carries no temperature and no top_p, which these models
-// refuse while they think. Claude and Nova models get cache points behind system
+// refuse while they think. Models that think by themselves, as from Claude 5 on, are
+// asked for the words of their thoughts even without an effort. What a model rejects of
+// all this, or of cache points and sampling, is left out the next time, and the client
+// remembers it for the model. Claude and Nova models get cache points behind system
 // prompt, tools and last message as soon as the conversation is likely to go on.
 //
 // Reasoning is sent back if it bears a signature of this package; that of other
@@ -47,6 +50,7 @@ package bedrock
 import (
 	"net/http"
 	"os"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
@@ -99,6 +103,9 @@ type Client struct {
 	model   func(name string) wire.Model
 	patches wire.Patches
 	sdk     *bedrockruntime.Client
+
+	mu       sync.Mutex
+	dialects map[string]dialect // by real name: what rejected requests have taught
 }
 
 var (
@@ -130,7 +137,8 @@ func New(o Options) (*Client, error) {
 		o.Getenv = os.Getenv
 	}
 	return &Client{
-		name: o.Name, model: o.Model, patches: o.Patches,
+		dialects: make(map[string]dialect),
+		name:     o.Name, model: o.Model, patches: o.Patches,
 		source: source{
 			client: o.Name, region: o.Region, getenv: o.Getenv,
 			accessKeyID: o.AccessKeyID, secretAccessKey: o.SecretAccessKey, sessionToken: o.SessionToken, apiKey: o.APIKey,

@@ -43,26 +43,59 @@ func (c *Client) reading() string { return "reading the reply of " + c.name }
 
 func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provider.Chunk) error) error {
 	m := wire.Lookup(c.model, req.Model)
-	conv, err := newConversation(req, familyOf(m.RealName, req.Model))
-	if err != nil {
-		return err
+	if req.Effort != "" {
+		for _, path := range [][]string{{"thinking"}, {"output_config", "effort"}} {
+			m.Patch = m.Patch.Without(append([]string{"additionalModelRequestFields"}, path...)...)
+		}
 	}
-	a, err := c.source.resolve()
-	if err != nil {
-		return err
+	f := familyOf(m.RealName, req.Model)
+	known := c.dialect(m.RealName)
+	for d := known; ; {
+		conv, err := newConversation(req, f, m.Efforts, d.of(m))
+		if err != nil {
+			return err
+		}
+		a, err := c.source.resolve()
+		if err != nil {
+			return err
+		}
+		call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
+		b := newBuilder(req, func(chunk provider.Chunk) error {
+			if text := conv.note(req, f); text != "" && !conv.noted {
+				if err := emit(provider.Chunk{Kind: provider.Note, Text: text}); err != nil {
+					return err
+				}
+			}
+			conv.noted = true
+			return emit(chunk)
+		})
+		err = c.ask(ctx, a, call, req.Stream, m.RealName, conv, b)
+		e, ok := errors.AsType[*provider.Error](err)
+		if !ok || e.Kind != provider.Invalid || conv.noted {
+			if err == nil && d != known {
+				c.learn(m.RealName, d)
+			}
+			return err
+		}
+		if d, ok = d.adapt(e.Msg, conv); !ok { // each adaptation can be made once, so this ends
+			return err
+		}
 	}
-	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
+}
+
+// ask asks for the reply as a stream, or in one piece. A stream that turns out to be a
+// document is read as what it is.
+func (c *Client) ask(ctx context.Context, a access, call wire.Call, stream bool, model string, conv conversation, b *builder) error {
 	whole := c.options(a, call, false)
-	b := newBuilder(req, emit)
-	if req.Stream {
-		err := c.stream(ctx, m.RealName, conv, b, c.options(a, call, true))
+	if stream {
+		err := c.stream(ctx, model, conv, b, c.options(a, call, true))
 		r, ok := errors.AsType[*wholeReply](err)
 		if !ok {
 			return err
 		}
 		whole = r.asWhole(whole)
 	}
-	return c.converse(ctx, m.RealName, conv, b, whole)
+	return c.converse(ctx, model, conv, b, whole)
 }
 
 // converse asks for the reply in one piece.

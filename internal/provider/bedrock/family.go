@@ -3,6 +3,8 @@ package bedrock
 import (
 	"strconv"
 	"strings"
+
+	"loki/internal/provider"
 )
 
 // family is what the name of a model tells about its abilities. Ids such as
@@ -61,6 +63,22 @@ func (f family) thinks() bool { return f.claude >= 307 }
 // adaptive reports whether the model decides itself how long it thinks. From 4.7 on
 // it rejects budgets.
 func (f family) adaptive() bool { return f.claude >= 406 }
+
+// thinksByItself reports whether the model thinks adaptively unless told otherwise.
+func (f family) thinksByItself() bool { return f.claude >= 500 }
+
+// efforts returns those of an adaptive model: the list that is known of it, or what its
+// version tells.
+func (f family) efforts(list []provider.Effort) []provider.Effort {
+	if list != nil {
+		return list
+	}
+	list = []provider.Effort{provider.NoEffort, provider.LowEffort, provider.MediumEffort, provider.HighEffort, provider.MaxEffort}
+	if f.claude >= 407 {
+		list = append(list, provider.XHighEffort)
+	}
+	return list
+}
 
 // caches reports whether the model knows cache points.
 func (f family) caches() bool { return f.claude >= 307 || f.nova }

@@ -22,10 +22,16 @@ type conversation struct {
 	inference types.InferenceConfiguration
 	tools     *types.ToolConfiguration
 	fields    document.Interface // nil for none
+
+	asked  additional      // what fields are made of
+	effort provider.Effort // that is asked for
+	cached bool            // there are cache points
+	noted  bool            // something of the reply has been emitted
 }
 
-// newConversation puts req into the words of Converse.
-func newConversation(req provider.Request, f family) (conversation, error) {
+// newConversation puts req into the words of Converse, as far as d knows them. efforts are
+// those of the model, nil if they are not known.
+func newConversation(req provider.Request, f family, efforts []provider.Effort, d dialect) (conversation, error) {
 	var c conversation
 	b := messageBuilder{family: f}
 	for i, m := range req.Messages {
@@ -40,12 +46,15 @@ func newConversation(req provider.Request, f family) (conversation, error) {
 	}
 	c.messages = b.messages
 	c.tools = toolConfiguration(req)
-	c.inference = types.InferenceConfiguration{Temperature: float(req.Temperature), TopP: float(req.TopP)}
+	if !d.noSampling {
+		c.inference = types.InferenceConfiguration{Temperature: float(req.Temperature), TopP: float(req.TopP)}
+	}
 	if n := req.MaxOutputTokens; n > 0 {
 		c.inference.MaxTokens = aws.Int32(int32(min(n, math.MaxInt32)))
 	}
-	c.think(req, f)
-	if provider.GoesOn(req) {
+	c.think(req, f, efforts, d)
+	if provider.GoesOn(req) && !d.noCache && f.caches() {
+		c.cached = true
 		c.addCachePoints(f)
 	}
 	return c, nil
@@ -116,46 +125,91 @@ const minBudget = 1024
 func budgets() map[provider.Effort]int {
 	return map[provider.Effort]int{
 		provider.MinimalEffort: minBudget, provider.LowEffort: 4096, provider.MediumEffort: 16000, provider.HighEffort: 32000,
+		provider.XHighEffort: 40000, provider.MaxEffort: 48000,
 	}
 }
 
-// think asks a Claude model for the effort of req. Thinking counts as output: of a
-// limited output it gets at most half, and none if that is less than it takes.
-func (c *conversation) think(req provider.Request, f family) {
-	budget, ok := budgets()[req.Effort]
-	if !ok || !f.thinks() {
+// additional are the request fields that only Claude knows.
+type additional struct {
+	Thinking     *thinking     `json:"thinking,omitempty"`
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+}
+
+type thinking struct {
+	Type    string `json:"type"`
+	Budget  int    `json:"budget_tokens,omitempty"`
+	Display string `json:"display,omitempty"`
+}
+
+type outputConfig struct {
+	Effort provider.Effort `json:"effort"`
+}
+
+// think asks a Claude model for the effort of req, and one that thinks by itself for the
+// words of its thoughts. Thinking counts as output: of a limited output a budget gets at
+// most half, and nothing if that is less than it takes.
+func (c *conversation) think(req provider.Request, f family, efforts []provider.Effort, d dialect) {
+	c.effort = req.Effort
+	if !f.thinks() || d.noThinking {
 		return
 	}
-	fields := map[string]any{}
-	if f.adaptive() {
-		effort := req.Effort
-		if effort == provider.MinimalEffort {
-			effort = provider.LowEffort // the lowest that these models have
+	var fields additional
+	switch budget := budgets()[req.Effort]; {
+	case f.adaptive() && (req.Effort != "" || f.thinksByItself()):
+		if c.effort != "" {
+			c.effort = c.effort.Nearest(f.efforts(efforts))
 		}
-		fields["thinking"] = map[string]any{"type": "adaptive"}
-		fields["output_config"] = map[string]any{"effort": effort}
-	} else {
+		switch {
+		case c.effort == provider.NoEffort && f.thinksByItself():
+			fields.Thinking = &thinking{Type: "disabled"}
+		case c.effort == provider.NoEffort:
+			return
+		default:
+			fields.Thinking = &thinking{Type: "adaptive", Display: "summarized"} // new models leave the words out unless asked
+			if d.noDisplay {
+				fields.Thinking.Display = ""
+			}
+			if c.effort != "" && !d.noEffort {
+				fields.OutputConfig = &outputConfig{c.effort}
+			}
+		}
+	case budget > 0 && !f.adaptive():
 		if req.MaxOutputTokens > 0 {
 			budget = min(budget, req.MaxOutputTokens/2)
 		}
 		if budget < minBudget {
 			return
 		}
-		fields["thinking"] = map[string]any{"type": "enabled", "budget_tokens": budget}
+		fields.Thinking = &thinking{Type: "enabled", Budget: budget}
+	default:
+		return
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return // cannot happen: strings and numbers
 	}
-	c.fields = raw(text)
-	c.inference.Temperature, c.inference.TopP = nil, nil
+	c.fields, c.asked = raw(text), fields
+	if fields.Thinking.Type != "disabled" {
+		c.inference.Temperature, c.inference.TopP = nil, nil
+	}
+}
+
+// note returns what the model gets instead of the effort of req, "" if it gets that. A
+// budget stands for its effort.
+func (c *conversation) note(req provider.Request, f family) string {
+	switch {
+	case req.Effort == "" || !f.adaptive():
+		return ""
+	case c.asked.OutputConfig == nil && c.effort != provider.NoEffort:
+		return req.Effort.Replaced("")
+	case c.effort != req.Effort:
+		return req.Effort.Replaced(c.effort)
+	}
+	return ""
 }
 
 // addCachePoints marks the ends of what stays the same from request to request.
 func (c *conversation) addCachePoints(f family) {
-	if !f.caches() {
-		return
-	}
 	point := types.CachePointBlock{Type: types.CachePointTypeDefault}
 	if len(c.system) > 0 {
 		c.system = append(c.system, &types.SystemContentBlockMemberCachePoint{Value: point})

@@ -176,7 +176,24 @@ func TestRequestBody(t *testing.T) {
 			"adaptive",
 			provider.Request{Model: newClaude, Effort: provider.MinimalEffort, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
-			"additionalModelRequestFields":{"thinking":{"type":"adaptive"},"output_config":{"effort":"low"}}}`,
+			"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}}}`,
+		},
+		{
+			"adaptive_by_itself",
+			provider.Request{Model: "anthropic.claude-opus-5-5", Temperature: number(1), Messages: []chat.Message{user("a")}},
+			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
+			"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"}}}`,
+		},
+		{
+			"not_by_itself",
+			provider.Request{Model: newClaude, Messages: []chat.Message{user("a")}},
+			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}]}`,
+		},
+		{
+			"adaptive_xhigh",
+			provider.Request{Model: "anthropic.claude-sonnet-5", Effort: provider.XHighEffort, Messages: []chat.Message{user("a")}},
+			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
+			"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"xhigh"}}}`,
 		},
 		{
 			"effort_none",

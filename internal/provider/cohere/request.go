@@ -83,6 +83,7 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 func budgets() map[provider.Effort]int {
 	return map[provider.Effort]int{
 		provider.MinimalEffort: 1024, provider.LowEffort: 4096, provider.MediumEffort: 16000, provider.HighEffort: 32000,
+		provider.XHighEffort: 40000, provider.MaxEffort: 48000,
 	}
 }
 

@@ -45,11 +45,29 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 		return wire.Failure(ctx, doingChat, err)
 	}
 	m := wire.Lookup(c.model, req.Model)
+	if req.Effort != "" {
+		for _, name := range []string{"thinkingLevel", "thinkingBudget", "includeThoughts"} {
+			m.Patch = m.Patch.Without("generationConfig", "thinkingConfig", name)
+		}
+	}
 	ctx = wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch})
 	l := c.limit(m.RealName)
-	a := attempt{thinking: thinkingFor(m.RealName, req.Effort, l), signatures: true}
+	effort := req.Effort
+	if effort != "" && m.Efforts != nil {
+		effort = effort.Nearest(m.Efforts)
+	}
+	a := attempt{thinking: thinkingFor(m.RealName, effort, l), signatures: true}
+	noted := false
 	for {
-		b := &builder{emit: emit, req: req}
+		b := &builder{req: req, emit: func(chunk provider.Chunk) error {
+			if text := a.thinking.note(req.Effort); text != "" && !noted {
+				noted = true
+				if err := emit(provider.Chunk{Kind: provider.Note, Text: text}); err != nil {
+					return err
+				}
+			}
+			return emit(chunk)
+		}}
 		err := c.attempt(ctx, req, m.RealName, a, b)
 		if err == nil && l != c.limit(m.RealName) {
 			c.setLimit(m.RealName, l)
@@ -66,7 +84,7 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 			if !ok {
 				return err
 			}
-			l, a.thinking = next, thinkingFor(m.RealName, req.Effort, next)
+			l, a.thinking = next, thinkingFor(m.RealName, effort, next)
 		default:
 			return err
 		}

@@ -13,6 +13,8 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/gemini/geminitest"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
 )
 
 func user(text string) chat.Message { return chat.Text(chat.User, text) }
@@ -196,6 +198,8 @@ func TestEffort(t *testing.T) {
 		{"gemini-3-pro-preview", provider.MediumEffort, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`},
 		{"gemini-3.1-pro-preview", provider.MediumEffort, `{"includeThoughts":true,"thinkingLevel":"MEDIUM"}`},
 		{"gemini-4-argon", provider.HighEffort, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`},
+		{"gemini-4-argon", provider.MaxEffort, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`},
+		{"gemini-2.5-pro", provider.XHighEffort, `{"includeThoughts":true,"thinkingBudget":24576}`},
 		{"gemini-flash-latest", provider.LowEffort, `{"includeThoughts":true,"thinkingLevel":"LOW"}`},
 	} {
 		t.Run(tt.model+"_"+string(tt.effort), func(t *testing.T) {
@@ -310,4 +314,39 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(r.Err)
 	}
 	golden(t, "testdata/requests/round_trip.golden", indented(t, server.Requests()[1].Body))
+}
+
+// TestNearestEffort: a model that lacks an effort gets its nearest, and the user is shown
+// which. The effort of a request comes before that of a model's patch.
+func TestNearestEffort(t *testing.T) {
+	for _, tt := range []struct {
+		model  string
+		list   []provider.Effort
+		effort provider.Effort
+		patch  string
+		want   string // generationConfig.thinkingConfig
+		note   string
+	}{
+		{"gemini-3.1-pro-preview", nil, "max", `{}`, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`, "effort max is not available, so high is used"},
+		{"gemini-3-flash-preview", nil, "none", `{}`, `{"thinkingLevel":"MINIMAL"}`, "effort none is not available, so minimal is used"},
+		{"gemini-4-argon", []provider.Effort{"low", "medium"}, "max", `{}`, `{"includeThoughts":true,"thinkingLevel":"MEDIUM"}`, "effort max is not available, so medium is used"},
+		{"gemini-4-argon", nil, "low", `{}`, `{"includeThoughts":true,"thinkingLevel":"LOW"}`, ""},
+		{"gemini-2.5-pro", nil, "max", `{}`, `{"includeThoughts":true,"thinkingBudget":24576}`, ""},
+		{"gemini-4-argon", nil, "low", `{"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"}}}`, `{"includeThoughts":true,"thinkingLevel":"LOW"}`, ""},
+		{"gemini-4-argon", nil, "", `{"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"}}}`, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`, ""},
+	} {
+		for _, stream := range []bool{false, true} {
+			server := geminitest.New(t, geminitest.Text("Hi"))
+			c := newClient(t, server, gemini.Options{Model: func(string) wire.Model {
+				return wire.Model{Efforts: tt.list, Patch: wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}}
+			}})
+			r := ask(t, c, provider.Request{Model: tt.model, Effort: tt.effort, Stream: stream, Messages: []chat.Message{chat.Text(chat.User, "Hi")}})
+			if r.Err != nil || strings.Join(r.Notes, "|") != tt.note {
+				t.Errorf("%s, effort %s: notes %q, error %v", tt.model, tt.effort, r.Notes, r.Err)
+			}
+			if got := thinking(t, server.Requests()[0]); got != tt.want {
+				t.Errorf("%s, effort %s, patch %s: %s, want %s", tt.model, tt.effort, tt.patch, got, tt.want)
+			}
+		}
+	}
 }

@@ -127,6 +127,18 @@ func level(model string, effort provider.Effort, fromLow bool) string {
 	return highLevel
 }
 
+// note returns what the model gets instead of an effort, "" if it gets that. A budget
+// stands for its effort, and without a configuration the model is not known to reason.
+func (c *thinkingConfig) note(asked provider.Effort) string {
+	if c == nil || asked == "" || c.ThinkingLevel == "" {
+		return ""
+	}
+	if level := provider.Effort(strings.ToLower(c.ThinkingLevel)); level != asked {
+		return asked.Replaced(level)
+	}
+	return ""
+}
+
 // lower returns the next limit after a rejection of config, and whether there is one.
 func lower(config *thinkingConfig) (limit, bool) {
 	switch {

@@ -7,13 +7,14 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
 )
 
 // cacheKey returns what tells the requests of one conversation from others, so that they
 // meet the same cache: a digest of the conversation's beginning, or "" for a single
 // question and for servers that are not OpenAI's.
-func (c *Client) cacheKey(req provider.Request, d dialect) string {
-	if c.kind == kindCompatible || d.noCacheKey {
+func (c *Client) cacheKey(req provider.Request, m wire.Model, d dialect) string {
+	if m.NoCache || c.kind == kindCompatible || d.noCacheKey {
 		return ""
 	}
 	return conversationID(req)
@@ -23,8 +24,8 @@ func (c *Client) cacheKey(req provider.Request, d dialect) string {
 // format of chat completions.
 const grokConversation = "X-Grok-Conv-Id"
 
-func (c *Client) grokConversation(req provider.Request) string {
-	if !strings.HasPrefix(c.name, "xai") && !strings.HasPrefix(c.base, "https://api.x.ai/") {
+func (c *Client) grokConversation(req provider.Request, m wire.Model) string {
+	if m.NoCache || !strings.HasPrefix(c.name, "xai") && !strings.HasPrefix(c.base, "https://api.x.ai/") {
 		return ""
 	}
 	return conversationID(req)

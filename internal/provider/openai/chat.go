@@ -42,7 +42,7 @@ func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, e
 		a := c.newAttempt(req, m, d)
 		// The context keeps the secrets of the call out of its errors.
 		ctx := wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: a.patch})
-		resp, err := c.post(ctx, a.target, a.payload, req.Stream, headerField{grokConversation, c.grokConversation(req)})
+		resp, err := c.post(ctx, a.target, a.payload, req.Stream, headerField{grokConversation, c.grokConversation(req, m)})
 		if err == nil {
 			defer resp.Body.Close()
 			for _, text := range a.notes(req, d) {
@@ -100,12 +100,12 @@ func (c *Client) newAttempt(req provider.Request, m wire.Model, d dialect) attem
 	a.format, a.routed = c.formatFor(req, m, d)
 	if a.format == responsesFormat {
 		r := newResponseRequest(req, m, d)
-		r.CacheKey = c.cacheKey(req, d)
+		r.CacheKey = c.cacheKey(req, m, d)
 		a.payload, a.target, a.patch = r, c.responsesURL(), inResponses(m.Patch)
 		return a
 	}
 	r := newChatRequest(req, m, d)
-	r.CacheKey = c.cacheKey(req, d)
+	r.CacheKey = c.cacheKey(req, m, d)
 	if d.tools == withoutReasoning && len(req.Tools) > 0 {
 		r.ReasoningEffort = provider.NoEffort
 		a.patch = a.patch.Without("reasoning_effort")

@@ -25,6 +25,7 @@ type Model struct {
 	Patch    Patch  // applied to every request with this model, before the client's rules
 
 	Efforts  []provider.Effort // that it knows; nil means that they are not known
+	NoCache  bool              // do not mark its prompts for the provider's cache
 	API      string            // that it is asked with, in the words of the configuration; empty means the client's
 	ToolsAPI string            // that requests with tools need as long as it reasons; empty means the same as without
 }

@@ -32,11 +32,18 @@ func LoadForm(file string) (*Form, error) {
 	if err != nil {
 		return failed(err)
 	}
+	if line, column, err := value.JSONErrorPlace(data); err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", file, line, column)
+	}
 	v, err := value.ParseJSON(data)
 	if err != nil {
 		return failed(err)
 	}
 	s, err := schema.Compile(v)
+	if invalid, ok := errors.AsType[*schema.InvalidError](err); ok {
+		line, column := value.JSONPlace(data, invalid.Violations[0].Path)
+		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", file, line, column)
+	}
 	if err != nil {
 		return failed(err)
 	}

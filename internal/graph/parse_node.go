@@ -1,12 +1,15 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"loki/internal/catalog"
+	"loki/internal/schema"
+	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
@@ -149,7 +152,7 @@ func templates(m *yamldoc.Map) func(key string, dst *Template) bool {
 }
 
 func (p *parser) agent(n *Node, m *yamldoc.Map) {
-	n.Agent = &Agent{OutputSchema: optional("output_schema", m.Value)}
+	n.Agent = &Agent{OutputSchema: outputShape(m)}
 	m.Str("agent", &n.Agent.Agent)
 	templates(m)("prompt", &n.Agent.Prompt)
 	p.updates(n, m)
@@ -157,6 +160,26 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	p.retry(n, m)
 	p.onUncertain(n, m)
 }
+
+// outputShape reads an output_schema, which has to be a JSON Schema.
+func outputShape(m *yamldoc.Map) *value.Value {
+	shape := optional("output_schema", m.Value)
+	if shape == nil {
+		return nil
+	}
+	_, err := schema.Compile(*shape)
+	if invalid, ok := errors.AsType[*schema.InvalidError](err); ok {
+		for _, v := range invalid.Violations {
+			problem := m.Get("output_schema").At(v.Path).Errorf("not valid JSON Schema: %s", v.Message)
+			if strings.HasPrefix(v.Message, "must be ") {
+				problem.Hint = schemaHint
+			}
+		}
+	}
+	return shape
+}
+
+const schemaHint = `types are string, number, integer, boolean, object, array and null; a property is a mapping such as {type: string}; leave the type out for any`
 
 func (p *parser) script(n *Node, m *yamldoc.Map) {
 	n.Script = &Script{}
@@ -199,7 +222,7 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 		TopP:          optional("top_p", m.Float),
 		MaxAttempts:   DefaultMaxAttempts,
 		MaxIterations: DefaultMaxIterations,
-		OutputSchema:  optional("output_schema", m.Value),
+		OutputSchema:  outputShape(m),
 	}
 	templates(m)("prompt", &n.LLM.Prompt)
 	m.Strs("tools", &n.LLM.Tools)

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"strings"
 
 	"loki/internal/value"
@@ -47,7 +46,7 @@ func dialectOf(v value.Value) (dialect, error) {
 		}
 		return draft2020, nil
 	}
-	return 0, fmt.Errorf("/$schema: %q is no known draft; %q is", uri, draft2020.uri())
+	return 0, invalid("/$schema", "%q is no known draft; %q is", uri, draft2020.uri())
 }
 
 func hasItemList(v value.Value) bool {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"iter"
 	"net/url"
 	"regexp"
@@ -64,7 +63,7 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 	if id := text(o, "$id"); id != "" && (ix.dialect != draft7 || text(o, "$ref") == "") {
 		u, err := url.Parse(id)
 		if err != nil {
-			return fmt.Errorf("%s/$id: %w", path, err)
+			return invalid(path+"/$id", "%v", err)
 		}
 		if u.Fragment == "" {
 			r = &resource{root: s, uri: r.uri.ResolveReference(u), anchors: map[string]value.Value{}}
@@ -94,13 +93,13 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 func checkPatterns(o *value.Object, path string) error {
 	if pattern := text(o, "pattern"); pattern != "" {
 		if _, err := regexp.Compile(pattern); err != nil {
-			return fmt.Errorf("%s/pattern: %w", path, err)
+			return invalid(path+"/pattern", "%v", err)
 		}
 	}
 	patterns, _ := o.Get("patternProperties")
 	for pattern := range patterns.AsObject().All() {
 		if _, err := regexp.Compile(pattern); err != nil {
-			return fmt.Errorf("%s/patternProperties: %w", path, err)
+			return invalid(path+"/patternProperties", "%v", err)
 		}
 	}
 	return nil
@@ -164,7 +163,7 @@ func (ix *index) checkReferences() error {
 				continue
 			}
 			if _, ok := ix.resolve(o, ref); !ok {
-				return fmt.Errorf("%s/%s: there is no %q in this schema", ix.places[o].path, keyword, ref)
+				return invalid(ix.places[o].path+"/"+keyword, "there is no %q in this schema", ref)
 			}
 		}
 	}
@@ -180,7 +179,7 @@ func (ix *index) checkLoops() error {
 	visit = func(o *value.Object) error {
 		switch state[o] {
 		case active:
-			return fmt.Errorf("%s refers to itself endlessly", pathOrRoot(ix.places[o].path))
+			return invalid(ix.places[o].path, "this refers to itself endlessly")
 		case done:
 			return nil
 		}
@@ -280,13 +279,6 @@ func children(s value.Value) iter.Seq2[string, value.Value] {
 // escape returns name as a step of a JSON Pointer.
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
-func pathOrRoot(path string) string {
-	if path == "" {
-		return "(root)"
-	}
-	return path
 }
 
 // text returns the string member of o called name, "" if there is none.

@@ -24,11 +24,23 @@ type Schema struct {
 	resolved *jsonschema.Resolved
 }
 
-// Compile checks that v is a JSON Schema and prepares it. The error lists what is
-// wrong, each with its place in the schema.
+// InvalidError says that a value is no JSON Schema.
+type InvalidError struct {
+	Violations []Violation // at least one, each with its place in the schema
+}
+
+func (e *InvalidError) Error() string { return "invalid JSON schema: " + List(e.Violations, "; ") }
+
+// invalid is the error for what is wrong at one place.
+func invalid(path, format string, args ...any) error {
+	return &InvalidError{[]Violation{{Path: path, Message: fmt.Sprintf(format, args...)}}}
+}
+
+// Compile checks that v is a JSON Schema and prepares it. The error is an
+// [*InvalidError].
 func Compile(v value.Value) (*Schema, error) {
 	if found := meta().Validate(v); len(found) > 0 {
-		return nil, fmt.Errorf("invalid JSON schema: %s", List(found, "; "))
+		return nil, &InvalidError{found}
 	}
 	return compile(v)
 }
@@ -37,15 +49,15 @@ func Compile(v value.Value) (*Schema, error) {
 func compile(v value.Value) (*Schema, error) {
 	d, err := dialectOf(v)
 	if err != nil {
-		return nil, fmt.Errorf("invalid JSON schema: %w", err)
+		return nil, err
 	}
 	ix, err := newIndex(v, d)
 	if err != nil {
-		return nil, fmt.Errorf("invalid JSON schema: %w", err)
+		return nil, err
 	}
 	resolved, err := resolve(v, d)
 	if err != nil {
-		return nil, fmt.Errorf("invalid JSON schema: %w", err)
+		return nil, invalid("", "%v", err)
 	}
 	return &Schema{source: v, index: ix, resolved: resolved}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"loki/internal/value"
@@ -223,6 +225,31 @@ func (n *Node) List() (items []*Node, ok bool) {
 		items[i] = &Node{doc: n.doc, raw: r, path: index(n.path, i)}
 	}
 	return items, true
+}
+
+// At returns what a JSON Pointer leads to from n, or the nearest node around it that is
+// there.
+func (n *Node) At(pointer string) *Node {
+	if pointer == "" {
+		return n
+	}
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		var next *Node
+		switch n.raw.kind {
+		case Mapping:
+			next = n.Map().Get(step)
+		case List:
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.raw.items) {
+				next = &Node{doc: n.doc, raw: n.raw.items[i], path: index(n.path, i)}
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
 }
 
 // Value reads anything as a JSON value. Mappings keep their order. A number too

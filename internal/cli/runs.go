@@ -272,7 +272,7 @@ func printRun(w io.Writer, h run.History) error {
 		}
 	}
 	if i.Output != "" {
-		b.WriteString("\noutput\n" + strings.TrimRight(i.Output, "\n") + "\n")
+		b.WriteString("\noutput\n" + strings.TrimRight(cut(i.Output, maxText), "\n") + "\n")
 	}
 	for n, p := range h.Pending {
 		if n == 0 {

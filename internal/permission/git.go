@@ -1,9 +1,11 @@
 package permission
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -51,8 +53,8 @@ func gitWords(c *command) string {
 		return "the option " + shown(args[:1]) + " of git"
 	}
 	for _, dir := range c.dirs {
-		if bare(dir) {
-			return dir + " looks like a repository whose settings could run programs"
+		if found := bare(dir); found != "" {
+			return found + " looks like a repository whose settings could run programs"
 		}
 	}
 	sub, rest := args[0].text, args[1:]
@@ -79,7 +81,7 @@ func gitWords(c *command) string {
 			return "git " + sub + " may have an option that is not known"
 		}
 		if paths || !strings.HasPrefix(w.text, "-") {
-			if sub == "diff" && (!w.known() || strings.HasPrefix(w.text, "/") || strings.Contains(w.text, "/") && slices.Contains(strings.Split(w.text, "/"), "..")) {
+			if sub == "diff" && (!w.known() || strings.HasPrefix(w.text, "/") || slices.Contains(strings.Split(w.text, "/"), "..")) {
 				return "git diff also compares files outside the repository"
 			}
 			continue
@@ -123,15 +125,56 @@ func gitListing(sub string, rest []word, allowed []string) string {
 	return "no rule allows git " + sub
 }
 
-// bare reports whether a directory, which may come from somebody else, is one that git
-// takes for a repository without a .git of its own.
-func bare(dir string) bool {
-	for _, name := range [...]string{"HEAD", "objects", "refs"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return false
+// bare returns the directory that git would take for a repository without a .git of its own,
+// if it is run in dir: dir or one above it, up to the first that has a .git. Git asks for more
+// than is looked for here, but another call may write the rest meanwhile.
+//
+// Source: gitrepository-layout(5).
+func bare(dir string) string {
+	for {
+		if has(dir, ".git") {
+			return ""
 		}
+		if has(dir, "HEAD") && (has(dir, "commondir") || has(dir, "objects") || has(dir, "refs") || has(dir, "config")) {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
 	}
-	return true
+}
+
+// has reports whether there is an entry of that name in dir, a broken link included.
+func has(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs
+// because it is known to only read: the repository that git finds is then none that somebody
+// put together in a directory (safe.bareRepository, since git 2.38), and its settings start
+// no file monitor. It closes the time between the judgment and the run.
+func HarmlessEnvironment(env []string) []string {
+	lookup := func(name string) string {
+		for _, entry := range slices.Backward(env) {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+	n, err := strconv.Atoi(lookup("GIT_CONFIG_COUNT"))
+	if err != nil || n < 0 {
+		n = 0
+	}
+	env = slices.Clone(env)
+	for _, setting := range [...][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}} {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, setting[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, setting[1]))
+		n++
+	}
+	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
 }
 
 // escapes returns why a command runs something else than its name says, although a rule

@@ -40,7 +40,7 @@ var programs = sync.OnceValue(func() map[string]program {
 		"sha256sum": {}, "sha512sum": {}, "b2sum": {}, "cksum": {}, "sum": {}, "stat": {}, "readlink": {}, "realpath": {},
 		"wc": {check: wcWords}, "export": {text: true, check: exportWords},
 		"du":   {letters: "LD", long: []string{"--dereference", "--files0-from", "--dereference-args"}},
-		"diff": {letters: "l", long: []string{"--paginate"}},
+		"diff": {letters: "lr", long: []string{"--paginate", "--recursive"}}, // it follows links below a directory
 		"file": {letters: "CfzZ", long: []string{"--compile", "--files-from", "--uncompress", "--uncompress-noreport"}},
 		"ls":   {letters: "L", long: []string{"--dereference"}}, "tree": {letters: "oRl", long: []string{"--output", "--fromfile"}},
 		"sort": {delim: 't', letters: "oT", long: []string{"--output", "--compress-program", "--temporary-directory", "--files0-from"}},
@@ -55,12 +55,10 @@ var programs = sync.OnceValue(func() map[string]program {
 		"setsid": {text: true, check: wraps}, "builtin": {text: true, check: wraps}, "exec": {text: true, check: wraps}, "eval": {text: true, check: wraps},
 		"noglob": {text: true, check: wraps}, "nocorrect": {text: true, check: wraps}, "gtime": {text: true, check: wraps}, "caffeinate": {text: true, check: wraps},
 		"sh": {text: true, check: wraps}, "bash": {text: true, check: shellVersion}, "dash": {text: true, check: wraps},
-		"node": {text: true, check: versionOnly}, "npm": {text: true, check: versionOnly}, "python": {text: true, check: versionOnly},
-		"python3": {text: true, check: versionOnly}, "pip": {text: true, check: versionOnly}, "ruby": {text: true, check: versionOnly},
-		"cargo": {text: true, check: versionOnly}, "rustc": {text: true, check: versionOnly}, "gcc": {text: true, check: versionOnly},
-		"clang": {text: true, check: versionOnly}, "make": {text: true, check: versionOnly}, "docker": {text: true, check: versionOnly},
-		"curl": {text: true, check: versionOnly}, "perl": {text: true, check: versionOnly}, "php": {text: true, check: versionOnly},
-		"yarn": {text: true, check: versionOnly}, "pnpm": {text: true, check: versionOnly}, "deno": {text: true, check: versionOnly},
+		// Not yarn, npm, pnpm, node, python, ruby, cargo, rustc and their like: even for --version they may be
+		// front ends that run, or first fetch, what a file of the project names.
+		"gcc": {text: true, check: versionOnly}, "clang": {text: true, check: versionOnly}, "make": {text: true, check: versionOnly},
+		"docker": {text: true, check: versionOnly}, "curl": {text: true, check: versionOnly},
 	}
 })
 

@@ -52,6 +52,9 @@ type Verdict struct {
 	Decided bool
 	// Rule is the rule that decided, as text; empty if none did.
 	Rule string
+	// Harmless tells that a command is allowed because it only reads, and not by a rule: it
+	// is to run in a [HarmlessEnvironment].
+	Harmless bool
 	// Reason says why the action is not Allow, in words for the user and the model.
 	Reason string
 	// Always lists what to grant, so that calls like this one are no longer asked about.
@@ -146,17 +149,21 @@ func toolNames(name string) []string {
 
 // judgeTool judges a tool that is no shell.
 func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
-	args := make(map[string]any)
-	if err := json.Unmarshal(call.Arguments, &args); err != nil {
-		args = nil
+	args, ambiguous := readArguments(call.Arguments)
+	if ambiguous != "" {
+		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
 	}
 	server, remote := mcpServer(call.Tool)
 	readOnly := call.ReadOnly
 	if remote {
-		if inner, ok := args["tool"].(string); ok && strings.HasPrefix(call.Tool, mcpPrefix+"invoke_") {
-			// Rules name the tool that is invoked.
+		if inner, ok := args.value("tool").(string); ok && strings.HasPrefix(call.Tool, mcpPrefix+"invoke_") {
+			// Rules name the tool that is invoked, and its arguments.
 			call.Tool = mcpPrefix + server + "__" + inner
 			rules = append(rules, j.rules(call.Tool)...)
+			members, _ := args.value("arguments").(map[string]any)
+			if args, ambiguous = newArguments(members); ambiguous != "" {
+				return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
+			}
 		}
 		meta := strings.HasPrefix(call.Tool, mcpPrefix+"search_") || strings.HasPrefix(call.Tool, mcpPrefix+"describe_")
 		readOnly = readOnly && (meta || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
@@ -173,7 +180,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	var best match
 	coversPaths := false
 	for _, r := range rules {
-		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !matchArguments(r.Arguments, args) {
+		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !args.match(r) {
 			continue
 		}
 		specificity := literals(r.Tool)
@@ -263,30 +270,6 @@ func matchAll(r *Rule, found []located, tree workspace) (specificity int, ok boo
 	return specificity, r.Action == Allow
 }
 
-// matchArguments reports whether all conditions on arguments hold.
-func matchArguments(conditions []Argument, args map[string]any) bool {
-	for _, c := range conditions {
-		v, ok := args[c.Name]
-		if !ok {
-			return false
-		}
-		text, isText := v.(string)
-		if !isText {
-			switch v.(type) {
-			case float64, bool:
-				b, _ := json.Marshal(v) // cannot fail for these
-				text = string(b)
-			default:
-				return false
-			}
-		}
-		if !glob(c.Pattern, text) {
-			return false
-		}
-	}
-	return true
-}
-
 const mcpPrefix = "mcp__"
 
 // mcpServer returns the server that a tool mcp__server__tool, mcp__invoke_server or the
@@ -303,32 +286,4 @@ func mcpServer(name string) (server string, ok bool) {
 	}
 	server, _, _ = strings.Cut(rest, "__")
 	return server, true
-}
-
-// pathKeys are the arguments of tools that name files.
-var pathKeys = [...]string{
-	"path", "paths", "file", "files", "file_path", "filename", "dir", "directory", "folder",
-	"source", "destination", "target", "old_path", "new_path", "from_path", "to_path", "output_path",
-}
-
-// pathArguments returns the files that arguments name.
-func pathArguments(name string, args map[string]any) []string {
-	var paths []string
-	for _, key := range pathKeys {
-		switch v := args[key].(type) {
-		case string:
-			paths = append(paths, v)
-		case []any:
-			for _, element := range v {
-				if s, ok := element.(string); ok {
-					paths = append(paths, s)
-				}
-			}
-		}
-	}
-	// A pattern of file names can lead out of the directory that it is searched in.
-	if p, ok := args["pattern"].(string); ok && name == "fs_glob" && (strings.Contains(p, "..") || filepath.IsAbs(p) || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~")) {
-		paths = append(paths, p)
-	}
-	return paths
 }

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,14 +11,15 @@ import (
 
 // outcome is what is known so far about a text.
 type outcome struct {
-	action Action
-	rule   string
-	reason string
-	always []Grant
-	exact  bool // only the whole text can be granted
+	action  Action
+	rule    string
+	reasons []string // of the action, the first decides; none twice
+	settled bool     // a language has given its reasons
+	always  []Grant
+	exact   bool // only the whole text can be granted
 }
 
-// add takes the decision on a part into account. Of equally strict ones the first is told.
+// add takes the decision on a part into account.
 func (o *outcome) add(a Action, rule, reason string, grants ...Grant) {
 	if a == Ask {
 		o.exact = o.exact || len(grants) == 0
@@ -27,15 +29,35 @@ func (o *outcome) add(a Action, rule, reason string, grants ...Grant) {
 			}
 		}
 	}
-	if stricter(o.action, a) != o.action {
-		o.action, o.rule, o.reason = a, rule, reason
+	switch {
+	case stricter(o.action, a) != o.action:
+		o.action, o.rule, o.reasons = a, rule, nil
+		if reason != "" {
+			o.reasons = []string{reason}
+		}
+	case o.action == a && reason != "" && !o.settled && !slices.Contains(o.reasons, reason):
+		o.reasons = append(o.reasons, reason)
 	}
+}
+
+// reason is why the action is not Allow: each of the commands that a rule or the lack of one
+// stops, then what cannot be told from the text.
+func (o *outcome) reason() string {
+	const most = 6
+	if more := len(o.reasons) - most; more > 0 {
+		return strings.Join(o.reasons[:most], "; ") + fmt.Sprintf("; and %d more", more)
+	}
+	return strings.Join(o.reasons, "; ")
 }
 
 // judgeShell judges a call of a shell tool.
 func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 	var args struct {
 		Command string `json:"command"`
+	}
+	given, ambiguous := readArguments(call.Arguments)
+	if ambiguous != "" {
+		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
 	}
 	if err := json.Unmarshal(call.Arguments, &args); err != nil || strings.TrimSpace(args.Command) == "" {
 		return Verdict{Action: Allow} // the tool refuses it
@@ -46,16 +68,13 @@ func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 			v = Verdict{Action: Ask, Decided: true, Reason: "the command could not be analysed"}
 		}
 	}()
-	if raw := map[string]any{}; json.Unmarshal(call.Arguments, &raw) == nil {
-		kept := rules[:0:0]
-		for _, r := range rules {
-			if matchArguments(r.Arguments, raw) {
-				kept = append(kept, r)
-			}
+	kept := rules[:0:0]
+	for _, r := range rules {
+		if given.match(r) {
+			kept = append(kept, r)
 		}
-		rules = kept
 	}
-	return j.judgeText(call.Tool, args.Command, rules)
+	return j.judgeText(call.Tool, args.Command, kept)
 }
 
 // judgeText judges a text for the shell.
@@ -92,11 +111,13 @@ func (j *Judge) judgeText(tool, text string, rules []*Rule) Verdict {
 		if o.action == Deny {
 			break
 		}
+		o.settled = o.action == Ask // what the others find is mostly that they are others
 	}
 	if o.action == Ask && exact.rule != nil && exact.rule.Action == Allow && strings.TrimSpace(text) != "" {
 		return Verdict{Action: Allow, Decided: true, Rule: exact.rule.String()}
 	}
-	v := Verdict{Action: o.action, Decided: true, Rule: o.rule, Reason: o.reason}
+	v := Verdict{Action: o.action, Decided: true, Rule: o.rule, Reason: o.reason()}
+	v.Harmless = v.Action == Allow && v.Rule == ""
 	if v.Action == Ask {
 		v.Always = o.always
 		if o.exact || len(v.Always) == 0 {
@@ -142,13 +163,16 @@ func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule)
 		j.judgeCommand(&inner, tool, &c.inner[i], rules)
 	}
 	if inner.action == Deny {
-		o.add(Deny, inner.rule, inner.reason)
+		o.add(Deny, inner.rule, inner.reason())
 		return
 	}
 	o.add(action, rule, reason, j.suggest(tool, c)...)
 	// A rule that names the command within, such as "sudo systemctl *", has judged it.
 	if len(c.inner) > 0 && !(action == Allow && named) {
-		o.add(inner.action, inner.rule, inner.reason, inner.always...)
+		o.add(inner.action, inner.rule, "", inner.always...)
+		for _, reason := range inner.reasons {
+			o.add(inner.action, inner.rule, reason, inner.always...)
+		}
 		o.exact = o.exact || inner.exact
 	}
 }

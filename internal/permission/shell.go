@@ -61,7 +61,27 @@ func strange(text string) string {
 	if (len(text)-len(trimmed))%2 == 1 {
 		return "the text ends with a backslash"
 	}
+	if continuesComment(text) {
+		return "a line with a # ends with a backslash"
+	}
 	return ""
+}
+
+// continuesComment reports whether a line may be a comment that ends with a backslash. Shells
+// end the comment there; the parser takes the next line for more words of the command
+// before the comment (mvdan.cc/sh v3.14.1). Text in quotes may be mistaken for a comment.
+func continuesComment(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		if !strings.HasSuffix(line, `\`) {
+			continue
+		}
+		for i := range len(line) {
+			if line[i] == '#' && (i == 0 || strings.IndexByte(" \t;&|()<>`", line[i-1]) >= 0) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // command is a simple command that a text runs.
@@ -93,6 +113,7 @@ type analysis struct {
 	functions map[string]syntax.Pos // end of the definition
 	dirs      []string              // where the commands that come next may run
 	inLoop    int
+	trapped   bool // a text waits to be run when the shell ends or gets a signal
 	opaque    bool // a command of the text may set variables that are not in assigns
 
 	commands []command
@@ -103,11 +124,13 @@ type analysis struct {
 // analyse finds what a text does in a language. The error says why it cannot be told.
 func (j *Judge) analyse(text string, lang syntax.LangVariant, deep int, dirs []string, left *int) *analysis {
 	a := &analysis{j: j, lang: lang, zsh: j.shell.zsh, deep: deep, dirs: dirs, left: left}
-	if why := strange(text); why != "" {
-		return a.stop("%s", why)
-	}
 	if len(text) > maxText {
 		return a.stop("the text is too long")
+	}
+	if why := strange(text); why != "" {
+		// What the parser makes of it need not be what the shell does; but what can be seen in it
+		// is worth naming.
+		defer a.stop("%s", why)
 	}
 	if deep > maxNested {
 		return a.stop("too many commands within commands")
@@ -489,6 +512,10 @@ func (a *analysis) cd(words []word) {
 		a.stop("cd in a loop or function")
 		return
 	}
+	if a.trapped {
+		a.stop("cd after a trap, whose command then runs there")
+		return
+	}
 	if l := a.j.tree.locate(args[0].text, a.dirs); !l.inside {
 		a.accesses = append(a.accesses, access{path: args[0], use: Reading, dirs: slices.Clone(a.dirs)})
 		a.stop("cd out of the workspace")
@@ -499,7 +526,9 @@ func (a *analysis) cd(words []word) {
 			}
 		}
 	}
-	if len(a.dirs) > 16 {
+	const most = 16
+	if len(a.dirs) > most { // without an end, each cd doubles them
 		a.stop("too many directories")
+		a.dirs = a.dirs[:most]
 	}
 }

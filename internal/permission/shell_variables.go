@@ -159,8 +159,8 @@ func (a *analysis) numeric(name string, seen []string) bool {
 	if slices.Contains(seen, name) {
 		return true
 	}
-	switch name {
-	case "?", "#", "$", "LINENO", "RANDOM", "SECONDS", "EPOCHSECONDS", "UID", "EUID", "PPID", "COLUMNS", "LINES":
+	switch name { // none of them can come from the environment, see quiet
+	case "?", "#", "$", "LINENO", "RANDOM", "SECONDS", "EPOCHSECONDS", "UID", "EUID", "PPID":
 		return !a.assigned(name)
 	}
 	if !lowercaseName(name) || !a.assigned(name) {

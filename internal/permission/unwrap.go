@@ -88,7 +88,7 @@ func (a *analysis) unwrap(cmd *command, depth int) {
 			return
 		}
 		if len(args) > 1 && !args[0].is("-") {
-			cmd.outer = true
+			cmd.outer, a.trapped = true, true
 			a.nested(cmd, args[:1])
 		}
 		return
@@ -254,6 +254,7 @@ func (a *analysis) nestedText(cmd *command, text string) {
 		if name := cmd.words[0].text; (name == "eval" || name == "trap") && len(in.dirs) != len(cmd.dirs) {
 			cmd.unclear = "it may change the directory"
 		}
+		a.trapped = a.trapped || in.trapped
 		cmd.inner = append(cmd.inner, in.commands...)
 		a.accesses = append(a.accesses, in.accesses...)
 		if len(in.unclear) > 0 {

@@ -25,8 +25,9 @@ type Judge interface {
 
 var _ Judge = (*permission.Judge)(nil)
 
-// admit decides whether a call is made, and returns why not, empty if it is.
-func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (refused string, err error) {
+// admit decides whether a call is made, and returns why not, empty if it is. harmless is
+// [permission.Verdict]'s.
+func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (refused string, harmless bool, err error) {
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
 	}
@@ -38,9 +39,10 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 	needed := h.Destructive && (!guarded || text != "") || text != ""
 	if b.o.Judge == nil {
 		if !needed {
-			return "", nil
+			return "", false, nil
 		}
-		return b.consent(ctx, asking(text, call), st)
+		refused, err = b.consent(ctx, asking(text, call), st)
+		return refused, false, err
 	}
 	v := b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive})
 	if !v.Decided && v.Action != permission.Deny {
@@ -53,19 +55,22 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 	switch v.Action {
 	case permission.Allow:
 		if h.ReadOnly {
-			return "", nil
+			return "", v.Harmless, nil
 		}
 		// The decision is recorded, so that a call that is done is not asked about when rules
 		// have changed since.
-		return steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) { return "", nil })
+		refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) { return "", nil })
+		return refused, v.Harmless, err
 	case permission.Deny:
-		return steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) {
+		refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) {
 			return fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or tell the user.", v.Reason), nil
 		})
+		return refused, false, err
 	}
 	q := asking(text, call)
 	q.Reason, q.Always, q.Agent = v.Reason, v.Always, b.o.Judge.Agent()
-	return b.consent(ctx, q, st)
+	refused, err = b.consent(ctx, q, st)
+	return refused, false, err
 }
 
 // asking is the question about a call, with the tool's own text if it has one.

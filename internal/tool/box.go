@@ -91,9 +91,11 @@ func (b *Box) call(ctx context.Context, asked chat.ToolCall, st steps.Steps) (ou
 	if b.o.Run != "" {
 		call.IdempotencyKey = joinKey(b.o.Run, b.o.Task, st.Key(step.Key))
 	}
-	if refused, err := b.admit(ctx, e.tool, hints, call, st); err != nil || refused != "" {
+	refused, harmless, err := b.admit(ctx, e.tool, hints, call, st)
+	if err != nil || refused != "" {
 		return failure("%s was not run: %s", call.Name, refused), err
 	}
+	call.Harmless = harmless
 	confirm := b.confirm
 	if hints.Interactive {
 		if err := b.acquire(ctx); err != nil {

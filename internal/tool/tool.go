@@ -71,6 +71,10 @@ type Call struct {
 	Name      string          // as declared
 	Arguments json.RawMessage // a JSON object, never empty
 
+	// Harmless tells that the call may be made because it only reads, and that neither a rule
+	// nor the user allowed it.
+	Harmless bool
+
 	// RunID names the run that the call belongs to, empty where nothing is durable.
 	RunID string
 	// IdempotencyKey is the same when a call is made again because its end was not

@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/environ"
+	"loki/internal/permission"
 	"loki/internal/process"
 	"loki/internal/shell"
 	"loki/internal/tool"
@@ -111,5 +112,9 @@ func (e *executeCommand) env(call tool.Call) []string {
 			set[name] = v
 		}
 	}
-	return environ.Merge(e.child.Environ, set, unset...)
+	env := environ.Merge(e.child.Environ, set, unset...)
+	if call.Harmless {
+		env = permission.HarmlessEnvironment(env)
+	}
+	return env
 }

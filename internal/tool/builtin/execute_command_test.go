@@ -5,7 +5,9 @@ package builtin_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -144,5 +146,35 @@ func TestConsent(t *testing.T) {
 			t.Errorf("%s: the command was run: %v", tt.name, ran)
 		}
 		os.Remove(marker)
+	}
+}
+
+// TestHarmlessGit runs git in a repository that another call put together after the command
+// was judged. A command that is allowed because it only reads finds no such repository;
+// one that the user allowed does, which shows that there is something to be found.
+func TestHarmlessGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	for _, harmless := range []bool{true, false} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"ev/HEAD": "ref: refs/heads/main\n", "ev/objects/x": "", "ev/refs/x": "",
+			"ev/config": "[core]\nrepositoryformatversion=0\nbare=false\nworktree=..\nfsmonitor=\"touch PWN; false\"\n",
+		} {
+			file := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := named(t, builtin.Options{Dir: dir, Child: environ.Child{Environ: testEnviron()}}, "execute_command")
+		_, err := e.Call(t.Context(), tool.Call{Name: "execute_command", Arguments: json.RawMessage(`{"command":"cd ev/refs && git status"}`), Harmless: harmless})
+		if harmless && err == nil {
+			t.Error("git found the repository")
+		}
+		_, statErr := os.Stat(filepath.Join(dir, "PWN"))
+		if ran := statErr == nil; ran == harmless {
+			t.Errorf("harmless %v: its program ran: %v (%v)", harmless, ran, err)
+		}
 	}
 }

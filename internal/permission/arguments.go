@@ -1,0 +1,181 @@
+package permission
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// arguments are the members of a JSON object by their folded names. Tools that are part of
+// the program take a member whatever the case of its letters, as encoding/json does.
+type arguments map[string]argument
+
+type argument struct {
+	name  string // as it was written
+	value any
+}
+
+// readArguments reads the arguments of a call. ambiguous says, in words for the model, why it
+// cannot be told which values the tool will use: a member comes twice, or in letters of
+// different case. What is no object has no arguments.
+func readArguments(raw json.RawMessage) (args arguments, ambiguous string) {
+	var members map[string]any
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, ""
+	}
+	if name := repeated(raw); name != "" {
+		return nil, fmt.Sprintf("the arguments give %q more than once; write the call again with each name once", name)
+	}
+	return newArguments(members)
+}
+
+func newArguments(members map[string]any) (args arguments, ambiguous string) {
+	args = make(arguments, len(members))
+	for name, value := range members {
+		folded := fold(name)
+		if other, ok := args[folded]; ok {
+			names := []string{name, other.name}
+			slices.Sort(names)
+			return nil, fmt.Sprintf("the arguments give both %q and %q; write the call again with each name once", names[0], names[1])
+		}
+		args[folded] = argument{name, value}
+	}
+	return args, ""
+}
+
+// value returns the member that a tool takes for name, nil if there is none.
+func (args arguments) value(name string) any { return args[fold(name)].value }
+
+// fold makes names equal that encoding/json takes for the same member: it compares them under
+// Unicode's simple case folding.
+func fold(name string) string {
+	return strings.Map(smallest, name)
+}
+
+// smallest returns the smallest character that folds to the same as r.
+func smallest(r rune) rune {
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	return least
+}
+
+// repeated returns a member name that an object in raw, at any depth, has twice, and "" if
+// there is none.
+func repeated(raw []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	type level struct {
+		object, value bool // value: a value comes next, not a name
+		seen          map[string]bool
+	}
+	var open []level
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+			open = open[:len(open)-1]
+			continue
+		}
+		if n := len(open); n > 0 && open[n-1].object {
+			top := &open[n-1]
+			if !top.value {
+				name, _ := token.(string)
+				if top.seen[name] {
+					return name
+				}
+				top.seen[name] = true
+			}
+			top.value = !top.value
+		}
+		if delim, ok := token.(json.Delim); ok {
+			open = append(open, level{object: delim == '{', seen: map[string]bool{}})
+		}
+	}
+}
+
+// match reports whether all conditions of a rule on arguments hold. A rule that allows holds
+// only for names as they are spelled, not for JSON lists, and for all of several values in a
+// text; another one for names in any case, and if one value matches.
+func (args arguments) match(r *Rule) bool {
+	for _, c := range r.Arguments {
+		given, ok := args[fold(c.Name)]
+		_, list := given.value.([]any)
+		if !ok || r.Action == Allow && (list || given.name != c.Name) {
+			return false
+		}
+		texts := argumentTexts(c.Name, given.value)
+		matches := func(text string) bool { return glob(c.Pattern, text) }
+		if r.Action == Allow {
+			if len(texts) == 0 || slices.ContainsFunc(texts, func(text string) bool { return !matches(text) }) {
+				return false
+			}
+		} else if !slices.ContainsFunc(texts, matches) {
+			return false
+		}
+	}
+	return true
+}
+
+// listed are the arguments whose texts hold several values with commas between them.
+var listed = [...]string{"recipient", "recipients", "to", "cc", "bcc"}
+
+// argumentTexts returns the texts that the conditions on an argument are about, none if it is
+// an object.
+func argumentTexts(name string, value any) []string {
+	switch v := value.(type) {
+	case string:
+		if !slices.Contains(listed[:], strings.ToLower(name)) {
+			return []string{v}
+		}
+		parts := strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ';' })
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		return parts
+	case float64, bool:
+		b, _ := json.Marshal(v) // cannot fail for these
+		return []string{string(b)}
+	case []any:
+		var texts []string
+		for _, element := range v {
+			texts = append(texts, argumentTexts(name, element)...)
+		}
+		return texts
+	}
+	return nil
+}
+
+// pathKeys are the arguments of tools that name files.
+var pathKeys = [...]string{
+	"path", "paths", "file", "files", "file_path", "filename", "dir", "directory", "folder",
+	"source", "destination", "target", "old_path", "new_path", "from_path", "to_path", "output_path",
+}
+
+// pathArguments returns the files that arguments name.
+func pathArguments(name string, args arguments) []string {
+	var paths []string
+	for _, key := range pathKeys {
+		switch v := args.value(key).(type) {
+		case string:
+			paths = append(paths, v)
+		case []any:
+			for _, element := range v {
+				if s, ok := element.(string); ok {
+					paths = append(paths, s)
+				}
+			}
+		}
+	}
+	// A pattern of file names can lead out of the directory that it is searched in.
+	if p, ok := args.value("pattern").(string); ok && name == "fs_glob" && (strings.Contains(p, "..") || filepath.IsAbs(p) || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~")) {
+		paths = append(paths, p)
+	}
+	return paths
+}

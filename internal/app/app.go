@@ -54,9 +54,10 @@ type App struct {
 	// Terminal says that there is a user at a terminal, to whom scripts may talk.
 	Terminal bool
 
-	dryRun      bool
-	model       string // what the command names as the model, if it does
-	journalHook func(operation string, n int)
+	dryRun         bool
+	model          string // what the command names as the model, if it does
+	outdatedModels string // version of a list of models that is for another program, empty for none
+	journalHook    func(operation string, n int)
 
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
@@ -102,11 +103,11 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, problems := models.Load(paths.ModelsOverrideFile, Version)
+	known, problems, outdated := models.Load(paths.ModelsOverrideFile, Version)
 	warnings = append(warnings, problems...)
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
-		dryRun: o.DryRun || cfg.DryRun, model: o.Model, journalHook: o.JournalHook, clients: make(map[string]connection),
+		dryRun: o.DryRun || cfg.DryRun, model: o.Model, outdatedModels: outdated, journalHook: o.JournalHook, clients: make(map[string]connection),
 	}
 	cfg.UseSecrets(a.lookupSecret)
 	for _, c := range cfg.Clients {

@@ -2,11 +2,14 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"loki/internal/catalog/models"
 )
 
 // noticesFile holds, in the state directory, the keys of the notices that the user has
@@ -42,6 +45,16 @@ func (a *App) Notices() {
 	for _, note := range a.Config.Notes {
 		a.noticeOnce(note, note)
 	}
+	if a.outdatedModels == "" {
+		return
+	}
+	file := a.Paths.ModelsOverrideFile
+	text := fmt.Sprintf("%s is a list of models for version %s, and this is version %s: the built-in list is used", file, a.outdatedModels, Version)
+	if renamed, err := models.PutAside(file, a.outdatedModels); err == nil {
+		a.notice(text, text+", and the file is "+filepath.Base(renamed)+" now; loki --sync-models fetches a new list")
+		return
+	}
+	a.noticeOnce(text, text)
 }
 
 // notice warns of text, once for each key in this process.

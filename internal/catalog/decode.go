@@ -47,6 +47,7 @@ func DecodeModel(n *yamldoc.Node) Model {
 	m.Uint("max_tokens_per_chunk", &model.MaxTokensPerChunk)
 	m.Uint("default_chunk_size", &model.DefaultChunkSize)
 	m.Uint("max_batch_size", &model.MaxBatchSize)
+	m.Foreign("default_reasoning_effort", "default_reasoning_level")
 	m.Done()
 	return model
 }

@@ -27,7 +27,7 @@ func (c *command) setUp(ctx context.Context) error {
 		return nil
 	}
 	paths := c.app.Paths
-	known, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
+	known, _, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
 	_, err := setup.Run(ctx, setup.Options{
 		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
 		Servers: c.localServers(ctx), Known: known, Today: time.Now(), Getenv: c.app.Env.Get,

@@ -14,19 +14,30 @@ import (
 func decodeList(n *yamldoc.Node) []provider {
 	items, _ := n.List()
 	var list []provider
+	var twice []*yamldoc.Node // models that are in the list already
 	seen := make(map[string]bool)
 	for _, item := range items {
-		p := decodeProvider(item)
+		p := decodeProvider(item, &twice)
 		if seen[p.Name] {
 			item.Warnf("provider %q is already in the list, and this one is never used", p.Name)
 		}
 		seen[p.Name] = true
 		list = append(list, p)
 	}
+	if len(twice) > 0 {
+		var name string
+		twice[0].Map().Text("name", &name)
+		others := " is"
+		if n := len(twice) - 1; n > 0 {
+			others = fmt.Sprintf(" and %d more are", n)
+		}
+		twice[0].Warnf("model %q%s in the list twice, and the second is never used", name, others)
+	}
 	return list
 }
 
-func decodeProvider(n *yamldoc.Node) provider {
+// decodeProvider reads one provider, and adds to twice its models that repeat another.
+func decodeProvider(n *yamldoc.Node, twice *[]*yamldoc.Node) provider {
 	m := n.Map()
 	var p provider
 	m.Require("provider", "models")
@@ -40,11 +51,12 @@ func decodeProvider(n *yamldoc.Node) provider {
 		model := catalog.DecodeModel(item)
 		k := key{model.Name, model.Type}
 		if seen[k] {
-			item.Warnf("model %q is already in the list, and this one is never used", model.Name)
+			*twice = append(*twice, item)
 		}
 		seen[k] = true
 		p.Models = append(p.Models, entryOf(model))
 	}
+	m.Foreign("oauth")
 	m.Done()
 	return p
 }

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"loki/internal/catalog"
 	"loki/internal/yamldoc"
@@ -25,33 +28,69 @@ type override struct {
 // Load returns the known models for the program of a version: those of the override
 // file, if there is one for just that version, and the built-in list otherwise. An
 // empty name is no file. The list is usable in any case; the problems, which are
-// warnings, say why the file is not used, or what of it is ignored.
+// warnings, say why the file is not used, or what of it is ignored. A file for another
+// version is not a problem but outdated, which is that version: see [PutAside].
 //
 // Without a file Load costs nothing. A file that [Sync] has written takes about two
 // milliseconds; one in another form of YAML takes tens of them.
-func Load(file, version string) ([]catalog.Provider, []*yamldoc.Problem) {
+func Load(file, version string) (list []catalog.Provider, problems []*yamldoc.Problem, outdated string) {
 	if file == "" {
-		return Embedded(), nil
+		return Embedded(), nil, ""
 	}
 	src, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Embedded(), nil
+		return Embedded(), nil, ""
 	case err != nil:
-		return Embedded(), []*yamldoc.Problem{{Msg: fmt.Sprintf("the list of models is not read: %v", err), Hint: updateHint}}
+		return Embedded(), []*yamldoc.Problem{{Msg: fmt.Sprintf("the list of models is not read: %v", err), Hint: updateHint}}, ""
+	}
+	if v := otherVersion(src, version); v != "" {
+		return Embedded(), nil, v // whatever else is in it
 	}
 	o, problems, ok := parseOverride(file, src)
 	switch {
 	case !ok:
-		return Embedded(), problems
+		return Embedded(), problems, ""
 	case o.Version != version:
-		return Embedded(), []*yamldoc.Problem{{
-			File: file,
-			Msg:  fmt.Sprintf("the list of models is for version %s and not used, for this is version %s", o.Version, version),
-			Hint: updateHint,
-		}}
+		return Embedded(), nil, o.Version
 	}
-	return provided(o.List), problems
+	return provided(o.List), problems, ""
+}
+
+// versionLine is the version at the beginning of an override file, as programs write it.
+var versionLine = regexp.MustCompile(`^(?:\xef\xbb\xbf)?(?:#[^\n]*\n|\s)*(?:\{\s*)?"?version"?:\s*["']?(\d[\w.+-]*)["']?\s*(?:,|\r?\n|$)`)
+
+// otherVersion returns the version that the text of an override file begins with, without
+// reading the rest. It is empty if that is version itself, or the text begins otherwise.
+func otherVersion(src []byte, version string) string {
+	found := versionLine.FindSubmatch(src)
+	if found == nil || string(found[1]) == version {
+		return ""
+	}
+	return string(found[1])
+}
+
+// PutAside renames an override file, which is outdated as it is for another version, and
+// returns its new name. The file is not read any more then, and nothing of it is lost.
+func PutAside(file, version string) (renamed string, err error) {
+	name, extension := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
+	tag := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("/\\:", r) || r <= ' ' {
+			return '_'
+		}
+		return r
+	}, version)
+	for n := 1; ; n++ {
+		renamed = name + "-" + tag + extension
+		if n > 1 {
+			renamed = fmt.Sprintf("%s-%s-%d%s", name, tag, n, extension)
+		}
+		if _, err := os.Lstat(renamed); errors.Is(err, fs.ErrNotExist) {
+			return renamed, os.Rename(file, renamed)
+		} else if err != nil {
+			return "", err
+		}
+	}
 }
 
 // parseOverride reads the text of an override file. If that is impossible, problems

@@ -66,12 +66,19 @@ func TestLoad(t *testing.T) {
 			`FILE:8:5: list[1]: provider "openai" is already in the list, and this one is never used | `,
 		},
 		{
+			"other_version_of_another_program", "# a comment\nversion: 0.9.1\nlist:\n- provider: [what, ever", "", "outdated 0.9.1",
+		},
+		{
+			"models_twice", good + "      - {name: new}\n      - {name: vec, type: embedding}\n", replaced + " openai/chat/new openai/embedding/vec",
+			`FILE:8:9: list[0].models[2]: model "new" and 1 more are in the list twice, and the second is never used | `,
+		},
+		{
 			"other_version", strings.Replace(good, "1.2.3", "1.2.2", 1), "",
-			"FILE: the list of models is for version 1.2.2 and not used, for this is version 1.2.3 | " + updateHint,
+			"outdated 1.2.2",
 		},
 		{
 			"other_version_as_written_by_sync", `{"version":"0","list":[]}`, "",
-			"FILE: the list of models is for version 0 and not used, for this is version 1.2.3 | " + updateHint,
+			"outdated 0",
 		},
 		{
 			"wrong_type", strings.Replace(good, "input_price: 1", "input_price: cheap", 1), "",
@@ -101,8 +108,12 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := write(t, tt.text)
-			providers, problems := Load(file, "1.2.3")
-			if got := shown(problems, file); got != tt.problems {
+			providers, problems, outdated := Load(file, "1.2.3")
+			got := shown(problems, file)
+			if outdated != "" {
+				got = "outdated " + outdated
+			}
+			if got != tt.problems {
 				t.Errorf("\n got %s\nwant %s", got, tt.problems)
 			}
 			if tt.want == "" {
@@ -116,9 +127,28 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestPutAside renames a file without touching another.
+func TestPutAside(t *testing.T) {
+	file := write(t, "version: 0.9/1\n")
+	for i, want := range []string{"models-override-0.9_1.yaml", "models-override-0.9_1-2.yaml"} {
+		if i > 0 {
+			if err := os.WriteFile(file, []byte("again"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		renamed, err := PutAside(file, "0.9/1")
+		if err != nil || filepath.Base(renamed) != want {
+			t.Errorf("renamed to %s, %v; want %s", renamed, err, want)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the file is still there")
+	}
+}
+
 func TestLoadWithoutFile(t *testing.T) {
 	for name, file := range map[string]string{"none": "", "missing": filepath.Join(t.TempDir(), "missing", "models-override.yaml")} {
-		if providers, problems := Load(file, "1"); len(providers) != len(Embedded()) || len(problems) > 0 {
+		if providers, problems, _ := Load(file, "1"); len(providers) != len(Embedded()) || len(problems) > 0 {
 			t.Errorf("%s: %d providers, %v", name, len(providers), problems)
 		}
 	}
@@ -126,7 +156,7 @@ func TestLoadWithoutFile(t *testing.T) {
 
 func TestLoadUnreadable(t *testing.T) {
 	dir := t.TempDir() // a directory is no file
-	providers, problems := Load(dir, "1")
+	providers, problems, _ := Load(dir, "1")
 	if len(providers) != len(Embedded()) || len(problems) != 1 || !strings.Contains(problems[0].Error(), "the list of models is not read: ") {
 		t.Errorf("%d providers, %v", len(providers), problems)
 	}
@@ -235,7 +265,7 @@ func BenchmarkLoadSynced(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		providers, problems := Load(file, "1")
+		providers, problems, _ := Load(file, "1")
 		if len(problems) > 0 {
 			b.Fatal(problems)
 		}
@@ -251,7 +281,7 @@ func TestPage(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "\n```yaml\nversion:")
 	example, _, _ := strings.Cut("version:"+rest, "\n```")
-	providers, problems := Load(write(t, example), "1.0.0")
+	providers, problems, _ := Load(write(t, example), "1.0.0")
 	if want := "groq/chat/openai/gpt-oss-120b"; ids(providers) != want || len(problems) > 0 {
 		t.Errorf("got %.80s, %v; want %s", ids(providers), problems, want)
 	}

@@ -36,6 +36,7 @@ type builder struct {
 
 	think   thinkSplitter
 	calls   callAssembler
+	details reasoningDetails
 	refusal strings.Builder
 	output  strings.Builder // all that counts as output, for the estimate
 	usage   *wireUsage      // the last one told
@@ -95,6 +96,11 @@ func (b *builder) end() error {
 	stop, err := stopReason(b.finish, len(calls) > 0)
 	if err != nil {
 		return err
+	}
+	if signature := b.details.signature(); signature != "" {
+		if err := b.emit(provider.Chunk{Kind: provider.Reasoning, Signature: signature}); err != nil {
+			return err
+		}
 	}
 	for _, c := range calls {
 		b.output.WriteString(c.Name + c.Arguments)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -13,6 +14,7 @@ type wireCall struct {
 	ID       loose.String
 	Index    *loose.Int
 	Function *wireFunction
+	Extra    *extraContent `json:"extra_content"` // Google
 }
 
 // wireCalls is a list of calls. Some gateways send the only one without a list around it.
@@ -66,6 +68,7 @@ func (a *callAssembler) add(piece wireCall) {
 	if c.id == "" {
 		c.id = string(piece.ID)
 	}
+	c.signature = cmp.Or(piece.Extra.signature(), c.signature)
 	c.addName(string(piece.Function.Name))
 	c.addArguments(string(piece.Function.Arguments))
 	a.current = c
@@ -77,7 +80,7 @@ func (a *callAssembler) addWhole(call wireCall) {
 		return
 	}
 	c := a.start(call)
-	c.id, c.name = string(call.ID), string(call.Function.Name)
+	c.id, c.name, c.signature = string(call.ID), string(call.Function.Name), call.Extra.signature()
 	c.arguments.WriteString(string(call.Function.Arguments))
 }
 

@@ -20,6 +20,9 @@ type dialect struct {
 	noSampling bool // rejects temperature and top_p
 	noCacheKey bool // rejects prompt_cache_key
 
+	wantsSignatures bool // rejects calls without a signature
+	noSignatures    bool // rejects the signatures of the conversation
+
 	noSummary   bool // rejects summaries of reasoning
 	noEncrypted bool // has no encrypted reasoning
 	noReplay    bool // rejects the reasoning that is sent back
@@ -93,6 +96,17 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 		}
 	case r.ReasoningEffort != "" && (says("reasoning_effort") || says("does not support thinking")): // the latter is Ollama's
 		d = d.withoutEffort(r.ReasoningEffort, words)
+	case says("thought_signature") || says("thought signature"):
+		switch {
+		case says("missing") && r.calls() && !d.wantsSignatures && !d.noSignatures:
+			d.wantsSignatures = true
+		case r.signed():
+			d.noSignatures = true
+		default:
+			return d, false
+		}
+	case says("reasoning_details") && r.signed():
+		d.noSignatures = true
 	case r.CacheKey != "" && says("prompt_cache_key"):
 		d.noCacheKey = true
 	case (r.Temperature != nil || r.TopP != nil) && refusesSampling(words):
@@ -133,6 +147,7 @@ func (c *Client) learn(model string, d dialect, reasoningField string) {
 		tools:            max(d.tools, known.tools),
 		noSampling:       d.noSampling || known.noSampling,
 		noCacheKey:       d.noCacheKey || known.noCacheKey,
+		wantsSignatures:  d.wantsSignatures || known.wantsSignatures,
 		noSummary:        d.noSummary || known.noSummary,
 		noEncrypted:      d.noEncrypted || known.noEncrypted,
 		reasoning:        cmp.Or(d.reasoning, known.reasoning),

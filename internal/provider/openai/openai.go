@@ -31,6 +31,10 @@
 //
 // An effort that a request asks for comes before the one of the model's patch.
 //
+// Signatures of compatible servers are kept and go back as they came: the
+// reasoning_details of OpenRouter with the messages of a tool loop, Google's
+// thought_signature with its call.
+//
 // What one server demands another rejects: stream_options, max_tokens against
 // max_completion_tokens, reasoning_content, an effort, temperature and top_p, encrypted
 // reasoning, a cache key, the form of tool-call ids. Where a rejection names one of these the request is sent once

@@ -34,6 +34,7 @@ type wireMessage struct {
 	Content          content
 	ReasoningContent loose.String `json:"reasoning_content"`
 	Reasoning        loose.String
+	ReasoningDetails json.RawMessage `json:"reasoning_details"` // OpenRouter
 	Refusal          loose.String
 	ToolCalls        wireCalls     `json:"tool_calls"`
 	FunctionCall     *wireFunction `json:"function_call"` // before there were tools
@@ -99,11 +100,11 @@ func (r *chatReply) choice(c wireChoice, whole bool) error {
 	// Some servers send both: beside a delta all of the message so far, and beside
 	// a whole message an empty delta.
 	if c.Message != nil && (whole || c.Delta == nil && !r.begun()) {
-		if err := r.message(c.Message, (*callAssembler).addWhole); err != nil {
+		if err := r.message(c.Message, true); err != nil {
 			return err
 		}
 	} else if c.Delta != nil {
-		if err := r.message(c.Delta, (*callAssembler).add); err != nil {
+		if err := r.message(c.Delta, false); err != nil {
 			return err
 		}
 	}
@@ -120,8 +121,10 @@ func errorMember(v json.RawMessage) error {
 	return wire.ReplyError(slices.Concat([]byte(`{"error":`), v, []byte("}")))
 }
 
-func (r *chatReply) message(m *wireMessage, add func(*callAssembler, wireCall)) error {
-	reasoning := cmp.Or(string(m.ReasoningContent), string(m.Reasoning), m.Content.reasoning)
+// message takes a message, or a piece of one.
+func (r *chatReply) message(m *wireMessage, whole bool) error {
+	words := r.details.add(m.ReasoningDetails, whole)
+	reasoning := cmp.Or(string(m.ReasoningContent), string(m.Reasoning), m.Content.reasoning, words)
 	switch {
 	case m.ReasoningContent != "":
 		r.reasoningField = fieldReasoningContent
@@ -136,7 +139,11 @@ func (r *chatReply) message(m *wireMessage, add func(*callAssembler, wireCall)) 
 	}
 	r.refusal.WriteString(string(m.Refusal) + m.Content.refusal)
 	for _, c := range m.ToolCalls {
-		add(&r.calls, c)
+		if whole {
+			r.calls.addWhole(c)
+		} else {
+			r.calls.add(c)
+		}
 	}
 	if m.FunctionCall != nil {
 		r.calls.add(wireCall{Function: m.FunctionCall})

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"loki/internal/chat"
@@ -33,12 +34,13 @@ type streamOptions struct {
 }
 
 type sentMessage struct {
-	Role             chat.Role  `json:"role"`
-	Content          any        `json:"content"` // string, []sentPart, or nil beside tool calls
-	ReasoningContent *string    `json:"reasoning_content,omitempty"`
-	Reasoning        *string    `json:"reasoning,omitempty"`
-	ToolCalls        []sentCall `json:"tool_calls,omitempty"`
-	ToolCallID       string     `json:"tool_call_id,omitempty"`
+	Role             chat.Role       `json:"role"`
+	Content          any             `json:"content"` // string, []sentPart, or nil beside tool calls
+	ReasoningContent *string         `json:"reasoning_content,omitempty"`
+	Reasoning        *string         `json:"reasoning,omitempty"`
+	ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"` // OpenRouter
+	ToolCalls        []sentCall      `json:"tool_calls,omitempty"`
+	ToolCallID       string          `json:"tool_call_id,omitempty"`
 }
 
 type sentPart struct {
@@ -52,9 +54,10 @@ type imageURL struct {
 }
 
 type sentCall struct {
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function sentFunction `json:"function"`
+	ID       string        `json:"id"`
+	Type     string        `json:"type"`
+	Function sentFunction  `json:"function"`
+	Extra    *extraContent `json:"extra_content,omitempty"` // Google
 }
 
 type sentFunction struct {
@@ -102,11 +105,23 @@ func (r chatRequest) effort() provider.Effort { return r.ReasoningEffort }
 
 func (r chatRequest) hasReasoning() bool {
 	for _, m := range r.Messages {
-		if m.ReasoningContent != nil || m.Reasoning != nil {
+		if m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil {
 			return true
 		}
 	}
 	return false
+}
+
+// signed reports whether a call or a message bears a signature.
+func (r chatRequest) signed() bool {
+	return slices.ContainsFunc(r.Messages, func(m sentMessage) bool {
+		return m.ReasoningDetails != nil || slices.ContainsFunc(m.ToolCalls, func(c sentCall) bool { return c.Extra != nil })
+	})
+}
+
+// calls reports whether the conversation holds calls.
+func (r chatRequest) calls() bool {
+	return slices.ContainsFunc(r.Messages, func(m sentMessage) bool { return len(m.ToolCalls) > 0 })
 }
 
 // sentMessages translates a conversation.
@@ -156,14 +171,16 @@ func assistantMessage(m chat.Message, d dialect, inLoop, last bool) (sentMessage
 	if text == "" && len(m.ToolCalls) > 0 {
 		s.Content = nil
 	}
-	for _, c := range m.ToolCalls {
+	for i, c := range m.ToolCalls {
 		s.ToolCalls = append(s.ToolCalls, sentCall{
-			ID: d.callID(c.ID), Type: "function",
+			ID: d.callID(c.ID), Type: "function", Extra: d.extra(c, i == 0),
 			Function: sentFunction{Name: c.Name, Arguments: string(normalize.Arguments(c.Arguments))},
 		})
 	}
 	reasoning := reasoningOf(m)
-	if d.reasoning == reasoningAlways || d.reasoning == reasoningInLoop && inLoop && len(m.ToolCalls) > 0 && reasoning != "" {
+	if details := detailsOf(m); details != nil && inLoop && !d.noSignatures && d.reasoning != reasoningNever {
+		s.ReasoningDetails = details // the words are among them
+	} else if d.reasoning == reasoningAlways || d.reasoning == reasoningInLoop && inLoop && len(m.ToolCalls) > 0 && reasoning != "" {
 		if d.reasoningField == fieldReasoning {
 			s.Reasoning = &reasoning
 		} else {

@@ -103,6 +103,7 @@ func (c *command) variables(ctx context.Context, g *graph.Graph, given map[strin
 // attachments returns what is attached, and the text before it: the words of the command
 // line and what stdin holds (nil for none).
 func (c *command) attachments(ctx context.Context, stdin io.Reader) (attached input.Attachments, text string, err error) {
+	c.noteText()
 	piped := ""
 	attachStdin := stdin != nil && slices.Contains(c.opts.files, dash)
 	if stdin != nil && !c.InTerminal || attachStdin {

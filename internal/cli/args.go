@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -121,6 +122,35 @@ func takesNext(flags *pflag.FlagSet, arg string) bool {
 		}
 	}
 	return false
+}
+
+// optionInText returns the first word of the text behind its first one that is exactly an
+// option, "" if there is none or if a -- in args says that the text is meant as it is.
+func optionInText(flags *pflag.FlagSet, args, text []string) string {
+	if at := len(args) - len(text) - 1; len(text) == 0 || at >= 0 && args[at] == "--" {
+		return ""
+	}
+	for _, word := range text[1:] {
+		if name, ok := strings.CutPrefix(word, "--"); ok && flags.Lookup(name) != nil {
+			return word
+		}
+		if len(word) == 2 && word[0] == '-' && flags.ShorthandLookup(word[1:]) != nil {
+			return word
+		}
+	}
+	return ""
+}
+
+// filesInText returns the words that the text begins with and that are files. A shell has made them of a pattern behind -f.
+func filesInText(text []string) []string {
+	n := 0
+	for n < len(text) {
+		if info, err := os.Stat(text[n]); err != nil || !info.Mode().IsRegular() {
+			break
+		}
+		n++
+	}
+	return text[:n]
 }
 
 // once is a flag that may be given once.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -71,10 +72,14 @@ type command struct {
 	environ []string
 	opts    options
 	app     *app.App
+	stray   string // an option that stands behind the text and is therefore part of it
 }
 
 func (c *command) run(ctx context.Context, args []string) error {
-	cmd := newCommand(&c.opts, func(cmd *cobra.Command) error { return c.dispatch(cmd.Context()) })
+	cmd := newCommand(&c.opts, func(cmd *cobra.Command) error {
+		c.stray = optionInText(cmd.Flags(), args, c.opts.text)
+		return c.dispatch(cmd.Context())
+	})
 	cmd.SetIn(c.In)
 	cmd.SetOut(c.Out)
 	cmd.SetErr(c.Err)
@@ -184,6 +189,24 @@ func (c *command) work(ctx context.Context, face *face) error {
 // warn tells the user something on standard error.
 func (c *command) warn(text string) {
 	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color()))
+}
+
+// noteText tells of words that are going to be sent as text and look as if they were meant
+// otherwise.
+func (c *command) noteText() {
+	if c.opts.quiet {
+		return
+	}
+	if c.stray != "" {
+		fmt.Fprintf(c.Err, "note: %s stands behind the text, so it is part of it; options come first: loki %s ... TEXT (and loki -- TEXT if it is meant)\n", c.stray, c.stray)
+	}
+	if len(c.opts.files) == 0 {
+		return
+	}
+	if files := filesInText(c.opts.text); len(files) > 0 {
+		fmt.Fprintf(c.Err, "note: %s is a file, but is sent as text: -f takes one value; write -f in front of each file, or quote the pattern: -f '*%s'\n",
+			files[0], filepath.Ext(files[0]))
+	}
 }
 
 // warnProblems tells of what a file says that means nothing.

@@ -86,6 +86,7 @@ func (c *command) answers(ctx context.Context) (answers *batch.Answers, name str
 // rows reads the file of --map. The text is the template for its lines. A model that
 // cannot be asked is an error now, not one for each row.
 func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
+	c.noteText()
 	in, name := c.In, "standard input"
 	if c.opts.mapFile != dash {
 		f, err := os.Open(c.opts.mapFile)

@@ -92,7 +92,7 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	if name == "" || name == session.TempName {
 		c.session = store.Temp("", c.sessionSettings())
 	} else {
-		alias, err := session.ParseAlias(name)
+		alias, err := c.app.sessionAlias(store, name)
 		if err != nil {
 			return err
 		}

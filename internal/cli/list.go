@@ -10,6 +10,9 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
+
+	"loki/internal/render/printable"
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
@@ -18,8 +21,11 @@ import (
 	"loki/internal/value"
 )
 
-// printLines prints a list, one item a line; an empty list is one empty line.
+// printLines prints a list, one item a line.
 func printLines(w io.Writer, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }
@@ -60,11 +66,39 @@ func (c *command) listRoles() error {
 }
 
 func (c *command) listSessions(ctx context.Context) error {
-	names, err := c.sessionNames(ctx)
+	if c.opts.output == outputText && !c.OutTerminal {
+		names, err := c.sessionNames(ctx)
+		if err != nil {
+			return err
+		}
+		return printLines(c.Out, names)
+	}
+	list, err := c.app.SessionSummaries(ctx, c.opts.agent)
 	if err != nil {
 		return err
 	}
-	return c.printNames(names)
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Err, "there are no sessions yet: loki -s NAME begins one")
+		return nil
+	}
+	rows := [][]string{{"NAME", "USED", "TURNS", "BEGINS WITH"}}
+	for _, s := range list {
+		rows = append(rows, []string{s.Name, age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First))})
+	}
+	return table(c.Out, rows, 2)
+}
+
+// firstWords returns the beginning of a text, on one line.
+func firstWords(text string) string {
+	const limit = 50
+	runes := []rune(strings.Join(strings.Fields(printable.Text(text)), " "))
+	if len(runes) > limit {
+		runes = append(runes[:limit-1], '…')
+	}
+	return string(runes)
 }
 
 // sessionNames returns the names of the sessions, or the ids of those without one.

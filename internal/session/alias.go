@@ -32,6 +32,29 @@ func ParseAlias(name string) (Alias, error) {
 	return Alias(name), nil
 }
 
+// LegalAlias returns the alias of a session that an older version gave a name, which may
+// be one that is no longer allowed. An allowed name stays as it is.
+func LegalAlias(name string) Alias {
+	if alias, err := ParseAlias(name); err == nil {
+		return alias
+	}
+	legal := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return '-'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "-"))
+	legal = strings.TrimFunc(legal, func(r rune) bool { return r == '.' || unicode.IsSpace(r) })
+	for len(legal) > maxAlias-len("session-") {
+		_, size := utf8.DecodeLastRuneInString(legal)
+		legal = legal[:len(legal)-size]
+	}
+	if legal = strings.TrimRight(legal, ". "); invalid(legal) != "" { // a name that means something else
+		legal = strings.TrimRightFunc("session-"+legal, func(r rune) bool { return r == '-' || unicode.IsSpace(r) })
+	}
+	return Alias(legal)
+}
+
 // invalid returns what is wrong with an alias, "" for nothing.
 func invalid(name string) string {
 	switch {

@@ -226,3 +226,28 @@ func TestNothingIsCountedUnasked(t *testing.T) {
 		t.Errorf("%d tokens, want %d", got, want)
 	}
 }
+
+func TestLegalAlias(t *testing.T) {
+	long := strings.Repeat("ä", 150)
+	for name, want := range map[string]Alias{
+		"garden": "garden", "my:chat": "my-chat", `a/b\c"d`: "a-b-c-d", ".hidden": "hidden", "end..": "end", " x ": "x", "con": "session-con",
+		"": "session", "..": "session", "temp": "session-temp", "0198c2a4-0000-7000-8000-000000000000": "session-0198c2a4-0000-7000-8000-000000000000",
+		"\xff": "-", "a\nb": "a-b", long: Alias(long[:192]),
+	} {
+		if got := LegalAlias(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzLegalAlias(f *testing.F) {
+	for _, name := range []string{"my:chat", ".. .", "con.", "\u202e", strings.Repeat(". ", 150) + "x"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		alias := LegalAlias(name)
+		if _, err := ParseAlias(string(alias)); err != nil {
+			t.Errorf("%q becomes %q: %v", name, alias, err)
+		}
+	})
+}

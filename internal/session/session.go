@@ -333,6 +333,15 @@ func (s *Session) Usage() chat.Usage {
 	return s.view.history.usage
 }
 
+// Glance returns the text of the first question and the number of turns, those too that
+// compactions have replaced.
+func (s *Session) Glance() (first string, turns int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := &s.view.history
+	return glance(append(slices.Clip(h.compacted), h.live[h.lead:]...))
+}
+
 // UserMessages returns how many live messages are the user's.
 func (s *Session) UserMessages() int {
 	s.mu.Lock()

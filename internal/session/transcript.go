@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,23 @@ func (t Transcript) Log(at time.Time) ([]byte, error) {
 		return nil, w.err
 	}
 	return w.data.Bytes(), nil
+}
+
+// Glance returns the text of the first question and the number of turns.
+func (t Transcript) Glance() (first string, turns int) {
+	return glance(append(slices.Clip(t.Compacted), t.Live...))
+}
+
+func glance(list []chat.Message) (first string, turns int) {
+	for _, m := range list {
+		if m.Role == chat.User {
+			if turns == 0 {
+				first = m.Text()
+			}
+			turns++
+		}
+	}
+	return first, turns
 }
 
 // logWriter encodes groups.

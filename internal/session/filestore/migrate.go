@@ -69,28 +69,41 @@ func (r *room) legacyFiles() ([]legacyFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files []legacyFile
+	var files, renamed []legacyFile
 	seen := make(map[session.Alias]bool)
+	free := func(alias session.Alias) bool {
+		id, err := r.named(alias)
+		return err == nil && id == "" && !seen[alias]
+	}
 	for _, name := range names {
-		alias, err := session.ParseAlias(strings.TrimSuffix(filepath.Base(name), ".yaml"))
-		if err != nil || seen[alias] {
-			continue
-		}
+		alias := session.LegalAlias(oldName(name))
 		old, err := r.legacyAt(name, alias)
 		if err != nil {
 			return nil, err
 		}
-		if old == nil {
-			continue
+		switch {
+		case old == nil, oldName(name) == session.TempName: // that was never meant to stay
+		case string(alias) != oldName(name):
+			renamed = append(renamed, *old)
+		case free(alias):
+			seen[alias] = true
+			files = append(files, *old)
 		}
-		if id, err := r.named(alias); err != nil || id != "" {
-			continue
+	}
+	// Those whose names are no longer allowed take what the others leave.
+	for _, old := range renamed {
+		legal := old.alias
+		for n := 2; !free(old.alias); n++ {
+			old.alias = session.Alias(fmt.Sprintf("%s-%d", legal, n))
 		}
-		seen[alias] = true
-		files = append(files, *old)
+		seen[old.alias] = true
+		files = append(files, old)
 	}
 	return files, nil
 }
+
+// oldName returns what the session in a file of an older version was called.
+func oldName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
 
 // legacyAt returns the session in one file, nil if it is not there or was converted.
 func (r *room) legacyAt(name string, alias session.Alias) (*legacyFile, error) {
@@ -125,7 +138,13 @@ func (r *room) legacyByAlias(alias session.Alias) (*legacyFile, error) {
 			return old, err
 		}
 	}
-	return nil, nil
+	files, err := r.legacyFiles()
+	for _, old := range files {
+		if old.alias == alias {
+			return &old, nil
+		}
+	}
+	return nil, err
 }
 
 func (r *room) legacyByID(id session.ID) (*legacyFile, error) {
@@ -185,5 +204,70 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 	if err := r.place(old.id, st, data); err != nil {
 		return fmt.Errorf("converting %s: %w", old.path, err)
 	}
+	if name := oldName(old.path); name != string(old.alias) {
+		r.options.Warn(fmt.Errorf("the session %q of an older version is called %q now", name, old.alias))
+	}
 	return nil
+}
+
+// OldAlias returns the alias of the session that an older version called name, which is
+// no longer allowed; "" if there is none.
+func (st *Store) OldAlias(scope session.Scope, name string) (session.Alias, error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return "", err
+	}
+	files, err := r.legacyFiles()
+	if err != nil {
+		return "", err
+	}
+	for _, old := range files {
+		if oldName(old.path) == name {
+			return old.alias, nil
+		}
+	}
+	if filepath.Base(name) != name {
+		return "", nil
+	}
+	aliases, err := r.aliases()
+	if err != nil {
+		return "", err
+	}
+	for _, file := range []string{name + ".yaml", autoSaved + "/" + name + ".yaml"} {
+		if alias := aliases[legacyID(r.scope, file)]; alias != "" {
+			return alias, nil
+		}
+	}
+	return "", nil
+}
+
+// Glance returns what a session is about without converting it: the text of the first
+// question and the number of turns.
+func (st *Store) Glance(ctx context.Context, scope session.Scope, id session.ID) (first string, turns int, err error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return "", 0, err
+	}
+	if r.stored(id) {
+		s, err := session.Load(ctx, scope, id, &log{room: r, id: id}, session.Options{})
+		if err != nil {
+			return "", 0, err
+		}
+		first, turns = s.Glance()
+		return first, turns, nil
+	}
+	old, err := r.legacyByID(id)
+	if err != nil || old == nil {
+		return "", 0, err
+	}
+	src, err := os.ReadFile(old.path)
+	if err != nil {
+		return "", 0, err
+	}
+	f, err := legacy.Parse(old.path, src)
+	if err != nil {
+		return "", 0, err
+	}
+	first, turns = f.Transcript.Glance()
+	return first, turns, nil
 }

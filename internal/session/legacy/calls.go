@@ -24,6 +24,7 @@ func (r *reader) rounds(m *yamldoc.Map) []chat.Message {
 	}
 	for _, n := range m.List("tool_results") {
 		call, result := r.call(n.Map())
+		reply.Parts = append(reply.Parts, r.narration(n.Map())...)
 		reply.ToolCalls = append(reply.ToolCalls, call)
 		results = append(results, result)
 		if sequence {
@@ -35,6 +36,48 @@ func (r *reader) rounds(m *yamldoc.Map) []chat.Message {
 		list = append(list, reply)
 	}
 	return append(list, results...)
+}
+
+// narration returns what a model reasoned and said in front of a call.
+func (r *reader) narration(m *yamldoc.Map) []chat.Part {
+	var parts []chat.Part
+	var thinking value.Value
+	if m.Value("thinking", &thinking) {
+		parts = r.reasoning(thinking)
+	}
+	var text string
+	if n := m.Get("text"); n != nil && n.Kind() != yamldoc.Null && m.Text("text", &text) && text != "" {
+		parts = append(parts, chat.Part{Type: chat.TextPart, Text: r.images.restore(text)})
+	}
+	return parts
+}
+
+// reasoning reads a text, a mapping with a text and its signature, or a list of those.
+func (r *reader) reasoning(v value.Value) (parts []chat.Part) {
+	if s, ok := v.AsString(); ok && s != "" {
+		return []chat.Part{{Type: chat.ReasoningPart, Text: s}}
+	}
+	if list, ok := v.AsList(); ok {
+		for _, element := range list.All() {
+			parts = append(parts, r.reasoning(element)...)
+		}
+	}
+	o := v.AsObject()
+	if o == nil {
+		return parts
+	}
+	p := chat.Part{Type: chat.ReasoningPart}
+	for key, dst := range map[string]*string{"text": &p.Text, "thinking": &p.Text, "signature": &p.Signature} {
+		if member, ok := o.Get(key); ok {
+			if s, ok := member.AsString(); ok && s != "" {
+				*dst = s
+			}
+		}
+	}
+	if p.Text == "" && p.Signature == "" {
+		return parts
+	}
+	return append(parts, p)
 }
 
 // call converts a call and its result.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/session"
@@ -144,4 +146,28 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestNarrationBesideCalls(t *testing.T) {
+	f, err := legacy.Parse("old.yaml", []byte(`
+model: m
+messages:
+- {role: user, content: look}
+- role: tool
+  content:
+    sequence: true
+    tool_results:
+    - {call: {name: ls, id: a}, output: x, text: Let me look., thinking: [{thinking: hm, signature: s}]}
+    - {call: {name: ls, id: b}, output: y, text: null, thinking: plain}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []chat.Part{{Type: chat.ReasoningPart, Text: "hm", Signature: "s"}, {Type: chat.TextPart, Text: "Let me look."}}
+	if diff := cmp.Diff(want, f.Transcript.Live[1].Parts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]chat.Part{{Type: chat.ReasoningPart, Text: "plain"}}, f.Transcript.Live[3].Parts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -169,9 +169,41 @@ func TestArgs(t *testing.T) {
 			}
 		})
 	}
-	for _, arguments := range []string{`[1]`, `"x"`, `{`, ``, `{"text": "a\u0000b"}`} {
+	for _, arguments := range []string{`[1]`, `"x"`, `{`, ``, `{"text": "a\u0000b"}`, `{"text=x": true}`} {
 		if got, err := list[0].Args(json.RawMessage(arguments)); err == nil {
 			t.Errorf("%s gives %q", arguments, got)
+		}
+	}
+}
+
+// TestArgsNumbers checks that nothing but numbers reaches options for numbers: arithmetic in
+// bash runs the commands in any other text.
+func TestArgsNumbers(t *testing.T) {
+	list, err := bashdecl.Parse([]byte("# @describe x\n# @option --how-often <INT>\n# @option --ratio <NUM>\n# @option --each* <INT>\n"), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string][]string{
+		`{"how_often": 3, "ratio": -1.5e3}`:    {"--how-often=3", "--ratio=-1500.0"},
+		`{"how_often": "-3", "ratio": ".5"}`:   {"--how-often=-3", "--ratio=.5"},
+		`{"how_often": 3.0, "ratio": 2}`:       {"--how-often=3", "--ratio=2"},
+		`{"how_often": null, "ratio": null}`:   {},
+		`{"each": [1, "2"], "how-often": "7"}`: {"--each=1", "--each=2", "--how-often=7"},
+	} {
+		if got, err := list[0].Args(json.RawMessage(arguments)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s gives %q, %v, want %q", arguments, got, err, want)
+		}
+	}
+	for _, bad := range []string{`"a[$(touch PWN)]"`, `"x"`, `""`, `" 1"`, `"1\n2"`, `"1+1"`, `true`, `{"a":1}`, `"0x1f"`, `[["a[$(id)]"]]`, `["a[$(id)]"]`} {
+		for _, key := range []string{"how_often", "how-often", "ratio", "each"} {
+			if got, err := list[0].Args(json.RawMessage(`{"` + key + `": ` + bad + `}`)); err == nil || !strings.Contains(err.Error(), "has to be of type") {
+				t.Errorf("%s %s gives %q, %v", key, bad, got, err)
+			}
+		}
+	}
+	for _, bad := range []string{`{"how_often": 1.5}`, `{"how_often": "1.5"}`, `{"how-often=a[$(id)]": true}`, `{"how_often=a[$(id)]": true}`} {
+		if got, err := list[0].Args(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s gives %q", bad, got)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"loki/internal/argc"
@@ -18,6 +19,9 @@ import (
 //	"key": true         --key if it is a flag, else --key=true; nothing for false of a flag
 //	"key": null         --key=null
 //	"key": {...}        --key={...}, compact
+//
+// Where an option takes an <INT> or a <NUM>, the value has to be one, as a number or as
+// text, and null is as good as no value: bash would evaluate any other text in arithmetic.
 //
 // A declared key stands for the option that it was made of, any other one for "--" and
 // the key with "-" in place of "_", which the script then refuses. The word of a
@@ -37,6 +41,18 @@ func (f Function) Args(arguments json.RawMessage) ([]string, error) {
 		words = append(words, f.Subcommand)
 	}
 	for key, v := range object.All() {
+		if strings.Contains(key, "=") { // it would come with a value of its own
+			return nil, fmt.Errorf("there is no argument %q", key)
+		}
+		key = underscored(key)
+		if wants := f.number(key); wants != "" {
+			if v.Kind() == value.Null {
+				continue
+			}
+			if err := checkNumbers(key, wants, v); err != nil {
+				return nil, err
+			}
+		}
 		words = append(words, f.words(key, v)...)
 	}
 	for _, word := range words {
@@ -45,6 +61,46 @@ func (f Function) Args(arguments json.RawMessage) ([]string, error) {
 		}
 	}
 	return words, nil
+}
+
+// number returns whether the values of an option have to be of type integer or number,
+// "" for neither.
+func (f Function) number(key string) string {
+	p := f.options[key]
+	switch {
+	case p == nil || p.Kind == argc.Flag:
+	case p.Labels[0] == "INT":
+		return "integer"
+	case p.Labels[0] == "NUM":
+		return "number"
+	}
+	return ""
+}
+
+var (
+	integerText = regexp.MustCompile(`^[+-]?[0-9]{1,19}$`)
+	numberText  = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+)
+
+// checkNumbers checks one member of the arguments, each element of it if it is a list.
+func checkNumbers(key, wants string, v value.Value) error {
+	list, ok := v.AsList()
+	if !ok {
+		one := value.ListOf(v)
+		list = one
+	}
+	for _, item := range list.All() {
+		s := item.Text()
+		f, isFloat := item.AsFloat()
+		good := numberText.MatchString(s)
+		if wants == "integer" {
+			good = integerText.MatchString(s) || item.Kind() == value.Float && isFloat && f == float64(int64(f))
+		}
+		if !good {
+			return fmt.Errorf("argument %q has to be of type %s, not %s. The tool was not run", key, wants, item.AppendJSON(nil))
+		}
+	}
+	return nil
 }
 
 // words returns what one member of the arguments becomes.

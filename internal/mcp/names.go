@@ -3,6 +3,7 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ const (
 func setSlugs(servers []Server) {
 	taken := make(map[string]bool, len(servers))
 	for i := range servers {
-		servers[i].slug = unique(legal(servers[i].ID), maxSlug, servers[i].ID, taken)
+		servers[i].slug = unique(slugOf(servers[i].ID), maxSlug, servers[i].ID, taken)
 	}
 }
 
@@ -29,9 +30,32 @@ func (s Server) MayOffer(function string) bool {
 	if strings.HasPrefix(rest, s.slug+"__") {
 		return true
 	}
-	_, of, _ := strings.Cut(rest, "_")
-	return strings.HasPrefix(of, s.slug)
+	for _, verb := range verbs {
+		if of, ok := strings.CutPrefix(rest, verb+"_"); ok && strings.HasPrefix(of, s.slug) {
+			return true
+		}
+	}
+	return false
 }
+
+// slugOf returns what stands for a server's id in the names of functions. It has no two
+// underscores in a row, as they stand between a server and its tool, and does not begin
+// like a function that Loki has for a server: mcp__search_x is one for x, whatever other
+// servers are called.
+func slugOf(id string) string {
+	slug := strings.Trim(underscores.ReplaceAllString(legal(id), "_"), "_")
+	for _, verb := range verbs {
+		if rest, ok := strings.CutPrefix(slug, verb+"_"); ok {
+			return verb + "-" + rest
+		}
+	}
+	return slug
+}
+
+var underscores = regexp.MustCompile(`__+`)
+
+// verbs begin the names of the functions that Loki has for a server.
+var verbs = [...]string{"invoke", "search", "describe", "resources"}
 
 // legal replaces what providers refuse in names.
 func legal(name string) string {
@@ -51,7 +75,7 @@ func unique(name string, limit int, origin string, taken map[string]bool) string
 	for salt := origin; len(candidate) > limit || taken[candidate] || candidate == ""; salt += "\x00" {
 		sum := sha256.Sum256([]byte(salt))
 		tail := "_" + hex.EncodeToString(sum[:3])
-		candidate = name[:min(len(name), limit-len(tail))] + tail
+		candidate = strings.TrimRight(name[:min(len(name), limit-len(tail))], "_") + tail
 	}
 	taken[candidate] = true
 	return candidate

@@ -432,3 +432,33 @@ func TestNames(t *testing.T) {
 		t.Errorf("%v", set.Names())
 	}
 }
+
+// TestNamesAreOfOneServer checks that the name of a function tells the server: permissions
+// go by it.
+func TestNamesAreOfOneServer(t *testing.T) {
+	f := parse(t, `{"mcpServers": {"search_x": {"command":"x"}, "describe__y": {"command":"x"}, "git__hub": {"command":"x"}, "_under_": {"command":"x"},
+		"`+strings.Repeat("l", 32)+`_long_enough": {"command":"x"}}}`)
+	tools, err := pool(t, nil).Scope(f.Servers, mcp.ScopeOptions{}).Tools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"search-x", "describe-y", "git_hub", "under"}
+	for i, tool := range tools {
+		verb := []string{"invoke", "search", "describe"}[i%3]
+		slug, ok := strings.CutPrefix(tool.Declaration().Name, "mcp__"+verb+"_")
+		if !ok || strings.Contains(slug, "__") || i/3 < len(want) && slug != want[i/3] {
+			t.Errorf("%s is a function of %s", tool.Declaration().Name, f.Servers[i/3].ID)
+		}
+		for j, server := range f.Servers {
+			if got := server.MayOffer("mcp__" + slug + "__a_tool"); got != (j == i/3) {
+				t.Errorf("a tool of %s may be one of %s: %t", f.Servers[i/3].ID, server.ID, got)
+			}
+			if got := server.MayOffer(tool.Declaration().Name); got != (j == i/3) {
+				t.Errorf("%s may be a function of %s: %t", tool.Declaration().Name, server.ID, got)
+			}
+		}
+	}
+	if f.Servers[0].MayOffer("fs_cat") {
+		t.Error("fs_cat may be a tool of a server")
+	}
+}

@@ -59,7 +59,7 @@ func (l *connection) name(verb string, taken map[string]bool) string {
 
 func (l *connection) slug() string {
 	if l.server.slug == "" { // not from a file
-		return unique(legal(l.server.ID), maxSlug, l.server.ID, make(map[string]bool))
+		return unique(slugOf(l.server.ID), maxSlug, l.server.ID, make(map[string]bool))
 	}
 	return l.server.slug
 }

@@ -156,7 +156,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	server, remote := mcpServer(call.Tool)
 	readOnly := call.ReadOnly
 	if remote {
-		if inner, ok := args.value("tool").(string); ok && strings.HasPrefix(call.Tool, mcpPrefix+"invoke_") {
+		if inner, ok := args.value("tool").(string); ok && isMeta(call.Tool, "invoke") {
 			// Rules name the tool that is invoked, and its arguments.
 			call.Tool = mcpPrefix + server + "__" + inner
 			rules = append(rules, j.rules(call.Tool)...)
@@ -165,7 +165,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 				return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
 			}
 		}
-		meta := strings.HasPrefix(call.Tool, mcpPrefix+"search_") || strings.HasPrefix(call.Tool, mcpPrefix+"describe_")
+		meta := isMeta(call.Tool, "search") || isMeta(call.Tool, "describe")
 		readOnly = readOnly && (meta || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
 	}
 	use := Writing
@@ -272,6 +272,13 @@ func matchAll(r *Rule, found []located, tree workspace) (specificity int, ok boo
 
 const mcpPrefix = "mcp__"
 
+// isMeta reports whether a name is that of a function which Loki itself has for an MCP
+// server. One with two underscores is a tool of a server: mcp__search__x is x of search.
+func isMeta(name, verb string) bool {
+	rest, ok := strings.CutPrefix(name, mcpPrefix+verb+"_")
+	return ok && !strings.Contains(rest, "__") && !strings.HasPrefix(rest, "_")
+}
+
 // mcpServer returns the server that a tool mcp__server__tool, mcp__invoke_server or the
 // like belongs to.
 func mcpServer(name string) (server string, ok bool) {
@@ -279,9 +286,9 @@ func mcpServer(name string) (server string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	for _, meta := range [...]string{"invoke_", "search_", "describe_"} {
-		if server, ok := strings.CutPrefix(rest, meta); ok {
-			return server, true
+	for _, verb := range [...]string{"invoke", "search", "describe"} {
+		if isMeta(name, verb) {
+			return strings.TrimPrefix(rest, verb+"_"), true
 		}
 	}
 	server, _, _ = strings.Cut(rest, "__")

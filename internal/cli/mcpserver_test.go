@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mcpServer is a program of the scripts: an MCP server with a tool that greets, and one
-// that tells a variable of its environment.
+// mcpServer is a program of the scripts: an MCP server with a tool that greets, one
+// that tells a variable of its environment, and a resource.
 func mcpServer() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	type person struct {
@@ -25,6 +25,10 @@ func mcpServer() {
 	mcp.AddTool(server, &mcp.Tool{Name: "tell_variable", Description: "Tell the value of a variable"},
 		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) {
 			return text("[" + os.Getenv(p.Name) + "]")
+		})
+	server.AddResource(&mcp.Resource{URI: "text://motto", Name: "motto"},
+		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "greet everyone"}}}, nil
 		})
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

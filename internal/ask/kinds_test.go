@@ -104,6 +104,39 @@ func TestTerminalLine(t *testing.T) {
 	(<-done).check(t, "/a/b")
 }
 
+// TestTerminalConsent presses Enter, which gives no consent, and then chooses.
+func TestTerminalConsent(t *testing.T) {
+	long := "always for this session: " + strings.Repeat("very long ", 30)
+	q := Question{Kind: Choice, Text: "Run it?", Options: []string{"yes", "no", long}, Consent: true}
+	t.Run("chosen", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), q)
+		c.sees("❯ (choose an answer)")
+		c.types(enter)
+		c.sees("choose with the arrow keys")
+		if strings.Contains(c.drawn(), long) {
+			t.Errorf("a label takes several rows:\n%s", c.drawn())
+		}
+		c.types(down + enter)
+		(<-done).check(t, "yes")
+	})
+	t.Run("long", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), q)
+		c.sees("❯ (choose an answer)")
+		c.types(down + down + down + enter)
+		(<-done).check(t, long)
+	})
+	t.Run("lines", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
+		c.sees("Run it?")
+		c.types("\n")
+		c.types("no\n")
+		(<-done).check(t, "no")
+	})
+}
+
 func TestTerminalSecret(t *testing.T) {
 	for _, env := range []string{xterm, "TERM=dumb"} {
 		t.Run(env, func(t *testing.T) {

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -15,8 +16,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// ownAnswer is the value of the entry that leads to the text field.
-const ownAnswer = -1
+// Values of the entries that are no answers.
+const (
+	ownAnswer = -1 // leads to the text field
+	noAnswer  = -2 // stands first in a consent, so that Enter alone gives none
+)
 
 // listHeight bounds the lines of a list of options, which then scrolls, so that the
 // end of the question stays in sight.
@@ -87,7 +91,7 @@ func newWidget(q *Question, width int) *widget {
 	switch {
 	case q.Kind == Select && len(q.Options) > 0:
 		w.entries, w.chosen = entriesOf(q)
-		groups = []*huh.Group{huh.NewGroup(listField(q, w.entries, &w.chosen))}
+		groups = []*huh.Group{huh.NewGroup(listField(q, w.entries, &w.chosen, width))}
 	case q.Kind == Multi && len(q.Options) > 0:
 		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked, &w.tried))}
 	case q.Kind == Secret:
@@ -96,7 +100,10 @@ func newWidget(q *Question, width int) *widget {
 		groups = []*huh.Group{huh.NewGroup(lineField(q, &w.typed))}
 	case q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault):
 		w.entries, w.chosen = entriesOf(q)
-		list := huh.NewGroup(listField(q, w.entries, &w.chosen))
+		if q.Consent && !q.HasDefault {
+			w.chosen = noAnswer
+		}
+		list := huh.NewGroup(listField(q, w.entries, &w.chosen, width))
 		text := huh.NewGroup(textField(q, &w.typed))
 		groups = []*huh.Group{list, text.WithHideFunc(func() bool { return w.chosen != ownAnswer })}
 	default:
@@ -177,7 +184,7 @@ func (w *widget) answer() string {
 	switch {
 	case w.q.Kind == Multi && len(w.q.Options) > 0:
 		return JoinAnswers(w.markedOptions())
-	case w.chosen != ownAnswer:
+	case w.chosen >= 0:
 		return w.entries[w.chosen]
 	case w.typed == "" && w.q.HasDefault:
 		return w.q.Default
@@ -198,20 +205,27 @@ func entriesOf(q *Question) (entries []string, selected int) {
 	return append(entries, q.Default), len(entries)
 }
 
-func listField(q *Question, entries []string, chosen *int) huh.Field {
-	options := make([]huh.Option[int], 0, len(entries)+1)
+func listField(q *Question, entries []string, chosen *int, width int) huh.Field {
+	options := make([]huh.Option[int], 0, len(entries)+2)
+	if *chosen == noAnswer {
+		options = append(options, huh.NewOption("(choose an answer)", noAnswer))
+	}
 	for i, entry := range entries {
 		label := cmp.Or(safeLine(entry), "(empty)")
 		if q.HasDefault && entry == q.Default {
 			label += " (default)"
 		}
-		options = append(options, huh.NewOption(label, i))
+		// A label of several rows could push the others off the screen.
+		options = append(options, huh.NewOption(ansi.Truncate(label, max(width-4, 20), "…"), i))
 	}
 	if q.Kind == Choice {
 		options = append(options, huh.NewOption("Something else…", ownAnswer))
 	}
 	list := huh.NewSelect[int]().Options(options...).Value(chosen).Validate(func(i int) error {
-		if i == ownAnswer || q.HasDefault && entries[i] == q.Default {
+		switch {
+		case i == noAnswer:
+			return errors.New("choose with the arrow keys")
+		case i == ownAnswer || q.HasDefault && entries[i] == q.Default:
 			return nil
 		}
 		return q.validate(entries[i])

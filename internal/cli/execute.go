@@ -18,6 +18,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/role"
+	"loki/internal/tool"
 )
 
 // execute has the model write a command for the user's shell, and does with it what the
@@ -70,9 +71,12 @@ func (c *command) decides() bool {
 func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation, command string) (revision string, err error) {
 	terminal := c.terminalAsker()
 	face.screen.Close() // from here on the terminal is the user's
-	fmt.Fprintln(c.Out, c.paint(orange, command))
+	keys := "erdcq"     // Enter stands for the first
+	if !c.present(command) {
+		keys = "qerdc"
+	}
 	for {
-		key, err := terminal.Key(ctx, c.menu(), "erdcq")
+		key, err := terminal.Key(ctx, c.menu(), keys)
 		if errors.Is(err, io.EOF) {
 			return "", nil
 		}
@@ -101,6 +105,29 @@ func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation
 			return "", nil
 		}
 	}
+}
+
+// present shows a command as it would be run: what could hide a part of it is written as an
+// escape. It reports whether all of it is there to be read at a glance.
+func (c *command) present(command string) (plain bool) {
+	shown := tool.Visible(command)
+	fmt.Fprintln(c.Out, c.paint(orange, shown))
+	plain = true
+	if shown != command {
+		plain = false
+		fmt.Fprintln(c.Out, c.paint(faint, `It has characters that a terminal does not show, written here as \u and their number. Enter does not execute it.`))
+	}
+	rows := 24
+	if size := c.size(); size != nil {
+		if _, n := size(); n > 0 {
+			rows = n
+		}
+	}
+	if lines := strings.Count(shown, "\n") + 1; lines > rows-3 {
+		plain = false
+		fmt.Fprintln(c.Out, c.paint(faint, fmt.Sprintf("It has %d lines: scroll up to read it from its start. Enter does not execute it.", lines)))
+	}
+	return plain
 }
 
 // terminalOut is standard output if it is a terminal that obeys escape sequences, else nil.

@@ -52,6 +52,10 @@ type ConsentAnswer struct {
 	Reason string           // what the user said instead of yes or no; the model reads it
 }
 
+// longQuestion is how many lines of a question fit on a small terminal together with its reason and
+// its answers.
+const longQuestion = 12
+
 // The options of a question.
 const (
 	optionYes     = "yes"
@@ -64,6 +68,9 @@ const (
 // goes with it. The options that hold for more than one call show what they grant.
 func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	from.Kind, from.Text, from.Options, from.Consent = ask.Choice, q.Text, []string{optionYes, optionNo}, true
+	if lines := strings.Count(q.Text, "\n") + 1; lines > longQuestion {
+		from.Text += fmt.Sprintf("\n\nThe question has %d lines: scroll up to read it from its start.", lines)
+	}
 	if q.Reason != "" {
 		from.Text += "\n\nYou are asked because " + Visible(q.Reason) + "."
 	}

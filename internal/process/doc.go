@@ -38,9 +38,9 @@
 // process, and a Go thread may end early; so the goroutine that starts a leader is
 // locked to its thread until the leader is reaped. That costs nothing extra, as waiting
 // for a process occupies a thread anyway. But the signal reaches the leader only, and a
-// shell's foreground command would live on. Therefore on Linux and macOS a leader that
-// has run for 100 ms gets a guard: a /bin/sh in another session that waits for the end
-// of a pipe whose other end only this program holds, and then kills the group. Short
-// programs never pay for it (a quarter of a millisecond), and it is gone before Run
-// returns.
+// shell's foreground command would live on. Therefore on Linux and macOS there is a guard:
+// one /bin/sh in another session, which is told of every leader as soon as that is started,
+// waits for the end of a pipe whose other end only this program holds, and then kills the
+// groups of the leaders that are left, on Linux also the rest of their sessions. It is
+// started with the first leader and ends with this program.
 package process

@@ -10,20 +10,19 @@ import (
 
 // timing holds the delays of a run; tests shorten them.
 type timing struct {
-	grace      time.Duration // see Grace
-	holders    time.Duration // from the kill until holders of the output are looked for
-	drain      time.Duration // from then until the output is given up
-	guardAfter time.Duration // age at which a leader gets a guard
-	giveUp     time.Duration // how long a killed leader may take to end
+	grace     time.Duration // see Grace
+	holders   time.Duration // from the kill until holders of the output are looked for
+	drain     time.Duration // from then until the output is given up
+	unguarded bool          // leaders get no guard
+	giveUp    time.Duration // how long a killed leader may take to end
 }
 
 func standardTiming() timing {
 	return timing{
-		grace:      Grace,
-		holders:    100 * time.Millisecond,
-		drain:      time.Second,
-		guardAfter: 100 * time.Millisecond,
-		giveUp:     5 * time.Second,
+		grace:   Grace,
+		holders: 100 * time.Millisecond,
+		drain:   time.Second,
+		giveUp:  5 * time.Second,
 	}
 }
 
@@ -64,6 +63,9 @@ func run(ctx context.Context, c Command, t timing) (Result, error) {
 	if err != nil {
 		return Result{ExitCode: -1, Duration: time.Since(began)}, err
 	}
+	if !t.unguarded {
+		p.stopGuard = p.tree.guard()
+	}
 	var expired <-chan time.Time
 	if c.HasTimeout {
 		timer := time.NewTimer(c.Timeout - time.Since(began))
@@ -78,7 +80,7 @@ func run(ctx context.Context, c Command, t timing) (Result, error) {
 // supervise sees the child through to its end.
 func (p *child) supervise(ctx context.Context, expired <-chan time.Time, t timing) (Result, error) {
 	var held bool
-	cause := p.watch(ctx, expired, t.guardAfter)
+	cause := p.watch(ctx, expired)
 	if cause != nil {
 		p.tree.kill()
 		if !within(t.giveUp, p.exited) {
@@ -100,23 +102,17 @@ func (p *child) supervise(ctx context.Context, expired <-chan time.Time, t timin
 }
 
 // watch waits for the end of the leader, and returns nil, or for a reason to kill it,
-// and returns that. A leader that gets old meanwhile is given a guard.
-func (p *child) watch(ctx context.Context, expired <-chan time.Time, guardAfter time.Duration) (cause error) {
-	old := time.NewTimer(guardAfter)
-	defer old.Stop()
-	for cause == nil {
-		select {
-		case <-p.exited:
-			return nil
-		case <-old.C:
-			p.stopGuard = p.tree.guard()
-		case <-p.flooded:
-			cause = p.outputError()
-		case <-ctx.Done():
-			cause = stopped(ctx, p.cmd.program())
-		case <-expired:
-			cause = &TimeoutError{Program: p.cmd.program(), Limit: p.cmd.Timeout}
-		}
+// and returns that.
+func (p *child) watch(ctx context.Context, expired <-chan time.Time) (cause error) {
+	select {
+	case <-p.exited:
+		return nil
+	case <-p.flooded:
+		cause = p.outputError()
+	case <-ctx.Done():
+		cause = stopped(ctx, p.cmd.program())
+	case <-expired:
+		cause = &TimeoutError{Program: p.cmd.program(), Limit: p.cmd.Timeout}
 	}
 	if within(0, p.exited) {
 		return nil // it made it all the same

@@ -64,7 +64,6 @@ func Start(c Command) (*Service, error) {
 		return nil, startError(&c, path, err)
 	}
 	p.pid = cmd.Process.Pid
-	// Who is started to stay needs the guard at once, not only when it gets old.
 	p.stopGuard = p.tree.guard()
 	s := &Service{
 		child:   p,

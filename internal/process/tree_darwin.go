@@ -24,6 +24,9 @@ func newTree(terminal bool) (*tree, error) {
 		return nil, err
 	}
 	unix.CloseOnExec(queue)
+	if !terminal {
+		theGuard.ready()
+	}
 	return &tree{family{terminal: terminal}, queue}, nil
 }
 

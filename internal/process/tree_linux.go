@@ -15,7 +15,12 @@ import (
 // tree is a family; waiting for its leader needs no preparation.
 type tree struct{ family }
 
-func newTree(terminal bool) (*tree, error) { return &tree{family{terminal: terminal}}, nil }
+func newTree(terminal bool) (*tree, error) {
+	if !terminal {
+		theGuard.ready()
+	}
+	return &tree{family{terminal: terminal}}, nil
+}
 
 func (t *tree) close() {}
 

@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "guarded":
-		helperRun(0)
+		helperRun(false)
 	case "unguarded":
-		helperRun(time.Hour)
+		helperRun(true)
 	case "terminal":
 		helperTerminal()
 	case "init":
@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 }
 
 // helperRun runs the script in the first argument and passes its output on.
-func helperRun(guardAfter time.Duration) {
+func helperRun(unguarded bool) {
 	t := standardTiming()
-	t.guardAfter = guardAfter
+	t.unguarded = unguarded
 	cmd := bash(os.Args[1])
 	cmd.OnStdout = func(line string) { fmt.Println(line) }
 	_, err := run(context.Background(), cmd, t)
@@ -78,7 +78,8 @@ func helperInit() {
 		cmd.Timeout, cmd.HasTimeout = 300*time.Millisecond, true
 		_, _ = Run(context.Background(), cmd)
 	}
-	fmt.Println(len(descendants(processes(), os.Getpid())))
+	left := slices.DeleteFunc(descendants(processes(), os.Getpid()), isGuard)
+	fmt.Println(len(left))
 }
 
 // helperFiles runs programs with fewer and fewer files to open, and then with enough;
@@ -125,6 +126,7 @@ func TestKilledItself(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, role, script string }{
 		{"guard_kills_group", "guarded", `sleep 60 & echo ready; sleep 60; :`},
+		{"guard_kills_jobs", "guarded", `set -m; sleep 60 & sleep 60 & echo ready; wait`},
 		{"parent_death_signal_kills_leader", "unguarded", `echo ready; exec sleep 60`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -175,6 +177,36 @@ func TestKilledItself(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGuardIsStartedAgain: where the guard was killed, the next leader has another one,
+// which knows those of before.
+func TestGuardIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	g := guard{leaders: make(map[int]struct{})}
+	first := exec.Command("sleep", "60")
+	first.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	remove := g.add(first.Process.Pid)
+	old := g.cmd
+	if err := old.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = old.Process.Wait()
+	const nobody = 1 << 22
+	g.add(nobody)()
+	if g.cmd == nil || g.cmd == old {
+		t.Fatal("no other guard came")
+	}
+	_ = g.pipe.Close() // as if this process had ended
+	_ = g.cmd.Wait()
+	if err := first.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the first leader: %v", err)
+	}
+	g.cmd = nil
+	remove()
 }
 
 func isGuard(p proc) bool {
@@ -290,7 +322,7 @@ func TestNothingIsLeftBehind(t *testing.T) { // not parallel: it counts
 		func(c *Command) { c.Args[1] = "sleep 60 &" },
 	}
 	quick := standardTiming()
-	quick.grace, quick.guardAfter = time.Millisecond, 0 // every run gets a guard, if it lasts
+	quick.grace = time.Millisecond
 	cycle := func(n int) {
 		for i := range n {
 			cmd := bash("echo x")

@@ -4,7 +4,6 @@ package process
 
 import (
 	"os"
-	"os/exec"
 	"strconv"
 	"syscall"
 	"time"
@@ -131,36 +130,13 @@ func descendants(all []proc, root int) []proc {
 	return found
 }
 
-// guard starts a process that kills the group as soon as this process is gone, however
-// it went, and returns what ends it. A system without /bin/sh has no guard.
+// guard has the tree killed as soon as this process is gone, until the returned function
+// is called. That has to be before the leader is reaped.
 func (f *family) guard() (stop func()) {
-	stop = func() {}
 	if f.terminal {
-		return stop // there is no group to kill
+		return func() {} // there is no group to kill
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return stop
-	}
-	defer r.Close()
-	cmd := &exec.Cmd{
-		Path: "/bin/sh",
-		// read returns when the last copy of w is closed: nobody writes to it.
-		Args:        []string{"sh", "-c", `read -r end; kill -9 -"$1"`, "loki-guard", strconv.Itoa(f.pid)},
-		Dir:         "/",
-		Env:         []string{},
-		Stdin:       r,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if cmd.Start() != nil {
-		w.Close()
-		return stop
-	}
-	return func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		w.Close()
-	}
+	return theGuard.add(f.pid)
 }
 
 // signalName names the signal that ended a process, or is empty.

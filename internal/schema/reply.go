@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +14,8 @@ const fence = "```"
 
 // ParseReply reads a model's reply that is one JSON value of any type, perhaps inside
 // a Markdown code fence without language or with the language json. White space
-// around the value is ignored; anything else around it is an error.
+// around the value is ignored. Out of other text a single object is taken; none, or several,
+// are an error.
 func ParseReply(text string) (value.Value, error) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, fence+"json"); ok {
@@ -29,7 +31,40 @@ func ParseReply(text string) (value.Value, error) {
 	}
 	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
+		if object, ok := onlyObject(text); ok {
+			return object, nil
+		}
 		return value.Value{}, fmt.Errorf("the reply is not one JSON value: %w", err)
 	}
 	return v, nil
+}
+
+// maxBraces bounds how many places of a text are tried that may begin an object.
+const maxBraces = 1000
+
+// onlyObject returns the object in a text that holds one and no other. What stands in
+// braces and does not begin like JSON counts as text.
+func onlyObject(text string) (object value.Value, ok bool) {
+	for range maxBraces {
+		start := strings.IndexByte(text, '{')
+		if start < 0 {
+			break
+		}
+		text = text[start:]
+		d := json.NewDecoder(strings.NewReader(text))
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			if text = text[1:]; strings.HasPrefix(strings.TrimSpace(text), `"`) {
+				return value.Value{}, false // an object that is broken: what is whole in it is only a part
+			}
+			continue
+		}
+		v, err := value.ParseJSON(raw)
+		if err != nil || ok {
+			return value.Value{}, false
+		}
+		object, ok = v, true
+		text = text[d.InputOffset():]
+	}
+	return object, ok
 }

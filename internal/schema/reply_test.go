@@ -22,6 +22,10 @@ func TestParseReply(t *testing.T) {
 		{"fence_never_closed", f + "json\n{\"a\":1}", `{"a":1}`},
 		{"fence_never_opened", "{\"a\":1}\n" + f, `{"a":1}`},
 		{"fence_in_string", `{"code":"` + f + `go"}`, `{"code":"` + f + `go"}`},
+		{"prose_before", `Here you are: {"a":1}`, `{"a":1}`},
+		{"prose_around", "Sure! For {name}:\n" + f + "json\n{\"a\":{\"b\":[{}]}}\n" + f + "\nAnything else?", `{"a":{"b":[{}]}}`},
+		{"prose_after", `{"a":1} Anything else?`, `{"a":1}`},
+		{"other_language", f + "yaml\n{\"a\":1}\n" + f, `{"a":1}`},
 		{"large_integer", `18446744073709551615`, `18446744073709551615`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -37,10 +41,11 @@ func TestParseReply(t *testing.T) {
 	for _, tt := range []struct{ name, text string }{
 		{"empty", ""},
 		{"only_fence", f + "json\n" + f},
-		{"prose_before", `Here you are: {"a":1}`},
-		{"prose_after", `{"a":1} Anything else?`},
-		{"other_language", f + "yaml\n{\"a\":1}\n" + f},
 		{"partial", `{"a":`},
+		{"part_of_a_partial", `Here: {"a":{"b":1}, "c":`},
+		{"two_in_prose", `Either {"a":1} or {"a":2}.`},
+		{"list_in_prose", `See [1].`},
+		{"braces_in_prose", `Use {name} here.`},
 		{"two_values", `{} {}`},
 		{"two_fences", f + "json\n{}\n" + f + "\n" + f + "json\n{}\n" + f},
 	} {

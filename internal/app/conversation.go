@@ -377,7 +377,11 @@ func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.Requ
 	}
 	tools, done, err := c.tools(ctx, s)
 	whole := q.Whole || q.Code || q.Command || q.Form != nil
-	return rc, engine.Request{Tools: tools, Whole: whole}, done, err
+	req = engine.Request{Tools: tools, Whole: whole}
+	if q.Form != nil {
+		req.Format = q.Form.format()
+	}
+	return rc, req, done, err
 }
 
 // prepare puts the messages into a request, for which the session is compressed if it has

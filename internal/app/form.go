@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/fault"
+	"loki/internal/provider"
 	"loki/internal/schema"
 	"loki/internal/value"
 )
@@ -53,6 +54,9 @@ func LoadForm(file string) (*Form, error) {
 // Source returns the schema as compact JSON.
 func (f *Form) Source() string { return string(f.source.AppendJSON(nil)) }
 
+// format returns the form as providers take it.
+func (f *Form) format() *provider.Format { return &provider.Format{Schema: f.source} }
+
 // hint asks for the form behind a question.
 func (f *Form) hint(question chat.Message) chat.Message {
 	question.Parts = append(slices.Clone(question.Parts), chat.Part{Type: chat.TextPart, Text: "\n\n" + schema.Hint(f.source)})
@@ -71,7 +75,7 @@ func (f *Form) ask(ctx context.Context, e *engine.Engine, rc *engine.RequestCont
 		return replaceText(reply, text), nil
 	}
 	system, user := schema.RepairPrompt(f.source, req.Messages[len(req.Messages)-1].Text(), reply.Text, violations)
-	repaired, err := e.Run(ctx, rc, engine.Request{Messages: []chat.Message{chat.Text(chat.System, system), chat.Text(chat.User, user)}, Whole: true})
+	repaired, err := e.Run(ctx, rc, engine.Request{Messages: []chat.Message{chat.Text(chat.System, system), chat.Text(chat.User, user)}, Whole: true, Format: f.format()})
 	repaired.Usage = repaired.Usage.Add(reply.Usage)
 	if err != nil {
 		return repaired, err
@@ -89,9 +93,6 @@ func (f *Form) ask(ctx context.Context, e *engine.Engine, rc *engine.RequestCont
 
 // check returns the JSON in a reply. The error says that there is none.
 func (f *Form) check(reply string) (text string, violations []schema.Violation, err error) {
-	v, err := schema.ParseReply(reply)
-	if err != nil {
-		return "", nil, err
-	}
-	return string(v.AppendJSON(nil)), f.schema.Validate(v), nil
+	v, violations, err := f.schema.Read(reply)
+	return string(v.AppendJSON(nil)), violations, err
 }

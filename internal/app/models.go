@@ -50,8 +50,12 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		model.Price = m.Cost
 	}
 	model.Fallbacks = m.Fallbacks
+	model.OutputLimit = m.MaxOutputTokens
 	if m.RequireMaxTokens {
 		model.MaxOutputTokens = m.MaxOutputTokens
+	}
+	if m.ClientType == config.TypeClaude { // whose API wants to be told
+		model.OutputLimit = a.Catalog.OutputLimit(m)
 	}
 	if a.dryRun {
 		model.Provider = dryRun{}

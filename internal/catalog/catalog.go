@@ -43,6 +43,7 @@ type Provider struct {
 // several goroutines.
 type Catalog struct {
 	clients []Client // the builtin client, if it is not configured, is last
+	known   []Provider
 
 	today string // see [Catalog.On]; empty for no day
 }
@@ -56,6 +57,7 @@ func New(clients []Client, known []Provider) *Catalog {
 		c.clients = append(c.clients, Client{Name: Builtin, Type: Builtin, Implied: true})
 	}
 	known = append(slices.Clip(known), Provider{Name: Builtin, Models: builtinModels})
+	c.known = known
 	for i := range c.clients {
 		c.clients[i].Models = c.clients[i].complete(known)
 	}
@@ -93,6 +95,29 @@ func (c Client) complete(known []Provider) []Model {
 		}
 	}
 	return models
+}
+
+// OutputLimit returns the longest reply that m can write, in tokens, 0 if that is unknown. For
+// a model that a client lists without saying so, it is that of the known model of the
+// same name.
+func (c *Catalog) OutputLimit(m Model) int {
+	cl := c.client(m.Client)
+	if m.MaxOutputTokens > 0 || cl == nil {
+		return m.MaxOutputTokens
+	}
+	i := slices.IndexFunc(c.known, cl.isOf)
+	if i < 0 {
+		return 0
+	}
+	known := Client{Name: cl.Name, Type: cl.Type}.complete(c.known[i : i+1])
+	for _, k := range known {
+		if k.Type == m.Type && (k.Name == m.APIName() || k.APIName() == m.APIName()) {
+			return k.MaxOutputTokens
+		}
+	}
+	cl = &Client{Name: cl.Name, Type: cl.Type, Models: known}
+	like, _ := cl.similar(m.APIName(), m.Type) // 0 if there is none
+	return like.MaxOutputTokens
 }
 
 func (c Client) isOf(p Provider) bool {

@@ -91,8 +91,8 @@ type serverKey struct{}
 
 // openai REPLY... scripts the loopback server and points OPENAI_API_BASE to it. A
 // reply is text=TEXT, drop=TEXT, status=CODE, garbage, always=TEXT or file=NAME, whose body is
-// that of a stream or, if it begins with {, of a reply in one piece; \n in a text is a line
-// feed.
+// that of a stream or, if it begins with {, of a reply in one piece, and after !400 of a
+// rejection; \n in a text is a line feed.
 func openai(ts *testscript.TestScript, _ bool, args []string) {
 	server := ts.Value(serverKey{}).(*openaitest.Server)
 	ts.Setenv("OPENAI_API_BASE", server.URL())
@@ -110,6 +110,10 @@ func openai(ts *testscript.TestScript, _ bool, args []string) {
 			body, contentType := ts.ReadFile(text), "text/event-stream"
 			if strings.HasPrefix(body, "{") {
 				contentType = "application/json"
+			}
+			if failure, ok := strings.CutPrefix(body, "!400 "); ok {
+				server.Script(openaitest.Status(400, failure))
+				break
 			}
 			server.Script(openaitest.Raw(contentType, body))
 		case "garbage":

@@ -92,6 +92,10 @@ type Request struct {
 	// to know.
 	OnRound func(round []chat.Message)
 
+	// Format is the form that the answer has to have, nil for any text. The messages have to
+	// ask for it as well, and the caller checks the answer.
+	Format *provider.Format
+
 	// Whole says that the answer is parsed, run or stored, so that one which was cut off at
 	// the output limit is an error. Otherwise it is a warning.
 	Whole bool

@@ -30,6 +30,8 @@ func (c *call) to(model Model, turn int) provider.Request {
 		TopP:            cmp.Or(c.req.TopP, c.rc.TopP),
 		Effort:          cmp.Or(c.req.Effort, c.rc.Effort),
 		MaxOutputTokens: model.MaxOutputTokens,
+		OutputLimit:     model.OutputLimit,
+		Format:          c.req.Format,
 		Stream:          !c.rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: c.rc.Events.Node, Turn: turn},
 	}

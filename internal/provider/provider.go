@@ -18,6 +18,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/value"
 )
 
 // Chat completes conversations. Its method may be called from several goroutines.
@@ -55,7 +56,20 @@ type Request struct {
 	Effort          Effort // "" leaves it to the provider
 	Stream          bool   // false asks for the reply in one piece
 	Origin          Origin
+
+	// OutputLimit is the longest reply that the model can write, in tokens, for providers
+	// that have to say how long a reply may be; 0 means unknown.
+	OutputLimit int
+
+	// Format is the form that the reply has to have, nil for any text. The messages ask for
+	// it, too, since no provider takes all of a schema. A provider that has structured
+	// output of its own, and one that is told that this model or server lacks it, sends
+	// the request all the same.
+	Format *Format
 }
+
+// Format is the form of a reply: JSON that satisfies a JSON Schema.
+type Format struct{ Schema value.Value }
 
 // GoesOn reports whether a request is likely to be sent once more with something behind
 // it: it offers tools, or continues a conversation. A cache for prompts is worth its price

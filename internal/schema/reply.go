@@ -42,6 +42,24 @@ func ParseReply(text string) (value.Value, error) {
 // maxBraces bounds how many places of a text are tried that may begin an object.
 const maxBraces = 1000
 
+// Read reads a reply that is to satisfy s, as [ParseReply] does, and returns what violates s.
+// Members that are null although they may only be absent are taken out of it.
+func (s *Schema) Read(reply string) (value.Value, []Violation, error) {
+	v, err := ParseReply(reply)
+	if err != nil {
+		return value.Value{}, nil, err
+	}
+	violations := s.Validate(v)
+	if len(violations) == 0 {
+		return v, nil, nil
+	}
+	lean := WithoutNulls(s.source, v)
+	if better := s.Validate(lean); len(better) < len(violations) {
+		return lean, better, nil
+	}
+	return v, violations, nil
+}
+
 // onlyObject returns the object in a text that holds one and no other. What stands in
 // braces and does not begin like JSON counts as text.
 func onlyObject(text string) (object value.Value, ok bool) {

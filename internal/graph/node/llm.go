@@ -12,6 +12,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/schema"
@@ -137,6 +138,14 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	return result, nil
 }
 
+// format returns the form that the node's answer has to have, nil for any text.
+func format(llm *graph.LLM) *provider.Format {
+	if llm.OutputSchema == nil {
+		return nil
+	}
+	return &provider.Format{Schema: *llm.OutputSchema}
+}
+
 func conversation(system, user string) []chat.Message {
 	messages := make([]chat.Message, 0, 2)
 	if system != "" {
@@ -172,7 +181,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
 		reply, err := r.Engine.Run(ctx, rc, engine.Request{
-			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true,
+			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm),
 		})
 		addUsage(t, reply.Usage)
 		if err == nil {
@@ -264,7 +273,7 @@ func (r *Runner) structured(ctx context.Context, t *run.Task, shape value.Value,
 	if err != nil {
 		return value.Value{}, fmt.Errorf("output_schema: %w", err)
 	}
-	result, faults, err := check(compiled, text)
+	result, faults, err := compiled.Read(text)
 	if err == nil && faults == nil {
 		return result, nil
 	}
@@ -273,14 +282,14 @@ func (r *Runner) structured(ctx context.Context, t *run.Task, shape value.Value,
 	if err != nil {
 		return value.Value{}, err
 	}
-	if result, faults, err = check(compiled, answer); err == nil && faults == nil {
+	if result, faults, err = compiled.Read(answer); err == nil && faults == nil {
 		return result, nil
 	}
 	system, user = schema.RepairPrompt(shape, text, answer, faults)
 	if answer, err = r.extract(ctx, t, "repair", system, user); err != nil {
 		return value.Value{}, err
 	}
-	if result, faults, err = check(compiled, answer); err == nil && faults == nil {
+	if result, faults, err = compiled.Read(answer); err == nil && faults == nil {
 		return result, nil
 	}
 	if err == nil {
@@ -289,21 +298,11 @@ func (r *Runner) structured(ctx context.Context, t *run.Task, shape value.Value,
 	return value.Value{}, fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", err, clip(answer, 200))
 }
 
-// check returns the JSON value in text and what is wrong with it, or an error if
-// there is none.
-func check(s *schema.Schema, text string) (value.Value, []schema.Violation, error) {
-	v, err := schema.ParseReply(text)
-	if err != nil {
-		return value.Value{}, nil, err
-	}
-	return v, s.Validate(v), nil
-}
-
 func (r *Runner) extract(ctx context.Context, t *run.Task, key, system, user string) (string, error) {
 	rc := r.request(t)
 	rc.Steps = t.Steps.At(key)
 	reply, err := r.Engine.Run(ctx, rc, engine.Request{
-		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1, Whole: true,
+		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1, Whole: true, Format: format(t.Node.LLM),
 	})
 	addUsage(t, reply.Usage)
 	return reply.Text, err

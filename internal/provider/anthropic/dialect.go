@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // dialect is what a model does not take of that which others do. The zero value takes
@@ -18,6 +19,7 @@ type dialect struct {
 	highest       bool // high is the highest effort
 	noDisplay     bool
 	noCache       bool
+	noFormat      bool // of replies
 
 	// noBlocks leaves the thinking blocks of the conversation out. It is about the
 	// conversation and not to be remembered.
@@ -27,7 +29,9 @@ type dialect struct {
 func (c *Client) dialect(model string) dialect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dialects[model]
+	d := c.dialects[model]
+	d.noFormat = d.noFormat || c.vertex // whose documentation knows of none
+	return d
 }
 
 func (c *Client) learn(model string, d dialect) {
@@ -60,6 +64,8 @@ func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
 		d.maxTokens = n
 	case says("thinking") && says("signature", "must start with", "expected `thinking`", "cannot be modified"):
 		d.noBlocks = d.noBlocks || x.blocks || x.form == budget
+	case x.format && !says("effort") && normalize.RefusesFormat(msg):
+		d.noFormat = true
 	case !says(refusals...): // a value that is wrong is the user's to mend
 	case says("temperature", "top_p"):
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -21,6 +22,7 @@ type exchange struct {
 	effort provider.Effort // that it asks for
 	form   form            // how it asks for thinking
 	blocks bool            // it holds thinking blocks
+	format bool            // it asks for the form of the reply
 }
 
 // newExchange puts req for m into the words of d. The error is of kind [provider.Invalid].
@@ -51,10 +53,29 @@ func newExchange(req provider.Request, m wire.Model, d dialect) (*exchange, erro
 			x.params.TopP = param.NewOpt(*req.TopP)
 		}
 	}
+	if shape, ok := normalize.ClaudeFormat(req.Format); ok && !d.noFormat && takesFormat(m.RealName) {
+		x.params.OutputConfig.Format = param.Override[sdk.JSONOutputFormatParam](claudeFormat{formatType, shape})
+		x.format = true
+	}
 	if !d.noCache && !m.NoCache && provider.GoesOn(req) {
 		markForCache(&x.params)
 	}
 	return x, nil
+}
+
+// claudeFormat is the form of a reply. The SDK's own type would lose the order of members.
+type claudeFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+const formatType = "json_schema"
+
+// takesFormat reports whether a model is known to take the form of a reply: Claude does from
+// 4.5 on.
+func takesFormat(model string) bool {
+	major, minor, ok := claudeVersion(model)
+	return ok && (major < 0 || major > 4 || major == 4 && minor >= 5)
 }
 
 func declaration(t chat.Tool) *sdk.ToolParam {

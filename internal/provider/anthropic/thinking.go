@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -128,7 +129,7 @@ func (x *exchange) think(req provider.Request, list []provider.Effort, d dialect
 			x.effort = provider.HighEffort
 		}
 	}
-	tokens, want := int64(req.MaxOutputTokens), budgetOf(x.effort)
+	tokens, want := int64(cmp.Or(max(req.MaxOutputTokens, 0), max(req.OutputLimit, 0))), budgetOf(x.effort)
 	x.form = formFor(x.model, x.effort, d.rejected)
 	if x.form == adaptive && x.effort == "" {
 		want = budgetOf(provider.HighEffort)

@@ -102,7 +102,7 @@ func (c *Client) ask(ctx context.Context, a access, call wire.Call, stream bool,
 func (c *Client) converse(ctx context.Context, model string, conv conversation, b *builder, o func(*bedrockruntime.Options)) error {
 	out, err := c.sdk.Converse(ctx, &bedrockruntime.ConverseInput{
 		ModelId: &model, System: conv.system, Messages: conv.messages, InferenceConfig: &conv.inference,
-		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields,
+		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields, OutputConfig: conv.output,
 	}, o)
 	if err != nil {
 		return failure(ctx, c.asking(), err)
@@ -122,7 +122,7 @@ func (c *Client) converse(ctx context.Context, model string, conv conversation, 
 func (c *Client) stream(ctx context.Context, model string, conv conversation, b *builder, o func(*bedrockruntime.Options)) error {
 	out, err := c.sdk.ConverseStream(ctx, &bedrockruntime.ConverseStreamInput{
 		ModelId: &model, System: conv.system, Messages: conv.messages, InferenceConfig: &conv.inference,
-		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields,
+		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields, OutputConfig: conv.output,
 	}, o)
 	if r, ok := errors.AsType[*wholeReply](err); ok {
 		return r

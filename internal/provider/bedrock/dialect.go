@@ -3,6 +3,7 @@ package bedrock
 import (
 	"strings"
 
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -14,6 +15,7 @@ type dialect struct {
 	noDisplay  bool // no wish for the words of thoughts
 	noEffort   bool // no effort beside adaptive thinking
 	noThinking bool
+	noFormat   bool // no form of the reply
 }
 
 // adapt returns the dialect that a model may take after it has rejected c with msg; ok
@@ -31,6 +33,8 @@ func (d dialect) adapt(msg string, c conversation) (next dialect, ok bool) {
 	old := d
 	t := c.asked.Thinking
 	switch {
+	case c.output != nil && !says("effort", "thinking") && normalize.RefusesFormat(msg):
+		d.noFormat = true
 	case !says("support", "deprecated", "not permitted", "not allowed", "cannot", "may only be set", "not available", "input tag", "extraneous key"):
 		// A value that is wrong is the user's to mend.
 	case says("cachepoint", "cache_control", "prompt caching"):

@@ -22,11 +22,27 @@ type conversation struct {
 	inference types.InferenceConfiguration
 	tools     *types.ToolConfiguration
 	fields    document.Interface // nil for none
+	output    *types.OutputConfig
 
 	asked  additional      // what fields are made of
 	effort provider.Effort // that is asked for
 	cached bool            // there are cache points
 	noted  bool            // something of the reply has been emitted
+}
+
+// replyForm returns the form of the reply that req asks for, nil where the prompt has to
+// do. Claude takes one from 4.5 on.
+func replyForm(req provider.Request, f family) *types.OutputConfig {
+	shape, ok := normalize.ClaudeFormat(req.Format)
+	if !ok || f.claude < 405 {
+		return nil
+	}
+	return &types.OutputConfig{TextFormat: &types.OutputFormat{
+		Type: types.OutputFormatTypeJsonSchema,
+		Structure: &types.OutputFormatStructureMemberJsonSchema{Value: types.JsonSchemaDefinition{
+			Schema: aws.String(string(shape)), Name: aws.String(normalize.FormatName),
+		}},
+	}}
 }
 
 // newConversation puts req into the words of Converse, as far as d knows them. efforts are
@@ -53,6 +69,9 @@ func newConversation(req provider.Request, f family, efforts []provider.Effort, 
 		c.inference.MaxTokens = aws.Int32(int32(min(n, math.MaxInt32)))
 	}
 	c.think(req, f, efforts, d)
+	if !d.noFormat {
+		c.output = replyForm(req, f)
+	}
 	if provider.GoesOn(req) && !d.noCache && f.caches() {
 		c.cached = true
 		c.addCachePoints(f)

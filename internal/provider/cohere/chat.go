@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/sse"
 	"loki/internal/provider/wire"
 )
@@ -39,8 +40,23 @@ var errStopped = errors.New("the consumer stopped")
 func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provider.Chunk) error) error {
 	m := wire.Lookup(c.model, req.Model)
 	ctx = wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch})
-	b := &builder{emit: emit, req: req}
 	payload := newChatRequest(req, m.RealName)
+	// The API takes no form of the reply along with tools.
+	if shape, ok := normalize.CohereFormat(req.Format); ok && len(req.Tools) == 0 && !c.refusals.Has(m.RealName) {
+		payload.Format = &sentFormat{"json_object", shape}
+	}
+	err := c.attempt(ctx, req, payload, &builder{emit: emit, req: req})
+	e, ok := errors.AsType[*provider.Error](err)
+	if payload.Format == nil || !ok || e.Kind != provider.Invalid || !normalize.RefusesFormat(e.Msg) {
+		return err
+	}
+	c.refusals.Add(m.RealName)
+	payload.Format = nil
+	return c.attempt(ctx, req, payload, &builder{emit: emit, req: req})
+}
+
+// attempt sends payload and reads the reply to it into b.
+func (c *Client) attempt(ctx context.Context, req provider.Request, payload chatRequest, b *builder) error {
 	if req.Stream {
 		resp, err := c.post(ctx, "/chat", payload, true)
 		if err != nil {

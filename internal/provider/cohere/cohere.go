@@ -69,6 +69,8 @@ type Client struct {
 	key   func() (string, error)
 	http  *http.Client
 	model func(name string) wire.Model
+
+	refusals wire.Refusals // by real name: models that take no form of the reply
 }
 
 var (

@@ -19,6 +19,13 @@ type chatRequest struct {
 	Stream      bool          `json:"stream,omitempty"`
 	Tools       []sentTool    `json:"tools,omitempty"`
 	Thinking    *thinking     `json:"thinking,omitempty"`
+	Format      *sentFormat   `json:"response_format,omitempty"`
+}
+
+// sentFormat is the form of a reply.
+type sentFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"json_schema"`
 }
 
 type sentMessage struct {

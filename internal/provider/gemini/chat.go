@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -56,7 +57,7 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 	if effort != "" && m.Efforts != nil {
 		effort = effort.Nearest(m.Efforts)
 	}
-	a := attempt{thinking: thinkingFor(m.RealName, effort, l), signatures: true}
+	a := attempt{thinking: thinkingFor(m.RealName, effort, l), signatures: true, format: req.Format != nil && takesFormat(req, m.RealName) && !c.refusals.Has(m.RealName)}
 	noted := false
 	for {
 		b := &builder{req: req, emit: func(chunk provider.Chunk) error {
@@ -77,6 +78,9 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 			return err
 		}
 		switch complaint := strings.ToLower(e.Error()); {
+		case a.format && normalize.RefusesFormat(complaint):
+			a.format = false
+			c.refusals.Add(m.RealName)
 		case isSignatureComplaint(complaint) && a.signatures:
 			a.signatures = false
 		case isThinkingComplaint(complaint):

@@ -104,6 +104,8 @@ type Client struct {
 	model  func(name string) wire.Model
 	vertex *Vertex // nil on the Gemini API
 
+	refusals wire.Refusals // by real name: models that take no form of the reply
+
 	mu       sync.Mutex
 	thinking map[string]limit // by real name: what rejected requests have taught
 }

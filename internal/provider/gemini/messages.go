@@ -70,6 +70,9 @@ type generationConfig struct {
 	Temperature     *float64        `json:"temperature,omitempty"`
 	ThinkingConfig  *thinkingConfig `json:"thinkingConfig,omitempty"`
 	TopP            *float64        `json:"topP,omitempty"`
+
+	ResponseMIMEType   string          `json:"responseMimeType,omitempty"`
+	ResponseJSONSchema json.RawMessage `json:"responseJsonSchema,omitempty"`
 }
 
 type thinkingConfig struct {

@@ -3,15 +3,39 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/normalize"
 )
 
 // attempt is a request in one of the forms that a model may or may not take.
 type attempt struct {
 	thinking   *thinkingConfig
 	signatures bool // signatures of the conversation are sent
+	format     bool // the form of the reply is asked for
+}
+
+// takesFormat reports whether a model is known to take the form of a reply: Gemini does from
+// 2.5 on, and along with tools from 3 on.
+func takesFormat(req provider.Request, model string) bool {
+	major, minor := versionOf(model)
+	return major >= 3 || major == 2 && minor >= 5 && len(req.Tools) == 0
+}
+
+// versionOf reads the version of a Gemini from the name of a model, 0.0 for others.
+func versionOf(model string) (major, minor int) {
+	_, name, _ := strings.Cut(model, "gemini-")
+	name, _, _ = strings.Cut(name, "-")
+	first, second, _ := strings.Cut(name, ".")
+	major, err := strconv.Atoi(first)
+	if err != nil {
+		return 0, 0
+	}
+	minor, _ = strconv.Atoi(second) // there may be none
+	return major, minor
 }
 
 // newRequest translates a request for a model.
@@ -24,7 +48,7 @@ func newRequest(req provider.Request, model string, a attempt) (*generateRequest
 	if err != nil {
 		return nil, err
 	}
-	return &generateRequest{
+	r := &generateRequest{
 		Contents:          conversation,
 		SystemInstruction: systemInstruction(req.Messages),
 		Tools:             tools,
@@ -34,7 +58,11 @@ func newRequest(req provider.Request, model string, a attempt) (*generateRequest
 			ThinkingConfig:  a.thinking,
 			TopP:            req.TopP,
 		},
-	}, nil
+	}
+	if shape, ok := normalize.GeminiFormat(req.Format); ok && a.format {
+		r.GenerationConfig.ResponseMIMEType, r.GenerationConfig.ResponseJSONSchema = "application/json", shape
+	}
+	return r, nil
 }
 
 func systemInstruction(messages []chat.Message) *content {

@@ -101,11 +101,17 @@ func (c *Client) newAttempt(req provider.Request, m wire.Model, d dialect) attem
 	if a.format == responsesFormat {
 		r := newResponseRequest(req, m, d)
 		r.CacheKey = c.cacheKey(req, m, d)
+		if s, ok := c.form(req, m, d); ok {
+			r.Text = &responseText{responseForm{formType, s}}
+		}
 		a.payload, a.target, a.patch = r, c.responsesURL(), inResponses(m.Patch)
 		return a
 	}
 	r := newChatRequest(req, m, d)
 	r.CacheKey = c.cacheKey(req, m, d)
+	if s, ok := c.form(req, m, d); ok {
+		r.Format = &chatForm{formType, s}
+	}
 	if d.tools == withoutReasoning && len(req.Tools) > 0 {
 		r.ReasoningEffort = provider.NoEffort
 		a.patch = a.patch.Without("reasoning_effort")

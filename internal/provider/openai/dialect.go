@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -19,6 +20,7 @@ type dialect struct {
 	tools      toolsMode
 	noSampling bool // rejects temperature and top_p
 	noCacheKey bool // rejects prompt_cache_key
+	noForm     bool // rejects a form of the reply
 
 	wantsSignatures bool // rejects calls without a signature
 	noSignatures    bool // rejects the signatures of the conversation
@@ -96,6 +98,8 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 		}
 	case r.ReasoningEffort != "" && (says("reasoning_effort") || says("does not support thinking")): // the latter is Ollama's
 		d = d.withoutEffort(r.ReasoningEffort, words)
+	case r.Format != nil && normalize.RefusesFormat(words):
+		d.noForm = true
 	case says("thought_signature") || says("thought signature"):
 		switch {
 		case says("missing") && r.calls() && !d.wantsSignatures && !d.noSignatures:
@@ -148,6 +152,7 @@ func (c *Client) learn(model string, d dialect, reasoningField string) {
 		noSampling:       d.noSampling || known.noSampling,
 		noCacheKey:       d.noCacheKey || known.noCacheKey,
 		wantsSignatures:  d.wantsSignatures || known.wantsSignatures,
+		noForm:           d.noForm || known.noForm,
 		noSummary:        d.noSummary || known.noSummary,
 		noEncrypted:      d.noEncrypted || known.noEncrypted,
 		reasoning:        cmp.Or(d.reasoning, known.reasoning),

@@ -24,6 +24,7 @@ type chatRequest struct {
 	Stream              bool           `json:"stream,omitempty"`
 	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
 	Tools               []sentTool     `json:"tools,omitempty"`
+	Format              *chatForm      `json:"response_format,omitempty"`
 	CacheKey            string         `json:"prompt_cache_key,omitempty"`
 
 	ReasoningEffort provider.Effort `json:"reasoning_effort,omitempty"`

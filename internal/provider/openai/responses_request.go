@@ -26,6 +26,7 @@ type responseRequest struct {
 	Include         []string       `json:"include,omitempty"`
 	Stream          bool           `json:"stream,omitempty"`
 	Tools           []responseTool `json:"tools,omitempty"`
+	Text            *responseText  `json:"text,omitempty"`
 	CacheKey        string         `json:"prompt_cache_key,omitempty"`
 }
 
@@ -209,6 +210,8 @@ func (r responseRequest) adapt(words string, d dialect) (dialect, bool) {
 	says := func(s string) bool { return strings.Contains(words, s) }
 	encrypted := says("encrypted content") || says("encrypted_content")
 	switch {
+	case r.Text != nil && normalize.RefusesFormat(words):
+		d.noForm = true
 	case r.replays() && (encrypted && (says("verified") || says("decrypt") || says("invalid_encrypted_content")) || says("of type 'reasoning'")):
 		d.noReplay = true // it is another model's or account's, or what followed it is gone
 	case r.Include != nil && encrypted:

@@ -1,0 +1,84 @@
+package anthropic_test
+
+import (
+	"testing"
+
+	"loki/internal/provider"
+	"loki/internal/provider/anthropic"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
+	"loki/internal/value"
+)
+
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	providertest.CheckFormat(t, providertest.FormatCase{
+		New: func(t *testing.T, url string) provider.Chat {
+			c, err := anthropic.New(anthropic.Options{Name: "claude", APIBase: url + "/v1", APIKey: wire.StaticKey("sk-ant-1")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		},
+		Request: provider.Request{Model: "claude-opus-5-5", Effort: provider.HighEffort},
+		Want:    `"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"],"additionalProperties":false}}}`,
+		Reply:   providertest.Answer(200, `{"type":"message","content":[{"type":"text","text":"{}"}],"stop_reason":"end_turn"}`),
+		Refusal: providertest.Answer(400, `{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: this model does not support structured outputs"}}`),
+	})
+}
+
+func TestFormatIsNotSent(t *testing.T) {
+	t.Parallel()
+	shape, err := value.ParseJSON([]byte(providertest.FormatSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		model  string
+		vertex bool
+		sent   bool
+	}{
+		{"claude-haiku-4-5", false, true},
+		{"claude-sonnet-4-20250514", false, false},
+		{"claude-3-7-sonnet-latest", false, false},
+		{"deepseek-chat", false, false},
+		{"claude-haiku-4-5", true, false},
+	} {
+		server := newServer(t, answer([]string{"{}"}))
+		var change func(*anthropic.Options)
+		if tt.vertex {
+			change = onVertex(server)
+		}
+		req := question()
+		req.Model, req.Format = tt.model, &provider.Format{Schema: shape}
+		if r := collect(t, server.client(change), req); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if sent := contains(server.last(), "output_config"); sent != tt.sent {
+			t.Errorf("%s, on Vertex %t: sent %t", tt.model, tt.vertex, sent)
+		}
+	}
+}
+
+// TestOutputLimit: the length of a reply has to be sent, and is the longest that is known.
+func TestOutputLimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		req  provider.Request
+		want float64
+	}{
+		{"nothing_known", provider.Request{}, 8192 + 24576}, // this model thinks unless it is asked not to
+		{"known", provider.Request{OutputLimit: 128000}, 128000},
+		{"asked_for", provider.Request{MaxOutputTokens: 100, OutputLimit: 128000}, 100},
+		{"known_with_effort", provider.Request{OutputLimit: 128000, Effort: provider.HighEffort}, 128000},
+	} {
+		server := newServer(t, cutOffReply("{"))
+		req := tt.req
+		req.Model, req.Messages, req.Stream = "claude-opus-5-5", question().Messages, true
+		r := collect(t, server.client(nil), req)
+		if got := server.last().json(t)["max_tokens"]; got != tt.want || r.Err != nil {
+			t.Errorf("%s: max_tokens %v, want %v (%v)", tt.name, got, tt.want, r.Err)
+		}
+	}
+}

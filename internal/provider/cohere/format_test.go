@@ -1,0 +1,25 @@
+package cohere
+
+import (
+	"testing"
+
+	"loki/internal/provider"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/wire"
+)
+
+func TestFormat(t *testing.T) {
+	providertest.CheckFormat(t, providertest.FormatCase{
+		New: func(t *testing.T, url string) provider.Chat {
+			c, err := New(Options{Name: "cohere", APIBase: url, APIKey: wire.StaticKey("k")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		},
+		Request: provider.Request{Model: "command-a-03-2025"},
+		Want:    `"response_format":{"type":"json_object","json_schema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}}`,
+		Reply:   providertest.Answer(200, textWhole),
+		Refusal: providertest.Answer(400, `{"id":"1","message":"invalid request: response_format is not supported for this model"}`),
+	})
+}

@@ -1,0 +1,123 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/wire"
+	"loki/internal/value"
+)
+
+const strictSchema = `"schema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":["integer","null"]}},"required":["name","age"],"additionalProperties":false}`
+
+func TestForm(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		o       openai.Options
+		new     func(openai.Options) (provider.Chat, error)
+		want    string
+		refusal string
+	}{
+		{
+			"chat",
+			openai.Options{Name: "openai"},
+			func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
+			`"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,` + strictSchema + `}}`,
+			`{"error":{"message":"Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."}}`,
+		},
+		{
+			"azure",
+			openai.Options{Name: "azure"},
+			func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) },
+			`"response_format":{"type":"json_schema"`, `{"error":{"message":"response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later"}}`,
+		},
+		{
+			"responses",
+			openai.Options{Name: "openai", API: "responses"},
+			func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
+			`"text":{"format":{"type":"json_schema","name":"answer","strict":true,` + strictSchema + `}}`,
+			`{"error":{"message":"Unsupported parameter: 'text.format'","param":"text.format"}}`,
+		},
+		{
+			"platform",
+			openai.Options{Name: "ollama-box"},
+			func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
+			`"response_format":{"type":"json_schema"`, `{"error":"json: cannot unmarshal response_format"}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			reply := `{"choices":[{"message":{"content":"{}"},"finish_reason":"stop"}]}`
+			if tt.o.API != "" {
+				reply = `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"{}"}]}]}`
+			}
+			providertest.CheckFormat(t, providertest.FormatCase{
+				New: func(t *testing.T, url string) provider.Chat {
+					o := tt.o
+					o.APIBase, o.APIKey = url, wire.StaticKey("sk-1")
+					c, err := tt.new(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return c
+				},
+				Request: provider.Request{Model: "gpt-4o"}, Want: tt.want,
+				Reply: providertest.Answer(200, reply), Refusal: providertest.Answer(400, tt.refusal),
+			})
+		})
+	}
+}
+
+// TestFormIsNotSent: where it is not known to be taken, and where the schema cannot be said.
+func TestFormIsNotSent(t *testing.T) {
+	t.Parallel()
+	tools := []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	for _, tt := range []struct {
+		name, client, model, shape string
+		tools                      []chat.Tool
+		sent                       bool
+	}{
+		{"unknown_platform", "mine", "m", providertest.FormatSchema, nil, false},
+		{"groq", "groq", "m", providertest.FormatSchema, nil, false},
+		{"known_platform", "mistral", "m", providertest.FormatSchema, nil, true},
+		{"known_platform_with_tools", "mistral", "m", providertest.FormatSchema, tools, false},
+		{"openai_with_tools", "openai", "gpt-5", providertest.FormatSchema, tools, true},
+		{"old_model", "openai", "gpt-3.5-turbo", providertest.FormatSchema, nil, false},
+		{"map", "openai", "gpt-5", `{"type":"object","additionalProperties":{"type":"string"}}`, nil, false},
+		{"list", "openai", "gpt-5", `{"type":"array","items":{"type":"string"}}`, nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := openaitest.New(t)
+			server.Script(openaitest.Text("{}"))
+			o := openai.Options{Name: tt.client, APIBase: server.URL(), APIKey: wire.StaticKey("sk-1")}
+			var c provider.Chat
+			var err error
+			if c, err = openai.New(o); tt.client != "openai" {
+				c, err = openai.NewCompatible(o)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			shape, err := value.ParseJSON([]byte(tt.shape))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := question()
+			req.Model, req.Tools, req.Format = tt.model, tt.tools, &provider.Format{Schema: shape}
+			if r := collect(t, c, req); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			if sent := strings.Contains(string(server.Requests()[0].Body), "response_format"); sent != tt.sent {
+				t.Errorf("sent %t: %s", sent, server.Requests()[0].Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package providertest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+	"loki/internal/value"
+)
+
+// FormatCase tells [CheckFormat] how a provider asks for the form of a reply.
+type FormatCase struct {
+	// New returns a client of the server at url, which has no slash at its end.
+	New func(t *testing.T, url string) provider.Chat
+	// Request names the model; it is sent with [FormatSchema] and for a reply in one piece.
+	Request provider.Request
+	// Want is the form as it has to stand in the body of the request, without white space.
+	Want string
+	// Reply answers a request, and Refusal one with the form.
+	Reply, Refusal http.HandlerFunc
+}
+
+// FormatSchema is the schema of a [FormatCase]. It has a member that need not be there,
+// and a keyword that no provider knows.
+const FormatSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1},"age":{"type":"integer"}},"required":["name"]}`
+
+// CheckFormat checks that a provider sends the form of a reply to a server that takes it;
+// that it sends the request without, at once, to one that refuses it; and that it does
+// not ask that one again.
+func CheckFormat(t *testing.T, c FormatCase) {
+	t.Helper()
+	shape, err := value.ParseJSON([]byte(FormatSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := c.Request
+	plain.Messages = []chat.Message{chat.Text(chat.User, "Who?")}
+	formed := plain
+	formed.Format = &provider.Format{Schema: shape}
+	for _, refuses := range []bool{false, true} {
+		var (
+			mu   sync.Mutex
+			with []bool // of each request, whether it had the form
+		)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			has := bytes.Contains(body, []byte(c.Want))
+			mu.Lock()
+			with = append(with, has)
+			mu.Unlock()
+			if refuses && has {
+				c.Refusal(w, r)
+				return
+			}
+			c.Reply(w, r)
+		}))
+		t.Cleanup(server.Close)
+		chat := c.New(t, server.URL)
+		for i, tt := range []struct {
+			req  provider.Request
+			want []bool
+		}{
+			{plain, []bool{false}},
+			{formed, map[bool][]bool{false: {true}, true: {true, false}}[refuses]},
+			{formed, map[bool][]bool{false: {true}, true: {false}}[refuses]},
+		} {
+			with = nil
+			if r := Collect(t, chat.Chat(t.Context(), tt.req)); r.Err != nil {
+				t.Errorf("refuses %t, request %d: %v", refuses, i+1, r.Err)
+			}
+			if len(with) != len(tt.want) || with[0] != tt.want[0] || with[len(with)-1] != tt.want[len(with)-1] {
+				t.Errorf("refuses %t, request %d: the form was sent %v, want %v", refuses, i+1, with, tt.want)
+			}
+		}
+	}
+}
+
+// Answer is a handler that answers with a status and JSON, and header fields, given as names
+// and values in turn.
+func Answer(status int, body string, fields ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(fields); i += 2 {
+			w.Header().Set(fields[i], fields[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body) // the client may be gone
+	}
+}

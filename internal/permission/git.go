@@ -99,6 +99,19 @@ func gitWords(c *command) string {
 	return ""
 }
 
+// afterGitOptions returns the words from git's subcommand on: what comes before it is about git
+// itself, and does not change what a rule such as "git push*" is about.
+func afterGitOptions(words []word) []word {
+	for len(words) > 0 && words[0].isOption() {
+		valued := slices.ContainsFunc([]string{"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source"}, words[0].is)
+		words = words[1:]
+		if valued && len(words) > 0 {
+			words = words[1:]
+		}
+	}
+	return words
+}
+
 // gitListing judges a subcommand that changes something unless all of its words are known.
 func gitListing(sub string, rest []word, allowed []string) string {
 	listing := false

@@ -251,6 +251,9 @@ func (j *Judge) matchCommand(pattern []string, c *command, strict bool) truth {
 		words[0].text = words[0].text[strings.LastIndexAny(words[0].text, `/\`)+1:]
 		words[0].text = strings.TrimSuffix(strings.ToLower(words[0].text), ".exe")
 		best = max(best, matchWords(pattern, words, true))
+		if words[0].is("git") {
+			best = max(best, matchWords(pattern, append([]word{words[0]}, afterGitOptions(words[1:])...), true))
+		}
 	}
 	return best
 }

@@ -89,6 +89,11 @@ func (w workspace) guards(real string) bool {
 	if slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }) {
 		return true
 	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(real, w.root), string(filepath.Separator)) {
+		if part == "@" || strings.HasPrefix(part, "-") { // a wildcard would make an option of it
+			return true
+		}
+	}
 	for part := range strings.SplitSeq(real, string(filepath.Separator)) {
 		if slices.ContainsFunc(controls[:], func(c string) bool { return strings.EqualFold(c, strings.TrimRight(part, ". ")) }) {
 			return true

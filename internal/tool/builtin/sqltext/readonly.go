@@ -11,15 +11,19 @@ var changing = []word{
 	"CALL", "EXEC", "EXECUTE", "COPY", "LOAD", "ATTACH", "DETACH", "VACUUM", "REINDEX", "LOCK", "OUTFILE", "DUMPFILE",
 }
 
+// elsewhere are words of other databases than SQLite that begin a statement, also without a
+// semicolon before it.
+var elsewhere = []word{"SHUTDOWN", "BACKUP", "RESTORE", "KILL", "RECONFIGURE", "DBCC", "WAITFOR", "BULK", "DENY"}
+
 // functions are those that do more than compute. Names that begin with one of prefixes do,
 // too, unless they are among harmless.
 var (
 	functions = []string{
-		"NEXTVAL", "SETVAL", "SET_CONFIG", "LOAD_EXTENSION", "WRITEFILE", "READFILE", "EDIT", "FTS3_TOKENIZER", "QUERY_TO_XML",
+		"NEXTVAL", "SETVAL", "SET_CONFIG", "LOAD_EXTENSION", "WRITEFILE", "READFILE", "EDIT", "FTS3_TOKENIZER", "TS_STAT", "CURSOR_TO_XML", "CURSOR_TO_XMLSCHEMA",
 		"LOAD_FILE", "SLEEP", "BENCHMARK", "GET_LOCK", "RELEASE_LOCK", "SYS_EXEC", "SYS_EVAL", "OPENROWSET", "OPENQUERY",
 		"OPENDATASOURCE", "URL", "FILE", "S3", "REMOTE", "READ_CSV", "READ_TEXT", "HTTP_GET", "HTTP_POST",
 	}
-	prefixes = []string{"PG_", "LO_", "DBLINK", "XP_", "SP_", "DBMS_", "UTL_"}
+	prefixes = []string{"PG_", "LO_", "DBLINK", "XP_", "SP_", "DBMS_", "UTL_", "QUERY_TO_", "CROSSTAB"}
 	harmless = []string{
 		"PG_TYPEOF", "PG_SIZE_PRETTY", "PG_TABLE_SIZE", "PG_TOTAL_RELATION_SIZE", "PG_RELATION_SIZE", "PG_INDEXES_SIZE",
 		"PG_DATABASE_SIZE", "PG_GET_VIEWDEF", "PG_GET_INDEXDEF", "PG_GET_CONSTRAINTDEF", "PG_GET_FUNCTIONDEF",
@@ -33,6 +37,9 @@ var pragmas = []word{
 	"FOREIGN_KEY_CHECK", "DATABASE_LIST", "COLLATION_LIST", "FUNCTION_LIST", "MODULE_LIST", "PRAGMA_LIST", "COMPILE_OPTIONS",
 	"INTEGRITY_CHECK", "QUICK_CHECK",
 }
+
+// working are pragmas that change something even without a value.
+var working = []word{"WAL_CHECKPOINT", "OPTIMIZE", "INCREMENTAL_VACUUM", "SHRINK_MEMORY"}
 
 // ReadOnly reports whether the statement only reads.
 func (s Statement) ReadOnly(d Dialect) bool {
@@ -51,6 +58,9 @@ func (s Statement) ReadOnly(d Dialect) bool {
 	}
 	if w[0] == "PRAGMA" {
 		return d == SQLite && pragmaReads(w[1:])
+	}
+	if d != SQLite && slices.ContainsFunc(w, func(x word) bool { return slices.Contains(elsewhere, x) }) {
+		return false
 	}
 	return s.reads(w)
 }
@@ -71,6 +81,8 @@ func (s Statement) reads(w []word) bool {
 			return false
 		case call && doesMore(string(x)):
 			return false
+		case i+1 < len(w) && w[i+1] == "." && packaged(string(x)):
+			return false
 		case x == "'" && call:
 			return false // a function whose name is in quotes
 		}
@@ -86,10 +98,18 @@ func doesMore(name string) bool {
 	return !slices.Contains(harmless, name) && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
+// packaged reports whether a name is that of a package whose functions may do more than compute.
+func packaged(name string) bool {
+	return strings.HasPrefix(name, "DBMS_") || strings.HasPrefix(name, "UTL_") || strings.HasPrefix(name, "DBLINK")
+}
+
 // pragmaReads looks at the words behind PRAGMA.
 func pragmaReads(w []word) bool {
 	if len(w) > 2 && w[1] == "." {
 		w = w[2:]
+	}
+	if len(w) > 0 && slices.Contains(working, w[0]) {
+		return false
 	}
 	return len(w) == 1 || len(w) > 1 && slices.Contains(pragmas, w[0]) && !slices.Contains(w, "=")
 }

@@ -89,7 +89,10 @@ func (s *splitter) step() {
 		s.at += n
 	case strings.HasPrefix(rest, "--"):
 		// For MySQL this is a comment only with a blank behind it.
-		s.current.ambiguous = s.current.ambiguous || len(rest) > 2 && rest[2] > ' '
+		// PostgreSQL ends it at a carriage return, others may at further line ends.
+		line, _, _ := strings.Cut(rest, "\n")
+		s.current.ambiguous = s.current.ambiguous || len(rest) > 2 && rest[2] > ' ' ||
+			strings.ContainsAny(strings.TrimSuffix(line, "\r"), "\r\v\f\u0085\u2028\u2029")
 		s.skipPast("\n")
 	case strings.HasPrefix(rest, "/*"):
 		s.comment()

@@ -34,7 +34,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if !answersPiped {
 		stdin = c.In
 	}
-	attached, text, err := c.attachments(ctx, stdin)
+	attached, text, err := c.attachments(ctx, face, stdin)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *command) variables(ctx context.Context, g *graph.Graph, given map[strin
 
 // attachments returns what is attached, and the text before it: the words of the command
 // line and what stdin holds (nil for none).
-func (c *command) attachments(ctx context.Context, stdin io.Reader) (attached input.Attachments, text string, err error) {
+func (c *command) attachments(ctx context.Context, face *face, stdin io.Reader) (attached input.Attachments, text string, err error) {
 	c.noteText()
 	piped := ""
 	attachStdin := stdin != nil && slices.Contains(c.opts.files, dash)
@@ -112,7 +112,7 @@ func (c *command) attachments(ctx context.Context, stdin io.Reader) (attached in
 		}
 	}
 	files := slices.DeleteFunc(slices.Clone(c.opts.files), func(f string) bool { return f == dash && attachStdin })
-	if attached, err = c.app.Loader().Load(ctx, files); err != nil {
+	if attached, err = c.load(ctx, face, files); err != nil {
 		return attached, "", err
 	}
 	if attachStdin {
@@ -120,6 +120,14 @@ func (c *command) attachments(ctx context.Context, stdin io.Reader) (attached in
 		attached.Documents, piped = append([]input.Document{document}, attached.Documents...), ""
 	}
 	return attached, input.Text(c.opts.text, piped), nil
+}
+
+// load loads what is attached, under a spinner.
+func (c *command) load(ctx context.Context, face *face, sources []string) (input.Attachments, error) {
+	if len(sources) > 0 && !c.opts.quiet {
+		defer face.screen.Spin("Loading files")()
+	}
+	return c.app.Loader().Load(ctx, sources)
 }
 
 // agentInfo describes the agent of -a.

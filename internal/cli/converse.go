@@ -116,7 +116,7 @@ func noSession(flag string) error {
 
 // answer sends the text to the model and prints the reply.
 func (c *command) answer(ctx context.Context, face *face) (err error) {
-	asked, err := c.question(ctx)
+	asked, err := c.question(ctx, face)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 }
 
 // question returns what the user asks.
-func (c *command) question(ctx context.Context) (app.Asked, error) {
+func (c *command) question(ctx context.Context, face *face) (app.Asked, error) {
 	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
 		return app.Asked{}, errNoInput()
 	}
-	attached, text, err := c.attachments(ctx, c.In)
+	attached, text, err := c.attachments(ctx, face, c.In)
 	if err != nil {
 		return app.Asked{}, err
 	}

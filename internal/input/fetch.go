@@ -52,7 +52,7 @@ func (l *Loader) fetch(ctx context.Context, c *collector, address string) error 
 		}
 		return c.add(Document{Kind: URL, Name: address, Text: text})
 	}
-	data, contentType, err := l.get(ctx, address)
+	data, contentType, label, err := l.get(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -66,21 +66,30 @@ func (l *Loader) fetch(ctx context.Context, c *collector, address string) error 
 			return fault.Wrap(fault.CodeOf(err), err, "%s", address)
 		}
 		return c.add(Document{Kind: URL, Name: address, Text: text})
-	case !isText(data):
+	}
+	if ext == "html" && label == "" {
+		label = pageCharset(data)
+	}
+	text, ok := decode(data, label)
+	switch {
+	case !ok && kind != "text":
 		return fault.New(fault.Usage, "%s is not text but %s", address, contentType).
 			WithHint("a command at document_loaders.%s in config.yaml can turn such documents into text", ext)
+	case !ok:
+		return notText(address, data, ext)
 	case ext == "html":
-		text, err := Markdown(string(data), address)
+		text, err := Markdown(text, address)
 		if err != nil {
 			return fault.Wrap(fault.Tool, err, "%s", address)
 		}
 		return c.add(Document{Kind: URL, Name: address, Text: text})
 	}
-	return c.add(Document{Kind: URL, Name: address, Text: string(data)})
+	return c.add(Document{Kind: URL, Name: address, Text: text})
 }
 
-// get returns the body at an address and its content type without parameters.
-func (l *Loader) get(ctx context.Context, address string) (data []byte, contentType string, err error) {
+// get returns the body at an address, its content type without parameters, and the label of
+// the encoding that the reply declares, "" for none.
+func (l *Loader) get(ctx context.Context, address string) (data []byte, contentType, label string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
 	failed := func(err error) error {
@@ -91,28 +100,29 @@ func (l *Loader) get(ctx context.Context, address string) (data []byte, contentT
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, "", fault.Wrap(fault.Usage, err, "%s", address)
+		return nil, "", "", fault.Wrap(fault.Usage, err, "%s", address)
 	}
 	resp, err := cmp.Or(l.HTTP, http.DefaultClient).Do(req)
 	if err != nil {
-		return nil, "", failed(withoutURL(err))
+		return nil, "", "", failed(withoutURL(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, "", fault.New(fault.Tool, "fetching %s: %s", address, resp.Status)
+		return nil, "", "", fault.New(fault.Tool, "fetching %s: %s", address, resp.Status)
 	}
 	if data, err = io.ReadAll(io.LimitReader(resp.Body, MaxFileSize+1)); err != nil {
-		return nil, "", failed(err)
+		return nil, "", "", failed(err)
 	}
 	if len(data) > MaxFileSize {
-		return nil, "", &tooLargeError{address}
+		return nil, "", "", &tooLargeError{address}
 	}
-	if contentType, _, err = mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil {
+	var parameters map[string]string
+	if contentType, parameters, err = mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil {
 		if contentType, _, err = mime.ParseMediaType(mime.TypeByExtension(path.Ext(resp.Request.URL.Path))); err != nil {
 			contentType, _, _ = mime.ParseMediaType(http.DetectContentType(data))
 		}
 	}
-	return data, contentType, nil
+	return data, contentType, parameters["charset"], nil
 }
 
 // withoutURL drops the address that errors of net/http repeat.

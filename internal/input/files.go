@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"loki/internal/fault"
 )
@@ -123,19 +121,15 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	if mime := imageTypes[ext]; mime != "" {
 		return true, c.addImage(Image{Name: name, URL: dataURL(mime, data)})
 	}
-	if !isText(data) {
+	text, ok := decode(data, "")
+	if !ok {
 		if !named {
 			return false, nil
 		}
-		return false, fault.New(fault.Usage, "%s is not text in UTF-8 but %s", name, http.DetectContentType(data)).
-			WithHint("a command at document_loaders.%s in config.yaml can turn such files into text", strings.TrimPrefix(ext, "."))
+		return false, notText(name, data, strings.TrimPrefix(ext, "."))
 	}
-	return true, c.add(Document{Kind: File, Name: name, Text: string(data)})
+	return true, c.add(Document{Kind: File, Name: name, Text: text})
 }
-
-// isText reports whether data is text in UTF-8. Text without a NUL byte is what editors
-// and version control take for text.
-func isText(data []byte) bool { return utf8.Valid(data) && !slices.Contains(data, 0) }
 
 func dataURL(mime string, data []byte) string {
 	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)

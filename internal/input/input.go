@@ -29,7 +29,7 @@ const (
 	MaxSize     = 50 << 20 // bytes of standard input, and of all sources together
 )
 
-// ReadStdin reads all of r as text.
+// ReadStdin reads all of r as text in UTF-8, or in UTF-16 with a byte order mark.
 func ReadStdin(r io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	switch {
@@ -37,10 +37,15 @@ func ReadStdin(r io.Reader) (string, error) {
 		return "", fmt.Errorf("reading standard input: %w", err)
 	case len(data) > MaxSize:
 		return "", fault.New(fault.Usage, "standard input is larger than %d MiB", MaxSize>>20)
-	case !utf8.Valid(data):
-		return "", fault.New(fault.Usage, "standard input is not text in UTF-8")
 	}
-	return string(data), nil
+	text, ok := decode(data, "")
+	if !ok && utf8.Valid(data) {
+		return string(data), nil // with NUL bytes, such as a list of find -print0
+	}
+	if !ok {
+		return "", notText("standard input", data, "")
+	}
+	return text, nil
 }
 
 // Text joins the words of the command line with what standard input held: the words

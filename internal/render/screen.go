@@ -314,6 +314,21 @@ func (s *Screen) end(t *task) {
 	}
 }
 
+// Spin turns a spinner that says what is done, until stop is called. Off a terminal it does
+// nothing.
+func (s *Screen) Spin(what string) (stop func()) {
+	t := &task{key: taskKey{node: what}, since: s.o.Now()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin(t)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.end(t)
+		s.show("")
+	}
+}
+
 // tick draws the live area again and again. It ends when nothing runs any more, or with
 // Close.
 func (s *Screen) tick() {

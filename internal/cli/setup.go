@@ -46,7 +46,14 @@ func (c *command) setUp(ctx context.Context) error {
 // unconfigured reports whether nobody has said yet where models are.
 func (c *command) unconfigured() bool {
 	cfg := c.app.Config
-	return !cfg.Exists && len(cfg.Clients) == 0 && c.getenv("LOKI_PROVIDER") == "" && c.getenv("LOKI_PLATFORM") == ""
+	if len(cfg.Clients) > 0 || c.getenv("LOKI_PROVIDER") != "" || c.getenv("LOKI_PLATFORM") != "" {
+		return false
+	}
+	if !cfg.Exists {
+		return true
+	}
+	text, err := os.ReadFile(cfg.File)
+	return err == nil && setup.Extends(text) && !c.opts.info
 }
 
 // needsModel reports whether the command can only work with the configured model. What

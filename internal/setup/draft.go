@@ -1,10 +1,12 @@
 package setup
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/yamldoc"
 )
 
 // draft is the configuration to be.
@@ -94,8 +97,27 @@ enabled_mcp_servers: null
 highlight: true                    # colors in answers
 # theme: light                     # or dark; without it, the terminal is asked
 
-clients:
 `)
+	b.WriteString(d.client())
+	return b.String()
+}
+
+// essentials returns the text of a configuration that has no more than a model and a client.
+func (d *draft) essentials() string {
+	var b strings.Builder
+	if d.model != "" {
+		fmt.Fprintf(&b, "model: %s   # used when nobody names one\n", scalar(d.model))
+	}
+	if d.passwordFile != "" {
+		fmt.Fprintf(&b, "vault_password_file: %s   # opens the vault, where the keys are\n", scalar(d.passwordFile))
+	}
+	return b.String() + d.client()
+}
+
+// client returns the key clients.
+func (d *draft) client() string {
+	var b strings.Builder
+	b.WriteString("clients:\n")
 	fmt.Fprintf(&b, "  - type: %s\n", scalar(d.typ))
 	if d.name != d.typ {
 		fmt.Fprintf(&b, "    name: %s\n", scalar(d.name))
@@ -153,6 +175,49 @@ func scalar(s string) string {
 		panic(err) // a string can always be written
 	}
 	return string(quoted)
+}
+
+// Extends reports whether a configuration file with this text can be given a model and a
+// client by adding lines at its end: it has neither, and is no mapping in braces.
+func Extends(text []byte) bool {
+	doc, err := yamldoc.Parse("", text, yamldoc.HideSource)
+	if err != nil || doc.Root().Kind() != yamldoc.Null && doc.Root().Kind() != yamldoc.Mapping {
+		return false
+	}
+	if doc.Root().Kind() == yamldoc.Mapping {
+		if m := doc.Root().Map(); m.Has("clients") || m.Has("model") || m.Has("vault_password_file") {
+			return false
+		}
+	}
+	_, err = yamldoc.Parse("", []byte(string(text)+"\nmodel: m\nclients: []\n"), yamldoc.HideSource)
+	return err == nil
+}
+
+// extend adds lines to a configuration file, which must still have the text present.
+func extend(file string, present []byte, lines string) error {
+	failed := func(err error) error { return fault.Wrap(fault.Config, err, "adding to the configuration") }
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return failed(err)
+	}
+	defer f.Close()
+	now, err := io.ReadAll(f)
+	if err == nil && !bytes.Equal(now, present) {
+		err = fmt.Errorf("%s has changed meanwhile", file)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if n := len(now); n > 0 && now[n-1] != '\n' {
+		lines = "\n" + lines
+	}
+	if _, err := f.WriteString(lines); err != nil {
+		return failed(errors.Join(err, f.Truncate(int64(len(now))))) // half of it would be worse than none
+	}
+	if err := f.Sync(); err != nil {
+		return failed(err)
+	}
+	return nil
 }
 
 // write makes the configuration file, readable for the user alone. It never writes over

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -35,7 +36,7 @@ type Vault interface {
 
 // Options configure Run.
 type Options struct {
-	File  string    // configuration file to write; required, and must not exist
+	File  string    // configuration file to write; required, and must not exist unless it [Extends]
 	Asker ask.Asker // required
 	Vault Vault     // required
 
@@ -62,13 +63,19 @@ type Result struct {
 }
 
 // Run asks for everything and writes the configuration file, at the end and never over
-// another one. The error is [ErrDeclined], or one of the asker, or a [*fault.Error].
+// another one. To one that neither names a model nor lists clients it adds both. The error is [ErrDeclined], or one of the asker, or a [*fault.Error].
 func Run(ctx context.Context, o Options) (Result, error) {
-	if _, err := os.Lstat(o.File); err == nil {
-		return Result{}, existsAlready(o.File)
+	question := "There is no configuration yet. Create one now?"
+	present, err := os.ReadFile(o.File)
+	there := !errors.Is(err, fs.ErrNotExist)
+	if there {
+		if err != nil || !Extends(present) {
+			return Result{}, existsAlready(o.File)
+		}
+		question = o.File + " names no model and no client. Add them now?"
 	}
 	w := &wizard{Options: o}
-	yes, err := w.confirm(ctx, "create", "There is no configuration yet. Create one now?")
+	yes, err := w.confirm(ctx, "create", question)
 	if err == nil && !yes {
 		err = ErrDeclined
 	}
@@ -89,7 +96,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := w.keep(ctx, &d); err != nil {
 		return Result{}, err
 	}
-	if err := write(o.File, d.yaml()); err != nil {
+	if there {
+		err = extend(o.File, present, d.essentials())
+	} else {
+		err = write(o.File, d.yaml())
+	}
+	if err != nil {
 		return Result{}, err
 	}
 	w.note("Saved " + o.File)

@@ -415,6 +415,35 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 }
 
+// TestExtends adds what is missing to a file that has other settings, and leaves the rest of
+// it as it is.
+func TestExtends(t *testing.T) {
+	const theme = "# mine\ntheme: light # on paper"
+	f := newFixture(t, "Yes", "openai", "sk-1", labelled(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "openai", Type: "openai"}}, models.Embedded()).Models(catalog.Chat)), "openai"))[0])
+	if err := write(f.File, theme); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(f.File)
+	if err != nil || !strings.HasPrefix(string(text), theme+"\nmodel: openai:") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	cfg, _ := f.load(t)
+	if len(cfg.Clients) != 1 || *cfg.Theme != "light" || cfg.Model == "" {
+		t.Errorf("%d clients, theme %s, model %q", len(cfg.Clients), *cfg.Theme, cfg.Model)
+	}
+	for text, want := range map[string]bool{
+		"": true, "# nothing\n": true, "theme: light": true, "wrap: no\n...": false,
+		"model: m": false, "clients: []": false, "clients:": false, "{theme: light}": false, "- a": false, "a: [": false,
+	} {
+		if got := Extends([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func TestNeverOverAnotherFile(t *testing.T) {
 	f := newFixture(t, "Yes")
 	if err := write(f.File, "model: mine\n"); err != nil {

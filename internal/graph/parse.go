@@ -123,6 +123,7 @@ type parser struct {
 	version  string
 	current  string // id of the node being read
 	warnings Findings
+	unknowns []*yamldoc.Problem // warnings about unknown keys, which warnings has
 	ids      []idProblem
 }
 
@@ -164,9 +165,7 @@ func (p *parser) graph() {
 	}
 	p.settings(m.Map("settings"))
 	if n := m.Map("initial_state").Node(); n != nil {
-		if v, ok := n.Value(); ok {
-			g.InitialState = v.AsObject()
-		}
+		g.InitialState = n.FiniteValue().AsObject()
 	}
 	p.reducers(m.Map("reducers"))
 	m.Text("start", &g.Start)
@@ -174,8 +173,10 @@ func (p *parser) graph() {
 		p.node(e)
 	}
 	p.unknown(m, nil)
-	if warning := p.doc.ForeignWarning(); warning != nil {
-		p.warnings = append(p.warnings, problemFinding(SeverityWarning, RuleUnknownKey, warning))
+	for _, warning := range p.doc.Warnings() {
+		if !slices.Contains(p.unknowns, warning) {
+			p.warnings = append(p.warnings, problemFinding(SeverityWarning, RuleUnknownKey, warning))
+		}
 	}
 }
 
@@ -258,7 +259,9 @@ func (p *parser) reducers(m *yamldoc.Map) {
 // unknown turns the keys of m that nobody read into warnings. hint, which may be
 // nil, can tell more about a key.
 func (p *parser) unknown(m *yamldoc.Map, hint func(key string) string) {
-	for _, warning := range m.Done() {
+	found := m.Done()
+	p.unknowns = append(p.unknowns, found...)
+	for _, warning := range found {
 		f := problemFinding(SeverityWarning, RuleUnknownKey, warning)
 		f.Node = p.current
 		if hint != nil {

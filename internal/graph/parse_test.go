@@ -481,3 +481,14 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestInfiniteState reads numbers that JSON does not have as null, with a warning.
+func TestInfiniteState(t *testing.T) {
+	g, warnings, err := graph.Parse("g.yaml", []byte("name: x\nstart: a\ninitial_state: {limit: .inf, list: [1, .nan], n: 2}\nnodes:\n  a: {type: end}\n"))
+	if err != nil || len(warnings) != 2 || !strings.Contains(warnings[0].Message, ".inf cannot be expressed in JSON and is null") {
+		t.Fatalf("%v, %v", warnings, err)
+	}
+	if got := string(g.InitialState.Value().AppendJSON(nil)); got != `{"limit":null,"list":[1,null],"n":2}` {
+		t.Error(got)
+	}
+}

@@ -256,28 +256,35 @@ func (n *Node) At(pointer string) *Node {
 // large for 64 bits becomes a float; infinity and NaN are problems.
 func (n *Node) Value() (v value.Value, ok bool) {
 	before := len(n.doc.errors)
-	v = n.value()
+	v = n.value(false)
 	return v, len(n.doc.errors) == before
 }
 
-func (n *Node) value() value.Value {
+// FiniteValue is [Node.Value], in which infinity and NaN become null, with a warning.
+func (n *Node) FiniteValue() value.Value { return n.value(true) }
+
+func (n *Node) value(finite bool) value.Value {
 	switch n.raw.kind {
 	case List:
 		items, _ := n.List()
 		values := make([]value.Value, len(items))
 		for i, item := range items {
-			values[i] = item.value()
+			values[i] = item.value(finite)
 		}
 		return value.ListOf(values...).Value()
 	case Mapping:
 		members := make([]value.Member, 0, len(n.raw.entries))
 		for _, e := range n.entries() {
-			members = append(members, value.Member{Name: e.Key, Value: e.Node.value()})
+			members = append(members, value.Member{Name: e.Key, Value: e.Node.value(finite)})
 		}
 		return value.ObjectOf(members...).Value()
 	case Float:
 		if n.raw.scalar.IsNull() {
-			n.Errorf("%s cannot be expressed in JSON", n.raw.text)
+			report := n.Errorf
+			if finite {
+				report = n.Warnf
+			}
+			report("%s cannot be expressed in JSON%s", n.raw.text, map[bool]string{true: " and is null"}[finite])
 		}
 	}
 	return n.raw.scalar

@@ -109,6 +109,45 @@ func TestHiddenModels(t *testing.T) {
 	}
 }
 
+// TestSnapshots resolves names without the date of the snapshot, and with one that no list
+// has. The other half: a name that differs in more is not known.
+func TestSnapshots(t *testing.T) {
+	c := providerCatalog()
+	for id, want := range map[string]string{
+		"claude:claude-sonnet-4-5":             "claude-sonnet-4-5-20250929 priced",
+		"claude:claude-sonnet-4-5:thinking":    "claude-sonnet-4-5-20250929 priced",
+		"claude:claude-opus-4-5":               "claude-opus-4-5-20251101 priced",
+		"claude:claude-opus-5-5-20260922":      "claude-opus-5-5-20260922",
+		"vertexai:claude-sonnet-4-5":           "claude-sonnet-4-5@20250929 priced",
+		"openai:gpt-4o-2024-08-06":             "gpt-4o-2024-08-06",
+		"claude:claude-sonnet-4-7":             "unknown",
+		"claude:claude-sonnet-4-5:no-thinking": "unknown",
+		"claude:sonnet":                        "unknown",
+	} {
+		m, err := c.Resolve(id, catalog.Chat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "unknown"
+		if m.Listed {
+			if got = m.APIName(); m.InputPrice != nil {
+				got += " priced"
+			}
+			if m.MaxInputTokens == 0 || !m.SupportsFunctionCalling {
+				t.Errorf("%s has lost its limits or its tools", id)
+			}
+		}
+		if got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	// An embedding model that no list has can be named like a model for chat.
+	m, err := c.Resolve("openai:text-embedding-9", catalog.Embedding)
+	if err != nil || m.Listed || m.DefaultChunkSize == 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // TestBedrockRegions resolves the names that people have from Amazon's lists.
 func TestBedrockRegions(t *testing.T) {
 	c := providerCatalog()

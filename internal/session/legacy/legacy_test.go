@@ -171,3 +171,23 @@ messages:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestOlderNames reads settings under the names of still older programs. Present names beat
+// them, and lists of tools are comma lists.
+func TestOlderNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"use_tools: fs_ls\ncompress_threshold: 9000":                                                 "fs_ls 9000",
+		"use_tools: [fs_ls, fs_cat]\ncompress_threshold: 0":                                          "fs_ls,fs_cat 0",
+		"use_tools: a\nenabled_tools: [b, c]\ncompress_threshold: 1\ncompression_threshold: 2":       "b,c 2",
+		"enabled_tools: []\ncompression_threshold: 3\nskills_enabled: true\nenabled_mcp_servers: []": " 3",
+	} {
+		f, err := legacy.Parse("s", []byte("model: m\nmessages: []\n"+text+"\n"))
+		if err != nil || f.Settings.EnabledTools == nil || f.Settings.CompressionThreshold == nil {
+			t.Errorf("%s: %+v, %v", text, f.Settings, err)
+			continue
+		}
+		if got := fmt.Sprintf("%s %d", *f.Settings.EnabledTools, *f.Settings.CompressionThreshold); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -133,6 +133,11 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 		},
 		Cache: results, Answered: r.answered,
 	})
+	defer func() {
+		if err := nodes.Close(); err != nil {
+			a.warn(err)
+		}
+	}()
 	out, err := run.Run(ctx, run.Options{
 		Plan: plan, Nodes: nodes, Emitter: a.used.Emitter(r.Emitter), Source: event.Source{Run: id, Agent: r.Agent.Name},
 		Start: start, Tasks: tasks, Resumed: resumed, Journal: journal, Budget: budget,

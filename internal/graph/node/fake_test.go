@@ -104,12 +104,17 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 	}
 	p := graph.NewPlan(g)
 	c := new(event.Collector)
+	nodes := node.New(node.Options{
+		Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
+		Scripts: node.Scripts{AgentDir: dir, Child: environ.Child{Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)}},
+	})
+	defer func() {
+		if err := nodes.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	out, err := run.Run(ctx, run.Options{
-		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)), Journal: w.journal,
-		Nodes: node.New(node.Options{
-			Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
-			Scripts: node.Scripts{AgentDir: dir, Child: environ.Child{Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)}},
-		}),
+		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)), Journal: w.journal, Nodes: nodes,
 	})
 	return out, c, err
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -55,6 +56,14 @@ type Options struct {
 // Runner executes the nodes of one graph run. It is an [run.Executor].
 type Runner struct {
 	Options
+	states stateDir
+}
+
+// Close removes what the nodes left in the directory for temporary files, and what
+// processes left there that were killed. Call it when the run is over.
+func (r *Runner) Close() error {
+	removeDeadStates(os.TempDir())
+	return r.states.close()
 }
 
 // New returns a Runner.
@@ -71,7 +80,7 @@ func New(o Options) *Runner {
 	if o.Random == nil {
 		o.Random = random
 	}
-	return &Runner{o}
+	return &Runner{Options: o}
 }
 
 // product is what came of a node's work.

@@ -121,7 +121,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
-	env, cleanup, err := stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
+	env, cleanup, err := r.stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
 		"LOKI_RUN_ID":          t.Events.Run,
 		"LOKI_IDEMPOTENCY_KEY": idempotencyKey(t),
 	}), state)
@@ -188,23 +188,16 @@ func idempotencyKey(t *run.Task) string {
 }
 
 // stateEnv adds the state to env, inline or in a file that cleanup removes.
-func stateEnv(env []string, s graph.State) (full []string, cleanup func(), err error) {
+func (r *Runner) stateEnv(env []string, s graph.State) (full []string, cleanup func(), err error) {
 	state := s.AppendJSON(nil)
 	if len(state) <= inlineState && !bytes.ContainsRune(state, 0) {
 		return environ.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), func() {}, nil
 	}
-	// CreateTemp makes the file readable by its owner only: state may hold secrets.
-	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-state-*.json", os.Getpid()))
+	path, err := r.states.write(state)
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing the state for the script: %w", err)
 	}
-	cleanup = func() { os.Remove(f.Name()) }
-	_, err = f.Write(state)
-	if err = errors.Join(err, f.Close()); err != nil {
-		cleanup()
-		return nil, nil, fmt.Errorf("writing the state for the script: %w", err)
-	}
-	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": f.Name()}, "GRAPH_STATE"), cleanup, nil
+	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": path}, "GRAPH_STATE"), func() { _ = os.Remove(path) }, nil
 }
 
 // scriptObject reads a script's output.

@@ -20,8 +20,8 @@ import (
 // the square of their number.
 const (
 	sweepRows   = 128 // rows of a run that one transaction deletes
-	sweepPieces = 256 // pieces of blobs that it deletes, of 8 KiB
-	freedPages  = 256 // pages that it gives back
+	sweepPieces = 128 // pieces of blobs that it deletes, of 8 KiB
+	freedPages  = 128 // pages that it gives back
 
 	// From this number of free pages on fewer are given back at once.
 	manyFree = 50_000

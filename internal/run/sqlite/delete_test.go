@@ -230,34 +230,66 @@ func TestListIsShort(t *testing.T) {
 	}
 }
 
+// BenchmarkDelete reports how long deleting a megabyte takes, and for how long another
+// connection found the file locked at a stretch.
 func BenchmarkDelete(b *testing.B) {
 	for _, runs := range []int{4, 16} {
 		b.Run(fmt.Sprintf("%dMB", 12*runs), func(b *testing.B) {
+			var longest, took time.Duration
+			deleted := 0
 			for b.Loop() {
 				b.StopTimer()
-				var longest time.Duration
-				var start time.Time
-				s := open(b, filepath.Join(b.TempDir(), "runs.db"), Options{Hook: func(op string, n int) {
-					if op != "delete" && op != "vacuum" {
-						return
-					}
-					if n%2 == 1 {
-						start = time.Now()
-					} else {
-						longest = max(longest, time.Since(start))
-					}
-				}})
+				path := filepath.Join(b.TempDir(), "runs.db")
+				s := open(b, path, Options{})
 				var ids []string
 				for i := range runs {
 					ids = append(ids, ended(b, s, i, 4, 3<<20))
 				}
+				stop := make(chan struct{})
+				probe := make(chan time.Duration)
+				go func() { probe <- longestLock(b, path, stop) }() // ends with stop
 				b.StartTimer()
-				if deleted, err := s.Delete(b.Context(), ids...); err != nil || len(deleted) != runs {
-					b.Fatal(deleted, err)
+				start := time.Now()
+				gone, err := s.Delete(b.Context(), ids...)
+				took += time.Since(start)
+				close(stop)
+				longest = max(longest, <-probe)
+				if deleted += len(gone); err != nil || len(gone) != runs {
+					b.Fatal(gone, err)
 				}
-				b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
-				b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*runs*12), "ms/MB")
 			}
+			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-lock-ms")
+			b.ReportMetric(float64(took.Microseconds())/1000/float64(12*deleted), "ms/MB")
 		})
+	}
+}
+
+// longestLock returns for how long at most the file was locked until stop is closed.
+func longestLock(b *testing.B, path string, stop <-chan struct{}) (longest time.Duration) {
+	db, err := connect(path)
+	if err != nil {
+		b.Error(err)
+		return 0
+	}
+	defer db.Close()
+	c, err := newConn(db)
+	if err != nil {
+		b.Error(err)
+		return 0
+	}
+	defer c.close()
+	if _, err := c.exec("PRAGMA busy_timeout = 0"); err != nil {
+		b.Error(err)
+	}
+	for free := time.Now(); ; time.Sleep(time.Millisecond) {
+		if err := c.transaction("BEGIN IMMEDIATE", func() error { return nil }); err == nil {
+			free = time.Now()
+		}
+		longest = max(longest, time.Since(free))
+		select {
+		case <-stop:
+			return longest
+		default:
+		}
 	}
 }

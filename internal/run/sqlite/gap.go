@@ -50,10 +50,11 @@ func (s *Store) readMark(name string) *run.Gap {
 	return decodeGap(data)
 }
 
-// decodeGap returns the gap that a note describes, of which there may be nothing.
+// decodeGap returns the gap that a note describes. Of a note that is not one it returns
+// an empty gap.
 func decodeGap(data []byte) *run.Gap {
 	g := &run.Gap{}
-	if json.Unmarshal(data, g) != nil {
+	if json.Unmarshal(data, g) != nil || g.Step < 0 || !(g.Status == "" || g.Status == run.Suspended || g.Status.Over()) {
 		*g = run.Gap{}
 	}
 	return g

@@ -71,6 +71,9 @@ func (l *Loader) convert(ctx context.Context, name, document string) (string, er
 	}
 	defer os.RemoveAll(dir)
 	output := filepath.Join(dir, "output")
+	if strings.HasPrefix(document, "-") { // a program would take it for an option
+		document = "./" + document
+	}
 	argv, usesOutput, err := splitTemplate(command, document, output)
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, "the command of document loader %s", name).

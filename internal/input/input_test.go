@@ -338,3 +338,20 @@ func TestStdin(t *testing.T) {
 		}
 	}
 }
+
+// TestLoaderOptions checks that a document whose name looks like an option is given to the
+// program as a file.
+func TestLoaderOptions(t *testing.T) {
+	t.Parallel()
+	l := withShell(t)
+	const name = "--version.show"
+	if err := os.WriteFile(filepath.Join(l.Dir, name), []byte("a document"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{name, "show:" + name, "."} {
+		a, err := l.Load(t.Context(), []string{source})
+		if err != nil || len(a.Documents) != 1 || a.Documents[0].Text != "a document" {
+			t.Errorf("%s: %+v, %v", source, a.Documents, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -229,12 +230,30 @@ func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 	n.note(ev, "")
 	switch {
 	case b.Failed && (ev.Depth == 0 || n.o.Verbose > 0):
-		n.warn(placed(ev) + "tool " + oneLine(b.Name, nameLimit) + " failed: " + oneLine(b.Text, warningLimit))
+		n.warn(placed(ev) + failedCall(oneLine(b.Name, nameLimit), b.Text))
 	case !b.Failed && n.o.Verbose > 1:
 		n.say(dim, n.subject(ev)+oneLine(b.Name, nameLimit)+" returned "+oneLine(b.Text, n.valueLimit()))
 	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.Depth == 0 && n.screen.o.Terminal: // of a single answer
 		n.result(oneLine(b.Name, nameLimit), b.Text, n.o.Verbose > 0)
 	}
+}
+
+// failedCall says of a failed call what its result says, which names the tool as a rule.
+func failedCall(name, text string) string {
+	var wrapped struct {
+		Error  string `json:"tool_call_error"`
+		Stderr string `json:"stderr"`
+	}
+	if json.Unmarshal([]byte(text), &wrapped) == nil && wrapped.Error != "" {
+		text = wrapped.Error
+		if wrapped.Stderr != "" {
+			text += ": " + wrapped.Stderr
+		}
+	}
+	if text = oneLine(text, warningLimit); strings.Contains(text, name) {
+		return text
+	}
+	return "tool " + name + " failed: " + text
 }
 
 func (n *Narrator) stateUpdated(ev event.Event, b event.StateUpdated) {

@@ -87,6 +87,10 @@ type Request struct {
 	Tools       Tools           // nil for none
 	MaxTurns    int             // 0 means DefaultMaxTurns
 
+	// Node is the graph node that asks; "" means that of the events, which in a map is the
+	// map.
+	Node string
+
 	// OnRound is given what each round of tool calls adds to the conversation when it is
 	// finished: the message with the calls, and their results. Nil means that nobody wants
 	// to know.

@@ -33,7 +33,7 @@ func (c *call) to(model Model, turn int) provider.Request {
 		OutputLimit:     model.OutputLimit,
 		Format:          c.req.Format,
 		Stream:          !c.rc.NoStream && !model.NoStream,
-		Origin:          provider.Origin{Node: c.rc.Events.Node, Turn: turn},
+		Origin:          provider.Origin{Node: cmp.Or(c.req.Node, c.rc.Events.Node), Turn: turn},
 	}
 	if c.req.Tools != nil && model.SupportsTools {
 		r.Tools = c.req.Tools.Declarations()

@@ -181,7 +181,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
 		reply, err := r.Engine.Run(ctx, rc, engine.Request{
-			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm),
+			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm), Node: t.Node.ID,
 		})
 		addUsage(t, reply.Usage)
 		if err == nil {
@@ -302,7 +302,7 @@ func (r *Runner) extract(ctx context.Context, t *run.Task, key, system, user str
 	rc := r.request(t)
 	rc.Steps = t.Steps.At(key)
 	reply, err := r.Engine.Run(ctx, rc, engine.Request{
-		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1, Whole: true, Format: format(t.Node.LLM),
+		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1, Whole: true, Format: format(t.Node.LLM), Node: t.Node.ID,
 	})
 	addUsage(t, reply.Usage)
 	return reply.Text, err

@@ -49,7 +49,7 @@ func (l Library) Names() ([]string, error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+		if !strings.HasPrefix(e.Name(), ".") && isDir(filepath.Join(l.Paths.AgentsDir, e.Name())) { // a link to one counts
 			names = append(names, e.Name())
 		}
 	}

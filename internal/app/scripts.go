@@ -48,7 +48,7 @@ func (a *App) installUtils() error {
 // false if it has none.
 func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file string, o script.Options, ok bool) {
 	o = a.scriptOptions(a.Paths.ConfigDir)
-	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.CacheDir, "agents", ref.Name)}
+	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", ref.Name)}
 	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
 	o.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
 	for _, name := range []string{"tools.sh", "tools.py", "tools.ts"} {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/event"
@@ -19,13 +20,13 @@ func (t turnResult) cutOff() bool {
 // judge returns the error of a reply that is none, although the provider delivered it, and
 // warns of one that was cut off. said is the text of all turns so far.
 func (c *call) judge(ctx context.Context, t turnResult, said string) error {
-	made := len(t.Message.ToolCalls)
+	made, blank := len(t.Message.ToolCalls), strings.TrimSpace(said) == ""
 	switch {
 	case t.Stop == chat.StopFiltered:
 		return c.failure(provider.Refused, "the provider broke the reply off for its content rules (%s)", t.Stop)
 	case made > 0 && c.req.Tools == nil:
 		return c.failure(provider.BadReply, "the model called tool %q, but was given none", t.Message.ToolCalls[0].Name)
-	case t.Stop == chat.StopLength && made == 0 && (c.req.Whole || said == ""):
+	case t.Stop == chat.StopLength && made == 0 && (c.req.Whole || blank):
 		return c.cutOffError(t)
 	case t.Stop == chat.StopLength:
 		return c.rc.Events.Emit(ctx, event.Warning{Text: c.cutOffText(t) + "; " + c.moreOutput(t)})
@@ -33,7 +34,7 @@ func (c *call) judge(ctx context.Context, t turnResult, said string) error {
 		return nil
 	case t.Stop == chat.StopToolCalls:
 		return c.failure(provider.BadReply, "the reply ends with a tool call, but holds none that can be read%s", t.body())
-	case said == "":
+	case blank:
 		return c.failure(provider.BadReply, "the reply is empty: it has neither text nor a tool call (stop reason %s, %d output tokens, %d of them reasoning)%s",
 			t.Stop, t.Usage.OutputTokens, t.Usage.ReasoningTokens, t.body())
 	}

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,6 +46,7 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 		{name: "filtered", reply: cut("Hel", chat.StopFiltered), code: fault.Refused, says: []string{"c:m", "content_filter"}},
 		{name: "filtered_call", reply: cut("Hel", chat.StopFiltered, chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), code: fault.Refused},
 		{name: "empty", reply: says(), code: fault.Provider, says: []string{"c:m", "empty", "stop reason stop"}},
+		{name: "only_white_space", reply: says(" \n"), code: fault.Provider, says: []string{"empty"}},
 		{name: "empty_with_body", reply: []provider.Chunk{body}, code: fault.Provider, says: []string{`{"choices":[]}`}},
 		{name: "only_reasoning", reply: []provider.Chunk{{Kind: provider.Reasoning, Text: "hm"}, end(chat.StopEnd)}, code: fault.Provider, says: []string{"empty"}},
 		{name: "call_that_is_lost", reply: cut("I call", chat.StopToolCalls), code: fault.Provider, says: []string{"none that can be read"}},
@@ -198,6 +201,35 @@ func TestCallsAreAnnouncedInTheirOrder(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
+		}
+	}
+}
+
+// TestHalfAnAnswerIsAskedForAgain: where it is of no use. The pieces that came are void.
+func TestHalfAnAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{false, true} {
+		lost := &provider.Error{Kind: provider.Transient, Msg: "connection lost"}
+		f := &flaky{errors: []error{lost}, partial: "Hel", text: "Hello"}
+		e, err := New(Options{
+			Models: one(Model{ID: "c:m", Name: "m", Provider: f, Retry: Retry{Attempts: 3}}),
+			Sleep:  func(context.Context, time.Duration) error { return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc, events := newContext()
+		req := user("hi")
+		req.Whole = whole
+		reply, err := e.Run(t.Context(), rc, req)
+		if whole {
+			if err != nil || reply.Text != "Hello" || len(event.Bodies[event.Retry](events)) != 1 || len(event.Bodies[event.Warning](events)) != 0 {
+				t.Errorf("%q, %v, %v", reply.Text, err, types(events))
+			}
+			continue
+		}
+		if err == nil || reply.Text != "Hel" || len(f.requests) != 1 {
+			t.Errorf("%q, %v after %d requests", reply.Text, err, len(f.requests))
 		}
 	}
 }

@@ -162,15 +162,19 @@ func (r Retry) wait(attempt int, err error) (d time.Duration, ok bool) {
 func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, error) {
 	for attempt := 1; ; attempt++ {
 		t, err := e.attempt(ctx, c, turn)
-		if !t.unanswered(err) {
+		lost := c.req.Whole && provider.Retryable(err) // half an answer is of no use
+		if !lost && !t.unanswered(err) {
 			return t, err
 		}
 		wait, ok := c.model.Retry.wait(attempt, err)
 		if !ok {
 			return t, err
 		}
-		text := fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))
-		if err := c.rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+		var again event.Body = event.Warning{Text: fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))}
+		if len(t.Message.Parts) > 0 {
+			again = event.Retry{Attempt: attempt, Error: err.Error(), Wait: wait} // the pieces so far are void
+		}
+		if err := c.rc.Events.Emit(ctx, again); err != nil {
 			return t, err
 		}
 		if err := e.sleep(ctx, wait); err != nil {

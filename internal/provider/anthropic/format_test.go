@@ -1,8 +1,10 @@
 package anthropic_test
 
 import (
+	"strings"
 	"testing"
 
+	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/providertest"
@@ -79,6 +81,22 @@ func TestOutputLimit(t *testing.T) {
 		r := collect(t, server.client(nil), req)
 		if got := server.last().json(t)["max_tokens"]; got != tt.want || r.Err != nil {
 			t.Errorf("%s: max_tokens %v, want %v (%v)", tt.name, got, tt.want, r.Err)
+		}
+	}
+}
+
+// TestEmptyReply: what came stands at the end of a reply that says nothing, for the error. A
+// reply that ends with a call, but has none, keeps its reason.
+func TestEmptyReply(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]chat.StopReason{"end_turn": chat.StopEnd, "tool_use": chat.StopToolCalls} {
+		whole := `{"type":"message","content":[],"stop_reason":"` + reason + `"}`
+		for name, reply := range map[string]reply{"whole": body("application/json", whole), "streamed": body("text/event-stream", begin(), finish(reason))} {
+			for c, err := range newServer(t, reply).client(nil).Chat(t.Context(), question()) {
+				if err != nil || c.Kind != provider.End || c.Stop != want || !strings.Contains(c.Body, reason) {
+					t.Errorf("%s, %s: %+v, %v", reason, name, c, err)
+				}
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"strings"
@@ -115,10 +116,15 @@ func (c *Client) attempt(ctx context.Context, req provider.Request, model string
 		return err
 	}
 	if !req.Stream {
-		var reply generateReply
-		if err := c.postJSON(ctx, doingChat, model, generateContent, payload, &reply); err != nil {
+		var doc json.RawMessage
+		if err := c.postJSON(ctx, doingChat, model, generateContent, payload, &doc); err != nil {
 			return err
 		}
+		var reply generateReply
+		if err := decode(doc, &reply, "the reply"); err != nil {
+			return wire.Failure(ctx, doingChat, err)
+		}
+		b.body = doc
 		if err := b.document(&reply); err != nil {
 			return err
 		}
@@ -140,6 +146,7 @@ func (c *Client) attempt(ctx context.Context, req provider.Request, model string
 		if err != nil {
 			return wire.Failure(ctx, doingChat, err)
 		}
+		b.body = doc
 		if err := b.document(&piece); err != nil {
 			return err
 		}

@@ -58,3 +58,18 @@ func TestFormatIsNotSent(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyReply: what came stands at the end of a reply that says nothing, for the error.
+func TestEmptyReply(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []bool{false, true} {
+		doc := geminitest.Document("STOP")
+		server := geminitest.New(t, geminitest.Stream(doc, doc))
+		req := provider.Request{Model: "gemini-2.5-pro", Stream: stream, Messages: []chat.Message{chat.Text(chat.User, "Who?")}}
+		for c, err := range newClient(t, server, gemini.Options{}).Chat(t.Context(), req) {
+			if err != nil || c.Kind != provider.End || c.Body != doc {
+				t.Errorf("stream %t: %+v, %v", stream, c, err)
+			}
+		}
+	}
+}

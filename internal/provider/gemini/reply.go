@@ -25,8 +25,9 @@ type builder struct {
 	usage   chat.Usage      // the last one told
 	finish  string
 	blocked *promptFeedback
-	said    bool // something has been emitted
-	answers bool // there has been a candidate
+	said    bool   // something has been emitted
+	answers bool   // there has been a candidate
+	body    []byte // the last document
 }
 
 // begun reports whether the model has said anything.
@@ -131,7 +132,11 @@ func (b *builder) end(whole bool) error {
 	if b.usage == (chat.Usage{}) {
 		b.usage = normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.output.String()))
 	}
-	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: b.usage})
+	body := ""
+	if !b.begun() {
+		body = wire.Excerpt(b.body)
+	}
+	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: b.usage, Body: body})
 }
 
 // stop translates the finish reason.

@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net/http"
 	"strings"
 	"time"
 
@@ -68,10 +66,12 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 	if model.Provider, err = a.connect(m.Client); err != nil {
 		return model, err
 	}
-	if retirement != "" {
-		model.Provider = hinted{model.Provider, retirement}
-	} else if near := a.Catalog.Near(m); len(near) > 0 {
-		model.Provider = hinted{model.Provider, "did you mean " + strings.Join(near, " or ") + "?"}
+	unknown := retirement
+	if near := a.Catalog.Near(m); unknown == "" && len(near) > 0 {
+		unknown = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	if client.Type != config.TypeBuiltin {
+		model.Provider = hinted{model.Provider, func(err error) string { return a.advice(client, unknown, err) }}
 	}
 	return model, nil
 }
@@ -86,33 +86,25 @@ func (a *App) placed(id string, err error) error {
 	return fault.Wrap(fault.CodeOf(err), err, "%s: model", from).WithHint("%s", fault.HintOf(err))
 }
 
-// hinted adds a hint to the error with which a provider says that it has no such model.
+// hinted adds a hint to the errors of a provider.
 type hinted struct {
 	chat provider.Chat
-	hint string
+	hint func(error) string // returns "" for none
 }
 
 func (h hinted) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
 		for chunk, err := range h.chat.Chat(ctx, req) {
-			if unknownModel(err) {
-				err = fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", h.hint)
+			if err != nil && fault.HintOf(err) == "" {
+				if hint := h.hint(err); hint != "" {
+					err = fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", hint)
+				}
 			}
 			if !yield(chunk, err) {
 				return
 			}
 		}
 	}
-}
-
-// unknownModel reports whether err may be that a provider has no such model: most say
-// 404, some 400 or 410 and something about the model.
-func unknownModel(err error) bool {
-	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || e.Kind != provider.Invalid {
-		return false
-	}
-	return e.Status == http.StatusNotFound || strings.Contains(strings.ToLower(e.Msg), "model")
 }
 
 // SyncModels fetches the list of known models that the configuration names, for the

@@ -141,7 +141,48 @@ func (c *Client) raw(env Env, f field) (text, source string) {
 	if text := c.fields[f.name]; text != nil {
 		return *text, f.name
 	}
+	if variable := c.makersVariable(f.name); variable != "" {
+		base, _ := c.raw(env, clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_base" })])
+		if text := env.Get(variable); text != "" && base == "" { // the key is not for the server of somebody else
+			return text, "environment variable " + variable
+		}
+	}
 	return "", f.name
+}
+
+// makersVariable returns the variable in which the programs of a provider look for a key,
+// "" if there is none but that of the client's name.
+func (c *Client) makersVariable(field string) string {
+	switch {
+	case field == "api_key" && c.Type == TypeClaude:
+		return "ANTHROPIC_API_KEY"
+	case field == "api_key" && c.Type == TypeGemini:
+		return "GOOGLE_API_KEY"
+	}
+	return ""
+}
+
+// KeyVariable returns the variable that holds the key of c.
+func (c *Client) KeyVariable() string { return shellVariable(c.Name + "_api_key") }
+
+// Source says for messages where the value of a field comes from: a variable, or a place
+// in config.yaml, and there perhaps a secret of the vault.
+func (c *Client) Source(env Env, name string) string {
+	i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
+	text, source := c.raw(env, clientFields[i])
+	if source != name {
+		return source
+	}
+	where := name + " of client " + c.Name
+	if c.Where != "" {
+		where += " at " + c.Where
+	}
+	if _, rest, ok := strings.Cut(text, "{{"); ok {
+		if secret, _, ok := strings.Cut(rest, "}}"); ok {
+			where = "the secret " + strings.TrimSpace(secret) + " of the vault, which " + where + " names"
+		}
+	}
+	return where
 }
 
 // variables returns the environment variables that name may be: in capitals as it

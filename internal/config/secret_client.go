@@ -54,6 +54,9 @@ func (c *Client) KeyVariables() []string {
 	var names []string
 	for _, field := range []string{"api_key", "secret_access_key", "session_token", "oauth_client_secret"} {
 		names = append(names, variables(c.Name+"_"+field)...)
+		if variable := c.makersVariable(field); variable != "" {
+			names = append(names, variable)
+		}
 	}
 	return names
 }

@@ -88,7 +88,7 @@ func TestRetry(t *testing.T) {
 		{"transient", []error{overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "hello"},
 		{"as_asked", []error{rateLimited()}, "", 2, []time.Duration{7 * time.Second}, "hello"},
 		{"too_often", []error{overloaded(), overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: overloaded (HTTP 529)"},
-		{"too_long", []error{longWait}, "", 1, nil, "model c:m: tomorrow"},
+		{"too_long", []error{longWait}, "", 1, nil, "model c:m: tomorrow; try again in 60 minutes, at 10:30:00"},
 		{"for_good", []error{invalid}, "", 1, nil, "model c:m: no such thing"},
 		{"something_was_said", []error{overloaded()}, "hel", 1, nil, "model c:m: overloaded (HTTP 529)"},
 	} {
@@ -98,6 +98,7 @@ func TestRetry(t *testing.T) {
 			var waits []time.Duration
 			e, err := New(Options{
 				Models: modelMap{"c:m": {Provider: f, Retry: threeTimes}},
+				Now:    func() time.Time { return time.Date(2026, 11, 22, 9, 30, 0, 0, time.Local) },
 				Sleep:  func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil },
 			})
 			if err != nil {
@@ -121,6 +122,18 @@ func TestRetry(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRoughly(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		time.Second: "1 second", 1500 * time.Millisecond: "2 seconds", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes",
+		61*time.Minute + time.Second: "62 minutes", 2*time.Hour + time.Second: "3 hours", 24 * time.Hour: "24 hours",
+	} {
+		if got := roughly(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
 	}
 }
 

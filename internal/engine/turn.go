@@ -168,7 +168,7 @@ func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, e
 		}
 		wait, ok := c.model.Retry.wait(attempt, err)
 		if !ok {
-			return t, err
+			return t, e.later(err)
 		}
 		var again event.Body = event.Warning{Text: fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))}
 		if len(t.Message.Parts) > 0 {
@@ -181,6 +181,36 @@ func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, e
 			return t, err
 		}
 	}
+}
+
+// later adds to an error when the provider says that the same call may work.
+func (e *Engine) later(err error) error {
+	wait := provider.RetryAfter(err)
+	if wait < time.Second {
+		return err
+	}
+	at := e.now().Add(wait)
+	layout := "15:04:05"
+	if wait >= 12*time.Hour {
+		layout = "January 2, 15:04"
+	}
+	return fmt.Errorf("%w; try again in %s, at %s", err, roughly(wait), at.Local().Format(layout))
+}
+
+// roughly writes a wait in the unit that fits it, rounded up: 90 seconds, 2 hours.
+func roughly(d time.Duration) string {
+	unit, name := time.Second, "second"
+	switch {
+	case d > 2*time.Hour:
+		unit, name = time.Hour, "hour"
+	case d >= 2*time.Minute:
+		unit, name = time.Minute, "minute"
+	}
+	n := int64((d + unit - 1) / unit)
+	if n != 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", n, name)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -166,6 +166,7 @@ type Error struct {
 	Kind       ErrorKind
 	Status     int           // HTTP status, 0 if there was none
 	RetryAfter time.Duration // how long the provider asks to wait, 0 if it did not say
+	URL        string        // where the request went, without user and query; may be empty
 	Msg        string        // the provider's message; holds no key or header
 	Err        error         // cause, may be nil
 }

@@ -192,7 +192,7 @@ func (c *Client) credentials(ctx context.Context) (option.RequestOption, error) 
 		variable := strings.ToUpper(strings.ReplaceAll(c.name, "-", "_")) + "_API_KEY"
 		return nil, &provider.Error{
 			Kind: provider.Authentication,
-			Msg: "client " + c.name + " has no API key: set " + variable + ", or api_key in its configuration, " +
+			Msg: "client " + c.name + " has no API key: set " + variable + " or ANTHROPIC_API_KEY, or api_key in its configuration, " +
 				"or auth: oauth there and log in with loki --authenticate " + c.name,
 		}
 	}

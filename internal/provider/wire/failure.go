@@ -21,13 +21,16 @@ type failure struct {
 	status int    // an HTTP status inside the body, 0 if there is none
 }
 
-// statusError returns the error for a response with another status than 2xx.
-func statusError(resp *http.Response, body []byte) *provider.Error {
+// statusError returns the error for a response of where with another status than 2xx.
+func statusError(resp *http.Response, body []byte, where string) *provider.Error {
 	f, ok := parseFailure(body)
 	if !ok {
 		f.msg = describeBody(body)
 		if f.msg == "" {
 			f.msg = cmp.Or(strings.ToLower(http.StatusText(resp.StatusCode)), "request failed")
+		}
+		if resp.StatusCode == http.StatusNotFound {
+			f.msg = where + " answers: " + f.msg // which may be no API at all
 		}
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {

@@ -13,7 +13,7 @@ func FuzzFailure(f *testing.F) {
 	f.Add(500, "-1", []byte(`{"errors":[{"message":{"a":1}}],"detail":[]}`))
 	f.Fuzz(func(t *testing.T, status int, field string, body []byte) {
 		h := http.Header{"Retry-After": {field}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {field}}
-		e := statusError(&http.Response{StatusCode: status, Header: h}, body)
+		e := statusError(&http.Response{StatusCode: status, Header: h}, body, "http://server.test")
 		if e.Kind == "" || e.Msg == "" || e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
 			t.Errorf("error %+v", e)
 		}

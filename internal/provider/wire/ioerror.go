@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"loki/internal/provider"
@@ -60,12 +61,76 @@ func ioError(ctx context.Context, doing string, connect time.Duration, err error
 		said, cause = ": no answer in time", nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		said, cause = ": the request was cut off", nil
+	case unreachable(cause) != "":
+		cause = &explained{unreachable(cause), cause}
 	case isTLSMismatch(err):
 		kind = provider.Invalid
 	case isJSONError(err):
 		kind = provider.BadReply
 	}
 	return &provider.Error{Kind: kind, Msg: doing + said, Err: cause}
+}
+
+// explained is an error in other words.
+type explained struct {
+	words string
+	err   error
+}
+
+func (e *explained) Error() string { return e.words }
+func (e *explained) Unwrap() error { return e.err }
+
+// unreachable returns what it means that no connection could be made, or that it was reset,
+// and "" for other failures.
+func unreachable(err error) string {
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		if e.IsNotFound {
+			return "the host " + e.Name + " is not known (no such host)"
+		}
+		return "the address of the host " + e.Name + " could not be looked up (" + e.Err + ")"
+	}
+	outer, ok := errors.AsType[*net.OpError](err)
+	if !ok {
+		return ""
+	}
+	where := "the server"
+	for e, ok := outer, true; ok; e, ok = errors.AsType[*net.OpError](e.Err) {
+		if e.Addr != nil {
+			where = e.Addr.String()
+		}
+	}
+	if outer.Op == "proxyconnect" {
+		where = "the proxy " + where
+	}
+	is := func(errs ...syscall.Errno) bool {
+		for _, e := range errs {
+			if errors.Is(err, e) {
+				return true
+			}
+		}
+		return false
+	}
+	// The large numbers are those of Windows.
+	switch {
+	case is(syscall.ECONNREFUSED, 10061):
+		return "no server listens at " + where + " (connection refused)"
+	case is(syscall.ENETUNREACH, syscall.EHOSTUNREACH, 10051, 10065):
+		return where + " cannot be reached from here (network unreachable)"
+	case is(syscall.ECONNRESET, syscall.EPIPE, 10054):
+		return where + " closed the connection (connection reset)"
+	}
+	return ""
+}
+
+// Refused reports whether a call failed because no server listens where it was sent.
+func Refused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.Errno(10061))
+}
+
+// UnknownHost reports whether a call failed because there is no host of the name.
+func UnknownHost(err error) bool {
+	e, ok := errors.AsType[*net.DNSError](err)
+	return ok && e.IsNotFound
 }
 
 // withoutURL returns err without the URL of the request, which may hold a key.

@@ -50,7 +50,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		next := redirection(out, resp)
 		if next == nil || hop == maxRedirects {
-			return nil, secrets.clean(reject(ctx, resp))
+			return nil, secrets.clean(reject(ctx, resp, publicURL(out.URL)))
 		}
 		resp.Body.Close()
 		out = next
@@ -161,13 +161,15 @@ func (r *Rejection) Unwrap() error { return r.Err }
 // maxRejection is how much of a body is read that is only going to be shown.
 const maxRejection = 64 << 10
 
-// reject reads and closes the response of a failed request.
-func reject(ctx context.Context, resp *http.Response) error {
+// reject reads and closes the response of a failed request to where.
+func reject(ctx context.Context, resp *http.Response, where string) error {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRejection))
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
 	// What has been read of a broken body is worth more than how it broke.
-	return &Rejection{Err: statusError(resp, data), Body: bytes.Clone(data)}
+	e := statusError(resp, data, where)
+	e.URL = where
+	return &Rejection{Err: e, Body: bytes.Clone(data)}
 }

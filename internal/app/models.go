@@ -44,7 +44,7 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		SystemPromptPrefix: m.SystemPromptPrefix,
 		SupportsTools:      m.SupportsFunctionCalling,
 	}
-	if m.ClientType != catalog.Builtin {
+	if m.ClientType != catalog.Builtin && (m.InputPrice != nil || !a.Config.Client(m.Client).Local()) {
 		model.Price = m.Cost
 	}
 	model.Fallbacks = m.Fallbacks

@@ -166,8 +166,14 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// dollars returns what u cost, a hyphen for nothing.
-func dollars(u chat.Usage) string { return orDefault(render.Dollars(u), "-") }
+// dollars returns what u cost, a hyphen for nothing and "unknown" if that is all there is to
+// say.
+func dollars(u chat.Usage) string {
+	if u.Cost == 0 && u.CostUnknown {
+		return "unknown"
+	}
+	return orDefault(render.Dollars(u), "-")
+}
 
 // runDetail is a run with its path in machine output.
 type runDetail struct {

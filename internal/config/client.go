@@ -217,6 +217,10 @@ func (c *Client) defaultAPIBase() string {
 	return ""
 }
 
+// Local reports whether c is one of the platforms that run on the user's own machine, where
+// models cost nothing.
+func (c *Client) Local() bool { return c.platform().Local }
+
 // platform returns the platform that c is a client of, the zero Platform if it is of none.
 func (c *Client) platform() Platform {
 	if c.Type != TypeOpenAICompatible {

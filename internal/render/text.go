@@ -116,10 +116,14 @@ func grouped(n int) string {
 	return digits
 }
 
-// Dollars writes what u cost, "" for nothing. A cost that rests on estimates begins with a
-// tilde, and one that leaves calls out whose price is unknown ends with a plus.
+// Dollars writes what u cost, "" for nothing and "cost unknown" if that is all there is to
+// say. A cost that rests on estimates begins with a tilde, and one that leaves calls out whose
+// price is unknown ends with a plus.
 func Dollars(u chat.Usage) string {
-	if u.Cost == 0 {
+	switch {
+	case u.Cost == 0 && u.CostUnknown:
+		return "cost unknown"
+	case u.Cost == 0:
 		return ""
 	}
 	text := fmt.Sprintf("$%.4f", u.Cost)

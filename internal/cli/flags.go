@@ -183,7 +183,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Lookup("resume").NoOptDefVal = resumeNewest
 	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
 	f.Var(&once{check: notEmpty, value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
-	f.BoolVar(&o.force, "force", false, "with --resume and --fork: go on although the agent has changed")
+	f.BoolVar(&o.force, "force", false, "with --resume and --fork: go on although the agent has changed; with --resume also although a part of the run is not on record")
 	f.BoolVar(&o.here, "here", false, "with --resume and --fork: go on in the present directory instead of the one the run was started in")
 	f.BoolVar(&o.runs, "runs", false, "list the runs of graph agents; with -a of one agent")
 	f.Var(&once{check: notEmpty, value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")

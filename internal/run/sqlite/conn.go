@@ -116,8 +116,8 @@ func (c *conn) transaction(begin string, fn func() error) (err error) {
 	return nil
 }
 
-// busyFor is how long a transaction waits for another process. Whoever writes the
-// record of a run tries again after that; see [run.Patience].
+// busyFor is how long a transaction waits for another process. A run tries again after
+// that; see [run.Patience].
 const busyFor = 5 * time.Second
 
 // connect returns the pool of connections to the file. It opens none.

@@ -71,8 +71,8 @@ type deletion struct {
 	ctx   context.Context
 }
 
-// doomed is a run that is to be deleted.
-type doomed struct {
+// target is a run that is to be deleted.
+type target struct {
 	id   int64
 	name string
 }
@@ -83,12 +83,12 @@ func (d *deletion) step(fn func(c *conn) error) error {
 	if err := context.Cause(d.ctx); err != nil {
 		return err
 	}
-	if err := d.timed(func() error { return d.store.write("delete", false, fn) }); err != nil {
+	if err := d.withPause(func() error { return d.store.write("delete", false, fn) }); err != nil {
 		return err
 	}
 	for {
 		more := false
-		err := d.timed(func() (err error) {
+		err := d.withPause(func() (err error) {
 			more, err = d.store.giveBack()
 			return err
 		})
@@ -98,8 +98,8 @@ func (d *deletion) step(fn func(c *conn) error) error {
 	}
 }
 
-// timed calls fn and pauses for as long as that took.
-func (d *deletion) timed(fn func() error) error {
+// withPause calls fn and pauses for as long as that took.
+func (d *deletion) withPause(fn func() error) error {
 	start := time.Now()
 	err := fn()
 	pause := time.NewTimer(min(time.Since(start), maxPause))
@@ -112,10 +112,10 @@ func (d *deletion) timed(fn func() error) error {
 }
 
 // find returns the runs with the given ids, newest first.
-func (d *deletion) find(ids []string) (rows []doomed, err error) {
+func (d *deletion) find(ids []string) (rows []target, err error) {
 	err = d.store.view(d.ctx, func(c *conn) error {
 		for _, name := range ids {
-			r := doomed{name: name}
+			r := target{name: name}
 			if ok, err := c.row("SELECT id FROM runs WHERE name = ?", []any{name}, &r.id); err != nil {
 				return err
 			} else if ok {
@@ -124,12 +124,12 @@ func (d *deletion) find(ids []string) (rows []doomed, err error) {
 		}
 		return nil
 	})
-	slices.SortFunc(rows, func(a, b doomed) int { return int(b.id - a.id) })
+	slices.SortFunc(rows, func(a, b target) int { return int(b.id - a.id) })
 	return rows, err
 }
 
 // forget makes a run disappear, unless it works or waits.
-func (d *deletion) forget(r doomed) (gone bool, err error) {
+func (d *deletion) forget(r target) (gone bool, err error) {
 	err = d.step(func(c *conn) error {
 		gone = false
 		var status string
@@ -141,7 +141,7 @@ func (d *deletion) forget(r doomed) (gone bool, err error) {
 			return err
 		}
 		if ok {
-			if held, _, _ := d.store.standing(l); held {
+			if held, _, _ := d.store.holds(l); held {
 				return nil
 			}
 		}

@@ -19,8 +19,8 @@ import (
 	"loki/internal/value"
 )
 
-// ended makes a run with n texts of each bytes that has ended.
-func ended(t testing.TB, s *Store, seed, n, each int) string {
+// endedRun makes a run with n texts of each bytes that has ended.
+func endedRun(t testing.TB, s *Store, seed, n, each int) string {
 	t.Helper()
 	j := create(t, s, graph.State{})
 	for i := range n {
@@ -40,7 +40,7 @@ func ended(t testing.TB, s *Store, seed, n, each int) string {
 // the file from another connection after each of them.
 func TestDeleteInSmallSteps(t *testing.T) {
 	counts := make(map[int]int) // transactions by the number of large texts
-	for _, n := range []int{4, 8} {
+	for _, n := range []int{2, 4} {
 		path := filepath.Join(t.TempDir(), "runs.db")
 		var s *Store
 		var other run.Journal
@@ -72,7 +72,7 @@ func TestDeleteInSmallSteps(t *testing.T) {
 				t.Errorf("another process writes while a run is deleted: %v", err)
 			}
 		}})
-		id := ended(t, s, 1, n, 3<<20) // 3 MB are 388 pieces
+		id := endedRun(t, s, 1, n, 2<<20) // 2 MB are 259 pieces
 		second := open(t, path, Options{})
 		other = create(t, second, graph.State{})
 		if deleted, err := s.Delete(t.Context(), id); err != nil || len(deleted) != 1 {
@@ -85,14 +85,14 @@ func TestDeleteInSmallSteps(t *testing.T) {
 			t.Errorf("%d pages were not given back", free)
 		}
 	}
-	if counts[4] < 4*388/sweepPieces || counts[8] > 2*counts[4]+8 {
+	if counts[2] < 2*259/sweepPieces || counts[4] > 2*counts[2]+8 {
 		t.Errorf("transactions by size: %v", counts)
 	}
 }
 
-// TestDeleteIsGoneOnWith interrupts a deletion after every third of its transactions.
+// TestDeleteIsGoneOnWith interrupts a deletion after every fifth of its transactions.
 func TestDeleteIsGoneOnWith(t *testing.T) {
-	for at := 1; ; at += 3 {
+	for at := 1; ; at += 5 {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := 2 * at
 		active := false
@@ -103,8 +103,8 @@ func TestDeleteIsGoneOnWith(t *testing.T) {
 				}
 			}
 		}})
-		keep := ended(t, s, 1, 2, 50_000)
-		first, second := ended(t, s, 1, 3, 50_000), ended(t, s, 2, 200, 2000)
+		keep := endedRun(t, s, 1, 2, 50_000)
+		first, second := endedRun(t, s, 1, 3, 50_000), endedRun(t, s, 2, 200, 2000)
 		active = true
 		deleted, err := s.Delete(ctx, first, second)
 		active = false
@@ -122,7 +122,7 @@ func TestDeleteIsGoneOnWith(t *testing.T) {
 			t.Errorf("after %d transactions the run that stays has %d steps, %v", at, len(h.Steps), err)
 		}
 		// A new run with the same texts is not harmed by what is swept out later.
-		again := ended(t, s, 2, 3, 2000)
+		again := endedRun(t, s, 2, 3, 2000)
 		if _, err := s.Delete(t.Context(), first, second); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestDamagedRun(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{})
 	var ids []string
 	for i := range 5 {
-		ids = append(ids, ended(t, s, i, 1, 3000))
+		ids = append(ids, endedRun(t, s, i, 1, 3000))
 	}
 	for i, damage := range []string{
 		"UPDATE runs SET about = x'00' WHERE name = ?", "UPDATE runs SET ending = x'0001' WHERE name = ?",
@@ -208,8 +208,8 @@ func TestDamagedRun(t *testing.T) {
 // TestListIsShort lists runs with prompts and outputs of megabytes.
 func TestListIsShort(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{Durability: Off})
-	const size = 4 << 20
-	for i := range 5 {
+	const size = 2 << 20
+	for i := range 3 {
 		j, err := s.Create(t.Context(), run.Info{Prompt: prose(uint64(i), size)}, run.Checkpoint{})
 		if err == nil {
 			err = errors.Join(j.End(t.Context(), run.Ending{Status: run.Done, Output: prose(uint64(100+i), size)}), j.Close())
@@ -222,11 +222,11 @@ func TestListIsShort(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	infos, err := s.Runs(t.Context(), run.Query{})
 	runtime.ReadMemStats(&after)
-	if err != nil || len(infos) != 5 || len(infos[0].Prompt) > 2*run.HeadSize || !strings.HasPrefix(infos[0].Output, prose(104, 1000)) {
+	if err != nil || len(infos) != 3 || len(infos[0].Prompt) > 2*run.HeadSize || !strings.HasPrefix(infos[0].Output, prose(102, 1000)) {
 		t.Errorf("%d runs are listed, %v", len(infos), err)
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > size/4 {
-		t.Errorf("to list %d bytes of text takes %d bytes of memory", 5*2*size, n)
+		t.Errorf("to list %d bytes of text takes %d bytes of memory", 3*2*size, n)
 	}
 }
 
@@ -243,7 +243,7 @@ func BenchmarkDelete(b *testing.B) {
 				s := open(b, path, Options{})
 				var ids []string
 				for i := range runs {
-					ids = append(ids, ended(b, s, i, 4, 3<<20))
+					ids = append(ids, endedRun(b, s, i, 4, 3<<20))
 				}
 				stop := make(chan struct{})
 				probe := make(chan time.Duration)

@@ -128,8 +128,8 @@ func (s *Store) writeGap(c *conn, blobs *blobKeeper, g run.Gap) error {
 	return err
 }
 
-// apply makes info that of a run with a note beside the database.
-func apply(info *run.Info, g *run.Gap) {
+// applyGap makes info that of a run with a note beside the database.
+func applyGap(info *run.Info, g *run.Gap) {
 	if g == nil {
 		return
 	}

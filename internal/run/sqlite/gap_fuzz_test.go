@@ -26,7 +26,7 @@ func FuzzGap(f *testing.F) {
 			t.Errorf("the note says %q", text)
 		}
 		info := run.Info{Status: run.Running}
-		apply(&info, g)
+		applyGap(&info, g)
 		switch info.Status {
 		case run.Running, run.Suspended, run.Canceled, run.Failed, run.Done:
 		default:

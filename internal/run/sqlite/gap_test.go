@@ -13,8 +13,8 @@ import (
 	"loki/internal/run"
 )
 
-// locked holds the write lock of a file until the returned function is called.
-func locked(t *testing.T, path string) (unlock func()) {
+// lockFile holds the write lock of a file until the returned function is called.
+func lockFile(t *testing.T, path string) (unlock func()) {
 	t.Helper()
 	db, err := connect(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestGapBesideTheFile(t *testing.T) {
 	s := open(t, path, Options{})
 	other := create(t, s, graph.State{})
 	j := create(t, s, graph.State{})
-	unlock := locked(t, path)
+	unlock := lockFile(t, path)
 	if err := j.Gap(t.Context(), run.Gap{Reason: "the disk is full", Nodes: map[string]int{"a": 2}}); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestPassingFaults(t *testing.T) {
 	if _, err := s.writer.c.ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
 		t.Fatal(err)
 	}
-	unlock := locked(t, path)
+	unlock := lockFile(t, path)
 	if err := record(j, "k"); !errors.Is(err, run.ErrPassing) || !strings.Contains(err.Error(), path+" is locked by another process") {
 		t.Errorf("write to a locked file: %v", err)
 	}

@@ -70,8 +70,8 @@ func two(t *testing.T, other *Owner) (c *clock, second *Store, j run.Journal) {
 // afar is a process on a third machine.
 func afar() *Owner { return &Owner{Host: "afar", Boot: "boot", Machine: "another", PID: 2, Born: "1"} }
 
-// held checks that a run cannot be opened, and when it can be.
-func held(t *testing.T, s *Store, j run.Journal, until time.Time) {
+// checkHeld checks that a run cannot be opened, and when it can be.
+func checkHeld(t *testing.T, s *Store, j run.Journal, until time.Time) {
 	t.Helper()
 	_, _, err := s.Open(t.Context(), j.ID())
 	e, ok := errors.AsType[*run.LeaseError](err)
@@ -82,11 +82,11 @@ func held(t *testing.T, s *Store, j run.Journal, until time.Time) {
 
 func TestLeaseInAnotherContainer(t *testing.T) {
 	c, second, j := two(t, inContainer(2))
-	held(t, second, j, c.now().Add(time.Hour))
+	checkHeld(t, second, j, c.now().Add(time.Hour))
 	c.advance(time.Hour - time.Second)
-	held(t, second, j, c.now().Add(time.Second))
+	checkHeld(t, second, j, c.now().Add(time.Second))
 	c.jump(24 * time.Hour) // nothing to do with it
-	held(t, second, j, c.now().Add(time.Second))
+	checkHeld(t, second, j, c.now().Add(time.Second))
 	c.advance(time.Second)
 	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active || infos[0].Held != nil {
 		t.Errorf("listed as %+v, %v", infos, err)
@@ -104,7 +104,7 @@ func TestSignOfLife(t *testing.T) {
 	for name, other := range map[string]*Owner{"container": inContainer(2), "machine": afar()} {
 		t.Run(name, func(t *testing.T) {
 			c, second, j := two(t, other)
-			held(t, second, j, c.now().Add(time.Hour))
+			checkHeld(t, second, j, c.now().Add(time.Hour))
 			c.advance(time.Hour - time.Second)
 			if err := j.Confirm(t.Context()); err != nil { // after nearly an hour it looks
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSignOfLife(t *testing.T) {
 			if name == "container" {
 				until = until.Add(-time.Second) // its clock is known
 			}
-			held(t, second, j, until)
+			checkHeld(t, second, j, until)
 		})
 	}
 }
@@ -126,10 +126,10 @@ func TestLeaseExpires(t *testing.T) {
 	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active {
 		t.Errorf("listed as active long after its lease: %v", err)
 	}
-	held(t, second, j, c.now().Add(time.Hour)) // from now on it is watched
+	checkHeld(t, second, j, c.now().Add(time.Hour)) // from now on it is watched
 	c.jump(1000 * time.Hour)
 	c.advance(time.Hour - time.Second)
-	held(t, second, j, c.now().Add(time.Second))
+	checkHeld(t, second, j, c.now().Add(time.Second))
 	c.advance(time.Second)
 	k, _, err := second.Open(t.Context(), j.ID())
 	if err != nil {
@@ -192,7 +192,7 @@ func TestLeaseOfSleeper(t *testing.T) {
 	if err := j.Confirm(t.Context()); err != nil {
 		t.Fatalf("after a long sleep: %v", err)
 	}
-	held(t, second, j, c.now().Add(time.Hour))
+	checkHeld(t, second, j, c.now().Add(time.Hour))
 	if err := record(j, "k"); err != nil {
 		t.Fatalf("write after a long sleep: %v", err)
 	}

@@ -68,8 +68,8 @@ type lease struct {
 	ends  int64 // by the live clock of owner.Boot
 	beats int64 // signs of life
 
-	// Who waits for a lease of a machine whose clock it does not have writes what it
-	// saw: the signs of life, and since when by its own live clock.
+	// A process on another system that waits for the lease writes what it saw: the signs
+	// of life, and since when by its own live clock.
 	watcher string
 	watched int64
 	since   int64
@@ -103,14 +103,14 @@ func findLease(c *conn, id int64) (l lease, ok bool, err error) {
 	return l, ok, err
 }
 
-// standing says whether a lease keeps others away, and until when if its holder gives
+// holds says whether a lease keeps others away, and until when if its holder gives
 // no sign of life. A zero time means: as long as the holder lives, which can be seen.
 //
 // No clock on a wall has a say in that: it may be set. The live clock of a system
 // stands still while that sleeps, and is one for all its processes, in containers too.
 // Of a holder on another system it only counts how long there was no sign of life.
 // seen is false if that began to count just now.
-func (s *Store) standing(l lease) (held bool, until time.Time, seen bool) {
+func (s *Store) holds(l lease) (held bool, until time.Time, seen bool) {
 	me := s.o.Owner
 	switch l.owner.life(me.Machine) {
 	case living:
@@ -153,7 +153,7 @@ func thisBoot() string {
 // holder on another system that should have given a sign of life long since is not,
 // though it takes a watch to open its run.
 func (s *Store) active(l lease) bool {
-	held, _, seen := s.standing(l)
+	held, _, seen := s.holds(l)
 	return held && (seen || s.o.Now().UnixNano() < l.until)
 }
 
@@ -168,7 +168,7 @@ func (s *Store) free(c *conn, id int64, name string) error {
 	if err != nil || !ok {
 		return err
 	}
-	held, until, seen := s.standing(l)
+	held, until, seen := s.holds(l)
 	if !held {
 		return nil
 	}

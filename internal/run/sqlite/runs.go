@@ -226,7 +226,7 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 	info.Status = run.Status(r.status)
 	info.Started, info.Updated = moment(r.started), moment(max(r.updated, r.at, r.stepAt))
 	if len(r.lease.token) > 0 && s.active(r.lease) {
-		_, until, _ := s.standing(r.lease)
+		_, until, _ := s.holds(r.lease)
 		info.Active, info.Held = true, r.lease.error(info.ID, until)
 	}
 	if r.gap != nil {
@@ -273,7 +273,7 @@ func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, er
 		}
 		return run.Info{}, err
 	}
-	apply(&info, s.readMark(info.ID))
+	applyGap(&info, s.readMark(info.ID))
 	return info, nil
 }
 
@@ -317,7 +317,7 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	}
 	for _, name := range s.marks() {
 		if i := slices.IndexFunc(infos, func(i run.Info) bool { return i.ID == name }); i >= 0 {
-			apply(&infos[i], s.readMark(name))
+			applyGap(&infos[i], s.readMark(name))
 		}
 	}
 	return infos, err

@@ -114,7 +114,7 @@ ALTER TABLE leases ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leases ADD COLUMN boot TEXT NOT NULL DEFAULT '';  -- start of the holder's system
 ALTER TABLE leases ADD COLUMN ends INTEGER NOT NULL DEFAULT 0; -- by the live clock of that system
 ALTER TABLE leases ADD COLUMN beats INTEGER NOT NULL DEFAULT 0; -- signs of life of the holder
-ALTER TABLE leases ADD COLUMN watcher TEXT NOT NULL DEFAULT ''; -- start of the system of who waits for the lease
+ALTER TABLE leases ADD COLUMN watcher TEXT NOT NULL DEFAULT ''; -- start of the system of a process that waits for the lease
 ALTER TABLE leases ADD COLUMN watched INTEGER NOT NULL DEFAULT 0; -- signs of life the watcher saw
 ALTER TABLE leases ADD COLUMN since INTEGER NOT NULL DEFAULT 0; -- when, by the watcher's live clock
 `

@@ -15,7 +15,7 @@ import (
 // TestFirstOnes opens a file that is not there by many at once. All of them record
 // their run.
 func TestFirstOnes(t *testing.T) {
-	for range 10 {
+	for range 5 {
 		path := filepath.Join(t.TempDir(), "runs.db")
 		var wg sync.WaitGroup
 		errs := make([]error, 12) // goroutine i writes errs[i] only

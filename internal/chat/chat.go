@@ -123,6 +123,17 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
+// Sub returns u without v, which was added to it.
+func (u Usage) Sub(v Usage) Usage {
+	u.InputTokens -= v.InputTokens
+	u.CachedInputTokens -= v.CachedInputTokens
+	u.CacheWriteTokens -= v.CacheWriteTokens
+	u.OutputTokens -= v.OutputTokens
+	u.ReasoningTokens -= v.ReasoningTokens
+	u.Cost -= v.Cost
+	return u
+}
+
 // Total returns input plus output tokens.
 func (u Usage) Total() int { return u.InputTokens + u.OutputTokens }
 

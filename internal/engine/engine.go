@@ -122,9 +122,11 @@ type RequestContext struct {
 // Budget bounds what calls may use. Its methods may be called from several
 // goroutines.
 type Budget interface {
-	// Reserve sets what one call is likely to use aside, or fails because it is too
-	// much. settle is called once, with what was used.
-	Reserve(estimate chat.Usage) (settle func(used chat.Usage), err error)
+	// Reserve sets aside what one call can use, which is most or, if bounded is false, not
+	// known. It waits for calls under way if that does not fit beside them, and fails if
+	// least, which the call is sure to use, is too much. settle is called once, with
+	// what was used.
+	Reserve(ctx context.Context, least, most chat.Usage, bounded bool) (settle func(used chat.Usage), err error)
 	// Spend adds what was used without a reservation.
 	Spend(used chat.Usage)
 }

@@ -231,7 +231,7 @@ func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, er
 	if err := guard(request.Messages, model); err != nil {
 		return turnResult{}, err
 	}
-	settle, err := reserve(rc.Budget, model, request)
+	settle, err := reserve(ctx, rc.Budget, model, request)
 	if err != nil {
 		return turnResult{}, err
 	}
@@ -262,17 +262,19 @@ func shown(id string, r provider.Request) event.Request {
 	}
 }
 
-// reserve sets aside what the call is likely to use: its input, and the output it
-// may have if that is bounded.
-func reserve(b Budget, model Model, request provider.Request) (settle func(chat.Usage), err error) {
+// reserve sets aside what the call can use: its input, which is estimated, and the output
+// limit that it is sent with, or else the model's own.
+func reserve(ctx context.Context, b Budget, model Model, request provider.Request) (settle func(chat.Usage), err error) {
 	if b == nil {
 		return func(chat.Usage) {}, nil
 	}
-	estimate := chat.Usage{OutputTokens: request.MaxOutputTokens, Estimated: true}
+	least := chat.Usage{OutputTokens: request.MaxOutputTokens, Estimated: true}
 	for _, m := range request.Messages {
-		estimate.InputTokens += chat.EstimateTokens(m.Text())
+		least.InputTokens += chat.EstimateTokens(m.Text())
 	}
-	return b.Reserve(model.cost(estimate))
+	most, limit := least, cmp.Or(request.MaxOutputTokens, request.OutputLimit)
+	most.OutputTokens = limit
+	return b.Reserve(ctx, model.cost(least), model.cost(most), limit > 0)
 }
 
 // note warns the user of what a provider has done in another way than asked, once for

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -9,15 +10,20 @@ import (
 	"loki/internal/graph"
 )
 
-// Budget bounds what a run may use. Calls that run side by side reserve what they are
-// likely to use before they begin, so that together they do not go far beyond it. A
-// nil Budget bounds nothing. It may be used from several goroutines.
+// Budget bounds what a run may use. Calls that run side by side set aside all that they
+// can use, so that together they do not exceed it; one that does not fit beside the others
+// waits for them. Only a call that runs alone may begin on an estimate, and exceed the
+// budget by what its reply is longer than estimated. A nil Budget bounds nothing. It may be
+// used from several goroutines.
 type Budget struct {
 	limit graph.Budget
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
 	used     chat.Usage
 	reserved chat.Usage
+	open     int           // calls that hold a reservation
+	whole    bool          // one of them has no bound and holds all that is left
+	settled  chan struct{} // closed, and made anew, when a call settles
 }
 
 // NewBudget returns a budget of which used is spent, nil if limit sets no bound on
@@ -26,33 +32,56 @@ func NewBudget(limit graph.Budget, used chat.Usage) *Budget {
 	if limit.Tokens == 0 && limit.USD == 0 {
 		return nil
 	}
-	return &Budget{limit: limit, used: used}
+	return &Budget{limit: limit, used: used, settled: make(chan struct{})}
 }
 
-// Reserve sets the estimate aside for one call, or says that it is too much. The
-// caller gives it back by calling settle once with what was used.
-func (b *Budget) Reserve(estimate chat.Usage) (settle func(used chat.Usage), err error) {
+// Reserve implements the engine's Budget. It sets most aside for one call, or all that is
+// left if bounded is false, and waits while that does not fit beside calls under way. A call
+// that runs alone has to fit with what it is sure to use, which is least. The error has
+// code [fault.Limit] if the call does not fit, or is that of ctx if it ends while the call
+// waits. The caller gives the reservation back by calling settle once with what was used.
+func (b *Budget) Reserve(ctx context.Context, least, most chat.Usage, bounded bool) (settle func(used chat.Usage), err error) {
 	if b == nil {
 		return func(chat.Usage) {}, nil
 	}
+	for {
+		settle, wait, err := b.reserve(least, most, bounded)
+		if wait == nil {
+			return settle, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// reserve tries once. It returns what to wait for if the call may fit later.
+func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used chat.Usage), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	would := b.used.Add(b.reserved).Add(estimate)
-	switch {
-	case b.limit.Tokens > 0 && would.Total() > b.limit.Tokens:
-		err = b.exceeded(fmt.Sprintf("%d tokens", b.limit.Tokens), fmt.Sprintf("%d are used, and the next call takes about %d", b.used.Total(), estimate.Total()))
-	case b.limit.USD > 0 && would.Cost > b.limit.USD:
-		err = b.exceeded(fmt.Sprintf("%g US dollars", b.limit.USD), fmt.Sprintf("%.4f are used, and the next call costs about %.4f", b.used.Cost, estimate.Cost))
-	default:
-		b.reserved = b.reserved.Add(estimate)
-		return func(used chat.Usage) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.reserved = b.reserved.Add(negative(estimate))
-			b.used = b.used.Add(used)
-		}, nil
+	if err := b.exceeded(least); err != nil {
+		return nil, nil, err // what is used does not become less
 	}
-	return nil, err
+	if b.open > 0 && (b.whole || !bounded || b.exceeds(b.used.Add(b.reserved).Add(most))) {
+		return nil, b.settled, nil
+	}
+	b.open++
+	b.whole = !bounded
+	b.reserved = b.reserved.Add(most)
+	return func(used chat.Usage) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.open--
+		b.whole = false // a call without a bound runs alone
+		if b.reserved = b.reserved.Sub(most); b.open == 0 {
+			b.reserved = chat.Usage{} // without what rounding left of the costs
+		}
+		b.used = b.used.Add(used)
+		close(b.settled)
+		b.settled = make(chan struct{})
+	}, nil, nil
 }
 
 // Spend adds what was used without a reservation, such as a call read back from the
@@ -66,14 +95,40 @@ func (b *Budget) Spend(used chat.Usage) {
 	b.used = b.used.Add(used)
 }
 
-func (b *Budget) exceeded(limit, state string) error {
-	return fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
-		WithHint("raise settings.budget in %s and resume the run", graph.FileName)
+// Overrun says by how much the budget is exceeded, "" if it is not.
+func (b *Budget) Overrun() string {
+	if b == nil {
+		return ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.limit.Tokens > 0 && b.used.Total() > b.limit.Tokens:
+		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last reply was longer than estimated", b.used.Total(), b.limit.Tokens)
+	case b.limit.USD > 0 && b.used.Cost > b.limit.USD:
+		return fmt.Sprintf("the run cost %.4f US dollars, more than its budget of %g: the last reply was longer than estimated", b.used.Cost, b.limit.USD)
+	}
+	return ""
 }
 
-func negative(u chat.Usage) chat.Usage {
-	return chat.Usage{
-		InputTokens: -u.InputTokens, CachedInputTokens: -u.CachedInputTokens,
-		OutputTokens: -u.OutputTokens, ReasoningTokens: -u.ReasoningTokens, Cost: -u.Cost,
+// exceeds reports whether usage is beyond the budget.
+func (b *Budget) exceeds(usage chat.Usage) bool {
+	return b.limit.Tokens > 0 && usage.Total() > b.limit.Tokens || b.limit.USD > 0 && usage.Cost > b.limit.USD
+}
+
+// exceeded returns an error if a call that is sure to use least is too much. b.mu is held.
+func (b *Budget) exceeded(least chat.Usage) error {
+	limit, state := "", ""
+	switch would := b.used.Add(least); {
+	case b.limit.Tokens > 0 && would.Total() > b.limit.Tokens:
+		limit = fmt.Sprintf("%d tokens", b.limit.Tokens)
+		state = fmt.Sprintf("%d are used, and the next call takes about %d", b.used.Total(), least.Total())
+	case b.limit.USD > 0 && would.Cost > b.limit.USD:
+		limit = fmt.Sprintf("%g US dollars", b.limit.USD)
+		state = fmt.Sprintf("%.4f are used, and the next call costs about %.4f", b.used.Cost, least.Cost)
+	default:
+		return nil
 	}
+	return fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
+		WithHint("raise settings.budget in %s and resume the run", graph.FileName)
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -368,31 +369,109 @@ func TestLossCancels(t *testing.T) {
 }
 
 func TestBudgetReservations(t *testing.T) {
+	reserve := func(b *run.Budget, least, most chat.Usage) (func(chat.Usage), error) {
+		return b.Reserve(t.Context(), least, most, true)
+	}
 	b := run.NewBudget(graph.Budget{Tokens: 100}, usage(40))
-	settle, err := b.Reserve(usage(30))
+	settle, err := reserve(b, usage(30), usage(30))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Reserve(usage(40)); fault.CodeOf(err) != fault.Limit {
-		t.Errorf("70 are spoken for, and 40 more are granted: %v", err)
+	if _, err := reserve(b, usage(61), usage(61)); fault.CodeOf(err) != fault.Limit {
+		t.Errorf("40 are used, and 61 more are granted: %v", err)
 	}
 	settle(usage(10))
-	if _, err := b.Reserve(usage(40)); err != nil {
-		t.Errorf("50 are used, and 40 more are refused: %v", err)
+	if settle, err = reserve(b, usage(40), usage(40)); err != nil {
+		t.Fatalf("50 are used, and 40 more are refused: %v", err)
 	}
-	b.Spend(usage(20))
-	if _, err := b.Reserve(usage(1)); err == nil {
+	settle(usage(40))
+	b.Spend(usage(9))
+	if settle, err = reserve(b, usage(1), usage(1000)); err != nil {
+		t.Fatalf("a call that runs alone may begin on its estimate: %v", err)
+	}
+	if over := b.Overrun(); over != "" {
+		t.Errorf("99 of 100 are used: %s", over)
+	}
+	settle(usage(20))
+	if over := b.Overrun(); !strings.Contains(over, "119 tokens") {
+		t.Errorf("119 of 100 are used: %q", over)
+	}
+	if _, err := reserve(b, usage(0), usage(0)); err == nil {
 		t.Error("the budget is exceeded")
 	}
 	money := run.NewBudget(graph.Budget{USD: 1}, usage(0))
-	if _, err := money.Reserve(cost(1.01)); err == nil {
+	if _, err := reserve(money, cost(1.01), cost(1.01)); err == nil {
 		t.Error("more than the budget is granted")
 	}
 	if run.NewBudget(graph.Budget{}, usage(5)) != nil {
 		t.Error("no bound is a budget")
 	}
-	if _, err := (*run.Budget)(nil).Reserve(usage(1 << 30)); err != nil {
+	if _, err := reserve(nil, usage(1<<30), usage(1<<30)); err != nil {
 		t.Errorf("no budget refuses: %v", err)
+	}
+}
+
+// TestBudgetOfCallsAtOnce runs calls side by side whose replies are as long as they may be. What
+// they use in all exceeds the budget by less than one of them, however many want to run; and
+// those that fit together do run together.
+func TestBudgetOfCallsAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		bounded bool
+		atOnce  int // calls of 100 that fit into what is left at the start
+	}{{"bounded", true, 5}, {"unbounded", false, 1}} {
+		for _, width := range []int{1, 4, 20} {
+			t.Run(fmt.Sprintf("%s/%d", tt.name, width), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := run.NewBudget(graph.Budget{Tokens: 550}, usage(0))
+					var mu sync.Mutex
+					made, running, most, refused := 0, 0, 0, 0
+					var wg sync.WaitGroup
+					for range width {
+						wg.Go(func() {
+							for {
+								settle, err := b.Reserve(t.Context(), usage(10), usage(100), tt.bounded)
+								mu.Lock()
+								if err != nil {
+									refused++
+									mu.Unlock()
+									return
+								}
+								made++
+								running++
+								most = max(most, running)
+								mu.Unlock()
+								time.Sleep(time.Second) // the clock of synctest
+								mu.Lock()
+								running--
+								mu.Unlock()
+								settle(usage(100))
+							}
+						})
+					}
+					wg.Wait()
+					if made != 6 || refused != width {
+						t.Errorf("%d calls of 100 were made within 550, and %d of %d were refused", made, refused, width)
+					}
+					if want := min(width, tt.atOnce); most != want {
+						t.Errorf("%d calls ran at once, want %d", most, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestBudgetWaitEnds cancels a call that waits for another to settle.
+func TestBudgetWaitEnds(t *testing.T) {
+	b := run.NewBudget(graph.Budget{Tokens: 100}, usage(0))
+	if _, err := b.Reserve(t.Context(), usage(60), usage(60), true); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Reserve(ctx, usage(60), usage(60), true); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
 

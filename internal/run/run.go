@@ -163,6 +163,11 @@ func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
 	if err != nil {
 		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
 	}
+	if over := d.Budget.Overrun(); over != "" {
+		if emitErr := d.events.Emit(context.WithoutCancel(ctx), event.Warning{Text: over}); err == nil {
+			err = emitErr
+		}
+	}
 	// The end is told even when the run was cancelled.
 	if emitErr := d.events.Emit(context.WithoutCancel(ctx), fin); err == nil {
 		err = emitErr

@@ -257,17 +257,15 @@ func (r *Runner) askUncertain(ctx context.Context, t *run.Task, key, question st
 func (r *Runner) askOnce(ctx context.Context, t *run.Task, key string, q ask.Question) (string, error) {
 	for n := 1; ; n++ {
 		numbered := fmt.Sprintf("%s/%d", key, n)
-		used, err := noted(ctx, t.Steps, numbered+"/used")
-		if err != nil {
+		if _, used, err := noted[bool](ctx, t.Steps, numbered+"/used"); err != nil {
 			return "", err
-		}
-		if used {
+		} else if used {
 			continue
 		}
 		answer, err := r.ask(ctx, t, numbered, q)
 		if err != nil {
 			return "", err
 		}
-		return answer, note(ctx, t.Steps, numbered+"/used")
+		return answer, note(ctx, t.Steps, numbered+"/used", true)
 	}
 }

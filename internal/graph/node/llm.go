@@ -170,9 +170,10 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 	}
 	for attempt := 1; ; attempt++ {
 		failed := fmt.Sprintf("attempt/%d/failed", attempt)
-		if done, err := noted(ctx, t.Steps, failed); err != nil {
+		if used, done, err := failedBefore(ctx, t.Steps, failed); err != nil {
 			return "", err
 		} else if done && attempt < llm.MaxAttempts {
+			r.charge(t, used)
 			t.Retries++
 			continue
 		}
@@ -190,7 +191,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 		if attempt >= llm.MaxAttempts || final(ctx, err) || !isTransient(err) {
 			return "", err
 		}
-		if err := note(ctx, t.Steps, failed); err != nil {
+		if err := note(ctx, t.Steps, failed, failedAttempt{reply.Usage}); err != nil {
 			return "", err
 		}
 		t.Retries++

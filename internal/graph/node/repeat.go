@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -40,19 +42,21 @@ func retrying[T any](ctx context.Context, r *Runner, t *run.Task, fn func(contex
 			t.Steps = first.At(fmt.Sprintf("retry/%d", attempt))
 		}
 		failed := fmt.Sprintf("retry/%d/failed", attempt)
-		if done, err := noted(ctx, first, failed); err != nil || done {
+		if used, done, err := failedBefore(ctx, first, failed); err != nil || done {
 			if err != nil {
 				var none T
 				return none, err
 			}
+			r.charge(t, used)
 			t.Retries++
 			continue
 		}
+		before := t.Usage
 		result, err := fn(ctx)
 		if err == nil || attempt >= policy.Attempts || final(ctx, err) || !repeatable(t.Node, err) {
 			return result, err
 		}
-		if err := note(ctx, first, failed); err != nil {
+		if err := note(ctx, first, failed, failedAttempt{t.Usage.Sub(before)}); err != nil {
 			return result, err
 		}
 		t.Retries++
@@ -82,22 +86,51 @@ func final(ctx context.Context, err error) bool {
 // errNotNoted keeps a look at a note from making one.
 var errNotNoted = errors.New("not noted")
 
-// noted reports whether a note was made under key.
-func noted(ctx context.Context, s steps.Steps, key string) (bool, error) {
-	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (bool, error) {
-		return false, errNotNoted
+// failedAttempt is what is recorded of an attempt that a resumed run does not come back to:
+// what it used counts all the same. Records of older versions have true in its place.
+type failedAttempt struct {
+	Usage chat.Usage `json:"usage"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *failedAttempt) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" {
+		return nil
+	}
+	type plain failedAttempt
+	return json.Unmarshal(data, (*plain)(f))
+}
+
+// failedBefore reports whether an attempt was noted under key as failed, and what it used.
+func failedBefore(ctx context.Context, s steps.Steps, key string) (used chat.Usage, failed bool, err error) {
+	f, failed, err := noted[failedAttempt](ctx, s, key)
+	return f.Usage, failed, err
+}
+
+// noted returns the note under key, if one was made.
+func noted[T any](ctx context.Context, s steps.Steps, key string) (content T, found bool, err error) {
+	content, err = steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) {
+		return content, errNotNoted
 	})
 	if errors.Is(err, errNotNoted) {
-		return false, nil
+		return content, false, nil
 	}
-	return err == nil, err
+	return content, err == nil, err
 }
 
 // note records that something was done with, so that a resumed run does not come back
 // to it.
-func note(ctx context.Context, s steps.Steps, key string) error {
-	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (bool, error) { return true, nil })
+func note[T any](ctx context.Context, s steps.Steps, key string, content T) error {
+	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) { return content, nil })
 	return err
+}
+
+// charge counts what attempts used that are not made again.
+func (r *Runner) charge(t *run.Task, used chat.Usage) {
+	addUsage(t, used)
+	if r.Context.Budget != nil {
+		r.Context.Budget.Spend(used)
+	}
 }
 
 // repeatable reports whether another attempt at the node's work makes sense: not

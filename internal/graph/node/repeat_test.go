@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
@@ -107,5 +108,59 @@ func TestRetryingGoesOnWithItsAttempt(t *testing.T) {
 	text, err := attempt(repeatTask(rec), false)
 	if err != nil || text != "made" || made != 2 {
 		t.Errorf("%q, %v: the effect was made %d times", text, err, made)
+	}
+}
+
+// spent is a budget that only counts.
+type spent struct{ chat.Usage }
+
+func (s *spent) Spend(u chat.Usage) { s.Usage = s.Add(u) }
+
+func (s *spent) Reserve(context.Context, chat.Usage, chat.Usage, bool) (func(chat.Usage), error) {
+	return s.Spend, nil
+}
+
+// What failed attempts used counts when the run is resumed, though they are not made
+// again: a run that its budget stopped must not begin anew with each resume.
+func TestRetryingCountsFailedAttempts(t *testing.T) {
+	rec := record{}
+	budgets := [3]*spent{{}, {}, {}}
+	for i, budget := range budgets {
+		var waits []time.Duration
+		r := repeatRunner(&waits)
+		r.Context.Budget = budget
+		task := repeatTask(rec)
+		made := 0
+		_, err := retrying(t.Context(), r, task, func(context.Context) (int, error) {
+			if made++; i == 0 && made == 3 || i == 1 {
+				return 0, fault.New(fault.Limit, "the budget is used up")
+			}
+			if i == 2 {
+				return 1, nil
+			}
+			budget.Spend(chat.Usage{OutputTokens: 100, Cost: 0.5})
+			addUsage(task, chat.Usage{OutputTokens: 100, Cost: 0.5})
+			return 0, errors.New("boom")
+		})
+		if (err == nil) != (i == 2) {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		if budget.OutputTokens != 200 || budget.Cost != 1 || task.Usage.OutputTokens != 200 || task.Retries != 2 {
+			t.Errorf("round %d: the budget has %+v, the task %+v and %d retries", i, budget.Usage, task.Usage, task.Retries)
+		}
+	}
+}
+
+// Records of versions that did not keep what an attempt used are read.
+func TestFailedAttemptOfOldRecords(t *testing.T) {
+	rec := record{"a": {Done: true, Result: []byte("true")}, "b": {Done: true, Result: []byte(`{"usage":{"output_tokens":7}}`)}}
+	for key, want := range map[string]int{"a": 0, "b": 7} {
+		used, failed, err := failedBefore(t.Context(), steps.New(rec), key)
+		if err != nil || !failed || used.OutputTokens != want {
+			t.Errorf("%s: %+v, %v, %v", key, used, failed, err)
+		}
+	}
+	if _, failed, err := failedBefore(t.Context(), steps.New(rec), "c"); failed || err != nil {
+		t.Errorf("%v, %v", failed, err)
 	}
 }

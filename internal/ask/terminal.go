@@ -10,6 +10,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
+
+	"loki/internal/printable"
 )
 
 // TerminalOptions configures a [Terminal]. The zero value asks whoever sits at the
@@ -152,19 +154,8 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 }
 
 // safe returns text, which may come from a model, without what would act on the
-// terminal.
-func safe(text string) string {
-	text = strings.ReplaceAll(ansi.Strip(text), "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-}
+// terminal or show it in another order.
+func safe(text string) string { return printable.Text(ansi.Strip(text)) }
 
 // safeLine is [safe] for what has to stay on one line.
 func safeLine(text string) string {

@@ -396,14 +396,14 @@ func TestTerminalDisarmsEscapeSequences(t *testing.T) {
 	c := newConsole(t)
 	q := approval()
 	q.Node = "app\x1b]0;node\arove"
-	q.Text = "Approve\x1b[2J\x1b]0;title\a this\x07?\r\nIt is\x9b31m safe.\x08\x08"
-	q.Options = []string{"y\x1b[31mes\nplease"}
+	q.Text = "Approve\x1b[2J\x1b]0;title\a this\x07?\r\nIt is\x9b31m safe.\x08 \u202ereversed"
+	q.Options = []string{"y\x1b[31mes\nplease\u2066"}
 	done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
 	c.sees("own: ")
 	raw := c.raw()
 	c.types("1\n")
 	(<-done).check(t, q.Options[0]) // the answer itself is what the caller knows it as
-	want := "? approve\r\nApprove this?\r\nIt is safe.\r\n  1) yes please\r\nNumber, or an answer of your own: "
+	want := "? approve\r\nApprove this␇?\r\nIt is safe.␈ \ufffdreversed\r\n  1) yes please\ufffd\r\nNumber, or an answer of your own: "
 	if raw != want {
 		t.Errorf("drawn\n%q\nwant\n%q", raw, want)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,12 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"loki/internal/render/printable"
+	"unicode"
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/logging"
+	"loki/internal/printable"
 	"loki/internal/session"
 	"loki/internal/value"
 )
@@ -26,16 +27,50 @@ func printLines(w io.Writer, lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	shown := make([]string, len(lines))
+	for i, line := range lines {
+		shown[i] = printableLine(line)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(shown, "\n"))
 	return err
+}
+
+// printableLine returns a text that others may have chosen as it can be shown on a line.
+func printableLine(text string) string {
+	return strings.ReplaceAll(printable.Text(text), "\n", "\u240a")
+}
+
+// escaped returns a JSON text in which what a terminal would obey is written as an escape,
+// which means the same to programs.
+func escaped(text []byte) []byte {
+	hidden := func(r rune) bool {
+		return r >= 0x7f && r <= 0x9f || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
+	}
+	if bytes.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if hidden(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
 }
 
 // printJSON prints v as indented JSON.
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escaped(b.Bytes()))
+	return err
 }
 
 func (c *command) listModels() error {

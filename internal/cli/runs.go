@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/printable"
 	"loki/internal/render"
 	"loki/internal/run"
 	"loki/internal/value"
@@ -129,6 +130,9 @@ func (c *command) listRuns(ctx context.Context) error {
 func table(w io.Writer, rows [][]string, right ...int) error {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
+		for i, cell := range r {
+			r[i] = printableLine(cell)
+		}
 		for i, cell := range r {
 			widths[i] = max(widths[i], len([]rune(cell)))
 		}
@@ -299,7 +303,7 @@ func printRun(w io.Writer, h run.History) error {
 	default:
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", i.ID, h.Pending[0].ID)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, printable.Text(b.String()))
 	return err
 }
 
@@ -361,7 +365,7 @@ func (c *command) showState(ctx context.Context, store run.Store) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.Out, cp.State.Object().Value().Lines())
+	_, err = fmt.Fprintln(c.Out, string(escaped([]byte(cp.State.Object().Value().Lines()))))
 	return err
 }
 
@@ -400,7 +404,7 @@ func (c *command) diffStates(ctx context.Context) error {
 				fmt.Fprintf(&b, "+ %s: %s\n", d.Key, cut(d.After.String(), maxText))
 			}
 		}
-		_, err := io.WriteString(c.Out, b.String())
+		_, err := io.WriteString(c.Out, printable.Text(b.String()))
 		return err
 	})
 }

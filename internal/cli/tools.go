@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"loki/internal/argc"
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/printable"
 	"loki/internal/steps"
 )
 
@@ -29,7 +31,12 @@ func (c *command) callTool(ctx context.Context) error {
 		return err
 	}
 	if text != "" {
-		fmt.Fprintln(c.Out, c.hide(text))
+		if text = c.hide(text); json.Valid([]byte(text)) {
+			text = string(escaped([]byte(text)))
+		} else {
+			text = printable.Text(text)
+		}
+		fmt.Fprintln(c.Out, text)
 	}
 	if failed {
 		return fault.New(fault.Tool, "tool %s failed", name)

@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/environ"
+	"loki/internal/printable"
 	"loki/internal/process"
 )
 
@@ -73,7 +74,7 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 		OnStderr: func(line string) {
 			p.remember(line)
 			if stderr != nil {
-				fmt.Fprintf(stderr, "[%s] %s\n", r.ID, line)
+				fmt.Fprintf(stderr, "[%s] %s\n", r.ID, r.redact(printable.Text(line)))
 			}
 		},
 	})

@@ -8,7 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
-	"loki/internal/render/printable"
+	"loki/internal/printable"
 )
 
 // AnswerOptions configure NewAnswer.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/printable"
 	"loki/internal/render/markdown"
-	"loki/internal/render/printable"
 	"loki/internal/render/theme"
 )
 

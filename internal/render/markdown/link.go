@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"loki/internal/render/printable"
+	"loki/internal/printable"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"loki/internal/render/printable"
+	"loki/internal/printable"
 )
 
 // class says what r is for the marks beside it.

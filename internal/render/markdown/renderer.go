@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"loki/internal/render/printable"
+	"loki/internal/printable"
 )
 
 // Auto wraps at the edge of the window.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"loki/internal/render/printable"
+	"loki/internal/printable"
 )
 
 func TestText(t *testing.T) {

@@ -160,7 +160,7 @@ func resumeHint(err error, out run.Outcome, id string) string {
 	case errors.Is(err, run.ErrLeaseLost):
 		return hint
 	case !out.Recorded && fault.CodeOf(err) == fault.Suspended:
-		return "the run is not recorded, so run it again, in a terminal or with the answers piped in, one a line"
+		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"
 	case hint != "" || !out.Recorded:
 		return hint
 	}

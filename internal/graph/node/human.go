@@ -179,10 +179,16 @@ func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) erro
 		text += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), clip(q.Default, 60))
 	}
 	f := fault.New(fault.Suspended, "%s", text)
-	if !t.Steps.Recording() {
-		return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
+	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
+	switch {
+	case t.Steps.Recording() && q.Consent:
+		return f.WithHint("answer it: loki --resume %s --answer TEXT; not to be asked, %s", t.Events.Run, beforehand)
+	case t.Steps.Recording():
+		return f.WithHint("answer it: loki --resume %s --answer TEXT", t.Events.Run)
+	case q.Consent:
+		return f.WithHint("run it in a terminal, %s", beforehand)
 	}
-	return f.WithHint("answer it: loki --resume %s --answer TEXT", t.Events.Run)
+	return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
 }
 
 // questionID names a question within its run, for people to type: the node, and what

@@ -62,10 +62,14 @@ func (e *llmFailure) Unwrap() error { return e.err }
 
 // undeclared is the failure of an llm node that nothing takes over from.
 func undeclared(err error) error {
-	if _, ok := errors.AsType[*llmFailure](err); !ok {
+	failure, ok := errors.AsType[*llmFailure](err)
+	if !ok {
 		return err // cancelled
 	}
-	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit {
+	switch fault.CodeOf(err) {
+	case fault.Suspended:
+		return failure.err // it waits, and has not failed
+	case fault.Limit:
 		return err
 	}
 	return fault.Wrap(fault.CodeOf(err), err, "no fallback declared").

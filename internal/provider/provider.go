@@ -109,7 +109,7 @@ type ChunkKind int
 const (
 	Text      ChunkKind = iota + 1 // Text is a piece of the answer
 	Reasoning                      // Text is a piece of the model's reasoning
-	ToolCall                       // ToolCall is one complete call
+	ToolCall                       // ToolCall is one call, as the server sent it: complete unless Stop says that the reply was cut off
 	Note                           // Text, for the user, says what of the request the model got in another way; not part of the reply
 	End                            // the reply is complete: Stop and Usage are set
 )

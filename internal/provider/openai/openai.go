@@ -40,10 +40,14 @@
 // reasoning, a cache key, the form of tool-call ids. Where a rejection names one of these the request is sent once
 // more without it, and if that works the client remembers it for the model.
 //
+// The form of a reply is asked for as a strict JSON schema, of OpenAI, Azure and the
+// platforms that are known to take it.
+//
 // # Replies
 //
 // What came is read as what it looks like: server-sent events or one JSON
-// document, whatever was asked for and whatever the content type says. Reasoning
+// document, whatever was asked for and whatever the content type says. Texts follow on
+// each other as they came. Reasoning
 // comes from reasoning_content, from reasoning, from thinking parts, and from a
 // <think> block at the very start of the text. Tool calls are assembled across
 // chunks from any mix of ids and indexes; calls without an id of their own get

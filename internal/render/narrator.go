@@ -38,6 +38,7 @@ type Narrator struct {
 	// What follows is guarded by screen.mu.
 	graph bool // a graph run is what the user started
 	nodes int  // node runs since it began
+	wide  bool // so many nodes run side by side that it is not told of each that it starts
 	text  strings.Builder
 }
 
@@ -97,8 +98,10 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.Started:
 		n.started(ev, body)
 	case event.StepStarted:
+		n.wide = ev.Depth == 0 && len(body.Nodes) >= manyNames
 		n.say(dim, n.clock(ev)+"super-step start: "+joinComma(body.Nodes))
 	case event.StepFinished:
+		n.wide = n.wide && ev.Depth > 0 // that of the outermost run has ended
 		n.say(dim, n.clock(ev)+"super-step end"+arrow(body.Next))
 	case event.NodeStarted:
 		n.nodeStarted(ev, body)

@@ -23,7 +23,7 @@ const (
 
 func (n *Narrator) started(ev event.Event, b event.Started) {
 	if ev.Depth == 0 {
-		n.graph, n.nodes = b.Graph != "", 0
+		n.graph, n.nodes, n.wide = b.Graph != "", 0, false
 	}
 	if b.Graph == "" {
 		return
@@ -48,6 +48,9 @@ func (n *Narrator) nodeStarted(ev event.Event, b event.NodeStarted) {
 		t.indent = "  "
 	}
 	n.screen.begin(t)
+	if n.wide && b.Parallel && n.o.Verbose == 0 {
+		return
+	}
 	text := n.subject(ev) + "start"
 	if b.Visit > 1 && n.o.Verbose > 0 {
 		text += fmt.Sprintf(", visit %d", b.Visit)

@@ -1,7 +1,9 @@
 package render_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,48 @@ func fanOut(s *stage) {
 	s.node("join", event.NodeFinished{NodeType: "end", End: true})
 	s.emit(event.Finished{Duration: 1240 * ms, Steps: 3})
 	s.shot("end")
+}
+
+// TestWideStep: of many nodes side by side not all are named, and not each tells that it
+// starts, unless the user wants to know more.
+func TestWideStep(t *testing.T) {
+	for _, tt := range []struct {
+		verbose, nodes int
+		starts         int // lines of nodes that start
+		want           string
+	}{
+		{0, 50, 0, "super-step start: n00, n01, n02, n03, n04, and 45 more\n"},
+		{1, 50, 50, "super-step start: n00, n01, n02, n03, n04, and 45 more\n"},
+		{0, 3, 3, "super-step start: n00, n01, n02\n"},
+	} {
+		var out bytes.Buffer
+		screen := render.NewScreen(render.ScreenOptions{Out: &out})
+		narrator := render.NewNarrator(screen, render.NarratorOptions{Verbose: tt.verbose})
+		emit := func(node string, body event.Body) {
+			if err := narrator.Emit(t.Context(), event.Event{Source: event.Source{Run: "r", Node: node}, Body: body}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids := make([]string, tt.nodes)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("n%02d", i)
+		}
+		emit("", event.Started{Graph: "g", Node: "a"})
+		emit("", event.StepStarted{Nodes: ids})
+		for _, id := range ids {
+			emit(id, event.NodeStarted{NodeType: "script", Visit: 1, Parallel: true})
+		}
+		for _, id := range ids {
+			emit(id, event.NodeFinished{NodeType: "script", Parallel: true, Targets: []string{"z"}})
+		}
+		emit("", event.StepFinished{Next: []string{"z"}})
+		emit("z", event.NodeStarted{NodeType: "end", Visit: 1})
+		screen.Close()
+		text := out.String()
+		if !strings.Contains(text, tt.want) || strings.Count(text, "(script) start") != tt.starts || strings.Count(text, "(script) done") != tt.nodes || !strings.Contains(text, "z (end) start") {
+			t.Errorf("verbose %d, %d nodes:\n%s", tt.verbose, tt.nodes, text)
+		}
+	}
 }
 
 func mapping(s *stage) {

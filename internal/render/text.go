@@ -139,8 +139,20 @@ func Dollars(u chat.Usage) string {
 	return text
 }
 
-// joinComma joins names for a line of their own.
-func joinComma(names []string) string { return oneLine(strings.Join(names, ", "), 2000) }
+// manyNames is the number of names from which on a list of them is cut.
+const manyNames = 12
+
+// joinComma joins names for a line of their own: all of them, or the first few and how
+// many more there are.
+func joinComma(names []string) string {
+	const few = 5
+	more := ""
+	if len(names) >= manyNames {
+		more = ", and " + grouped(len(names)-few) + " more"
+		names = names[:few]
+	}
+	return oneLine(strings.Join(names, ", "), 2000) + more
+}
 
 // lastByte returns the last byte of text, 0 if there is none.
 func lastByte(text string) byte {

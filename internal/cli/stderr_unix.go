@@ -1,0 +1,20 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// standardError returns standard error under another number, closed in children. Writing
+// to number 2 itself ends a Go program when whoever read from it is gone, as in
+// "loki 2>&1 | head"; what a run has to tell is no reason to break it off.
+func standardError() *os.File {
+	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return os.Stderr
+	}
+	return os.NewFile(uintptr(fd), os.Stderr.Name())
+}

@@ -3,6 +3,7 @@ package markdown_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -227,6 +228,30 @@ func TestPieces(t *testing.T) {
 }
 
 // TestLongLines have lines, paragraphs, tables and code beyond what is held back.
+// TestCellsDoNotWrapWithRoom: the columns of a table are as wide as what wraps their rows.
+func TestCellsDoNotWrapWithRoom(t *testing.T) {
+	for name, cell := range map[string]string{
+		"family": "family \U0001F469\u200d\U0001F469\u200d\U0001F467 here", "skin": "wave \U0001F44B\U0001F3FD now", "devanagari": "\u0928\u092e\u0938\u094d\u0924\u0947 and \u0915\u094d\u0937\u093f",
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := "| a | b |\n|---|---|\n| " + cell + " | x |\n| y | z |\n"
+			if out := stream(markdown.Options{Styles: &markdown.Styles{}, Wrap: markdown.Auto}, doc, 120, rand.New(rand.NewPCG(1, 2))); strings.Count(out, "\n") != 4 {
+				t.Errorf("the table has not four lines:\n%s", out)
+			}
+		})
+	}
+	t.Run("rows_after_the_first_hundred", func(t *testing.T) {
+		var doc strings.Builder
+		doc.WriteString("| row | n |\n|---|---|\n")
+		for i := range 130 {
+			fmt.Fprintf(&doc, "| r%d | %d |\n", i*10, i)
+		}
+		if out := stream(markdown.Options{Styles: &markdown.Styles{}, Wrap: markdown.Auto}, doc.String(), 80, rand.New(rand.NewPCG(1, 2))); strings.Count(out, "\n") != 132 {
+			t.Errorf("%d lines", strings.Count(out, "\n"))
+		}
+	})
+}
+
 func TestLongLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, tt := range []struct{ name, doc string }{

@@ -120,12 +120,15 @@ func (m *machine) tableLine(dst, rest []byte) []byte {
 		return m.tableRow(dst, rest, baseText)
 	}
 	m.hold(rest)
-	if m.lines > maxTableRows || len(m.text) > maxTable {
+	if m.unfinished() {
 		dst = m.printTable(dst)
 		m.release()
 	}
 	return dst
 }
+
+// unfinished reports whether a table is printed before it has ended.
+func (m *machine) unfinished() bool { return m.lines > maxTableRows || len(m.text) > maxTable }
 
 // endTable prints what is held of a table.
 func (m *machine) endTable(dst []byte) []byte {
@@ -185,15 +188,18 @@ func (m *machine) layTable() {
 			for len(text) > 0 {
 				part, after, _ := bytes.Cut(text, []byte("\n"))
 				text = after
-				natural[i] = max(natural[i], width(part))
+				natural[i] = max(natural[i], reach(part))
 				for word := range bytes.FieldsSeq(part) {
-					words[i] = max(words[i], min(width(word), wordColumn))
+					words[i] = max(words[i], min(reach(word), wordColumn))
 				}
 			}
 		}
 	}
 	for i := range n {
 		natural[i] = max(natural[i], 1)
+		if m.unfinished() {
+			natural[i] += 2 + natural[i]/4 // rows that follow may be wider
+		}
 	}
 	room := m.tableWidth() - 3*(n-1)
 	least := 0

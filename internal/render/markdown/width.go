@@ -79,3 +79,15 @@ func width(text []byte) int {
 	}
 	return total
 }
+
+// reach returns how many columns text takes where characters take the most, which is what
+// rows are wrapped by: a column that is so wide holds text on one row.
+func reach(text []byte) int {
+	total := 0
+	for len(text) > 0 {
+		n, _, most := cluster(text)
+		total += most
+		text = text[n:]
+	}
+	return total
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -256,8 +257,13 @@ func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, er
 
 // shown returns the event for a request.
 func shown(id string, r provider.Request) event.Request {
+	var schema json.RawMessage
+	if r.Format != nil {
+		schema = r.Format.Schema.AppendJSON(nil)
+	}
 	return event.Request{
-		Model: id, Temperature: r.Temperature, TopP: r.TopP, Effort: string(r.Effort), MaxOutputTokens: r.MaxOutputTokens,
+		Schema: schema,
+		Model:  id, Temperature: r.Temperature, TopP: r.TopP, Effort: string(r.Effort), MaxOutputTokens: r.MaxOutputTokens,
 		Stream: r.Stream, Tools: r.Tools, Messages: r.Messages,
 	}
 }

@@ -69,6 +69,8 @@ type Request struct {
 	Stream          bool           `json:"stream"`
 	Tools           []chat.Tool    `json:"tools,omitempty"`
 	Messages        []chat.Message `json:"messages"`
+
+	Schema json.RawMessage `json:"schema,omitempty"` // JSON Schema of the reply, nil for any text
 }
 
 // Delta is a piece of a model's answer. A slow reader may drop it: Reply has it all.

@@ -187,6 +187,9 @@ func (n *Narrator) request(ev event.Event, b event.Request) {
 		settings = append(settings, "in one piece")
 	}
 	n.say(dim, n.subject(ev)+"would be sent to "+strings.Join(settings, ", "))
+	if b.Schema != nil {
+		n.say(dim, n.subject(ev)+"for an answer by the schema "+oneLine(string(b.Schema), n.valueLimit()))
+	}
 	if len(b.Tools) == 0 {
 		return
 	}

@@ -127,7 +127,11 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 	if len(sources) > 0 && !c.opts.quiet {
 		defer face.screen.Spin("Loading files")()
 	}
-	return c.app.Loader().Load(ctx, sources)
+	attached, err := c.app.Loader().Load(ctx, sources)
+	if c.opts.verbose > 0 && len(attached.PassedOver) > 0 {
+		face.screen.Print("▸ passed over, as neither text nor pictures: " + strings.Join(attached.PassedOver, ", "))
+	}
+	return attached, err
 }
 
 // agentInfo describes the agent of -a.
@@ -145,6 +149,15 @@ func (c *command) agentInfo() error {
 		return printJSON(c.Out, info)
 	}
 	return info.print(c.Out)
+}
+
+// noInput is errNoInput, with a word on what may have been meant as the text.
+func (c *command) noInput() error {
+	if c.opts.session == "" || len(c.opts.text) > 0 {
+		return errNoInput()
+	}
+	return fault.New(fault.Usage, "there is no text to send").
+		WithHint("%q was taken for the name of the session; a text behind -s without a name: loki -s -- %s", c.opts.session, c.opts.session)
 }
 
 // errNoInput is what a command without any text ends with.

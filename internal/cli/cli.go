@@ -200,6 +200,9 @@ func (c *command) noteText() {
 	if c.stray != "" {
 		fmt.Fprintf(c.Err, "note: %s stands behind the text, so it is part of it; options come first: loki %s ... TEXT (and loki -- TEXT if it is meant)\n", c.stray, c.stray)
 	}
+	if len(c.opts.text) == 1 && c.opts.text[0] == "help" && c.InTerminal {
+		fmt.Fprintln(c.Err, "note: help is sent to the model; the options: loki --help (and loki -- help if it is meant)")
+	}
 	if len(c.opts.files) == 0 {
 		return
 	}

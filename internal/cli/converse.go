@@ -146,7 +146,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 // question returns what the user asks.
 func (c *command) question(ctx context.Context, face *face) (app.Asked, error) {
 	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
-		return app.Asked{}, errNoInput()
+		return app.Asked{}, c.noInput()
 	}
 	attached, text, err := c.attachments(ctx, face, c.In)
 	if err != nil {
@@ -159,8 +159,8 @@ func (c *command) question(ctx context.Context, face *face) (app.Asked, error) {
 		}
 		q.Sources = append(q.Sources, source)
 	}
-	if len(q.User.Parts) == 0 {
-		return q, errNoInput()
+	if len(q.User.Parts) == 0 || len(attached.Images) == 0 && strings.TrimSpace(q.User.Text()) == "" {
+		return q, c.noInput()
 	}
 	for _, image := range attached.Images {
 		q.Images[image.URL] = image.Name

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"loki/internal/app"
@@ -186,6 +187,15 @@ type commandStatus int
 
 func (s commandStatus) Error() string { return fmt.Sprintf("the command ended with status %d", int(s)) }
 
+// shellStatus returns the status that a shell gives to a command: its own, or 128 and the
+// number of the signal that ended it.
+func shellStatus(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return max(state.ExitCode(), 0)
+}
+
 // runShell runs the command with the user's shell at the terminal. Its status becomes
 // that of the program.
 func (c *command) runShell(command string) error {
@@ -198,7 +208,7 @@ func (c *command) runShell(command string) error {
 		if note := child.Note("list what commands may have under permission.keep_env in config.yaml", command); note != "" {
 			c.warn(note)
 		}
-		return commandStatus(max(exit.ExitCode(), 0))
+		return commandStatus(shellStatus(exit.ProcessState))
 	}
 	if err != nil {
 		return fault.Wrap(fault.Tool, err, "shell %s", sh.Path).WithHint("set LOKI_SHELL to the shell to use")

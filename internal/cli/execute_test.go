@@ -35,6 +35,10 @@ func TestRunShellEnvironment(t *testing.T) {
 	if status, ok := errors.AsType[commandStatus](err); !ok || status != 3 {
 		t.Errorf("got %v", err)
 	}
+	err = c.runShell("kill -TERM $$")
+	if status, ok := errors.AsType[commandStatus](err); !ok || status != 143 {
+		t.Errorf("killed by SIGTERM: %v", err)
+	}
 	if text := errOut.String(); !strings.Contains(text, "withheld from its environment: SOME_TOKEN; ") || strings.Contains(text, "secret-value") {
 		t.Errorf("the failure says %q", text)
 	}

@@ -69,6 +69,9 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 			return err
 		}
 		found = found || used
+		if !used {
+			c.PassedOver = append(c.PassedOver, l.shown(f))
+		}
 	}
 	if !found {
 		return fault.New(fault.NotFound, "%s holds no text files or pictures to attach", source)

@@ -90,6 +90,8 @@ type Attachments struct {
 	Documents []Document
 	Images    []Image
 	Reply     *string // the reply before, if a source asked for it
+
+	PassedOver []string // files below directories that cannot be used
 }
 
 // Empty reports whether there is nothing.

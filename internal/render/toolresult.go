@@ -14,7 +14,7 @@ const openLines = 20
 func (n *Narrator) result(name, text string, verbose bool) {
 	lines := resultLines(text)
 	if len(lines) == 0 {
-		n.resultLine(dim, name+": nothing")
+		n.resultLine(dim, name+": no output")
 		return
 	}
 	lines[0] = name + ": " + lines[0]

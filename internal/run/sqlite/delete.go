@@ -275,6 +275,18 @@ func (d *deletion) sweepBlobs(blobs []garbage) error {
 			left = slices.Clone(blobs)
 			for room := sweepPieces; room > 0 && len(left) > 0; {
 				b := &left[len(left)-1]
+				// Another process may have swept it out meanwhile, and its id may be that of
+				// another blob now.
+				var refs int
+				ok, err := c.row("SELECT refs FROM blobs WHERE id = ?", []any{b.id}, &refs)
+				if err != nil {
+					return err
+				}
+				if !ok || refs > 0 {
+					room--
+					left = left[:len(left)-1]
+					continue
+				}
 				n := min(b.pieces, room)
 				b.pieces -= n
 				room -= max(n, 1)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -161,6 +162,42 @@ func TestDeleteIsGoneOnWith(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestSweepLeavesBlobsInUse has a list of blobs to sweep out that another process has
+// swept out before, and whose ids are used again.
+func TestSweepLeavesBlobsInUse(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{})
+	endedRun(t, s, 1, 3, 20_000)
+	before := count(t, s, "pieces")
+	d := deletion{store: s, ctx: t.Context()}
+	if err := d.sweepBlobs([]garbage{{1, 3}, {2, 3}, {3, 3}, {99, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if after := count(t, s, "pieces"); after != before || before < 9 {
+		t.Errorf("%d pieces of %d are left", after, before)
+	}
+}
+
+// TestDeleteSideBySide deletes the same runs twice at once.
+func TestDeleteSideBySide(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, endedRun(t, s, i, 5, 50_000))
+	}
+	var wg sync.WaitGroup
+	var gone [2][]string
+	var errs [2]error
+	for i, store := range []*Store{s, open(t, path, Options{})} {
+		wg.Go(func() { gone[i], errs[i] = store.Delete(context.Background(), ids...) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil || len(gone[0])+len(gone[1]) != len(ids) {
+		t.Errorf("deleted are %v and %v, %v", gone[0], gone[1], err)
+	}
+	isEmpty(t, s)
 }
 
 // TestDamagedRun damages what belongs to one run each. The others are listed, opened and

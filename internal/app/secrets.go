@@ -90,11 +90,15 @@ func (a *App) token(client string, source func(context.Context) (string, error))
 
 func (a *App) newVault() *vault.Vault {
 	cfg := a.Config
+	file := deref(cfg.VaultPasswordFile)
+	if file != "" && !filepath.IsAbs(file) { // the same wherever the program is started
+		file = filepath.Join(a.Paths.ConfigDir, file)
+	}
 	return vault.New(vault.Options{
 		File:       a.Paths.VaultFile,
 		LegacyFile: legacyVault(a.Paths, a.Env),
 		Password: vault.Password{
-			File: deref(cfg.VaultPasswordFile), DefaultFile: a.Paths.VaultPasswordFile,
+			File: file, DefaultFile: a.Paths.VaultPasswordFile,
 			Command: deref(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
 		},
 		Warn: func(text string) {

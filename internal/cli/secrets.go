@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -44,6 +45,9 @@ func (c *command) secrets(ctx context.Context) error {
 	case c.opts.updateSecret != "":
 		return c.setSecret(ctx, v, c.opts.updateSecret, v.Update)
 	default:
+		if err := v.CanAdd(ctx, c.opts.addSecret); err != nil { // before anything is asked
+			return err
+		}
 		return c.setSecret(ctx, v, c.opts.addSecret, v.Add)
 	}
 }
@@ -52,9 +56,9 @@ func (c *command) secrets(ctx context.Context) error {
 func (c *command) setSecret(ctx context.Context, v *vault.Vault, name string, set func(ctx context.Context, name, text string) error) error {
 	asker := c.askerOfSecrets()
 	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
-		return err
+		return c.pipedHint(err, "the vault has no password yet: add the first secret in a terminal, or give these lines: yes, the password twice, the secret")
 	}
-	text, err := vault.AskSecret(ctx, asker, name)
+	text, err := c.readSecret(ctx, asker, name)
 	if err != nil {
 		return err
 	}
@@ -62,6 +66,38 @@ func (c *command) setSecret(ctx context.Context, v *vault.Vault, name string, se
 		return err
 	}
 	return c.say("Secret %s is in the vault. Settings refer to it as '{{%s}}'.", name, name)
+}
+
+// readSecret asks for a secret: twice at a terminal. In a pipe it is one line, which may come
+// twice.
+func (c *command) readSecret(ctx context.Context, asker ask.Asker, name string) (string, error) {
+	if c.InTerminal {
+		return vault.AskSecret(ctx, asker, name)
+	}
+	q := ask.Question{ID: "secret", Kind: ask.Secret, Text: "Secret " + name}
+	text, err := asker.Ask(ctx, q)
+	if err == nil && text == "" {
+		err = errors.New("the secret is empty")
+	}
+	if err != nil {
+		return "", c.pipedHint(err, "the secret is one line of standard input: printf '%s\\n' \"$KEY\" | loki --add-secret "+name)
+	}
+	again, err := asker.Ask(ctx, q)
+	if errors.Is(err, ask.ErrUnavailable) || err == nil && (again == text || again == "") {
+		return text, nil
+	}
+	if err == nil {
+		err = fault.New(fault.Usage, "standard input has two lines that differ, and a secret is one line").WithHint("nothing was stored")
+	}
+	return "", err
+}
+
+// pipedHint adds to an error what to do where the input is a pipe.
+func (c *command) pipedHint(err error, hint string) error {
+	if c.InTerminal || fault.CodeOf(err) == fault.Canceled {
+		return err
+	}
+	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", hint)
 }
 
 // askerOfSecrets asks at the terminal, or takes the lines of a pipe.

@@ -63,6 +63,19 @@ func TestLegacyIsReplacedByTheFirstChange(t *testing.T) {
 				if file == "old.yml" && read(t, f.path("old.yml")) != legacyFile() {
 					t.Error("the old file was changed")
 				}
+				kept, said := exists(f.path("vault.yml.v1")), len(f.warnings)
+				if file == "old.yml" {
+					if kept {
+						t.Error("there is a copy of a file that was left alone")
+					}
+					return
+				}
+				if !kept || read(t, f.path("vault.yml.v1")) != legacyFile() || said != 1 || !strings.Contains(f.warnings[0], "vault.yml.v1") {
+					t.Errorf("kept %v, warnings %q", kept, f.warnings)
+				}
+				if err := f.Update(t.Context(), "b", "newer"); err != nil || len(f.warnings) != 1 {
+					t.Errorf("the second change: %v, warnings %q", err, f.warnings)
+				}
 			})
 		}
 	}

@@ -93,6 +93,23 @@ func (v *Vault) Add(ctx context.Context, name, text string) error {
 	return v.set(ctx, name, text, false)
 }
 
+// CanAdd returns the error of [Vault.Add] for a name that it would refuse. It needs no
+// password.
+func (v *Vault) CanAdd(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	names, err := v.List(ctx)
+	if err == nil && slices.Contains(names, name) {
+		err = errExists(name)
+	}
+	return err
+}
+
+func errExists(name string) error {
+	return problem(fault.Usage, ErrExists, "secret %q", name).WithHint("loki --update-secret %s", quoteArg(name))
+}
+
 // Update stores a secret in place of the one of that name, if there is one.
 func (v *Vault) Update(ctx context.Context, name, text string) error {
 	return v.set(ctx, name, text, true)
@@ -103,7 +120,7 @@ func (v *Vault) Update(ctx context.Context, name, text string) error {
 func (v *Vault) Delete(ctx context.Context, name string) error {
 	return v.change(ctx, func(d *document) error {
 		if _, ok := d.secrets[name]; !ok {
-			return v.notFound(name)
+			return v.notFound(name).WithHint("loki --list-secrets shows those that there are")
 		}
 		delete(d.secrets, name)
 		return nil
@@ -143,7 +160,7 @@ func (v *Vault) set(ctx context.Context, name, text string, replace bool) error 
 	}
 	return v.change(ctx, func(d *document) error {
 		if _, ok := d.secrets[name]; ok && !replace {
-			return problem(fault.Usage, ErrExists, "secret %q", name).WithHint("loki --update-secret %s", quoteArg(name))
+			return errExists(name)
 		}
 		if replace {
 			delete(d.secrets, name) // it need not be readable
@@ -177,10 +194,36 @@ func (v *Vault) change(ctx context.Context, edit func(*document) error) error {
 	if err != nil {
 		return v.border(err)
 	}
+	old := d.legacy && d.path == v.opts.File
 	if err := edit(d); err != nil {
 		return v.border(err)
 	}
+	if old && !d.legacy {
+		if err := v.keepOld(); err != nil {
+			return v.border(err)
+		}
+	}
 	return v.border(secretfile.Write(v.opts.File, d.text()))
+}
+
+// keepOld copies the file, which is of the older form and about to be rewritten, to a file
+// beside it, unless there is one from before.
+func (v *Vault) keepOld() error {
+	kept := v.opts.File + ".v1"
+	if exists(kept) {
+		return nil
+	}
+	src, err := os.ReadFile(v.opts.File)
+	if err == nil {
+		err = secretfile.Write(kept, src)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping a copy of the vault of the older form: %w", err)
+	}
+	if v.opts.Warn != nil {
+		v.opts.Warn(fmt.Sprintf("%s has a new form from now on, which older programs do not read; the vault as it was is kept in %s", v.opts.File, kept))
+	}
+	return nil
 }
 
 // take waits for the turn to use v; done gives it back.
@@ -299,7 +342,7 @@ func (v *Vault) unusable(d *document, k *key, name, stored string, err error) er
 	return problem(fault.Config, ErrDamaged, "%s: secret %q: %v", d.path, name, err).WithHint("restore the file from a copy, or: %s", replaceHint(name))
 }
 
-func (v *Vault) notFound(name string) error {
+func (v *Vault) notFound(name string) *fault.Error {
 	return problem(fault.NotFound, ErrNotFound, "secret %q", name).WithHint("loki --add-secret %s", quoteArg(name))
 }
 

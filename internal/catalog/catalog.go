@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Builtin is the name, and the type, of the client whose models are part of the
@@ -28,6 +29,16 @@ type Client struct {
 	// Implied clients were not configured. Their models can be named, but no list shows
 	// them, and none is the default.
 	Implied bool
+
+	lazy func() []Model // of an implied client, whose models are read when it is named
+}
+
+// listed returns the models of c.
+func (c Client) listed() []Model {
+	if c.lazy != nil {
+		return c.lazy()
+	}
+	return c.Models
 }
 
 // Provider is a list of known models for the clients that list none themselves.
@@ -58,8 +69,12 @@ func New(clients []Client, known []Provider) *Catalog {
 	}
 	known = append(slices.Clip(known), Provider{Name: Builtin, Models: builtinModels})
 	c.known = known
-	for i := range c.clients {
-		c.clients[i].Models = c.clients[i].complete(known)
+	for i, cl := range c.clients {
+		if cl.Implied && cl.Type != Builtin {
+			c.clients[i].lazy = sync.OnceValue(func() []Model { return cl.complete(known) })
+			continue
+		}
+		c.clients[i].Models = cl.complete(known)
 	}
 	return c
 }
@@ -172,7 +187,7 @@ func (c *Catalog) IDs(t Type) []string {
 // visible ranges over the models of type t that cl lists and that are not hidden.
 func (c *Catalog) visible(cl Client, t Type) iter.Seq[Model] {
 	return func(yield func(Model) bool) {
-		for _, m := range cl.Models {
+		for _, m := range cl.listed() {
 			if m.Type == t && !c.hidden(m) && !yield(m) {
 				return
 			}

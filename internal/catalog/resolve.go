@@ -61,7 +61,10 @@ const builtinScript = "script/"
 // an error unless one of type t has the same id.
 func (c *Catalog) exact(id string, t Type) (m Model, ok bool, err error) {
 	for _, cl := range c.clients {
-		for _, m := range cl.Models {
+		if name, _, _ := strings.Cut(id, ":"); cl.lazy != nil && cl.Name != name {
+			continue // its models need not be read
+		}
+		for _, m := range cl.listed() {
 			switch {
 			case m.ID() != id:
 			case m.Type == t:

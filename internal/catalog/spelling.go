@@ -51,7 +51,7 @@ func (c Client) similar(name string, t Type) (Model, bool) {
 	var best Model
 	var as spelling
 	found := false
-	for _, m := range c.Models {
+	for _, m := range c.listed() {
 		listed := spell(m.Name)
 		if m.Type != t || !asked.fills(listed) {
 			continue

@@ -213,8 +213,23 @@ func TestLazy(t *testing.T) {
 			return p.Models()
 		}
 	}
-	catalog.New([]catalog.Client{{Name: "x", Type: "cohere"}, {Name: "y", Type: "openai", Models: []catalog.Model{{Name: "own"}}}}, providers)
+	c := catalog.New([]catalog.Client{
+		{Name: "x", Type: "cohere"},
+		{Name: "y", Type: "openai", Models: []catalog.Model{{Name: "own"}}},
+		{Name: "gemini", Type: "gemini", Implied: true},
+		{Name: "claude", Type: "claude", Implied: true},
+	}, providers)
+	c.IDs(catalog.Chat)
+	if _, err := c.Resolve("x:command-a-03-2025", catalog.Chat); err != nil {
+		t.Error(err)
+	}
 	if diff := cmp.Diff([]string{"cohere"}, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m, err := c.Resolve("claude:claude-opus-5-5", catalog.Chat); err != nil || !m.Listed {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if diff := cmp.Diff([]string{"cohere", "claude"}, asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -248,6 +248,9 @@ func FuzzOverride(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
+		if v := otherVersion([]byte(src), "1"); v == "1" {
+			t.Errorf("version %q is another one", v)
+		}
 		_, problems, ok := parseOverride("f", []byte(src))
 		if !ok && len(problems) == 0 {
 			t.Error("refused without a reason")

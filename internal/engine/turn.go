@@ -169,7 +169,7 @@ func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, e
 		}
 		wait, ok := c.model.Retry.wait(attempt, err)
 		if !ok {
-			return t, e.later(err)
+			return t, e.later(err, c.model.Retry.Longest)
 		}
 		var again event.Body = event.Warning{Text: fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))}
 		if len(t.Message.Parts) > 0 {
@@ -184,8 +184,20 @@ func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, e
 	}
 }
 
-// later adds to an error when the provider says that the same call may work.
-func (e *Engine) later(err error) error {
+// LaterError says that a provider asks to come back later than a call is waited for.
+type LaterError struct {
+	At  time.Time // when the same call may work
+	Err error     // says so too
+}
+
+func (e *LaterError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the provider's error.
+func (e *LaterError) Unwrap() error { return e.Err }
+
+// later adds to an error when the provider says that the same call may work. It is a
+// [*LaterError] if that is later than a call is waited for.
+func (e *Engine) later(err error, longest time.Duration) error {
 	wait := provider.RetryAfter(err)
 	if wait < time.Second {
 		return err
@@ -195,7 +207,11 @@ func (e *Engine) later(err error) error {
 	if wait >= 12*time.Hour {
 		layout = "January 2, 15:04"
 	}
-	return fmt.Errorf("%w; try again in %s, at %s", err, roughly(wait), at.Local().Format(layout))
+	err = fmt.Errorf("%w; try again in %s, at %s", err, roughly(wait), at.Local().Format(layout))
+	if wait <= longest {
+		return err
+	}
+	return &LaterError{at, err}
 }
 
 // roughly writes a wait in the unit that fits it, rounded up: 90 seconds, 2 hours.

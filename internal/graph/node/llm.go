@@ -29,7 +29,7 @@ const outputKey = "output"
 func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	result, err := retrying(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.llmResult(ctx, t) })
 	var p product
-	if err != nil {
+	if err = later(t, err); err != nil {
 		if p, err = r.tolerate(ctx, t, err); err != nil {
 			return p, undeclared(err)
 		}
@@ -47,6 +47,15 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
 	}
 	return p, nil
+}
+
+// later makes err one that suspends a recorded run, if the provider asks to come back
+// later: the run is to go on then, and not without the model.
+func later(t *run.Task, err error) error {
+	if _, ok := errors.AsType[*engine.LaterError](err); ok && t.Steps.Recording() {
+		return fault.Wrap(fault.Suspended, err, "node %q waits for its provider", t.Node.ID)
+	}
+	return err
 }
 
 // llmFailure is a failed llm node, as its text goes into state.

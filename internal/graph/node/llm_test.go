@@ -12,6 +12,8 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/run/memstore"
 )
 
 var (
@@ -279,5 +281,50 @@ nodes:
 	got := event.Bodies[event.Retry](c)
 	if len(got) != 1 || got[0].Attempt != 1 || !strings.Contains(got[0].Error, "connection lost") {
 		t.Errorf("retries %+v", got)
+	}
+}
+
+// TestProviderAsksToComeBackLater: a recorded run is suspended and asks again when it is
+// resumed. A run that is not recorded takes it as any other failure.
+func TestProviderAsksToComeBackLater(t *testing.T) {
+	const text = `
+start: ask
+nodes:
+  ask: {type: llm, prompt: Hi, state_updates: {answer: "{{output}}"}, next: done, fallback: rescued}
+  done: {type: end, output: "{{answer}}"}
+  rescued: {type: end, output: rescued}
+`
+	wait := func(d time.Duration) error {
+		return &provider.Error{Kind: provider.RateLimited, RetryAfter: d, Msg: "too many requests"}
+	}
+	for _, tt := range []struct {
+		name     string
+		err      error
+		recorded bool
+		code     fault.Code
+		output   string
+	}{
+		{"recorded", wait(time.Hour), true, fault.Suspended, ""},
+		{"not_recorded", wait(time.Hour), false, "", "rescued"},
+		{"for_good", &provider.Error{Kind: provider.Invalid, Msg: "no"}, true, "", "rescued"},
+		{"without_a_time", wait(0), true, "", "rescued"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := world{model: replies(tt.err)}
+			if tt.recorded {
+				journal, err := memstore.New(nil).Create(t.Context(), run.Info{ID: "r"}, run.Checkpoint{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.journal = journal
+			}
+			out, _, err := w.drive(t.Context(), t, text)
+			if fault.CodeOf(err) != tt.code || out.Output != tt.output {
+				t.Errorf("output %q, error %v of code %q", out.Output, err, fault.CodeOf(err))
+			}
+			if tt.code == fault.Suspended && !strings.Contains(err.Error(), `node "ask" waits for its provider: LLM node failed: model c:m: too many requests; try again in 60 minutes, at `) {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }

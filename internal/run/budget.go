@@ -95,7 +95,8 @@ func (b *Budget) Spend(used chat.Usage) {
 	b.used = b.used.Add(used)
 }
 
-// Overrun says by how much the budget is exceeded, "" if it is not.
+// Overrun says by how much the budget is exceeded, or that this is not known, and "" if it is
+// kept.
 func (b *Budget) Overrun() string {
 	if b == nil {
 		return ""
@@ -107,6 +108,8 @@ func (b *Budget) Overrun() string {
 		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last reply was longer than estimated", b.used.Total(), b.limit.Tokens)
 	case b.limit.USD > 0 && b.used.Cost > b.limit.USD:
 		return fmt.Sprintf("the run cost %.4f US dollars, more than its budget of %g: the last reply was longer than estimated", b.used.Cost, b.limit.USD)
+	case b.limit.USD > 0 && b.used.CostUnknown:
+		return fmt.Sprintf("the budget of %g US dollars does not count all calls: the price of a model is not known", b.limit.USD)
 	}
 	return ""
 }

@@ -403,6 +403,10 @@ func TestBudgetReservations(t *testing.T) {
 	if _, err := reserve(money, cost(1.01), cost(1.01)); err == nil {
 		t.Error("more than the budget is granted")
 	}
+	money.Spend(chat.Usage{OutputTokens: 5, CostUnknown: true})
+	if over := money.Overrun(); !strings.Contains(over, "price of a model is not known") {
+		t.Errorf("a cost that is not known counts as none: %q", over)
+	}
 	if run.NewBudget(graph.Budget{}, usage(5)) != nil {
 		t.Error("no bound is a budget")
 	}

@@ -155,11 +155,11 @@ type Info struct {
 	Status   Status
 	Started  time.Time
 	Updated  time.Time
-	Steps    int // super-steps committed
-	Usage    chat.Usage
-	Failures int    // tolerated
-	Output   string // of a run that is done
-	Error    string // of one that failed
+	Steps    int        // super-steps committed
+	Usage    chat.Usage // with what recorded model steps of an open super-step used
+	Failures int        // tolerated
+	Output   string     // of a run that is done
+	Error    string     // of one that failed
 	Code     fault.Code
 	Active   bool        // a process holds the lease now
 	Held     *LeaseError // who holds it; nil if no process does
@@ -242,6 +242,11 @@ type Pending struct {
 	Default  *string   `json:"default,omitempty"`
 	Asked    time.Time `json:"asked"`
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken; zero for never
+}
+
+// Used is what the result of a model's step tells besides the reply.
+type Used struct {
+	Usage chat.Usage `json:"usage"`
 }
 
 // Ending is how an execution of a run ended.

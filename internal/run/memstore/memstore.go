@@ -74,6 +74,12 @@ func (r *record) last() *run.Checkpoint { return &r.checkpoints[len(r.checkpoint
 func (r *record) described() run.Info {
 	info, last := r.info, r.last()
 	info.Steps, info.Usage, info.Failures = last.Step, last.Usage, last.Failures
+	for _, s := range r.steps {
+		var used run.Used
+		if s.Kind == steps.Model && s.Step > last.Step && info.Status != run.Done && json.Unmarshal(s.result, &used) == nil {
+			info.Usage = info.Usage.Add(used.Usage)
+		}
+	}
 	info.Active = r.holder != nil
 	if info.Active {
 		info.Held = r.leaseError()

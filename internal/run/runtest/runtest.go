@@ -60,6 +60,7 @@ func Run(t *testing.T, o Options) {
 		{"runs", (*suite).runs},
 		{"steps", (*suite).steps},
 		{"step_results", (*suite).stepResults},
+		{"open_usage", (*suite).openUsage},
 		{"concurrent_records", (*suite).concurrentRecords},
 		{"cancelled_context", (*suite).cancelledContext},
 		{"finished_tasks", (*suite).finishedTasks},

@@ -1,6 +1,7 @@
 package runtest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/steps"
@@ -298,4 +300,41 @@ func (s *suite) commitOutOfOrder() {
 		s.Errorf("found %+v", found)
 	}
 	s.ok(j.Close())
+}
+
+// openUsage looks at what a run has used: with a super-step that is not finished, after its
+// end, and after the process is gone.
+func (s *suite) openUsage() {
+	ctx := s.Context()
+	j := s.begin()
+	model := steps.Step{Kind: steps.Model, Name: "m"}
+	check := func(when string, tokens int) {
+		s.Helper()
+		if got := s.info(j.ID()).Usage.Total(); got != tokens {
+			s.Errorf("%s: %d tokens are listed, want %d", when, got, tokens)
+		}
+		if got := s.history(j.ID()).Info.Usage.Total(); got != tokens {
+			s.Errorf("%s: %d tokens in the history, want %d", when, got, tokens)
+		}
+	}
+	turn := func(step, input, output int) {
+		s.Helper()
+		text, err := json.Marshal(strings.Repeat("long ", 1000))
+		s.ok(err)
+		s.ok(j.Task(step, "a").Record(ctx, fmt.Sprint("model/", output), model,
+			fmt.Appendf(nil, `{"message":{"parts":[{"text":%s}]},"usage":{"input_tokens":%d,"output_tokens":%d,"cost":0.5}}`, text, input, output)))
+	}
+	check("at the start", 0)
+	turn(1, 10, 1)
+	turn(1, 10, 2)
+	s.record(j.Task(1, "a"), "tool/1", `{"usage":{"output_tokens":1000}}`)                // is not a model's
+	s.ok(j.Task(1, "b").Record(ctx, "model/1", model, []byte(`"a reply without usage"`))) // of another making
+	check("in the first super-step", 23)
+	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1), Frontier: []string{"a"}, Usage: chat.Usage{InputTokens: 20, OutputTokens: 3}}, nil))
+	check("after it", 23)
+	turn(2, 100, 4)
+	check("in the second super-step", 127)
+	s.ok(j.End(ctx, run.Ending{Status: run.Suspended, Error: "the budget is used up", Code: fault.Limit}))
+	s.ok(j.Close())
+	check("suspended", 127)
 }

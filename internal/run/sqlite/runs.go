@@ -273,8 +273,28 @@ func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, er
 		}
 		return run.Info{}, err
 	}
+	if err := addOpenUsage(c, blobs, id, &info); err != nil {
+		return run.Info{}, err
+	}
 	applyGap(&info, s.readMark(info.ID))
 	return info, nil
+}
+
+// addOpenUsage adds what the model steps after the last checkpoint used. A step whose result
+// tells no usage, or is damaged, adds nothing.
+func addOpenUsage(c *conn, blobs blobReader, id int64, info *run.Info) error {
+	if info.Status == run.Done {
+		return nil
+	}
+	var result []byte
+	return c.rows("SELECT result FROM steps WHERE run = ? AND step > ? AND kind = ? AND result IS NOT NULL",
+		[]any{id, info.Steps, string(steps.Model)}, []any{&result}, func() error {
+			var used run.Used
+			if err := decode(result, blobs, &used); err == nil {
+				info.Usage = info.Usage.Add(used.Usage)
+			}
+			return nil
+		})
 }
 
 // Runs returns the runs that match, newest first.
@@ -307,6 +327,8 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 					return err
 				}
 				info.Damaged, info.Steps = true, max(0, info.Steps)
+			} else if err := addOpenUsage(c, s.readHeads(c), r.id, &info); err != nil {
+				return err
 			}
 			infos = append(infos, info.Head())
 			return nil

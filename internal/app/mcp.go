@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -154,8 +155,9 @@ func (t *serverTokens) Token(ctx context.Context, server string) (string, error)
 // serverPrefix tells an MCP server from a client where somebody logs in.
 const serverPrefix = "mcp:"
 
+// serverTokenStore is the file with the tokens of a server. No other id has the same.
 func (a *App) serverTokenStore(server string) oauth.Store {
-	return oauth.StoreIn(a.Paths.OAuthDir, "mcp_"+filepath.Base(server))
+	return oauth.StoreIn(a.Paths.OAuthDir, "mcp_"+url.QueryEscape(server))
 }
 
 // serverLogin returns where the tokens of a server come from, nil if it needs none.

@@ -210,7 +210,7 @@ func TestPageKnowsEveryCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, code := range []fault.Code{
-		fault.Failure, fault.Usage, fault.Config, fault.NotFound, fault.Provider, fault.Tool, fault.Limit, fault.Suspended, fault.Canceled,
+		fault.Failure, fault.Usage, fault.Config, fault.NotFound, fault.Provider, fault.Refused, fault.Tool, fault.Limit, fault.Suspended, fault.Canceled,
 	} {
 		row := "| `" + string(code) + "` | " + strconv.Itoa(fault.ExitCode(fault.New(code, "x"))) + " |"
 		if !strings.Contains(string(data), row) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/script"
+	"loki/internal/yamldoc"
 )
 
 // usualTools are the tools of the program that there are unless visible_tools says
@@ -182,8 +184,8 @@ func (s *shelf) hidden(name string) bool {
 }
 
 // visible returns the tools that conversations may be given. A script among them that is
-// wrong gives none, and a warning: it is no reason to do without the others.
-func (s *shelf) visible() (tool.Pool, error) {
+// wrong or gone gives none, and a warning: it is no reason to do without the others.
+func (s *shelf) visible() tool.Pool {
 	if s.app.Config.VisibleTools == nil {
 		return s.usual()
 	}
@@ -191,19 +193,22 @@ func (s *shelf) visible() (tool.Pool, error) {
 	for _, name := range s.app.Config.VisibleTools {
 		found, err := s.find(name)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
-			return tool.Pool{}, fault.Wrap(fault.Config, unknown, "visible_tools in %s", s.app.Config.File)
+			err = fmt.Errorf("visible_tools in %s: there is no tool %s", s.app.Config.File, name)
+			if near := yamldoc.Nearest(tool.Name(name), unknown.Available); near != "" {
+				err = fmt.Errorf("%w; did you mean %s?", err, near)
+			}
 		}
 		if err != nil {
 			s.app.warn(err)
 		}
 		tools = append(tools, found...)
 	}
-	return tool.NewPool(tools...), nil
+	return tool.NewPool(tools...)
 }
 
 // usual returns the tools that there are without visible_tools: the usual ones of the
 // program, and all of the user's own.
-func (s *shelf) usual() (tool.Pool, error) {
+func (s *shelf) usual() tool.Pool {
 	var tools []tool.Tool
 	for _, name := range usualTools {
 		if s.fileOf(name) == "" {
@@ -222,5 +227,5 @@ func (s *shelf) usual() (tool.Pool, error) {
 			}
 		}
 	}
-	return tool.NewPool(tools...), nil
+	return tool.NewPool(tools...)
 }

@@ -117,11 +117,7 @@ func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, e
 	if err != nil {
 		return tool.Set{}, err
 	}
-	visible, err := shelf.visible()
-	if err != nil {
-		return tool.Set{}, err
-	}
-	selected := visible.Pick(*s.EnabledTools, c.app.Config.MappingTools.Get)
+	selected := shelf.visible().Pick(*s.EnabledTools, c.app.Config.MappingTools.Get)
 	if !s.bundledTools {
 		for _, text := range shelf.missing(selected.Unknown) {
 			if err := c.warnOnce(ctx, text); err != nil {

@@ -110,7 +110,8 @@ func (e *emitter) piece(t *table, from stream, text string) string {
 	delete(e.held, from)
 	var b strings.Builder
 	pos := 0
-	for at, f, ok := t.next(text, 0); ok; at, f, ok = t.next(text, pos) {
+	in := t.search(text)
+	for at, f, ok := in.next(0); ok; at, f, ok = in.next(pos) {
 		b.WriteString(text[pos:at] + mark(f.name, 0))
 		pos = at + len(f.text)
 	}

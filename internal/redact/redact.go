@@ -213,14 +213,35 @@ func (t *table) with(name, secret string) *table {
 	return more
 }
 
-// next returns the first form in text from pos on, and where it is.
-func (t *table) next(text string, pos int) (at int, found form, ok bool) {
-	if t == nil {
-		return 0, form{}, false
+// search finds the forms of a table in a text, one after the other. Each form is looked for
+// from where it was found last, so that a text is read once for each.
+type search struct {
+	text  string
+	forms []form
+	at    []int // where the form is next; -1 for nowhere
+}
+
+func (t *table) search(text string) *search {
+	s := &search{text: text}
+	if t != nil {
+		s.forms = t.forms
 	}
-	for _, f := range t.forms {
-		if i := strings.Index(text[pos:], f.text); i >= 0 && (!ok || pos+i < at) {
-			at, found, ok = pos+i, f, true
+	for _, f := range s.forms {
+		s.at = append(s.at, strings.Index(text, f.text))
+	}
+	return s
+}
+
+// next returns the first form from pos on, the longest of several, and where it is.
+func (s *search) next(pos int) (at int, found form, ok bool) {
+	for i, f := range s.forms {
+		if s.at[i] >= 0 && s.at[i] < pos {
+			if s.at[i] = strings.Index(s.text[pos:], f.text); s.at[i] >= 0 {
+				s.at[i] += pos
+			}
+		}
+		if s.at[i] >= 0 && (!ok || s.at[i] < at) {
+			at, found, ok = s.at[i], f, true
 		}
 	}
 	return at, found, ok
@@ -232,7 +253,8 @@ func (t *table) replace(text string, by func(form) string, literal func(string) 
 	if literal == nil {
 		literal = func(s string) string { return s }
 	}
-	at, f, ok := t.next(text, 0)
+	in := t.search(text)
+	at, f, ok := in.next(0)
 	if !ok {
 		return literal(text)
 	}
@@ -242,7 +264,7 @@ func (t *table) replace(text string, by func(form) string, literal func(string) 
 		b.WriteString(literal(text[pos:at]))
 		b.WriteString(by(f))
 		pos = at + len(f.text)
-		at, f, ok = t.next(text, pos)
+		at, f, ok = in.next(pos)
 	}
 	b.WriteString(literal(text[pos:]))
 	return b.String()

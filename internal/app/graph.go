@@ -10,6 +10,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/ask"
 	"loki/internal/cache"
+	"loki/internal/engine"
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -163,6 +164,9 @@ func resumeHint(err error, out run.Outcome, id string) string {
 		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"
 	case hint != "" || !out.Recorded:
 		return hint
+	}
+	if _, ok := errors.AsType[*engine.LaterError](err); ok {
+		return "wait for it and go on where it stopped: loki --resume " + id + " --wait"
 	}
 	return "go on where it stopped: loki --resume " + id
 }

@@ -74,6 +74,7 @@ type options struct {
 	resume    string // an id, or resumeNewest
 	answer    string
 	hasAnswer bool
+	wait      bool
 	answers   string // path of a file
 	force     bool
 	here      bool
@@ -184,6 +185,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
 	f.Var(&once{check: notEmpty, value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
 	f.BoolVar(&o.force, "force", false, "with --resume and --fork: go on although the agent has changed; with --resume also although a part of the run is not on record")
+	f.BoolVar(&o.wait, "wait", false, "with --resume: wait as long as the provider asks to, and go on then")
 	f.BoolVar(&o.here, "here", false, "with --resume and --fork: go on in the present directory instead of the one the run was started in")
 	f.BoolVar(&o.runs, "runs", false, "list the runs of graph agents; with -a of one agent")
 	f.Var(&once{check: notEmpty, value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
@@ -231,6 +233,7 @@ func (o *options) check(f *pflag.FlagSet) error {
 		{"format", "graph"},
 		{"answer", "resume"},
 		{"answers", "resume"},
+		{"wait", "resume"},
 		{"state", "run"},
 		{"step", "state"},
 		{"set", "fork"},

@@ -38,7 +38,7 @@ var sections = []section{
 		"agents", "Run agents, look at their runs and resume them",
 		[]string{"agent", "list-agents", "validate", "runs", "resume"},
 		[]string{
-			"agent-variable", "strict", "graph", "format", "answer", "answers", "force", "here", "run", "state", "step", "diff", "fork", "set",
+			"agent-variable", "strict", "graph", "format", "answer", "answers", "wait", "force", "here", "run", "state", "step", "diff", "fork", "set",
 			"runs-prune", "older", "keep",
 		},
 	},

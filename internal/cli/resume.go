@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"loki/internal/app"
+	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
@@ -27,8 +30,30 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 			return err
 		}
 	}
-	_, err := c.app.Resume(ctx, r)
-	return err
+	return patiently(ctx, c.opts.wait, func() error {
+		_, err := c.app.Resume(ctx, r)
+		r.Answer, r.Answers = nil, nil // they have been given
+		return err
+	})
+}
+
+// patiently resumes a run and, if it is to wait, resumes it again whenever its provider
+// asked to come back later, at the time that it named.
+func patiently(ctx context.Context, wait bool, resume func() error) error {
+	for {
+		err := resume()
+		later, ok := errors.AsType[*engine.LaterError](err)
+		if !ok || !wait {
+			return err
+		}
+		timer := time.NewTimer(time.Until(later.At))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
 }
 
 // continuation returns what the options say about going on with a run.

@@ -44,7 +44,7 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := conv.Record(ctx, asked, a); err != nil {
+		if err := conv.Record(context.WithoutCancel(ctx), asked, a); err != nil {
 			return err
 		}
 		if strings.TrimSpace(a.Text) == "" {

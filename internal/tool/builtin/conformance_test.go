@@ -43,13 +43,11 @@ func services(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
 		json.NewDecoder(r.Body).Decode(&body)
 		fmt.Fprintf(w, `{"answer":%q}`, fmt.Sprintf("%v for %v, %v", body["query"], r.Header.Get("Authorization"), body["include_answer"]))
-	case r.URL.Path == "/chat/completions":
-		var body struct {
-			Model    string
-			Messages []struct{ Role, Content string }
-		}
+	case r.URL.Path == "/v1/responses":
+		var body struct{ Model, Preset, Input string }
 		json.NewDecoder(r.Body).Decode(&body)
-		fmt.Fprintf(w, `{"choices":[{"message":{"content":%q}}]}`, body.Model+": "+body.Messages[0].Content)
+		fmt.Fprintf(w, `{"output":[{"type":"search_results","results":[]},{"type":"message","content":[{"type":"output_text","text":%q}]}]}`,
+			body.Model+" "+body.Preset+": "+body.Input)
 	case strings.HasSuffix(r.URL.Path, "/Messages.json"):
 		r.ParseForm()
 		user, pass, _ := r.BasicAuth()
@@ -146,8 +144,8 @@ func TestServices(t *testing.T) {
 		{"search_wikipedia", map[string]any{"query": "turing"}, "Alan Turing\n\nTuring was a mathematician (1208).\n\n" + o.Services.Wikipedia + "/wiki/Alan_Turing\n"},
 		{"search_wolframalpha", map[string]any{"query": "2+2"}, `[{"title":"Result","values":["4"]}]`},
 		{"web_search_tavily", map[string]any{"query": `say "hi"`}, `say "hi" for Bearer key-1, true`},
-		{"web_search_perplexity", map[string]any{"query": `say "hi"`}, `llama-3.1-sonar-small-128k-online: say "hi"`},
-		{"web_search_loki", map[string]any{"query": "hi"}, "gemini:gemini-2.5-flash: hi"},
+		{"web_search_perplexity", map[string]any{"query": `say "hi"`}, `perplexity/sonar fast: say "hi"`},
+		{"web_search_loki", map[string]any{"query": "hi"}, "gemini:gemini-3.5-flash-lite: hi"},
 		{"fetch_url_via_jina", map[string]any{"url": "https://example.com/a?b=c"}, "/https://example.com/a?b=c Bearer key-1"},
 		{"send_twilio", map[string]any{"to_number": "123", "message": "a&b"}, "the message to +123 was sent (/2010-04-01/Accounts/AC1/Messages.json|AC1|key-1|+1000|+123|a&b|" + key + ")"},
 		{"send_twilio", map[string]any{"to_number": "whatsapp:+9", "message": "x"}, "the message to whatsapp:+9 was sent (/2010-04-01/Accounts/AC1/Messages.json|AC1|key-1|whatsapp:+1000|whatsapp:+9|x|" + key + ")"},

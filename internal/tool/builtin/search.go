@@ -139,7 +139,7 @@ func (b *base) webSearchLoki() tool.Tool {
 		if b.Ask == nil {
 			return "", errors.New("no model can be asked here")
 		}
-		return b.Ask(ctx, cmp.Or(b.Getenv("WEB_SEARCH_MODEL"), "gemini:gemini-2.5-flash"), query)
+		return b.Ask(ctx, cmp.Or(b.Getenv("WEB_SEARCH_MODEL"), "gemini:gemini-3.5-flash-lite"), query)
 	})
 }
 
@@ -149,32 +149,39 @@ func (b *base) webSearchPerplexity() tool.Tool {
 		if err != nil {
 			return "", err
 		}
-		type message struct {
-			Role    string `json:"role,omitempty"`
-			Content string `json:"content"`
-		}
+		// The Agent API answers in the format of OpenAI's responses; its presets search. Source:
+		// docs.perplexity.ai/docs/agent-api/migrate-from-sonar, November 2026.
 		answer, err := reply[struct {
-			Choices []struct {
-				Message message `json:"message"`
-			} `json:"choices"`
+			Output []struct {
+				Content []struct {
+					Text string `json:"text"`
+				} `json:"content"`
+			} `json:"output"`
 		}](ctx, b, request{
 			service: "Perplexity",
 			method:  "POST",
-			url:     cmp.Or(b.Services.Perplexity, "https://api.perplexity.ai") + "/chat/completions",
+			url:     cmp.Or(b.Services.Perplexity, "https://api.perplexity.ai") + "/v1/responses",
 			header:  map[string]string{"Authorization": "Bearer " + key[0]},
 			body: map[string]any{
-				"model":    cmp.Or(b.Getenv("PERPLEXITY_WEB_SEARCH_MODEL"), "llama-3.1-sonar-small-128k-online"),
-				"messages": []message{{"user", query}},
+				"model":  cmp.Or(b.Getenv("PERPLEXITY_WEB_SEARCH_MODEL"), "perplexity/sonar"),
+				"preset": "fast",
+				"input":  query,
 			},
 			secrets: key,
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return "", err
-		case len(answer.Choices) == 0:
+		}
+		var text strings.Builder
+		for _, item := range answer.Output {
+			for _, c := range item.Content {
+				text.WriteString(c.Text)
+			}
+		}
+		if text.Len() == 0 {
 			return "", errors.New("no answer came from Perplexity")
 		}
-		return answer.Choices[0].Message.Content, nil
+		return text.String(), nil
 	})
 }
 

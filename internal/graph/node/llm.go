@@ -53,6 +53,9 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 // later: the run is to go on then, and not without the model.
 func later(t *run.Task, err error) error {
 	if _, ok := errors.AsType[*engine.LaterError](err); ok && t.Steps.Recording() {
+		if failure, ok := errors.AsType[*llmFailure](err); ok {
+			err = failure.err // it waits, and has not failed
+		}
 		return fault.Wrap(fault.Suspended, err, "node %q waits for its provider", t.Node.ID)
 	}
 	return err

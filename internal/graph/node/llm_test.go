@@ -322,7 +322,7 @@ nodes:
 			if fault.CodeOf(err) != tt.code || out.Output != tt.output {
 				t.Errorf("output %q, error %v of code %q", out.Output, err, fault.CodeOf(err))
 			}
-			if tt.code == fault.Suspended && !strings.Contains(err.Error(), `node "ask" waits for its provider: LLM node failed: model c:m: too many requests; try again in 60 minutes, at `) {
+			if tt.code == fault.Suspended && !strings.Contains(err.Error(), `node "ask" waits for its provider: model c:m: too many requests; try again in 60 minutes, at `) {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -25,6 +25,8 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 	t.Parallel()
 	body := end(chat.StopEnd)
 	body.Body = `{"choices":[]}`
+	lost := cut("I call", chat.StopToolCalls)
+	lost[1].Body = `{"tool_calls":"?"}`
 	limited := cut("Hel", chat.StopLength)
 	limited[1].Limit = 8192
 	for _, tt := range []struct {
@@ -50,6 +52,7 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 		{name: "empty_with_body", reply: []provider.Chunk{body}, code: fault.Provider, says: []string{`{"choices":[]}`}},
 		{name: "only_reasoning", reply: []provider.Chunk{{Kind: provider.Reasoning, Text: "hm"}, end(chat.StopEnd)}, code: fault.Provider, says: []string{"empty"}},
 		{name: "call_that_is_lost", reply: cut("I call", chat.StopToolCalls), code: fault.Provider, says: []string{"none that can be read"}},
+		{name: "call_that_is_lost_with_body", reply: lost, code: fault.Provider, says: []string{`can be read: {"tool_calls":"?"}`}},
 		{name: "other_reason", reply: cut("Hello", chat.StopOther)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,10 +88,18 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 			if reply.Text != text || reply.Stop != tt.reply[len(tt.reply)-1].Stop {
 				t.Errorf("reply %+v", reply)
 			}
+			kept := ""
 			for _, m := range reply.Messages {
 				if len(m.ToolCalls) > 0 {
 					t.Errorf("a call without result is kept: %+v", m)
 				}
+				if len(m.Parts) == 0 {
+					t.Error("a message without content is kept")
+				}
+				kept += m.Text()
+			}
+			if kept != text {
+				t.Errorf("the conversation keeps %q of %q", kept, text)
 			}
 			if ran || len(f.requests) != 1 {
 				t.Errorf("ran %v, %d requests", ran, len(f.requests))

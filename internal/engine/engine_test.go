@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -227,6 +228,8 @@ func TestSystemMessages(t *testing.T) {
 		{"prefix_alone", Model{SystemPromptPrefix: "P"}, []chat.Message{text}, []string{"system: P", "user: hi"}},
 		{"no_system", Model{NoSystemMessage: true}, []chat.Message{system, text}, []string{"user: Be brief.\n\nhi"}},
 		{"no_system_to_merge", Model{NoSystemMessage: true}, []chat.Message{text}, []string{"user: hi"}},
+		{"system_alone", Model{NoSystemMessage: true}, []chat.Message{system}, []string{"system: Be brief."}},
+		{"prefix_of_nothing", Model{SystemPromptPrefix: "P"}, nil, []string{"system: P"}},
 		{"prefix_and_no_system", Model{SystemPromptPrefix: "P", NoSystemMessage: true}, []chat.Message{system, text}, []string{"user: P\n\nBe brief.\n\nhi"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -486,26 +489,40 @@ func TestCancelledBetweenTools(t *testing.T) {
 }
 
 // record is a [steps.Recorder] in memory.
-type record map[string][]byte
+type record struct{ results sync.Map } // by key
 
-func (r record) Lookup(_ context.Context, key string) (steps.Record, error) {
-	result, ok := r[key]
-	return steps.Record{Result: result, Done: ok}, nil
+func (r *record) Lookup(_ context.Context, key string) (steps.Record, error) {
+	result, ok := r.results.Load(key)
+	if !ok {
+		return steps.Record{}, nil
+	}
+	return steps.Record{Result: result.([]byte), Done: true}, nil
 }
-func (record) Begin(context.Context, string, steps.Step) error { return nil }
-func (record) Forget(context.Context, string) error            { return nil }
+func (*record) Begin(context.Context, string, steps.Step) error { return nil }
+func (*record) Forget(context.Context, string) error            { return nil }
 
-func (r record) Record(_ context.Context, key string, _ steps.Step, result []byte) error {
-	r[key] = result
+func (r *record) Record(_ context.Context, key string, _ steps.Step, result []byte) error {
+	r.results.Store(key, result)
 	return nil
 }
 
+// keys returns the keys of what is recorded, sorted.
+func (r *record) keys() []string {
+	var keys []string
+	r.results.Range(func(key, _ any) bool {
+		keys = append(keys, key.(string))
+		return true
+	})
+	slices.Sort(keys)
+	return keys
+}
+
 func TestRecordedTurnIsNotMadeAgain(t *testing.T) {
-	rec := record{}
+	var rec record
 	run := func(f *fake) Reply {
 		t.Helper()
 		rc, _ := newContext()
-		rc.Steps = steps.New(rec)
+		rc.Steps = steps.New(&rec)
 		req := user("hi")
 		req.Tools = tools{"again": func(context.Context, string) (string, bool, error) { return "again", false, nil }}
 		reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
@@ -519,5 +536,73 @@ func TestRecordedTurnIsNotMadeAgain(t *testing.T) {
 	second := &fake{err: errors.New("must not be called")}
 	if got := run(second); got.Text != want.Text || len(second.requests) != 0 {
 		t.Errorf("got %q after %d calls, want %q without any", got.Text, len(second.requests), want.Text)
+	}
+}
+
+// spendings is a [Budget] without limits that adds up what is spent without a reservation.
+type spendings struct{ spent, settled chat.Usage }
+
+func (s *spendings) Reserve(context.Context, chat.Usage, chat.Usage, bool) (func(chat.Usage), error) {
+	return func(used chat.Usage) { s.settled = s.settled.Add(used) }, nil
+}
+
+func (s *spendings) Spend(used chat.Usage) { s.spent = s.spent.Add(used) }
+
+// TestRecordedTurnCountsInTheBudget: a call that is made is settled with its reservation,
+// a recorded one has none. A call that fails is not a recorded one.
+func TestRecordedTurnCountsInTheBudget(t *testing.T) {
+	t.Parallel()
+	var rec record
+	for _, tt := range []struct {
+		name           string
+		replies        [][]provider.Chunk
+		fails          bool
+		spent, settled int // input tokens
+	}{
+		{"fails", nil, true, 0, 0},
+		{"made", [][]provider.Chunk{says("Done.")}, false, 0, 10},
+		{"recorded", nil, false, 10, 0},
+	} {
+		var b spendings
+		rc, _ := newContext()
+		rc.Steps, rc.Budget = steps.New(&rec), &b
+		f := &fake{replies: tt.replies, err: errors.New("out of order")}
+		if _, err := newEngine(t, Model{Provider: f}).Run(t.Context(), rc, user("hi")); (err != nil) != tt.fails {
+			t.Errorf("%s: error %v", tt.name, err)
+		}
+		if b.spent.InputTokens != tt.spent || b.settled.InputTokens != tt.settled {
+			t.Errorf("%s: spent %d tokens, settled %d", tt.name, b.spent.InputTokens, b.settled.InputTokens)
+		}
+	}
+}
+
+// recorder is a [Tools] whose only tool records a step of its own.
+type recorder struct{}
+
+func (recorder) Declarations() []chat.Tool { return []chat.Tool{{Name: "save"}} }
+
+func (recorder) Call(ctx context.Context, _ chat.ToolCall, st steps.Steps) (string, bool, error) {
+	text, err := steps.Do(ctx, st, steps.Step{Kind: steps.Tool, Key: "run"}, func(context.Context) (string, error) { return "saved", nil })
+	return text, false, err
+}
+
+// TestKeysOfRecordedSteps: journals of earlier versions are resumed by these keys.
+func TestKeysOfRecordedSteps(t *testing.T) {
+	t.Parallel()
+	save := func(id string) chat.ToolCall {
+		return chat.ToolCall{ID: id, Name: "save", Arguments: `{"id":"` + id + `"}`}
+	}
+	f := &fake{replies: [][]provider.Chunk{calls("", save("a"), save("b")), calls("", save("c")), says("Done.")}}
+	var rec record
+	rc, _ := newContext()
+	rc.Steps = steps.New(&rec)
+	req := user("hi")
+	req.Tools = recorder{}
+	if _, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"model/1", "model/2", "model/3", "tool/1/1/run", "tool/1/2/run", "tool/2/1/run"}
+	if diff := cmp.Diff(want, rec.keys()); diff != "" {
+		t.Error(diff)
 	}
 }

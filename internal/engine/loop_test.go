@@ -20,14 +20,17 @@ func TestLoops(t *testing.T) {
 		name   string
 		rounds [][]chat.ToolCall
 		looped bool
+		shown  string // arguments of the calls that the alert shows
 	}{
-		{"first", nil, false},
-		{"second", [][]chat.ToolCall{{look}}, false},
-		{"third", [][]chat.ToolCall{{look}, {same}}, true},
-		{"other_arguments_between", [][]chat.ToolCall{{look}, {look}, {other}}, false},
-		{"other_tool_between", [][]chat.ToolCall{{look}, {look}, {call("wait", `{"a":1,"b":2}`)}}, false},
-		{"side_by_side_before", [][]chat.ToolCall{{look, look}}, true},
-		{"malformed", [][]chat.ToolCall{{call("look", "{")}, {call("look", "{")}}, false},
+		{"first", nil, false, ""},
+		{"second", [][]chat.ToolCall{{look}}, false, ""},
+		{"third", [][]chat.ToolCall{{look}, {same}}, true, ""},
+		{"third_after_another", [][]chat.ToolCall{{other}, {look}, {same}}, true, `{"a":2}{"a":1,"b":2}{"b":2,"a":1}`},
+		{"fourth_after_another", [][]chat.ToolCall{{other}, {look}, {same}, {same}}, true, `{"a":1,"b":2}{"b":2,"a":1}{"b":2,"a":1}`},
+		{"other_arguments_between", [][]chat.ToolCall{{look}, {look}, {other}}, false, ""},
+		{"other_tool_between", [][]chat.ToolCall{{look}, {look}, {call("wait", `{"a":1,"b":2}`)}}, false, ""},
+		{"side_by_side_before", [][]chat.ToolCall{{look, look}}, true, ""},
+		{"malformed", [][]chat.ToolCall{{call("look", "{")}, {call("look", "{")}}, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -41,6 +44,23 @@ func TestLoops(t *testing.T) {
 			}
 			if looped && (!json.Valid([]byte(alert)) || !strings.Contains(alert, "loop") || !strings.Contains(alert, "look")) {
 				t.Error(alert)
+			}
+			var reply struct {
+				Alert struct {
+					History []struct{ Parameters json.RawMessage } `json:"call_history"`
+				} `json:"tool_call_loop_alert"`
+			}
+			if looped {
+				if err := json.Unmarshal([]byte(alert), &reply); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shown := ""
+			for _, c := range reply.Alert.History {
+				shown += string(c.Parameters)
+			}
+			if shown != tt.shown {
+				t.Errorf("the alert shows %s, want %s", shown, tt.shown)
 			}
 		})
 	}
@@ -92,7 +112,7 @@ func TestAModelThatOnlyRepeatsItselfIsStopped(t *testing.T) {
 	req := user("hi")
 	req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
 	_, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
-	if fault.CodeOf(err) != fault.Provider || !strings.Contains(err.Error(), "look") || !strings.Contains(err.Error(), "c:m") || fault.HintOf(err) == "" {
+	if fault.CodeOf(err) != fault.Provider || !strings.Contains(err.Error(), "look") || !strings.Contains(err.Error(), "c:m") || !strings.Contains(err.Error(), "again after 2 refusals") || fault.HintOf(err) == "" {
 		t.Errorf("error %v", err)
 	}
 	if len(f.requests) != maxRepeats+maxRefusals || len(event.Bodies[event.ToolResult](events)) != maxRepeats+maxRefusals-1 {

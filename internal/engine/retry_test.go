@@ -75,7 +75,13 @@ var threeTimes = Retry{Attempts: 3, First: time.Second, Longest: 20 * time.Secon
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	longWait := &provider.Error{Kind: provider.RateLimited, RetryAfter: time.Hour, Msg: "tomorrow"}
+	halfADay := &provider.Error{Kind: provider.RateLimited, RetryAfter: 12 * time.Hour, Msg: "tonight"}
 	invalid := &provider.Error{Kind: provider.Invalid, Msg: "no such thing"}
+	after := func(d time.Duration) error {
+		return &provider.Error{Kind: provider.RateLimited, RetryAfter: d, Msg: "slow down"}
+	}
+	second := after(time.Second)
+	now := time.Date(2026, 11, 22, 9, 30, 0, 0, time.Local)
 	for _, tt := range []struct {
 		name    string
 		errors  []error
@@ -83,14 +89,19 @@ func TestRetry(t *testing.T) {
 		calls   int
 		waits   []time.Duration // the longest that each may be
 		want    string          // text, or the error
+		later   bool            // the error is a LaterError
 	}{
-		{"at_once", nil, "", 1, nil, "hello"},
-		{"transient", []error{overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "hello"},
-		{"as_asked", []error{rateLimited()}, "", 2, []time.Duration{7 * time.Second}, "hello"},
-		{"too_often", []error{overloaded(), overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: overloaded (HTTP 529)"},
-		{"too_long", []error{longWait}, "", 1, nil, "model c:m: tomorrow; try again in 60 minutes, at 10:30:00"},
-		{"for_good", []error{invalid}, "", 1, nil, "model c:m: no such thing"},
-		{"something_was_said", []error{overloaded()}, "hel", 1, nil, "model c:m: overloaded (HTTP 529)"},
+		{"at_once", nil, "", 1, nil, "hello", false},
+		{"transient", []error{overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "hello", false},
+		{"as_asked", []error{rateLimited()}, "", 2, []time.Duration{7 * time.Second}, "hello", false},
+		{"as_asked_the_longest", []error{after(20 * time.Second)}, "", 2, []time.Duration{20 * time.Second}, "hello", false},
+		{"too_often", []error{overloaded(), overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: overloaded (HTTP 529)", false},
+		{"too_often_as_asked", []error{second, second, second}, "", 3, []time.Duration{time.Second, time.Second}, "model c:m: slow down; try again in 1 second, at 09:30:01", false},
+		{"too_often_as_asked_the_longest", []error{second, second, after(20 * time.Second)}, "", 3, []time.Duration{time.Second, time.Second}, "model c:m: slow down; try again in 20 seconds, at 09:30:20", false},
+		{"too_long", []error{longWait}, "", 1, nil, "model c:m: tomorrow; try again in 60 minutes, at 10:30:00", true},
+		{"half_a_day", []error{halfADay}, "", 1, nil, "model c:m: tonight; try again in 12 hours, at November 22, 21:30", true},
+		{"for_good", []error{invalid}, "", 1, nil, "model c:m: no such thing", false},
+		{"something_was_said", []error{overloaded()}, "hel", 1, nil, "model c:m: overloaded (HTTP 529)", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +109,7 @@ func TestRetry(t *testing.T) {
 			var waits []time.Duration
 			e, err := New(Options{
 				Models: modelMap{"c:m": {Provider: f, Retry: threeTimes}},
-				Now:    func() time.Time { return time.Date(2026, 11, 22, 9, 30, 0, 0, time.Local) },
+				Now:    func() time.Time { return now },
 				Sleep:  func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil },
 			})
 			if err != nil {
@@ -113,6 +124,9 @@ func TestRetry(t *testing.T) {
 			if got != tt.want || len(f.requests) != tt.calls {
 				t.Errorf("%q after %d calls", got, len(f.requests))
 			}
+			if l, ok := errors.AsType[*LaterError](err); ok != tt.later || ok && !l.At.After(now.Add(threeTimes.Longest)) {
+				t.Errorf("later: %+v", l)
+			}
 			if len(waits) != len(tt.waits) {
 				t.Fatalf("waits %v", waits)
 			}
@@ -122,6 +136,26 @@ func TestRetry(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheWarningOfARetryRoundsTheWait(t *testing.T) {
+	t.Parallel()
+	f := &flaky{errors: []error{&provider.Error{Kind: provider.RateLimited, RetryAfter: 7049 * time.Millisecond, Msg: "slow down"}}, text: "hello"}
+	e, err := New(Options{
+		Models: modelMap{"c:m": {Provider: f, Retry: threeTimes}},
+		Sleep:  func(context.Context, time.Duration) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, events := newContext()
+	if _, err := e.Run(t.Context(), rc, user("hi")); err != nil {
+		t.Fatal(err)
+	}
+	want := []event.Warning{{Text: "model c:m: slow down; trying again in 7s"}}
+	if diff := cmp.Diff(want, event.Bodies[event.Warning](events)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -212,6 +246,39 @@ func TestFallback(t *testing.T) {
 	}
 	if first.requests[1].Messages[2].ToolCalls[0].Signature != "proof" {
 		t.Error("the model did not get its own proof back")
+	}
+}
+
+// TestRecordedFallbackStays: a request that goes on from its record asks the fallback that
+// answered, not the model that was out of reach.
+func TestRecordedFallbackStays(t *testing.T) {
+	t.Parallel()
+	var rec record
+	run := func(first, second provider.Chat) (Reply, error) {
+		e, err := New(Options{Models: modelMap{
+			"c:m": {Provider: first, SupportsTools: true, Fallbacks: []string{"c:n"}},
+			"c:n": {Provider: second, SupportsTools: true},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc, _ := newContext()
+		rc.Steps = steps.New(&rec)
+		req := user("hi")
+		req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+		return e.Run(t.Context(), rc, req)
+	}
+	look := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}
+	if reply, err := run(&fake{err: overloaded()}, &fake{replies: [][]provider.Chunk{calls("I look.", look)}, err: errors.New("killed")}); err == nil {
+		t.Fatalf("reply %+v", reply)
+	}
+	first, second := &fake{replies: [][]provider.Chunk{says("not me")}}, &fake{replies: [][]provider.Chunk{says("Done.")}}
+	reply, err := run(first, second)
+	if err != nil || reply.Text != "I look.\nDone." || reply.Model != "c:n" {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	if len(first.requests) != 0 || len(second.requests) != 1 {
+		t.Errorf("%d requests to the first, %d to the fallback", len(first.requests), len(second.requests))
 	}
 }
 

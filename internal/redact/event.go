@@ -2,6 +2,7 @@ package redact
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -161,6 +162,8 @@ func (e *emitter) release(ctx context.Context, ev event.Event) error {
 // body returns what happened without secrets.
 func (s *Secrets) body(b event.Body) event.Body {
 	switch b := b.(type) {
+	case event.Request:
+		return s.request(b)
 	case event.Reply:
 		b.Text = s.Text(b.Text)
 		return b
@@ -207,4 +210,33 @@ func (s *Secrets) body(b event.Body) event.Body {
 		return b
 	}
 	return b
+}
+
+// request returns what a dry run would send without secrets. The originals stay as they are.
+func (s *Secrets) request(b event.Request) event.Request {
+	b.Tools = slices.Clone(b.Tools)
+	for i, t := range b.Tools {
+		b.Tools[i].Description, b.Tools[i].Parameters = s.Text(t.Description), s.raw(t.Parameters)
+	}
+	b.Messages = slices.Clone(b.Messages)
+	for i, m := range b.Messages {
+		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+		for k, part := range m.Parts {
+			m.Parts[k].Text, m.Parts[k].URL = s.Text(part.Text), s.Text(part.URL)
+		}
+		for k, call := range m.ToolCalls {
+			m.ToolCalls[k].Arguments = s.Text(call.Arguments)
+		}
+		b.Messages[i] = m
+	}
+	b.Schema = s.raw(b.Schema)
+	return b
+}
+
+// raw returns a JSON text without secrets, nil for nil.
+func (s *Secrets) raw(text json.RawMessage) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	return json.RawMessage(s.Text(string(text)))
 }

@@ -2,13 +2,18 @@ package redact_test
 
 import (
 	"context"
+	"encoding/json"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/value"
 )
@@ -32,6 +37,14 @@ func bodies() []event.Body {
 		event.Warning{Text: text},
 		event.CompressionFinished{Recap: text, Error: text},
 		event.Finished{Output: text, Error: text},
+		event.Request{
+			Schema: json.RawMessage(`{"title":"` + secret + `"}`),
+			Tools:  []chat.Tool{{Name: "t", Description: text, Parameters: json.RawMessage(`{"title":"` + secret + `"}`)}},
+			Messages: []chat.Message{{
+				Parts:     []chat.Part{{Type: chat.TextPart, Text: text}, {Type: chat.ImagePart, URL: "https://example.com/?key=" + secret}},
+				ToolCalls: []chat.ToolCall{{ID: "1", Name: "t", Arguments: `{"a":"` + secret + `"}`}},
+			}},
+		},
 		event.Started{},
 		event.ModelCall{},
 		event.StepStarted{},
@@ -39,6 +52,28 @@ func bodies() []event.Body {
 		event.NodeStarted{},
 		event.MapProgress{},
 		event.CompressionStarted{},
+	}
+}
+
+// TestEveryEvent checks that bodies has each type of event, so that a new one cannot be
+// forgotten.
+func TestEveryEvent(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("../event/event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, m := range regexp.MustCompile(`(?m)^func \(\w+\) Type\(\) string +\{ return "(\w+)" \}`).FindAllSubmatch(src, -1) {
+		want = append(want, string(m[1]))
+	}
+	for _, b := range bodies() {
+		got = append(got, b.Type())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 20 {
+		t.Errorf("(-declared +tested):\n%s", diff)
 	}
 }
 

@@ -99,7 +99,14 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	} else {
 		text = strings.TrimPrefix(ansi.Wrap("? "+text, width, ""), "? ") // the heading ends with that mark
 	}
-	if _, err := io.WriteString(out, heading(q)+strings.Trim(text, "\n")+"\n"); err != nil {
+	// Enter that is pressed as soon as the question is there has to be read as a key already.
+	state, err := term.MakeRaw(in.Fd())
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = term.Restore(in.Fd(), state) }()
+	text = heading(q) + strings.Trim(text, "\n") + "\n"
+	if _, err := io.WriteString(out, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 		return "", err
 	}
 	return askWidget(ctx, q, in, out, width)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -230,6 +231,33 @@ func TestTerminalText(t *testing.T) {
 		c.types("one\ntwo" + enter) // a line feed is Ctrl-J
 		(<-done).check(t, "one\ntwo")
 	})
+}
+
+// TestTerminalIsReadyWithItsQuestion answers while the question's text is being printed, before
+// anything is drawn to choose from.
+func TestTerminalIsReadyWithItsQuestion(t *testing.T) {
+	c := newConsole(t)
+	far, near, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.asker(xterm)
+	a.opts.Out = near
+	q := Question{Kind: Line, Text: strings.Repeat("more than a terminal holds\n", 10_000) + "Name?"}
+	done := c.ask(t.Context(), a, q)
+	if _, err := far.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	c.types("melissa" + enter) // the rest of the text waits to be read
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, far) // ends when near is closed
+	}()
+	(<-done).check(t, "melissa")
+	_ = near.Close()
+	<-read
+	_ = far.Close()
 }
 
 func TestTerminalChoiceWithoutOptions(t *testing.T) {

@@ -113,7 +113,7 @@ func (e *emitter) piece(t *table, from stream, text string) string {
 	pos := 0
 	in := t.search(text)
 	for at, f, ok := in.next(0); ok; at, f, ok = in.next(pos) {
-		b.WriteString(text[pos:at] + mark(f.name, 0))
+		b.WriteString(text[pos:at] + found{form: f}.mark())
 		pos = at + len(f.text)
 	}
 	rest := text[pos:]

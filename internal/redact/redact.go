@@ -12,6 +12,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"regexp"
@@ -77,7 +78,7 @@ func (s *Secrets) Text(text string) string {
 	if s == nil {
 		return text
 	}
-	return s.table.Load().replace(text, func(f form) string { return mark(f.name, 0) }, nil)
+	return s.table.Load().replace(text, found.mark, nil)
 }
 
 // Seal is [Secrets.Text] for a text that [Unseal] will read.
@@ -86,19 +87,19 @@ func (s *Secrets) Seal(text string) string {
 		return escape(text)
 	}
 	t := s.table.Load()
-	sealed := t.replace(text, func(f form) string { return mark(f.name, f.variant) }, escape)
+	sealed := t.replace(text, found.seal, escape)
 	if sealed == text || Unseal(sealed, s.Lookup) == text {
 		return sealed
 	}
 	// Text beside a secret makes a mark of its own with it. It is changed: the secret counts.
-	return t.replace(text, func(f form) string { return mark(f.name, f.variant) }, func(literal string) string {
+	return t.replace(text, found.seal, func(literal string) string {
 		return strings.ReplaceAll(literal, "***", "* * *")
 	})
 }
 
 // marks finds marks, and what was escaped to be none.
 var marks = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\*\*\*(!*)([A-Za-z0-9_.:@-]+)(?:/(\d+))?\*\*\*`)
+	return regexp.MustCompile(`\*\*\*(!*)([A-Za-z0-9_.:@-]+)(?:/(\d+)(?:\.([0-9a-f]*)\.([0-9a-f]*))?)?\*\*\*`)
 })
 
 // escape makes what looks like a mark differ from one.
@@ -123,25 +124,19 @@ func Unseal(text string, look func(name string) (secret string, ok bool)) string
 		if look == nil {
 			return m
 		}
-		name, variant, _ := strings.Cut(m[3:len(m)-3], "/")
-		secret, ok := look(name)
+		parts := marks().FindStringSubmatch(m)
+		secret, ok := look(parts[2])
 		if !ok {
 			return m
 		}
-		n, _ := strconv.Atoi(variant)
-		if all := variants(secret); n < len(all) {
-			return all[n]
+		n, _ := strconv.Atoi(parts[3])
+		before, err1 := hex.DecodeString(parts[4])
+		after, err2 := hex.DecodeString(parts[5])
+		if all := variants(secret); n < len(all) && err1 == nil && err2 == nil {
+			return string(before) + all[n] + string(after)
 		}
 		return m
 	})
-}
-
-// mark stands for a secret, or for a variant of it.
-func mark(name string, variant int) string {
-	if variant > 0 {
-		name += "/" + strconv.Itoa(variant)
-	}
-	return "***" + name + "***"
 }
 
 // markName returns a name as it stands in marks.
@@ -194,6 +189,50 @@ type form struct {
 	name    string
 	variant int
 }
+
+// found is a form of a secret in a text, with what has to be replaced together with it.
+type found struct {
+	form
+	before, after string
+}
+
+// mark returns what stands for a secret.
+func (f found) mark() string { return "***" + f.name + "***" }
+
+// seal returns what stands for this form of a secret, and for what is around it.
+func (f found) seal() string {
+	around := ""
+	if f.before != "" || f.after != "" {
+		around = "." + hex.EncodeToString([]byte(f.before)) + "." + hex.EncodeToString([]byte(f.after))
+	}
+	if f.variant == 0 && around == "" {
+		return f.mark()
+	}
+	return "***" + f.name + "/" + strconv.Itoa(f.variant) + around + "***"
+}
+
+// widen returns where text[from:to] begins and ends once the escape sequences of JSON that it
+// cuts in two are part of it. In "\token" the secret may be token, but the text is JSON only as
+// long as the backslash has its t. What is before start is not looked at.
+func widen(text string, start, from, to int) (wideFrom, wideTo int) {
+	wideFrom, wideTo = from, to
+	for i := from - 1; i >= max(start, from-len(`\u000`)); i-- {
+		if text[i] == '\\' {
+			escape := text[i+1 : from]
+			if backslashes(text[start:i+1])%2 == 1 && (escape == "" && strings.IndexByte(`"\/bfnrtu`, text[from]) >= 0 || escape != "" && escape[0] == 'u') {
+				wideFrom = i
+			}
+			break
+		}
+	}
+	if to < len(text) && (text[to] == '"' || text[to] == '\\') && backslashes(text[start:to])%2 == 1 {
+		wideTo++
+	}
+	return wideFrom, wideTo
+}
+
+// backslashes returns how many of them text ends with.
+func backslashes(text string) int { return len(text) - len(strings.TrimRight(text, `\`)) }
 
 // table is what is replaced, the longer first. It is immutable; nil replaces nothing.
 type table struct{ forms []form }
@@ -249,7 +288,7 @@ func (s *search) next(pos int) (at int, found form, ok bool) {
 
 // replace puts the text that by returns in place of each form. What is between them passes
 // literal, unless that is nil.
-func (t *table) replace(text string, by func(form) string, literal func(string) string) string {
+func (t *table) replace(text string, by func(found) string, literal func(string) string) string {
 	if literal == nil {
 		literal = func(s string) string { return s }
 	}
@@ -261,9 +300,11 @@ func (t *table) replace(text string, by func(form) string, literal func(string) 
 	var b strings.Builder
 	pos := 0
 	for ok {
-		b.WriteString(literal(text[pos:at]))
-		b.WriteString(by(f))
-		pos = at + len(f.text)
+		end := at + len(f.text)
+		from, to := widen(text, pos, at, end)
+		b.WriteString(literal(text[pos:from]))
+		b.WriteString(by(found{f, text[from:at], text[end:to]}))
+		pos = to
 		at, f, ok = in.next(pos)
 	}
 	b.WriteString(literal(text[pos:]))

@@ -38,6 +38,8 @@ func TestText(t *testing.T) {
 		{"whole_of_several_lines", pem, "***PEM***"},
 		{"lines", "log: MIIEvQIBADANBgkqhkiG9w0B\nshort", "log: ***PEM***\nshort"},
 		{"mark_stays", "***TOKEN***", "***TOKEN***"},
+		{"part_of_an_escape", `{"k": "a\tok-12345"}`, `{"k": "a***TOKEN***"}`},
+		{"behind_a_backslash", `{"k": "a\\tok-12345"}`, `{"k": "a\\***TOKEN***"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,11 +55,15 @@ func TestText(t *testing.T) {
 
 func TestSeal(t *testing.T) {
 	t.Parallel()
-	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`, "PEM", pem)
+	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`, "PEM", pem, "HEX", "41abcdef", "END", `at-the-end\`)
 	for _, tt := range []struct{ name, text, sealed string }{
 		{"plain", "a tok-12345 b", "a ***TOKEN*** b"},
 		{"json", `{"k": "pa\"ss<w>\\rd"}`, `{"k": "***ODD/1***"}`},
 		{"line", "MIIEvQIBADANBgkqhkiG9w0B", "***PEM/8***"},
+		{"part_of_an_escape", `"\tok-12345"`, `"***TOKEN/0.5c.***"`},
+		{"behind_a_backslash", `"\\tok-12345"`, `"\\***TOKEN***"`},
+		{"part_of_a_character", `"\u0041abcdef"`, `"***HEX/0.5c753030.***"`},
+		{"ends_in_an_escape", `"at-the-end\" x"`, `"***END/0..22*** x"`},
 		{"stars_around", "**tok-12345*", "*****TOKEN****"},
 		{"looks_like_a_mark", "***TOKEN*** and ***IMPORTANT***", "***!TOKEN*** and ***!IMPORTANT***"},
 		{"looks_escaped", "***!TOKEN***", "***!!TOKEN***"},
@@ -98,7 +104,9 @@ func FuzzSeal(f *testing.F) {
 	f.Add("***TOKEN***tok-12345***", "***!")
 	f.Add(`{"k":"pa\"ss<w>\\rd"}`, "/1***")
 	f.Add("***Atok-12345", "tok-12345B***")
-	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`)
+	f.Add("\tok-12345", "0.\x80\x80 *")
+	f.Add("\u1041abcdef", `at-the-end"`)
+	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`, "HEX", "41abcdef", "END", `at-the-end\`)
 	f.Fuzz(func(t *testing.T, a, b string) {
 		text := a + b
 		sealed := s.Seal(text)
@@ -116,8 +124,10 @@ func FuzzSeal(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sealed := s.Seal(string(quoted)); !json.Valid([]byte(sealed)) {
-			t.Errorf("%s is no JSON any more: %s", quoted, sealed)
+		for _, changed := range []string{s.Seal(string(quoted)), s.Text(string(quoted))} {
+			if !json.Valid([]byte(changed)) {
+				t.Errorf("%s is not JSON any more: %s", quoted, changed)
+			}
 		}
 	})
 }

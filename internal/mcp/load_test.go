@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/mcp"
+	"loki/internal/process"
 )
 
 // settled waits until a count has come down to limit.
@@ -27,10 +29,20 @@ func settled(count func() int, limit int) int {
 	return n
 }
 
+// guarded starts the guard of child processes, which stays as long as the program.
+func guarded(t *testing.T) {
+	t.Helper()
+	_, err := process.Run(t.Context(), process.Command{Path: os.Args[0], Args: []string{"-test.run", "^$"}, Env: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestThousandCyclesLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a thousand programs")
 	}
+	guarded(t)
 	processes := len(children(t))
 	goroutines := runtime.NumGoroutine()
 	p := pool(t, nil)
@@ -67,6 +79,7 @@ func TestThousandCyclesLeaveNothing(t *testing.T) {
 // TestLoad is a service under load: 100 conversations at a time, each with two or three of
 // ten servers.
 func TestLoad(t *testing.T) {
+	guarded(t)
 	processes := len(children(t))
 	p := pool(t, func(o *mcp.Options) { o.Pool = mcp.ServePool() })
 	servers := make([]mcp.Server, 10)

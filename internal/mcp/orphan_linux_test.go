@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -84,7 +85,8 @@ func gone(pid int, limit time.Duration) bool {
 	return false
 }
 
-// children returns the processes that this one started and that still are there.
+// children returns the processes that this one started and that still are there, but for
+// the guard of package process, which stays as long as this one does.
 func children(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
@@ -103,5 +105,8 @@ func children(t testing.TB) []string {
 		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
 		list = append(list, strings.Fields(string(text))...)
 	}
-	return list
+	return slices.DeleteFunc(list, func(pid string) bool {
+		line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		return strings.Contains(string(line), "\x00loki-guard\x00")
+	})
 }

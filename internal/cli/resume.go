@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -30,28 +31,40 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 			return err
 		}
 	}
-	return patiently(ctx, c.opts.wait, func() error {
-		_, err := c.app.Resume(ctx, r)
+	return resumeInTime(ctx, c.opts.wait, c.noteWait(face), func() error {
+		out, err := c.app.Resume(ctx, r)
+		r.ID = cmp.Or(out.Run, r.ID)   // another run may be the newest one when the wait is over
 		r.Answer, r.Answers = nil, nil // they have been given
 		return err
 	})
 }
 
-// patiently resumes a run and, if it is to wait, resumes it again whenever its provider
-// asked to come back later, at the time that it named.
-func patiently(ctx context.Context, wait bool, resume func() error) error {
+// noteWait returns a function that tells the user until when a provider is waited for.
+func (c *command) noteWait(face *face) func(until time.Time) {
+	return func(until time.Time) {
+		if !c.opts.quiet {
+			face.screen.Print("▸ waiting for the provider until " + until.Local().Format(time.DateTime))
+		}
+	}
+}
+
+// resumeInTime resumes a run and, if it is to wait, resumes it again whenever its provider
+// asked to come back later, at the time that it named. note is called before each wait. If
+// ctx ends meanwhile, the error is that of ctx and says how to resume the run.
+func resumeInTime(ctx context.Context, wait bool, note func(until time.Time), resume func() error) error {
 	for {
 		err := resume()
 		later, ok := errors.AsType[*engine.LaterError](err)
 		if !ok || !wait {
 			return err
 		}
+		note(later.At)
 		timer := time.NewTimer(time.Until(later.At))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
+			return fault.Wrap(fault.CodeOf(ctx.Err()), ctx.Err(), "waiting for the provider").WithHint("%s", fault.HintOf(err))
 		}
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"loki/internal/engine"
+	"loki/internal/fault"
 )
 
-// TestPatiently: with --wait a run is resumed again at the time that its provider named, as
+// TestResumeInTime: with --wait a run is resumed again at the time that its provider named, as
 // often as that names one. Without it, and for other errors, it is resumed once.
-func TestPatiently(t *testing.T) {
+func TestResumeInTime(t *testing.T) {
 	boom := errors.New("boom")
 	for _, tt := range []struct {
 		name string
@@ -28,14 +29,22 @@ func TestPatiently(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begin, calls := time.Now(), 0
-				err := patiently(t.Context(), tt.wait, func() error {
+				begin, calls, notes := time.Now(), 0, 0
+				note := func(until time.Time) {
+					if notes++; time.Until(until) != 2*time.Minute {
+						t.Errorf("it waits until %v", until)
+					}
+				}
+				err := resumeInTime(t.Context(), tt.wait, note, func() error {
 					calls++
 					if err := tt.errs[calls-1]; err != nil {
 						return err
 					}
 					return fmt.Errorf("suspended: %w", &engine.LaterError{At: time.Now().Add(2 * time.Minute), Err: errors.New("later")})
 				})
+				if waits := int(tt.took / (2 * time.Minute)); notes != waits {
+					t.Errorf("%d waits were shown, want %d", notes, waits)
+				}
 				if calls != len(tt.errs) || time.Since(begin) != tt.took || tt.want != nil && !errors.Is(err, tt.want) || err == nil {
 					t.Errorf("%d calls in %v, error %v", calls, time.Since(begin), err)
 				}
@@ -45,9 +54,11 @@ func TestPatiently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := patiently(ctx, true, func() error { return &engine.LaterError{At: time.Now().Add(time.Hour), Err: boom} })
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v", err)
+		err := resumeInTime(ctx, true, func(time.Time) {}, func() error {
+			return fault.Wrap(fault.Suspended, &engine.LaterError{At: time.Now().Add(time.Hour), Err: boom}, "").WithHint("loki --resume x")
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || fault.HintOf(err) != "loki --resume x" {
+			t.Errorf("error %v, hint %q", err, fault.HintOf(err))
 		}
 	})
 }

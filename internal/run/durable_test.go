@@ -97,7 +97,13 @@ func resume(t *testing.T, store run.Store, p *graph.Plan, nodes run.Executor, id
 		t.Fatal(err)
 	}
 	defer journal.Close()
-	return run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: found.Last, Tasks: found.Tasks, Journal: journal})
+	out, err := run.Run(t.Context(), run.Options{
+		Plan: p, Nodes: nodes, Start: found.Last, Tasks: found.Tasks, Journal: journal, Source: event.Source{Run: id},
+	})
+	if out.Run != id {
+		t.Errorf("the outcome is that of run %q, want %q", out.Run, id)
+	}
+	return out, err
 }
 
 func TestResumeRepeatsNothingThatWasDone(t *testing.T) {

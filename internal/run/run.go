@@ -71,6 +71,7 @@ type Options struct {
 
 // Outcome is how a run went. It is filled as far as the run came, also on error.
 type Outcome struct {
+	Run      string // id of the run
 	Output   string
 	State    graph.State
 	Steps    int // super-steps done
@@ -155,7 +156,7 @@ func (d *driver) run(ctx context.Context, pr graph.Progress) (Outcome, error) {
 		pr, err = d.superStep(ctx, pr)
 	}
 	out := Outcome{
-		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures,
+		Run: d.Source.Run, Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures,
 		Usage: d.usage, Nodes: d.nodeStats(), Duration: d.Now().Sub(d.begin),
 		Recorded: d.keeper.works(),
 	}

@@ -177,11 +177,43 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintsAreStable pins one: runs on record are compared with it by later
+// TestFingerprintSeesEveryDigit: two numbers that begin alike differ.
+func TestFingerprintSeesEveryDigit(t *testing.T) {
+	for _, key := range []string{"temperature", "top_p"} {
+		a := parse(t, everything)
+		b := parse(t, strings.Replace(everything, "\n"+key+": 1\n", "\n"+key+": 0.125\n", 1))
+		c := parse(t, strings.Replace(everything, "\n"+key+": 1\n", "\n"+key+": 0.126\n", 1))
+		if x, y, z := graph.Fingerprint(a), graph.Fingerprint(b), graph.Fingerprint(c); x == y || y == z {
+			t.Errorf("%s of 1, 0.125 and 0.126: %s, %s, %s", key, x, y, z)
+		}
+	}
+}
+
+// TestFingerprintsAreStable pins two: runs on record are compared with them by later
 // versions of the program.
 func TestFingerprintsAreStable(t *testing.T) {
-	if got, want := graph.Fingerprint(parse(t, everything)), "58634e88c6f54219"; got != want {
-		t.Errorf("got %s, want %s; runs that were started before this change can no longer be resumed", got, want)
+	const bare = `name: x
+start: agent
+nodes:
+  agent: {type: agent, agent: c, prompt: p, next: script}
+  script: {type: script, script: s.sh, next: approval}
+  approval: {type: approval, question: q, options: [x], routes: {x: input}, on_other: input}
+  input: {type: input, question: q, next: llm}
+  llm: {type: llm, prompt: p, next: rag}
+  rag: {type: rag, documents: [d], next: map}
+  map: {type: map, over: o, as: i, branch: b, collect_into: r, next: end}
+  b: {type: llm, prompt: p}
+  end: {type: end}
+`
+	for _, tt := range []struct{ name, src, want string }{
+		{"every_field", everything, "58634e88c6f54219"},
+		{"only_what_has_to_be_there", bare, "49723350c33efb31"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := graph.Fingerprint(parse(t, tt.src)); got != tt.want {
+				t.Errorf("got %s, want %s; runs that were started before this change can no longer be resumed", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -391,7 +391,9 @@ nodes:
 		"nodes.a.state_updates.out": {Line: 14, Column: 26},
 		"nodes.b.options[1]":        {Line: 18, Column: 20},
 		"nodes.b.routes.yes":        {Line: 19, Column: 19},
+		"nodes.b.options[9]":        {Line: 18, Column: 5},
 		"nodes.c":                   {Line: 21, Column: 3},
+		"nodes.c1.next":             {Line: 6, Column: 1}, // not the node whose name it begins with
 	} {
 		if got := g.Pos(path); got != want {
 			t.Errorf("%s is at %v, want %v", path, got, want)

@@ -41,8 +41,14 @@ func follow(t *testing.T, p *Plan, initial State, work func(Task, *Draft) Result
 			return strings.Join(trace, " | "), pr, err
 		}
 		trace = append(trace, strings.Join(pr.Frontier, " "))
+		if pr.Step != len(trace)-1 || pr.Step > 1000 {
+			t.Fatalf("%d super-steps are done, progress says %d", len(trace)-1, pr.Step)
+		}
 		var results []Result
 		for _, task := range tasks {
+			if task.Step != len(trace) {
+				t.Errorf("a task of super-step %d says %d", len(trace), task.Step)
+			}
 			d := NewDraft(pr.State)
 			r := work(task, d)
 			r.Node, r.Writes = task.Node.ID, d.Diff()
@@ -83,6 +89,12 @@ func TestSuperSteps(t *testing.T) {
 			step1("top", "a", "b", "c"), step1("a", "j1"), step1("b", "b2"), step1("b2", "j1"), step1("c", "j2"),
 			joinAll(step1("j1", "j2")), joinAll(step1("j2", "e")), endNode("e"),
 		}, "top | a b c | b2 | j1 | j2 | e"},
+		{"join_all_after_a_cycle", []*Node{
+			step1("top", "x", "y"), step1("x", "x2"), step1("x2", "x3"),
+			{ID: "x3", Type: ScriptNode, Next: []string{"j"}, Fallback: "x2"},
+			step1("y", "j"),
+			joinAll(step1("j", "e")), endNode("e"),
+		}, "top | x y | x2 | x3 | j | e"},
 		{"join_all_reached_once_does_not_wait", []*Node{step1("a", "j"), joinAll(step1("j", "e")), endNode("e")}, "a | j | e"},
 		{"end_next_to_siblings", []*Node{step1("top", "e", "b"), step1("b", "c"), step1("c", "e"), endNode("e")}, "top | b e"},
 		{"same_end_twice", []*Node{step1("top", "a", "b"), step1("a", "e"), step1("b", "e"), endNode("e")}, "top | a b | e"},
@@ -192,16 +204,18 @@ func TestMerge(t *testing.T) {
 		})
 	}
 	t.Run("end_wins_over_its_sibling", func(t *testing.T) {
-		g := build(nil, step1("top", "e", "a"), step1("a", "e"), endNode("e"))
-		_, pr, err := follow(t, NewPlan(g), State{}, write(map[string]string{"a.x": "1", "e.x": "2"}))
-		if got := string(pr.State.AppendJSON(nil)); err != nil || got != `{"x":2}` {
-			t.Errorf("state is %s, %v", got, err)
+		for _, sibling := range []string{"a", "z"} { // before and after the end node
+			g := build(nil, step1("top", "e", sibling), step1(sibling, "e"), endNode("e"))
+			_, pr, err := follow(t, NewPlan(g), State{}, write(map[string]string{sibling + ".x": "1", "e.x": "2"}))
+			if got := string(pr.State.AppendJSON(nil)); err != nil || got != `{"x":2}` {
+				t.Errorf("state after %s and e is %s, %v", sibling, got, err)
+			}
 		}
 	})
 }
 
 func TestFailures(t *testing.T) {
-	g := build(nil, step1("top", "a", "b"), step1("a", "e"), step1("b", "e"), endNode("e"))
+	g := build(nil, step1("begin", "top"), step1("top", "a", "b"), step1("a", "e"), step1("b", "e"), endNode("e"))
 	p := NewPlan(g)
 	fail := func(task Task, d *Draft) Result {
 		r := static(task, d)
@@ -255,7 +269,10 @@ func TestSameStateInEveryOrder(t *testing.T) {
 		var first string
 		for round := range 5 {
 			pr := p.Begin(NewState(nil))
-			for !pr.Done {
+			for steps := 0; !pr.Done; steps++ {
+				if pr.Step != steps {
+					t.Fatalf("seed %d: %d super-steps are done, progress says %d", seed, steps, pr.Step)
+				}
 				tasks, err := p.Next(pr)
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
@@ -330,6 +347,9 @@ func TestJoinAllRunsOnce(t *testing.T) {
 
 func TestRestore(t *testing.T) {
 	p := NewPlan(build(nil, step1("a", "b"), step1("b", "e"), endNode("e")))
+	if n := p.Visits(Progress{}, "a"); n != 0 {
+		t.Errorf("%d visits before the begin", n)
+	}
 	pr := p.Begin(State{})
 	tasks, _ := p.Next(pr)
 	pr, err := p.Apply(pr, []Result{{Node: tasks[0].Node.ID, Targets: []string{"b"}}})

@@ -49,6 +49,9 @@ func TestStateWithAndChanges(t *testing.T) {
 	if got := value.ObjectOf(a.Changes(b)...).Value().String(); got != `{"a":0,"b":9,"c":3}` {
 		t.Errorf("Changes gives %s", got)
 	}
+	if got := value.ObjectOf(a.Changes(a.With(value.Member{Name: "e", Value: value.Of(4)}))...).Value().String(); got != `{"e":4}` {
+		t.Errorf("Changes of a key behind all others gives %s", got)
+	}
 	if len(b.Changes(b)) != 0 {
 		t.Error("a state differs from itself")
 	}
@@ -110,6 +113,8 @@ func TestReducers(t *testing.T) {
 		{"sum_fraction", "sum", `1`, `0.5`, `1.5`, ""},
 		{"sum_overflow", "sum", `1e308`, `1e308`, `null`, ""},
 		{"sum_large", "sum", `9223372036854775807`, `9223372036854775807`, `1.8446744073709552e19`, ""},
+		{"sum_to_the_smallest_integer", "sum", `-4611686018427387904`, `-4611686018427387904`, `-9223372036854775808`, ""},
+		{"sum_beyond_the_largest_integer", "sum", `4611686018427387904`, `4611686018427387904`, `9.223372036854776e18`, ""},
 		{"sum_bool", "sum", `1`, `true`, "", `"sum" needs a number as incoming value, got bool`},
 		{"sum_numeric_string", "sum", `1`, `"2"`, "", "got string"},
 		{"max", "max", `1`, `2.0`, `2`, ""},

@@ -2,8 +2,8 @@ package graph
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
-	"strings"
 	"testing"
 
 	"loki/internal/value"
@@ -21,7 +21,7 @@ func state(t testing.TB, json string) State {
 const sample = `{
 	"k": "v", "n": 3, "f": 1.0, "yes": true, "nothing": null, "list": ["a", "b"],
 	"o": {"in": {"deep": [10, {"x": "y"}]}, "0": "zero"}, "m": [[1, 2], [3, 4]],
-	"a": "{{b}}", "b": "B", "text": "[1,2]"
+	"a": "{{b}}", "b": "B", "text": "[1,2]", "azAZ09_": "every letter"
 }`
 
 func TestTemplateStrict(t *testing.T) {
@@ -49,6 +49,7 @@ func TestTemplateStrict(t *testing.T) {
 		{"half_closed", "{{k} {{k}}", "{{k} v"},
 		{"unclosed_before_placeholder", "{{{{k}}", "{{v"},
 		{"inserted_text_is_not_searched", "{{a}}{{b}}", "{{b}}B"},
+		{"every_letter", "{{azAZ09_}}", "every letter"},
 		{"non_ascii_text", "é{{k}}ü", "évü"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestTemplateStrict(t *testing.T) {
 func TestTemplateMissing(t *testing.T) {
 	s := state(t, sample)
 	for _, path := range []string{
-		"x", "k.x", "k[0]", "list[2]", "list.0", "o[0]", "list[]", "list[a]", "list[0]x", "list[0][", "[0]", "list]", "m[0][9]",
+		"x", "k.x", "k[0]", "k[", "list[2]", "list.0", "o[0]", "list[]", "list[a]", "list[0]x", "list[0][", "[0]", "list]", "m[0][9]",
 		"list[99999999999999999999]", ".k", "o.in.nope",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -115,9 +116,14 @@ func TestTemplateRawAndUpdate(t *testing.T) {
 }
 
 func TestTemplateRoots(t *testing.T) {
-	got := strings.Join(ParseTemplate("{{b.c[0]}} {{a[1]}} {{b}} {{ no }} {{c}}").Roots(), " ")
-	if got != "b a c" {
-		t.Errorf("roots are %q", got)
+	for in, want := range map[string]string{
+		"{{b.c[0]}} {{a[1]}} {{b}} {{ no }} {{c}}": `["b" "a" "c"]`,
+		"{{.b}} {{[0]}}": `[""]`,
+		"text":           `[]`,
+	} {
+		if got := fmt.Sprintf("%q", ParseTemplate(in).Roots()); got != want {
+			t.Errorf("roots of %q are %s, want %s", in, got, want)
+		}
 	}
 }
 

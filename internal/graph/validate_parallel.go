@@ -68,9 +68,6 @@ func (v *validator) parallelWrites(gr group) {
 func (v *validator) parallelReads(gr group) {
 	writers := map[string][]string{}
 	for _, n := range gr.members {
-		if n.Type == ScriptNode && !n.HasUpdates {
-			continue
-		}
 		for _, key := range writes(n) {
 			writers[key] = append(writers[key], n.ID)
 		}

@@ -201,6 +201,10 @@ func TestRules(t *testing.T) {
 			graph.RuleParallelRead, "cache_key", fan(`{type: llm, prompt: p, cache: {ttl: 5, key: "{{k}}"}, next: z}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"),
 			`5:3 error [b] "b" reads k, which "c" writes in parallel with it`,
 		},
+		{
+			graph.RuleParallelRead, "schema_of_a_sibling", fan(`{type: llm, prompt: "{{k}}", next: z}`, "{type: llm, prompt: p, output_schema: {properties: {k: {}}}, next: z}"),
+			`5:3 error [b] "b" reads k, which "c" writes in parallel with it`,
+		},
 		{graph.RuleParallelRead, "own_write", fan(`{type: llm, prompt: "{{k}}", state_updates: {k: x}, next: z}`, "{type: llm, prompt: p, next: z}"), ""},
 		{
 			graph.RuleParallelRead, "scoped_variable", fan(`{type: llm, prompt: p, state_updates: {k: "{{output}}"}, next: z}`, "{type: script, script: ok.sh, state_updates: {output: x}, next: z}"), "",
@@ -338,6 +342,7 @@ func TestHints(t *testing.T) {
 		{graph.RuleConsent, "variables: [{name: auto-confirm, description: d, default: '1'}]\nnodes:\n  a: {type: llm, prompt: p}\n", "leave out the default, or leave it empty"},
 		{graph.RuleDefaultAnswer, answeredBy("yess"), `did you mean "yes"?`},
 		{graph.RuleDefaultAnswer, answeredBy("maybe"), "options: yes"},
+		{graph.RuleDefaultAnswer, "nodes:\n  a: {type: approval, question: q, options: [], routes: {}, on_other: z, timeout: 60, default: maybe}\n" + tail, ""},
 		{graph.RuleTimeoutDefault, "nodes:\n  a: {type: input, question: q, timeout: 5, next: z}\n" + tail, "add default: with the answer to take then"},
 		{graph.RuleRetry, "nodes:\n  a: {type: rag, documents: [d], retry: {}, next: z}\n" + tail, "attempts counts all tries, the first one included"},
 		{graph.RuleParallelWrite, fan("{type: llm, prompt: p, state_updates: {k: x}}", "{type: llm, prompt: p, state_updates: {k: x}}"), "declare how to combine them, for example reducers: {k: append}"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"loki/internal/ask"
 	"loki/internal/chat"
@@ -170,6 +171,9 @@ func conversation(system, user string) []chat.Message {
 	return append(messages, chat.Text(chat.User, user))
 }
 
+// longestWait is how long a provider may ask to wait before another attempt.
+const longestWait = time.Minute
+
 // attempts asks the model until it answers, fails for good or max_attempts are used
 // up. Each attempt starts from scratch.
 func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Message) (string, error) {
@@ -204,15 +208,19 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 		if err == nil {
 			return reply.Text, nil
 		}
-		if attempt >= llm.MaxAttempts || final(ctx, err) || !isTransient(err) {
+		wait := provider.RetryAfter(err) // the engine has waited between its own attempts
+		if attempt >= llm.MaxAttempts || final(ctx, err) || !isTransient(err) || wait > longestWait {
 			return "", err
 		}
 		if err := note(ctx, t.Steps, failed, failedAttempt{reply.Usage}); err != nil {
 			return "", err
 		}
 		t.Retries++
-		if err := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err)}); err != nil {
+		if err := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err), Wait: wait}); err != nil {
 			return "", err
+		}
+		if wait > 0 && r.Sleep(ctx, wait) != nil {
+			return "", context.Cause(ctx)
 		}
 	}
 }

@@ -284,6 +284,34 @@ nodes:
 	}
 }
 
+// TestAttemptsWaitAsAsked makes another attempt when the provider wants it, and none if that is
+// far away.
+func TestAttemptsWaitAsAsked(t *testing.T) {
+	for _, tt := range []struct {
+		asked  time.Duration
+		calls  int
+		output string
+	}{{0, 2, "hello"}, {7 * time.Second, 2, "hello"}, {time.Hour, 1, "rescued"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := world{model: replies(&provider.Error{Kind: provider.RateLimited, RetryAfter: tt.asked, Msg: "too many requests"}, "hello")}
+			begin := time.Now()
+			out, _, err := w.drive(t.Context(), t, `
+start: ask
+nodes:
+  ask: {type: llm, prompt: x, max_attempts: 3, state_updates: {out: "{{output}}"}, next: done, fallback: rescued}
+  done: {type: end, output: "{{out}}"}
+  rescued: {type: end, output: rescued}
+`)
+			if err != nil || out.Output != tt.output || len(w.model.requests) != tt.calls {
+				t.Errorf("%s: output %q, %d requests, %v", tt.asked, out.Output, len(w.model.requests), err)
+			}
+			if took := time.Since(begin); tt.calls > 1 && took != tt.asked {
+				t.Errorf("%s: another attempt was made after %s", tt.asked, took)
+			}
+		})
+	}
+}
+
 // TestProviderAsksToComeBackLater: a recorded run is suspended and asks again when it is
 // resumed. A run that is not recorded takes it as any other failure.
 func TestProviderAsksToComeBackLater(t *testing.T) {

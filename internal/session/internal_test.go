@@ -2,6 +2,8 @@ package session
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -49,23 +51,28 @@ func TestParseLog(t *testing.T) {
 	for _, tt := range []struct {
 		name, log string
 		groups    int
-		messages  int // in all groups
-		torn      int // bytes
-		damages   int
+		messages  int    // in all groups
+		torn      int    // bytes
+		damages   string // what is reported to be damaged
 	}{
-		{"nothing", "", 0, 0, 0, 0},
-		{"turn", message + turn, 1, 1, 0, 0},
-		{"two", message + turn + message + turn, 2, 2, 0, 0},
-		{"no_mark", message + turn + message, 1, 1, len(message), 0},
-		{"no_line_feed", message + turn[:len(turn)-1], 0, 0, len(message+turn) - 1, 0},
-		{"garbage_at_the_end", message + turn + "\x00\x00\n\x00", 1, 1, 4, 0},
-		{"garbage_in_front", "\x00\n" + message + turn, 1, 1, 0, 1},
-		{"line_without_meaning", "{}\n" + message + turn, 1, 1, 0, 1},
-		{"message_too_many", message + message + turn, 1, 1, 0, 1},
-		{"message_missing", turn, 1, 0, 0, 0},
-		{"empty_takes_none", message + `{"mark":"empty"}` + "\n", 1, 0, 0, 1},
-		{"negative", message + `{"mark":"turn","messages":-1,"lead":-1,"replaces":-5,"keep":-2}` + "\n", 1, 0, 0, 1},
-		{"mark_of_the_future", `{"mark":"dream"}` + "\n" + message + turn, 2, 1, 0, 0},
+		{"nothing", "", 0, 0, 0, ""},
+		{"turn", message + turn, 1, 1, 0, ""},
+		{"two", message + turn + message + turn, 2, 2, 0, ""},
+		{"no_mark", message + turn + message, 1, 1, len(message), ""},
+		{"no_line_feed", message + turn[:len(turn)-1], 0, 0, len(message+turn) - 1, ""},
+		{"garbage_at_the_end", message + turn + "\x00\x00\n\x00", 1, 1, 4, ""},
+		{"garbage_in_front", "\x00\n" + message + turn, 1, 1, 0, "\x00\n"},
+		{"garbage_between", message + turn + "\x00\n" + message + turn, 2, 2, 0, "\x00\n"},
+		{"empty_line", message + turn + "\n" + message + turn, 2, 2, 0, "\n"},
+		{"line_without_meaning", "{}\n" + message + turn, 1, 1, 0, "{}\n"},
+		{"message_too_many", message + message + turn, 1, 1, 0, message + message},
+		{"message_too_many_between", message + turn + message + message + turn, 2, 2, 0, message + message},
+		{"message_missing", turn, 1, 0, 0, ""},
+		{"round_takes_its_messages", message + `{"mark":"round","messages":1}` + "\n", 1, 1, 0, ""},
+		{"empty_takes_none", message + `{"mark":"empty"}` + "\n", 1, 0, 0, message},
+		{"empty_takes_none_even_if_it_says_so", message + `{"mark":"empty","messages":1}` + "\n", 1, 0, 0, message},
+		{"negative", message + `{"mark":"turn","messages":-1,"lead":-1,"replaces":-5,"keep":-2}` + "\n", 1, 0, 0, message},
+		{"mark_of_the_future", `{"mark":"dream"}` + "\n" + message + turn, 2, 1, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			groups, used, _, damages := parse([]byte(tt.log))
@@ -73,8 +80,166 @@ func TestParseLog(t *testing.T) {
 			for _, g := range groups {
 				n += len(g.messages)
 			}
-			if len(groups) != tt.groups || n != tt.messages || len(tt.log)-used != tt.torn || len(damages) != tt.damages {
-				t.Errorf("%d groups, %d messages, %d torn, %d damages", len(groups), n, len(tt.log)-used, len(damages))
+			damaged := ""
+			for _, d := range damages {
+				damaged += tt.log[d.Offset : d.Offset+d.Size]
+			}
+			if len(groups) != tt.groups || n != tt.messages || len(tt.log)-used != tt.torn || damaged != tt.damages {
+				t.Errorf("%d groups, %d messages, %d torn, damaged %q", len(groups), n, len(tt.log)-used, damaged)
+			}
+		})
+	}
+}
+
+// TestMarks reads logs, also such as another program may have written.
+func TestMarks(t *testing.T) {
+	group := func(mark string, texts ...string) string {
+		log := ""
+		for _, text := range texts {
+			role := chat.User
+			if strings.HasPrefix(text, "s") {
+				role = chat.System
+			}
+			log += `{"role":"` + string(role) + `","parts":[{"type":"text","text":"` + text + `"}]}` + "\n"
+		}
+		return log + mark + "\n"
+	}
+	first := group(`{"mark":"turn","messages":4,"lead":2}`, "s", "example", "a", "b")
+	for _, tt := range []struct{ name, log, want string }{
+		{"turns", first + group(`{"mark":"turn","messages":1}`, "c"), "s example a b c"},
+		{"replaces", first + group(`{"mark":"turn","messages":1,"replaces":1}`, "c"), "s example a c"},
+		{"replaces_nothing", first + group(`{"mark":"turn","messages":1,"replaces":0}`, "c"), "s example a b c"},
+		{"replaces_all", first + group(`{"mark":"turn","messages":1,"replaces":2}`, "c"), "s example c"},
+		{"replaces_more_than_there_is", first + group(`{"mark":"turn","messages":1,"replaces":5}`, "c"), "s example c"},
+		{"keeps", first + group(`{"mark":"compaction","keep":1,"recap":"r"}`), "s\n\nr example b"},
+		{"keeps_none", first + group(`{"mark":"compaction","recap":"r"}`), "s\n\nr example"},
+		{"keeps_more_than_there_is", first + group(`{"mark":"compaction","keep":5,"recap":"r"}`), "s\n\nr example a b"},
+		{"empty", first + group(`{"mark":"empty"}`) + group(`{"mark":"turn","messages":1}`, "c"), "c"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			groups, _, _, _ := parse([]byte(tt.log))
+			var h history
+			for _, g := range groups {
+				h.apply(g)
+				check(t, &h)
+			}
+			var texts []string
+			for _, m := range h.live {
+				texts = append(texts, m.Text())
+			}
+			if got := strings.Join(texts, " "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestDraftThatBecameATurnIsNotRecovered: its process died between recording the turn and
+// removing the draft.
+func TestDraftThatBecameATurnIsNotRecovered(t *testing.T) {
+	recorded := turnOp{user: chat.Text(chat.User, "q"), draft: "d"}
+	var h history
+	g, _ := recorded.group(&h)
+	h.apply(g)
+	for draft, want := range map[string]bool{"d": false, "e": true} {
+		lost := turnOp{user: chat.Text(chat.User, "q"), draft: draft, abandoned: true}
+		if _, ok := lost.group(&h); ok != want {
+			t.Errorf("draft %s is recorded: %v", draft, ok)
+		}
+	}
+}
+
+func TestTurnOfNothingIsNotRecorded(t *testing.T) {
+	s := NewTemp("", "x", nil, Options{}, Settings{})
+	if err := s.Append(t.Context(), Turn{}); err != nil || len(s.pending) != 0 {
+		t.Errorf("%d turns are to be written, %v", len(s.pending), err)
+	}
+}
+
+func TestDamageIsReportedWhereSomebodyListens(t *testing.T) {
+	const log = "\x00\n" + `{"mark":"turn"}` + "\n"
+	var warnings []error
+	for _, warn := range []func(error){nil, func(err error) { warnings = append(warnings, err) }} {
+		s := New("", "x", nil, Options{Warn: warn}, State{})
+		if torn := s.read(&s.view, []byte(log)); torn != nil || s.view.offset != int64(len(log)) {
+			t.Errorf("read %d of %d bytes, %v", s.view.offset, len(log), torn)
+		}
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "session x: 2 bytes at 0 ") {
+		t.Errorf("warnings %v", warnings)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var table Table
+	begin := func(id ID, alias Alias) *Session {
+		return table.Begin(New("", id, nil, Options{}, State{Alias: alias}))
+	}
+	a := begin("1", "a")
+	if a.ID() != "1" || table.Open("", "1") != a || table.Begun("", "a") != a {
+		t.Error("a session that was begun is not open")
+	}
+	if table.Begun("", "b") != nil || table.Begun("other", "a") != nil || table.Open("other", "1") != nil {
+		t.Error("a session is open under another name or in another scope")
+	}
+	if begin("2", "a") != a || table.Open("", "2") != nil {
+		t.Error("two sessions of one alias are open")
+	}
+	if x, y := begin("3", ""), begin("4", ""); x == y || table.Open("", "3") != x || table.Open("", "4") != y || table.Begun("", "") != nil {
+		t.Error("sessions without an alias are taken for the same")
+	}
+	table.Renamed("", "1", "b")
+	if a.Alias() != "b" || table.Begun("", "a") != nil || table.Open("", "1") != a {
+		t.Error("a session that was renamed is still open under its old alias")
+	}
+	c := begin("5", "a")
+	if c == a || table.Begun("", "a") != c {
+		t.Error("the alias of a session that was renamed is not free")
+	}
+	table.sweep(tableKey{id: "5"}) // as for an earlier session of that id
+	if table.Open("", "5") != c {
+		t.Error("a session that lives was swept away")
+	}
+	table.Forget("", "5")
+	if table.Open("", "5") != nil || table.Begun("", "a") != nil || table.Open("", "1") != a {
+		t.Error("only the session that was deleted is to be forgotten")
+	}
+}
+
+// takenLog is the log of a session whose alias another one has, whatever it is.
+type takenLog struct{ Log }
+
+func (takenLog) Create(_ context.Context, st State) error     { return AliasInUse(st.Alias) }
+func (takenLog) Adopt(context.Context, Alias) (ID, error)     { return "theirs", nil }
+func (takenLog) Update(context.Context, func(Tx) error) error { return nil }
+
+// TestASessionBecomesTheOneOfItsAlias: of the alias that the user gave it, not of one that
+// is made from the time.
+func TestASessionBecomesTheOneOfItsAlias(t *testing.T) {
+	named := New("", "ours", takenLog{}, Options{}, State{Alias: "a"})
+	if err := named.Save(t.Context()); err != nil || named.ID() != "theirs" || !named.Stored() {
+		t.Errorf("session %s, stored: %v, %v", named.ID(), named.Stored(), err)
+	}
+	unnamed := NewTemp("", "ours", takenLog{}, Options{}, Settings{})
+	if err := unnamed.Save(t.Context()); !errors.Is(err, ErrAliasInUse) || unnamed.ID() != "ours" || unnamed.Stored() {
+		t.Errorf("session %s, stored: %v, %v", unnamed.ID(), unnamed.Stored(), err)
+	}
+}
+
+func TestEncodeLeavesOutWhatIsNotSet(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		state State
+		want  string
+	}{
+		{"nothing", State{}, "model: \"\"\n"},
+		{"empty_lists", State{Settings: Settings{AgentVariables: []Variable{}}, DataURLs: map[string]string{}}, "model: \"\"\n"},
+		{"texts_without_quotes", State{Settings: Settings{Model: "a:b"}, Title: "a :b, c d"}, "model: a:b\ntitle: a :b, c d\n"},
+		{"texts_with_quotes", State{Settings: Settings{Model: "a: b"}, Title: "c  d", Summary: "e:"}, "model: \"a: b\"\ntitle: \"c  d\"\nsummary: \"e:\"\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := string(tt.state.Encode()); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -110,6 +110,82 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestContinueAndRegenerate holds what a turn does to the last one against what stays.
+func TestContinueAndRegenerate(t *testing.T) {
+	text := func(s string) chat.Part { return chat.Part{Type: chat.TextPart, Text: s} }
+	thought := func(s string) chat.Part { return chat.Part{Type: chat.ReasoningPart, Text: s} }
+	says := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.Assistant, Parts: parts} }
+	call := chat.Message{Role: chat.Assistant, Parts: []chat.Part{text("I look.")}, ToolCalls: []chat.ToolCall{{ID: "1", Name: "ls", Arguments: "{}"}}}
+	result := chat.Message{Role: chat.ToolRole, ToolCallID: "1", ToolName: "ls", Parts: []chat.Part{text("x")}}
+	list := func(messages ...chat.Message) []chat.Message { return messages }
+	const ask, goOn, again = session.Ask, session.Continue, session.Regenerate
+	for _, tt := range []struct {
+		name  string
+		reply []chat.Message // to the only question so far, "q"; it may be nil
+		turn  session.Turn
+		want  []chat.Message // live messages behind it
+	}{
+		{"ask", list(assistant("a")), session.Turn{Mode: ask, User: user("r"), Reply: list(assistant("b"))}, list(assistant("a"), user("r"), assistant("b"))},
+		{"ask_the_same", list(assistant("a")), session.Turn{Mode: ask, User: user("q"), Reply: list(assistant("b"))}, list(assistant("a"), user("q"), assistant("b"))},
+		{"again", list(assistant("a")), session.Turn{Mode: again, Reply: list(assistant("b"))}, list(assistant("b"))},
+		{"again_after_a_round", list(call, result, assistant("a")), session.Turn{Mode: again, User: user("q"), Reply: list(assistant("b"))}, list(assistant("b"))},
+		{"again_what_was_never_recorded", list(assistant("a")), session.Turn{Mode: again, User: user("r"), Reply: list(assistant("b"))}, list(assistant("a"), user("r"), assistant("b"))},
+		{"again_without_an_answer", nil, session.Turn{Mode: again, Reply: list(assistant("b"))}, list(assistant("b"))},
+		{"goes_on", list(assistant("a")), session.Turn{Mode: goOn, User: user("r"), Reply: list(assistant("b"))}, list(assistant("ab"))},
+		{"goes_on_with_a_round", list(assistant("a")), session.Turn{Mode: goOn, Reply: list(call, result, assistant("b"))}, list(
+			chat.Message{Role: chat.Assistant, Parts: []chat.Part{text("aI look.")}, ToolCalls: call.ToolCalls}, result, assistant("b"),
+		)},
+		{"goes_on_after_a_round", list(call, result, assistant("a")), session.Turn{Mode: goOn, Reply: list(assistant("b"))}, list(call, result, assistant("ab"))},
+		{"goes_on_behind_a_result", list(call, result), session.Turn{Mode: goOn, Reply: list(assistant("b"))}, list(call, result, assistant("b"))},
+		{"goes_on_behind_a_call", list(call), session.Turn{Mode: goOn, Reply: list(assistant("b"))}, list(call, assistant("b"))},
+		{"goes_on_with_a_result", list(assistant("a")), session.Turn{Mode: goOn, Reply: list(result)}, list(assistant("a"), result)},
+		{"goes_on_with_nothing", list(assistant("a")), session.Turn{Mode: goOn}, list(assistant("a"))},
+		{"goes_on_from_nothing", nil, session.Turn{Mode: goOn, Reply: list(assistant("b"))}, list(assistant("b"))},
+		{"thoughts_in_front", list(says(thought("hm"))), session.Turn{Mode: goOn, Reply: list(assistant("b"))}, list(says(thought("hm"), text("b")))},
+		{"thoughts_behind", list(assistant("a")), session.Turn{Mode: goOn, Reply: list(says(thought("hm"), text("b")))}, list(says(text("a"), thought("hm"), text("b")))},
+		{"no_parts_in_front", list(says()), session.Turn{Mode: goOn, Reply: list(assistant("b"))}, list(assistant("b"))},
+		{"no_parts_behind", list(assistant("a")), session.Turn{Mode: goOn, Reply: list(says())}, list(assistant("a"))},
+	} {
+		for _, role := range [][]chat.Message{nil, {chat.Text(chat.System, "s"), user("i"), assistant("o")}} {
+			t.Run(fmt.Sprintf("%s/%d_role_messages", tt.name, len(role)), func(t *testing.T) {
+				s := temp(t, session.Settings{}, session.Turn{Role: role, User: user("q"), Reply: tt.reply}, tt.turn)
+				want := append(append(append([]chat.Message(nil), role...), user("q")), tt.want...)
+				if diff := cmp.Diff(want, s.Messages()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+	for _, mode := range []session.Mode{goOn, again} {
+		s := temp(t, session.Settings{}, session.Turn{Mode: mode, User: user("q"), Reply: list(assistant("a"))})
+		if diff := cmp.Diff(list(user("q"), assistant("a")), s.Messages()); diff != "" {
+			t.Errorf("mode %d in an empty session (-want +got):\n%s", mode, diff)
+		}
+	}
+	if got := session.Request(list(assistant("a"), result), session.Input{Mode: again}); len(got) != 0 {
+		t.Errorf("a conversation without a question is sent as %v", got)
+	}
+}
+
+func TestOnlyTheFirstTurnNamesASession(t *testing.T) {
+	for _, save := range []*bool{nil, new(false), new(true)} {
+		s := temp(t, session.Settings{SaveSession: save}, sessiontest.Turn(1))
+		if want := save != nil && *save; s.NeedsName() != want {
+			t.Errorf("a session with save_session %v needs a name: %v", save, !want)
+		}
+	}
+	s := temp(t, session.Settings{SaveSession: new(true)}, sessiontest.Turn(1), sessiontest.Turn(2))
+	ask := func(_ context.Context, text string) (string, chat.Usage, error) {
+		if text != "USER: question 1\nASSISTANT: answer 1" {
+			t.Errorf("the title is made of %q", text)
+		}
+		return "first things", chat.Usage{}, nil
+	}
+	if err := s.AutoName(t.Context(), ask); err != nil || s.Title() != "first-things" || s.NeedsName() {
+		t.Errorf("the title is %q, %v; it needs a name: %v", s.Title(), err, s.NeedsName())
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	yes, no := new(true), new(false)
 	for _, tt := range []struct {
@@ -319,6 +395,30 @@ func TestCompression(t *testing.T) {
 		}
 	})
 
+	t.Run("role_messages_that_are_examples_are_not_asked_about", func(t *testing.T) {
+		s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
+		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: summarize, SummarizationPrompt: "Sum up!"}); err != nil {
+			t.Fatal(err)
+		}
+		want := []chat.Message{chat.Text(chat.System, "Be brief."), user("question 1"), assistant("answer 1"), user("Sum up!")}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("a_result_is_cut_from_its_limit_on", func(t *testing.T) {
+		for size, whole := range map[int]bool{4000: true, 4001: false} {
+			result := chat.Text(chat.ToolRole, strings.Repeat("x", size))
+			s := temp(t, session.Settings{}, session.Turn{User: user("q"), Reply: []chat.Message{result, assistant("a")}}, sessiontest.Turn(2))
+			if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: summarize}); err != nil {
+				t.Fatal(err)
+			}
+			if got := asked[0].Text(); strings.Contains(got, result.Text()) != whole || strings.Contains(got, "left out") == whole {
+				t.Errorf("a result of %d bytes becomes %d bytes", size, len(got))
+			}
+		}
+	})
+
 	t.Run("own_words", func(t *testing.T) {
 		s := temp(t, session.Settings{}, sessiontest.Turn(1), sessiontest.Turn(2))
 		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: summarize, SummaryContextPrompt: "So far: ", Todo: "1. [ ] dig\n"}); err != nil {
@@ -405,6 +505,33 @@ func TestNeedsCompression(t *testing.T) {
 	}
 	if !temp(t, session.Settings{}, long, long, long).NeedsCompression(1000) {
 		t.Error("a long turn is not compressed")
+	}
+	if temp(t, session.Settings{}, long, long).NeedsCompression(1) {
+		t.Error("two turns need compression though there is nothing to compress")
+	}
+	// A quarter of the threshold is worth it, less is not, unless it takes the session below the threshold.
+	twenty := session.Turn{User: user(strings.Repeat("word", 10)), Reply: []chat.Message{assistant(strings.Repeat("word", 10))}}
+	s = temp(t, session.Settings{}, twenty, long, long)
+	rest := s.Tokens() - 20
+	for _, tt := range []struct {
+		threshold int
+		next      []chat.Message
+		want      bool
+	}{
+		{80, nil, true},
+		{84, nil, false},
+		{rest, nil, false},
+		{rest + 1, nil, true},
+		{rest + 2, []chat.Message{next}, false},
+		{rest + 3, []chat.Message{next}, true},
+		{80, []chat.Message{user(strings.Repeat("word", 5000))}, true},
+	} {
+		if got := s.NeedsCompression(tt.threshold, tt.next...); got != tt.want {
+			t.Errorf("threshold %d beside %d tokens, %d messages to follow: %v", tt.threshold, rest, len(tt.next), got)
+		}
+	}
+	if s := temp(t, session.Settings{}, long, long, long); !s.NeedsCompression(80, user(strings.Repeat("word", 5000))) {
+		t.Error("a session is not compressed before a message that is longer than the threshold")
 	}
 	if s := temp(t, session.Settings{}, short, short, long); !s.NeedsCompression(s.Tokens()) {
 		t.Error("a short turn is not compressed though that takes the session below its threshold")

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"loki/internal/chat"
@@ -60,6 +61,28 @@ func TestInfo(t *testing.T) {
 		ToolName: func(name string) string { return "coder " + name },
 	}))
 	golden(t, "info_empty.txt", temp(t, session.Settings{Model: "m"}).Info(session.Look{}))
+}
+
+func TestInfoOfReplies(t *testing.T) {
+	look := session.Look{Markdown: func(text string) string { return "<md>" + text + "</md>" }}
+	call := chat.ToolCall{ID: "1", Name: "ls", Arguments: "{}"}
+	for _, tt := range []struct {
+		name  string
+		reply chat.Message
+		want  string
+	}{
+		{"text", chat.Text(chat.Assistant, "Hello."), "<md>Hello.</md>\n\n"},
+		{"nothing", chat.Message{Role: chat.Assistant}, "<md></md>\n\n"},
+		{"call", chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call}}, "Call ls {}\n"},
+		{"text_and_call", chat.Message{Role: chat.Assistant, Parts: []chat.Part{{Type: chat.TextPart, Text: "I look."}}, ToolCalls: []chat.ToolCall{call}}, "<md>I look.</md>\nCall ls {}\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := temp(t, session.Settings{}, session.Turn{User: user("q"), Reply: []chat.Message{tt.reply}}).Info(look)
+			if _, got, _ = strings.Cut(got, ">> q\n"); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
 }
 
 func TestPercent(t *testing.T) {

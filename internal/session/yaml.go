@@ -107,8 +107,8 @@ func plain(s string) bool {
 		case i == 0:
 			return false
 		case r >= '0' && r <= '9', strings.ContainsRune("-./,+@", r):
-		case r == ':' || r == ' ': // neither ": " nor a space at the end
-			if i == len(s)-1 || s[i+1] == ' ' || r == ' ' && s[i-1] == ' ' {
+		case r == ':' || r == ' ': // neither ": " nor two spaces nor either at the end
+			if i == len(s)-1 || s[i+1] == ' ' {
 				return false
 			}
 		default:

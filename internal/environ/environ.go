@@ -100,18 +100,13 @@ func (c Child) Note(remedy string, texts ...string) string {
 		return ""
 	}
 	names := slices.Clone(c.Withheld)
-	mentioned := func(name string) bool {
-		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, name) })
-	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch m, n := mentioned(a), mentioned(b); {
-		case m && !n:
-			return -1
-		case n && !m:
-			return 1
+	rank := func(name string) int {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, name) }) {
+			return 0
 		}
-		return 0
-	})
+		return 1
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	more := ""
 	if left := len(names) - maxNoted; left > 0 {
 		names, more = names[:maxNoted], fmt.Sprintf(" and %d more", left)

@@ -1,6 +1,7 @@
 package environ_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,7 +13,11 @@ import (
 func TestLookup(t *testing.T) {
 	t.Parallel()
 	list := []string{"A=1", "B", "A=2=3", "C="}
-	for name, want := range map[string]string{"A": "2=3", "B": "-", "C": "", "D": "-"} {
+	lower := "-"
+	if runtime.GOOS == "windows" {
+		lower = "2=3"
+	}
+	for name, want := range map[string]string{"A": "2=3", "a": lower, "B": "-", "C": "", "D": "-"} {
 		got, ok := environ.Lookup(list, name)
 		if !ok {
 			got = "-"
@@ -28,9 +33,13 @@ func TestSecret(t *testing.T) {
 	secret := `OPENAI_API_KEY OpenAI_Api_Key GITHUB_TOKEN GH_TOKEN NPM_TOKEN AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SESSION_TOKEN DB_PASSWORD MYSQL_PWD
 		MY_PASSPHRASE SSHPASS GITHUB_PAT AZURE_DEVOPS_EXT_PAT ACCESSTOKEN TOKENS API_TOKENS OPENAIKEY STRIPE_SK BEARER AZURE_STORAGE_CONNECTION_STRING
 		npm_config__authToken NPM_CONFIG__AUTH OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_TRACES_HEADERS MONGO_URI AMQP_URL DATABASE_URL LOKI_VAULT_FILE
-		SLACK_WEBHOOK_URL SENTRY_DSN GOOGLE_APPLICATION_CREDENTIALS DOCKER_AUTH_CONFIG my_client_secret PGPASSWORD`
+		SLACK_WEBHOOK_URL SENTRY_DSN GOOGLE_APPLICATION_CREDENTIALS DOCKER_AUTH_CONFIG my_client_secret PGPASSWORD
+		DB_PASSWD PASSWORD2 CLIENT_SECRET2 SECRETS DB_CREDENTIAL GCP_CREDENTIALS X_JWT SESSION_COOKIE OPENAI_APIKEY_2 AZURE_CONNECTIONSTRING NPM_AUTHTOKEN2
+		SIGNING_KEY_ID TLS_KEY_PATH API_KEYS REDIS_URL MONGODB_URI MONGODB_URL MONGO_URL CLOUDAMQP_URL RABBITMQ_URL POSTGRES_URL MYSQL_URL`
 	plain := `PATH HOME PWD OLDPWD SSH_AUTH_SOCK GIT_ASKPASS XAUTHORITY LANG TERM EDITOR AWS_REGION AWS_PROFILE KEYBOARD MONKEY TOKENIZERS_PARALLELISM MAX_TOKENS
-		MODEL_MAX_TOKENS LOKI_CONFIG_DIR LOKI_MODEL LESSKEY COMPASS KEY OTEL_EXPORTER_OTLP_ENDPOINT PATTERN PATHEXT TASK DISK GPG_TTY AUTHOR SECONDS`
+		MODEL_MAX_TOKENS LOKI_CONFIG_DIR LOKI_MODEL LESSKEY COMPASS KEY OTEL_EXPORTER_OTLP_ENDPOINT PATTERN PATHEXT TASK DISK GPG_TTY AUTHOR SECONDS
+		BYPASS ENCOMPASS HOTKEY TURKEY DONKEY WHISKEY HOCKEY JOCKEY SSH_ASKPASS INIT_CWD KEYS PAT SK GIT_PAT_DIR KEY_ID KEY_VAULT AZURE_KEY_VAULT_NAME KEYBOARD_LAYOUT
+		MIN_TOKENS NUM_TOKENS TOKENS_LIMIT COUNT_TOKENS INPUT_TOKENS OUTPUT_TOKENS CONTEXT_TOKENS OTEL_HEADERS_FORMAT HTTP_HEADERS`
 	for _, name := range strings.Fields(secret) {
 		if !environ.Secret(name, "x") {
 			t.Errorf("%s is not taken for a secret", name)
@@ -55,16 +64,20 @@ func TestSecret(t *testing.T) {
 func TestPolicyChild(t *testing.T) {
 	t.Parallel()
 	p := &environ.Policy{Keys: []string{"SRV_LOGIN"}, Keep: []string{"NPM_*", "[broken"}}
-	list := []string{"PATH=/bin", "SRV_LOGIN=1", "SAME=1", "OPENAI_API_KEY=1", "GITHUB_TOKEN=t", "NPM_TOKEN=n", "DEBUG=1", environ.ParentVariable + "=@x"}
+	list := []string{"PATH=/bin", "SRV_LOGIN=1", "SAME=1", "OPENAI_API_KEY=1", "GITHUB_TOKEN=t", "NPM_TOKEN=n", "npm_token=l", "DEBUG=1", environ.ParentVariable + "=@x"}
+	lower, lowerWithheld := "", " npm_token"
+	if runtime.GOOS == "windows" {
+		lower, lowerWithheld = " npm_token=l", ""
+	}
 	for _, tt := range []struct {
 		name            string
 		policy          *environ.Policy
 		declared        []string
 		given, withheld string
 	}{
-		{"by_name_and_not_by_value", p, nil, "PATH=/bin SAME=1 NPM_TOKEN=n DEBUG=1", "GITHUB_TOKEN OPENAI_API_KEY SRV_LOGIN"},
-		{"declared", p, []string{"GITHUB_TOKEN", "SRV_LOGIN", "NONE"}, "PATH=/bin SRV_LOGIN=1 SAME=1 GITHUB_TOKEN=t NPM_TOKEN=n DEBUG=1", "OPENAI_API_KEY"},
-		{"no_patterns_in_declarations", p, []string{"*"}, "PATH=/bin SAME=1 NPM_TOKEN=n DEBUG=1", "GITHUB_TOKEN OPENAI_API_KEY SRV_LOGIN"},
+		{"by_name_and_not_by_value", p, nil, "PATH=/bin SAME=1 NPM_TOKEN=n" + lower + " DEBUG=1", "GITHUB_TOKEN OPENAI_API_KEY SRV_LOGIN" + lowerWithheld},
+		{"declared", p, []string{"GITHUB_TOKEN", "SRV_LOGIN", "NONE"}, "PATH=/bin SRV_LOGIN=1 SAME=1 GITHUB_TOKEN=t NPM_TOKEN=n" + lower + " DEBUG=1", "OPENAI_API_KEY" + lowerWithheld},
+		{"no_patterns_in_declarations", p, []string{"*"}, "PATH=/bin SAME=1 NPM_TOKEN=n" + lower + " DEBUG=1", "GITHUB_TOKEN OPENAI_API_KEY SRV_LOGIN" + lowerWithheld},
 		{"no_policy", nil, nil, strings.Join(list, " "), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,6 +97,10 @@ func TestChildNote(t *testing.T) {
 	t.Parallel()
 	if got := (environ.Child{}).Note("x"); got != "" {
 		t.Errorf("without anything withheld: %q", got)
+	}
+	all := strings.Fields("A_KEY B_KEY C_KEY D_KEY E_KEY F_KEY G_KEY H_KEY")
+	if diff := cmp.Diff("withheld from its environment: "+strings.Join(all, ", ")+"; x", environ.Child{Withheld: all}.Note("x")); diff != "" {
+		t.Errorf("as many as are named (-want +got):\n%s", diff)
 	}
 	c := environ.Child{Withheld: strings.Fields("A_KEY B_KEY C_KEY D_KEY E_KEY F_KEY G_KEY H_KEY I_KEY")}
 	want := "withheld from its environment: C_KEY, I_KEY, A_KEY, B_KEY, D_KEY, E_KEY, F_KEY, G_KEY and 1 more; do this"

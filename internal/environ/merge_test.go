@@ -1,6 +1,7 @@
 package environ
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,20 @@ func TestMerge(t *testing.T) {
 				t.Error("base was changed")
 			}
 		})
+	}
+}
+
+// TestMergeOnThisSystem has what Windows and the others see differently: the case of keys, and
+// keys that begin with an equals sign.
+func TestMergeOnThisSystem(t *testing.T) {
+	t.Parallel()
+	base := []string{"=C:=dir", "Path=a", "PATH=b"}
+	want := []string{"PATH=b", "Path=a"}
+	if runtime.GOOS == "windows" {
+		want = []string{"=C:=dir", "PATH=b"}
+	}
+	if got := Merge(base, nil); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -2,10 +2,14 @@ package environ_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,10 +72,60 @@ func TestParent(t *testing.T) {
 		t.Errorf("without an address: %q", got)
 	}
 
+	t.Run("another_user", func(t *testing.T) {
+		if os.Getuid() != 0 {
+			t.Skip("only root can start a process of another user")
+		}
+		shared, err := os.MkdirTemp("", "environ-parent-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(shared)
+		same := filepath.Join(shared, "same")
+		if err := errors.Join(os.Chmod(shared, 0o711), os.Link(self, same)); err != nil {
+			t.Skip(err)
+		}
+		c := exec.Command(same)
+		c.Dir, c.Stderr = "/", t.Output()
+		c.Env = []string{asker + "=1", p.Variable()}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if out, err := c.Output(); err != nil || len(out) > 0 {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+	if got := ask(self, environ.ParentVariable+"="+impostor(t)); got != "" {
+		t.Errorf("from a socket with a file: %q", got)
+	}
+
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
 	if got := ask(self, p.Variable()); got != "" {
 		t.Errorf("from one that has ended: %q", got)
 	}
+}
+
+// impostor returns the path of a socket in the file system that gives an entry to all who ask.
+func impostor(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() { // until l is closed
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte(`["PATH=/forged"]`))
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		served.Wait()
+	})
+	return l.Addr().String()
 }

@@ -7,11 +7,11 @@ import (
 
 // secretParts are parts of names, between underscores, that tell of secrets.
 var secretParts = []string{
-	"SECRETS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "AUTH", "DSN", "JWT", "COOKIE", "BEARER",
+	"PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "AUTH", "DSN", "JWT", "COOKIE", "BEARER",
 }
 
 // secretEnds are ends of parts of names, as in SSHPASS and ACCESSTOKEN, that tell of secrets.
-var secretEnds = []string{"TOKEN", "PASS", "PASSWORD", "SECRET"}
+var secretEnds = []string{"TOKEN", "PASS"}
 
 // words end like secrets and are none.
 var words = []string{"BYPASS", "COMPASS", "ENCOMPASS", "HOTKEY", "MONKEY", "TURKEY", "DONKEY", "WHISKEY", "HOCKEY", "JOCKEY"}
@@ -19,11 +19,10 @@ var words = []string{"BYPASS", "COMPASS", "ENCOMPASS", "HOTKEY", "MONKEY", "TURK
 // secretNames are names of secrets that no rule finds.
 var secretNames = []string{
 	"DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGODB_URL", "MONGO_URI", "MONGO_URL", "AMQP_URL", "CLOUDAMQP_URL", "RABBITMQ_URL", "POSTGRES_URL", "MYSQL_URL",
-	"AWS_ACCESS_KEY_ID",
 }
 
 // notSecret are names that look like those of secrets but are none.
-var notSecret = []string{"PWD", "OLDPWD", "SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "XAUTHORITY", "INIT_CWD", "LESSKEY"}
+var notSecret = []string{"PWD", "SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "LESSKEY"}
 
 // SecretName reports whether the value of a variable of that name is likely a secret.
 func SecretName(name string) bool {

@@ -3,6 +3,7 @@ package redact_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"reflect"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/redact"
 	"loki/internal/value"
 )
 
@@ -77,6 +79,24 @@ func TestEveryEvent(t *testing.T) {
 	}
 }
 
+func TestValue(t *testing.T) {
+	t.Parallel()
+	v := value.ListOf(value.Of(secret), value.ObjectOf(value.Member{Name: secret, Value: value.Of("plain")}).Value(), value.Of(1.5), value.Value{}).Value()
+	for _, tt := range []struct {
+		name string
+		s    *redact.Secrets
+		want string
+	}{
+		{"nil", nil, v.String()},
+		{"none", new(redact.Secrets), v.String()},
+		{"some", secrets("TOKEN", secret), `["***TOKEN***",{"***TOKEN***":"plain"},1.5,null]`},
+	} {
+		if got := tt.s.Value(v).String(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestEmitter(t *testing.T) {
 	t.Parallel()
 	s := secrets("TOKEN", secret)
@@ -110,6 +130,9 @@ func TestEmitterOfPieces(t *testing.T) {
 	at := func(node string, body event.Body) event.Event {
 		return event.Event{Source: event.Source{Node: node}, Body: body}
 	}
+	item := func(n int, body event.Body) event.Event {
+		return event.Event{Source: event.Source{Node: "a", Item: &n}, Body: body}
+	}
 	for _, tt := range []struct {
 		name   string
 		events []event.Event
@@ -120,6 +143,10 @@ func TestEmitterOfPieces(t *testing.T) {
 		{"released", []event.Event{at("a", event.Delta{Text: "x tok-1"}), at("a", event.Warning{Text: "end"})}, "a:x |a:tok-1|end"},
 		{"void", []event.Event{at("a", event.Delta{Text: "x tok-1"}), at("a", event.Retry{}), at("a", event.Delta{Text: "2345"})}, "a:x |retry|a:2345"},
 		{"two_streams", []event.Event{at("a", event.Delta{Text: "tok-"}), at("b", event.Delta{Text: "12345"}), at("a", event.Delta{Text: "12345"})}, "b:12345|a:***TOKEN***"},
+		{"items", []event.Event{at("a", event.Delta{Text: "tok-"}), item(0, event.Delta{Text: "123"}), item(1, event.Delta{Text: "12345"}), at("a", event.Delta{Text: "123"}), at("a", event.Delta{Text: "45"})}, "a:123|a:12345|a:***TOKEN***"},
+		{"thought", []event.Event{at("a", event.Reasoning{Text: "x tok-"}), at("a", event.Delta{Text: "y tok-"}), at("a", event.Reasoning{Text: "12345"}), at("a", event.Delta{Text: "12"}), at("a", event.Warning{Text: "end"})}, "a?x |a:y |a?***TOKEN***|a:tok-12|end"},
+		{"both_released", []event.Event{at("a", event.Delta{Text: "tok-1"}), at("a", event.Reasoning{Text: "tok-2"}), at("a", event.Reasoning{Text: "tok-"}), at("a", event.Warning{Text: "end"})}, "a?tok-2|a?tok-|a:tok-1|end"},
+		{"long_without", []event.Event{at("a", event.Delta{Text: "a long text without any"})}, "a:a long text without any"},
 		{"letter_by_letter", letters(at, "-tok-12345-"), "a:-|a:***TOKEN***|a:-"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,6 +156,8 @@ func TestEmitterOfPieces(t *testing.T) {
 				switch b := ev.Body.(type) {
 				case event.Delta:
 					got = append(got, ev.Node+":"+b.Text)
+				case event.Reasoning:
+					got = append(got, ev.Node+"?"+b.Text)
 				case event.Warning:
 					got = append(got, b.Text)
 				default:
@@ -145,6 +174,26 @@ func TestEmitterOfPieces(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEmitterOfErrors checks that an event that cannot be passed on is reported, also when
+// it is text that was held back.
+func TestEmitterOfErrors(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	for _, held := range []event.Body{event.Delta{Text: "tok-"}, event.Reasoning{Text: "tok-"}} {
+		var passed []string
+		e := secrets("TOKEN", secret).Emitter(event.Func(func(_ context.Context, ev event.Event) error {
+			passed = append(passed, ev.Body.Type())
+			return full
+		}))
+		if err := e.Emit(t.Context(), event.Event{Body: held}); err != nil {
+			t.Errorf("%s is held back: %v", held.Type(), err)
+		}
+		if err := e.Emit(t.Context(), event.Event{Body: event.Warning{Text: "end"}}); !errors.Is(err, full) || len(passed) != 1 || passed[0] != held.Type() {
+			t.Errorf("passed on were %q: %v", passed, err)
+		}
 	}
 }
 

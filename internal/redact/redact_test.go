@@ -22,7 +22,8 @@ const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n-----END KEY-
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	s := secrets("TOKEN", "tok-12345", "LONG", "tok-12345-and-more", "ODD", `pa"ss<w>\rd`, "TINY", "1", "DUMMY", "ollama", "a name", "blank-value", "PEM", pem)
+	s := secrets("TOKEN", "tok-12345", "LONG", "tok-12345-and-more", "ODD", `pa"ss<w>\rd`, "TINY", "1", "DUMMY", "ollama", "a name", "blank-value", "PEM", pem,
+		"SIX", "sixsix", "FIVE", "fives", "azAZ09_.:@-", "all-of-them", "{[", "edges-value", "LINES", "one\nsixteen-letters-\nfifteen-letters\nseventeen-letters")
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"plain", "a tok-12345 b tok-12345", "a ***TOKEN*** b ***TOKEN***"},
@@ -37,6 +38,10 @@ func TestText(t *testing.T) {
 		{"name_in_marks", "blank-value", "***a_name***"},
 		{"whole_of_several_lines", pem, "***PEM***"},
 		{"lines", "log: MIIEvQIBADANBgkqhkiG9w0B\nshort", "log: ***PEM***\nshort"},
+		{"shortest", "a sixsix b", "a ***SIX*** b"},
+		{"one_too_short", "a fives b", "a fives b"},
+		{"letters_of_names", "all-of-them edges-value", "***azAZ09_.:@-*** ***__***"},
+		{"short_lines", "one sixteen-letters- fifteen-letters seventeen-letters", "one ***LINES*** fifteen-letters ***LINES***"},
 		{"mark_stays", "***TOKEN***", "***TOKEN***"},
 		{"part_of_an_escape", `{"k": "a\tok-12345"}`, `{"k": "a***TOKEN***"}`},
 		{"behind_a_backslash", `{"k": "a\\tok-12345"}`, `{"k": "a\\***TOKEN***"}`},
@@ -80,10 +85,28 @@ func TestSeal(t *testing.T) {
 			}
 		})
 	}
+	// A number that no form of the secret has.
+	for _, mark := range []string{"***TOKEN/7***", "***TOKEN/99999999999999999999***"} {
+		if got := redact.Unseal(mark, s.Lookup); got != mark {
+			t.Errorf("%s became %q", mark, got)
+		}
+	}
 	// Nobody knows the secret any more, or it is not asked for.
 	for _, look := range []func(string) (string, bool){nil, new(redact.Secrets).Lookup} {
 		if got := redact.Unseal("***TOKEN*** ***!OTHER***", look); got != "***TOKEN*** ***OTHER***" {
 			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestSameName(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, marked string
+		want         bool
+	}{{"a name", "a_name", true}, {"TOKEN", "TOKEN", true}, {"TOKEN", "token", false}, {"a name", "a name", false}} {
+		if got := redact.SameName(tt.name, tt.marked); got != tt.want {
+			t.Errorf("%q and %q: %v", tt.name, tt.marked, got)
 		}
 	}
 }

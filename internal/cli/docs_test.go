@@ -167,3 +167,35 @@ func TestShellCommands(t *testing.T) {
 		t.Errorf("words of another command: %q", calls)
 	}
 }
+
+// TestOfflineCommands looks at the command lines that promise to work offline, in pages
+// and in the help: each names a model that is part of the program. A configured model
+// would get the text otherwise.
+func TestOfflineCommands(t *testing.T) {
+	root := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"the help": examples}
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(source)
+	}
+	command := regexp.MustCompile(`(?m)^.*\bloki -.*\boffline\b.*$|\boffline\b[^\x60]*\n[^\x60]*` + "```sh\n" + `(.*\bloki .*)$`)
+	found := 0
+	for page, text := range texts {
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			found++
+			if line := m[0]; !strings.Contains(line, "builtin:") {
+				t.Errorf("%s promises offline, but a configured model would be asked: %s", page, line)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("only %d such commands found", found)
+	}
+}

@@ -67,7 +67,7 @@ const allSections = "all"
 // examples end the help.
 const examples = `
 Examples:
-  loki -a digest ./docs                    summarize the text files of a folder, offline
+  loki -a digest ./docs                    summarize the text files of a folder
   loki -m openai:gpt-4o -f notes.md "what is missing here?"
   loki -s trip "and what about trains?"    go on with a session
   loki -e find the ten largest files       write a command, then decide what to do with it

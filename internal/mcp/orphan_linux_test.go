@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,8 +84,7 @@ func gone(pid int, limit time.Duration) bool {
 	return false
 }
 
-// children returns the processes that this one started and that still are there, but for
-// the guard of package process, which stays as long as this one does.
+// children returns the processes that this one started and that still are there.
 func children(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
@@ -105,8 +103,5 @@ func children(t testing.TB) []string {
 		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
 		list = append(list, strings.Fields(string(text))...)
 	}
-	return slices.DeleteFunc(list, func(pid string) bool {
-		line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-		return strings.Contains(string(line), "\x00loki-guard\x00")
-	})
+	return list
 }

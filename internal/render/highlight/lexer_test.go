@@ -111,6 +111,13 @@ func TestLikeChroma(t *testing.T) {
 		}
 		text := strings.TrimRight(string(data), "\n") + "\n"
 		got, want := show(ours(l, text)), show(theirs(t, name, text))
+		// Both give a pattern up that takes too long by the clock, as it may on a busy machine.
+		for range 4 {
+			if got == want || different[name] != "" {
+				break
+			}
+			got, want = show(ours(l, text)), show(theirs(t, name, text))
+		}
 		compared++
 		if (got == want) == (different[name] == "") {
 			continue

@@ -98,9 +98,22 @@ func (l Library) findDir(path string) (Ref, error) {
 		return Ref{}, err
 	}
 	if !isDir(dir) {
-		return Ref{}, fault.New(fault.NotFound, "no agent directory at %s", path)
+		return Ref{}, noDir(path)
 	}
 	return Ref{Name: filepath.Base(dir), Dir: dir, Arg: path}, nil
+}
+
+// noDir is the error for a path that is not that of a directory.
+func noDir(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return fault.New(fault.NotFound, "no agent directory at %s", path).
+			WithHint("an agent is a directory with a %s; those with names: loki --list-agents", graph.FileName)
+	}
+	dir := filepath.Dir(path)
+	if filepath.IsLocal(dir) { // a name without a slash is that of an installed agent
+		dir = "." + string(filepath.Separator) + strings.TrimPrefix(dir, ".")
+	}
+	return fault.New(fault.NotFound, "%s is a file, and an agent is a directory", path).WithHint("if it is the agent's %s, name the directory: %s", graph.FileName, dir)
 }
 
 func (l Library) unknown(name string) error {

@@ -12,6 +12,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/input"
+	"loki/internal/session"
 )
 
 // runAgent runs the agent of -a with the text as its prompt.
@@ -153,7 +154,7 @@ func (c *command) agentInfo() error {
 
 // noInput is errNoInput, with a word on what may have been meant as the text.
 func (c *command) noInput() error {
-	if c.opts.session == "" || len(c.opts.text) > 0 {
+	if c.opts.session == "" || c.opts.session == session.TempName || len(c.opts.text) > 0 {
 		return errNoInput()
 	}
 	return fault.New(fault.Usage, "there is no text to send").

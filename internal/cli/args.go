@@ -31,7 +31,7 @@ func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string,
 		}
 		if pair = pair && contains(pairs, name); pair {
 			if i+2 >= len(args) {
-				return nil, fault.New(fault.Usage, "flag --%s needs two values: NAME VALUE", name)
+				return nil, fault.New(fault.Usage, "flag --%s needs two values: %s", name, flags.Lookup(name).Value.Type())
 			}
 			out = append(out, "--"+name, joinPair(args[i+1], args[i+2]))
 			i += 2

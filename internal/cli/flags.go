@@ -207,7 +207,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.Var(&once{value: &o.updateSecret, kind: "SECRET", check: notEmpty}, "update-secret", "change a secret")
 	f.Var(&once{value: &o.deleteSecret, kind: "SECRET", check: notEmpty}, "delete-secret", "delete a secret")
 	f.BoolVar(&o.listSecrets, "list-secrets", false, "list the names of the secrets")
-	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client of the configuration with OAuth")
+	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client with OAuth, or to an MCP server as mcp:NAME")
 	f.Lookup("authenticate").NoOptDefVal = anyClient
 	f.Var(pairs{&o.callTool, "NAME JSON"}, "call-tool", "run a tool with these arguments")
 	f.Var(&once{value: &o.toolSchema, kind: "FILE", check: notEmpty}, "tool-schema", "show what models see of the tools in a script")

@@ -91,7 +91,7 @@ func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
 	if c.opts.mapFile != dash {
 		f, err := os.Open(c.opts.mapFile)
 		if err != nil {
-			return nil, fault.Wrap(fault.NotFound, err, "")
+			return nil, fault.Wrap(fault.NotFound, err, "the file of --map")
 		}
 		defer f.Close()
 		in, name = f, c.opts.mapFile

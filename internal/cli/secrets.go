@@ -125,7 +125,8 @@ func (c *command) authenticate(ctx context.Context) error {
 		names := c.app.LoginClients()
 		switch len(names) {
 		case 0:
-			return fault.New(fault.Config, "no client logs in with OAuth").WithHint("set auth: oauth for a client of type claude or gemini in config.yaml")
+			return fault.New(fault.Config, "no client logs in with OAuth").
+				WithHint("set auth: oauth and what it needs for a client of type claude, gemini, openai, openai-compatible or azure-openai in config.yaml; an MCP server is named as mcp:NAME")
 		case 1:
 			name = names[0]
 		default:

@@ -3,6 +3,7 @@
 package graphs
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -82,6 +83,32 @@ func TestPagesShowValidGraphs(t *testing.T) {
 				t.Errorf("%s: line %d of it: %s %s: %v", where, f.Line, f.Severity, f.Rule, f)
 			}
 		}
+	}
+}
+
+// TestReadmeRuns runs the workflow of the README as its first line says, with no other file.
+func TestReadmeRuns(t *testing.T) {
+	text := blocks(t, root+"/README.md", "yaml")[0].text
+	command := regexp.MustCompile(`^# review/graph.yaml: run it with +loki -a ./review (.+) "(.+)"\n`).FindStringSubmatch(text)
+	if command == nil {
+		t.Fatalf("the first line does not say how to run it:\n%s", text)
+	}
+	dir := filepath.Join(t.TempDir(), "review")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "graph.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + home, "LOKI_STATE_DIR=" + home}
+	var out, errOut bytes.Buffer
+	args := append([]string{"-a", dir}, strings.Fields(command[1])...)
+	if status := cli.Main(append(args, command[2]), env, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}); status != 0 {
+		t.Fatalf("status %d: %s", status, &errOut)
+	}
+	if !strings.Contains(out.String(), "Style: ") || strings.Count(out.String(), command[2]) < 2 {
+		t.Errorf("the answer is\n%s", &out)
 	}
 }
 

@@ -80,12 +80,11 @@ func (a *App) start(ctx context.Context, r GraphRun, plan *graph.Plan, start run
 		return run.Outcome{}, err
 	}
 	defer closeJournal()
-	return a.execute(ctx, r, plan, start, nil, journal, false)
+	return a.execute(ctx, r, plan, run.Recovery{Last: start}, journal, false)
 }
 
-// execute drives a run from a checkpoint, with the tasks finished after it. A nil
-// journal records nothing.
-func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start run.Checkpoint, tasks []run.TaskRecord, journal run.Journal, resumed bool) (run.Outcome, error) {
+// execute drives a run from what is on record of it. A nil journal records nothing.
+func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, found run.Recovery, journal run.Journal, resumed bool) (run.Outcome, error) {
 	engine, err := a.Engine()
 	if err != nil {
 		return run.Outcome{}, err
@@ -94,7 +93,8 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	if journal != nil {
 		id = journal.ID()
 	}
-	budget := run.NewBudget(r.Graph.Settings.Budget, start.Usage)
+	budget := run.NewBudget(r.Graph.Settings.Budget, found.Last.Usage)
+	budget.Expect(found.Info.Usage.Sub(found.Last.Usage))
 	set := a.Overridden(r.Agent, r.Graph)
 	rc := a.Context(a.graphModel(r), r.NoStream)
 	rc.Temperature = cmp.Or(set.Temperature, rc.Temperature)
@@ -141,7 +141,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, start r
 	}()
 	out, err := run.Run(ctx, run.Options{
 		Plan: plan, Nodes: nodes, Emitter: a.used.Emitter(r.Emitter), Source: event.Source{Run: id, Agent: r.Agent.Name},
-		Start: start, Tasks: tasks, Resumed: resumed, Journal: journal, Budget: budget,
+		Start: found.Last, Tasks: found.Tasks, Resumed: resumed, Journal: journal, Budget: budget,
 	})
 	switch code := fault.CodeOf(err); {
 	case err == nil:

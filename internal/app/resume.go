@@ -88,7 +88,7 @@ func (a *App) Resume(ctx context.Context, r ResumeRun) (run.Outcome, error) {
 		return run.Outcome{}, resumeError(err)
 	}
 	defer journal.Close()
-	return a.execute(ctx, resumed, graph.NewPlan(resumed.Graph), found.Last, found.Tasks, journal, true)
+	return a.execute(ctx, resumed, graph.NewPlan(resumed.Graph), found, journal, true)
 }
 
 // errDryResume refuses to mix what was really answered with what was not.

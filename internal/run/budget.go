@@ -20,6 +20,7 @@ type Budget struct {
 
 	mu       sync.Mutex // guards what follows
 	used     chat.Usage
+	recorded chat.Usage // used by steps on record, as far as Spend has not counted them
 	reserved chat.Usage
 	open     int           // calls that hold a reservation
 	whole    bool          // one of them has no bound and holds all that is left
@@ -64,7 +65,7 @@ func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used
 	if err := b.exceeded(least); err != nil {
 		return nil, nil, err // what is used does not become less
 	}
-	if b.open > 0 && (b.whole || !bounded || b.exceeds(b.used.Add(b.reserved).Add(most))) {
+	if b.open > 0 && (b.whole || !bounded || b.exceeds(b.spent().Add(b.reserved).Add(most))) {
 		return nil, b.settled, nil
 	}
 	b.open++
@@ -84,7 +85,19 @@ func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used
 	}, nil, nil
 }
 
-// Spend adds what was used without a reservation, such as a call read back from the
+// Expect counts what steps on record used, before they are read back. Without it, of tasks that
+// are resumed side by side, one could begin a new call before the others have spent again what
+// they used before. Spend takes from it.
+func (b *Budget) Expect(recorded chat.Usage) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.recorded = b.recorded.Add(recorded)
+}
+
+// Spend counts what was used without a reservation, such as a call read back from the
 // record.
 func (b *Budget) Spend(used chat.Usage) {
 	if b == nil {
@@ -93,7 +106,18 @@ func (b *Budget) Spend(used chat.Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used = b.used.Add(used)
+	b.recorded = chat.Usage{
+		InputTokens:  max(0, b.recorded.InputTokens-used.InputTokens),
+		OutputTokens: max(0, b.recorded.OutputTokens-used.OutputTokens),
+		Cost:         max(0, b.recorded.Cost-used.Cost),
+	}
+	if b.recorded.Total() == 0 {
+		b.recorded.Cost = 0 // without what rounding left
+	}
 }
+
+// spent is all that was used. b.mu is held.
+func (b *Budget) spent() chat.Usage { return b.used.Add(b.recorded) }
 
 // Overrun says by how much the budget is exceeded, or that this is not known, and "" if it is
 // kept.
@@ -103,12 +127,12 @@ func (b *Budget) Overrun() string {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.limit.Tokens > 0 && b.used.Total() > b.limit.Tokens:
-		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last reply was longer than estimated", b.used.Total(), b.limit.Tokens)
-	case b.limit.USD > 0 && b.used.Cost > b.limit.USD:
-		return fmt.Sprintf("the run cost %.4f US dollars, more than its budget of %g: the last reply was longer than estimated", b.used.Cost, b.limit.USD)
-	case b.limit.USD > 0 && b.used.CostUnknown:
+	switch used := b.spent(); {
+	case b.limit.Tokens > 0 && used.Total() > b.limit.Tokens:
+		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last reply was longer than estimated", used.Total(), b.limit.Tokens)
+	case b.limit.USD > 0 && used.Cost > b.limit.USD:
+		return fmt.Sprintf("the run cost %.4f US dollars, more than its budget of %g: the last reply was longer than estimated", used.Cost, b.limit.USD)
+	case b.limit.USD > 0 && used.CostUnknown:
 		return fmt.Sprintf("the budget of %g US dollars does not count all calls: the price of a model is not known", b.limit.USD)
 	}
 	return ""
@@ -122,13 +146,14 @@ func (b *Budget) exceeds(usage chat.Usage) bool {
 // exceeded returns an error if a call that is sure to use least is too much. b.mu is held.
 func (b *Budget) exceeded(least chat.Usage) error {
 	limit, state := "", ""
-	switch would := b.used.Add(least); {
+	used := b.spent()
+	switch would := used.Add(least); {
 	case b.limit.Tokens > 0 && would.Total() > b.limit.Tokens:
 		limit = fmt.Sprintf("%d tokens", b.limit.Tokens)
-		state = fmt.Sprintf("%d are used, and the next call takes about %d", b.used.Total(), least.Total())
+		state = fmt.Sprintf("%d are used, and the next call takes about %d", used.Total(), least.Total())
 	case b.limit.USD > 0 && would.Cost > b.limit.USD:
 		limit = fmt.Sprintf("%g US dollars", b.limit.USD)
-		state = fmt.Sprintf("%.4f are used, and the next call costs about %.4f", b.used.Cost, least.Cost)
+		state = fmt.Sprintf("%.4f are used, and the next call costs about %.4f", used.Cost, least.Cost)
 	default:
 		return nil
 	}

@@ -421,6 +421,43 @@ func TestBudgetReservations(t *testing.T) {
 	}
 }
 
+// TestBudgetOfStepsOnRecord resumes tasks side by side: one asks for a new call before the steps
+// of the others are read back.
+func TestBudgetOfStepsOnRecord(t *testing.T) {
+	b := run.NewBudget(graph.Budget{Tokens: 100}, usage(10))
+	b.Expect(usage(80))
+	if _, err := b.Reserve(t.Context(), usage(11), usage(11), true); fault.CodeOf(err) != fault.Limit {
+		t.Errorf("10 are used and 80 on record, and 11 more are granted: %v", err)
+	}
+	b.Spend(usage(30)) // is read back
+	b.Spend(usage(50))
+	settle, err := b.Reserve(t.Context(), usage(10), usage(10), true)
+	if err != nil {
+		t.Fatalf("what is read back counts twice: %v", err)
+	}
+	settle(usage(10))
+	if over := b.Overrun(); over != "" {
+		t.Error(over)
+	}
+	b.Spend(usage(5)) // was not expected
+	if over := b.Overrun(); !strings.Contains(over, "105 tokens") {
+		t.Errorf("105 of 100 are used: %q", over)
+	}
+	money := run.NewBudget(graph.Budget{USD: 1}, usage(0))
+	money.Expect(chat.Usage{OutputTokens: 3, Cost: 1.1})
+	if over := money.Overrun(); !strings.Contains(over, "cost 1.1000") {
+		t.Errorf("a cost on record does not count: %q", over)
+	}
+	for range 3 {
+		money.Spend(chat.Usage{OutputTokens: 1, Cost: 1.1 / 3})
+	}
+	if over := money.Overrun(); !strings.Contains(over, "cost 1.1000") {
+		t.Errorf("a cost that is read back counts twice: %q", over)
+	}
+	var none *run.Budget
+	none.Expect(usage(1))
+}
+
 // TestBudgetOfCallsAtOnce runs calls side by side whose replies are as long as they may be. What
 // they use in all exceeds the budget by less than one of them, however many want to run; and
 // those that fit together do run together.

@@ -2,8 +2,10 @@ package run_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,14 +186,89 @@ func TestSuspensionAmongSiblings(t *testing.T) {
 	}
 }
 
+// TestFinishedSiblingRunsOnce suspends a run with a finished node that records no steps:
+// its result is on record, and it does not run again.
+func TestFinishedSiblingRunsOnce(t *testing.T) {
+	var mu sync.Mutex
+	ran := make(map[string]int)
+	suspended := true
+	nodes := executor(func(_ context.Context, task *run.Task) graph.Result {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[task.Node.ID]++
+		if task.Node.ID == "left" && suspended {
+			return graph.Result{Err: fault.New(fault.Suspended, "left waits")}
+		}
+		task.Draft.Set("log", value.Of(task.Node.ID))
+		if v, _ := task.Draft.Get("log"); task.Node.Type == graph.EndNode {
+			return graph.Result{Ended: true, Output: v.Text()}
+		}
+		return follow(task)
+	})
+	store, p := memstore.New(nil), durablePlan(t)
+	id, _, err := begin(t, store, p, nodes, nil)
+	if err == nil || err.Error() != "left waits" {
+		t.Errorf("error is %v", err)
+	}
+	suspended = false
+	out, err := resume(t, store, p, nodes, id)
+	if v, _ := out.State.Get("log"); err != nil || v.String() != `["a","left","right","join","end"]` {
+		t.Errorf("the log is %s, %v", v, err)
+	}
+	for node, want := range map[string]int{"a": 1, "left": 2, "right": 1, "join": 1, "end": 1} {
+		if ran[node] != want {
+			t.Errorf("%s ran %d times, want %d", node, ran[node], want)
+		}
+	}
+}
+
+// TestWhoWaits checks which error a run ends with whose nodes wait without a question: that
+// of the first of them, without what it is a part of.
+func TestWhoWaits(t *testing.T) {
+	waits := func(text string) error { return fault.New(fault.Suspended, "%s", text) }
+	for _, tt := range []struct {
+		name string
+		fail map[string]error
+		want string
+	}{
+		{"one", map[string]error{"right": waits("right waits")}, "right waits"},
+		{"first_of_two", map[string]error{"right": waits("right waits"), "left": waits("left waits")}, "left waits"},
+		{"innermost", map[string]error{"a": fault.Wrap(fault.Suspended, waits("the child waits"), "agent x")}, "the child waits"},
+		{"innermost_that_waits", map[string]error{"a": fault.Wrap(fault.Suspended, fault.New(fault.Tool, "busy"), "the child waits")}, "the child waits: busy"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := begin(t, memstore.New(nil), durablePlan(t), &scripted{made: map[string]int{}, fail: tt.fail}, nil)
+			if err == nil || err.Error() != tt.want || fault.CodeOf(err) != fault.Suspended {
+				t.Errorf("error is %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
 // failing is a journal that cannot be written from some commit on, until a time.
 type failing struct {
 	run.Journal
 	after int
 	until time.Time // zero for ever
 	err   error
+	asks  time.Time // until when no question can be kept
+	ends  error     // why the end cannot be recorded
 	gaps  []run.Gap // as noted
 	noGap error     // why nothing can be noted
+}
+
+func (f *failing) Asked(ctx context.Context, p run.Pending) error {
+	if time.Now().Before(f.asks) {
+		return f.err
+	}
+	return f.Journal.Asked(ctx, p)
+}
+
+func (f *failing) End(ctx context.Context, e run.Ending) error {
+	if f.ends != nil {
+		return f.ends
+	}
+	return f.Journal.End(ctx, e)
 }
 
 func (f *failing) Commit(ctx context.Context, c run.Checkpoint, v []run.Visit) error {
@@ -223,7 +300,8 @@ func TestJournalThatFails(t *testing.T) {
 		recorded bool
 		warnings []string
 	}{
-		{name: "disk_full", err: errors.New("disk full"), warnings: []string{"disk full"}},
+		{name: "disk_full", err: errors.New("disk full"), warnings: []string{"disk full. It goes on to its answer, but cannot be resumed after an interruption$"}},
+		{name: "with_a_hint", err: fault.New(fault.Config, "disk full").WithHint("make room"), warnings: []string{"after an interruption; make room$"}},
 		{name: "locked_for_11_seconds", err: errLocked, lasts: 11 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "goes on after 11s"}},
 		{name: "locked_for_59_seconds", err: errLocked, lasts: 59 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "goes on after 59s"}},
 		{name: "locked_for_an_hour", err: errLocked, lasts: time.Hour, warnings: []string{"waits up to a minute", "cannot be recorded any more: database is locked"}},
@@ -252,7 +330,7 @@ func TestJournalThatFails(t *testing.T) {
 				}
 				ok := len(texts) == len(tt.warnings)
 				for i := range texts {
-					ok = ok && strings.Contains(texts[i], tt.warnings[i])
+					ok = ok && strings.Contains(texts[i]+"$", tt.warnings[i]) // $ is the end
 				}
 				if !ok {
 					t.Errorf("warnings are %q, want %q", texts, tt.warnings)
@@ -317,6 +395,175 @@ func TestQuestionWithoutRecord(t *testing.T) {
 	_, _, err = store.Open(t.Context(), inner.ID())
 	if gap, ok := errors.AsType[*run.GapError](err); !ok || gap.Gap.Status != run.Suspended {
 		t.Errorf("opening the run: %v", err)
+	}
+}
+
+// TestEndWithoutRecord runs to an end that cannot be recorded: the answer is there all the
+// same.
+func TestEndWithoutRecord(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		err     error
+		warning string // empty if the run fails
+	}{
+		{"disk_full", errors.New("disk full"), "the end of the run could not be recorded: disk full"},
+		{"with_a_hint", fault.New(fault.Config, "disk full").WithHint("make room"), "the end of the run could not be recorded: disk full; make room"},
+		{"lease_lost", run.ErrLeaseLost, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, p := memstore.New(nil), durablePlan(t)
+			start := run.StartCheckpoint(p, graph.State{})
+			inner, err := store.Create(t.Context(), run.Info{}, start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer inner.Close()
+			var events event.Collector
+			out, err := run.Run(t.Context(), run.Options{
+				Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start, Emitter: &events, Journal: &failing{Journal: inner, after: 100, ends: tt.err},
+			})
+			if out.Output != durableOutput {
+				t.Errorf("the answer is %q", out.Output)
+			}
+			warnings := event.Bodies[event.Warning](&events)
+			if tt.warning == "" {
+				if !errors.Is(err, tt.err) || len(warnings) > 0 {
+					t.Errorf("warnings %q, %v", warnings, err)
+				}
+				return
+			}
+			if err != nil || len(warnings) != 1 || warnings[0].Text != tt.warning {
+				t.Errorf("warnings %q, %v", warnings, err)
+			}
+		})
+	}
+}
+
+// asking executes nodes that ask, each as often as it has answers and once more, for which
+// it waits.
+type asking map[string][]string
+
+func (a asking) Execute(ctx context.Context, t *run.Task) graph.Result {
+	if _, ok := a[t.Node.ID]; !ok {
+		return graph.Result{Targets: t.Node.Next, Ended: t.Node.Type == graph.EndNode}
+	}
+	for i := 0; ; i++ {
+		q := event.Question{ID: fmt.Sprint(t.Node.ID, i), Text: "which\n" + t.Node.ID + "?", Key: t.Steps.Key(fmt.Sprint(i))}
+		if err := t.Events.Emit(ctx, q); err != nil {
+			return graph.Result{Err: err}
+		}
+		if i == len(a[t.Node.ID]) {
+			return graph.Result{Err: fault.New(fault.Suspended, "%s waits", t.Node.ID)}
+		}
+		if err := t.Events.Emit(ctx, event.Answer{ID: q.ID, Text: a[t.Node.ID][i]}); err != nil {
+			return graph.Result{Err: err}
+		}
+	}
+}
+
+// TestOpenQuestions checks which questions a suspended run names: those that wait.
+func TestOpenQuestions(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		nodes asking
+		want  string
+		hint  string // part of it
+	}{
+		{name: "one", nodes: asking{"a": {}}, want: "a waits"},
+		{name: "one_after_an_answer", nodes: asking{"a": {"x", "y"}}, want: "a waits"},
+		{name: "one_of_two_nodes", nodes: asking{"right": {"x"}}, want: "right waits"},
+		{name: "two", nodes: asking{"left": {"x"}, "right": {}}, want: "2 questions wait for answers:", hint: ": ANSWER"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := begin(t, memstore.New(nil), durablePlan(t), tt.nodes, nil)
+			if fault.CodeOf(err) != fault.Suspended || !strings.Contains(fault.HintOf(err), tt.hint) {
+				t.Errorf("%v (hint %q)", err, fault.HintOf(err))
+			}
+			lines := strings.Split(err.Error(), "\n")
+			slices.Sort(lines[1:])
+			want := []string{tt.want}
+			if tt.name == "two" {
+				want = append(want, "  left1: which left?", "  right0: which right?")
+			}
+			if !slices.Equal(lines, want) {
+				t.Errorf("the error is %q, want %q", lines, want)
+			}
+		})
+	}
+}
+
+// TestQuestionsInShort has questions of the length from which they are cut in an error.
+func TestQuestionsInShort(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"fits", strings.Repeat("q", 200), strings.Repeat("q", 200)},
+		{"cut", strings.Repeat("q", 201), strings.Repeat("q", 200) + "…"},
+		{"cut_in_a_character", strings.Repeat("q", 199) + "éé", strings.Repeat("q", 199) + "…"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nodes := executor(func(ctx context.Context, task *run.Task) graph.Result {
+				if task.Node.ID == "a" {
+					return follow(task)
+				}
+				if err := task.Events.Emit(ctx, event.Question{ID: task.Node.ID, Text: tt.text}); err != nil {
+					return graph.Result{Err: err}
+				}
+				return graph.Result{Err: fault.New(fault.Suspended, "waits")}
+			})
+			_, _, err := begin(t, memstore.New(nil), durablePlan(t), nodes, nil)
+			if err == nil || !strings.Contains(err.Error()+"\n", "\n  left: "+tt.want+"\n") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestQuestionWhileLocked asks while the journal cannot be written for ten seconds. The user
+// is notified of the waiting where events are shown, and the question is on record.
+func TestQuestionWhileLocked(t *testing.T) {
+	for _, shown := range []bool{true, false} {
+		t.Run(fmt.Sprint(shown), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, p := memstore.New(nil), durablePlan(t)
+				start := run.StartCheckpoint(p, graph.State{})
+				inner, err := store.Create(t.Context(), run.Info{}, start)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := run.Options{
+					Plan: p, Nodes: asking{"left": {}}, Start: start, Source: event.Source{Run: inner.ID()},
+					Journal: &failing{Journal: inner, after: 100, err: errLocked, asks: time.Now().Add(10 * time.Second)},
+				}
+				var events event.Collector
+				if shown {
+					o.Emitter = &events
+				}
+				if _, err := run.Run(t.Context(), o); fault.CodeOf(err) != fault.Suspended {
+					t.Errorf("the run ends with %v", err)
+				}
+				var texts []string
+				for _, ev := range events.Events() {
+					if w, ok := ev.Body.(event.Warning); ok {
+						texts = append(texts, w.Text)
+						if ev.Run != inner.ID() {
+							t.Errorf("the warning %q is that of run %q", w.Text, ev.Run)
+						}
+					}
+				}
+				if shown != (len(texts) == 2) || shown && (!strings.Contains(texts[0], "waits up to a minute") || !strings.Contains(texts[1], "after 10s")) {
+					t.Errorf("warnings %q", texts)
+				}
+				if err := inner.Close(); err != nil {
+					t.Fatal(err)
+				}
+				h, err := store.History(t.Context(), inner.ID())
+				if err != nil || len(h.Pending) != 1 || h.Pending[0].ID != "left0" {
+					t.Errorf("pending are %+v, %v", h.Pending, err)
+				}
+				if !slices.ContainsFunc(h.Events, func(e json.RawMessage) bool { return strings.Contains(string(e), `"type":"question"`) }) {
+					t.Errorf("the question is not among the events %s", h.Events)
+				}
+			})
+		})
 	}
 }
 
@@ -456,6 +703,117 @@ func TestBudgetOfStepsOnRecord(t *testing.T) {
 	}
 	var none *run.Budget
 	none.Expect(usage(1))
+}
+
+// TestBudgetAtItsBound makes two calls that use exactly what there is, or a little more. What
+// is not bounded does not count.
+func TestBudgetAtItsBound(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		limit  graph.Budget
+		call   chat.Usage
+		fit    bool // both at once
+		over   string
+		refuse string // why a third one is refused
+	}{
+		{"tokens", graph.Budget{Tokens: 100}, chat.Usage{InputTokens: 30, OutputTokens: 20, Cost: 7}, true, "", "the budget of 100 tokens is used up: 100 are used, and the next call takes about 50"},
+		{"more_tokens", graph.Budget{Tokens: 99}, chat.Usage{InputTokens: 30, OutputTokens: 20}, false, "the run used 100 tokens, more than its budget of 99", "100 are used"},
+		{"money", graph.Budget{USD: 1}, chat.Usage{InputTokens: 1000, Cost: 0.5}, true, "", "the budget of 1 US dollars is used up: 1.0000 are used, and the next call costs about 0.5000"},
+		{"more_money", graph.Budget{USD: 0.75}, chat.Usage{Cost: 0.5}, false, "the run cost 1.0000 US dollars, more than its budget of 0.75", "1.0000 are used"},
+		{"both", graph.Budget{Tokens: 2, USD: 1}, chat.Usage{InputTokens: 1, Cost: 0.5}, true, "", "2 are used"},
+		{"no_price", graph.Budget{Tokens: 2}, chat.Usage{InputTokens: 1, CostUnknown: true}, true, "", "2 are used"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := run.NewBudget(tt.limit, chat.Usage{})
+			now, cancel := context.WithCancel(t.Context())
+			cancel() // a call that does not fit does not wait
+			first, err := b.Reserve(now, tt.call, tt.call, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := b.Reserve(now, tt.call, tt.call, true)
+			if tt.fit != (err == nil) || !tt.fit && !errors.Is(err, context.Canceled) {
+				t.Fatalf("the second call: %v", err)
+			}
+			first(tt.call)
+			if second == nil {
+				if second, err = b.Reserve(now, chat.Usage{}, tt.call, true); err != nil {
+					t.Fatalf("after the first call: %v", err)
+				}
+			}
+			second(tt.call)
+			if over := b.Overrun(); tt.over == "" && over != "" || !strings.Contains(over, tt.over) {
+				t.Errorf("over: %q", over)
+			}
+			if _, err := b.Reserve(now, tt.call, tt.call, true); fault.CodeOf(err) != fault.Limit || !strings.Contains(err.Error(), tt.refuse) {
+				t.Errorf("the third call: %v", err)
+			}
+		})
+	}
+}
+
+// TestOverrunIsShown has a run whose last reply was longer than estimated. It is warned of,
+// and a listener that fails then fails the run.
+func TestOverrunIsShown(t *testing.T) {
+	full := errors.New("disk full")
+	for _, fails := range []bool{false, true} {
+		p := plan(t, chain)
+		b := run.NewBudget(graph.Budget{Tokens: 10}, chat.Usage{})
+		var warnings []string
+		_, err := run.Run(t.Context(), run.Options{
+			Plan: p, Start: start(p), Budget: b,
+			Nodes: nodes{"b": func(_ context.Context, task *run.Task) graph.Result {
+				b.Spend(usage(11))
+				return follow(task)
+			}},
+			Emitter: event.Func(func(_ context.Context, ev event.Event) error {
+				if w, ok := ev.Body.(event.Warning); ok {
+					warnings = append(warnings, w.Text)
+					if fails {
+						return full
+					}
+				}
+				return nil
+			}),
+		})
+		if fails != errors.Is(err, full) || !fails && err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "11 tokens") {
+			t.Errorf("warnings %q, %v", warnings, err)
+		}
+	}
+}
+
+// TestPatience measures how long writes are tried again that fail in passing.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var p run.Patience
+		var notices []string
+		notice := func(text string) error {
+			notices = append(notices, text)
+			return nil
+		}
+		for range 2 { // it stays out of patience until a write succeeds
+			if err := p.Do(t.Context(), notice, func() error { return errLocked }); !errors.Is(err, run.ErrPassing) || time.Since(began) != time.Minute {
+				t.Errorf("after %s: %v", time.Since(began), err)
+			}
+		}
+		if err := p.Do(t.Context(), notice, func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+		tries := 0
+		began = time.Now()
+		if err := p.Do(t.Context(), notice, func() error {
+			if tries++; tries < 3 {
+				return errLocked
+			}
+			return nil
+		}); err != nil || time.Since(began) >= time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		if want := []string{"waits up to a minute", "goes on after 1m0s", "waits up to a minute", "goes on after 0s"}; !slices.EqualFunc(notices, want, strings.Contains) {
+			t.Errorf("notices %q, want %q", notices, want)
+		}
+	})
 }
 
 // TestBudgetOfCallsAtOnce runs calls side by side whose replies are as long as they may be. What

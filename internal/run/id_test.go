@@ -59,4 +59,10 @@ func TestPickID(t *testing.T) {
 	if fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), "7a, 7b") {
 		t.Errorf("several: %v", err)
 	}
+	ids := strings.Fields("7k 7j 7h 7g 7f 7e 7d 7c 7b 7a")
+	for want, ids := range map[string][]string{"7a, 7b, 7c, 7d, 7e, 7f, 7g, 7h, 7j, 7k": ids, "7a, 7b, 7c, 7d, 7e, 7f, 7g, 7h, 7j, 7k, ...": append(ids, "7m")} {
+		if _, err := PickID("7", ids); err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("%d ids: %v", len(ids), err)
+		}
+	}
 }

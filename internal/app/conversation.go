@@ -296,15 +296,15 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	answer := Answer{Text: reply.Text, Messages: reply.Messages, Model: reply.Model, Stop: reply.Stop, Usage: own}
 	if err != nil {
 		err = fault.Wrap(fault.CodeOf(err), err, "")
-		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, own)
+		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, answer)
 	}
 	return answer, err
 }
 
 // giveUp ends the draft of a question that was not answered. What the user interrupted
-// stays in the session, and so does what tools have done; a question that merely failed
-// is going to be asked again.
-func (c *Conversation) giveUp(ctx context.Context, interrupted bool, used chat.Usage) {
+// stays in the session with what came of the answer, and so does what tools have done; a
+// question that merely failed is going to be asked again.
+func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer) {
 	d := c.draft
 	c.draft = nil
 	if d == nil {
@@ -312,7 +312,11 @@ func (c *Conversation) giveUp(ctx context.Context, interrupted bool, used chat.U
 	}
 	end := d.Discard
 	if interrupted || d.Rounds() {
-		end = func(ctx context.Context) error { return d.Interrupt(ctx, used) }
+		text := ""
+		if n := len(came.Messages); n > 0 && came.Messages[n-1].Role == chat.Assistant {
+			text = came.Messages[n-1].Text()
+		}
+		end = func(ctx context.Context) error { return d.Interrupt(ctx, text, came.Usage) }
 	}
 	if err := end(ctx); err != nil {
 		c.app.warn(fmt.Errorf("session %s: %w", c.session.Name(), err))

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,35 @@ func TestInterruptedTurns(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestInterruptedAnswerStays: what was shown of an answer before Ctrl-C is in the session.
+func TestInterruptedAnswerStays(t *testing.T) {
+	t.Parallel()
+	p := newTalk(t)
+	p.server.Script(openaitest.Stall("The first ", "word"))
+	cmd := p.command("-s", "trip", "the first question")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("The first word"))); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("ended with %v", err)
+	}
+	p.server.Script(openaitest.Text("fine"))
+	p.loki("-s", "trip", "go on")
+	if sent := p.last(); !strings.Contains(sent, `"The first word\n\n`+session.Interrupted+`"`) {
+		t.Errorf("sent %s", sent)
 	}
 }
 

@@ -134,7 +134,7 @@ type Budget interface {
 // Reply is the answer to a [Request].
 type Reply struct {
 	Text     string          // the texts of all turns, joined by a line feed
-	Messages []chat.Message  // what the turns added to the conversation, in order
+	Messages []chat.Message  // what the turns added to the conversation, in order; after an error also what came of the last
 	Model    string          // id
 	Stop     chat.StopReason // of the last turn
 	Usage    chat.Usage      // of all turns
@@ -248,10 +248,10 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 			texts = append(texts, text)
 			reply.Text = strings.Join(texts, "\n")
 		}
-		if err != nil {
-			return reply, err
+		if err == nil {
+			err = c.judge(ctx, t, reply.Text)
 		}
-		if err := c.judge(ctx, t, reply.Text); err != nil {
+		if err != nil {
 			if t.Message.ToolCalls = nil; len(t.Message.Parts) > 0 {
 				reply.Messages = append(reply.Messages, t.Message) // without calls, which have no results
 			}

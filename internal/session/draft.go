@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"strings"
 
 	"loki/internal/chat"
 )
 
-// Interrupted is the text that stands in place of an answer that was interrupted.
+// Interrupted is the text that stands in place of an answer that was interrupted, or ends
+// what came of it.
 const Interrupted = "[The answer was interrupted.]"
 
 // Draft is a turn that is being answered. If the session is one that is saved anyway, as
@@ -96,15 +98,19 @@ func (d *Draft) Finish(ctx context.Context, reply []chat.Message, usage chat.Usa
 	return d.record(ctx, d.turn, false)
 }
 
-// Interrupt records the question and the finished rounds, marked as interrupted.
-func (d *Draft) Interrupt(ctx context.Context, usage chat.Usage) error {
+// Interrupt records the question, the finished rounds and text, which is what came after
+// them, marked as interrupted.
+func (d *Draft) Interrupt(ctx context.Context, text string, usage chat.Usage) error {
 	t := d.turn
-	t.Reply, t.Usage = interrupted(t.Reply), usage
+	t.Reply, t.Usage = interrupted(t.Reply, text), usage
 	return d.record(ctx, t, true)
 }
 
-func interrupted(rounds []chat.Message) []chat.Message {
-	return append(slices.Clone(rounds), chat.Text(chat.Assistant, Interrupted))
+func interrupted(rounds []chat.Message, text string) []chat.Message {
+	if text = strings.TrimRight(text, " \t\n"); text != "" {
+		text += "\n\n"
+	}
+	return append(slices.Clone(rounds), chat.Text(chat.Assistant, text+Interrupted))
 }
 
 func (d *Draft) record(ctx context.Context, t Turn, cut bool) error {
@@ -174,6 +180,6 @@ func abandonedTurn(data []byte) (o turnOp, ok bool) {
 			o.reply = append(o.reply, g.messages...)
 		}
 	}
-	o.reply = interrupted(o.reply)
+	o.reply = interrupted(o.reply, "")
 	return o, true
 }

@@ -7,6 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+GREMLINS    = $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
 
@@ -80,3 +81,14 @@ fuzz: # every fuzz test for FUZZTIME
 		echo "$${file%/*} $$name"; \
 		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$${file%/*}" || exit 1; \
 	done
+
+# One package at a time, without those below it: each change is compiled and tested, which
+# takes a minute for a hundred of them and more. What lives is a change that no test of the
+# package notices. What timed out is either endless or was only slow: look at it. WORKERS=2
+# is faster on an idle machine.
+PKG     ?= ./internal/engine
+WORKERS ?= 1
+
+.PHONY: mutants
+mutants: # the changes to the code of PKG that its own tests do not notice
+	$(GREMLINS) unleash --workers $(WORKERS) --timeout-coefficient 100 --exclude-files / --output-statuses lt $(PKG)

@@ -114,13 +114,11 @@ func afterGitOptions(words []word) []word {
 
 // gitListing judges a subcommand that changes something unless all of its words are known.
 func gitListing(sub string, rest []word, allowed []string) string {
-	listing := false
 	for i, w := range rest {
 		if !w.known() {
 			return "git " + sub + " with words that are not known"
 		}
 		if slices.Contains(allowed, w.text) {
-			listing = listing || i == 0
 			continue
 		}
 		// After these, a name is one to look for.
@@ -203,7 +201,7 @@ func escapes(c *command, pattern []string) string {
 			hit := strings.HasPrefix(w.text, o)
 			if long {
 				cutName, _, _ := strings.Cut(w.text, "=")
-				hit = len(cutName) > 3 && strings.HasPrefix(o, cutName) || w.text == o
+				hit = len(cutName) > 2 && strings.HasPrefix(o, cutName) || w.text == o
 			}
 			if hit && !spelled(o) {
 				return "the option " + o + " of " + name + " can run other programs"

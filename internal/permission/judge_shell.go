@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,12 +12,13 @@ import (
 
 // outcome is what is known so far about a text.
 type outcome struct {
-	action  Action
-	rule    string
-	reasons []string // of the action, the first decides; none twice
-	settled bool     // a language has given its reasons
-	always  []Grant
-	exact   bool // only the whole text can be granted
+	action   Action
+	rule     string   // the first that led to the action
+	reasons  []string // of the action, the first decides; none twice
+	settled  bool     // a language has given its reasons
+	harmless bool     // a command is allowed without a rule
+	always   []Grant
+	exact    bool // only the whole text can be granted
 }
 
 // add takes the decision on a part into account.
@@ -35,6 +37,8 @@ func (o *outcome) add(a Action, rule, reason string, grants ...Grant) {
 		if reason != "" {
 			o.reasons = []string{reason}
 		}
+	case a == Allow && o.action == Allow:
+		o.rule = cmp.Or(o.rule, rule)
 	case o.action == a && reason != "" && !o.settled && !slices.Contains(o.reasons, reason):
 		o.reasons = append(o.reasons, reason)
 	}
@@ -117,7 +121,7 @@ func (j *Judge) judgeText(tool, text string, rules []*Rule) Verdict {
 		return Verdict{Action: Allow, Decided: true, Rule: exact.rule.String()}
 	}
 	v := Verdict{Action: o.action, Decided: true, Rule: o.rule, Reason: o.reason()}
-	v.Harmless = v.Action == Allow && v.Rule == ""
+	v.Harmless = v.Action == Allow && o.harmless
 	if v.Action == Ask {
 		v.Always = o.always
 		if o.exact || len(v.Always) == 0 {
@@ -167,6 +171,7 @@ func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule)
 		return
 	}
 	o.add(action, rule, reason, j.suggest(tool, c)...)
+	o.harmless = o.harmless || inner.harmless || len(c.inner) == 0 && action == Allow && rule == ""
 	// A rule that names the command within, such as "sudo systemctl *", has judged it.
 	if len(c.inner) > 0 && !(action == Allow && named) {
 		o.add(inner.action, inner.rule, "", inner.always...)

@@ -2,9 +2,11 @@ package permission_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +80,10 @@ func TestShellRules(t *testing.T) {
 		{"make_variables", `execute_command: {"make *": allow}`, "make SHELL=./x", "ask"},
 		{"denied_program_by_path", `execute_command: {"rm *": deny}`, "/opt/bin/rm x", "deny"},
 		{"allowed_program_by_path", `execute_command: {"make": allow}`, "./make", "ask"},
+		{"literals_count_and_stars_do_not", `execute_command: {"git push *": allow, "g* p* * *": ask}`, "git push a b", "allow"},
+		{"stars_match_nothing", `execute_command: {"make * *": allow}`, "make", "allow"},
+		{"unknown_words_may_be_several", `execute_command: {"git *": allow, "git push origin --force": deny}`, "git push $X", "ask"},
+		{"whole_tool_does_not_excuse_a_wildcard", "rules: [{tool: execute_command, action: allow, command: 'git *'}, {tool: execute_command, action: allow}]", "git -c core.pager=./x log", "ask"},
 		{"variables_change_commands", `execute_command: {"npm test*": allow}`, "NODE_OPTIONS=-r./x npm test", "ask"},
 		{"harmless_variables", `execute_command: {"npm test*": allow}`, "CI=1 NODE_ENV=test npm test", "allow"},
 	} {
@@ -135,6 +141,10 @@ func TestTools(t *testing.T) {
 		{name: "read_home", tool: "fs_cat", args: `{"path":"~/x"}`, readOnly: true, want: "ask"},
 		{name: "read_other_home", tool: "fs_cat", args: `{"path":"~root/x"}`, readOnly: true, want: "ask"},
 		{name: "read_drive", tool: "fs_cat", args: `{"path":"C:\\x"}`, readOnly: true, want: "ask"},
+		{name: "read_drive_with_slash", tool: "fs_cat", args: `{"path":"C:/x"}`, readOnly: true, want: "ask"},
+		{name: "read_drive_alone", tool: "fs_cat", args: `{"path":"C:"}`, readOnly: true, want: "ask"},
+		{name: "read_name_with_colon", tool: "fs_cat", args: `{"path":"a:b.txt"}`, readOnly: true, want: "allow"},
+		{name: "read_home_by_rule", rules: `fs_cat: {"~/docs/**": allow}`, tool: "fs_cat", args: `{"path":"~/docs/x"}`, readOnly: true, want: "allow"},
 		{name: "read_share", tool: "fs_cat", args: `{"path":"\\\\host\\x"}`, readOnly: true, want: "ask"},
 		{name: "link_out", tool: "fs_cat", args: `{"path":"out/x"}`, readOnly: true, want: "ask"},
 		{name: "link_in", tool: "fs_cat", args: `{"path":"in/b.txt"}`, readOnly: true, want: "allow"},
@@ -151,6 +161,11 @@ func TestTools(t *testing.T) {
 		{name: "write_by_rule", rules: "fs_rm: allow", tool: "fs_rm", args: `{"path":"a.txt"}`, destructive: true, want: "allow"},
 		{name: "rule_stays_inside", rules: "fs_rm: allow", tool: "fs_rm", args: `{"path":"/etc/passwd"}`, destructive: true, want: "ask"},
 		{name: "rule_with_path", rules: `fs_rm: {"/tmp/x/**": allow}`, tool: "fs_rm", args: `{"path":"/tmp/x/y"}`, destructive: true, want: "allow"},
+		{name: "rule_to_read", rules: "rules: [{tool: fs_cat, action: allow, path: '/tmp/x/**', access: read}]", tool: "fs_cat", args: `{"path":"/tmp/x/y"}`, readOnly: true, want: "allow"},
+		{name: "rule_to_write_is_not_to_read", rules: "rules: [{tool: fs_cat, action: allow, path: '/tmp/x/**', access: write}]", tool: "fs_cat", args: `{"path":"/tmp/x/y"}`, readOnly: true, want: "ask"},
+		{name: "rule_covers_all_paths", rules: `fs_mv: {"/tmp/x/**": allow}`, tool: "fs_mv", args: `{"source":"/tmp/x/a","destination":"/tmp/x/b"}`, destructive: true, want: "allow"},
+		{name: "rule_covers_one_of_two_paths", rules: `fs_mv: {"/tmp/x/**": allow}`, tool: "fs_mv", args: `{"source":"/tmp/x/a","destination":"/tmp/y/b"}`, destructive: true, want: "ask"},
+		{name: "rule_denies_one_of_two_paths", rules: `fs_mv: {"/tmp/x/**": deny}`, tool: "fs_mv", args: `{"source":"/tmp/y/a","destination":"/tmp/x/b"}`, destructive: true, want: "deny"},
 		{name: "hooks", rules: "fs_write: allow", tool: "fs_write", args: `{"path":".git/hooks/x"}`, want: "ask"},
 		{name: "hooks_in_other_case", tool: "fs_write", args: `{"path":".GIT/hooks/x"}`, want: "ask"},
 		{name: "protected", rules: "fs_write: allow", tool: "fs_write", args: `{"path":"config/permissions.yaml"}`, want: "ask"},
@@ -208,6 +223,7 @@ func TestGrants(t *testing.T) {
 	for _, tt := range []struct{ command, grant, like, unlike string }{
 		{"git commit -m 'a message'", "git commit *", "git commit --amend", "git push"},
 		{"npm run test -- -x", "npm run test *", "npm run test", "npm run other"},
+		{"npm run test", "npm run test *", "npm run test -- -x", "npm run other"},
 		{"make all", "make all", "make all", "make clean"},
 		{"pytest -x", "pytest *", "pytest tests", "tox"},
 		{"git add . && make", "git add *, make", "git add x; make", "git add x; rm y"},
@@ -271,6 +287,215 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// TestGrantsWithoutAFile hold as long as the memory does.
+func TestGrantsWithoutAFile(t *testing.T) {
+	t.Parallel()
+	m, grant := permission.NewMemory(""), permission.Grant{Tool: "fs_rm"}
+	if err := m.Add(permission.Agent, "coder", []permission.Grant{grant}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Grants("coder"); len(got) != 1 || got[0] != grant || len(m.Grants("other")) != 0 {
+		t.Errorf("grants %v, of another agent %v", got, m.Grants("other"))
+	}
+}
+
+// TestGrantsThatCannotBeWrittenLeaveNothingBehind: the name of the file ends with a slash,
+// so it is a directory that cannot be replaced.
+func TestGrantsThatCannotBeWrittenLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := permission.NewMemory(dir+"/x/").Add(permission.Agent, "coder", []permission.Grant{{Tool: "fs_rm"}}); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "x")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestGrantsForTools holds what is offered to be granted for tools that are no shell.
+func TestGrantsForTools(t *testing.T) {
+	t.Parallel()
+	root, outside := project(t), resolved(t, t.TempDir())
+	for _, tt := range []struct{ name, rules, tool, args, want string }{
+		{"the_tool", "", "fs_rm", `{"path":"a.txt"}`, "[{fs_rm    }]"},
+		{"one_file_outside", "", "fs_rm", `{"path":"` + outside + `/x"}`, "[{fs_rm   " + outside + "/x write}]"},
+		{"files_in_and_outside", "", "fs_mv", `{"source":"a.txt","destination":"` + outside + `/x"}`, "[{fs_mv   " + resolved(t, root) + "/a.txt write} {fs_mv   " + outside + "/x write}]"},
+		{"one_that_is_guarded", "", "fs_rm", `{"path":".git/hooks/x"}`, "[{fs_rm   " + resolved(t, root) + "/.git/hooks/x write}]"},
+		{"a_name_that_would_be_a_pattern", "", "fs_rm", `{"path":"` + outside + `/*"}`, "[]"},
+		{"a_place_that_is_not_known", "", "fs_rm", `{"path":"~root/x"}`, "[]"},
+		{"allowed", "fs_rm: allow", "fs_rm", `{"path":"a.txt"}`, "[]"},
+		{"denied", "fs_rm: deny", "fs_rm", `{"path":"a.txt"}`, "[]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := judge(t, permission.Options{Root: root, Memory: permission.NewMemory(""), Rules: read(t, tt.rules)})
+			v := j.Judge(permission.Call{Tool: tt.tool, Arguments: json.RawMessage(tt.args), Destructive: true})
+			got := "["
+			for i, g := range v.Always {
+				if i > 0 {
+					got += " "
+				}
+				got += fmt.Sprintf("{%s %s %s %s %s}", g.Tool, g.Command, g.Text, g.Path, g.Access)
+			}
+			if got += "]"; got != tt.want {
+				t.Errorf("%+v, want %s", v, tt.want)
+			}
+		})
+	}
+}
+
+// TestReasons holds what a person reads of a shell text that is asked about.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	long := "make " + strings.Repeat("x", 195)
+	const eight = "a1; b2; c3; d4; e5; f6; g7; h8"
+	for _, tt := range []struct{ name, shell, text, want string }{
+		{"one", "bash", "a1", "no rule allows a1"},
+		{"six", "bash", eight[:4*6-2], "no rule allows a1; no rule allows b2; no rule allows c3; no rule allows d4; no rule allows e5; no rule allows f6"},
+		{"seven", "bash", eight[:4*7-2], "no rule allows a1; no rule allows b2; no rule allows c3; no rule allows d4; no rule allows e5; no rule allows f6; and 1 more"},
+		{"not_too_long", "bash", long, "no rule allows " + long},
+		{"too_long", "bash", long + "x", "no rule allows " + long + "..."},
+		{"of_one_language", "sh", "a1; [[ $x -gt 1 ]]", "no rule allows a1; no rule allows [[ ? -gt 1 ]]"},
+		{"in_the_second_language", "sh", "[[ -f a.txt ]] && ls", "no rule allows [[ -f a.txt ]]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			j := judge(t, permission.Options{Root: project(t), Shell: tt.shell})
+			if v := j.Judge(shellCall(tt.text)); v.Action != permission.Ask || v.Reason != tt.want {
+				t.Errorf("%s: %+v, want %s", tt.text, v, tt.want)
+			}
+		})
+	}
+}
+
+// TestVerdictsNameTheRule, with the place it is from if that is known.
+func TestVerdictsNameTheRule(t *testing.T) {
+	t.Parallel()
+	rules := read(t, `execute_command: {"rm *": deny, "make": allow}`)
+	unplaced := permission.Rules{List: []permission.Rule{{Tool: "execute_command", Action: permission.Deny, Commands: []string{"rm *"}}}}
+	for _, tt := range []struct {
+		name, text, want string
+		rules            permission.Rules
+		harmless         bool
+	}{
+		{"denied", "rm x", `deny execute_command "rm *" (line 1)`, rules, false},
+		{"denied_from_nowhere", "rm x", `deny execute_command "rm *"`, unplaced, false},
+		{"allowed", "make", `allow execute_command "make" (line 1)`, rules, false},
+		{"allowed_in_a_wrapper", "timeout 60 make", `allow execute_command "make" (line 1)`, rules, false},
+		{"allowed_beside_harmless", "ls && make", `allow execute_command "make" (line 1)`, rules, true},
+		{"allowed_beside_harmless_in_a_wrapper", "make && nice git status", `allow execute_command "make" (line 1)`, rules, true},
+		{"allowed_as_a_whole", "git status", "allow execute_command (line 1)", read(t, "execute_command: allow"), false},
+		{"harmless", "ls", "", rules, true},
+		{"asked", "touch x", "", rules, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := judge(t, permission.Options{Root: project(t), Shell: "bash", Rules: tt.rules}).Judge(shellCall(tt.text))
+			if v.Rule != tt.want || v.Harmless != tt.harmless {
+				t.Errorf("%+v, want rule %s, harmless %v", v, tt.want, tt.harmless)
+			}
+		})
+	}
+}
+
+// TestIncompleteCommands are analysed like any other, without an internal error.
+func TestIncompleteCommands(t *testing.T) {
+	t.Parallel()
+	j := judge(t, permission.Options{Root: project(t), Shell: "bash", Rules: permission.Rules{List: corpusRules}})
+	for _, text := range []string{
+		"git", "git -C", "git --no-pager", "git config", "sed", "sed -e", "awk", "awk -F", "awk -F:", "awk -v", "grep", "grep -A", "grep -e", "sort -t", "env", "env -u",
+		"printf", "command", "command -v", "exec", "eval", "test", "[", "read", "read -r", "read -d", "set", "set -o", "go", "go env", "cd", "cd --", "trap", "trap --", "trap --  x",
+		"find", "find -exec", "find . -exec {}", "fd -x", "xargs", "xargs -I", "xargs -n", "timeout", "timeout -k", "timeout 5", "nice -n", "sudo", "sudo -u", "bash", "bash -c", "bash -o",
+		"ssh", "ssh x", "su -c", "date -d", "uniq", "jq", "make", "tar", "npm run", "docker", "chroot", "flock", "watch", "parallel", "export", "wait", "exit", "return", "basename",
+	} {
+		if v := j.Judge(shellCall(text)); v.Action == permission.Deny || strings.Contains(v.Reason, "could not be analysed") {
+			t.Errorf("%s: %+v", text, v)
+		}
+	}
+}
+
+// TestLimits judges texts at the limits of the analysis, and one step beyond.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	root := project(t)
+	link := func(i int) string { return fmt.Sprintf("link%d", i) }
+	for i := range 256 {
+		target := "a.txt"
+		if i > 0 {
+			target = link(i - 1)
+		}
+		if err := os.Symlink(target, filepath.Join(root, link(i))); err != nil {
+			t.Skip(err)
+		}
+	}
+	plant(t, root, map[string]string{"many/0": ""})
+	for i := 1; i < 2000; i++ {
+		if err := os.Link(filepath.Join(root, "many", "0"), filepath.Join(root, "many", strconv.Itoa(i))); err != nil {
+			t.Skip(err)
+		}
+	}
+	plant(t, root, map[string]string{"more/0": "", "more/sub/1": ""})
+	for i := 1; i < 2000; i++ {
+		if err := os.Link(filepath.Join(root, "more", "0"), filepath.Join(root, "more", strconv.Itoa(i))); err != nil {
+			t.Skip(err)
+		}
+	}
+	j := judge(t, permission.Options{Root: root, Shell: "bash"})
+	for _, tt := range []struct{ name, text, asked string }{
+		{"text", "echo " + strings.Repeat("x", 64<<10-5), ""},
+		{"longer_text", "echo " + strings.Repeat("x", 64<<10-4), "too long"},
+		{"nested", strings.Repeat("eval ", 8) + "ls", ""},
+		{"nested_deeper", strings.Repeat("eval ", 9) + "ls", "too many commands within commands"},
+		{"commands", strings.Repeat(":;", 2001), ""},
+		{"more_commands", strings.Repeat(":;", 2002), "too many commands"},
+		{"links", "cat " + link(254), ""},
+		{"more_links", "cat " + link(255), "outside"},
+		{"files", "cat many/*", ""},
+		{"more_files", "cat more/*", "too many files"},
+		{"commands_side_by_side", "trap 'ls' EXIT", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := j.Judge(shellCall(tt.text))
+			if tt.asked == "" && v.Action != permission.Allow || tt.asked != "" && (v.Action != permission.Ask || !strings.Contains(v.Reason, tt.asked)) {
+				t.Errorf("%s: %s, want %q", v.Action, v.Reason, tt.asked)
+			}
+		})
+	}
+}
+
+// TestPatternsOfFilesFollowLinks: a link within the workspace may lead to a directory with
+// one that leads out.
+func TestPatternsOfFilesFollowLinks(t *testing.T) {
+	t.Parallel()
+	root := project(t)
+	plant(t, root, map[string]string{"a/b/c.txt": ""})
+	for link, target := range map[string]string{"inner": "a/b", "a/b/out": "/etc/passwd"} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	j := judge(t, permission.Options{Root: root, Shell: "bash"})
+	for text, want := range map[string]permission.Action{"cat *": permission.Allow, "cat a/*": permission.Allow, "cat */*": permission.Ask, "cat inner/*": permission.Ask} {
+		if v := j.Judge(shellCall(text)); v.Action != want {
+			t.Errorf("%s: %+v, want %s", text, v, want)
+		}
+	}
+}
+
+// TestZsh holds what means more in zsh than in other shells.
+func TestZsh(t *testing.T) {
+	t.Parallel()
+	j := judge(t, permission.Options{Root: project(t), Shell: "zsh"})
+	for text, want := range map[string]string{
+		"<a.txt": "a redirection without a command", "ls <a.txt": "", "echo =ls": "begins with =", "echo a=ls": "", "echo = x": "", `echo a"b"=c`: "",
+		"echo a^b": "qualifiers", "echo a#b": "qualifiers", `echo a\#b`: "", "echo 'a#b'": "",
+	} {
+		v := j.Judge(shellCall(text))
+		if want == "" && v.Action != permission.Allow || want != "" && (v.Action != permission.Ask || !strings.Contains(v.Reason, want)) {
+			t.Errorf("%s: %+v, want %q", text, v, want)
+		}
+	}
+}
+
 func resolved(t *testing.T, path string) string {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(path)
@@ -283,12 +508,14 @@ func resolved(t *testing.T, path string) string {
 func TestReadProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ source, want string }{
-		{"fs_rm: alow", `config.yaml:1:8: fs_rm: the string "alow" is none of allow, ask, deny`},
+		{"fs_rm: alow", `config.yaml:1:8: fs_rm: the string "alow" is none of allow, ask, deny; did you mean allow?`},
 		{"default: yes", "default"},
 		{"unattended: wait", "none of deny, allow, suspend"},
 		{"rules: [{tool: x}]", "action"},
 		{"rules: [{action: deny}]", "tool"},
-		{"rules: [{tool: x, action: deny, comand: y}]", "unknown key comand"},
+		{"rules: [{tool: x, action: deny, comand: y}]", "unknown key comand; did you mean command?"},
+		{"rules: [{tool: x, action: deny, zzz: y}]", "unknown key zzz\n"},
+		{"unattended: zzz", `the string "zzz" is none of deny, allow, suspend` + "\n"},
 		{"rules: [{tool: x, action: deny, command: []}]", "empty"},
 		{"rules: [{tool: x, action: deny, command: a, path: b}]", "either command or path"},
 		{"rules: [{tool: x, action: deny, access: read}]", "needs a path"},
@@ -306,8 +533,12 @@ func TestReadProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, ok := permission.Read(doc.Root())
-		if err := doc.Err(); ok || err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: ok %v, %v; want %s", tt.source, ok, err, tt.want)
+		texts := ""
+		for _, p := range doc.Errors() {
+			texts += p.Text() + "\n"
+		}
+		if ok || !strings.Contains(texts, tt.want) {
+			t.Errorf("%s: ok %v, %s; want %s", tt.source, ok, texts, tt.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,21 +138,25 @@ func TestBypass(t *testing.T) {
 	}
 }
 
-// Of the harmless commands that models run all day, hardly any is asked about.
+// Of the harmless commands that models run all day, hardly any is asked about: those with
+// the names of shells after a tab, in these shells.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	root := project(t)
-	texts, _ := corpus(t, "harmless.txt")
+	texts, wants := corpus(t, "harmless.txt")
 	if len(texts) < 200 {
 		t.Fatalf("only %d commands", len(texts))
 	}
 	for shell, most := range map[string]float64{"bash": 2, "sh": 5, "zsh": 5} {
 		j := judge(t, permission.Options{Root: root, Home: "/home/user", Shell: shell, Rules: permission.Rules{List: corpusRules}})
 		asked := 0
-		for _, text := range texts {
-			if v := j.Judge(shellCall(text)); v.Action != permission.Allow {
+		for i, text := range texts {
+			v := j.Judge(shellCall(text))
+			if v.Action != permission.Allow {
 				asked++
-				t.Logf("%s: %q: %s", shell, text, v.Reason)
+			}
+			if want := slices.Contains(strings.Fields(wants[i]), shell); want != (v.Action == permission.Ask) {
+				t.Errorf("%s: %q: %+v", shell, text, v)
 			}
 		}
 		rate := 100 * float64(asked) / float64(len(texts))

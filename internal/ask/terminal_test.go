@@ -14,6 +14,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
 )
 
 // console is the far side of a terminal: it sees what is drawn and types.
@@ -22,10 +23,11 @@ type console struct {
 	near *os.File
 	far  *os.File
 
-	mu    sync.Mutex
-	seen  bytes.Buffer
-	grown *sync.Cond
-	over  bool
+	mu     sync.Mutex
+	seen   bytes.Buffer
+	screen vt10x.Terminal // what is on it is not always in seen: only what changed is drawn again
+	grown  *sync.Cond
+	over   bool
 }
 
 func newConsole(t *testing.T) *console {
@@ -37,7 +39,7 @@ func newConsole(t *testing.T) *console {
 	if err := pty.Setsize(near, &pty.Winsize{Rows: 24, Cols: 60}); err != nil {
 		t.Fatal(err)
 	}
-	c := &console{t: t, near: near, far: far}
+	c := &console{t: t, near: near, far: far, screen: vt10x.New(vt10x.WithSize(60, 24))}
 	c.grown = sync.NewCond(&c.mu)
 	done := make(chan struct{})
 	go func() {
@@ -47,6 +49,7 @@ func newConsole(t *testing.T) *console {
 			n, err := far.Read(buf)
 			c.mu.Lock()
 			c.seen.Write(buf[:n])
+			_, _ = c.screen.Write(buf[:n])
 			c.over = err != nil
 			c.grown.Broadcast()
 			c.mu.Unlock()
@@ -85,19 +88,22 @@ func (c *console) sees(text string) {
 	defer c.mu.Unlock()
 	stop := context.AfterFunc(c.t.Context(), c.grown.Broadcast)
 	defer stop()
-	for !strings.Contains(ansi.Strip(c.seen.String()), text) {
+	for !strings.Contains(c.all(), text) {
 		if c.over || c.t.Context().Err() != nil {
-			c.t.Fatalf("%q was never drawn, but\n%s", text, ansi.Strip(c.seen.String()))
+			c.t.Fatalf("%q was never drawn, but\n%s", text, c.all())
 		}
 		c.grown.Wait()
 	}
 }
 
-// drawn returns what has been drawn so far, without colours and cursor movements.
+// all returns what has been drawn so far, without colors and cursor movements, and then what is
+// on the screen.
+func (c *console) all() string { return ansi.Strip(c.seen.String()) + "\n" + c.screen.String() }
+
 func (c *console) drawn() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return ansi.Strip(c.seen.String())
+	return c.all()
 }
 
 func (c *console) raw() string {
@@ -280,7 +286,7 @@ func TestTerminalShowsLongQuestionsWhole(t *testing.T) {
 	c.sees("submit")
 	c.types(enter)
 	(<-done).check(t, "yes")
-	if n := strings.Count(c.drawn(), "end of line"); n != 100 {
+	if n := strings.Count(ansi.Strip(c.raw()), "end of line"); n != 100 {
 		t.Errorf("%d of 100 lines were drawn", n)
 	}
 }

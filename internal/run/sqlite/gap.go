@@ -47,6 +47,14 @@ func (s *Store) readMark(name string) *run.Gap {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	return s.gap(data)
+}
+
+// gap returns the gap that a note describes, which [Options.Seal] was applied to.
+func (s *Store) gap(data []byte) *run.Gap {
+	if s.o.Unseal != nil {
+		data = []byte(s.o.Unseal(string(data)))
+	}
 	return decodeGap(data)
 }
 
@@ -149,7 +157,7 @@ func (s *Store) gapOf(c *conn, id int64, name string) (*run.Gap, error) {
 	if err != nil || !ok || data == nil {
 		return nil, err
 	}
-	return decodeGap(data), nil
+	return s.gap(data), nil
 }
 
 // Gap notes that a part of the run is not on record: in the database if the run is over

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/redact"
 	"loki/internal/run"
 )
 
@@ -33,6 +34,47 @@ func lockFile(t *testing.T, path string) (unlock func()) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestGapWithoutSecrets notes a gap whose reason has a secret, beside the file and then in it.
+func TestGapWithoutSecrets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	secrets := new(redact.Secrets)
+	secrets.Add("KEY", "sk-4711")
+	o := Options{Seal: secrets.Seal, Unseal: func(text string) string { return redact.Unseal(text, nil) }}
+	s := open(t, path, o)
+	j := create(t, s, graph.State{})
+	unlock := lockFile(t, path)
+	if err := j.Gap(t.Context(), run.Gap{Reason: "sk-4711 filled the disk", Status: run.Failed, Error: "sk-4711 failed"}); err != nil {
+		t.Fatal(err)
+	}
+	look := func() {
+		t.Helper()
+		files, err := filepath.Glob(path + "*")
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "4711") {
+				t.Errorf("%s has the secret, or %v", file, err)
+			}
+		}
+		reader := open(t, path, o)
+		infos, err := reader.Runs(t.Context(), run.Query{})
+		if err != nil || len(infos) == 0 || infos[0].Gap == nil || infos[0].Gap.Reason != "***KEY*** filled the disk" {
+			t.Errorf("listed are %+v, %v", infos, err)
+		}
+	}
+	look()
+	unlock()
+	later := open(t, path, o)
+	if _, _, err := later.Open(t.Context(), j.ID()); err == nil { // takes the note over
+		t.Error("a run with a gap was opened")
+	}
+	if _, err := os.Stat(path + ".gap-" + j.ID()); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("the note was not taken over: %v", err)
+	}
+	look()
 }
 
 // TestGapBesideTheFile notes a gap while the file cannot be written.

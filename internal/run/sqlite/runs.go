@@ -230,7 +230,7 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 		info.Active, info.Held = true, r.lease.error(info.ID, until)
 	}
 	if r.gap != nil {
-		info.Gap = decodeGap(r.gap)
+		info.Gap = s.gap(r.gap)
 	}
 	var a about
 	if err := decode(r.about, blobs, &a); err != nil {

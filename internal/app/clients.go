@@ -118,14 +118,14 @@ func (s *settings) token() (func(context.Context) (string, error), map[string]st
 	}
 	p.HTTP = s.oauthHTTP()
 	source := &oauth.Source{
-		Name: s.client.Name, Store: oauth.StoreIn(s.app.Paths.OAuthDir, s.client.Name),
+		Name: s.client.Name, Store: oauth.StoreIn(s.app.Paths.OAuthDir, s.client.Name), Seen: s.app.keepTokens(s.client.Name),
 		Provider: func() (oauth.Provider, error) { return *p, nil },
 	}
 	var headers map[string]string
 	if s.client.Type == config.TypeClaude {
 		headers = map[string]string{"anthropic-beta": oauth.ClaudeBeta}
 	}
-	return s.app.token(config.AgentVariable(s.client.Name), source.Token), headers
+	return source.Token, headers
 }
 
 // http returns a connection that applies the client's patches.

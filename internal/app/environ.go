@@ -10,7 +10,7 @@ import (
 
 // policy says which variables of the environment children do not get.
 func (a *App) policy() *environ.Policy {
-	p := &environ.Policy{Keep: a.Config.Permission.KeepEnv}
+	p := &environ.Policy{Keep: a.Config.Permission.KeepEnv, Given: a.used.Add}
 	for _, c := range a.Config.Clients {
 		p.Keys = append(p.Keys, c.KeyVariables()...)
 	}
@@ -20,6 +20,16 @@ func (a *App) policy() *environ.Policy {
 // Child is what a child process gets that declares the variables of these names.
 func (a *App) Child(declared ...string) environ.Child {
 	return a.policy().Child(a.Env.Environ(), declared...)
+}
+
+// setting returns a variable of the environment for a tool. A key, such as TAVILY_API_KEY, is
+// kept out of what is shown and stored from then on.
+func (a *App) setting(name string) string {
+	text := a.Env.Get(name)
+	if environ.Secret(name, text) {
+		a.used.Add(name, text)
+	}
+	return text
 }
 
 // scriptVariables returns the values of an agent's variables as its scripts get them: with

@@ -46,10 +46,13 @@ func (a *App) mcpServers() (*servers, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
+	for name, secret := range file.Credentials(a.Env.Lookup) {
+		a.used.Add(name, secret)
+	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Child: a.Child(), Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
-		Stderr: &lateFile{path: a.Paths.LogFile, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
+		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
 		Pool:   poolConfig(a.Config.MCPPool), CallTimeout: a.Config.ToolTimeout,
 	})
 	a.servers = s
@@ -140,7 +143,7 @@ func (t *serverTokens) Token(ctx context.Context, server string) (string, error)
 	source := t.sources[server]
 	if source == nil {
 		source = &oauth.Source{
-			Name: serverPrefix + server, Store: t.app.serverTokenStore(server),
+			Name: serverPrefix + server, Store: t.app.serverTokenStore(server), Seen: t.app.keepTokens(server),
 			Provider: func() (oauth.Provider, error) { return *p, nil },
 		}
 		if t.sources == nil {
@@ -149,7 +152,7 @@ func (t *serverTokens) Token(ctx context.Context, server string) (string, error)
 		t.sources[server] = source
 	}
 	t.mu.Unlock()
-	return t.app.token(config.AgentVariable(server), source.Token)(ctx)
+	return source.Token(ctx)
 }
 
 // serverPrefix tells an MCP server from a client where somebody logs in.
@@ -208,9 +211,11 @@ func (a *App) serverLogin(file *mcp.File, id string) (*oauth.Provider, error) {
 	return &p, p.Check()
 }
 
-// lateFile is a file that is opened for appending when there is something to write.
+// lateFile is a file that is opened for appending when there is something to write. Each write
+// is of whole lines.
 type lateFile struct {
 	path string
+	hide func(text string) string
 	off  bool // nothing is written
 
 	mu   sync.Mutex
@@ -234,5 +239,8 @@ func (f *lateFile) Write(p []byte) (int, error) {
 		}
 		f.file = file
 	}
-	return f.file.Write(p)
+	if _, err := f.file.WriteString(f.hide(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/oauth2"
+
 	"loki/internal/cache"
 	"loki/internal/config"
+	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/oauth"
 	"loki/internal/redact"
@@ -44,6 +47,14 @@ func (a *App) sealedSecret(marked string) (string, bool) {
 	if text, ok := a.used.Lookup(marked); ok {
 		return text, true
 	}
+	if text := a.setting(marked); text != "" && environ.Secret(marked, text) {
+		return text, true
+	}
+	if _, err := a.mcpServers(); err == nil { // those that mcp.json spells out are known now
+		if text, ok := a.used.Lookup(marked); ok {
+			return text, true
+		}
+	}
 	names, err := a.Vault().List(context.Background())
 	if err != nil {
 		return "", false
@@ -77,14 +88,13 @@ func (c sealedCache) Put(key string, data []byte, ttl time.Duration) {
 	c.files.Put(key, []byte(c.app.used.Seal(string(data))), ttl)
 }
 
-// token returns a source of OAuth tokens that are kept out of what is shown and stored.
-func (a *App) token(client string, source func(context.Context) (string, error)) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		text, err := source(ctx)
-		if err == nil {
-			a.used.Add(client+"_OAUTH_TOKEN", text)
-		}
-		return text, err
+// keepTokens returns what makes the OAuth tokens of a client or a server known, so that they
+// are kept out of what is shown and stored.
+func (a *App) keepTokens(name string) func(*oauth2.Token) {
+	prefix := config.AgentVariable(name)
+	return func(t *oauth2.Token) {
+		a.used.Add(prefix+"_OAUTH_TOKEN", t.AccessToken)
+		a.used.Add(prefix+"_OAUTH_REFRESH_TOKEN", t.RefreshToken)
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *App) builtinTools() ([]tool.Tool, error) {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
 	return builtin.Tools(builtin.Options{
-		Child: a.Child(), Getenv: a.Env.Get, Dir: dir, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
+		Child: a.Child(), Getenv: a.setting, Dir: dir, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
 	}), nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // mcpServer is a program of the scripts: an MCP server with a tool that greets, one
-// that tells a variable of its environment, and a resource.
+// that tells a variable of its environment, also on standard error, and a resource.
 func mcpServer() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	type person struct {
@@ -24,6 +24,7 @@ func mcpServer() {
 		})
 	mcp.AddTool(server, &mcp.Tool{Name: "tell_variable", Description: "Tell the value of a variable"},
 		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) {
+			fmt.Fprintf(os.Stderr, "asked for %s, which is %s\n", p.Name, os.Getenv(p.Name))
 			return text("[" + os.Getenv(p.Name) + "]")
 		})
 	server.AddResource(&mcp.Resource{URI: "text://motto", Name: "motto"},

@@ -83,6 +83,44 @@ func TestInterruptedAnswerStays(t *testing.T) {
 	}
 }
 
+// TestDraftsHoldNoSecrets kills the program while it answers: what it kept of the turn until then
+// is without the key of its client, which a tool and the user repeat.
+func TestDraftsHoldNoSecrets(t *testing.T) {
+	t.Parallel()
+	p := newTalk(t)
+	const key = "sk-4711-key"
+	cmd := p.command()
+	config := filepath.Join(p.dir, "home/config/config.yaml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, config, strings.Replace(strings.Replace(string(text), "api_key: k", "api_key: "+key, 1), "fs_ls", "fs_cat", 1))
+	write(t, filepath.Join(cmd.Dir, "notes.txt"), "the key is "+key)
+	call := chat.ToolCall{ID: "call_1", Name: "fs_cat", Arguments: `{"path":"notes.txt"}`}
+	p.server.Script(openaitest.ToolCalls("Let me look.", call), openaitest.Stall("The first ", "word"))
+	p.interrupted(syscall.SIGKILL, 2, "-s", "trip", "is "+key+" in my notes?")
+	drafts, err := filepath.Glob(filepath.Join(p.dir, "home/config/sessions/by-id/*/draft-*"))
+	if err != nil || len(drafts) == 0 {
+		t.Fatalf("no draft: %v", err)
+	}
+	for _, file := range drafts {
+		draft, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(draft), "4711") {
+			t.Errorf("%s has the key: %s", file, draft)
+		}
+		if n := strings.Count(string(draft), "***FAKE_API_KEY***"); n < 2 {
+			t.Errorf("%d marks, not those of the question and of the tool: %s", n, draft)
+		}
+	}
+	if info := p.loki("--info", "-s", "trip"); strings.Contains(info, "4711") || !strings.Contains(info, "***FAKE_API_KEY***") {
+		t.Errorf("the session: %s", info)
+	}
+}
+
 // TestFailedTurnsLeaveNothing: a question that failed is asked again.
 func TestFailedTurnsLeaveNothing(t *testing.T) {
 	t.Parallel()

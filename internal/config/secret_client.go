@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/redact"
 )
 
 // Proxy returns the proxy of c's connections, as [Extra] has it, with references to secrets
@@ -46,7 +48,34 @@ func (c *Client) Credentials(env Env) []Var {
 	}
 	text, _ := c.oauthSecret(env)
 	add("oauth_client_secret", text)
+	for _, p := range c.allPatches(env) {
+		for _, h := range p.Headers {
+			if h.Value != nil && redact.SecretField(h.Name) {
+				add(strings.ReplaceAll(h.Name, "-", "_"), redact.Credential(*h.Value))
+			}
+		}
+	}
 	return found
+}
+
+// allPatches returns the patches of c, its models and the variables that [Client.PatchRules]
+// reads. What cannot be read is left out.
+func (c *Client) allPatches(env Env) []*catalog.Patch {
+	var all []*catalog.Patch
+	for _, p := range c.patches() {
+		all = append(all, p)
+	}
+	for _, api := range apis() {
+		for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
+			if text := env.Get(variable); text != "" {
+				rules, _ := parsePatchRules(variable, text)
+				for _, r := range rules {
+					all = append(all, r.Patch)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // KeyVariables returns the environment variables that secrets of c are taken from.

@@ -257,12 +257,20 @@ func TestCredentials(t *testing.T) {
 clients:
   - {type: openai, api_key: plain-key, session_token: '{{IN_VAULT}}'}
   - {type: claude, auth: oauth, oauth: {client_secret: oauth-secret}}
+  - type: openai-compatible
+    name: corp
+    patch: {chat_completions: {'.*': {headers: {X-Corp-Key: in-a-patch, Authorization: 'Bearer {{IN_VAULT}}', X-Title: plain}}}}
+    models: [{name: m, patch: {headers: {X-Model-Token: of-a-model}}}]
 `)
 	for client, want := range map[string][]Var{
 		"openai": {{"OPENAI_API_KEY", "from-env"}, {"OPENAI_SECRET_ACCESS_KEY", "plain-secret"}},
 		"claude": {{"CLAUDE_OAUTH_CLIENT_SECRET", "oauth-secret"}},
+		"corp":   {{"CORP_X_CORP_KEY", "in-a-patch"}, {"CORP_X_MODEL_TOKEN", "of-a-model"}, {"CORP_AUTHORIZATION", "of-a-variable"}},
 	} {
-		env := NewEnv("linux", []string{"OPENAI_API_KEY=from-env", "OPENAI_SECRET_ACCESS_KEY=plain-secret"})
+		env := NewEnv("linux", []string{
+			"OPENAI_API_KEY=from-env", "OPENAI_SECRET_ACCESS_KEY=plain-secret",
+			`LOKI_PATCH_CORP_EMBEDDINGS={".*": {"headers": {"Authorization": "Bearer of-a-variable"}}}`,
+		})
 		if got := cfg.Client(client).Credentials(env); !slices.Equal(got, want) {
 			t.Errorf("%s has %q", client, got)
 		}

@@ -47,6 +47,9 @@ type Policy struct {
 	Keys []string
 	// Keep are names, in which * stands for any text, of variables that all children get.
 	Keep []string
+	// Given is called for each secret variable that a child gets. Nil means that it is of no
+	// interest.
+	Given func(name, value string)
 }
 
 // Child is what a child process gets.
@@ -65,8 +68,13 @@ func (p *Policy) Child(environ []string, declared ...string) Child {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
 		case name == ParentVariable: // an address for this process only, and no secret
-		case !p.withholds(name, value), slices.ContainsFunc(declared, func(d string) bool { return same(d, name) }):
+		case !p.secret(name, value):
 			c.Environ = append(c.Environ, entry)
+		case p.keeps(name), slices.ContainsFunc(declared, func(d string) bool { return same(d, name) }):
+			c.Environ = append(c.Environ, entry)
+			if p.Given != nil {
+				p.Given(name, value)
+			}
 		case !slices.Contains(c.Withheld, name):
 			c.Withheld = append(c.Withheld, name)
 		}
@@ -75,9 +83,12 @@ func (p *Policy) Child(environ []string, declared ...string) Child {
 	return c
 }
 
-func (p *Policy) withholds(name, value string) bool {
-	return (slices.ContainsFunc(p.Keys, func(k string) bool { return same(k, name) }) || Secret(name, value)) &&
-		!slices.ContainsFunc(p.Keep, func(pattern string) bool { return matches(pattern, name) })
+func (p *Policy) secret(name, value string) bool {
+	return slices.ContainsFunc(p.Keys, func(k string) bool { return same(k, name) }) || Secret(name, value)
+}
+
+func (p *Policy) keeps(name string) bool {
+	return slices.ContainsFunc(p.Keep, func(pattern string) bool { return matches(pattern, name) })
 }
 
 // matches reports whether a name matches a pattern, in which * stands for any text.

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -218,6 +219,22 @@ func TestOAuthSettings(t *testing.T) {
 	}
 	if _, err := f.Servers[0].OAuthSettings(nil, &settings); err == nil {
 		t.Error("a secret was found without a vault")
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	f, err := mcp.Parse("mcp.json", []byte(`{"mcpServers": {
+		"my-local": {"command": "x", "env": {"API_KEY": "literal", "OTHER_TOKEN": "${FROM_TOKEN}", "VAULT_KEY": "{{SECRET}}", "MODE": "plain"}},
+		"remote": {"url": "https://example.com/?api_key=in-query&page=2", "headers": {"Authorization": "Bearer in-header", "X-Title": "plain"}}
+	}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := maps.Collect(f.Credentials(func(name string) (string, bool) { return "value of " + name, true }))
+	want := map[string]string{"MY_LOCAL_API_KEY": "literal", "FROM_TOKEN": "value of FROM_TOKEN", "REMOTE_API_KEY": "in-query", "REMOTE_AUTHORIZATION": "in-header"}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -65,6 +67,50 @@ func (s Server) resolve(o *Options) (resolved, error) {
 	r.URL = in("url", s.URL)
 	r.Headers = table("headers", s.Headers)
 	return r, err
+}
+
+// Credentials returns the secrets that the file spells out or passes on from the environment:
+// values of env with secret names, and those of headers and of the query of addresses that hold
+// secrets. Those of the vault are left there. Each has a name for people.
+func (f *File) Credentials(getenv func(name string) (string, bool)) iter.Seq2[string, string] {
+	return func(yield func(name, secret string) bool) {
+		for _, s := range f.Servers {
+			for name, secret := range s.credentials(getenv) {
+				if _, _, reference := placeholder(secret); reference == "" && !yield(name, secret) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s Server) credentials(getenv func(name string) (string, bool)) map[string]string {
+	prefix := strings.ToUpper(strings.ReplaceAll(s.ID, "-", "_")) + "_"
+	found := make(map[string]string)
+	for name, v := range s.Env {
+		if !environ.Secret(name, v) {
+			continue
+		}
+		if from, ok := passedOn(v); ok {
+			found[from], _ = getenv(from)
+		} else {
+			found[prefix+name] = v
+		}
+	}
+	field := func(name, v string) {
+		if redact.SecretField(name) {
+			found[prefix+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = redact.Credential(v)
+		}
+	}
+	for name, v := range s.Headers {
+		field(name, v)
+	}
+	if u, err := url.Parse(s.URL); err == nil {
+		for name, values := range u.Query() {
+			field(name, values[0])
+		}
+	}
+	return found
 }
 
 // passedOn returns the variable of the user's environment that an entry of env passes on:

@@ -24,6 +24,10 @@ type Source struct {
 	Store    Store
 	Now      func() time.Time // nil means time.Now
 
+	// Seen is called with each token that is read or obtained, before it is used. Nil means
+	// that they are of no interest.
+	Seen func(*oauth2.Token)
+
 	// turn is held by whoever uses token. It is a channel of one place, so that waiting
 	// for somebody who renews the token can be broken off.
 	begin sync.Once
@@ -62,7 +66,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if s.valid(s.token) {
 		return s.token.AccessToken, nil
 	}
-	token, err := s.Store.Load()
+	token, err := s.load()
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", s.again(err, "reading the token")
@@ -86,6 +90,21 @@ func (s *Source) now() time.Time {
 		return time.Now()
 	}
 	return s.Now()
+}
+
+// load returns the token in the store.
+func (s *Source) load() (*oauth2.Token, error) {
+	token, err := s.Store.Load()
+	if err == nil {
+		s.see(token)
+	}
+	return token, err
+}
+
+func (s *Source) see(token *oauth2.Token) {
+	if s.Seen != nil {
+		s.Seen(token)
+	}
 }
 
 func (s *Source) valid(t *oauth2.Token) bool {
@@ -116,7 +135,7 @@ func (s *Source) obtain(ctx context.Context) (*oauth2.Token, error) {
 		if err := os.MkdirAll(filepath.Dir(s.Store.File), 0o700); err != nil {
 			return nil, fault.Wrap(fault.Failure, err, "client %s: storing the token", s.Name)
 		}
-	} else if _, err := s.Store.Load(); errors.Is(err, fs.ErrNotExist) {
+	} else if _, err := s.load(); errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.Provider, "client %s: nobody has logged in yet", s.Name).WithHint("log in: loki --authenticate %s", s.Name)
 	}
 	lockCtx, cancel := context.WithTimeout(ctx, lockTimeout)
@@ -129,7 +148,7 @@ func (s *Source) obtain(ctx context.Context) (*oauth2.Token, error) {
 		return nil, fault.Wrap(fault.Failure, err, "client %s: renewing the token", s.Name)
 	}
 	defer lock.Close()
-	token, err := s.Store.Load()
+	token, err := s.load()
 	switch {
 	case err == nil && s.valid(token): // another process has been here
 		return token, nil
@@ -143,6 +162,7 @@ func (s *Source) obtain(ctx context.Context) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.see(token)
 	if err := s.Store.Save(token); err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "client %s: storing the token", s.Name)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,26 @@ func TestTokenThatCannotBeRenewedInTime(t *testing.T) {
 		}
 		if kept, err := s.Store.Load(); err != nil || kept.RefreshToken != "r" {
 			t.Errorf("the refresh token: %+v, %v", kept, err)
+		}
+	})
+}
+
+// TestSeen: each token is announced before it is used, with what renews it.
+func TestSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sourceOf(t, &oauth2.Token{AccessToken: "old", RefreshToken: "r1", Expiry: time.Now()},
+			tells(http.StatusOK, `{"access_token":"new","refresh_token":"r2","token_type":"bearer","expires_in":600}`))
+		var seen []string
+		s.Seen = func(token *oauth2.Token) {
+			if text := token.AccessToken + " " + token.RefreshToken; !slices.Contains(seen, text) {
+				seen = append(seen, text)
+			}
+		}
+		if _, err := s.Token(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(seen, ", "); got != "old r1, new r2" {
+			t.Errorf("seen are %s", got)
 		}
 	})
 }

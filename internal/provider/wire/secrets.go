@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/provider"
+	"loki/internal/redact"
 )
 
 // secrets are texts that must not be shown, longest first.
@@ -48,19 +49,11 @@ func (s *secrets) add(text string) {
 // addField adds the value of a header field or a query parameter if those of that
 // name hold secrets.
 func (s *secrets) addField(name, value string) {
-	if !holdsSecret(name) {
+	if !redact.SecretField(name) {
 		return
 	}
 	s.add(value)
-	if _, credential, ok := strings.Cut(value, " "); ok { // after a scheme such as Bearer
-		s.add(strings.TrimSpace(credential))
-	}
-}
-
-// holdsSecret reports whether a header field or a query parameter of that name holds a
-// secret.
-func holdsSecret(name string) bool {
-	return containsAny(strings.ToLower(name), []string{"auth", "key", "token", "secret", "cookie", "password", "signature", "credential"})
+	s.add(redact.Credential(value))
 }
 
 // mask stands for a secret.
@@ -71,7 +64,7 @@ func maskedURL(u *url.URL, s secrets) string {
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
 	query, masked := u.Query(), false
 	for name := range query {
-		if holdsSecret(name) {
+		if redact.SecretField(name) {
 			query.Set(name, mask)
 			masked = true
 		}
@@ -86,7 +79,7 @@ func maskedURL(u *url.URL, s secrets) string {
 func maskedHeaders(h http.Header) map[string][]string {
 	shown := make(map[string][]string, len(h))
 	for name, values := range h {
-		if holdsSecret(name) {
+		if redact.SecretField(name) {
 			values = []string{mask}
 		}
 		shown[name] = values

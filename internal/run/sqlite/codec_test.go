@@ -125,7 +125,7 @@ func FuzzValueDocument(f *testing.F) {
 		}
 		_, _ = decodeJSON(sealed.data, blobReader{read: shelf{}.read})
 		d := decoder{data: text, blobs: blobReader{read: shelf{}.read}}
-		d.event(func(string, place) (value.Value, error) { return value.Value{}, nil })
+		d.event(func(place) (value.Value, error) { return value.Value{}, nil })
 
 		v, err := value.ParseJSON(text)
 		if err != nil {

@@ -143,7 +143,7 @@ func (j *journal) appendValues(d *document, values []value.Member) {
 	for _, m := range values {
 		d.string(m.Name)
 		current, ok := j.last.State.Get(m.Name)
-		if where, known := j.last.places[m.Name]; ok && known && identical(current, m.Value) {
+		if where, known := j.last.places[m.Name]; ok && known && where.key == m.Name && identical(current, m.Value) {
 			d.uvarint(uint64(where.full) + 1)
 			d.uvarint(uint64(where.at))
 			continue
@@ -175,8 +175,8 @@ func readEvents(c *conn, blobs blobReader, id int64) (all []json.RawMessage, err
 			return nil, errDamaged
 		}
 		for range d.length(3) {
-			all = append(all, d.event(func(key string, where place) (value.Value, error) {
-				return readValue(c, blobs, id, key, where)
+			all = append(all, d.event(func(where place) (value.Value, error) {
+				return readValue(c, blobs, id, where)
 			}))
 		}
 		if d.err != nil {
@@ -187,7 +187,7 @@ func readEvents(c *conn, blobs blobReader, id int64) (all []json.RawMessage, err
 }
 
 // event reads one event of a batch.
-func (d *decoder) event(current func(key string, where place) (value.Value, error)) json.RawMessage {
+func (d *decoder) event(current func(where place) (value.Value, error)) json.RawMessage {
 	one := decoder{data: d.bytes(d.length(1)), blobs: d.blobs}
 	text := one.json()
 	if one.err != nil {
@@ -209,7 +209,7 @@ func (d *decoder) event(current func(key string, where place) (value.Value, erro
 			text = d.value().AppendJSON(text)
 			continue
 		}
-		v, err := current(name, place{int(full - 1), int(d.uvarint())})
+		v, err := current(place{name, int(full - 1), int(d.uvarint())})
 		if d.err == nil {
 			d.err = err
 		}

@@ -12,9 +12,13 @@ import (
 	"loki/internal/value"
 )
 
-// place is where the value of a key is on record: the rows of state from step full to
-// step at. The last one was written at step at.
-type place struct{ full, at int }
+// place is where the value of a key is on record: the rows of state under key from step full
+// to step at. The last one was written at step at. What the state calls the key may be another
+// name, because key is stored without secrets.
+type place struct {
+	key      string
+	full, at int
+}
 
 // snapshot is a checkpoint with the places of its values.
 type snapshot struct {
@@ -94,17 +98,20 @@ func (f sealer) encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []ru
 		old, _ := before.State.Get(m.Name)
 		where, known := e.places[m.Name]
 		added, grown := addition(old, m.Value)
+		if !known {
+			where.key = f.text(m.Name)
+		}
 		if !known || !grown {
 			added, where.full = m.Value, c.Step
 		}
 		where.at = c.Step
 		e.places[m.Name] = where
-		e.changes = append(e.changes, change{m.Name, where.full, f.encodeValue(added)})
+		e.changes = append(e.changes, change{where.key, where.full, f.encodeValue(added)})
 	}
 	for key := range before.State.All() {
 		if _, ok := c.State.Get(key); !ok {
+			e.changes = append(e.changes, change{key: e.places[key].key, full: c.Step})
 			delete(e.places, key)
-			e.changes = append(e.changes, change{key: key, full: c.Step})
 		}
 	}
 	return e, nil
@@ -217,12 +224,12 @@ func readCheckpoint(c *conn, blobs blobReader, id int64, step int) (snapshot, er
 	if err != nil {
 		return s, err
 	}
-	if s.places, err = readPlaces(c, id, step); err != nil {
+	if s.places, err = readPlaces(c, blobs, id, step); err != nil {
 		return s, err
 	}
 	var members []value.Member
 	for key, where := range s.places {
-		v, err := readValue(c, blobs, id, key, where)
+		v, err := readValue(c, blobs, id, where)
 		if err != nil {
 			return s, err
 		}
@@ -234,9 +241,8 @@ func readCheckpoint(c *conn, blobs blobReader, id int64, step int) (snapshot, er
 
 // readPlaces returns where the values of all keys after a super-step are. It skips
 // from key to key, so that it costs nothing that a key has changed often.
-func readPlaces(c *conn, id int64, step int) (map[string]place, error) {
+func readPlaces(c *conn, blobs blobReader, id int64, step int) (map[string]place, error) {
 	places := make(map[string]place)
-	var key string
 	var where place
 	var gone bool
 	err := c.rows(`
@@ -247,21 +253,21 @@ func readPlaces(c *conn, id int64, step int) (map[string]place, error) {
 		)
 		SELECT s.key, s.step, s.full, s.doc IS NULL FROM keys k JOIN state s
 		ON s.run = ?1 AND s.key = k.key AND s.step = (SELECT max(step) FROM state WHERE run = ?1 AND key = k.key AND step <= ?2)`,
-		[]any{id, step}, []any{&key, &where.at, &where.full, &gone}, func() error {
+		[]any{id, step}, []any{&where.key, &where.at, &where.full, &gone}, func() error {
 			if !gone {
-				places[key] = where
+				places[blobs.text(where.key)] = where
 			}
 			return nil
 		})
 	return places, err
 }
 
-// readValue returns the value of a key from its place.
-func readValue(c *conn, blobs blobReader, id int64, key string, where place) (value.Value, error) {
+// readValue returns the value at a place.
+func readValue(c *conn, blobs blobReader, id int64, where place) (value.Value, error) {
 	var docs [][]byte
 	var data []byte
 	err := c.rows("SELECT doc FROM state WHERE run = ? AND key = ? AND step BETWEEN ? AND ? ORDER BY step",
-		[]any{id, key, where.full, where.at}, []any{&data}, func() error {
+		[]any{id, where.key, where.full, where.at}, []any{&data}, func() error {
 			docs = append(docs, data)
 			data = nil
 			return nil

@@ -23,7 +23,8 @@ const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n-----END KEY-
 func TestText(t *testing.T) {
 	t.Parallel()
 	s := secrets("TOKEN", "tok-12345", "LONG", "tok-12345-and-more", "ODD", `pa"ss<w>\rd`, "TINY", "1", "DUMMY", "ollama", "a name", "blank-value", "PEM", pem,
-		"SIX", "sixsix", "FIVE", "fives", "azAZ09_.:@-", "all-of-them", "{[", "edges-value", "LINES", "one\nsixteen-letters-\nfifteen-letters\nseventeen-letters")
+		"SIX", "sixsix", "FIVE", "fives", "azAZ09_.:@-", "all-of-them", "{[", "edges-value", "LINES", "one\nsixteen-letters-\nfifteen-letters\nseventeen-letters",
+		"END", `at-the-end\`, "BEGIN", `\backslash`, "NEAR", `x\backslash`, "HEX", "cdigits-1", "QUOTE", "one\n\"quoted-line-of-it", "PATH", "kok-12345")
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"plain", "a tok-12345 b tok-12345", "a ***TOKEN*** b ***TOKEN***"},
@@ -44,6 +45,12 @@ func TestText(t *testing.T) {
 		{"short_lines", "one sixteen-letters- fifteen-letters seventeen-letters", "one ***LINES*** fifteen-letters ***LINES***"},
 		{"mark_stays", "***TOKEN***", "***TOKEN***"},
 		{"part_of_an_escape", `{"k": "a\tok-12345"}`, `{"k": "a***TOKEN***"}`},
+		{"long_escape", `"\u003cdigits-1"`, `"***HEX***"`},
+		{"no_escape", `C:\kok-12345`, `C:\***PATH***`},
+		{"escaped_quote", `"say \"quoted-line-of-it"`, `"say ***QUOTE***"`},
+		{"line_end_behind", `"at-the-end\n"`, `"***END***n"`},
+		{"begins_with_a_backslash", `a \backslash`, "a ***BEGIN***"},
+		{"second_is_a_backslash", `x\backslash`, "***NEAR***"},
 		{"behind_a_backslash", `{"k": "a\\tok-12345"}`, `{"k": "a\\***TOKEN***"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -147,7 +147,7 @@ func TestHarmless(t *testing.T) {
 	if len(texts) < 200 {
 		t.Fatalf("only %d commands", len(texts))
 	}
-	for shell, most := range map[string]float64{"bash": 2, "sh": 5, "zsh": 5} {
+	for shell, most := range map[string]float64{"bash": 2, "sh": 6, "zsh": 5} {
 		j := judge(t, permission.Options{Root: root, Home: "/home/user", Shell: shell, Rules: permission.Rules{List: corpusRules}})
 		asked := 0
 		for i, text := range texts {

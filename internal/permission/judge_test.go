@@ -83,6 +83,17 @@ func TestShellRules(t *testing.T) {
 		{"literals_count_and_stars_do_not", `execute_command: {"git push *": allow, "g* p* * *": ask}`, "git push a b", "allow"},
 		{"stars_match_nothing", `execute_command: {"make * *": allow}`, "make", "allow"},
 		{"unknown_words_may_be_several", `execute_command: {"git *": allow, "git push origin --force": deny}`, "git push $X", "ask"},
+		{"value_that_is_not_known_may_be_several_words", `execute_command: {"git *": allow, "git push origin --force": deny}`, `x="$Y"; git push $x`, "ask"},
+		{"ssh_of_harmless", `execute_command: {"ssh *": allow}`, "ssh host ls -l", "allow"},
+		{"ssh_of_one_word", `execute_command: {"ssh *": allow}`, "ssh host reboot", "allow"},
+		{"fd_of_denied", `execute_command: {"*": allow, "rm *": deny}`, "fd x --exec rm y", "deny"},
+		{"fd_batch_of_denied", `execute_command: {"*": allow, "rm *": deny}`, "fd x --exec-batch rm y", "deny"},
+		{"fd_short_of_denied", `execute_command: {"*": allow, "rm *": deny}`, "fd . -x rm y", "deny"},
+		{"quoted_star_is_itself", `execute_command: {"make '*'": allow}`, "make '*'", "allow"},
+		{"quoted_star_is_no_other_word", `execute_command: {"make '*'": allow}`, "make x", "ask"},
+		{"unknown_end_of_a_word", `execute_command: {"make test*": allow}`, `make "test$X"`, "allow"},
+		{"unknown_end_of_a_shorter_word", `execute_command: {"make test*": allow}`, `make "te$X"`, "ask"},
+		{"unknown_end_of_a_word_with_more", `execute_command: {"make test*x*": allow}`, `make "test$X"`, "ask"},
 		{"whole_tool_does_not_excuse_a_wildcard", "rules: [{tool: execute_command, action: allow, command: 'git *'}, {tool: execute_command, action: allow}]", "git -c core.pager=./x log", "ask"},
 		{"variables_change_commands", `execute_command: {"npm test*": allow}`, "NODE_OPTIONS=-r./x npm test", "ask"},
 		{"harmless_variables", `execute_command: {"npm test*": allow}`, "CI=1 NODE_ENV=test npm test", "allow"},
@@ -404,7 +415,7 @@ func TestIncompleteCommands(t *testing.T) {
 	for _, text := range []string{
 		"git", "git -C", "git --no-pager", "git config", "sed", "sed -e", "awk", "awk -F", "awk -F:", "awk -v", "grep", "grep -A", "grep -e", "sort -t", "env", "env -u",
 		"printf", "command", "command -v", "exec", "eval", "test", "[", "read", "read -r", "read -d", "set", "set -o", "go", "go env", "cd", "cd --", "trap", "trap --", "trap --  x",
-		"find", "find -exec", "find . -exec {}", "fd -x", "xargs", "xargs -I", "xargs -n", "timeout", "timeout -k", "timeout 5", "nice -n", "sudo", "sudo -u", "bash", "bash -c", "bash -o",
+		"find", "find -type", "find . -type", "find -exec", "find . -exec {}", `find . -exec \;`, "fd -x", "xargs", "xargs -I", "xargs -n", "timeout", "timeout -k", "timeout 5", "nice -n", "sudo", "sudo -u", "bash", "bash -c", "bash -o",
 		"ssh", "ssh x", "su -c", "date -d", "uniq", "jq", "make", "tar", "npm run", "docker", "chroot", "flock", "watch", "parallel", "export", "wait", "exit", "return", "basename",
 	} {
 		if v := j.Judge(shellCall(text)); v.Action == permission.Deny || strings.Contains(v.Reason, "could not be analysed") {
@@ -451,7 +462,18 @@ func TestLimits(t *testing.T) {
 		{"more_links", "cat " + link(255), "outside"},
 		{"files", "cat many/*", ""},
 		{"more_files", "cat more/*", "too many files"},
-		{"commands_side_by_side", "trap 'ls' EXIT", ""},
+		{"alternatives", "cat {" + strings.Repeat("x,", 8) + "x}", ""},
+		{"more_alternatives", "cat {" + strings.Repeat("x,", 9) + "x}", "not known what"},
+		{"texts", strings.Repeat("eval ls;", 64), ""},
+		{"more_texts", strings.Repeat("eval ls;", 65), "too many commands within commands"},
+		{"wrappers", strings.Repeat("nice ", 8) + "ls", ""},
+		{"more_wrappers", strings.Repeat("nice ", 9) + "ls", "too many commands within commands"},
+		{"directories", "cd a;cd b;cd c;cd d;ls", ""},
+		{"more_directories", "cd a;cd b;cd c;cd d;cd e;ls", "too many directories"},
+		{"values", "for i in" + strings.Repeat(" a.txt", 64) + "; do cat $i; done", ""},
+		{"more_values", "for i in" + strings.Repeat(" a.txt", 65) + "; do cat $i; done", "not known what"},
+		{"values_of_two", "for i in" + strings.Repeat(" x", 8) + "; do for j in" + strings.Repeat(" x", 8) + "; do cat $i $j; done; done", ""},
+		{"more_values_of_two", "for i in" + strings.Repeat(" x", 8) + "; do for j in" + strings.Repeat(" x", 9) + "; do cat $i $j; done; done", "not known what"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := j.Judge(shellCall(tt.text))
@@ -477,6 +499,19 @@ func TestPatternsOfFilesFollowLinks(t *testing.T) {
 	for text, want := range map[string]permission.Action{"cat *": permission.Allow, "cat a/*": permission.Allow, "cat */*": permission.Ask, "cat inner/*": permission.Ask} {
 		if v := j.Judge(shellCall(text)); v.Action != want {
 			t.Errorf("%s: %+v, want %s", text, v, want)
+		}
+	}
+}
+
+// TestHome: ~ and what is below it are compared with rules as the directory they stand for.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{"make /home/user": "make ~", "make /home/user/": "make ~/", "make /home/user/x": "make ~/x"} {
+		j := judge(t, permission.Options{Root: project(t), Home: "/home/user", Shell: "bash", Rules: read(t, `execute_command: {"`+rule+`": allow}`)})
+		for _, text := range []string{"make ~", "make ~/", "make ~/x", "make ~root", "make ~root/x"} {
+			if v := j.Judge(shellCall(text)); (v.Action == permission.Allow) != (text == want) {
+				t.Errorf("rule %s: %s: %+v", rule, text, v)
+			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestDeniedCommandsInWrappers(t *testing.T) {
 		"bash -c -- 'rm -rf x'", "bash -c -e 'rm x'", "sh -xec 'rm x'", "bash +x -c 'rm x'", "bash -o errexit -c 'rm x'", "bash --posix -c 'rm x'",
 		`sh -c "$(echo rm -rf x)"`, "bash <<< 'rm x'", "echo 'rm x' | sh", "sh <<EOF\nrm x\nEOF", "env -S 'rm -rf x'", "eval $x",
 		"sudo --user=root rm -rf x", "nice --adjustment=3 rm x", "timeout --kill=3 5 rm x", "xargs --max-lines=1 rm x", "watch --interval=1 rm x",
-		"pkexec rm x", "runuser -u x -- rm x", "setpriv --reuid=0 rm x", "systemd-run rm x", "linux64 rm x", "su -c rm", "fd -HX rm", "fd --exec=rm",
+		"pkexec rm x", "runuser -u x -- rm x", "setpriv --reuid=0 rm x", "systemd-run rm x", "linux64 rm x", "su -c rm", "ssh host rm x", "ssh -p 5 host rm x", "fd -HX rm", "fd --exec=rm",
 	} {
 		if v := j.Judge(shellCall(text)); v.Action == permission.Allow {
 			t.Errorf("%q is allowed: %+v", text, v)

@@ -165,8 +165,8 @@ func has(dir, name string) bool {
 
 // HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs
 // because it is known to only read: the repository that git finds is then none that somebody
-// put together in a directory (safe.bareRepository, since git 2.38), and its settings start
-// no file monitor. It closes the time between the judgment and the run.
+// put together in a directory (safe.bareRepository, since git 2.38), and it starts neither a
+// file monitor nor a hook, such as post-index-change of git status. It closes the time between the judgment and the run.
 func HarmlessEnvironment(env []string) []string {
 	lookup := func(name string) string {
 		for _, entry := range slices.Backward(env) {
@@ -181,7 +181,7 @@ func HarmlessEnvironment(env []string) []string {
 		n = 0
 	}
 	env = slices.Clone(env)
-	for _, setting := range [...][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}} {
+	for _, setting := range [...][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}, {"core.hooksPath", os.DevNull}} {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, setting[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, setting[1]))
 		n++
 	}

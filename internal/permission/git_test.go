@@ -64,7 +64,8 @@ func TestHarmlessEnvironment(t *testing.T) {
 	env := []string{"A=1", "GIT_CONFIG_COUNT=9", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=me"}
 	got := permission.HarmlessEnvironment(env)
 	want := append(slices.Clone(env), "GIT_CONFIG_KEY_1=safe.bareRepository", "GIT_CONFIG_VALUE_1=explicit",
-		"GIT_CONFIG_KEY_2=core.fsmonitor", "GIT_CONFIG_VALUE_2=false", "GIT_CONFIG_COUNT=3")
+		"GIT_CONFIG_KEY_2=core.fsmonitor", "GIT_CONFIG_VALUE_2=false",
+		"GIT_CONFIG_KEY_3=core.hooksPath", "GIT_CONFIG_VALUE_3="+os.DevNull, "GIT_CONFIG_COUNT=4")
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -178,3 +178,32 @@ func TestHarmlessGit(t *testing.T) {
 		}
 	}
 }
+
+// TestHarmlessGitStartsNoHook lets git write its index anew, after which it runs a hook of the
+// repository. It does so for a command that the user allowed.
+func TestHarmlessGitStartsNoHook(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	for _, harmless := range []bool{true, false} {
+		dir := t.TempDir()
+		e := named(t, builtin.Options{Dir: dir, Child: environ.Child{Environ: testEnviron()}}, "execute_command")
+		call := func(command string, harmless bool) {
+			t.Helper()
+			arguments, err := json.Marshal(map[string]string{"command": command})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Call(t.Context(), tool.Call{Name: "execute_command", Arguments: arguments, Harmless: harmless}); err != nil {
+				t.Fatalf("%s: %v", command, err)
+			}
+		}
+		call(`git init -q . && mkdir -p .git/hooks && echo a >a && git add a &&
+			printf '#!/bin/sh\ntouch PWN\n' >.git/hooks/post-index-change && chmod +x .git/hooks/post-index-change && touch -d 2001-01-01 a`, false)
+		call("git status", harmless)
+		_, err := os.Stat(filepath.Join(dir, "PWN"))
+		if ran := err == nil; ran == harmless {
+			t.Errorf("harmless %v: the hook ran: %v", harmless, ran)
+		}
+	}
+}

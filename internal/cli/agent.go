@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/ask"
+	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/input"
@@ -128,11 +130,35 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 	if len(sources) > 0 && !c.opts.quiet {
 		defer face.screen.Spin("Loading files")()
 	}
-	attached, err := c.app.Loader().Load(ctx, sources)
+	loader := c.app.Loader()
+	if c.opts.hasSession && !c.opts.emptySession && slices.Contains(sources, input.LastReply) {
+		reply, err := c.lastReply(ctx)
+		if err != nil {
+			return input.Attachments{}, err
+		}
+		loader.Reply = reply
+	}
+	attached, err := loader.Load(ctx, sources)
 	if c.opts.verbose > 0 && len(attached.PassedOver) > 0 {
 		face.screen.Print("▸ passed over, as neither text nor pictures: " + strings.Join(attached.PassedOver, ", "))
 	}
 	return attached, err
+}
+
+// lastReply returns the last reply in the session that --session names, nil if there is
+// none.
+func (c *command) lastReply(ctx context.Context) (reply *string, err error) {
+	conv := c.app.Converse(app.ConversationOptions{})
+	if err := conv.UseSession(ctx, c.opts.session); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conv.Close(ctx)) }()
+	for _, m := range slices.Backward(conv.Session().Messages()) {
+		if text := m.Text(); m.Role == chat.Assistant && text != "" {
+			return &text, nil
+		}
+	}
+	return nil, nil
 }
 
 // agentInfo describes the agent of -a.

@@ -56,7 +56,8 @@ func (l *Loader) Load(ctx context.Context, sources []string) (Attachments, error
 		}
 	}
 	if c.missingReply && c.Empty() {
-		return Attachments{}, fault.New(fault.Usage, "%%%% stands for the reply before, and there is none yet")
+		return Attachments{}, fault.New(fault.Usage, "%%%% stands for the reply before, and there is none yet").
+			WithHint("a session has one: loki -s NAME -f %%%% ...")
 	}
 	return c.Attachments, nil
 }
@@ -97,10 +98,11 @@ func (c *collector) addImage(image Image) error {
 	return c.count(len(image.URL))
 }
 
-const lastReply = "%%"
+// LastReply is the source that stands for the reply before.
+const LastReply = "%%"
 
 func (l *Loader) reply(_ context.Context, c *collector, source string) (bool, error) {
-	if source != lastReply {
+	if source != LastReply {
 		return false, nil
 	}
 	c.Attachments.Reply, c.missingReply = l.Reply, l.Reply == nil
@@ -141,7 +143,7 @@ func (l *Loader) command(ctx context.Context, c *collector, source string) (bool
 }
 
 func (l *Loader) path(ctx context.Context, c *collector, source string) (bool, error) {
-	if _, isCommand := commandOf(source); source == lastReply || isCommand || isAddress(source) {
+	if _, isCommand := commandOf(source); source == LastReply || isCommand || isAddress(source) {
 		return false, nil
 	}
 	if _, _, named := l.loaderOf(source); named {
@@ -178,7 +180,7 @@ func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, 
 // stay as they are.
 func (l *Loader) Absolute(source string) string {
 	_, isCommand := commandOf(source)
-	if _, _, named := l.loaderOf(source); named || isCommand || source == lastReply || isAddress(source) {
+	if _, _, named := l.loaderOf(source); named || isCommand || source == LastReply || isAddress(source) {
 		return source
 	}
 	path, err := l.abs(source)

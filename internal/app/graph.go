@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/ask"
@@ -153,8 +154,7 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, found r
 	}
 }
 
-// resumeHint is the way on after a run stopped. Where its cause says more, that is it,
-// unless it cannot be resumed.
+// resumeHint is the way on after a run stopped. What its cause says to do comes first.
 func resumeHint(err error, out run.Outcome, id string) string {
 	hint := fault.HintOf(err)
 	switch {
@@ -162,8 +162,10 @@ func resumeHint(err error, out run.Outcome, id string) string {
 		return hint
 	case !out.Recorded && fault.CodeOf(err) == fault.Suspended:
 		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"
-	case hint != "" || !out.Recorded:
+	case !out.Recorded || strings.Contains(hint, "loki --resume"):
 		return hint
+	case hint != "":
+		return hint + "\nthen go on where it stopped: loki --resume " + id
 	}
 	if _, ok := errors.AsType[*engine.LaterError](err); ok {
 		return "wait for it and go on where it stopped: loki --resume " + id + " --wait"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"loki/internal/run"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 	"loki/internal/token"
@@ -49,7 +50,7 @@ type SessionSummary struct {
 	ID       string    `json:"id"`
 	Modified time.Time `json:"modified"`
 	Turns    int       `json:"turns"`
-	First    string    `json:"first,omitempty"` // text of the first question
+	First    string    `json:"first,omitempty"` // text of the first question, cut as texts of runs are in a list
 	Error    string    `json:"error,omitempty"` // why the session cannot be read
 }
 
@@ -65,6 +66,7 @@ func (a *App) SessionSummaries(ctx context.Context, agent string) ([]SessionSumm
 		s := SessionSummary{Name: cmp.Or(string(m.Alias), string(m.ID)), ID: string(m.ID), Modified: m.Modified.UTC()}
 		if files, ok := store.(*filestore.Store); ok {
 			s.First, s.Turns, err = files.Glance(ctx, session.Scope(agent), m.ID)
+			s.First = run.Head(s.First)
 			if err != nil {
 				s.Error = err.Error()
 			}

@@ -22,7 +22,7 @@ func (c *Config) readClients(root *yamldoc.Map) {
 		client.file, client.places = c.File, placesOf(n)
 		if same := c.named(client.Name); same != nil {
 			p := n.Warnf("a client called %q is already at %s, and this one is never used", client.Name, same.Where)
-			p.Hint = "give one of them another name:"
+			p.Hint = "give one of them another name"
 			continue
 		}
 		c.Clients = append(c.Clients, client)

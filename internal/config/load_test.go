@@ -391,7 +391,7 @@ func TestLoadWarnings(t *testing.T) {
 			`2:11: clients[0].type: unknown type of client "groq": the client is left out | write type: openai-compatible and name: groq`,
 		}},
 		{"same_name", "clients:\n  - type: openai\n  - type: claude\n    name: openai", []string{
-			`3:5: clients[1]: a client called "openai" is already at FILE:2:5, and this one is never used | give one of them another name:`,
+			`3:5: clients[1]: a client called "openai" is already at FILE:2:5, and this one is never used | give one of them another name`,
 		}},
 		{"model_type", "clients:\n  - type: openai\n    models: [{name: m, type: completion}]", []string{
 			`3:30: clients[0].models[0].type: unknown type of model "completion" is taken for chat | the types are chat, embedding and reranker`,

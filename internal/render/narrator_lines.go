@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -249,9 +250,12 @@ func failedCall(name, text string) string {
 	var wrapped struct {
 		Error  string `json:"tool_call_error"`
 		Stderr string `json:"stderr"`
+		Loop   struct {
+			Error string `json:"error"`
+		} `json:"tool_call_loop_alert"`
 	}
-	if json.Unmarshal([]byte(text), &wrapped) == nil && wrapped.Error != "" {
-		text = wrapped.Error
+	if json.Unmarshal([]byte(text), &wrapped) == nil && cmp.Or(wrapped.Error, wrapped.Loop.Error) != "" {
+		text = cmp.Or(wrapped.Error, wrapped.Loop.Error)
 		if wrapped.Stderr != "" {
 			text += ": " + wrapped.Stderr
 		}

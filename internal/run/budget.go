@@ -158,5 +158,5 @@ func (b *Budget) exceeded(least chat.Usage) error {
 		return nil
 	}
 	return fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
-		WithHint("raise settings.budget in %s and resume the run", graph.FileName)
+		WithHint("raise settings.budget in %s", graph.FileName)
 }

@@ -130,7 +130,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	if limit := o.Plan.Graph().Settings.Budget.Duration; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit).
-			WithHint("raise settings.budget in %s and resume the run", graph.FileName))
+			WithHint("raise settings.budget in %s", graph.FileName))
 		defer cancel()
 	}
 	return d.run(ctx, o.Start.progress(o.Plan))

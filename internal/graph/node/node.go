@@ -184,7 +184,7 @@ func exhausted(err error) error {
 	_, start := errors.AsType[*process.StartError](err)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || start && errors.Is(err, syscall.EAGAIN) {
 		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").
-			WithHint("too much runs at once for the system's limits: raise them (ulimit -n, ulimit -u) or lower settings.max_concurrency, and resume the run")}
+			WithHint("too much runs at once for the system's limits: raise them (ulimit -n, ulimit -u) or lower settings.max_concurrency")}
 	}
 	return err
 }

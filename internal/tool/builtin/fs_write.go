@@ -103,7 +103,16 @@ func (b *base) writeQuestion(path, contents string) (string, error) {
 // diffBlock shows a difference.
 func diffBlock(before, after string) string {
 	diff, stat := patch.Diff(before, after)
-	return fmt.Sprintf(" %d lines come, %d go.\n\n%s", stat.Added, stat.Removed, indent(firstLines("", diff, maxDiffLines)))
+	return fmt.Sprintf(" %s.\n\n%s", changed(stat), indent(firstLines("", diff, maxDiffLines)))
+}
+
+// changed says how many lines a difference adds and removes.
+func changed(stat patch.Stat) string {
+	unit := "lines"
+	if stat.Added == 1 {
+		unit = "line"
+	}
+	return fmt.Sprintf("%d %s added, %d removed", stat.Added, unit, stat.Removed)
 }
 
 // firstLines returns at most limit lines of text, each behind prefix, and a note on what
@@ -150,7 +159,7 @@ func (b *base) fsPatch() tool.Tool {
 					return "", err
 				}
 				_, stat := patch.Diff(string(c.Old), text)
-				return fmt.Sprintf("changed %s: %d lines added, %d removed", args.Path, stat.Added, stat.Removed), nil
+				return fmt.Sprintf("changed %s: %s", args.Path, changed(stat)), nil
 			}),
 		},
 		consent: func(call tool.Call) (string, error) {

@@ -290,5 +290,5 @@ func helpWidth(w io.Writer) int {
 			return width
 		}
 	}
-	return 100
+	return 80
 }

@@ -102,7 +102,7 @@ const (
 	outputNDJSON = "ndjson"
 )
 
-const tagline = "Work with language models from the terminal: prompts, and workflows that can be trusted"
+const tagline = "Language models from the terminal: prompts, and workflows to be trusted"
 
 // pairFlags are the flags of two values.
 var pairFlags = []string{"agent-variable", "diff", "call-tool"}

@@ -99,7 +99,7 @@ func help(cmd *cobra.Command) error {
 		fmt.Fprintf(&b, "\n%s:\n%s", s.title, usages(cmd.Flags(), flags, width))
 	}
 	if name == "" {
-		fmt.Fprintf(&b, "\nMore options: loki --help %s, or one of: %s\n", allSections, sectionNames())
+		fmt.Fprintf(&b, "\nMore: loki --help %s, or one of: %s\n", allSections, sectionNames())
 	}
 	if name == "" || name == allSections {
 		b.WriteString(examples)

@@ -19,6 +19,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/steps"
+	"loki/internal/token"
 )
 
 // fake is a provider that plays replies, one a call, and keeps the requests.
@@ -268,6 +269,27 @@ func TestTooLongAConversationIsNotSent(t *testing.T) {
 	}
 	if len(f.requests) != 1 {
 		t.Errorf("%d requests were sent", len(f.requests))
+	}
+}
+
+// TestAnEstimateOfAThirdIsCounted: some scripts take several tokens a character, of which
+// the estimate knows nothing.
+func TestAnEstimateOfAThirdIsCounted(t *testing.T) {
+	t.Parallel()
+	req := user(strings.Repeat("\U00012000", 100)) // cuneiform
+	limit := 3 * token.Estimate().Messages(req.Messages)
+	if exact := token.For("gpt-4o").Messages(req.Messages); exact <= limit {
+		t.Fatalf("%d tokens, which fit into %d", exact, limit)
+	}
+	f := &fake{replies: [][]provider.Chunk{says("y")}}
+	e, err := New(Options{Models: one(Model{ID: "c:m", Name: "gpt-4o", Provider: f, MaxInputTokens: limit})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, _ := newContext()
+	_, err = e.Run(t.Context(), rc, req)
+	if p, ok := errors.AsType[*provider.Error](err); !ok || p.Kind != provider.ContextOverflow || len(f.requests) != 0 {
+		t.Errorf("error %v after %d requests", err, len(f.requests))
 	}
 }
 

@@ -13,7 +13,7 @@ func wraps(c *command) string {
 	if c.words[0].is("exec") && len(c.words) == 1 {
 		return "" // its redirections are judged
 	}
-	if len(c.inner) == 0 && !(c.outer && len(c.words) > 1) {
+	if len(c.inner) == 0 && !c.outer { // what runs an empty text runs nothing
 		return "no rule allows " + shown(c.words)
 	}
 	return ""

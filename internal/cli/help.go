@@ -67,10 +67,10 @@ const allSections = "all"
 // examples end the help.
 const examples = `
 Examples:
-  loki -a digest ./docs                    summarize the text files of a folder
-  loki -m openai:gpt-4o -f notes.md "what is missing here?"
-  loki -s trip "and what about trains?"    go on with a session
-  loki -e find the ten largest files       write a command, then decide what to do with it
+  loki -a digest ./docs                   summarize the text files of a folder
+  loki -f notes.md "what is missing?"     ask about a file
+  loki -s trip "and what about trains?"   go on with a session
+  loki -e find the ten largest files      write a command, then run it or not
   cat log.txt | loki -m builtin:extract "5 bullets"
 `
 

@@ -1,9 +1,7 @@
 package app
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,14 +15,14 @@ import (
 const noticesFile = "notices"
 
 // noticeOnce warns of text, once for each key: never again on this machine, as far as the
-// state directory can be written.
+// state directory can be read and written.
 func (a *App) noticeOnce(key, text string) {
 	if a.seen(key) {
 		return
 	}
 	file := filepath.Join(a.Paths.StateDir, noticesFile)
 	src, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || slices.Contains(strings.Split(string(src), "\n"), key) {
+	if err == nil && slices.Contains(strings.Split(string(src), "\n"), key) {
 		return
 	}
 	a.warnText(text)

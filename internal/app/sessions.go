@@ -61,6 +61,9 @@ func (a *App) SessionSummaries(ctx context.Context, agent string) ([]SessionSumm
 		return nil, err
 	}
 	list, err := store.List(ctx, session.Scope(agent))
+	if err != nil {
+		return nil, err
+	}
 	summaries := make([]SessionSummary, 0, len(list))
 	for _, m := range list {
 		s := SessionSummary{Name: cmp.Or(string(m.Alias), string(m.ID)), ID: string(m.ID), Modified: m.Modified.UTC()}

@@ -168,15 +168,7 @@ func has(dir, name string) bool {
 // put together in a directory (safe.bareRepository, since git 2.38), and it starts neither a
 // file monitor nor a hook, such as post-index-change of git status. It closes the time between the judgment and the run.
 func HarmlessEnvironment(env []string) []string {
-	lookup := func(name string) string {
-		for _, entry := range slices.Backward(env) {
-			if value, ok := strings.CutPrefix(entry, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}
-	n, err := strconv.Atoi(lookup("GIT_CONFIG_COUNT"))
+	n, err := strconv.Atoi(environ.Get(env, "GIT_CONFIG_COUNT"))
 	if err != nil || n < 0 {
 		n = 0
 	}

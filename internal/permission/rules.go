@@ -107,7 +107,7 @@ type Rules struct {
 	Default    Action
 	Unattended Unattended
 	List       []Rule
-	// KeepEnv are names of variables, with * for any text, of variables that all children get; see [environ.Policy].
+	// KeepEnv are names, with * for any text, of variables that all children get; see environ.Policy.
 	KeepEnv []string
 	// Trust names MCP servers, with * for any text, whose word that a tool only reads is taken.
 	Trust []string

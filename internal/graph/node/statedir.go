@@ -18,8 +18,8 @@ import (
 // stateDir is a directory for the states that are too large for an environment. It is
 // made when the first of them is, readable by its owner only, as state may hold secrets.
 //
-// A process that is killed leaves its directory behind. The next one that makes its own
-// removes it: it is named after the process, and holds a file that the process has locked
+// A process that is killed leaves its directory behind. The next one that makes its own, or
+// ends a run, removes it: it is named after the process, and holds a file that the process has locked
 // as long as it lives. The zero stateDir is ready to use.
 type stateDir struct {
 	mu   sync.Mutex
@@ -113,10 +113,7 @@ func removeDeadStates(dir string) {
 		if err != nil {
 			continue // another user's, or just being made in another container
 		}
-		now, cancel := context.WithCancel(context.Background())
-		cancel() // one attempt, no waiting
-		err = filelock.Lock(now, lock)
-		if err == nil {
+		if free, err := filelock.TryLock(lock); err == nil && free {
 			_ = os.RemoveAll(path)
 		}
 		_ = lock.Close()

@@ -171,7 +171,7 @@ func (a *App) Roles() role.Library {
 	}
 }
 
-// warn tells the user of what can be lived with, once.
+// warn shows the user, once, a problem that does not stop the work.
 func (a *App) warn(err error) {
 	if a.OnWarning != nil && a.firstTime(err.Error()) {
 		a.OnWarning(err.Error())

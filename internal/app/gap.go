@@ -22,13 +22,13 @@ func acceptGap(ctx context.Context, store run.Store, info run.Info, force bool, 
 	if err := patiently(ctx, info.Agent, e, func() error { return store.AcceptGap(ctx, info.ID) }); err != nil {
 		return resumeError(err)
 	}
-	return warn(ctx, info.Agent, e, fmt.Sprintf("run %s goes on after super-step %d, the last one on record; done again is %s", info.ID, info.Gap.Step, info.Gap.Repeats()))
+	return warn(ctx, info.Agent, e, fmt.Sprintf("run %s goes on after super-step %d, the last one on record, and repeats %s", info.ID, info.Gap.Step, info.Gap.Repeats()))
 }
 
 // gapError is how a run with a gap is refused.
 func gapError(e *run.GapError) error {
 	return fault.Wrap(fault.Failure, e, "").
-		WithHint("resuming it would do again %s; if that does no harm: loki --resume %s --force", e.Gap.Repeats(), e.ID)
+		WithHint("resuming it would repeat %s; if that does no harm: loki --resume %s --force", e.Gap.Repeats(), e.ID)
 }
 
 // leaseError is how a run is refused that another process holds.

@@ -66,7 +66,7 @@ func TestAcceptGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	warnings := event.Bodies[event.Warning](&events)
-	if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "done again is everything the run did after super-step 0, at least pay") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "and repeats everything the run did after super-step 0, at least pay") {
 		t.Errorf("warnings are %v", warnings)
 	}
 	if _, _, err := store.Open(t.Context(), j.ID()); err != nil {

@@ -173,8 +173,8 @@ func resumeHint(err error, out run.Outcome, id string) string {
 	return "go on where it stopped: loki --resume " + id
 }
 
-// warnFindings tells the warnings about a graph that is going to run. That no edge leads
-// to some nodes is usual where scripts choose the way, so it is told by --validate alone.
+// warnFindings emits the warnings about a graph that is going to run. That no edge leads
+// to some nodes is usual where scripts choose the way, so only --validate shows it.
 func warnFindings(ctx context.Context, r GraphRun, findings graph.Findings) error {
 	if r.Emitter == nil {
 		return nil

@@ -52,7 +52,7 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 	if m.RequireMaxTokens {
 		model.MaxOutputTokens = m.MaxOutputTokens
 	}
-	if m.ClientType == config.TypeClaude { // whose API wants to be told
+	if m.ClientType == config.TypeClaude { // whose API requires a limit
 		model.OutputLimit = a.Catalog.OutputLimit(m)
 	}
 	if a.dryRun {

@@ -244,7 +244,7 @@ func inTime(id string, p run.Pending) error {
 	}
 	err := fault.New(fault.Usage, "the answer to %s comes too late: its time was over at %s", p.ID, p.Deadline.Local().Format(time.DateTime))
 	if p.Default == nil {
-		return err.WithHint("the question has no default: the run ends as if nobody had answered: loki --resume %s", id)
+		return err.WithHint("the question has no default, so the run ends without an answer: loki --resume %s", id)
 	}
 	return err.WithHint("go on with the default, %q: loki --resume %s", *p.Default, id)
 }

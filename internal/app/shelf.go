@@ -98,7 +98,7 @@ func (s *shelf) fileOf(name string) string {
 }
 
 // find returns the tools that name means: a tool, or a script with all it gives. The error
-// is a [*tool.UnknownError], or tells what is wrong with the script.
+// is a [*tool.UnknownError], or says what is wrong with the script.
 func (s *shelf) find(name string) ([]tool.Tool, error) {
 	if file := s.fileOf(name); file != "" {
 		return s.load(file)

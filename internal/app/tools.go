@@ -128,7 +128,7 @@ func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, e
 	return tool.NewSet(selected.Tools...)
 }
 
-// missing returns what to tell of names that the user wrote and that are no visible tools:
+// missing returns the warnings about names that the user wrote and that are no visible tools:
 // of those that could be made visible, how.
 func (s *shelf) missing(names []string) (texts []string) {
 	var invisible []string
@@ -144,9 +144,11 @@ func (s *shelf) missing(names []string) (texts []string) {
 	if len(invisible) == 0 {
 		return texts
 	}
-	text := fmt.Sprintf("the model does not get %s, not being visible: add to visible_tools in %s what it may use", strings.Join(invisible, ", "), s.app.Config.File)
+	text := "the model does not get " + strings.Join(invisible, ", ")
 	if s.app.Config.VisibleTools == nil {
-		text += ", and the other tools that you use: without visible_tools the usual ones are visible, with it those it lists"
+		text += fmt.Sprintf(": only the usual tools are visible; list all that you use under visible_tools in %s", s.app.Config.File)
+	} else {
+		text += fmt.Sprintf(": visible_tools in %s does not list that; add what the model may use", s.app.Config.File)
 	}
 	return append(texts, text)
 }
@@ -159,7 +161,7 @@ func (c *Conversation) warnOnce(ctx context.Context, text string) error {
 	return c.events.Emit(ctx, event.Warning{Text: text})
 }
 
-// Toolbox returns a box with the tool that name means, for whoever wants to try it, and the
+// Toolbox returns a box with the tool that name means, for a user who tries it, and the
 // name under which it is declared: any tool that a model can be offered. If there is none
 // the box has all that there are. done releases what the box holds.
 func (a *App) Toolbox(ctx context.Context, name string, emitter event.Emitter, asker ask.Asker, yes bool) (box *tool.Box, declared string, done func(), err error) {

@@ -191,7 +191,7 @@ func (c *command) warn(text string) {
 	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color()))
 }
 
-// noteText tells of words that are going to be sent as text and look as if they were meant
+// noteText shows a note about words that are going to be sent as text and look as if they were meant
 // otherwise.
 func (c *command) noteText() {
 	if c.opts.quiet {

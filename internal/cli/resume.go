@@ -39,7 +39,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 	})
 }
 
-// noteWait returns a function that tells the user until when a provider is waited for.
+// noteWait returns a function that shows until when a provider is waited for.
 func (c *command) noteWait(face *face) func(until time.Time) {
 	return func(until time.Time) {
 		if !c.opts.quiet {

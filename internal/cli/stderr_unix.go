@@ -9,8 +9,8 @@ import (
 )
 
 // standardError returns standard error under another number, closed in children. Writing
-// to number 2 itself ends a Go program when whoever read from it is gone, as in
-// "loki 2>&1 | head"; what a run has to tell is no reason to break it off.
+// to number 2 itself ends a Go program when its reader is gone, as in
+// "loki 2>&1 | head"; messages that no one reads must not end a run.
 func standardError() *os.File {
 	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

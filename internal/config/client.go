@@ -143,7 +143,7 @@ func (c *Client) raw(env Env, f field) (text, source string) {
 	}
 	if variable := c.makersVariable(f.name); variable != "" {
 		base, _ := c.raw(env, clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_base" })])
-		if text := env.Get(variable); text != "" && base == "" { // the key is not for the server of somebody else
+		if text := env.Get(variable); text != "" && base == "" { // the key is not for another server
 			return text, "environment variable " + variable
 		}
 	}

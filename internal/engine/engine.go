@@ -92,8 +92,7 @@ type Request struct {
 	Node string
 
 	// OnRound is given what each round of tool calls adds to the conversation when it is
-	// finished: the message with the calls, and their results. Nil means that nobody wants
-	// to know.
+	// finished: the message with the calls, and their results. Nil drops it.
 	OnRound func(round []chat.Message)
 
 	// Format is the form that the answer has to have, nil for any text. The messages have to

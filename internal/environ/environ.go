@@ -43,7 +43,7 @@ func same(a, b string) bool {
 // Policy says which variables children do not get. A nil Policy withholds none. It must not
 // change while it is in use.
 type Policy struct {
-	// Keys are variables that hold keys of the program itself, whatever their names tell.
+	// Keys are variables that hold keys of the program itself, whatever their names are.
 	Keys []string
 	// Keep are names, in which * stands for any text, of variables that all children get.
 	Keep []string

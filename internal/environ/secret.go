@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// secretParts are parts of names, between underscores, that tell of secrets.
+// secretParts are parts of names, between underscores, that names of secrets have.
 var secretParts = []string{
 	"PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "AUTH", "DSN", "JWT", "COOKIE", "BEARER",
 }
 
-// secretEnds are ends of parts of names, as in SSHPASS and ACCESSTOKEN, that tell of secrets.
+// secretEnds are ends of parts of names, as in SSHPASS and ACCESSTOKEN, that names of secrets have.
 var secretEnds = []string{"TOKEN", "PASS"}
 
 // words end like secrets and are none.
@@ -45,7 +45,7 @@ func SecretName(name string) bool {
 		strings.HasSuffix(upper, "_WEBHOOK_URL") || slices.Contains(secretNames, upper)
 }
 
-// secretPart reports whether part i of a name tells of a secret.
+// secretPart reports whether a name is that of a secret because of its part i.
 func secretPart(parts []string, i int, p string) bool {
 	last := i == len(parts)-1
 	switch {

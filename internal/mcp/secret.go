@@ -26,8 +26,8 @@ type resolved struct {
 	secrets *redact.Secrets // those that it was given
 }
 
-// resolve returns s with every reference to a secret, and to a variable that is passed on, replaced. The error, of code Config,
-// names the file, the server, the member and what to do.
+// resolve returns s with every reference to a secret, and to a variable that is passed on,
+// replaced. The error, which has code Config, names the file, the server, the member and what to do.
 func (s Server) resolve(o *Options) (resolved, error) {
 	lookup := o.Secrets
 	r := resolved{Server: s, secrets: new(redact.Secrets)}

@@ -20,7 +20,7 @@ type argument struct {
 }
 
 // readArguments reads the arguments of a call. ambiguous says, in words for the model, why it
-// cannot be told which values the tool will use: a member comes twice, or in letters of
+// is not known which values the tool will use: a member comes twice, or in letters of
 // different case. What is no object has no arguments.
 func readArguments(raw json.RawMessage) (args arguments, ambiguous string) {
 	var members map[string]any

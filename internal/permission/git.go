@@ -164,9 +164,10 @@ func has(dir, name string) bool {
 }
 
 // HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs
-// because it is known to only read: the repository that git finds is then none that somebody
+// because it is known to only read: the repository that git finds is then not one that was
 // put together in a directory (safe.bareRepository, since git 2.38), and it starts neither a
-// file monitor nor a hook, such as post-index-change of git status. It closes the time between the judgment and the run.
+// file monitor nor a hook, such as post-index-change of git status. It closes the time
+// between the judgment and the run.
 func HarmlessEnvironment(env []string) []string {
 	n, err := strconv.Atoi(environ.Get(env, "GIT_CONFIG_COUNT"))
 	if err != nil || n < 0 {

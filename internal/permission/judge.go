@@ -52,7 +52,7 @@ type Verdict struct {
 	Decided bool
 	// Rule is the rule that decided, as text; empty if none did.
 	Rule string
-	// Harmless tells that a command of the text is allowed because it only reads, and not by a
+	// Harmless says that a command of the text is allowed because it only reads, and not by a
 	// rule: the text is to run in a [HarmlessEnvironment].
 	Harmless bool
 	// Reason says why the action is not Allow, in words for the user and the model.

@@ -45,7 +45,7 @@ func (o *outcome) add(a Action, rule, reason string, grants ...Grant) {
 }
 
 // reason is why the action is not Allow: each of the commands that a rule or the lack of one
-// stops, then what cannot be told from the text.
+// stops, then what the text leaves open.
 func (o *outcome) reason() string {
 	const most = 6
 	if more := len(o.reasons) - most; more > 0 {

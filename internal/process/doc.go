@@ -39,7 +39,7 @@
 // locked to its thread until the leader is reaped. That costs nothing extra, as waiting
 // for a process occupies a thread anyway. But the signal reaches the leader only, and a
 // shell's foreground command would live on. Therefore on Linux and macOS there is a guard:
-// one /bin/sh in another session, which is told of every leader as soon as that is started,
+// one /bin/sh in another session, which gets the id of every leader as soon as that is started,
 // waits for the end of a pipe whose other end only this program holds, and then kills the
 // groups of the leaders that are left, on Linux also the rest of their sessions. It is
 // started with the first leader and ends with this program.

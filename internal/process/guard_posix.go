@@ -14,10 +14,10 @@ import (
 
 // guard sees to it that no leader outlives this process, however that ends. It is a
 // /bin/sh in another session, which reads from a pipe whose other end only this process
-// holds. It is told of each leader that starts, and of each that has ended. When the pipe
+// holds. It reads the id of each leader that starts, and of each that has ended. When the pipe
 // ends, it kills the groups and sessions of the leaders that are left, and ends too.
 //
-// There is one for all leaders, as starting it takes a millisecond and telling it takes
+// There is one for all leaders, as starting it takes a millisecond and a line to it takes
 // a few microseconds. A system without /bin/sh has none.
 type guard struct {
 	mu      sync.Mutex // guards what follows
@@ -67,7 +67,7 @@ func (g *guard) add(pid int) (remove func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.leaders[pid] = struct{}{}
-	if g.cmd == nil || !g.tell('+', pid) {
+	if g.cmd == nil || !g.send('+', pid) {
 		g.start() // it was killed, or could not be started before
 	}
 	return func() { g.remove(pid) }
@@ -78,12 +78,12 @@ func (g *guard) remove(pid int) {
 	defer g.mu.Unlock()
 	delete(g.leaders, pid)
 	if g.cmd != nil {
-		g.tell('-', pid)
+		g.send('-', pid)
 	}
 }
 
-// tell writes one line. Where that fails there is no guard any more, and tell is false.
-func (g *guard) tell(op byte, pid int) bool {
+// send writes one line. It reports false where that fails: there is no guard any more then.
+func (g *guard) send(op byte, pid int) bool {
 	_ = g.pipe.SetWriteDeadline(time.Now().Add(guardPatience))
 	if _, err := fmt.Fprintf(g.pipe, "%c %d\n", op, pid); err == nil {
 		return true
@@ -95,7 +95,7 @@ func (g *guard) tell(op byte, pid int) bool {
 	return false
 }
 
-// start starts the shell and tells it of all leaders.
+// start starts the shell and sends it all leaders.
 func (g *guard) start() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -112,7 +112,7 @@ func (g *guard) start() {
 	}
 	g.cmd, g.pipe = cmd, w
 	for pid := range g.leaders {
-		if !g.tell('+', pid) {
+		if !g.send('+', pid) {
 			return
 		}
 	}

@@ -62,9 +62,9 @@ type Request struct {
 	OutputLimit int
 
 	// Format is the form that the reply has to have, nil for any text. The messages ask for
-	// it, too, since no provider takes all of a schema. A provider that has structured
-	// output of its own, and one that is told that this model or server lacks it, sends
-	// the request all the same.
+	// it, too, since no provider takes all of a schema. A provider without
+	// structured output, or whose server refuses it for the model, sends the request
+	// without the format.
 	Format *Format
 }
 

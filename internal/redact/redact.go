@@ -6,7 +6,7 @@
 //
 // The record of a run has to let the run go on, which needs the secret itself. It is sealed:
 // [Secrets.Seal] writes the same marks, in a form that [Unseal] can take back with the help of
-// where the secret is kept. A text that only looks like a mark is told apart, so that what a
+// where the secret is kept. A text that only looks like a mark is escaped, so that what a
 // model writes never becomes a secret.
 package redact
 
@@ -41,7 +41,7 @@ var dummies = []string{
 	"dummy-key", "local-key", "localhost", "placeholder", "password", "api-key", "api_key", "your-api-key", "unused", "anything", "whatever",
 }
 
-// Add makes a secret known under a name. One that is too short to be told from other text, or
+// Add makes a secret known under a name. One that is so short that other text may hold it, or
 // that is a usual stand-in for a key, is left out. Of two with one name the later counts for
 // [Unseal], but both are replaced.
 func (s *Secrets) Add(name, secret string) {

@@ -126,7 +126,7 @@ func (b *Background) Settle() (dark, known bool) {
 }
 
 // Lost returns what the user typed between the question and the answer and what the system
-// did not take back: Linux since 6.2 does not, unless it is told to. It is empty as a rule.
+// did not take back: Linux since 6.2 does not, unless dev.tty.legacy_tiocsti is set. It is empty as a rule.
 func (b *Background) Lost() string {
 	b.Settle()
 	return string(b.lost)

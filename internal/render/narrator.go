@@ -38,7 +38,7 @@ type Narrator struct {
 	// What follows is guarded by screen.mu.
 	graph bool // a graph run is what the user started
 	nodes int  // node runs since it began
-	wide  bool // so many nodes run side by side that it is not told of each that it starts
+	wide  bool // so many nodes run side by side that the start of each is not shown
 	text  strings.Builder
 }
 

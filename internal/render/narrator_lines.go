@@ -169,7 +169,7 @@ func tokens(u chat.Usage) string {
 	return text
 }
 
-// request tells what a dry run would send, but for the messages, which are its answer.
+// request shows what a dry run would send, but for the messages, which are its answer.
 func (n *Narrator) request(ev event.Event, b event.Request) {
 	settings := []string{oneLine(b.Model, nameLimit)}
 	for name, v := range map[string]*float64{"temperature": b.Temperature, "top_p": b.TopP} {
@@ -207,7 +207,7 @@ func (n *Narrator) request(ev event.Event, b event.Request) {
 	}
 }
 
-// compressed tells of a session that a recap has made shorter. Why one is not is a
+// compressed shows that a recap has made a session shorter. Why one is not is a
 // warning.
 func (n *Narrator) compressed(ev event.Event, b event.CompressionFinished) {
 	if b.Error != "" {

@@ -244,7 +244,7 @@ type Pending struct {
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken; zero for never
 }
 
-// Used is what the result of a model's step tells besides the reply.
+// Used is what the result of a model's step holds besides the reply.
 type Used struct {
 	Usage chat.Usage `json:"usage"`
 }

@@ -36,9 +36,9 @@
 //
 // While a turn is answered it is a [Draft]: its question and its finished rounds of tool
 // calls are in a file beside the log, in the same form, which its process holds. A draft
-// that is held by nobody is left of a process that died. Whoever uses the session next
+// that no process holds is left of one that died. The next process that uses the session
 // makes a turn of it that is marked as interrupted; the id of the draft in the mark of a
-// turn tells that this has been done.
+// turn shows that this has been done.
 //
 // # Sharing
 //

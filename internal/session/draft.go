@@ -16,7 +16,7 @@ const Interrupted = "[The answer was interrupted.]"
 
 // Draft is a turn that is being answered. If the session is one that is saved anyway, as
 // for [Session.Append], the question and the rounds of tool calls are kept beside the log:
-// should the process die, whoever acquires the session next finds them in it, marked as
+// should the process die, the next one that acquires the session finds them in it, marked as
 // interrupted. A draft belongs to one goroutine and ends with Finish, Interrupt or Discard.
 type Draft struct {
 	session *Session

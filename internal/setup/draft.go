@@ -75,9 +75,9 @@ func (d *draft) yaml() string {
 	b.WriteString("# Configuration of Loki. All settings are explained in docs/configuration.md of the project;\n" +
 		"# loki --info shows those in force.\n\n")
 	if d.model == "" {
-		b.WriteString("# model: CLIENT:MODEL               # used when nobody names one\n")
+		b.WriteString("# model: CLIENT:MODEL               # used unless another one is named\n")
 	} else {
-		fmt.Fprintf(&b, "model: %s   # used when nobody names one\n", scalar(d.model))
+		fmt.Fprintf(&b, "model: %s   # used unless another one is named\n", scalar(d.model))
 	}
 	if d.passwordFile != "" {
 		fmt.Fprintf(&b, "vault_password_file: %s   # opens the vault, where the keys are\n", scalar(d.passwordFile))
@@ -106,7 +106,7 @@ highlight: true                    # colors in answers
 func (d *draft) essentials() string {
 	var b strings.Builder
 	if d.model != "" {
-		fmt.Fprintf(&b, "model: %s   # used when nobody names one\n", scalar(d.model))
+		fmt.Fprintf(&b, "model: %s   # used unless another one is named\n", scalar(d.model))
 	}
 	if d.passwordFile != "" {
 		fmt.Fprintf(&b, "vault_password_file: %s   # opens the vault, where the keys are\n", scalar(d.passwordFile))

@@ -130,7 +130,7 @@ func (b *Box) unattended(cause error) (refused string, err error) {
 		return "", fault.Wrap(fault.Suspended, cause, "a call needs the user's consent, and nobody can be asked here").
 			WithHint("run it in a terminal, allow such calls with a rule under permission in config.yaml, or consent to all with --yes")
 	}
-	return "it needs the user's consent, and nobody can be asked here. The user can allow such calls with a rule under permission in config.yaml, or consent to all calls with --yes or AUTO_CONFIRM=1.", nil
+	return "it needs the user's consent, and the user cannot be asked here. The user can allow such calls with a rule under permission in config.yaml, or consent to all calls with --yes or AUTO_CONFIRM=1.", nil
 }
 
 // askConsent asks the user, one question at a time.

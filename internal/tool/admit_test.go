@@ -74,7 +74,7 @@ func TestJudgedCalls(t *testing.T) {
 		{name: "session", answers: []string{always("session")}, times: 3, calls: 3, want: "erased"},
 		{name: "agent", answers: []string{always("agent")}, times: 3, calls: 3, want: "erased"},
 		{name: "nearly_always", answers: []string{"always for this session", "no"}, times: 1, want: "did not consent"},
-		{name: "nobody", times: 1, want: "nobody can be asked here"},
+		{name: "nobody", times: 1, want: "the user cannot be asked here"},
 		{name: "nobody_allow", rules: permission.Rules{Unattended: permission.UnattendedAllow}, times: 1, calls: 1, want: "erased"},
 		{name: "nobody_suspend", rules: permission.Rules{Unattended: permission.UnattendedSuspend}, times: 1, suspend: true},
 	} {

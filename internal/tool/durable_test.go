@@ -65,7 +65,7 @@ func TestRefusalIsRemembered(t *testing.T) {
 	subject, rec := newCounter(tool.Hints{Destructive: true}), newRecorder()
 	for _, o := range []tool.Options{{}, {AutoConfirm: true}} {
 		text, failed, err := newBox(t, o, subject).Call(t.Context(), callFake("{}"), steps.New(rec))
-		if err != nil || !failed || !strings.Contains(text, "nobody can be asked") {
+		if err != nil || !failed || !strings.Contains(text, "the user cannot be asked") {
 			t.Errorf("got %s, %v", text, err)
 		}
 	}

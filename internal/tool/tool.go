@@ -71,7 +71,7 @@ type Call struct {
 	Name      string          // as declared
 	Arguments json.RawMessage // a JSON object, never empty
 
-	// Harmless tells that the call may be made because it only reads, and that neither a rule
+	// Harmless says that the call may be made because it only reads, and that neither a rule
 	// nor the user allowed it.
 	Harmless bool
 

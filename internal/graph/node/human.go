@@ -192,7 +192,7 @@ func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) erro
 }
 
 // questionID names a question within its run, for people to type: the node, and what
-// tells it from the node's other questions, which is as short as it can be. No other
+// distinguishes it from the node's other questions, which is as short as it can be. No other
 // question of the run has the same id, whatever nodes are called.
 func questionID(t *run.Task, key string) string {
 	id := place(t)

@@ -43,8 +43,8 @@ type Options struct {
 	Agent string // name of the agent, for messages
 	Depth int    // 0 for an agent the user started
 
-	// Answered are the questions that the user answered to have the run go on. That they
-	// were is told when their nodes come to it.
+	// Answered are the questions that the user answered to have the run go on. An
+	// event says so when their nodes come to it.
 	Answered []string
 
 	Cache  Cache            // nil caches nothing

@@ -45,7 +45,7 @@ func budgetOf(e provider.Effort) int64 {
 func effortOf(e provider.Effort) sdk.OutputConfigEffort { return sdk.OutputConfigEffort(e) }
 
 // available returns the efforts that a model takes. A nil list means that the catalogue
-// knows none: then its name tells.
+// knows none: then its name decides.
 func available(model string, list []provider.Effort) []provider.Effort {
 	if list != nil {
 		return list
@@ -88,7 +88,7 @@ func thinksAdaptively(model string) bool {
 	return ok && (major < 0 || major > 4 || major == 4 && minor >= 6)
 }
 
-// thinksByItself guesses from a model's name whether it thinks adaptively unless told
+// thinksByItself guesses from a model's name whether it thinks adaptively unless a request says
 // otherwise, as Claude does from 5 on.
 func thinksByItself(model string) bool {
 	major, _, ok := claudeVersion(model)

@@ -64,11 +64,11 @@ func (f family) thinks() bool { return f.claude >= 307 }
 // it rejects budgets.
 func (f family) adaptive() bool { return f.claude >= 406 }
 
-// thinksByItself reports whether the model thinks adaptively unless told otherwise.
+// thinksByItself reports whether the model thinks adaptively unless a request says otherwise.
 func (f family) thinksByItself() bool { return f.claude >= 500 }
 
-// efforts returns those of an adaptive model: the list that is known of it, or what its
-// version tells.
+// efforts returns those of an adaptive model: the list that is known of it, or what follows from its
+// version.
 func (f family) efforts(list []provider.Effort) []provider.Effort {
 	if list != nil {
 		return list

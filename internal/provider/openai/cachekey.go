@@ -10,7 +10,7 @@ import (
 	"loki/internal/provider/wire"
 )
 
-// cacheKey returns what tells the requests of one conversation from others, so that they
+// cacheKey returns what distinguishes the requests of one conversation from others, so that they
 // meet the same cache: a digest of the conversation's beginning, or "" for a single
 // question and for servers that are not OpenAI's.
 func (c *Client) cacheKey(req provider.Request, m wire.Model, d dialect) string {

@@ -13,7 +13,7 @@ import (
 	"loki/internal/value"
 )
 
-// FormatCase tells [CheckFormat] how a provider asks for the form of a reply.
+// FormatCase says how a provider asks for the form of a reply, for [CheckFormat].
 type FormatCase struct {
 	// New returns a client of the server at url, which has no slash at its end.
 	New func(t *testing.T, url string) provider.Chat

@@ -42,7 +42,7 @@ const (
 	dead
 )
 
-// life returns what a process of the given machine can tell of o's.
+// life returns what a process of the given machine can see of o's.
 func (o Owner) life(machine string) life {
 	if o.Machine != machine {
 		return unknown
@@ -75,7 +75,7 @@ type lease struct {
 	since   int64
 }
 
-// newToken returns what tells a lease from all others, also from those of a copy of
+// newToken returns what distinguishes a lease from all others, also from those of a copy of
 // the file.
 func newToken() []byte {
 	token := make([]byte, 16)

@@ -281,7 +281,7 @@ func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, er
 }
 
 // addOpenUsage adds what the model steps after the last checkpoint used. A step whose result
-// tells no usage, or is damaged, adds nothing.
+// has no usage, or is damaged, adds nothing.
 func addOpenUsage(c *conn, blobs blobReader, id int64, info *run.Info) error {
 	if info.Status == run.Done {
 		return nil

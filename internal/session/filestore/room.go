@@ -204,9 +204,9 @@ func (r *room) delete(ctx context.Context, id session.ID) error {
 	return err
 }
 
-// deleteDir removes the directory of a session if it is to be, which nobody writes to
-// meanwhile. It takes two steps because a file that is open, as the lock is, cannot be
-// removed everywhere.
+// deleteDir removes the directory of a session if wanted says so, which is called while no
+// other process writes to it. It takes two steps because a file that is open, as the lock
+// is, cannot be removed everywhere.
 func (r *room) deleteDir(ctx context.Context, id session.ID, wanted func() bool) (deleted bool, err error) {
 	dir := filepath.Join(r.dir, byID, string(id))
 	err = (&log{room: r, id: id}).locked(ctx, func() error {

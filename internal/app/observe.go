@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"loki/internal/event"
 	"loki/internal/logging"
@@ -18,6 +19,9 @@ func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.C
 	})
 	if err != nil {
 		warnings = append(warnings, err.Error())
+	}
+	if level := a.Env.Get("LOKI_LOG_LEVEL"); level != "" && !logging.IsLevel(level) {
+		warnings = append(warnings, fmt.Sprintf("LOKI_LOG_LEVEL is ignored: want off, error, warn, info, debug or trace, not %q", level))
 	}
 	a.log.Store(logger)
 	tracer, err := telemetry.Start(ctx, a.Env.Get, Version)

@@ -217,6 +217,7 @@ type Progress struct {
 	Before   int // answered by an earlier batch
 	Answered int // by this one
 	Failed   int
+	Err      error // why the first of them failed, with its line
 	Usage    chat.Usage
 }
 
@@ -252,8 +253,8 @@ func Run(ctx context.Context, rows []Row, answers *Answers, jobs int, ask Ask, r
 				if err != nil {
 					rec.Answer, rec.Error, rec.Code = nil, err.Error(), string(fault.CodeOf(err))
 				}
-				if err := answers.Append(rec); err != nil {
-					cancel(err)
+				if appendErr := answers.Append(rec); appendErr != nil {
+					cancel(appendErr)
 					continue
 				}
 				mu.Lock()
@@ -261,6 +262,9 @@ func Run(ctx context.Context, rows []Row, answers *Answers, jobs int, ask Ask, r
 					p.Answered++
 				} else {
 					p.Failed++
+					if p.Err == nil {
+						p.Err = fmt.Errorf("line %d: %w", row.Line, err)
+					}
 				}
 				if rec.Usage != nil {
 					p.Usage = p.Usage.Add(*rec.Usage)

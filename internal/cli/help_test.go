@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -24,5 +25,19 @@ func TestSections(t *testing.T) {
 	})
 	if len(count) > 0 {
 		t.Errorf("options that do not exist: %v", count)
+	}
+}
+
+// TestHelpBreaksAtBlanks: no name of an option is broken in two at the end of a line.
+func TestHelpBreaksAtBlanks(t *testing.T) {
+	flags := newCommand(&options{}, func(*cobra.Command) error { return nil }).Flags()
+	for width := 60; width <= 120; width++ {
+		for _, s := range sections {
+			for line := range strings.Lines(usages(flags, append(s.common, s.more...), width)) {
+				if strings.HasSuffix(strings.TrimSpace(line), "-") {
+					t.Errorf("%d columns: %q", width, line)
+				}
+			}
+		}
 	}
 }

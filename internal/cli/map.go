@@ -58,8 +58,11 @@ func (c *command) mapRows(ctx context.Context) error {
 	}
 	fmt.Fprintf(c.Err, "%d of %d answered%s: %s\n", p.Before+p.Answered, p.Total, cost, path)
 	if err == nil && p.Failed > 0 {
-		err = fault.New(fault.Provider, "%d of %d rows failed", p.Failed, p.Total).
-			WithHint("why is in %s; the same command asks for them again", path)
+		hint := fmt.Sprintf("why is in %s; the same command asks for them again", path)
+		if own := fault.HintOf(p.Err); own != "" {
+			hint = own + "\n" + hint
+		}
+		err = fault.Wrap(fault.Provider, p.Err, "%d of %d rows failed", p.Failed, p.Total).WithHint("%s", hint)
 	}
 	return err
 }

@@ -24,6 +24,12 @@ func ParseLevel(name string) slog.Level {
 	return slog.LevelInfo
 }
 
+// IsLevel reports whether name is that of a level, as [ParseLevel] takes it.
+func IsLevel(name string) bool {
+	_, ok := lookupLevel(name)
+	return ok
+}
+
 func lookupLevel(name string) (slog.Level, bool) {
 	switch strings.ToLower(strings.TrimSpace(name)) {
 	case "off":

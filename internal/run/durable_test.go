@@ -701,6 +701,14 @@ func TestBudgetOfStepsOnRecord(t *testing.T) {
 	if over := money.Overrun(); !strings.Contains(over, "cost 1.1000") {
 		t.Errorf("a cost that is read back counts twice: %q", over)
 	}
+	for more, want := range map[float64]bool{0.25: true, 0.5: false} {
+		b := run.NewBudget(graph.Budget{USD: 1, Tokens: 5}, usage(0))
+		b.Expect(chat.Usage{OutputTokens: 4, Cost: 0.75})
+		b.Spend(chat.Usage{OutputTokens: 1, Cost: 0.25})
+		if _, err := b.Reserve(t.Context(), cost(more), cost(more), true); (err == nil) != want {
+			t.Errorf("0.75 are on record, of which 0.25 were read back, and %g more of 1: %v", more, err)
+		}
+	}
 	var none *run.Budget
 	none.Expect(usage(1))
 }
@@ -748,7 +756,32 @@ func TestBudgetAtItsBound(t *testing.T) {
 			if _, err := b.Reserve(now, tt.call, tt.call, true); fault.CodeOf(err) != fault.Limit || !strings.Contains(err.Error(), tt.refuse) {
 				t.Errorf("the third call: %v", err)
 			}
+
+			b = run.NewBudget(tt.limit, tt.call)
+			if _, err := b.Reserve(now, tt.call, tt.call, true); tt.fit != (err == nil) || !tt.fit && fault.CodeOf(err) != fault.Limit {
+				t.Errorf("a call when one is made: %v", err)
+			}
 		})
+	}
+}
+
+// TestCallWithoutBoundRunsAlone starts two calls of which one may use all that is left.
+func TestCallWithoutBoundRunsAlone(t *testing.T) {
+	for _, tt := range []struct{ first, second bool }{{true, false}, {false, true}, {false, false}} {
+		b := run.NewBudget(graph.Budget{Tokens: 100}, chat.Usage{})
+		now, cancel := context.WithCancel(t.Context())
+		cancel() // a call that does not fit does not wait
+		settle, err := b.Reserve(now, usage(1), usage(1), tt.first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Reserve(now, usage(1), usage(1), tt.second); !errors.Is(err, context.Canceled) {
+			t.Errorf("bounded %v beside bounded %v: %v", tt.second, tt.first, err)
+		}
+		settle(usage(1))
+		if _, err := b.Reserve(now, usage(1), usage(1), tt.second); err != nil {
+			t.Errorf("bounded %v after bounded %v: %v", tt.second, tt.first, err)
+		}
 	}
 }
 

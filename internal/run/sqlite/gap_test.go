@@ -128,6 +128,60 @@ func TestGapBesideTheFile(t *testing.T) {
 	}
 }
 
+// TestPlaceOfTheNote notes a gap while the file can be written: beside it as long as the run
+// goes on, in it once the run is over, and in it if there is no place beside it.
+func TestPlaceOfTheNote(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	for _, tt := range []struct {
+		name   string
+		status run.Status
+		taken  bool // a directory is where the note would be
+		beside bool
+	}{
+		{name: "goes_on", beside: true},
+		{name: "over", status: run.Done},
+		{name: "no_place", taken: true, beside: true}, // the directory stays
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := create(t, s, graph.State{})
+			defer j.Close()
+			mark := path + ".gap-" + j.ID()
+			if tt.taken {
+				if err := os.MkdirAll(filepath.Join(mark, "x"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := j.Gap(t.Context(), run.Gap{Reason: "full", Status: tt.status}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(mark); (err == nil) != tt.beside {
+				t.Errorf("beside the file: %v", err)
+			}
+			var noted bool
+			if err := s.writer.c.QueryRowContext(t.Context(), "SELECT gap IS NOT NULL FROM runs WHERE name = ?", j.ID()).Scan(&noted); err != nil || noted != (tt.name != "goes_on") {
+				t.Errorf("in the file: %v, %v", noted, err)
+			}
+		})
+	}
+}
+
+// TestAcceptGapOfNoteThatStays has a note that cannot be removed: the run still has its gap.
+func TestAcceptGapOfNoteThatStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{})
+	j := create(t, s, graph.State{})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(path+".gap-"+j.ID(), "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AcceptGap(t.Context(), j.ID()); fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), j.ID()) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestEmptyMark has a note that found no space on the disk, one of a run that was
 // deleted, and files that are no notes.
 func TestEmptyMark(t *testing.T) {

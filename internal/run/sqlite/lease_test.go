@@ -121,12 +121,21 @@ func TestSignOfLife(t *testing.T) {
 
 // TestLeaseExpires has a process on a machine of whose clocks nothing is known.
 func TestLeaseExpires(t *testing.T) {
-	c, second, j := two(t, afar())
+	for name, other := range map[string]*Owner{"known_start": afar(), "unknown_start": {Host: "afar", Machine: "another", PID: 2, Born: "1"}} {
+		t.Run(name, func(t *testing.T) { checkLeaseExpires(t, other) })
+	}
+}
+
+func checkLeaseExpires(t *testing.T, other *Owner) {
+	c, second, j := two(t, other)
 	c.jump(1000 * time.Hour)
 	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active {
 		t.Errorf("listed as active long after its lease: %v", err)
 	}
 	checkHeld(t, second, j, c.now().Add(time.Hour)) // from now on it is watched
+	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || !infos[0].Active {
+		t.Errorf("listed as free while it cannot be opened: %v", err)
+	}
 	c.jump(1000 * time.Hour)
 	c.advance(time.Hour - time.Second)
 	checkHeld(t, second, j, c.now().Add(time.Second))
@@ -157,6 +166,18 @@ func TestLeaseExpires(t *testing.T) {
 	if err != nil || len(h.Steps) != 1 || h.Steps[0].Key != "mine" || h.Info.Steps != 0 {
 		t.Errorf("history %+v, %v", h, err)
 	}
+}
+
+// TestWatchersOfUnknownStarts has two systems that watch a lease and cannot say which start of
+// theirs it is: neither takes the watch of the other for its own.
+func TestWatchersOfUnknownStarts(t *testing.T) {
+	c, second, j := two(t, &Owner{Host: "afar", Machine: "another", PID: 2, Born: "1"})
+	third := open(t, second.path, Options{
+		Now: c.now, Live: func() time.Duration { return c.since() + 240*time.Hour }, LeaseTime: time.Hour,
+		Owner: &Owner{Host: "farther", Machine: "a third", PID: 3, Born: "1"},
+	})
+	checkHeld(t, second, j, c.now().Add(time.Hour))
+	checkHeld(t, third, j, c.now().Add(time.Hour))
 }
 
 func TestLeaseTakenAndLeft(t *testing.T) {
@@ -281,9 +302,54 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 	}
 }
 
+// TestLeaseFromBeforeRestart has a lease of this computer's name that ended before the system
+// was started.
+func TestLeaseFromBeforeRestart(t *testing.T) {
+	self := thisProcess()
+	if self.Boot == "" || bootTime().IsZero() {
+		t.Skip("when the system was started is not known")
+	}
+	long := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name       string
+		host, boot string
+		began      time.Time
+		opener     *Owner
+		free       bool
+	}{
+		{"restarted", self.Host, "an earlier start", long, nil, true},
+		{"clock_says_later", self.Host, "an earlier start", time.Now(), nil, false},
+		{"another_computer", "elsewhere", "an earlier start", long, nil, false},
+		{"unknown_start", self.Host, "", long, nil, false},
+		{"unknown_start_here", self.Host, "an earlier start", long, &Owner{Host: self.Host, Machine: "m", PID: 2}, false},
+		{"opener_of_another_start", self.Host, "an earlier start", long, &Owner{Host: self.Host, Boot: "another", Machine: "m", PID: 2}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "runs.db")
+			owner := &Owner{Host: tt.host, Boot: tt.boot, Machine: "as it was", PID: 1, Born: "1"}
+			first := open(t, path, Options{Owner: owner, Now: func() time.Time { return tt.began }, Live: func() time.Duration { return 0 }})
+			j := create(t, first, run.Checkpoint{}.State)
+			second := open(t, path, Options{Owner: tt.opener})
+			k, _, err := second.Open(t.Context(), j.ID())
+			if (err == nil) != tt.free {
+				t.Errorf("open: %v", err)
+			}
+			if k != nil {
+				if err := k.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 func TestThisProcess(t *testing.T) {
 	self := thisProcess()
-	if self.PID != os.Getpid() || self.Host == "" || self.life(self.Machine) == dead {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this computer"
+	}
+	if self.PID != os.Getpid() || self.Host != host || self.life(self.Machine) == dead {
 		t.Errorf("this process is %+v", self)
 	}
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -21,6 +22,11 @@ type Owner struct {
 }
 
 func (o Owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o.Host) }
+
+// clock returns a name of the live clock of o's system: that of its start or, if that is
+// unknown, of the machine. The clock of a machine that was started again shows less time than
+// has passed since its last start, so a watch from then lasts too long and never too short.
+func (o Owner) clock() string { return cmp.Or(o.Boot, o.Machine) }
 
 func thisProcess() *Owner {
 	host, err := os.Hostname()
@@ -124,7 +130,7 @@ func (s *Store) holds(l lease) (held bool, until time.Time, seen bool) {
 		left, seen = time.Duration(l.ends)-s.o.Live(), true
 	case s.restarted(l):
 		return false, time.Time{}, true
-	case l.watcher == me.Boot && l.watched == l.beats && l.since <= int64(s.o.Live()):
+	case l.watcher != "" && l.watcher == me.clock() && l.watched == l.beats && l.since <= int64(s.o.Live()):
 		left, seen = time.Duration(l.since)+s.o.LeaseTime-s.o.Live(), true
 	default:
 		left = s.o.LeaseTime
@@ -173,7 +179,7 @@ func (s *Store) free(c *conn, id int64, name string) error {
 		return nil
 	}
 	if !seen {
-		if _, err := c.exec("UPDATE leases SET watcher = ?, watched = ?, since = ? WHERE run = ?", s.o.Owner.Boot, l.beats, int64(s.o.Live()), id); err != nil {
+		if _, err := c.exec("UPDATE leases SET watcher = ?, watched = ?, since = ? WHERE run = ?", s.o.Owner.clock(), l.beats, int64(s.o.Live()), id); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func (f *Filter) append(dst, src []byte) []byte {
 					f.n = copy(f.part[:], src[i:])
 					return dst
 				}
-			} else if !hidden(r) {
+			} else if !Hidden(r) {
 				i += n
 				continue
 			}
@@ -118,10 +118,10 @@ func Text(s string) string {
 	return s
 }
 
-// hidden reports whether r, which is not ASCII, controls what is shown instead of being
-// shown.
-func hidden(r rune) bool {
-	return r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+// Hidden reports whether r controls what is shown instead of being shown. Tabs and line feeds
+// are shown.
+func Hidden(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 func picture(c byte) rune {

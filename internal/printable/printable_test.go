@@ -62,3 +62,17 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	for _, r := range "\x00\x1b\r\x7f\u0080\u009f\u202a\u202e\u2066\u2069" {
+		if !printable.Hidden(r) {
+			t.Errorf("%U is taken for one that is shown", r)
+		}
+	}
+	for _, r := range "\n\t a~\u00a0é\u2028漢\ufffd" {
+		if printable.Hidden(r) {
+			t.Errorf("%U is taken for one that is not shown", r)
+		}
+	}
+}

@@ -7,9 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"loki/internal/chat"
-
 	"github.com/charmbracelet/x/ansi"
+
+	"loki/internal/chat"
+	"loki/internal/printable"
 )
 
 // safe drops the escape sequences and control characters of text, which could move the
@@ -20,15 +21,12 @@ func safe(text string) string {
 		text = ansi.Strip(text)
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || reorders(r) {
+		if printable.Hidden(r) {
 			return -1
 		}
 		return r
 	}, text)
 }
-
-// reorders reports whether r makes terminals show the text after it in another order.
-func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // oneLine returns the words of text with single blanks between them, without escape
 // sequences and control characters, cut to limit characters and an ellipsis if there
@@ -44,7 +42,7 @@ func oneLine(text string, limit int) string {
 		case r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == 0x85 || r == 0xa0 || r == 0x2028 || r == 0x2029:
 			gap = b.Len() > 0
 			continue
-		case r < ' ' || r >= 0x7f && r <= 0x9f || reorders(r):
+		case printable.Hidden(r):
 			continue
 		}
 		need := 1

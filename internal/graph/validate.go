@@ -153,7 +153,7 @@ type ValidateEnv struct {
 type AgentContext struct {
 	Functions []string // names of the agent's functions; nil means that they are not checked
 	// HasFunction reports whether an entry of a node's tools is a function of the agent, or
-	// the file of some; nil compares it with Functions.
+	// the file of some; nil looks for the entry itself in Functions.
 	HasFunction func(entry string) bool
 	Servers     []string              // names of the agent's MCP servers
 	Model       func(id string) error // fails if id names no chat model; nil means that models are not checked

@@ -149,24 +149,12 @@ func (v *validator) tool(n *Node, path, tool string) {
 	}
 	has := agent.HasFunction
 	if has == nil {
-		has = func(string) bool {
-			return agent.Functions == nil || slices.ContainsFunc(agent.Functions, func(f string) bool { return toolName(f) == toolName(tool) })
-		}
+		has = func(name string) bool { return agent.Functions == nil || slices.Contains(agent.Functions, name) }
 	}
 	if !has(tool) {
 		v.err(RuleUnknownTool, n, path, available(tool, agent.Functions, "list it in global_tools, or write it in the agent's tools file"),
 			"tool %q is not a function of the agent", tool)
 	}
-}
-
-// toolName is the name of a tool that may be given as the file it is defined in.
-func toolName(name string) string {
-	for _, ext := range [...]string{".sh", ".py", ".ts", ".js"} {
-		if short, ok := strings.CutSuffix(name, ext); ok {
-			return short
-		}
-	}
-	return name
 }
 
 // available is a hint about a name that is not among the ones there are.

@@ -21,8 +21,9 @@ var world = graph.ValidateEnv{
 	FileExists: func(path string) bool { return path == "/agents/x/ok.sh" || path == "/bin/abs.py" },
 	Agent:      func(name string) (known, defined bool) { return name == "child" || name == "husk", name == "child" },
 	Context: &graph.AgentContext{
-		Functions: []string{"fs_cat", "web_search"},
-		Servers:   []string{"papers"},
+		Functions:   []string{"fs_cat", "web_search"},
+		HasFunction: func(entry string) bool { return slices.Contains([]string{"fs_cat", "fs_cat.sh", "web_search"}, entry) },
+		Servers:     []string{"papers"},
 		Model: func(id string) error {
 			if id != "good:model" {
 				return errors.New("unknown chat model")

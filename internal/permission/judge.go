@@ -286,7 +286,7 @@ func mcpServer(name string) (server string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	for _, verb := range [...]string{"invoke", "search", "describe"} {
+	for _, verb := range [...]string{"invoke", "search", "describe", "resources"} {
 		if isMeta(name, verb) {
 			return strings.TrimPrefix(rest, verb+"_"), true
 		}

@@ -78,10 +78,11 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	if !a.Config.MCPServerSupport {
 		return nil, nil
 	}
-	s, chosen, err := a.selectServers(pick)
+	s, err := a.mcpServers()
 	if err != nil {
 		return nil, err
 	}
+	chosen := pick(s.file, a.serverAliases())
 	texts := chosen.Warnings
 	for _, w := range s.file.Warnings {
 		texts = append(texts, w.String())
@@ -95,15 +96,6 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 		return nil, nil
 	}
 	return s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker}), nil
-}
-
-// selectServers returns the servers that pick picks, and those that it picks from.
-func (a *App) selectServers(pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (*servers, mcp.Selection, error) {
-	s, err := a.mcpServers()
-	if err != nil {
-		return nil, mcp.Selection{}, err
-	}
-	return s, pick(s.file, a.serverAliases()), nil
 }
 
 // serverAliases is the setting mapping_mcp_servers.

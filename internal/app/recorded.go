@@ -17,7 +17,6 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/mcp"
 	"loki/internal/run"
 	"loki/internal/tool"
 )
@@ -56,9 +55,6 @@ func (a *App) recordedRun(ctx context.Context, command string, info run.Info, fr
 		return GraphRun{}, err
 	}
 	if err := a.checkModels(r); err != nil {
-		return GraphRun{}, err
-	}
-	if err := a.checkServers(r); err != nil {
 		return GraphRun{}, err
 	}
 	if what, lines := changed(info, recorded, r); len(lines) > 0 && !o.Force {
@@ -203,25 +199,6 @@ func (a *App) checkModels(r GraphRun) error {
 		if _, err := a.Catalog.Resolve(cmp.Or(n.LLM.Model, a.graphModel(r)), catalog.Chat); err != nil {
 			return fault.Wrap(fault.CodeOf(err), err, "the model of node %s", n.ID)
 		}
-	}
-	return nil
-}
-
-// checkServers refuses a run whose MCP servers are not configured. It starts none.
-func (a *App) checkServers(r GraphRun) error {
-	names := a.Overridden(r.Agent, r.Graph).MCPServers
-	if len(names) == 0 || !a.Config.MCPServerSupport {
-		return nil
-	}
-	_, chosen, err := a.selectServers(func(f *mcp.File, aliases map[string]string) mcp.Selection {
-		return f.SelectList(names, aliases)
-	})
-	if err != nil {
-		return err
-	}
-	if len(chosen.Warnings) > 0 {
-		return fault.New(fault.Config, "mcp_servers of graph %s: %s", r.Graph.Name, strings.Join(chosen.Warnings, "; ")).
-			WithHint("add it to %s", a.Paths.MCPFile())
 	}
 	return nil
 }

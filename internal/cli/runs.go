@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -126,7 +128,8 @@ func (c *command) listRuns(ctx context.Context) error {
 	})
 }
 
-// table prints rows in columns; those named in right are aligned to the right.
+// table prints rows in columns, measured as terminals show them; those named in right are
+// aligned to the right.
 func table(w io.Writer, rows [][]string, right ...int) error {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
@@ -134,14 +137,14 @@ func table(w io.Writer, rows [][]string, right ...int) error {
 			r[i] = printableLine(cell)
 		}
 		for i, cell := range r {
-			widths[i] = max(widths[i], len([]rune(cell)))
+			widths[i] = max(widths[i], ansi.StringWidth(cell))
 		}
 	}
 	var b strings.Builder
 	for _, r := range rows {
 		var line strings.Builder
 		for i, cell := range r {
-			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if i > 0 {
 				line.WriteString("  ")
 			}

@@ -2,7 +2,9 @@ package draw
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"loki/internal/graph"
 	"loki/internal/value"
@@ -89,10 +91,18 @@ func dotEdge(e edge) string {
 // dotLabel returns s as a label, in which HTML entities are replaced.
 func dotLabel(s string) string { return dotString(strings.ReplaceAll(s, "&", "&amp;")) }
 
-// dotString returns s as a quoted string. A backslash begins an escape.
+// dotString returns s as a quoted string. A backslash begins an escape. What a terminal would
+// not show, or obey, is written as its number.
 func dotString(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\x00", "\uFFFD").Replace(s)
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		if r == 0 || r == '\n' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\x00", "\uFFFD").Replace(b.String())
 	return `"` + s + `"`
 }
 

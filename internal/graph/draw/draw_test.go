@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -133,6 +134,20 @@ func TestGolden(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestNothingForTerminals draws names that would command a terminal.
+func TestNothingForTerminals(t *testing.T) {
+	odd := "\x1b[2J\x07\u009b1m\u202e"
+	g := graphOf(odd, approval("a", "ask", odd, odd), script(odd, "done"), end("done"))
+	for form, got := range map[string]string{"mermaid": Mermaid(g), "dot": DOT(g), "text": Text(g, 60)} {
+		if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%s has a character that no terminal shows: %.30q", form, got[i:])
+		}
+	}
+	if !strings.Contains(DOT(g), `"node:\\x1b[2J`) {
+		t.Errorf("the id is gone:\n%s", DOT(g))
 	}
 }
 

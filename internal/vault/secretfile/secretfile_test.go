@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -193,5 +194,34 @@ func onlyFile(t *testing.T, dir, name string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != name {
 		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}
+
+// TestWriteRemovesLeftovers finds what killed processes left: an old one's, and one that may
+// be at work.
+func TestWriteRemovesLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-2 * time.Hour)
+	for name, age := range map[string]time.Time{
+		".vault.yml-17": old, ".vault.yml-18": time.Now(), ".vault.yml-a": old, "vault.yml-19": old, ".other.yml-20": old,
+	} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Chtimes(file, age, age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Write(filepath.Join(dir, "vault.yml"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if want := []string{".other.yml-20", ".vault.yml-18", ".vault.yml-a", "vault.yml", "vault.yml-19"}; !slices.Equal(got, want) {
+		t.Errorf("left are %q, want %q", got, want)
 	}
 }

@@ -138,10 +138,10 @@ func AutoConfirm(environ []string) bool {
 }
 
 // Consents reports whether a value of AUTO_CONFIRM or auto_confirm is a consent: any but
-// the empty one, 0, false, no and off.
+// the empty one and words that say no.
 func Consents(value string) bool {
 	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "", "0", "false", "no", "off":
+	case "", "0", "false", "f", "no", "n", "off", "none", "null", "never", "disable", "disabled":
 		return false
 	}
 	return true

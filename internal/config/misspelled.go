@@ -12,7 +12,7 @@ import (
 var otherVariables = []string{
 	"LOKI_CONFIG_DIR", "LOKI_CONFIG_FILE", "LOKI_ENV_FILE", "LOKI_ROLES_DIR", "LOKI_MACROS_DIR", "LOKI_SESSIONS_DIR", "LOKI_RAGS_DIR",
 	"LOKI_FUNCTIONS_DIR", "LOKI_STATE_DIR", "LOKI_LOG_FILE", "LOKI_LOG_PATH", "LOKI_LOG_LEVEL", "LOKI_LOG_FILTER", "LOKI_MESSAGES_FILE",
-	"LOKI_PROVIDER", "LOKI_PLATFORM", "LOKI_SHELL",
+	"LOKI_PROVIDER", "LOKI_PLATFORM", "LOKI_SHELL", "LOKI_FETCH_ALLOW",
 }
 
 // misspelled returns a warning for each variable that is not read and whose name is nearly

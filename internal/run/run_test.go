@@ -212,6 +212,15 @@ nodes:
 	}
 }
 
+func TestStartSaysWhetherStatesAreShown(t *testing.T) {
+	for text, want := range map[string]bool{chain: false, "settings: {log_state_snapshots: false}\n" + chain: true, "settings: {log_state_snapshots: true}\n" + chain: false} {
+		_, c, err := drive(t.Context(), t, text, nil)
+		if started := event.Bodies[event.Started](c); err != nil || len(started) != 1 || started[0].NoSnapshots != want || started[0].Graph != "chain" || started[0].Node != "a" {
+			t.Errorf("%s\nstarts with %+v, %v", text, started, err)
+		}
+	}
+}
+
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := func(ctx context.Context, tk *run.Task) graph.Result {

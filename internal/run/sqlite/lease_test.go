@@ -128,6 +128,15 @@ func TestLeaseExpires(t *testing.T) {
 
 func checkLeaseExpires(t *testing.T, other *Owner) {
 	c, second, j := two(t, other)
+	for _, tt := range []struct {
+		jump   time.Duration
+		active bool
+	}{{time.Hour - 1, true}, {1, false}} { // in all for as long as the lease lasts by the wall
+		c.jump(tt.jump)
+		if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active != tt.active {
+			t.Errorf("listed as active: %v, want %v, %v", !tt.active, tt.active, err)
+		}
+	}
 	c.jump(1000 * time.Hour)
 	if infos, err := second.Runs(t.Context(), run.Query{}); err != nil || infos[0].Active {
 		t.Errorf("listed as active long after its lease: %v", err)
@@ -251,6 +260,16 @@ func TestConfirm(t *testing.T) {
 		}
 		if second.hooked != before {
 			t.Error("a process that was not stopped looks for its lease all the time")
+		}
+		for _, tt := range []struct {
+			after time.Duration
+			looks bool
+		}{{time.Hour/2 - 1, false}, {1, true}, {0, false}, {time.Hour/2 - 1, false}} { // after half of the lease
+			before := second.hooked
+			c.advance(tt.after)
+			if err := k.Confirm(t.Context()); err != nil || tt.looks != (second.hooked != before) {
+				t.Errorf("%s later: looks %v, want %v, %v", tt.after, second.hooked != before, tt.looks, err)
+			}
 		}
 		if err := k.Close(); err != nil {
 			t.Error(err)
@@ -384,7 +403,7 @@ func TestLeaseIsProlonged(t *testing.T) {
 			t.Error(err)
 		}
 		n := prolonged.Load()
-		if n < 2*350 {
+		if n < 2*350 || n > 2*361 { // every ten seconds, with two calls each
 			t.Errorf("the lease was prolonged %d times in an hour", n/2)
 		}
 		time.Sleep(time.Hour)

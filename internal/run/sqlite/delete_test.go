@@ -164,6 +164,34 @@ func TestDeleteIsGoneOnWith(t *testing.T) {
 	}
 }
 
+// TestTextsLeftBehindAreSwept interrupts a deletion when the texts of a run are not used any
+// more and are still there. The next deletion sweeps them out, whatever it is asked to delete.
+func TestTextsLeftBehindAreSwept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	writes, active := 0, false
+	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{Hook: func(op string, _ int) {
+		if active && op == "delete" {
+			if writes++; writes == 4 { // the run is gone, then its uses of texts; hooks come in pairs
+				cancel()
+			}
+		}
+	}})
+	id := endedRun(t, s, 1, 3, 50_000)
+	active = true
+	if deleted, err := s.Delete(ctx, id); !errors.Is(err, context.Canceled) || len(deleted) != 1 {
+		t.Fatal(deleted, err)
+	}
+	var left int
+	if err := s.writer.c.QueryRowContext(t.Context(), "SELECT count(*) FROM blobs WHERE refs <= 0").Scan(&left); err != nil || left == 0 {
+		t.Fatalf("%d texts are left behind, %v", left, err)
+	}
+	if deleted, err := s.Delete(t.Context()); err != nil || len(deleted) > 0 {
+		t.Error(deleted, err)
+	}
+	isEmpty(t, s)
+}
+
 // TestSweepLeavesBlobsInUse has a list of blobs to sweep out that another process has
 // swept out before, and whose ids are used again.
 func TestSweepLeavesBlobsInUse(t *testing.T) {

@@ -567,6 +567,31 @@ func TestQuestionWhileLocked(t *testing.T) {
 	}
 }
 
+// TestQuestionThatBreaksTheRecord asks when the journal can never be written again: nothing is
+// kept from then on, so that the question is no event of the record either.
+func TestQuestionThatBreaksTheRecord(t *testing.T) {
+	store, p := memstore.New(nil), durablePlan(t)
+	start := run.StartCheckpoint(p, graph.State{})
+	inner, err := store.Create(t.Context(), run.Info{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := run.Run(t.Context(), run.Options{
+		Plan: p, Nodes: asking{"a": {}}, Start: start,
+		Journal: &failing{Journal: inner, after: 100, err: errors.New("disk full"), asks: time.Now().Add(time.Hour)},
+	})
+	if fault.CodeOf(err) != fault.Suspended || out.Recorded {
+		t.Errorf("recorded: %v, %v", out.Recorded, err)
+	}
+	if err := inner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := store.History(t.Context(), inner.ID())
+	if err != nil || len(h.Pending) > 0 || slices.ContainsFunc(h.Events, func(e json.RawMessage) bool { return strings.Contains(string(e), `"type":"question"`) }) {
+		t.Errorf("pending are %+v, events %s, %v", h.Pending, h.Events, err)
+	}
+}
+
 // TestInterruptedWhileWaiting cancels a run that waits for its journal. What was not
 // recorded is as if the run had ended before.
 func TestInterruptedWhileWaiting(t *testing.T) {

@@ -54,7 +54,11 @@ func (c *command) newFace(ctx context.Context) *face {
 		c.app.OnToolOutput = func(_, line string) { f.screen.Print(c.hide(line)) }
 		observer, observed = c.app.Observe(ctx)
 	}
-	f.emitter = event.Tee(narrator, out, observer)
+	shown := event.Tee(narrator, out)
+	if c.opts.output == outputText && !c.OutTerminal {
+		shown = repliesFirst(narrator, out)
+	}
+	f.emitter = event.Tee(shown, observer)
 	f.close = func(err error) error {
 		f.settle()
 		closeErr := out.Close(c.hideIn(err))
@@ -68,6 +72,18 @@ func (c *command) newFace(ctx context.Context) *face {
 		return err
 	}
 	return f
+}
+
+// repliesFirst emits to narrator and out, in this order, except for replies: the line of
+// one has ended then when the narration says what it used. Both may go to one pipe.
+func repliesFirst(narrator, out event.Emitter) event.Emitter {
+	narratorFirst, outFirst := event.Tee(narrator, out), event.Tee(out, narrator)
+	return event.Func(func(ctx context.Context, ev event.Event) error {
+		if _, ok := ev.Body.(event.Reply); ok {
+			return outFirst.Emit(ctx, ev)
+		}
+		return narratorFirst.Emit(ctx, ev)
+	})
 }
 
 // newAnswer returns what prints the answer as text.

@@ -215,3 +215,17 @@ func (p *talk) interrupted(sig os.Signal, requests int, args ...string) {
 		p.Errorf("loki %q ended well: %s", args, &stderr)
 	}
 }
+
+// TestVerboseInOnePipe: an answer has a line of its own where both outputs are one pipe.
+func TestVerboseInOnePipe(t *testing.T) {
+	t.Parallel()
+	p := newTalk(t)
+	p.server.Script(openaitest.Text("The answer."))
+	out, err := p.command("-v", "hello").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, rest, _ := strings.Cut(string(out), "\n"); first != "The answer." || !strings.HasPrefix(rest, "▸ ") || strings.Contains(rest, "The answer.") || strings.Contains(rest, "\n\n") {
+		t.Errorf("printed %q", out)
+	}
+}

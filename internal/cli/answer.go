@@ -55,7 +55,7 @@ func (c *command) newFace(ctx context.Context) *face {
 		observer, observed = c.app.Observe(ctx)
 	}
 	shown := event.Tee(narrator, out)
-	if c.opts.output == outputText && !c.OutTerminal {
+	if c.opts.output == outputText {
 		shown = repliesFirst(narrator, out)
 	}
 	f.emitter = event.Tee(shown, observer)
@@ -75,7 +75,7 @@ func (c *command) newFace(ctx context.Context) *face {
 }
 
 // repliesFirst emits to narrator and out, in this order, except for replies: the line of
-// one has ended then when the narration says what it used. Both may go to one pipe.
+// one has ended then when the narration says what it used. Both may go to one terminal or pipe.
 func repliesFirst(narrator, out event.Emitter) event.Emitter {
 	narratorFirst, outFirst := event.Tee(narrator, out), event.Tee(out, narrator)
 	return event.Func(func(ctx context.Context, ev event.Event) error {

@@ -54,6 +54,27 @@ nodes:
 	}
 }
 
+// TestVerboseTerminal: what a reply used is said below it, also if it came in one piece and
+// is laid out.
+func TestVerboseTerminal(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("loki", "-v", "-m", "builtin:echo", "the answer")
+	cmd.Dir = dir
+	cmd.Env = append(emptyHome(dir), "TERM=dumb", "NO_COLOR=1")
+	screen, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	shown, _ := io.ReadAll(screen)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, shown)
+	}
+	if text, used := strings.Index(string(shown), "the answer"), strings.Index(string(shown), "tokens in"); text < 0 || used < text {
+		t.Errorf("the terminal shows %q", shown)
+	}
+}
+
 // TestSlowTerminal talks over a link so slow that the terminal says the color of its
 // background only after the model has answered. Nothing of it may be shown or typed into the
 // shell, and the next command need not ask again.

@@ -562,9 +562,14 @@ func TestRecordedTurnIsNotMadeAgain(t *testing.T) {
 }
 
 // spendings is a [Budget] without limits that adds up what is spent without a reservation.
-type spendings struct{ spent, settled chat.Usage }
+type spendings struct {
+	spent, settled chat.Usage
+	most           chat.Usage // of the last reservation
+	bounded        bool
+}
 
-func (s *spendings) Reserve(context.Context, chat.Usage, chat.Usage, bool) (func(chat.Usage), error) {
+func (s *spendings) Reserve(_ context.Context, _, most chat.Usage, bounded bool) (func(chat.Usage), error) {
+	s.most, s.bounded = most, bounded
 	return func(used chat.Usage) { s.settled = s.settled.Add(used) }, nil
 }
 
@@ -594,6 +599,32 @@ func TestRecordedTurnCountsInTheBudget(t *testing.T) {
 		}
 		if b.spent.InputTokens != tt.spent || b.settled.InputTokens != tt.settled {
 			t.Errorf("%s: spent %d tokens, settled %d", tt.name, b.spent.InputTokens, b.settled.InputTokens)
+		}
+	}
+}
+
+// TestReservationsAreBoundedByTheOutputLimit that the request is sent with, or else the
+// model's own; without one it is not known how much a call uses.
+func TestReservationsAreBoundedByTheOutputLimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		model   Model
+		most    int // output tokens
+		bounded bool
+	}{
+		{"of_the_request", Model{MaxOutputTokens: 64, OutputLimit: 99}, 64, true},
+		{"of_the_model", Model{OutputLimit: 99}, 99, true},
+		{"none", Model{}, 0, false},
+	} {
+		var b spendings
+		rc, _ := newContext()
+		rc.Budget, tt.model.Provider = &b, &fake{replies: [][]provider.Chunk{says("Done.")}}
+		if _, err := newEngine(t, tt.model).Run(t.Context(), rc, user("hi")); err != nil {
+			t.Fatal(err)
+		}
+		if b.most.OutputTokens != tt.most || b.bounded != tt.bounded {
+			t.Errorf("%s: at most %d output tokens, bounded: %v", tt.name, b.most.OutputTokens, b.bounded)
 		}
 	}
 }

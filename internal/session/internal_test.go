@@ -200,6 +200,10 @@ func TestTable(t *testing.T) {
 	if table.Open("", "5") != c {
 		t.Error("a session that lives was swept away")
 	}
+	table.Forget("other", "5")
+	if table.Open("", "5") != c {
+		t.Error("a session was forgotten for one of the same id in another scope")
+	}
 	table.Forget("", "5")
 	if table.Open("", "5") != nil || table.Begun("", "a") != nil || table.Open("", "1") != a {
 		t.Error("only the session that was deleted is to be forgotten")

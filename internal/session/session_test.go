@@ -184,6 +184,33 @@ func TestOnlyTheFirstTurnNamesASession(t *testing.T) {
 	if err := s.AutoName(t.Context(), ask); err != nil || s.Title() != "first-things" || s.NeedsName() {
 		t.Errorf("the title is %q, %v; it needs a name: %v", s.Title(), err, s.NeedsName())
 	}
+	if alias := s.Alias(); !alias.AutoSaved() || !strings.HasSuffix(string(alias), "-first-things") {
+		t.Errorf("the alias is %q", alias)
+	}
+}
+
+// TestSourcesOfImagesAreStored along with the turn that has the images.
+func TestSourcesOfImagesAreStored(t *testing.T) {
+	s := temp(t, session.Settings{SaveSession: new(true)})
+	want := map[string]string{}
+	for _, file := range []string{"a.png", "b.png"} {
+		want[session.DataURLHash(file)] = file
+		if err := s.Append(t.Context(), session.Turn{User: user("look"), DataURLs: map[string]string{session.DataURLHash(file): file}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, s.DataURLs()); diff != "" {
+			t.Errorf("stored (-want +got):\n%s", diff)
+		}
+	}
+	if err := s.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(t.Context()); err != nil || len(s.DataURLs()) > 0 {
+		t.Errorf("still stored after clearing: %v, %v", s.DataURLs(), err)
+	}
 }
 
 func TestVerdict(t *testing.T) {

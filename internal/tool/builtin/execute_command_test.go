@@ -199,7 +199,7 @@ func TestHarmlessGitStartsNoHook(t *testing.T) {
 			}
 		}
 		call(`git init -q . && mkdir -p .git/hooks && echo a >a && git add a &&
-			printf '#!/bin/sh\ntouch PWN\n' >.git/hooks/post-index-change && chmod +x .git/hooks/post-index-change && touch -d 2001-01-01 a`, false)
+			printf '#!/bin/sh\ntouch PWN\n' >.git/hooks/post-index-change && chmod +x .git/hooks/post-index-change && touch -t 200101010000 a`, false)
 		call("git status", harmless)
 		_, err := os.Stat(filepath.Join(dir, "PWN"))
 		if ran := err == nil; ran == harmless {

@@ -214,7 +214,7 @@ func (o *options) declare(f *pflag.FlagSet) {
 	f.BoolVar(&o.buildTools, "build-tools", false, "make the scripts of tools ready to be run by hand; with -a those of an agent")
 	f.Var(&once{value: &o.argcEval, kind: "SCRIPT", check: notEmpty}, "argc-eval", "print the shell code that reads the arguments of a script")
 	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
-	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colours")
+	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colors")
 	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or the agent, session or role that is named")
 	f.Var(&once{value: &o.install, kind: "CATEGORY", values: installable}, "install", "restore the bundled files: agents, macros, functions or mcp_config")
 	f.Var(&once{value: &o.completions, kind: "SHELL", values: completion.Spellings()}, "completions", "print a script that completes options in a shell")

@@ -60,7 +60,7 @@ func TestVerboseTerminal(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("loki", "-v", "-m", "builtin:echo", "the answer")
 	cmd.Dir = dir
-	cmd.Env = append(emptyHome(dir), "TERM=dumb", "NO_COLOR=1")
+	cmd.Env = append(emptyHome(dir), "TERM=xterm-256color", "NO_COLOR=1")
 	screen, err := pty.Start(cmd)
 	if err != nil {
 		t.Fatal(err)

@@ -58,6 +58,7 @@ type Store interface {
 	// store that others write holds them up for moments only, however much it deletes.
 	Delete(ctx context.Context, ids ...string) (deleted []string, err error)
 
+	// Close closes the journals that are open, which ends their leases.
 	Close() error
 }
 

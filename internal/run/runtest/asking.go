@@ -30,6 +30,38 @@ func question(i int) run.Pending {
 	return p
 }
 
+// askedAgain asks questions again that wait, in other words: the later words count.
+func (s *suite) askedAgain() {
+	j := s.begin()
+	var want []run.Pending
+	for i := range 2 {
+		s.ok(j.Asked(s.Context(), question(i)))
+		p := question(i)
+		p.Text = "in other words"
+		want = append(want, p)
+	}
+	for _, p := range want {
+		s.ok(j.Asked(s.Context(), p))
+	}
+	s.same("pending", s.history(j.ID()).Pending, want)
+	s.ok(j.Close())
+}
+
+// closedStore closes a store with a run that is being run and one that is not: the lease
+// ends.
+func (s *suite) closedStore() {
+	s.ok(s.begin().Close())
+	j := s.begin()
+	if err := context.Cause(j.Lease()); err != nil {
+		s.Errorf("the lease ended before: %v", err)
+	}
+	s.ok(s.store.Close())
+	if context.Cause(j.Lease()) == nil {
+		s.Error("the lease goes on when the store is closed")
+	}
+	s.ok(s.store.Close()) // once more does no harm
+}
+
 // questions answers ten questions in random order, from outside, and resumes.
 func (s *suite) questions() {
 	ctx := s.Context()

@@ -63,9 +63,9 @@ func whole(t testing.TB, o render.MarkdownOptions, doc string, columns int) stri
 func stream(t testing.TB, o render.MarkdownOptions, doc string, v *scrolling, rng *rand.Rand) {
 	t.Helper()
 	o.Size = v.size
-	now := time.Now()
-	o.Now = func() time.Time { // half of the pieces are late enough to be drawn
-		now = now.Add(time.Duration(rng.IntN(80)) * time.Millisecond)
+	now, clock := time.Now(), rand.New(rand.NewPCG(rng.Uint64(), 1)) // used with the lock of the Markdown held
+	o.Now = func() time.Time {                                       // half of the pieces are late enough to be drawn
+		now = now.Add(time.Duration(clock.IntN(80)) * time.Millisecond)
 		return now
 	}
 	m := render.NewMarkdown(v, o)

@@ -518,7 +518,9 @@ func TestQuestionsInShort(t *testing.T) {
 }
 
 // TestQuestionWhileLocked asks while the journal cannot be written for ten seconds. The user
-// is notified of the waiting where events are shown, and the question is on record.
+// is notified of the waiting where events are shown, and the question is on record. The node
+// that asks runs alone: the event of another would wait for a lock, at which the clock of
+// synctest stands still.
 func TestQuestionWhileLocked(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		t.Run(fmt.Sprint(shown), func(t *testing.T) {
@@ -530,7 +532,7 @@ func TestQuestionWhileLocked(t *testing.T) {
 					t.Fatal(err)
 				}
 				o := run.Options{
-					Plan: p, Nodes: asking{"left": {}}, Start: start, Source: event.Source{Run: inner.ID()},
+					Plan: p, Nodes: asking{"a": {}}, Start: start, Source: event.Source{Run: inner.ID()},
 					Journal: &failing{Journal: inner, after: 100, err: errLocked, asks: time.Now().Add(10 * time.Second)},
 				}
 				var events event.Collector
@@ -556,7 +558,7 @@ func TestQuestionWhileLocked(t *testing.T) {
 					t.Fatal(err)
 				}
 				h, err := store.History(t.Context(), inner.ID())
-				if err != nil || len(h.Pending) != 1 || h.Pending[0].ID != "left0" {
+				if err != nil || len(h.Pending) != 1 || h.Pending[0].ID != "a0" {
 					t.Errorf("pending are %+v, %v", h.Pending, err)
 				}
 				if !slices.ContainsFunc(h.Events, func(e json.RawMessage) bool { return strings.Contains(string(e), `"type":"question"`) }) {

@@ -142,7 +142,7 @@ func posts(ts *testscript.TestScript, _ bool, args []string) {
 func offered(ts *testscript.TestScript, neg bool, args []string) {
 	requests := ts.Value(serverKey{}).(*openaitest.Server).Requests()
 	if neg || len(requests) == 0 {
-		ts.Fatalf("the server got no request, or it is told what is not offered")
+		ts.Fatalf("the server got no request, or offered was negated, which it cannot be")
 	}
 	var body struct {
 		Tools []struct {

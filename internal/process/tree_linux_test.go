@@ -195,8 +195,8 @@ func TestGuardIsStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = old.Process.Wait()
-	const nobody = 1 << 22
-	g.add(nobody)()
+	const absent = 1 << 22
+	g.add(absent)()
 	if g.cmd == nil || g.cmd == old {
 		t.Fatal("no other guard came")
 	}

@@ -31,14 +31,14 @@ func TestStatesOfTheDeadAreRemoved(t *testing.T) {
 		}
 		return path
 	}
-	const nobody = "2147483646"
-	dead := dir("loki-state-"+nobody+"-1", false)
+	const absent = "2147483646"
+	dead := dir("loki-state-"+absent+"-1", false)
 	kept := map[string]string{
-		"of a process in another container": dir("loki-state-"+nobody+"-2", true),
+		"of a process in another container": dir("loki-state-"+absent+"-2", true),
 		"of a process that lives":           dir("loki-state-"+strconv.Itoa(os.Getpid())+"-3", false),
 		"of something else":                 dir("loki-state-of-mine", false),
 	}
-	bare := filepath.Join(tmp, "loki-state-"+nobody+"-4")
+	bare := filepath.Join(tmp, "loki-state-"+absent+"-4")
 	if err := os.Mkdir(bare, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"loki/internal/engine"
 	"loki/internal/graph"
-	"loki/internal/graph/node"
+	"loki/internal/node"
 	"loki/internal/provider/builtin"
 	"loki/internal/value"
 )

@@ -10,7 +10,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/graph/node"
+	"loki/internal/node"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )

@@ -162,7 +162,7 @@ func sourceOf(pc uintptr) source {
 		return source{file: "unknown"}
 	}
 	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	// The function is "loki/internal/graph/node.(*Runner).llm": the package ends at the
+	// The function is "loki/internal/node.(*Runner).llm": the package ends at the
 	// first dot after the last slash.
 	dir := frame.Function
 	slash := strings.LastIndexByte(dir, '/') + 1

@@ -16,7 +16,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/graph"
-	"loki/internal/graph/node"
+	"loki/internal/node"
 	"loki/internal/provider"
 	"loki/internal/run"
 )

@@ -15,7 +15,6 @@ import (
 	"loki/internal/app"
 	"loki/internal/ask"
 	"loki/internal/chat"
-	"loki/internal/clip"
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/role"
@@ -97,7 +96,7 @@ func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation
 				return "", err
 			}
 		case 'c':
-			if err := clip.Copy(command, c.terminalOut()); err != nil {
+			if err := copyText(command, c.terminalOut()); err != nil {
 				return "", fault.Wrap(fault.Failure, err, "copying the command")
 			}
 			fmt.Fprintln(c.Out, c.paint(faint, "Copied."))

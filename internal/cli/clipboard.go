@@ -1,5 +1,4 @@
-// Package clip puts text on the clipboard.
-package clip
+package cli
 
 import (
 	"encoding/base64"
@@ -14,14 +13,14 @@ import (
 // they do with more differs.
 const maxSequence = 74_994
 
-// Copy puts text on the system's clipboard. Where there is none it asks the terminal to
+// copyText puts text on the system's clipboard. Where there is none it asks the terminal to
 // do so with an OSC 52 sequence, which also works over SSH; terminal is nil if there is
 // no terminal.
-func Copy(text string, terminal io.Writer) error {
-	return copyTo(clipboard.WriteAll, text, terminal)
+func copyText(text string, terminal io.Writer) error {
+	return copyWith(clipboard.WriteAll, text, terminal)
 }
 
-func copyTo(system func(string) error, text string, terminal io.Writer) error {
+func copyWith(system func(string) error, text string, terminal io.Writer) error {
 	err := system(text)
 	if err == nil {
 		return nil

@@ -23,10 +23,10 @@ import (
 	"loki/internal/environ"
 	"loki/internal/input"
 	"loki/internal/permission"
+	"loki/internal/process"
 	"loki/internal/redact"
 	"loki/internal/role"
 	"loki/internal/session"
-	"loki/internal/shell"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/vault"
 )
@@ -149,7 +149,7 @@ func (a *App) Context(id string, noStream bool) engine.RequestContext {
 func (a *App) DryRun() bool { return a.dryRun }
 
 // Shell returns the user's shell.
-func (a *App) Shell() shell.Shell { return shell.Find(runtime.GOOS, a.Env.Get) }
+func (a *App) Shell() process.Shell { return process.FindShell(runtime.GOOS, a.Env.Get) }
 
 // Loader returns what loads the attachments of prompts.
 func (a *App) Loader() *input.Loader {

@@ -15,7 +15,6 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/process"
-	"loki/internal/shell"
 )
 
 // run returns what a command of the user's shell prints on both of its outputs, line by
@@ -48,7 +47,7 @@ func (l *Loader) run(ctx context.Context, line string) (string, error) {
 
 // joined returns a command both of whose outputs are one, so that what it prints stays
 // in order, where the shell can do that.
-func joined(s shell.Shell, line string) string {
+func joined(s process.Shell, line string) string {
 	switch s.Name {
 	case "sh", "bash", "dash", "ksh", "zsh":
 		return "exec 2>&1\n" + line

@@ -17,7 +17,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/input"
-	"loki/internal/shell"
+	"loki/internal/process"
 )
 
 // tree makes a directory of files.
@@ -161,7 +161,7 @@ func withShell(t *testing.T) *input.Loader {
 		t.Skip("there is no /bin/sh")
 	}
 	return &input.Loader{
-		Child: environ.Child{Environ: os.Environ()}, Shell: shell.Shell{Path: "/bin/sh", Name: "sh", Flag: "-c"}, Dir: t.TempDir(),
+		Child: environ.Child{Environ: os.Environ()}, Shell: process.Shell{Path: "/bin/sh", Name: "sh", Flag: "-c"}, Dir: t.TempDir(),
 		Loaders: map[string]string{
 			"up":   `tr a-z A-Z`,
 			"show": `cat "$1"`,

@@ -13,7 +13,6 @@ import (
 	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/process"
-	"loki/internal/shell"
 )
 
 // Loader loads sources. The zero value of a field is its default. It may be used from
@@ -21,7 +20,7 @@ import (
 type Loader struct {
 	Dir   string        // what relative paths are relative to; empty means the working directory
 	Child environ.Child // what commands get
-	Shell shell.Shell   // runs `commands`; without a Path none can be run
+	Shell process.Shell // runs `commands`; without a Path none can be run
 	HTTP  *http.Client  // fetches addresses; nil means [http.DefaultClient]
 	Reply *string       // the reply before, nil if there is none
 

@@ -17,7 +17,6 @@ import (
 
 	"loki/internal/environ"
 	"loki/internal/process"
-	"loki/internal/shell"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 )
@@ -81,7 +80,7 @@ func Tools(o Options) []tool.Tool {
 	}
 	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks}}
 	return []tool.Tool{
-		&executeCommand{shell: shell.Find(runtime.GOOS, lookup(o.Child.Environ)), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
+		&executeCommand{shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ)), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
 		b.executePyCode(),
 		b.executeSQLCode(),
 		b.fetchURLViaCurl(),

@@ -13,7 +13,6 @@ import (
 	"loki/internal/environ"
 	"loki/internal/permission"
 	"loki/internal/process"
-	"loki/internal/shell"
 	"loki/internal/tool"
 )
 
@@ -24,7 +23,7 @@ const maxPrinted = 16 << 20
 // executeCommand runs a command with the user's shell. The command has no input and no
 // terminal, so that it cannot wait for somebody who is not there.
 type executeCommand struct {
-	shell   shell.Shell
+	shell   process.Shell
 	child   environ.Child
 	dir     string
 	timeout time.Duration

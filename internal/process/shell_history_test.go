@@ -1,4 +1,4 @@
-package shell
+package process
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestHistory(t *testing.T) {
+func TestShellHistory(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_700_000_000, 0)
 	for _, tt := range []struct{ shell, file, want string }{
@@ -50,7 +50,7 @@ func TestFishReadsBackslashesAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestHistoryFileIsWhatTheShellSays(t *testing.T) {
+func TestShellHistoryFileIsWhatTheShellSays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "h")
 	for _, name := range []string{"bash", "zsh"} {

@@ -1,6 +1,4 @@
-// Package shell knows the user's shell: which program it is, how it is given a command,
-// and where it keeps its history.
-package shell
+package process
 
 import "strings"
 
@@ -11,11 +9,11 @@ type Shell struct {
 	Flag string // the argument that comes before a command
 }
 
-// Find returns the user's shell on the platform goos, as in runtime.GOOS: the one
+// FindShell returns the user's shell on the platform goos, as in runtime.GOOS: the one
 // that LOKI_SHELL names, or else SHELL; on Windows the PowerShell that this process seems
 // to run in, or else cmd.exe; everywhere else /bin/sh. getenv returns the value of a
 // variable, empty if it is not set.
-func Find(goos string, getenv func(name string) string) Shell {
+func FindShell(goos string, getenv func(name string) string) Shell {
 	path := getenv("LOKI_SHELL")
 	switch {
 	case path != "":

@@ -1,8 +1,8 @@
-package shell
+package process
 
 import "testing"
 
-func TestFind(t *testing.T) {
+func TestFindShell(t *testing.T) {
 	t.Parallel()
 	const profile = `C:\Users\Ann`
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Find(tt.goos, func(name string) string { return tt.env[name] }); got != tt.want {
+			if got := FindShell(tt.goos, func(name string) string { return tt.env[name] }); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

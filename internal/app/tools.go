@@ -18,7 +18,6 @@ import (
 	"loki/internal/permission"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
-	"loki/internal/tool/user"
 )
 
 // builtinTools are the tools that are part of the program. Their children do not see
@@ -261,7 +260,7 @@ func userTools(asker ask.Asker, agent string) []tool.Tool {
 	if asker == nil {
 		asker = ask.Unavailable{}
 	}
-	return user.Tools(asker, ask.Question{Agent: agent})
+	return builtin.UserTools(asker, ask.Question{Agent: agent})
 }
 
 // box returns a box with tools whose calls are judged. The asker may be nil.

@@ -1,8 +1,4 @@
-// Package user holds the tools by which a model talks to the user: it asks a question with
-// options (user__ask), one that is answered with yes or no (user__confirm), one that is
-// answered with a text (user__input), and one with options of which several can be chosen
-// (user__checkbox).
-package user
+package builtin
 
 import (
 	"context"
@@ -16,34 +12,37 @@ import (
 	"loki/internal/tool"
 )
 
-// Tools returns the tools, which put their questions to a. What from says of where the
-// question comes from goes with each. If a cannot ask anybody, the call fails and the model
-// is told so, unless a's error has code fault.Suspended: that ends the request, so that
+// UserTools returns the tools by which a model talks to the user: it asks a question with
+// options (user__ask), one that is answered with yes or no (user__confirm), one that is
+// answered with a text (user__input), and one with options of which several can be chosen
+// (user__checkbox). They put their questions to a. What from says of where the
+// question comes from goes with each. If a cannot reach the user, the call fails with a text that
+// says so, unless a's error has code fault.Suspended: that ends the request, so that
 // the run can wait for an answer.
-func Tools(a ask.Asker, from ask.Question) []tool.Tool {
+func UserTools(a ask.Asker, from ask.Question) []tool.Tool {
 	const question, options = `"question":{"type":"string","description":"The question to the user."}`, `"options":{"type":"array","items":{"type":"string"},"description":"The options to choose from."}`
 	with := func(properties, required string) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":[` + required + `]}`)
 	}
 	plain, choice := with(question, `"question"`), with(question+","+options, `"question","options"`)
 	return []tool.Tool{
-		&asking{a, from, ask.Choice, chat.Tool{
+		&userTool{a, from, ask.Choice, chat.Tool{
 			Name: "user__ask",
 			Description: "Ask the user a question with options to choose from. The user can also give an answer of their own. " +
 				`Mark the option that you recommend by adding "(Recommended)" to its text. Returns {"answer": "..."}.`,
 			Parameters: choice,
 		}},
-		&asking{a, from, ask.Multi, chat.Tool{
+		&userTool{a, from, ask.Multi, chat.Tool{
 			Name:        "user__checkbox",
 			Description: `Ask the user a question with options of which any number can be chosen. Returns {"answers": ["...", ...]}.`,
 			Parameters:  choice,
 		}},
-		&asking{a, from, ask.Select, chat.Tool{
+		&userTool{a, from, ask.Select, chat.Tool{
 			Name:        "user__confirm",
 			Description: `Ask the user a question that is answered with yes or no. Returns {"answer": "yes"} or {"answer": "no"}.`,
 			Parameters:  plain,
 		}},
-		&asking{a, from, ask.Text, chat.Tool{
+		&userTool{a, from, ask.Text, chat.Tool{
 			Name:        "user__input",
 			Description: `Ask the user a question that is answered with any text. Returns {"answer": "..."}.`,
 			Parameters:  plain,
@@ -51,8 +50,8 @@ func Tools(a ask.Asker, from ask.Question) []tool.Tool {
 	}
 }
 
-// asking is one of the tools, which its kind of question tells apart.
-type asking struct {
+// userTool is one of them: its kind of question distinguishes it.
+type userTool struct {
 	asker    ask.Asker
 	from     ask.Question
 	kind     ask.Kind
@@ -60,13 +59,13 @@ type asking struct {
 }
 
 // Declaration implements [tool.Tool].
-func (t *asking) Declaration() chat.Tool { return t.declared }
+func (t *userTool) Declaration() chat.Tool { return t.declared }
 
 // Hints implements [tool.Tool].
-func (t *asking) Hints() tool.Hints { return tool.Hints{Interactive: true} }
+func (t *userTool) Hints() tool.Hints { return tool.Hints{Interactive: true} }
 
 // Call implements [tool.Tool].
-func (t *asking) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
@@ -109,7 +108,7 @@ func (t *asking) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 }
 
 // result words the answer.
-func (t *asking) result(answer string) (tool.Result, error) {
+func (t *userTool) result(answer string) (tool.Result, error) {
 	var v any = map[string]string{"answer": answer}
 	if t.kind == ask.Multi {
 		answers, err := ask.SplitAnswers(answer)

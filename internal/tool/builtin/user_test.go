@@ -1,4 +1,4 @@
-package user_test
+package builtin_test
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"loki/internal/fault"
 	"loki/internal/steps"
 	"loki/internal/tool"
+	"loki/internal/tool/builtin"
 	"loki/internal/tool/tooltest"
-	"loki/internal/tool/user"
 )
 
-func call(t *testing.T, a ask.Asker, name, args string) (string, error) {
+func askWith(t *testing.T, a ask.Asker, name, args string) (string, error) {
 	t.Helper()
-	set, err := tool.NewSet(user.Tools(a, ask.Question{Agent: "helper"})...)
+	set, err := tool.NewSet(builtin.UserTools(a, ask.Question{Agent: "helper"})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func call(t *testing.T, a ask.Asker, name, args string) (string, error) {
 	return text, err
 }
 
-func TestTools(t *testing.T) {
+func TestUserTools(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, tool, args, answer, want string
@@ -43,7 +43,7 @@ func TestTools(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := ask.NewScripted(tt.answer)
-			text, err := call(t, a, tt.tool, tt.args)
+			text, err := askWith(t, a, tt.tool, tt.args)
 			if err != nil || text != tt.want {
 				t.Errorf("got %s, %v; want %s", text, err, tt.want)
 			}
@@ -54,7 +54,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestUserToolsFail(t *testing.T) {
 	t.Parallel()
 	interrupted := ask.Func(func(context.Context, ask.Question) (string, error) { return "", context.Canceled })
 	for _, tt := range []struct {
@@ -70,27 +70,27 @@ func TestFailures(t *testing.T) {
 		{"options_missing", ask.Unavailable{}, "user__ask", `{"question": "?"}`, `{"tool_call_error":"argument \"options\" has to be a list of strings, such as [\"yes\", \"no\"]"}`},
 		{"options_no_list", ask.Unavailable{}, "user__ask", `{"question": "?", "options": "a, b"}`, `{"tool_call_error":"argument \"options\" has to be a list of strings, such as [\"yes\", \"no\"]"}`},
 	} {
-		if text, err := call(t, tt.asker, tt.tool, tt.args); err != nil || text != tt.want {
+		if text, err := askWith(t, tt.asker, tt.tool, tt.args); err != nil || text != tt.want {
 			t.Errorf("%s: got %s, %v; want %s", tt.name, text, err, tt.want)
 		}
 	}
 	suspended := ask.Func(func(context.Context, ask.Question) (string, error) { return "", fault.New(fault.Suspended, "wait") })
-	if _, err := call(t, suspended, "user__input", `{"question": "?"}`); fault.CodeOf(err) != fault.Suspended {
+	if _, err := askWith(t, suspended, "user__input", `{"question": "?"}`); fault.CodeOf(err) != fault.Suspended {
 		t.Errorf("got %v", err)
 	}
-	if _, err := call(t, ask.Func(func(context.Context, ask.Question) (string, error) { return "", errors.New("broken") }), "user__input", `{"question": "?"}`); err != nil {
+	if _, err := askWith(t, ask.Func(func(context.Context, ask.Question) (string, error) { return "", errors.New("broken") }), "user__input", `{"question": "?"}`); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestConformance(t *testing.T) {
+func TestUserToolsConform(t *testing.T) {
 	a := ask.Func(func(_ context.Context, q ask.Question) (string, error) {
 		if q.Kind == ask.Multi {
 			return ask.JoinAnswers(q.Options), nil
 		}
 		return "yes", nil
 	})
-	for _, subject := range user.Tools(a, ask.Question{}) {
+	for _, subject := range builtin.UserTools(a, ask.Question{}) {
 		t.Run(subject.Declaration().Name, func(t *testing.T) {
 			tooltest.Run(t, tooltest.Case{New: func(testing.TB) tool.Tool { return subject }, Good: []string{`{"question": "?", "options": ["a", "b"]}`}, Bad: []string{`{"question": 1}`}})
 		})

@@ -15,7 +15,6 @@ import (
 	"loki/internal/provider"
 	"loki/internal/role"
 	"loki/internal/session"
-	"loki/internal/session/journal"
 )
 
 // Conversation is a talk with a model, and what is in force for it: a model, a role, a
@@ -447,11 +446,11 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 		roleMessages, put := c.split(q.User)
 		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)})
 	case c.app.Config.Save:
-		e := journal.Entry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
+		e := session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
 		if c.role != nil {
 			e.Role = c.role.Name
 		}
-		return journal.File{Path: c.app.Paths.MessagesFile, Hide: c.app.Hide}.Append(ctx, e)
+		return session.MessagesFile{Path: c.app.Paths.MessagesFile, Hide: c.app.Hide}.Append(ctx, e)
 	}
 	return nil
 }

@@ -1,6 +1,4 @@
-// Package journal writes down the turns outside sessions, in a Markdown file for
-// people to read and search.
-package journal
+package session
 
 import (
 	"context"
@@ -19,15 +17,16 @@ import (
 	"loki/internal/filelock"
 )
 
-// File is a journal. Its method may be called from several goroutines and processes.
-type File struct {
+// MessagesFile keeps the turns outside sessions as Markdown, for people to read and search.
+// Its method may be called from several goroutines and processes.
+type MessagesFile struct {
 	Path string              // made when it is needed, with the directories above
 	Now  func() time.Time    // nil means time.Now; the entry has its time zone
 	Hide func(string) string // what of an entry is written; nil means all
 }
 
-// Entry is a turn.
-type Entry struct {
+// MessagesEntry is a turn in a [MessagesFile].
+type MessagesEntry struct {
 	Role    string         // the role in force; "" for none, and for agents
 	RAG     string         // the knowledge base in use; "" for none, and for agents
 	Input   string         // what the user typed
@@ -40,7 +39,7 @@ const lockTimeout = 10 * time.Second
 
 // Append adds an entry, also if ctx is cancelled. One without an answer and without
 // tool calls is left out.
-func (f File) Append(ctx context.Context, e Entry) error {
+func (f MessagesFile) Append(ctx context.Context, e MessagesEntry) error {
 	now := f.Now
 	if now == nil {
 		now = time.Now
@@ -66,7 +65,7 @@ func (f File) Append(ctx context.Context, e Entry) error {
 }
 
 // format returns the text of an entry, "" if there is nothing to tell.
-func (e Entry) format(at time.Time) string {
+func (e MessagesEntry) format(at time.Time) string {
 	tools, output := e.reply()
 	if tools == "" && output == "" {
 		return ""
@@ -76,10 +75,10 @@ func (e Entry) format(at time.Time) string {
 		input = ".file " + strings.Join(e.Sources, " ") + " -- " + input
 	}
 	return fmt.Sprintf("# CHAT: %s [%s]%s\n%s\n--------\n%s%s\n--------\n\n",
-		Summary(e.Input), at.Format(time.RFC3339), e.scope(), input, tools, output)
+		headline(e.Input), at.Format(time.RFC3339), e.scope(), input, tools, output)
 }
 
-func (e Entry) scope() string {
+func (e MessagesEntry) scope() string {
 	switch {
 	case e.Role != "" && e.RAG != "":
 		return " (" + e.Role + "#" + e.RAG + ")"
@@ -91,22 +90,22 @@ func (e Entry) scope() string {
 	return ""
 }
 
-// result is a call with what came of it.
-type result struct {
-	Call   call   `json:"call"`
-	Output string `json:"output"`
+// callResult is a call with what came of it.
+type callResult struct {
+	Call   namedCall `json:"call"`
+	Output string    `json:"output"`
 }
 
-type call struct {
+type namedCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	ID        string          `json:"id"`
 }
 
 // reply returns the block of tool calls, "" if there are none, and the answer.
-func (e Entry) reply() (tools, output string) {
+func (e MessagesEntry) reply() (tools, output string) {
 	var texts []string
-	var results []result
+	var results []callResult
 	at := make(map[string]int) // by the id of the call
 	for i, m := range e.Reply {
 		switch m.Role {
@@ -120,7 +119,7 @@ func (e Entry) reply() (tools, output string) {
 			}
 			for _, c := range m.ToolCalls {
 				at[c.ID] = len(results)
-				results = append(results, result{Call: call{Name: c.Name, Arguments: arguments(c.Arguments), ID: c.ID}})
+				results = append(results, callResult{Call: namedCall{Name: c.Name, Arguments: arguments(c.Arguments), ID: c.ID}})
 			}
 		case chat.ToolRole:
 			if i, ok := at[m.ToolCallID]; ok {
@@ -150,22 +149,22 @@ func arguments(text string) json.RawMessage {
 	return quoted
 }
 
-// The width of a summary, in columns of a terminal.
+// The width of a headline, in columns of a terminal.
 const (
-	maxSummary = 80
-	ellipsis   = "..."
+	maxHeadline = 80
+	ellipsis    = "..."
 )
 
-// Summary returns text as one line of at most 80 columns.
-func Summary(text string) string {
+// headline returns text as one line of at most 80 columns.
+func headline(text string) string {
 	line := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, strings.TrimSpace(text))
-	if ansi.StringWidth(line) <= maxSummary {
+	if ansi.StringWidth(line) <= maxHeadline {
 		return line
 	}
-	return ansi.Truncate(line, maxSummary, ellipsis)
+	return ansi.Truncate(line, maxHeadline, ellipsis)
 }

@@ -11,7 +11,7 @@ import (
 
 // The levels besides those of slog.
 const (
-	LevelTrace = slog.LevelDebug - 4 // whole states
+	LevelTrace = slog.LevelDebug - 4 // whole states, and requests with what users and models have written
 	LevelOff   = slog.Level(math.MaxInt32)
 )
 

@@ -12,10 +12,6 @@ import (
 	"loki/internal/provider"
 )
 
-// LevelTrace is the level at which requests are logged, four below debug: they hold what
-// users and models have written.
-const LevelTrace = slog.LevelDebug - 4
-
 // Defaults of [Options].
 const (
 	DefaultConnectTimeout = 10 * time.Second
@@ -37,7 +33,7 @@ type Options struct {
 
 	UserAgent string // empty leaves it to net/http or the SDK
 
-	// Log gets, at level [LevelTrace], each request as it is sent and the status of its
+	// Log gets, at level [logging.LevelTrace], each request as it is sent and the status of its
 	// response, with secrets masked, and a warning for each pattern of Patches that is
 	// no regular expression. Nil means none.
 	Log *slog.Logger

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"loki/internal/logging"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -217,12 +218,12 @@ func TestLog(t *testing.T) {
 		not         []string
 	}{
 		{
-			"trace", wire.LevelTrace, false,
+			"trace", logging.LevelTrace, false,
 			[]string{"method=POST", "/v1/chat/completions?sort=asc&token=***", "X-Team:[research]", "Authorization:[***]", "temperature", "key is ***, token is ***", "status=200"},
 			nil,
 		},
 		{"debug", slog.LevelDebug, false, nil, []string{"/chat/completions", "temperature", "X-Team"}},
-		{"credentials", wire.LevelTrace, true, []string{"/v1/chat/completions"}, []string{"temperature", "X-Team", "token is"}},
+		{"credentials", logging.LevelTrace, true, []string{"/v1/chat/completions"}, []string{"temperature", "X-Team", "token is"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"loki/internal/logging"
 	"loki/internal/provider"
 )
 
@@ -44,7 +45,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, secrets.clean(err)
 		}
-		t.log.Log(ctx, LevelTrace, "provider response", "client", t.client, "status", resp.StatusCode)
+		t.log.Log(ctx, logging.LevelTrace, "provider response", "client", t.client, "status", resp.StatusCode)
 		if t.anyStatus || resp.StatusCode >= 200 && resp.StatusCode < 300 {
 			return resp, nil
 		}
@@ -60,14 +61,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // logRequest logs req, whose body is data, as it is sent.
 func (t *transport) logRequest(req *http.Request, data []byte, s secrets) {
 	ctx := req.Context()
-	if !t.log.Enabled(ctx, LevelTrace) {
+	if !t.log.Enabled(ctx, logging.LevelTrace) {
 		return
 	}
 	attrs := []any{"client", t.client, "method", req.Method, "url", maskedURL(req.URL, s), "headers", maskedHeaders(req.Header)}
 	if !t.credentials {
 		attrs = append(attrs, "body", s.hide(string(data)))
 	}
-	t.log.Log(ctx, LevelTrace, "provider request", attrs...)
+	t.log.Log(ctx, logging.LevelTrace, "provider request", attrs...)
 }
 
 // prepare returns a copy of req with everything that the configuration adds, and

@@ -15,7 +15,6 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/sse"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 // maxShown is how much is read of a body that is no reply, in bytes.
@@ -115,7 +114,7 @@ func readDocument(r io.Reader, b *builder) error {
 
 // unquoted returns the arguments of a call, which some servers send as a text.
 func unquoted(input string) string {
-	return cmp.Or(loose.Unquote([]byte(input)), input)
+	return cmp.Or(wire.Unquote([]byte(input)), input)
 }
 
 // readEvents reads a streamed reply.

@@ -10,7 +10,6 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 const doingEmbed = "calling the embeddings api"
@@ -123,7 +122,7 @@ func (c *Client) embedRequest(model string, texts []string, query bool) (method 
 type vector struct {
 	Values     []float32 `json:"values"`
 	Statistics struct {
-		TokenCount loose.Int `json:"token_count"`
+		TokenCount wire.Int `json:"token_count"`
 	} `json:"statistics"`
 }
 

@@ -3,7 +3,7 @@ package gemini
 import (
 	"encoding/json"
 
-	"loki/internal/provider/wire/loose"
+	"loki/internal/provider/wire"
 )
 
 // The messages of the API, as far as they are used. They hold JSON that is not ours,
@@ -99,9 +99,9 @@ type generateReply struct {
 }
 
 type candidate struct {
-	Index        loose.Int `json:"index"`
-	Content      content   `json:"content"`
-	FinishReason string    `json:"finishReason"`
+	Index        wire.Int `json:"index"`
+	Content      content  `json:"content"`
+	FinishReason string   `json:"finishReason"`
 }
 
 // promptFeedback says why a prompt was blocked.
@@ -111,9 +111,9 @@ type promptFeedback struct {
 }
 
 type usageMetadata struct {
-	PromptTokenCount        loose.Int `json:"promptTokenCount"`
-	ToolUsePromptTokenCount loose.Int `json:"toolUsePromptTokenCount"`
-	CachedContentTokenCount loose.Int `json:"cachedContentTokenCount"`
-	CandidatesTokenCount    loose.Int `json:"candidatesTokenCount"`
-	ThoughtsTokenCount      loose.Int `json:"thoughtsTokenCount"`
+	PromptTokenCount        wire.Int `json:"promptTokenCount"`
+	ToolUsePromptTokenCount wire.Int `json:"toolUsePromptTokenCount"`
+	CachedContentTokenCount wire.Int `json:"cachedContentTokenCount"`
+	CandidatesTokenCount    wire.Int `json:"candidatesTokenCount"`
+	ThoughtsTokenCount      wire.Int `json:"thoughtsTokenCount"`
 }

@@ -12,7 +12,6 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 // builder turns the documents of a reply into its chunks.
@@ -175,7 +174,7 @@ func refused(what, reason, message string) error {
 
 // usage translates what the API tells about tokens, and reports whether it tells any.
 func usage(u usageMetadata) (chat.Usage, bool) {
-	count := func(n loose.Int) int { return max(int(n), 0) }
+	count := func(n wire.Int) int { return max(int(n), 0) }
 	in := count(u.PromptTokenCount) + count(u.ToolUsePromptTokenCount)
 	thoughts := count(u.ThoughtsTokenCount)
 	told := chat.Usage{

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"loki/internal/chat"
-	"loki/internal/provider/wire/loose"
+	"loki/internal/provider/wire"
 )
 
 // wireCall is a tool call, or a piece of one, as servers send it.
 type wireCall struct {
-	ID       loose.String
-	Index    *loose.Int
+	ID       wire.String
+	Index    *wire.Int
 	Function *wireFunction
 	Extra    *extraContent `json:"extra_content"` // Google
 }
@@ -35,7 +35,7 @@ func (c *wireCalls) UnmarshalJSON(v []byte) error {
 }
 
 type wireFunction struct {
-	Name      loose.String
+	Name      wire.String
 	Arguments arguments
 }
 
@@ -49,7 +49,7 @@ type callAssembler struct {
 
 type partialCall struct {
 	id        string
-	index     loose.Int
+	index     wire.Int
 	hasIndex  bool
 	name      string
 	arguments strings.Builder

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"loki/internal/provider/wire/loose"
+	"loki/internal/provider/wire"
 )
 
 // content is what a message says: a string, or a list of parts, among which may be
@@ -19,7 +19,7 @@ func (c *content) UnmarshalJSON(v []byte) error {
 	*c = content{}
 	switch v[0] {
 	case '"':
-		c.text = loose.Unquote(v)
+		c.text = wire.Unquote(v)
 	case '[':
 		var parts []json.RawMessage
 		if json.Unmarshal(v, &parts) == nil {
@@ -35,17 +35,17 @@ func (c *content) UnmarshalJSON(v []byte) error {
 
 func (c *content) add(v json.RawMessage) {
 	if v[0] == '"' {
-		c.text += loose.Unquote(v)
+		c.text += wire.Unquote(v)
 		return
 	}
 	var p struct {
-		Type      loose.String
-		Text      loose.String
+		Type      wire.String
+		Text      wire.String
 		Thinking  json.RawMessage // a string, or text parts
-		Reasoning loose.String
-		Refusal   loose.String
+		Reasoning wire.String
+		Refusal   wire.String
 	}
-	if loose.Tolerate(json.Unmarshal(v, &p)) != nil {
+	if wire.Tolerate(json.Unmarshal(v, &p)) != nil {
 		return
 	}
 	switch p.Type {
@@ -69,7 +69,7 @@ func (a *arguments) UnmarshalJSON(v []byte) error {
 	*a = ""
 	switch v[0] {
 	case '"':
-		*a = arguments(loose.Unquote(v))
+		*a = arguments(wire.Unquote(v))
 	case '{', '[':
 		*a = arguments(v)
 	}

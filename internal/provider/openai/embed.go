@@ -12,7 +12,6 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 type embedRequest struct {
@@ -43,7 +42,7 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 func readVectors(data []byte, texts []string) ([][]float32, chat.Usage, error) {
 	var reply struct {
 		Data []struct {
-			Index     *loose.Int
+			Index     *wire.Int
 			Embedding vector
 		}
 		Usage *wireUsage
@@ -97,7 +96,7 @@ func (v *vector) UnmarshalJSON(data []byte) error {
 	if data[0] != '"' {
 		return json.Unmarshal(data, (*[]float32)(v))
 	}
-	raw, err := base64.StdEncoding.DecodeString(loose.Unquote(data))
+	raw, err := base64.StdEncoding.DecodeString(wire.Unquote(data))
 	if err != nil || len(raw)%4 != 0 {
 		return fmt.Errorf("embedding: not the base64 form of numbers")
 	}

@@ -8,7 +8,6 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 // wireReply is a reply in one piece, or a chunk of a streamed one.
@@ -17,25 +16,25 @@ type wireReply struct {
 	Usage   *wireUsage
 	XGroq   struct {
 		Usage *wireUsage
-		Error loose.Text
+		Error wire.Text
 	} `json:"x_groq"`
 }
 
 type wireChoice struct {
-	Index        loose.Int
+	Index        wire.Int
 	Delta        *wireMessage
 	Message      *wireMessage
-	FinishReason loose.String `json:"finish_reason"`
+	FinishReason wire.String `json:"finish_reason"`
 	Error        json.RawMessage
 	Usage        *wireUsage // Moonshot
 }
 
 type wireMessage struct {
 	Content          content
-	ReasoningContent loose.String `json:"reasoning_content"`
-	Reasoning        loose.String
+	ReasoningContent wire.String `json:"reasoning_content"`
+	Reasoning        wire.String
 	ReasoningDetails json.RawMessage `json:"reasoning_details"` // OpenRouter
-	Refusal          loose.String
+	Refusal          wire.String
 	ToolCalls        wireCalls     `json:"tool_calls"`
 	FunctionCall     *wireFunction `json:"function_call"` // before there were tools
 }
@@ -73,7 +72,7 @@ func (r *chatReply) event(typ string, data []byte) (over bool, err error) {
 func (r *chatReply) take(doc []byte, whole bool) error {
 	doc = bytes.TrimSpace(doc)
 	var w wireReply
-	if err := loose.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
+	if err := wire.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
 	}
 	r.came(doc, len(w.Choices) > 0)

@@ -12,7 +12,6 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 type rerankRequest struct {
@@ -24,7 +23,7 @@ type rerankRequest struct {
 }
 
 type rankedDocument struct {
-	Index          *loose.Int
+	Index          *wire.Int
 	RelevanceScore *float64 `json:"relevance_score"`
 	Score          *float64
 }
@@ -81,7 +80,7 @@ func readRanking(data []byte) ([]rankedDocument, *wireUsage, error) {
 	if docs == nil {
 		docs = reply.Data
 	}
-	if loose.Tolerate(err) != nil || len(docs) == 0 || docs[0].Index == nil {
+	if wire.Tolerate(err) != nil || len(docs) == 0 || docs[0].Index == nil {
 		return nil, nil, wire.Lacking("ranking", data)
 	}
 	return docs, reply.Usage, nil

@@ -8,7 +8,6 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 // responseReply decodes responses. A reply is a list of items, which are messages,
@@ -34,37 +33,37 @@ type place struct {
 
 // wireResponse is a reply in one piece.
 type wireResponse struct {
-	Status     loose.String
+	Status     wire.String
 	Error      json.RawMessage
-	Incomplete struct{ Reason loose.String } `json:"incomplete_details"`
+	Incomplete struct{ Reason wire.String } `json:"incomplete_details"`
 	Output     []outputItem
 	Usage      *responseUsage
 }
 
 type outputItem struct {
-	Type      loose.String
-	ID        loose.String
+	Type      wire.String
+	ID        wire.String
 	Content   []outputPart // message, reasoning
 	Summary   []outputPart // reasoning
-	Encrypted loose.String `json:"encrypted_content"`
-	CallID    loose.String `json:"call_id"`
-	Name      loose.String
+	Encrypted wire.String  `json:"encrypted_content"`
+	CallID    wire.String  `json:"call_id"`
+	Name      wire.String
 	Arguments arguments
 }
 
 type outputPart struct {
-	Type    loose.String
-	Text    loose.String
-	Refusal loose.String
+	Type    wire.String
+	Text    wire.String
+	Refusal wire.String
 }
 
 // responseEvent is an event of a stream.
 type responseEvent struct {
-	Type         loose.String
-	OutputIndex  loose.Int `json:"output_index"`
-	ContentIndex loose.Int `json:"content_index"`
-	SummaryIndex loose.Int `json:"summary_index"`
-	Delta        loose.String
+	Type         wire.String
+	OutputIndex  wire.Int `json:"output_index"`
+	ContentIndex wire.Int `json:"content_index"`
+	SummaryIndex wire.Int `json:"summary_index"`
+	Delta        wire.String
 	Item         *outputItem
 	Response     *wireResponse
 }
@@ -73,7 +72,7 @@ type responseEvent struct {
 func (r *responseReply) document(doc []byte) error {
 	doc = bytes.TrimSpace(doc)
 	var w wireResponse
-	if err := loose.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
+	if err := wire.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
 	}
 	r.came(doc, true)
@@ -89,7 +88,7 @@ func (r *responseReply) document(doc []byte) error {
 // event implements [decoder].
 func (r *responseReply) event(typ string, data []byte) (over bool, err error) {
 	var ev responseEvent
-	if err := loose.Tolerate(json.Unmarshal(data, &ev)); err != nil || data[0] != '{' {
+	if err := wire.Tolerate(json.Unmarshal(data, &ev)); err != nil || data[0] != '{' {
 		if typ == "error" {
 			return false, reportedError(data)
 		}
@@ -115,7 +114,7 @@ func (r *responseReply) event(typ string, data []byte) (over bool, err error) {
 		if ev.Response == nil {
 			ev.Response = &wireResponse{}
 		}
-		ev.Response.Status = cmp.Or(ev.Response.Status, loose.String(strings.TrimPrefix(typ, "response.")))
+		ev.Response.Status = cmp.Or(ev.Response.Status, wire.String(strings.TrimPrefix(typ, "response.")))
 		return true, r.response(ev.Response)
 	case "error":
 		return false, reportedError(data)

@@ -6,7 +6,6 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider/wire"
-	"loki/internal/provider/wire/loose"
 )
 
 // Signatures of compatible servers bear a mark, because a conversation may hold those of
@@ -25,7 +24,7 @@ const skipValidator = "skip_thought_signature_validator"
 // extraContent is what Google's compatible API adds to a call.
 type extraContent struct {
 	Google struct {
-		ThoughtSignature loose.String `json:"thought_signature"`
+		ThoughtSignature wire.String `json:"thought_signature"`
 	} `json:"google"`
 }
 
@@ -50,7 +49,7 @@ func (d dialect) extra(c chat.ToolCall, first bool) *extraContent {
 		own = skipValidator
 	}
 	e := &extraContent{}
-	e.Google.ThoughtSignature = loose.String(own)
+	e.Google.ThoughtSignature = wire.String(own)
 	return e
 }
 
@@ -74,7 +73,7 @@ func (r *reasoningDetails) add(v json.RawMessage, whole bool) string {
 			continue
 		}
 		for _, name := range []string{"text", "summary"} {
-			words.WriteString(loose.Unquote(piece[name]))
+			words.WriteString(wire.Unquote(piece[name]))
 		}
 		if n := len(r.blocks); !whole && n > 0 && continues(r.blocks[n-1], piece) {
 			extend(r.blocks[n-1], piece)
@@ -97,7 +96,7 @@ func extend(block, piece map[string]json.RawMessage) {
 	for name, v := range piece {
 		switch name {
 		case "text", "summary", "data":
-			text, err := wire.Encode(loose.Unquote(block[name]) + loose.Unquote(v))
+			text, err := wire.Encode(wire.Unquote(block[name]) + wire.Unquote(v))
 			if err == nil {
 				block[name] = text
 			}

@@ -3,23 +3,23 @@ package openai
 import (
 	"loki/internal/chat"
 	"loki/internal/provider/normalize"
-	"loki/internal/provider/wire/loose"
+	"loki/internal/provider/wire"
 )
 
 // wireUsage is what servers tell about tokens, under the names of all dialects.
 type wireUsage struct {
-	PromptTokens     loose.Int `json:"prompt_tokens"`
-	CompletionTokens loose.Int `json:"completion_tokens"`
-	TotalTokens      loose.Int `json:"total_tokens"`
+	PromptTokens     wire.Int `json:"prompt_tokens"`
+	CompletionTokens wire.Int `json:"completion_tokens"`
+	TotalTokens      wire.Int `json:"total_tokens"`
 	PromptDetails    struct {
-		CachedTokens     loose.Int `json:"cached_tokens"`
-		CacheWriteTokens loose.Int `json:"cache_write_tokens"`
+		CachedTokens     wire.Int `json:"cached_tokens"`
+		CacheWriteTokens wire.Int `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		ReasoningTokens loose.Int `json:"reasoning_tokens"`
+		ReasoningTokens wire.Int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
-	CacheHitTokens loose.Int `json:"prompt_cache_hit_tokens"` // DeepSeek
-	CachedTokens   loose.Int `json:"cached_tokens"`           // Moonshot
+	CacheHitTokens wire.Int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	CachedTokens   wire.Int `json:"cached_tokens"`           // Moonshot
 }
 
 // usage returns u in our terms, and whether it says anything.
@@ -27,7 +27,7 @@ func (u *wireUsage) usage() (chat.Usage, bool) {
 	if u == nil {
 		return chat.Usage{}, false
 	}
-	atLeast0 := func(n loose.Int) int { return max(0, int(n)) }
+	atLeast0 := func(n wire.Int) int { return max(0, int(n)) }
 	in, out := atLeast0(u.PromptTokens), atLeast0(u.CompletionTokens)
 	reasoning := atLeast0(u.CompletionDetails.ReasoningTokens)
 	// Some servers, xAI and Gemini among them, count reasoning only in the total.
@@ -54,14 +54,14 @@ func (u *wireUsage) inputUsage(texts ...string) chat.Usage {
 
 // responseUsage is what servers tell about tokens in the responses format.
 type responseUsage struct {
-	InputTokens  loose.Int `json:"input_tokens"`
-	OutputTokens loose.Int `json:"output_tokens"`
+	InputTokens  wire.Int `json:"input_tokens"`
+	OutputTokens wire.Int `json:"output_tokens"`
 	InputDetails struct {
-		CachedTokens     loose.Int `json:"cached_tokens"`
-		CacheWriteTokens loose.Int `json:"cache_write_tokens"`
+		CachedTokens     wire.Int `json:"cached_tokens"`
+		CacheWriteTokens wire.Int `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 	OutputDetails struct {
-		ReasoningTokens loose.Int `json:"reasoning_tokens"`
+		ReasoningTokens wire.Int `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
 }
 

@@ -12,6 +12,12 @@
 // Redirections are followed if they keep method and host; others would turn the
 // request into a GET or take the key elsewhere.
 //
+// # Values
+//
+// [String], [Text] and [Int] read JSON of another type than promised: a number for a
+// string, null for a number, a list for a text. Servers that speak a dialect of a
+// format differ in such things.
+//
 // # Failures
 //
 // Every response with another status than 2xx is an error, a [*Rejection]. All
@@ -21,6 +27,6 @@
 // as 429, since waiting does not help. Messages hold neither keys nor headers, and
 // show at most a piece of a page that is no JSON. Nothing is retried.
 //
-// A reply may be so long and no longer, and its server so long silent, which is
-// [provider.Transient]. The time that the reader spends elsewhere does not count.
+// A reply has a maximum size, and its server a maximum silence; exceeding the silence
+// is [provider.Transient]. The time that the reader spends elsewhere does not count.
 package wire

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"loki/internal/provider"
-	"loki/internal/provider/wire/loose"
 )
 
 // failure is what an error body says.
@@ -67,10 +66,10 @@ func ReplyError(doc []byte) error {
 	}
 	doc = firstItem(doc)
 	var signs struct {
-		Object, Type  loose.String
+		Object, Type  String
 		Error, Errors json.RawMessage
 	}
-	if loose.Tolerate(json.Unmarshal(doc, &signs)) != nil {
+	if Tolerate(json.Unmarshal(doc, &signs)) != nil {
 		return nil
 	}
 	if !present(signs.Error) && !present(signs.Errors) && signs.Object != "error" && signs.Type != "error" {
@@ -136,18 +135,18 @@ func parseFailure(body []byte) (failure, bool) {
 	var doc struct {
 		Error     json.RawMessage
 		Errors    []errorObject
-		Detail    loose.Text
-		Message   loose.Text
-		Type      loose.String
-		Code      loose.String
-		Status    loose.String
-		ErrorType loose.String `json:"error_type"`
-		BaseResp  struct {     // MiniMax
-			StatusCode loose.String `json:"status_code"`
-			StatusMsg  loose.Text   `json:"status_msg"`
+		Detail    Text
+		Message   Text
+		Type      String
+		Code      String
+		Status    String
+		ErrorType String   `json:"error_type"`
+		BaseResp  struct { // MiniMax
+			StatusCode String `json:"status_code"`
+			StatusMsg  Text   `json:"status_msg"`
 		} `json:"base_resp"`
 	}
-	if loose.Tolerate(json.Unmarshal(body, &doc)) != nil {
+	if Tolerate(json.Unmarshal(body, &doc)) != nil {
 		return failure{}, false
 	}
 	top := failure{typ: cmp.Or(string(doc.Type), string(doc.ErrorType)), code: string(doc.Code), status: httpStatus(string(doc.Code))}
@@ -181,24 +180,24 @@ func firstItem(doc []byte) []byte {
 }
 
 type errorObject struct {
-	Message  loose.Text
-	Type     loose.String
-	Code     loose.String
-	Status   loose.String
-	Metadata struct{ Raw loose.Text }    // OpenRouter: what the provider behind it said
-	Inner    struct{ Code loose.String } `json:"innererror"`
+	Message  Text
+	Type     String
+	Code     String
+	Status   String
+	Metadata struct{ Raw Text }    // OpenRouter: what the provider behind it said
+	Inner    struct{ Code String } `json:"innererror"`
 }
 
 // parseErrorMember reads the value of "error": an object, or a text with type and
 // code beside it.
 func parseErrorMember(v json.RawMessage, top failure) (failure, bool) {
-	var text loose.Text
+	var text Text
 	if json.Unmarshal(v, &text) == nil && text != "" && v[0] == '"' {
 		top.msg = string(text)
 		return top, true
 	}
 	var e errorObject
-	if loose.Tolerate(json.Unmarshal(v, &e)) != nil || e.Message == "" {
+	if Tolerate(json.Unmarshal(v, &e)) != nil || e.Message == "" {
 		return failure{}, false
 	}
 	msg := string(e.Message)

@@ -1,8 +1,4 @@
-// Package loose reads JSON that is not of the promised form: values that are a
-// number for a string, null for a number, a list for a text. Servers that speak a
-// dialect of a format differ in such things, and a client that minds them is of no
-// use with half of them.
-package loose
+package wire
 
 import (
 	"encoding/json"

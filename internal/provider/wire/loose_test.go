@@ -1,17 +1,17 @@
-package loose_test
+package wire_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"loki/internal/provider/wire/loose"
+	"loki/internal/provider/wire"
 )
 
 func TestLoose(t *testing.T) {
 	type all struct {
-		S loose.String
-		T loose.Text
-		N loose.Int
+		S wire.String
+		T wire.Text
+		N wire.Int
 	}
 	for _, tt := range []struct {
 		name, doc string
@@ -42,10 +42,10 @@ func TestTolerate(t *testing.T) {
 		A string
 		B int
 	}
-	if err := loose.Tolerate(json.Unmarshal([]byte(`{"a":5,"b":6}`), &v)); err != nil || v.B != 6 {
+	if err := wire.Tolerate(json.Unmarshal([]byte(`{"a":5,"b":6}`), &v)); err != nil || v.B != 6 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if loose.Tolerate(json.Unmarshal([]byte(`{"a":`), &v)) == nil {
+	if wire.Tolerate(json.Unmarshal([]byte(`{"a":`), &v)) == nil {
 		t.Error("malformed JSON is tolerated")
 	}
 }
@@ -55,9 +55,9 @@ func FuzzLoose(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s loose.String
-		var x loose.Text
-		var n loose.Int
+		var s wire.String
+		var x wire.Text
+		var n wire.Int
 		valid := json.Valid(data)
 		for _, v := range []any{&s, &x, &n} {
 			if err := json.Unmarshal(data, v); (err == nil) != valid {

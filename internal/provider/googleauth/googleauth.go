@@ -4,9 +4,11 @@
 // # Terms
 //
 // An access token is what a request bears; it expires within the hour. Credentials are
-// what tokens are got for: of a user, a refresh token that `gcloud auth
-// application-default login` has left in a file; of a service account, a private key
-// that signs an assertion (RFC 7523); on Google's own machines, the metadata server.
+// what tokens are issued for. A file holds those of a user (the refresh token that `gcloud
+// auth application-default login` leaves), a service account (a private key), an external
+// account (workload and workforce identity federation: a token of another provider, which
+// a file, a URL, AWS or a command supplies), or an account that another of them
+// impersonates. On Google's own machines the metadata server takes the place of a file.
 //
 // # Where credentials are looked for
 //
@@ -17,12 +19,15 @@
 //  4. the metadata server
 //
 // Files are read when a token is needed, so that a new login takes effect at once.
+// golang.org/x/oauth2/google exchanges credentials for tokens. The search, the errors and
+// the metadata server are this package's own: the library ignores CLOUDSDK_CONFIG, and
+// turns the causes of its errors into text.
+//
 // Errors name files and what the server says, and hold no secret.
 package googleauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +37,6 @@ import (
 	"runtime"
 	"time"
 
-	"loki/internal/provider"
 	"loki/internal/provider/wire"
 )
 
@@ -52,7 +56,6 @@ type Options struct {
 	HTTP *http.Client
 
 	Getenv func(string) string // nil means os.Getenv
-	Now    func() time.Time    // nil means time.Now
 
 	// MetadataHost is host and port of the metadata server. Empty means the variable
 	// GCE_METADATA_HOST, or Google's.
@@ -66,7 +69,6 @@ type Source struct {
 	file         string
 	http         *http.Client
 	getenv       func(string) string
-	now          func() time.Time
 	metadataHost string
 
 	turn  chan struct{} // holds one element while token is in use
@@ -82,7 +84,7 @@ type token struct {
 // New returns a source. It looks for nothing yet.
 func New(o Options) (*Source, error) {
 	s := &Source{
-		client: o.Client, file: o.File, http: o.HTTP, getenv: o.Getenv, now: o.Now,
+		client: o.Client, file: o.File, http: o.HTTP, getenv: o.Getenv,
 		metadataHost: o.MetadataHost, turn: make(chan struct{}, 1),
 	}
 	if s.http == nil {
@@ -93,9 +95,6 @@ func New(o Options) (*Source, error) {
 	}
 	if s.getenv == nil {
 		s.getenv = os.Getenv
-	}
-	if s.now == nil {
-		s.now = time.Now
 	}
 	return s, nil
 }
@@ -110,7 +109,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", fmt.Errorf("waiting for a google access token: %w", ctx.Err())
 	}
-	if s.token.access != "" && s.now().Before(s.token.until) {
+	if s.token.access != "" && time.Now().Before(s.token.until) {
 		return s.token.access, nil
 	}
 	fresh, err := s.fetch(ctx)
@@ -136,7 +135,7 @@ func (s *Source) fetch(ctx context.Context) (token, error) {
 	t, err := s.fromMetadata(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return token{}, fmt.Errorf("asking the metadata server: %w", ctx.Err())
+		return token{}, fmt.Errorf("%s: %w", askingMetadata, ctx.Err())
 	case errors.Is(err, errNoServer):
 		return token{}, rejected("client %q has no google credentials: run \"gcloud auth application-default login\", or set adc_file or GOOGLE_APPLICATION_CREDENTIALS to a credentials file", s.client)
 	}
@@ -144,7 +143,7 @@ func (s *Source) fetch(ctx context.Context) (token, error) {
 }
 
 // credentialsFile returns the file to read, empty if there is no place for one, and
-// whether somebody has named it.
+// whether the configuration or the environment names it.
 func (s *Source) credentialsFile() (file string, required bool) {
 	if s.file != "" {
 		return s.file, true
@@ -162,42 +161,4 @@ func (s *Source) credentialsFile() (file string, required bool) {
 		return filepath.Join(s.getenv("HOME"), ".config", "gcloud", name), false
 	}
 	return "", false
-}
-
-// credentials is a credentials file.
-type credentials struct {
-	Type string `json:"type"`
-
-	// Of a user.
-	ClientID     string `json:"client_id"`
-	ClientSecret string `json:"client_secret"`
-	RefreshToken string `json:"refresh_token"`
-
-	// Of a service account.
-	ClientEmail  string `json:"client_email"`
-	PrivateKey   string `json:"private_key"`
-	PrivateKeyID string `json:"private_key_id"`
-
-	TokenURI string `json:"token_uri"`
-}
-
-func (s *Source) fromFile(ctx context.Context, file string, data []byte) (token, error) {
-	var c credentials
-	if err := json.Unmarshal(data, &c); err != nil {
-		return token{}, rejected("the google credentials in %s are not a JSON object", file) // err may quote them
-	}
-	switch {
-	case c.Type == "authorized_user", c.Type == "" && c.RefreshToken != "":
-		return s.forUser(ctx, file, c)
-	case c.Type == "service_account":
-		return s.forServiceAccount(ctx, file, c)
-	case c.Type == "":
-		return token{}, rejected("%s holds no google credentials", file)
-	}
-	return token{}, rejected("the google credentials in %s are of the unsupported type %q: those of users and service accounts can be used", file, c.Type)
-}
-
-// rejected returns the error for credentials that cannot be used.
-func rejected(format string, args ...any) error {
-	return &provider.Error{Kind: provider.Authentication, Msg: fmt.Sprintf(format, args...)}
 }

@@ -15,15 +15,20 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/provider"
 	"loki/internal/provider/googleauth"
@@ -53,6 +58,7 @@ func newEndpoint(t *testing.T) *endpoint {
 		if body == "" {
 			body = fmt.Sprintf(`{"access_token":"token-%d","expires_in":%d,"token_type":"Bearer"}`, len(e.requests), e.lifetime)
 		}
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.status)
 		_, _ = w.Write([]byte(body)) // the client may be gone
 	}))
@@ -152,8 +158,7 @@ func TestServiceAccount(t *testing.T) {
 				"type": "service_account", "client_email": "me@project.iam.gserviceaccount.com", "private_key_id": "key-1",
 				"private_key": string(pem.EncodeToMemory(block)), "token_uri": e.URL + "/token",
 			})
-			now := time.Unix(1_800_000_000, 0)
-			wantToken(t, newSource(t, googleauth.Options{File: file, Now: func() time.Time { return now }}), "token-1")
+			wantToken(t, newSource(t, googleauth.Options{File: file}), "token-1")
 			form := e.requests[0].PostForm
 			if got := form.Get("grant_type"); got != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
 				t.Errorf("grant_type = %q", got)
@@ -164,8 +169,14 @@ func TestServiceAccount(t *testing.T) {
 			}
 			want := map[string]any{
 				"iss": "me@project.iam.gserviceaccount.com", "scope": "https://www.googleapis.com/auth/cloud-platform", "aud": e.URL + "/token",
-				"iat": float64(now.Unix()), "exp": float64(now.Unix() + 3600),
 			}
+			issued, _ := claims["iat"].(float64)
+			expires, _ := claims["exp"].(float64)
+			if age := time.Since(time.Unix(int64(issued), 0)); age < 0 || age > time.Minute || expires-issued != 3600 {
+				t.Errorf("issued at %v, expires at %v", issued, expires)
+			}
+			delete(claims, "iat")
+			delete(claims, "exp")
 			if !maps.Equal(claims, want) {
 				t.Errorf("claims = %v, want %v", claims, want)
 			}
@@ -238,14 +249,86 @@ func TestWhereCredentialsAreFound(t *testing.T) {
 }
 
 func TestTokenIsKeptUntilAMinuteBeforeItExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		answer := roundTripper(func(*http.Request) (*http.Response, error) {
+			asked++
+			return reply(200, fmt.Sprintf(`{"access_token":"token-%d","expires_in":3600}`, asked)), nil
+		})
+		file := userFile(&endpoint{Server: &httptest.Server{URL: "http://token.test"}})
+		s := newSource(t, googleauth.Options{File: write(t, filepath.Join(t.TempDir(), "adc.json"), file), HTTP: &http.Client{Transport: answer}})
+		wantToken(t, s, "token-1")
+		time.Sleep(59*time.Minute - time.Second)
+		wantToken(t, s, "token-1")
+		time.Sleep(time.Second)
+		wantToken(t, s, "token-2")
+	})
+}
+
+// reply returns a response with a body in JSON.
+func reply(status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// TestWorkloadIdentity follows a token of another provider through Google's security token
+// service to the access token of a service account.
+func TestWorkloadIdentity(t *testing.T) {
+	const subject = "the-other-provider's-token"
+	var asked []string
+	server := roundTripper(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		asked = append(asked, r.URL.Host)
+		switch r.URL.Host {
+		case "sts.test":
+			if form, err := url.ParseQuery(string(body)); err != nil || form.Get("subject_token") != subject {
+				t.Errorf("the exchange asks with %s", body)
+			}
+			return reply(200, `{"access_token":"federated","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":3600}`), nil
+		case "iam.test":
+			if got := r.Header.Get("Authorization"); got != "Bearer federated" {
+				t.Errorf("authorization %q", got)
+			}
+			return reply(200, `{"accessToken":"of-the-account","expireTime":"`+time.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"}`), nil
+		}
+		return nil, errors.New("no such host")
+	})
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "adc.json"), map[string]any{
+		"type": "external_account", "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+		"subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": "https://sts.test/v1/token",
+		"service_account_impersonation_url": "https://iam.test/v1/projects/-/serviceAccounts/me:generateAccessToken",
+		"credential_source":                 map[string]any{"file": write(t, filepath.Join(dir, "subject"), []byte(subject))},
+	})
+	s := newSource(t, googleauth.Options{File: file, HTTP: &http.Client{Transport: server}})
+	wantToken(t, s, "of-the-account")
+	wantToken(t, s, "of-the-account")
+	if diff := cmp.Diff([]string{"sts.test", "iam.test"}, asked); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+}
+
+// impersonation returns credentials of an account that the user of userFile impersonates.
+func impersonation(e *endpoint) map[string]any {
+	return map[string]any{
+		"type": "impersonated_service_account", "source_credentials": userFile(e),
+		"service_account_impersonation_url": e.URL + "/v1/projects/-/serviceAccounts/me:generateAccessToken",
+	}
+}
+
+func TestImpersonation(t *testing.T) {
 	e := newEndpoint(t)
-	now := time.Unix(1_800_000_000, 0)
-	s := newSource(t, googleauth.Options{File: write(t, filepath.Join(t.TempDir(), "adc.json"), userFile(e)), Now: func() time.Time { return now }})
-	wantToken(t, s, "token-1")
-	now = now.Add(59*time.Minute - time.Second)
-	wantToken(t, s, "token-1")
-	now = now.Add(time.Second)
-	wantToken(t, s, "token-2")
+	e.body = `{"access_token":"of-the-user","expires_in":3600,"accessToken":"of-the-account","expireTime":"` +
+		time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"}`
+	wantToken(t, newSource(t, googleauth.Options{File: write(t, filepath.Join(t.TempDir(), "adc.json"), impersonation(e))}), "of-the-account")
+	if len(e.requests) != 2 || e.requests[1].Header.Get("Authorization") != "Bearer of-the-user" {
+		t.Errorf("%d requests, want one for the user's token and one with it", len(e.requests))
+	}
 }
 
 func TestCallersShareOneRequest(t *testing.T) {
@@ -284,19 +367,32 @@ func TestFailures(t *testing.T) {
 		{"no_file", nil, 200, "", provider.Authentication, "cannot be read"},
 		{"no_json", func(*endpoint) any { return []byte("client_secret: " + userSecret) }, 200, "", provider.Authentication, "not a JSON object"},
 		{"empty", func(*endpoint) any { return map[string]any{} }, 200, "", provider.Authentication, "holds no google credentials"},
-		{"other_type", func(*endpoint) any { return map[string]any{"type": "external_account"} }, 200, "", provider.Authentication, `unsupported type "external_account"`},
+		{"other_type", func(*endpoint) any { return map[string]any{"type": "gdch_service_account"} }, 200, "", provider.Authentication, `unsupported type "gdch_service_account"`},
+		{"wrong_kind_of_value", func(*endpoint) any {
+			return map[string]any{"type": "external_account", "delegates": userSecret}
+		}, 200, "", provider.Authentication, "cannot be used"},
+		{"half_an_external_account", func(*endpoint) any { return map[string]any{"type": "external_account"} }, 200, "", provider.Authentication, "Audience must be set"},
+		{"command_not_allowed", func(*endpoint) any {
+			return map[string]any{
+				"type": "external_account", "audience": "a", "subject_token_type": "t", "token_url": "https://sts.test",
+				"credential_source": map[string]any{"executable": map[string]any{"command": "true"}},
+			}
+		}, 200, "", provider.Authentication, "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"},
+		{"denied", func(e *endpoint) any { return impersonation(e) }, 403, `{"error":{"code":403,"message":"Permission iam.serviceAccounts.getAccessToken denied","status":"PERMISSION_DENIED"}}`, provider.Authentication, "getAccessToken denied"},
 		{"half_a_user", func(*endpoint) any { return map[string]any{"type": "authorized_user", "refresh_token": userRefresh} }, 200, "", provider.Authentication, "lack client_id"},
 		{"half_an_account", func(*endpoint) any { return account("") }, 200, "", provider.Authentication, "lack client_email or private_key"},
-		{"no_pem", func(*endpoint) any { return account(userSecret) }, 200, "", provider.Authentication, "not in PEM format"},
+		{"no_pem", func(*endpoint) any { return account(userSecret) }, 200, "", provider.Authentication, "private key should be a PEM"},
 		{"no_key", func(*endpoint) any {
 			return account(string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")})))
-		}, 200, "", provider.Authentication, "neither PKCS #8"},
-		{"no_rsa_key", func(*endpoint) any {
+		}, 200, "", provider.Authentication, "private key should be a PEM"},
+		{"not_an_rsa_key", func(*endpoint) any {
 			return account(string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: ecKey})))
-		}, 200, "", provider.Authentication, "not an RSA key"},
+		}, 200, "", provider.Authentication, "private key is invalid"},
 		{"revoked", func(e *endpoint) any { return userFile(e) }, 400, `{"error":"invalid_grant","error_description":"Token has been expired or revoked."}`, provider.Authentication, "gcloud auth application-default login"},
 		{"wrong_client", func(e *endpoint) any { return userFile(e) }, 401, `{"error":"invalid_client","error_description":"Unauthorized"}`, provider.Authentication, "invalid_client: Unauthorized"},
 		{"server_in_trouble", func(e *endpoint) any { return userFile(e) }, 503, `{"error":"internal_failure"}`, provider.Transient, ""},
+		{"account_in_trouble", func(e *endpoint) any { return accountFile(t, e) }, 503, `{"error":"internal_failure"}`, provider.Transient, ""},
+		{"account_unknown", func(e *endpoint) any { return accountFile(t, e) }, 400, `{"error":"invalid_grant","error_description":"Invalid grant: account not found"}`, provider.Authentication, "google rejects the credentials"},
 		{"no_token", func(e *endpoint) any { return userFile(e) }, 200, `{"id_token":"` + userSecret + `"}`, provider.BadReply, "holds no access token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -334,14 +430,31 @@ func TestMachineWithoutAccount(t *testing.T) {
 	}
 }
 
-func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+func TestCanceled(t *testing.T) {
 	e := newEndpoint(t)
 	for name, o := range map[string]googleauth.Options{
-		"file": {File: write(t, filepath.Join(t.TempDir(), "adc.json"), userFile(e))}, "metadata": {MetadataHost: e.host()},
+		"user":            {File: write(t, filepath.Join(t.TempDir(), "user.json"), userFile(e))},
+		"service_account": {File: write(t, filepath.Join(t.TempDir(), "account.json"), accountFile(t, e))},
+		"impersonation":   {File: write(t, filepath.Join(t.TempDir(), "impersonation.json"), impersonation(e))},
+		"metadata":        {MetadataHost: e.host()},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name+"_before", func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := newSource(t, o).Token(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("error = %v, want context.Canceled", err)
+			}
+		})
+		if o.File == "" {
+			continue
+		}
+		t.Run(name+"_while_the_server_thinks", func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			o.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				cancel()
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})}
 			if _, err := newSource(t, o).Token(ctx); !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want context.Canceled", err)
 			}
@@ -349,11 +462,26 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// accountFile returns credentials of a service account.
+func accountFile(t *testing.T, e *endpoint) map[string]any {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{
+		"type": "service_account", "client_email": "me@project.iam.gserviceaccount.com", "token_uri": e.URL + "/token",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+	}
+}
+
 // FuzzCredentials checks that no file makes the source panic or tell what is in it.
 func FuzzCredentials(f *testing.F) {
 	f.Add([]byte(`{"type":"authorized_user","client_id":"a","client_secret":"sesame-sesame","refresh_token":"r","token_uri":"http://127.0.0.1:1/"}`))
 	f.Add([]byte(`{"type":"service_account","client_email":"a","private_key":"-----BEGIN PRIVATE KEY-----\nc2VzYW1l\n-----END PRIVATE KEY-----\n"}`))
-	f.Add([]byte(`{"type":"external_account"}`))
+	f.Add([]byte(`{"type":"external_account","audience":"a","subject_token_type":"t","token_url":"https://127.0.0.1:1/","client_secret":"sesame-sesame","credential_source":{"url":"http://127.0.0.1:1/"}}`))
+	f.Add([]byte(`{"type":"impersonated_service_account","service_account_impersonation_url":"http://127.0.0.1:1/","source_credentials":{"type":"authorized_user","refresh_token":"sesame-sesame"}}`))
+	f.Add([]byte(`{"client_id":"a","client_secret":"sesame-sesame","refresh_token":"r"}`))
 	f.Add([]byte(`sesame-sesame`))
 	f.Add([]byte(`[]`))
 	refuse := roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") })

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"loki/internal/value"
 )
 
-// checkType checks the keyword type. It reports whether v is of a type that s allows.
+// checkType checks the keyword type and reports whether s allows the type of v.
 func checkType(s *value.Object, v value.Value, path string, r *report) bool {
 	arg, ok := s.Get("type")
 	if !ok {
@@ -46,14 +45,15 @@ func hasType(v value.Value, name string) bool {
 		return name == "array"
 	case value.ObjectKind:
 		return name == "object"
-	default:
+	case value.Float:
 		return name == "number" || name == "integer" && exact(v).IsInt()
+	default:
+		return name == "number" || name == "integer"
 	}
 }
 
-// assertScalar checks the keywords that look at v without looking into it, but for
-// type.
-func assertScalar(keyword string, arg, v value.Value, path string, r *report) {
+// checkScalar checks the keywords that do not look into v, except type.
+func (c *checker) checkScalar(keyword string, arg, v value.Value, path string, r *report) {
 	fail := func(got, format string, args ...any) {
 		r.add(finding{path, keyword, fmt.Sprintf(format, args...), got})
 	}
@@ -83,7 +83,7 @@ func assertScalar(keyword string, arg, v value.Value, path string, r *report) {
 	case "pattern":
 		s, ok := v.AsString()
 		pattern, _ := arg.AsString()
-		if re, err := regexp.Compile(pattern); ok && err == nil && !re.MatchString(s) {
+		if ok && !c.index.patterns[pattern].MatchString(s) {
 			fail(describe(v), "must match the regular expression %s", pattern)
 		}
 	case "minItems", "maxItems":
@@ -144,7 +144,7 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// duplicate finds the first element that equals an earlier one.
+// duplicate returns the place of the first element that equals an earlier one.
 func duplicate(list []value.Value) (i, j int, found bool) {
 	seen := make(map[string]int, len(list))
 	for j, v := range list {
@@ -160,7 +160,7 @@ func duplicate(list []value.Value) (i, j int, found bool) {
 // equal is the equality of JSON Schema, to which 1 and 1.0 are the same number.
 func equal(a, b value.Value) bool { return canonical(a) == canonical(b) }
 
-// canonical returns a text that is the same for equal values only.
+// canonical returns a text that equal values share, and no others.
 func canonical(v value.Value) string {
 	switch v.Kind() {
 	case value.Int, value.Uint, value.Float:
@@ -187,7 +187,7 @@ func isNumber(v value.Value) bool {
 	return v.Kind() == value.Int || v.Kind() == value.Uint || v.Kind() == value.Float
 }
 
-// exact returns the number whose decimal digits v shows: 0.1 is a tenth.
+// exact returns the number that v is written as: 0.1 is a tenth.
 func exact(v value.Value) *big.Rat {
 	r, ok := new(big.Rat).SetString(v.Text())
 	if !ok {

@@ -21,9 +21,9 @@ func (d dialect) uri() string {
 	return "https://json-schema.org/draft/2020-12/schema"
 }
 
-// dialectOf returns the dialect that $schema names. Older drafts are read as the
-// nearest one that is implemented. Without $schema the form of items decides: a list
-// of schemas constrains something in draft-07 only.
+// dialectOf returns the dialect that $schema names, for other drafts the nearest one that
+// is implemented. Without $schema the form of items decides: a list of schemas constrains
+// elements in draft-07 only.
 func dialectOf(v value.Value) (dialect, error) {
 	named, ok := v.AsObject().Get("$schema")
 	if !ok {
@@ -46,7 +46,7 @@ func dialectOf(v value.Value) (dialect, error) {
 		}
 		return draft2020, nil
 	}
-	return 0, invalid("/$schema", "%q is no known draft; %q is", uri, draft2020.uri())
+	return 0, invalid("/$schema", "%q is not a known draft; use %q", uri, draft2020.uri())
 }
 
 func hasItemList(v value.Value) bool {

@@ -14,13 +14,14 @@ import (
 // can be resolved.
 const baseURI = "schema:///"
 
-// index knows the sub-schemas of a schema and where its references lead. Sub-schemas
+// index holds the sub-schemas of a schema, and where its references lead. Sub-schemas
 // are told apart by the address of their object.
 type index struct {
 	dialect   dialect
 	places    map[*value.Object]place
 	order     []*value.Object      // the keys of places in document order
 	resources map[string]*resource // by URI without fragment
+	patterns  map[string]*regexp.Regexp
 }
 
 // place is where a sub-schema stands.
@@ -35,6 +36,18 @@ type resource struct {
 	root    value.Value
 	uri     *url.URL
 	anchors map[string]value.Value
+	dynamic map[string]value.Value // the anchors among them that a $dynamicRef finds
+}
+
+func newResource(root value.Value, uri *url.URL) *resource {
+	return &resource{root: root, uri: uri, anchors: map[string]value.Value{}, dynamic: map[string]value.Value{}}
+}
+
+// free reports whether an anchor of the resource may be called name. Of two with one name the
+// first counts.
+func (r *resource) free(name string) bool {
+	_, taken := r.anchors[name]
+	return name != "" && !taken
 }
 
 func newIndex(root value.Value, d dialect) (*index, error) {
@@ -42,8 +55,8 @@ func newIndex(root value.Value, d dialect) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix := &index{dialect: d, places: map[*value.Object]place{}, resources: map[string]*resource{}}
-	r := &resource{root: root, uri: base, anchors: map[string]value.Value{}}
+	ix := &index{dialect: d, places: map[*value.Object]place{}, resources: map[string]*resource{}, patterns: map[string]*regexp.Regexp{}}
+	r := newResource(root, base)
 	ix.resources[base.String()] = r
 	if err := ix.add(root, "", r); err != nil {
 		return nil, err
@@ -54,7 +67,7 @@ func newIndex(root value.Value, d dialect) (*index, error) {
 	return ix, ix.checkLoops()
 }
 
-// add enters s, which stands at path within r, and everything below it.
+// add adds s, which stands at path within r, and everything below it.
 func (ix *index) add(s value.Value, path string, r *resource) error {
 	o := s.AsObject()
 	if o == nil {
@@ -65,21 +78,27 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 		if err != nil {
 			return invalid(path+"/$id", "%v", err)
 		}
-		if u.Fragment == "" {
-			r = &resource{root: s, uri: r.uri.ResolveReference(u), anchors: map[string]value.Value{}}
+		switch {
+		case u.Fragment == "":
+			r = newResource(s, r.uri.ResolveReference(u))
 			ix.resources[r.uri.String()] = r
-		} else {
-			r.anchors[u.Fragment] = s // how draft-07 spells an anchor
+		case ix.dialect == draft7:
+			r.anchors[u.Fragment] = s
+		default:
+			return invalid(path+"/$id", "must not have a fragment; $anchor names a place")
 		}
 	}
-	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if name := text(o, keyword); name != "" {
+	if ix.dialect != draft7 {
+		if name := text(o, "$anchor"); r.free(name) {
 			r.anchors[name] = s
+		}
+		if name := text(o, "$dynamicAnchor"); r.free(name) {
+			r.anchors[name], r.dynamic[name] = s, s
 		}
 	}
 	ix.places[o] = place{path, r}
 	ix.order = append(ix.order, o)
-	if err := checkPatterns(o, path); err != nil {
+	if err := ix.addPatterns(o, path); err != nil {
 		return err
 	}
 	for step, sub := range children(s) {
@@ -90,43 +109,84 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 	return nil
 }
 
-func checkPatterns(o *value.Object, path string) error {
-	if pattern := text(o, "pattern"); pattern != "" {
-		if _, err := regexp.Compile(pattern); err != nil {
-			return invalid(path+"/pattern", "%v", err)
+// addPatterns compiles the regular expressions of one schema.
+func (ix *index) addPatterns(o *value.Object, path string) error {
+	add := func(pattern, keyword string) error {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return invalid(path+keyword, "%v", err)
 		}
+		ix.patterns[pattern] = re
+		return nil
 	}
-	patterns, _ := o.Get("patternProperties")
-	for pattern := range patterns.AsObject().All() {
-		if _, err := regexp.Compile(pattern); err != nil {
-			return invalid(path+"/patternProperties", "%v", err)
+	if err := add(text(o, "pattern"), "/pattern"); err != nil {
+		return err
+	}
+	for pattern := range member(o, "patternProperties").AsObject().All() {
+		if err := add(pattern, "/patternProperties"); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// resolve returns what ref, a $ref of sub-schema o, leads to.
-func (ix *index) resolve(o *value.Object, ref string) (value.Value, bool) {
-	u, err := url.Parse(ref)
-	if err != nil {
+// reference returns the schema that the $ref of o leads to.
+func (ix *index) reference(o *value.Object) (target value.Value, ok bool) {
+	ref := text(o, "$ref")
+	if ref == "" {
 		return value.Value{}, false
 	}
-	from, ok := ix.places[o]
-	if !ok {
+	_, _, target, ok = ix.resolve(o, ref)
+	return target, ok
+}
+
+// dynamicReference returns the schema that the $dynamicRef of o leads to: the dynamic
+// anchor of the outermost resource in scope that has one of this name. If the reference
+// leads to something else than a dynamic anchor it is one like $ref.
+func (ix *index) dynamicReference(o *value.Object, scope []*resource) (target value.Value, ok bool) {
+	ref := text(o, "$dynamicRef")
+	if ref == "" {
 		return value.Value{}, false
+	}
+	r, name, target, ok := ix.resolve(o, ref)
+	if !ok {
+		return target, false
+	}
+	if _, dynamic := r.dynamic[name]; dynamic {
+		for _, outer := range scope {
+			if anchor, ok := outer.dynamic[name]; ok {
+				return anchor, true
+			}
+		}
+	}
+	return target, true
+}
+
+// resolve returns the sub-schema that ref, a reference in sub-schema o, leads to, and the
+// resource and the fragment that it names.
+func (ix *index) resolve(o *value.Object, ref string) (r *resource, fragment string, target value.Value, ok bool) {
+	from, known := ix.places[o]
+	u, err := url.Parse(ref)
+	if err != nil || !known {
+		return nil, "", value.Value{}, false
 	}
 	u = from.in.uri.ResolveReference(u)
-	fragment := u.Fragment
+	fragment = u.Fragment
 	u.Fragment, u.RawFragment = "", ""
-	r, ok := ix.resources[u.String()]
-	if !ok {
-		return value.Value{}, false
+	if r, ok = ix.resources[u.String()]; !ok {
+		return nil, "", value.Value{}, false
 	}
 	if fragment != "" && fragment[0] != '/' {
-		target, ok := r.anchors[fragment]
-		return target, ok
+		target, ok = r.anchors[fragment]
+	} else {
+		target, ok = dereference(r.root, fragment)
 	}
-	return dereference(r.root, fragment)
+	if o := target.AsObject(); o != nil {
+		_, ok = ix.places[o] // else it stands where no schema does
+	} else if _, boolean := target.AsBool(); !boolean {
+		ok = false
+	}
+	return r, fragment, target, ok
 }
 
 // dereference follows a JSON Pointer.
@@ -162,7 +222,7 @@ func (ix *index) checkReferences() error {
 			if ref == "" {
 				continue
 			}
-			if _, ok := ix.resolve(o, ref); !ok {
+			if _, _, _, ok := ix.resolve(o, ref); !ok {
 				return invalid(ix.places[o].path+"/"+keyword, "there is no %q in this schema", ref)
 			}
 		}
@@ -170,8 +230,8 @@ func (ix *index) checkReferences() error {
 	return nil
 }
 
-// checkLoops refuses schemas that apply to a value only if they apply to the same
-// value: checking one would never end.
+// checkLoops refuses a schema that applies itself to the same value: checking it would
+// never end.
 func (ix *index) checkLoops() error {
 	const active, done = 1, 2
 	state := make(map[*value.Object]int, len(ix.places))
@@ -200,7 +260,7 @@ func (ix *index) checkLoops() error {
 	return nil
 }
 
-// inPlace returns the sub-schemas that apply to the same value as o does.
+// inPlace returns the sub-schemas that o applies to the same value.
 func (ix *index) inPlace(o *value.Object) []*value.Object {
 	var out []*value.Object
 	add := func(s value.Value) {
@@ -208,22 +268,18 @@ func (ix *index) inPlace(o *value.Object) []*value.Object {
 			out = append(out, next)
 		}
 	}
-	if ref := text(o, "$ref"); ref != "" {
-		target, _ := ix.resolve(o, ref)
+	if target, ok := ix.reference(o); ok {
 		add(target)
 		if ix.dialect == draft7 {
 			return out
 		}
 	}
-	if ref := text(o, "$dynamicRef"); ref != "" {
-		// It leads to the anchor of this name in whichever resource comes first at run
-		// time; any of them might close a loop.
-		target, _ := ix.resolve(o, ref)
+	if _, name, target, ok := ix.resolve(o, text(o, "$dynamicRef")); ok && text(o, "$dynamicRef") != "" {
+		// It leads to the anchor of this name in the outermost resource, which is known only
+		// when a value is checked; any of them might close a loop.
 		add(target)
-		if _, anchor, ok := strings.Cut(ref, "#"); ok {
-			for _, r := range ix.resources {
-				add(r.anchors[anchor])
-			}
+		for _, r := range ix.resources {
+			add(r.dynamic[name])
 		}
 	}
 	for keyword, v := range o.All() {
@@ -244,8 +300,52 @@ func (ix *index) inPlace(o *value.Object) []*value.Object {
 	return out
 }
 
-// children ranges over the sub-schemas that stand directly in s, each with the JSON
-// Pointer that leads there from s.
+// elements returns the schemas of the first elements of a list, and that of the rest.
+func (ix *index) elements(s *value.Object) (first []value.Value, rest value.Value, hasRest bool) {
+	heads, tail := "prefixItems", "items"
+	if ix.dialect == draft7 {
+		heads = "items"
+		if member(s, "items").Kind() == value.ListKind {
+			tail = "additionalItems"
+		}
+	}
+	rest, hasRest = s.Get(tail)
+	return items(member(s, heads)), rest, hasRest && rest.Kind() != value.ListKind
+}
+
+// dependents ranges over what s demands because of members that o has, by their names: a
+// schema for o or, in draft-07, a list of the members that are required.
+func (ix *index) dependents(s, o *value.Object) iter.Seq2[string, value.Value] {
+	keyword := "dependentSchemas"
+	if ix.dialect == draft7 {
+		keyword = "dependencies"
+	}
+	return func(yield func(string, value.Value) bool) {
+		for name, sub := range member(s, keyword).AsObject().All() {
+			if _, ok := o.Get(name); ok && !yield(name, sub) {
+				return
+			}
+		}
+	}
+}
+
+// patternSchema is the schema for the members whose names match an expression.
+type patternSchema struct {
+	re     *regexp.Regexp
+	schema value.Value
+}
+
+func (ix *index) patternSchemas(s *value.Object) []patternSchema {
+	patterns := member(s, "patternProperties").AsObject()
+	out := make([]patternSchema, 0, patterns.Len())
+	for pattern, schema := range patterns.All() {
+		out = append(out, patternSchema{ix.patterns[pattern], schema})
+	}
+	return out
+}
+
+// children ranges over the sub-schemas directly in s, each with the JSON Pointer that
+// leads there from s.
 func children(s value.Value) iter.Seq2[string, value.Value] {
 	return func(yield func(string, value.Value) bool) {
 		for keyword, v := range s.AsObject().All() {

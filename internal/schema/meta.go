@@ -7,7 +7,7 @@ import (
 	"loki/internal/value"
 )
 
-// metaJSON is the schema of schemas, for both drafts at once.
+// metaJSON is the schema of schemas, for both drafts.
 //
 //go:embed meta.json
 var metaJSON []byte

@@ -6,23 +6,22 @@ import (
 	"loki/internal/value"
 )
 
-// Hint returns the paragraph that, at the end of a prompt, makes a model answer in
-// the form of schema.
+// Hint returns the paragraph that asks a model to answer in the form of schema. It stands
+// at the end of a prompt.
 func Hint(schema value.Value) string {
 	return "Answer with " + kind(schema) + " that conforms to the schema below. " +
 		"Output ONLY the JSON: no words before or after it and no Markdown fences.\n\n" +
 		"Schema:\n" + schema.Lines()
 }
 
-// ExtractPrompt returns the system and the user text that have a model turn text
-// into the form of schema.
+// ExtractPrompt returns the system and the user text that ask a model to turn text into
+// the form of schema.
 func ExtractPrompt(schema value.Value, text string) (system, user string) {
 	return extractor(schema), "Schema:\n" + schema.Lines() + "\n\nInput:\n" + text
 }
 
-// RepairPrompt returns the system and the user text that have a model correct
-// previous, what it last made of text. No violations means that previous was not
-// JSON at all.
+// RepairPrompt returns the system and the user text that ask a model to correct previous,
+// its last reply for text. No violations means that previous was not JSON.
 func RepairPrompt(schema value.Value, text, previous string, violations []Violation) (system, user string) {
 	var b strings.Builder
 	if len(violations) == 0 {

@@ -14,8 +14,8 @@ const fence = "```"
 
 // ParseReply reads a model's reply that is one JSON value of any type, perhaps inside
 // a Markdown code fence without language or with the language json. White space
-// around the value is ignored. Out of other text a single object is taken; none, or several,
-// are an error.
+// around the value is ignored. Other text may hold one object, which is returned; a text
+// with none or several is an error.
 func ParseReply(text string) (value.Value, error) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, fence+"json"); ok {
@@ -42,8 +42,8 @@ func ParseReply(text string) (value.Value, error) {
 // maxBraces bounds how many places of a text are tried that may begin an object.
 const maxBraces = 1000
 
-// Read reads a reply that is to satisfy s, as [ParseReply] does, and returns what violates s.
-// Members that are null although they may only be absent are taken out of it.
+// Read reads a reply as [ParseReply] does, and returns its value and what violates s.
+// Members that are null although they may only be absent are removed from the value.
 func (s *Schema) Read(reply string) (value.Value, []Violation, error) {
 	v, err := ParseReply(reply)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Schema) Read(reply string) (value.Value, []Violation, error) {
 	return v, violations, nil
 }
 
-// onlyObject returns the object in a text that holds one and no other. What stands in
-// braces and does not begin like JSON counts as text.
+// onlyObject returns the object in a text that holds exactly one. Braces whose content does
+// not begin like JSON count as text.
 func onlyObject(text string) (object value.Value, ok bool) {
 	for range maxBraces {
 		start := strings.IndexByte(text, '{')
@@ -73,7 +73,7 @@ func onlyObject(text string) (object value.Value, ok bool) {
 		var raw json.RawMessage
 		if d.Decode(&raw) != nil {
 			if text = text[1:]; strings.HasPrefix(strings.TrimSpace(text), `"`) {
-				return value.Value{}, false // an object that is broken: what is whole in it is only a part
+				return value.Value{}, false // a broken object: a valid one within it is only a part
 			}
 			continue
 		}

@@ -73,6 +73,10 @@ func TestValidate(t *testing.T) {
 		{"int_equals_float_in_const", `{"const":{"a":1.0}}`, `{"a":1}`, nil},
 		{"decimal_multiple", `{"multipleOf":0.01}`, `19.99`, nil},
 		{"decimal_no_multiple", `{"multipleOf":0.01}`, `19.999`, []string{`(root): must be a multiple of 0.01, got 19.999`}},
+		{"large_multiple", `{"multipleOf":2}`, `18446744073709551615`, []string{`(root): must be a multiple of 2, got 18446744073709551615`}},
+		{"large_integer_in_enum", `{"enum":[9007199254740993]}`, `9007199254740992`, []string{
+			`(root): must be one of 9007199254740993, got the number 9007199254740992`,
+		}},
 		{"decimal_multiple_below_any_of", `{"anyOf":[{"type":"null"},{"multipleOf":0.1}]}`, `0.3`, nil},
 		{"format_describes_only", `{"type":"string","format":"date"}`, `"tomorrow"`, nil},
 		{"unknown_keywords_mean_nothing", `{"type":"string","nullable":true,"x-hint":{"type":3}}`, `"a"`, nil},
@@ -121,8 +125,21 @@ func TestValidate(t *testing.T) {
 		{"relative_id", `{"$id":"person","$defs":{"n":{"$anchor":"name","type":"string"}},"properties":{"name":{"$ref":"#name"}}}`, `{"name":1}`, []string{
 			`/name: must be a string, got the number 1`,
 		}},
-		{"unexplained", `{"properties":{"a":true},"unevaluatedProperties":false}`, `{"b":1}`, []string{
-			`(root): does not conform to the schema: validating root: validating /unevaluatedProperties: not: validated against <anonymous schema>`,
+		{"unevaluated_members", `{"anyOf":[{"properties":{"a":true}},{"required":["x"],"properties":{"x":true,"b":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":1}`, []string{
+			`/b: is not allowed here`,
+		}},
+		{"unevaluated_members_of_what_failed", `{"allOf":[{"properties":{"a":{"type":"null"}}}],"unevaluatedProperties":false}`, `{"a":1}`, []string{
+			`/a: must be null, got the number 1`,
+		}},
+		{"unevaluated_elements", `{"prefixItems":[true],"contains":{"type":"string"},"unevaluatedItems":{"const":0}}`, `[1,"a",0,2]`, []string{
+			`/3: must be 0, got the number 2`,
+		}},
+		{"dynamic_reference", `{"$ref":"tree","$dynamicAnchor":"node","unevaluatedProperties":false,"$defs":{"tree":{
+			"$id":"tree","$dynamicAnchor":"node","properties":{"kids":{"items":{"$dynamicRef":"#node"}}}}}}`, `{"kids":[{"kid":1}]}`, []string{
+			`/kids/0/kid: is not allowed here`,
+		}},
+		{"first_of_two_anchors", `{"$defs":{"a":{"$anchor":"x","type":"string"},"b":{"$anchor":"x"}},"$ref":"#x"}`, `1`, []string{
+			`(root): must be a string, got the number 1`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,10 +199,13 @@ func TestCompileErrors(t *testing.T) {
 		{"other_document", `{"$ref":"https://example.com/s.json"}`, []string{`/$ref: there is no "https://example.com/s.json"`}},
 		{"endless_reference", `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`, []string{"/$defs/a: this refers to itself endlessly"}},
 		{"endless_through_any_of", `{"anyOf":[{"type":"string"},{"$ref":"#"}]}`, []string{"(root): this refers to itself endlessly"}},
+		{"endless_through_first_anchor", `{"$anchor":"a","anyOf":[{"$ref":"#a"},{"$anchor":"a"}]}`, []string{"refers to itself endlessly"}},
+		{"id_with_fragment", `{"$defs":{"a":{"$id":"x#y"}}}`, []string{"/$defs/a/$id: must not have a fragment"}},
+		{"reference_to_no_schema", `{"default":{},"$ref":"#/default"}`, []string{`/$ref: there is no "#/default" in this schema`}},
 		{"endless_dynamic", `{"$dynamicAnchor":"x","allOf":[{"$dynamicRef":"#x"}]}`, []string{"refers to itself endlessly"}},
 		{"pattern", `{"properties":{"a":{"pattern":"(?<=x)y"}}}`, []string{"/properties/a/pattern: ", "(?<=x)y"}},
 		{"pattern_property", `{"patternProperties":{"[":true}}`, []string{"/patternProperties: "}},
-		{"unknown_draft", `{"$schema":"https://example.com/schema"}`, []string{`"https://example.com/schema" is no known draft`}},
+		{"unknown_draft", `{"$schema":"https://example.com/schema"}`, []string{`"https://example.com/schema" is not a known draft`}},
 		{"old_exclusive", `{"exclusiveMinimum":true}`, []string{"/exclusiveMinimum: must be a number, got true"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,25 +9,24 @@ import (
 
 // Subset is the part of JSON Schema that the maker of a model takes as the form of a reply.
 type Subset struct {
-	// Keywords are those that it knows, besides type, properties, required and items,
-	// which all know. What it does not know is left out, so that the reduced schema allows
-	// more; oneOf becomes anyOf, and const becomes enum.
+	// Keywords are the supported ones besides type, properties, required and items, which
+	// all makers support. Unsupported ones are left out, so the reduced schema allows more;
+	// oneOf becomes anyOf, and const becomes enum.
 	Keywords []string
-	// Formats are the values of format that it knows; nil means all.
+	// Formats are the supported values of format; nil means all.
 	Formats []string
 	// Closed says that each object has to name its members: additionalProperties is false.
 	Closed bool
-	// AllRequired says that each member has to be required. One that need not be there may
-	// be null instead, see [WithoutNulls].
+	// AllRequired says that each member has to be required. An optional one may be null
+	// instead, see [WithoutNulls].
 	AllRequired bool
 	// ObjectRoot says that the whole reply has to be an object.
 	ObjectRoot bool
 }
 
-// Reduce returns shape in the words of s, with the members of its objects in their order. It
-// reports false if s cannot say what shape demands, such as a map with keys of any name.
-// Where it reports true, what satisfies the result need not satisfy shape, which has to
-// be checked.
+// Reduce returns shape in the keywords of s, with the members of its objects in their
+// order. It reports false if s cannot express shape, such as a map with keys of any name.
+// A value that satisfies the result need not satisfy shape: check it.
 func (s Subset) Reduce(shape value.Value) (reduced value.Value, ok bool) {
 	if s.ObjectRoot && !isObjectSchema(shape) {
 		return value.Value{}, false
@@ -40,7 +39,7 @@ func (s Subset) knows(keyword string) bool { return slices.Contains(s.Keywords, 
 func (s Subset) reduce(shape value.Value) (value.Value, bool) {
 	o := shape.AsObject()
 	if o == nil || o.Len() == 0 {
-		return value.Value{}, false // true, false or {}: anything goes, which few can say
+		return value.Value{}, false // true, false or {}, which few subsets can express
 	}
 	var members []value.Member
 	add := func(name string, v value.Value) { members = append(members, value.Member{Name: name, Value: v}) }
@@ -67,7 +66,7 @@ func (s Subset) reduce(shape value.Value) (value.Value, bool) {
 			}
 		case "items":
 			if _, tuple := v.AsList(); tuple {
-				ok = false // positions in a list, in the words of older drafts
+				ok = false // positions in a list, as older drafts express them
 			} else {
 				add(name, each(v))
 			}
@@ -127,8 +126,8 @@ func (s Subset) members(o *value.Object, keyword string, v value.Value, each fun
 	return members
 }
 
-// closes adds to the schema of an object what s asks of objects, and reports whether the
-// object can be said that way: its members have names.
+// closes adds to the schema of an object what s demands of objects. It reports whether s
+// can express the object: its members need names.
 func (s Subset) closes(o *value.Object, add func(string, value.Value)) bool {
 	properties, _ := o.Get("properties")
 	if s.AllRequired {
@@ -146,8 +145,8 @@ func (s Subset) closes(o *value.Object, add func(string, value.Value)) bool {
 	return true
 }
 
-// typeOfValues returns the type of the values that a schema without type lists, and whether
-// it is one.
+// typeOfValues returns the type of the values that a schema lists. It reports false if the
+// schema has a type already, or lists no values.
 func typeOfValues(o *value.Object) (t value.Value, missing bool) {
 	if _, typed := o.Get("type"); typed {
 		return t, false
@@ -236,8 +235,8 @@ func orNull(shape value.Value) value.Value {
 }
 
 // WithoutNulls returns v without the members that are null although shape neither requires
-// them nor lets them be null. Models write them for what is not there, and have to where
-// [Subset].AllRequired is asked of them.
+// them nor allows null. Models write them for absent members, and have to where
+// [Subset].AllRequired is set.
 func WithoutNulls(shape, v value.Value) value.Value { return withoutNulls(shape, shape, v, 0) }
 
 // The limits of how deep WithoutNulls looks into a value, and into alternatives within

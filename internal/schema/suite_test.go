@@ -10,9 +10,8 @@ import (
 	"loki/internal/value"
 )
 
-// The official test suite of JSON Schema is part of the validation library's source.
-// It settles two things here: that the conversion of values keeps their meaning, and
-// that the explaining walk and the library agree.
+// The official test suite of JSON Schema is part of the source of a library that is
+// linked for other purposes.
 func TestOfficialSuite(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/google/jsonschema-go").Output()
 	if err != nil {
@@ -76,11 +75,6 @@ func runSuiteFile(t *testing.T, file, uri string) (ran int) {
 			name := text(g, "description") + "/" + text(tc, "description")
 			if got := s.Validate(data); (len(got) == 0) != want {
 				t.Errorf("%s: valid should be %v, violations %v", name, want, got)
-			}
-			e := explainer{index: s.index}
-			found := e.explain(s.source, data)
-			if !e.partial && (len(found) == 0) != want {
-				t.Errorf("%s: the walk found %v, valid is %v", name, found, want)
 			}
 		}
 	}

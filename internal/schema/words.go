@@ -6,7 +6,7 @@ import (
 	"loki/internal/value"
 )
 
-// describe names v in a message: its type, and the value where it is short to say.
+// describe returns the type of v and, where that is short, the value.
 func describe(v value.Value) string {
 	switch v.Kind() {
 	case value.Null, value.Bool:
@@ -20,7 +20,7 @@ func describe(v value.Value) string {
 	}
 }
 
-// brief returns v as JSON, cut where it gets long.
+// brief returns v as JSON, cut to 80 characters.
 func brief(v value.Value) string { return clip(v.String(), 80) }
 
 // clip returns the first n characters of s, with an ellipsis if there are more.
@@ -34,7 +34,7 @@ func clip(s string, n int) string {
 	return s
 }
 
-// choices lists values, but not endlessly.
+// choices lists up to 20 values.
 func choices(list []value.Value) string {
 	const most = 20
 	words := make([]string, 0, most+1)

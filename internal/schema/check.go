@@ -2,24 +2,23 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"loki/internal/value"
 )
 
-// explainer walks a value along a schema and notes every violation.
-type explainer struct {
-	index   *index
-	partial bool // a keyword was met that the walk does not understand
+// checker walks a value along a schema and collects what violates it.
+type checker struct {
+	index *index
+	scope []*resource // those entered on the way, outermost first
 }
 
-// finding is a [Violation] in the making.
+// finding is what becomes a [Violation].
 type finding struct {
 	path string
-	rule string // keyword that is violated
-	want string // what is demanded
+	rule string // violated keyword
+	want string // what the schema demands
 	got  string // what was found, may be empty
 }
 
@@ -42,31 +41,32 @@ func (r *report) add(f ...finding) {
 	r.list = append(r.list, f[:min(len(f), r.limit-len(r.list))]...)
 }
 
-func (e *explainer) explain(schema, v value.Value) []Violation {
-	r := report{limit: MaxViolations}
-	e.check(schema, v, "", &r)
-	out := make([]Violation, len(r.list))
-	for i, f := range r.list {
-		out[i] = f.violation()
-	}
-	return out
-}
-
 // findings returns up to MaxViolations findings of one schema.
-func (e *explainer) findings(schema, v value.Value, path string) []finding {
+func (c *checker) findings(schema, v value.Value, path string) []finding {
 	r := report{limit: MaxViolations}
-	e.check(schema, v, path, &r)
+	c.check(schema, v, path, &r)
 	return r.list
 }
 
-func (e *explainer) conforms(schema, v value.Value) bool {
+func (c *checker) conforms(schema, v value.Value) bool {
 	r := report{limit: 1}
-	e.check(schema, v, "", &r)
+	c.check(schema, v, "", &r)
 	return len(r.list) == 0
 }
 
-// check notes how v, which stands at path, violates schema.
-func (e *explainer) check(schema, v value.Value, path string, r *report) {
+// enter records that the walk is within s until leave is called.
+func (c *checker) enter(s *value.Object) (leave func()) {
+	n := len(c.scope)
+	in := c.index.places[s].in
+	if in == nil || n > 0 && c.scope[n-1] == in {
+		return func() {}
+	}
+	c.scope = append(c.scope, in)
+	return func() { c.scope = c.scope[:n] }
+}
+
+// check adds to r how v, which stands at path, violates schema.
+func (c *checker) check(schema, v value.Value, path string, r *report) {
 	if allowed, ok := schema.AsBool(); ok {
 		if !allowed {
 			r.add(finding{path: path, rule: "false", want: "is not allowed here"})
@@ -74,14 +74,11 @@ func (e *explainer) check(schema, v value.Value, path string, r *report) {
 		return
 	}
 	s := schema.AsObject()
-	if ref := text(s, "$ref"); ref != "" {
-		target, ok := e.index.resolve(s, ref)
-		if !ok {
-			e.partial = true
-			return
-		}
-		e.check(target, v, path, r)
-		if e.index.dialect == draft7 {
+	defer c.enter(s)()
+	before := len(r.list)
+	if target, ok := c.index.reference(s); ok {
+		c.check(target, v, path, r)
+		if c.index.dialect == draft7 {
 			return // its siblings mean nothing
 		}
 	}
@@ -93,45 +90,50 @@ func (e *explainer) check(schema, v value.Value, path string, r *report) {
 			return
 		}
 		switch keyword {
-		case "$dynamicRef", "unevaluatedItems", "unevaluatedProperties":
-			e.partial = true
+		case "$dynamicRef":
+			if target, ok := c.index.dynamicReference(s, c.scope); ok {
+				c.check(target, v, path, r)
+			}
 		case "allOf":
 			for _, sub := range items(arg) {
-				e.check(sub, v, path, r)
+				c.check(sub, v, path, r)
 			}
 		case "anyOf":
-			e.checkAnyOf(arg, v, path, r)
+			c.checkAnyOf(arg, v, path, r)
 		case "oneOf":
-			e.checkOneOf(arg, v, path, r)
+			c.checkOneOf(arg, v, path, r)
 		case "not":
-			if e.conforms(arg, v) {
+			if c.conforms(arg, v) {
 				r.add(finding{path, keyword, "must not match " + brief(arg), ""})
 			}
 		case "if":
 			branch := "then"
-			if !e.conforms(arg, v) {
+			if !c.conforms(arg, v) {
 				branch = "else"
 			}
 			if sub, ok := s.Get(branch); ok {
-				e.check(sub, v, path, r)
+				c.check(sub, v, path, r)
 			}
 		default:
-			assertScalar(keyword, arg, v, path, r)
+			c.checkScalar(keyword, arg, v, path, r)
 		}
 	}
 	if l, ok := v.AsList(); ok {
-		e.checkList(s, l, path, r)
+		c.checkList(s, l, path, r)
 	}
 	if o := v.AsObject(); o != nil {
-		e.checkObject(s, o, path, r)
+		c.checkObject(s, o, path, r)
+	}
+	if len(r.list) == before {
+		c.checkUnevaluated(s, v, path, r)
 	}
 }
 
-// checkAnyOf explains by the alternative that v resembles most.
-func (e *explainer) checkAnyOf(arg, v value.Value, path string, r *report) {
+// checkAnyOf reports the violations of the alternative that v resembles most.
+func (c *checker) checkAnyOf(arg, v value.Value, path string, r *report) {
 	var failures [][]finding
 	for _, sub := range items(arg) {
-		found := e.findings(sub, v, path)
+		found := c.findings(sub, v, path)
 		if len(found) == 0 {
 			return
 		}
@@ -140,11 +142,11 @@ func (e *explainer) checkAnyOf(arg, v value.Value, path string, r *report) {
 	r.add(nearest(failures, path, "anyOf")...)
 }
 
-func (e *explainer) checkOneOf(arg, v value.Value, path string, r *report) {
+func (c *checker) checkOneOf(arg, v value.Value, path string, r *report) {
 	var matches []string
 	var failures [][]finding
 	for i, sub := range items(arg) {
-		if found := e.findings(sub, v, path); len(found) > 0 {
+		if found := c.findings(sub, v, path); len(found) > 0 {
 			failures = append(failures, found)
 			continue
 		}
@@ -160,11 +162,11 @@ func (e *explainer) checkOneOf(arg, v value.Value, path string, r *report) {
 	}
 }
 
-// nearest condenses the findings of alternatives of which none matched: all of them
-// in one sentence if each demands a single thing of the value as a whole, otherwise
-// those of the alternative with the least wrong. Alternatives for another type of
-// value or, as a member with a fixed value tells, another kind of object count as
-// far away.
+// nearest condenses the findings of alternatives of which none matched. If each demands a
+// single thing of the value as a whole, one sentence lists the demands. Otherwise those of
+// the alternative with the fewest findings are returned. A finding about the type of the
+// value, or about a member with a fixed value, which tells kinds of objects apart, counts
+// for many.
 func nearest(failures [][]finding, path, rule string) []finding {
 	if len(failures) == 0 {
 		return []finding{{path: path, rule: rule, want: "is not allowed here"}}
@@ -203,38 +205,28 @@ func nearest(failures [][]finding, path, rule string) []finding {
 	return append([]finding{head}, failures[best]...)
 }
 
-func (e *explainer) checkList(s *value.Object, l value.List, path string, r *report) {
+func (c *checker) checkList(s *value.Object, l value.List, path string, r *report) {
 	at := func(i int) string { return path + "/" + strconv.Itoa(i) }
-	each := func(from int, schema value.Value) {
-		for i := from; i < l.Len() && !r.full(); i++ {
-			e.check(schema, l.At(i), at(i), r)
-		}
-	}
-	prefix, rest := member(s, "prefixItems"), "items"
-	if e.index.dialect == draft7 {
-		prefix, rest = value.Value{}, "items"
-		if list := member(s, "items"); list.Kind() == value.ListKind {
-			prefix, rest = list, "additionalItems"
-		}
-	}
-	heads := items(prefix)
-	for i, schema := range heads {
+	first, rest, hasRest := c.index.elements(s)
+	for i, schema := range first {
 		if i < l.Len() {
-			e.check(schema, l.At(i), at(i), r)
+			c.check(schema, l.At(i), at(i), r)
 		}
 	}
-	if schema, ok := s.Get(rest); ok && schema.Kind() != value.ListKind {
-		each(len(heads), schema)
+	if hasRest {
+		for i := len(first); i < l.Len() && !r.full(); i++ {
+			c.check(rest, l.At(i), at(i), r)
+		}
 	}
 	if schema, ok := s.Get("contains"); ok {
 		n := 0
 		for _, item := range l.All() {
-			if e.conforms(schema, item) {
+			if c.conforms(schema, item) {
 				n++
 			}
 		}
 		least, most := 1, l.Len()
-		if e.index.dialect != draft7 {
+		if c.index.dialect != draft7 {
 			least, most = intMember(s, "minContains", 1), intMember(s, "maxContains", l.Len())
 		}
 		switch {
@@ -246,7 +238,7 @@ func (e *explainer) checkList(s *value.Object, l value.List, path string, r *rep
 	}
 }
 
-func (e *explainer) checkObject(s, o *value.Object, path string, r *report) {
+func (c *checker) checkObject(s, o *value.Object, path string, r *report) {
 	at := func(name string) string { return path + "/" + escape(name) }
 	require := func(names value.Value, because string) {
 		for _, n := range items(names) {
@@ -258,28 +250,20 @@ func (e *explainer) checkObject(s, o *value.Object, path string, r *report) {
 	}
 	require(member(s, "required"), "")
 	for name, names := range member(s, "dependentRequired").AsObject().All() {
-		if _, ok := o.Get(name); ok && e.index.dialect != draft7 {
+		if _, ok := o.Get(name); ok && c.index.dialect != draft7 {
 			require(names, fmt.Sprintf(" next to %q", name))
 		}
 	}
-	for _, keyword := range []string{"dependentSchemas", "dependencies"} {
-		if (keyword == "dependencies") != (e.index.dialect == draft7) {
+	for name, sub := range c.index.dependents(s, o) {
+		if sub.Kind() == value.ListKind {
+			require(sub, fmt.Sprintf(" next to %q", name))
 			continue
 		}
-		for name, sub := range member(s, keyword).AsObject().All() {
-			if _, ok := o.Get(name); !ok {
-				continue
-			}
-			if sub.Kind() == value.ListKind {
-				require(sub, fmt.Sprintf(" next to %q", name))
-				continue
-			}
-			e.check(sub, o.Value(), path, r)
-		}
+		c.check(sub, o.Value(), path, r)
 	}
 
 	properties := member(s, "properties").AsObject()
-	patterns := patternsOf(s)
+	patterns := c.index.patternSchemas(s)
 	additional, hasAdditional := s.Get("additionalProperties")
 	names, hasNames := s.Get("propertyNames")
 	for name, v := range o.All() {
@@ -289,41 +273,26 @@ func (e *explainer) checkObject(s, o *value.Object, path string, r *report) {
 		known := false
 		if sub, ok := properties.Get(name); ok {
 			known = true
-			e.check(sub, v, at(name), r)
+			c.check(sub, v, at(name), r)
 		}
 		for _, p := range patterns {
 			if p.re.MatchString(name) {
 				known = true
-				e.check(p.schema, v, at(name), r)
+				c.check(p.schema, v, at(name), r)
 			}
 		}
 		if hasAdditional && !known {
-			e.check(additional, v, at(name), r)
+			c.check(additional, v, at(name), r)
 		}
 		if hasNames {
-			for _, f := range e.findings(names, value.Of(name), "") {
+			for _, f := range c.findings(names, value.Of(name), "") {
 				r.add(finding{at(name), "propertyNames", "has a name that " + f.want, f.got})
 			}
 		}
 	}
 }
 
-type patternSchema struct {
-	re     *regexp.Regexp
-	schema value.Value
-}
-
-func patternsOf(s *value.Object) []patternSchema {
-	var out []patternSchema
-	for pattern, schema := range member(s, "patternProperties").AsObject().All() {
-		if re, err := regexp.Compile(pattern); err == nil {
-			out = append(out, patternSchema{re, schema})
-		}
-	}
-	return out
-}
-
-// items returns the elements of a list, none if v is something else.
+// items returns the elements of a list, and none for other values.
 func items(v value.Value) []value.Value {
 	l, _ := v.AsList()
 	out := make([]value.Value, l.Len())
@@ -338,7 +307,7 @@ func member(o *value.Object, name string) value.Value {
 	return v
 }
 
-// intMember returns the integer member called name, or otherwise.
+// intMember returns the integer member called name, or otherwise if there is none.
 func intMember(o *value.Object, name string, otherwise int) int {
 	f, ok := member(o, name).AsFloat()
 	if !ok {

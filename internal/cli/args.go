@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,11 +12,14 @@ import (
 	"loki/internal/fault"
 )
 
+// textFlag is the flag whose value is followed by text, whatever it looks like.
+const textFlag = "argc-eval"
+
 // expandArgs prepares the command line for pflag, which knows neither flags of two
 // values nor the rule that free text ends the options for good: the words from the
-// first bare one on are text, whatever they look like. Flags named in pairs take two
+// first bare one on are text, whatever they look like. Flags of two values take two
 // words, which are joined into one value.
-func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string, error) {
+func expandArgs(flags *pflag.FlagSet, args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -26,10 +30,10 @@ func expandArgs(flags *pflag.FlagSet, args []string, pairs ...string) ([]string,
 			return append(append(out, "--"), args[i:]...), nil
 		}
 		name, pair := strings.CutPrefix(arg, "--")
-		if name == restFlag && pair && i+1 < len(args) {
+		if name == textFlag && pair && i+1 < len(args) {
 			return append(append(out, arg, args[i+1], "--"), args[i+2:]...), nil
 		}
-		if pair = pair && contains(pairs, name); pair {
+		if pair = pair && takesTwo(flags.Lookup(name)); pair {
 			if i+2 >= len(args) {
 				return nil, fault.New(fault.Usage, "flag --%s needs two values: %s", name, flags.Lookup(name).Value.Type())
 			}
@@ -97,13 +101,13 @@ func optionalShort(flags *pflag.FlagSet, arg string) (spelling, bool) {
 // isSwitch reports whether f takes no value at all.
 func isSwitch(f *pflag.Flag) bool { return f.Value.Type() == "bool" || f.Value.Type() == "count" }
 
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
+// takesTwo reports whether f, which may be nil, takes two values.
+func takesTwo(f *pflag.Flag) bool {
+	if f == nil {
+		return false
 	}
-	return false
+	_, ok := f.Value.(pairs)
+	return ok
 }
 
 // takesNext reports whether the value of the last flag in arg is the next word.
@@ -192,7 +196,7 @@ func (o *once) Set(v string) error {
 // oneOf accepts only the given values.
 func oneOf(values ...string) func(string) error {
 	return func(v string) error {
-		if contains(values, v) {
+		if slices.Contains(values, v) {
 			return nil
 		}
 		return fmt.Errorf("it is none of %s", strings.Join(values, ", "))

@@ -23,7 +23,7 @@ func FuzzArgs(f *testing.F) {
 		var o options
 		cmd := newCommand(&o, func(*cobra.Command) error { return nil })
 		cmd.SetOut(io.Discard) // it may ask for help
-		expanded, err := expandArgs(cmd.Flags(), args, pairFlags...)
+		expanded, err := expandArgs(cmd.Flags(), args)
 		if err != nil {
 			return
 		}

@@ -46,7 +46,7 @@ func Terminal() Streams {
 // Main runs the command and returns its exit status. environ is the environment as
 // from os.Environ.
 func Main(args, environ []string, s Streams) int {
-	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.
 	defer context.AfterFunc(ctx, stop)()
@@ -60,9 +60,9 @@ func Main(args, environ []string, s Streams) int {
 	return fault.ExitCode(err)
 }
 
-// heeded are the signals that end the work, but for those that whoever started the
-// program wants ignored, as nohup does.
-func heeded() []os.Signal {
+// stopSignals returns the signals that end the work, except those that are ignored in this
+// process from its start, as under nohup.
+func stopSignals() []os.Signal {
 	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }
 
@@ -86,7 +86,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 	if ok, err := c.complete(ctx, cmd.Flags(), args); ok {
 		return err
 	}
-	expanded, err := expandArgs(cmd.Flags(), args, pairFlags...)
+	expanded, err := expandArgs(cmd.Flags(), args)
 	if err != nil {
 		return err
 	}
@@ -95,16 +95,13 @@ func (c *command) run(ctx context.Context, args []string) error {
 }
 
 // dispatch does what the options ask for.
-func (c *command) dispatch(ctx context.Context) error {
-	if ok, err := c.printScript(); ok {
-		return err
+func (c *command) dispatch(ctx context.Context) (err error) {
+	action := c.opts.action
+	if action.needs == needNothing {
+		return action.do(c, ctx)
 	}
-	if c.opts.argcEval != "" { // by scripts, which no configuration concerns
-		return c.argcEval()
-	}
-	var err error
 	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model}); err != nil {
-		if c.opts.inspects() {
+		if action.work == nil {
 			return err
 		}
 		return c.newFace(ctx).close(err)
@@ -122,68 +119,13 @@ func (c *command) dispatch(ctx context.Context) error {
 		c.warn(w)
 	}
 	c.app.Notices()
-	switch {
-	case c.opts.listModels:
-		return c.listModels()
-	case c.opts.listAgents:
-		return c.listAgents()
-	case c.opts.listRoles:
-		return c.listRoles()
-	case c.opts.listSessions:
-		return c.listSessions(ctx)
-	case c.opts.mapFile != "":
-		return c.mapRows(ctx)
-	case len(c.opts.callTool) > 0:
-		return c.callTool(ctx)
-	case c.opts.buildTools:
-		return c.buildTools()
-	case c.opts.toolSchema != "":
-		return c.toolSchema()
-	case c.opts.usesVault():
-		return c.secrets(ctx)
-	case c.opts.authenticate != "":
-		return c.authenticate(ctx)
-	case c.opts.syncModels:
-		return c.syncModels(ctx)
-	case c.opts.tailLogs:
-		return c.tailLogs(ctx)
-	case c.opts.validate != "":
-		return c.validate()
-	case c.opts.graph != "":
-		return c.drawGraph()
-	case c.opts.info:
-		return c.info(ctx)
-	case c.opts.install != "":
-		return c.install(ctx)
-	case c.opts.runs:
-		return c.listRuns(ctx)
-	case c.opts.run != "":
-		return c.showRun(ctx)
-	case len(c.opts.diff) > 0:
-		return c.diffStates(ctx)
-	case c.opts.prune:
-		return c.pruneRuns(ctx)
+	if action.do != nil {
+		return action.do(c, ctx)
 	}
-	// Work that cannot begin is told in machine output too, hence the face comes first.
+	// Work that cannot begin is reported in machine output too, hence the face comes first.
 	face := c.newFace(ctx)
 	defer face.screen.Close()
-	return face.close(c.offerLocal(ctx, c.work(ctx, face)))
-}
-
-// work does what reaches models or runs agents.
-func (c *command) work(ctx context.Context, face *face) error {
-	switch {
-	case c.opts.resume != "":
-		return c.resumeRun(ctx, face)
-	case c.opts.fork != "":
-		return c.forkRun(ctx, face)
-	case c.opts.agent != "":
-		return c.runAgent(ctx, face)
-	case c.opts.execute:
-		return c.execute(ctx, face)
-	default:
-		return c.answer(ctx, face)
-	}
+	return face.close(c.offerLocal(ctx, action.work(c, ctx, face)))
 }
 
 // warn tells the user something on standard error.

@@ -18,30 +18,38 @@ import (
 // Values returns the values that the flag may have, nil for any.
 func (o *once) Values() []string { return o.values }
 
-// printScript prints the script that --completions or --shell-integration asks for; ok is
-// false if none does. Neither needs a configuration.
-func (c *command) printScript() (ok bool, err error) {
-	name := c.opts.completions
-	if name == "" {
-		name = c.opts.shellIntegration
-	}
-	if name == "" {
-		return false, nil
-	}
-	shell, err := completion.ParseShell(name)
+// printCompletions prints the script that completes options in a shell.
+func (c *command) printCompletions(context.Context) error {
+	shell, err := completion.ParseShell(c.opts.completions)
 	if err != nil {
-		return true, err
+		return err
 	}
-	if c.opts.completions != "" {
-		cmd := newCommand(new(options), nil)
-		_, err = fmt.Fprint(c.Out, completion.Static(shell, completion.Flags(cmd.Flags(), pairFlags...)))
-		return true, err
+	_, err = fmt.Fprint(c.Out, completion.Static(shell, completionFlags(newCommand(new(options), nil).Flags())))
+	return err
+}
+
+// printIntegration prints the script that binds a key of a shell to this program.
+func (c *command) printIntegration(context.Context) error {
+	shell, err := completion.ParseShell(c.opts.shellIntegration)
+	if err != nil {
+		return err
 	}
 	script, err := fs.ReadFile(assets.Shell, string(shell))
 	if err == nil {
 		_, err = c.Out.Write(script)
 	}
-	return true, err
+	return err
+}
+
+// completionFlags returns what completion has to know of the flags.
+func completionFlags(set *pflag.FlagSet) []completion.Flag {
+	var two []string
+	set.VisitAll(func(f *pflag.Flag) {
+		if takesTwo(f) {
+			two = append(two, f.Name)
+		}
+	})
+	return completion.Flags(set, two...)
 }
 
 // complete does what the variable COMPLETE asks for; ok is false if it asks for nothing.
@@ -68,7 +76,7 @@ func (c *command) complete(ctx context.Context, flags *pflag.FlagSet, args []str
 		return true, nil
 	}
 	words := completion.Words(shell, args[1:])
-	candidates := completion.Complete(completion.Flags(flags, pairFlags...), words, c.sources(ctx))
+	candidates := completion.Complete(completionFlags(flags), words, c.sources(ctx))
 	_ = completion.Print(c.Out, shell, args[len(args)-1], candidates) // a shell that does not listen needs no answer
 	return true, nil
 }

@@ -63,7 +63,7 @@ func TestCommandsInPages(t *testing.T) {
 func parseOnly(args []string) error {
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return nil })
-	expanded, err := expandArgs(cmd.Flags(), args, pairFlags...)
+	expanded, err := expandArgs(cmd.Flags(), args)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,7 +92,11 @@ type options struct {
 	older string
 	keep  int
 
+	help    bool
+	version bool
+
 	text    []string // the free text, by words
+	action  action   // what the flags ask for
 	helpErr error    // of --help
 }
 
@@ -102,22 +107,13 @@ const (
 	outputNDJSON = "ndjson"
 )
 
-const tagline = "Language models from the terminal: prompts, and workflows to be trusted"
-
-// pairFlags are the flags of two values.
-var pairFlags = []string{"agent-variable", "diff", "call-tool"}
-
 // anyClient is the value of --authenticate without a client.
 const anyClient = "(the only one)"
 
-// vaultFlags stand alone on the command line.
-var vaultFlags = []string{"add-secret", "get-secret", "update-secret", "delete-secret", "list-secrets", "authenticate"}
-
-// restFlag is the flag whose value is followed by text, whatever it looks like.
-const restFlag = "argc-eval"
-
 // resumeNewest is the value of --resume without an id.
 const resumeNewest = "newest"
+
+const tagline = "Language models from the terminal: prompts, and workflows to be trusted"
 
 // newCommand returns the command that fills o and then calls run.
 func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
@@ -129,7 +125,7 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if version, _ := cmd.Flags().GetBool("version"); version {
+			if o.version {
 				// Not by cobra's template: templates keep the linker from dropping
 				// methods that nothing calls, which is a third of the binary.
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "loki "+app.Version)
@@ -145,186 +141,243 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { o.helpErr = help(cmd) })
-	o.declare(cmd.Flags())
+	cmd.Flags().SortFlags = false
+	cmd.Flags().SetInterspersed(false)
+	for _, s := range o.sections() {
+		for _, f := range s.flags() {
+			f.sets(cmd.Flags(), f)
+		}
+	}
 	return cmd
 }
 
-func (o *options) declare(f *pflag.FlagSet) {
-	f.SortFlags = false
-	f.SetInterspersed(false)
-	f.VarP(&once{value: &o.model, kind: "MODEL", check: notEmpty}, "model", "m", "model to use, as client:model")
-	f.VarP(&once{value: &o.agent, kind: "AGENT", check: notEmpty}, "agent", "a", "run an agent: its name, or the path of its directory")
-	f.Var(pairs{&o.variables, "NAME VALUE"}, "agent-variable", "set a variable of the agent; may be repeated")
-	f.StringArrayVarP(&o.files, "file", "f", nil, "attach the file at `PATH`, or the text files of a directory; may be repeated")
-	f.BoolVarP(&o.noStream, "no-stream", "S", false, "ask for answers in one piece")
-	f.BoolVarP(&o.yes, "yes", "y", false, "run tools without asking; denied calls stay denied")
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be sent to models, and send nothing")
-	f.Var(&once{value: &o.prompt, kind: "TEXT", check: notEmpty}, "prompt", "answer under these instructions")
-	f.VarP(&once{value: &o.role, kind: "ROLE", check: notEmpty}, "role", "r", "answer in a role")
-	f.VarP(&once{value: &o.session, kind: "SESSION", check: notEmpty}, "session", "s", "go on with a session, or begin one; without a name a temporary one")
-	f.Lookup("session").NoOptDefVal = session.TempName
-	f.BoolVar(&o.emptySession, "empty-session", false, "forget the messages of the session first")
-	f.BoolVar(&o.saveSession, "save-session", false, "keep the session whatever the settings say")
-	f.BoolVarP(&o.execute, "execute", "e", false, "write a command for the shell, and decide what to do with it")
-	f.BoolVarP(&o.code, "code", "c", false, "write code and nothing else")
-	f.Var(&once{value: &o.schema, kind: "FILE", check: notEmpty}, "schema", "answer in JSON that satisfies the JSON Schema in this file")
-	f.Var(&once{value: &o.mapFile, kind: "FILE", check: notEmpty}, "map", "ask once for each line of a JSON Lines file; the text is the template for its objects")
-	f.Var(&once{value: &o.mapOut, kind: "FILE", check: notEmpty}, "map-out", "with --map: where the answers go, by default beside the file")
-	f.IntVar(&o.jobs, "jobs", defaultJobs, "with --map: ask for `N` lines at once")
-	f.Var(&once{value: &o.effort, kind: "EFFORT", values: efforts()}, "effort", "how much to reason first: "+provider.EffortNames())
-	f.Var(&once{value: &o.output, kind: "FORMAT", values: []string{outputText, outputJSON, outputNDJSON}}, "output",
-		"how to print the answer: text, json (one object) or ndjson (every event)")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not show the progress of a run")
-	f.CountVarP(&o.verbose, "verbose", "v", "``show more; -vv shows most")
-	f.Var(&once{value: &o.validate, kind: "AGENT", check: notEmpty}, "validate", "check the graph of an agent and exit")
-	f.BoolVar(&o.strict, "strict", false, "with --validate: unknown keys and warnings are errors")
-	f.Var(&once{value: &o.graph, kind: "AGENT", check: notEmpty}, "graph", "draw the graph of an agent and exit")
-	f.Var(&once{value: &o.format, kind: "FORMAT", values: graphFormats}, "format", "with --graph: mermaid, dot or text")
-	f.Var(&once{check: notEmpty, value: &o.resume, kind: "ID"}, "resume", "go on with a run that did not end: this one, or the newest of this directory")
-	f.Lookup("resume").NoOptDefVal = resumeNewest
-	f.Var(&once{value: &o.answer, kind: "TEXT"}, "answer", "with --resume: the answer to the question that waits")
-	f.Var(&once{check: notEmpty, value: &o.answers, kind: "FILE"}, "answers", "with --resume: YAML or JSON with the answers, by question")
-	f.BoolVar(&o.force, "force", false, "with --resume and --fork: go on although the agent has changed; with --resume also although a part of the run is not on record")
-	f.BoolVar(&o.wait, "wait", false, "with --resume: wait as long as the provider asks to, and go on then")
-	f.BoolVar(&o.here, "here", false, "with --resume and --fork: go on in the present directory instead of the one the run was started in")
-	f.BoolVar(&o.runs, "runs", false, "list the runs of graph agents; with -a of one agent")
-	f.Var(&once{check: notEmpty, value: &o.run, kind: "ID"}, "run", "show the path and the costs of a run")
-	f.BoolVar(&o.state, "state", false, "with --run: show the state")
-	f.IntVar(&o.step, "step", -1, "with --state: after super-step `N` instead of the last")
-	f.Var(pairs{&o.diff, "ID@STEP ID@STEP"}, "diff", "show how the states of two steps differ")
-	f.Var(&once{check: notEmpty, value: &o.fork, kind: "ID@STEP"}, "fork", "begin a new run from a step of an old one")
-	f.StringArrayVar(&o.set, "set", nil, "with --fork: set a state key, `KEY=JSON`; may be repeated")
-	f.BoolVar(&o.prune, "runs-prune", false, "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay")
-	f.Var(&once{value: &o.older, kind: "TIME", check: checkAge}, "older", "with --runs-prune: only runs older than this, such as 30d or 12h")
-	f.IntVar(&o.keep, "keep", 0, "with --runs-prune: keep the `N` newest runs")
-	f.BoolVar(&o.listModels, "list-models", false, "list the chat models")
-	f.BoolVar(&o.listAgents, "list-agents", false, "list the agents")
-	f.BoolVar(&o.listRoles, "list-roles", false, "list the roles")
-	f.BoolVar(&o.listSessions, "list-sessions", false, "list the sessions; with -a those of an agent")
-	f.BoolVar(&o.syncModels, "sync-models", false, "fetch the list of known models from sync_models_url")
-	f.Var(&once{value: &o.addSecret, kind: "NAME", check: notEmpty}, "add-secret", "put a secret into the vault")
-	f.Var(&once{value: &o.getSecret, kind: "SECRET", check: notEmpty}, "get-secret", "print a secret")
-	f.Var(&once{value: &o.updateSecret, kind: "SECRET", check: notEmpty}, "update-secret", "change a secret")
-	f.Var(&once{value: &o.deleteSecret, kind: "SECRET", check: notEmpty}, "delete-secret", "delete a secret")
-	f.BoolVar(&o.listSecrets, "list-secrets", false, "list the names of the secrets")
-	f.Var(&once{value: &o.authenticate, kind: "CLIENT", check: notEmpty}, "authenticate", "log in to a client with OAuth, or to an MCP server as mcp:NAME")
-	f.Lookup("authenticate").NoOptDefVal = anyClient
-	f.Var(pairs{&o.callTool, "NAME JSON"}, "call-tool", "run a tool with these arguments")
-	f.Var(&once{value: &o.toolSchema, kind: "FILE", check: notEmpty}, "tool-schema", "show what models see of the tools in a script")
-	f.BoolVar(&o.buildTools, "build-tools", false, "make the scripts of tools ready to be run by hand; with -a those of an agent")
-	f.Var(&once{value: &o.argcEval, kind: "SCRIPT", check: notEmpty}, "argc-eval", "print the shell code that reads the arguments of a script")
-	f.BoolVar(&o.tailLogs, "tail-logs", false, "follow the log file")
-	f.BoolVar(&o.plainLogs, "disable-log-colors", false, "with --tail-logs: without colors")
-	f.BoolVar(&o.info, "info", false, "show the settings and places in use, or the agent, session or role that is named")
-	f.Var(&once{value: &o.install, kind: "CATEGORY", values: installable}, "install", "restore the bundled files: agents, macros, functions or mcp_config")
-	f.Var(&once{value: &o.completions, kind: "SHELL", values: completion.Spellings()}, "completions", "print a script that completes options in a shell")
-	f.Var(&once{value: &o.shellIntegration, kind: "SHELL", values: completion.Spellings()}, "shell-integration", "print a script that binds Alt-e to --execute in a shell")
-	f.BoolP("help", "h", false, "show the common options; --help all shows every one")
-	f.BoolP("version", "V", false, "show the version")
+// flagSpec is one flag: how it is spelled, what it sets and what goes with it. It stands in one
+// section of the help. What it makes the program do, if anything, is in the table of actions.
+type flagSpec struct {
+	name, short string // short is "" for none
+	sets        setter
+	usage       string // its value is in backquotes, unless the value names its kind
+
+	bare string   // the value if the flag is given without one; "" means that it needs one
+	with []string // flags of which it needs one
+	not  []string // flags that contradict it
 }
 
-// check finds combinations that make no sense.
-func (o *options) check(f *pflag.FlagSet) error {
-	o.output = orDefault(o.output, outputText)
-	o.hasAnswer = f.Changed("answer")
-	o.hasSession = f.Changed("session")
-	for _, pair := range [][2]string{
-		{"strict", "validate"},
-		{"format", "graph"},
-		{"answer", "resume"},
-		{"answers", "resume"},
-		{"wait", "resume"},
-		{"state", "run"},
-		{"step", "state"},
-		{"set", "fork"},
-		{"older", "runs-prune"},
-		{"keep", "runs-prune"},
-		{"disable-log-colors", "tail-logs"},
-		{"map-out", "map"},
-		{"jobs", "map"},
-	} {
-		if f.Changed(pair[0]) && !f.Changed(pair[1]) {
-			return fault.New(fault.Usage, "flag --%s goes with --%s", pair[0], pair[1])
-		}
+// setter declares a flag that sets a field of the options.
+type setter func(set *pflag.FlagSet, f flagSpec)
+
+// on is a flag without a value.
+func on(p *bool) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.BoolVarP(p, f.name, f.short, false, f.usage) }
+}
+
+// counter is a flag without a value that counts how often it is given.
+func counter(p *int) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.CountVarP(p, f.name, f.short, f.usage) }
+}
+
+// number is a flag with a whole number.
+func number(p *int, otherwise int) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.IntVarP(p, f.name, f.short, otherwise, f.usage) }
+}
+
+// list is a flag that may be repeated.
+func list(p *[]string) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.StringArrayVarP(p, f.name, f.short, nil, f.usage) }
+}
+
+// two is a flag with two values, which kind names. It may be repeated.
+func two(p *[][2]string, kind string) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.VarP(pairs{p, kind}, f.name, f.short, f.usage) }
+}
+
+// anyText is a flag with a value that may be empty.
+func anyText(p *string, kind string) setter { return single(once{value: p, kind: kind}) }
+
+// word is a flag with a value that is not empty.
+func word(p *string, kind string) setter {
+	return single(once{value: p, kind: kind, check: notEmpty})
+}
+
+// choice is a flag with one of several values.
+func choice(p *string, kind string, values []string) setter {
+	return single(once{value: p, kind: kind, values: values})
+}
+
+// single is a flag that may be given once.
+func single(value once) setter {
+	return func(set *pflag.FlagSet, f flagSpec) {
+		set.VarP(&value, f.name, f.short, f.usage)
+		set.Lookup(f.name).NoOptDefVal = f.bare
 	}
-	for _, pair := range [][2]string{{"quiet", "verbose"}, {"answer", "answers"}, {"schema", "code"}, {"schema", "execute"}} {
-		if f.Changed(pair[0]) && f.Changed(pair[1]) {
-			return fault.New(fault.Usage, "flags --%s and --%s contradict each other", pair[0], pair[1])
-		}
+}
+
+// section is a group of flags that serve the same purpose.
+type section struct {
+	name   string     // by which --help shows the whole section
+	title  string     // above its flags
+	common []flagSpec // of the short help
+	more   []flagSpec // the others
+}
+
+// flags returns all flags of the section, the common ones first.
+func (s section) flags() []flagSpec { return slices.Concat(s.common, s.more) }
+
+// sections returns the flags of the command, which set the fields of o.
+func (o *options) sections() []section {
+	return []section{
+		{
+			name: "ask", title: "Ask a model",
+			common: []flagSpec{
+				{name: "model", short: "m", sets: word(&o.model, "MODEL"), usage: "model to use, as client:model"},
+				{name: "role", short: "r", sets: word(&o.role, "ROLE"), usage: "answer in a role"},
+				{name: "file", short: "f", sets: list(&o.files), usage: "attach the file at `PATH`, or the text files of a directory; may be repeated"},
+				{name: "execute", short: "e", sets: on(&o.execute), usage: "write a command for the shell, and decide what to do with it"},
+				{name: "code", short: "c", sets: on(&o.code), usage: "write code and nothing else"},
+				{name: "schema", sets: word(&o.schema, "FILE"), usage: "answer in JSON that satisfies the JSON Schema in this file", not: []string{"code", "execute"}},
+			},
+			more: []flagSpec{
+				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions"},
+				{name: "effort", sets: choice(&o.effort, "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
+				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
+				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
+				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map: ask for `N` lines at once", with: []string{"map"}},
+				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
+				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},
+			},
+		},
+		{
+			name: "sessions", title: "Go on with a conversation",
+			common: []flagSpec{
+				{name: "session", short: "s", sets: word(&o.session, "SESSION"), usage: "go on with a session, or begin one; without a name a temporary one", bare: session.TempName},
+				{name: "list-sessions", sets: on(&o.listSessions), usage: "list the sessions; with -a those of an agent"},
+			},
+			more: []flagSpec{
+				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
+				{name: "save-session", sets: on(&o.saveSession), usage: "keep the session whatever the settings say"},
+			},
+		},
+		{
+			name: "agents", title: "Run agents, look at their runs and resume them",
+			common: []flagSpec{
+				{name: "agent", short: "a", sets: word(&o.agent, "AGENT"), usage: "run an agent: its name, or the path of its directory"},
+				{name: "list-agents", sets: on(&o.listAgents), usage: "list the agents"},
+				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check the graph of an agent and exit"},
+				{name: "runs", sets: on(&o.runs), usage: "list the runs of graph agents; with -a of one agent"},
+				{name: "resume", sets: word(&o.resume, "ID"), usage: "go on with a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
+			},
+			more: []flagSpec{
+				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
+				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
+				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
+				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},
+				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
+				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume: YAML or JSON with the answers, by question", with: []string{"resume"}},
+				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait as long as the provider asks to, and go on then", with: []string{"resume"}},
+				{name: "force", sets: on(&o.force), usage: "with --resume and --fork: go on although the agent has changed; with --resume also although a part of the run is not on record", with: []string{"resume", "fork"}},
+				{name: "here", sets: on(&o.here), usage: "with --resume and --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
+				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
+				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
+				{name: "step", sets: number(&o.step, -1), usage: "with --state: after super-step `N` instead of the last", with: []string{"state"}},
+				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
+				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
+				{name: "set", sets: list(&o.set), usage: "with --fork: set a state key, `KEY=JSON`; may be repeated", with: []string{"fork"}},
+				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay"},
+				{name: "older", sets: single(once{value: &o.older, kind: "TIME", check: checkAge}), usage: "with --runs-prune: only runs older than this, such as 30d or 12h", with: []string{"runs-prune"}},
+				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},
+			},
+		},
+		{
+			name: "tools", title: "Use tools",
+			common: []flagSpec{
+				{name: "yes", short: "y", sets: on(&o.yes), usage: "run tools without asking; denied calls stay denied"},
+				{name: "call-tool", sets: two(&o.callTool, "NAME JSON"), usage: "run a tool with these arguments"},
+			},
+			more: []flagSpec{
+				{name: "build-tools", sets: on(&o.buildTools), usage: "make the scripts of tools ready to be run by hand; with -a those of an agent"},
+				{name: "tool-schema", sets: word(&o.toolSchema, "FILE"), usage: "show what models see of the tools in a script"},
+				{name: "argc-eval", sets: word(&o.argcEval, "SCRIPT"), usage: "print the shell code that reads the arguments of a script"},
+			},
+		},
+		{
+			name: "output", title: "Choose the output",
+			common: []flagSpec{
+				{name: "output", sets: choice(&o.output, "FORMAT", []string{outputText, outputJSON, outputNDJSON}), usage: "how to print the answer: text, json (one object) or ndjson (every event)"},
+				{name: "quiet", short: "q", sets: on(&o.quiet), usage: "do not show the progress of a run", not: []string{"verbose"}},
+				{name: "verbose", short: "v", sets: counter(&o.verbose), usage: "``show more; -vv shows most"},
+			},
+			more: []flagSpec{
+				{name: "tail-logs", sets: on(&o.tailLogs), usage: "follow the log file"},
+				{name: "disable-log-colors", sets: on(&o.plainLogs), usage: "with --tail-logs: without colors", with: []string{"tail-logs"}},
+			},
+		},
+		{
+			name: "setup", title: "Set up",
+			common: []flagSpec{
+				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session or role that is named"},
+				{name: "list-models", sets: on(&o.listModels), usage: "list the chat models"},
+				{name: "list-roles", sets: on(&o.listRoles), usage: "list the roles"},
+				{name: "add-secret", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},
+				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
+			},
+			more: []flagSpec{
+				{name: "sync-models", sets: on(&o.syncModels), usage: "fetch the list of known models from sync_models_url"},
+				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
+				{name: "get-secret", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},
+				{name: "update-secret", sets: word(&o.updateSecret, "SECRET"), usage: "change a secret"},
+				{name: "delete-secret", sets: word(&o.deleteSecret, "SECRET"), usage: "delete a secret"},
+				{name: "list-secrets", sets: on(&o.listSecrets), usage: "list the names of the secrets"},
+				{name: "shell-integration", sets: choice(&o.shellIntegration, "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
+				{name: "install", sets: choice(&o.install, "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
+				{name: "help", short: "h", sets: on(&o.help), usage: "show the common options; --help all shows every one"},
+				{name: "version", short: "V", sets: on(&o.version), usage: "show the version"},
+			},
+		},
 	}
-	if o.resume == "" && o.fork == "" {
-		for _, flag := range []string{"force", "here"} {
-			if f.Changed(flag) {
-				return fault.New(fault.Usage, "flag --%s goes with --resume and --fork", flag)
+}
+
+// check finds combinations of flags that make no sense, and chooses the action.
+func (o *options) check(set *pflag.FlagSet) (err error) {
+	o.output = cmp.Or(o.output, outputText)
+	o.hasAnswer, o.hasSession = set.Changed("answer"), set.Changed("session")
+	for _, s := range o.sections() {
+		for _, f := range s.flags() {
+			if err := f.check(set); err != nil {
+				return err
 			}
 		}
-	} else {
-		for _, flag := range []string{
-			"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
-			"effort", "map",
-		} {
-			if f.Changed(flag) {
-				return fault.New(fault.Usage, "flag --%s does not go with --resume and --fork: the run goes on as it began", flag)
-			}
-		}
-		if len(o.text) > 0 {
-			return fault.New(fault.Usage, "there is no text with --resume and --fork, but %q was given", strings.Join(o.text, " ")).
-				WithHint("answer a question that waits with --answer TEXT")
-		}
 	}
-	for _, flag := range vaultFlags {
-		if f.Changed(flag) && (f.NFlag() > 1 && !(f.NFlag() == 2 && f.Changed("output")) || len(o.text) > 0) {
-			return fault.New(fault.Usage, "flag --%s stands alone", flag)
-		}
+	if o.action, err = chooseAction(set, o.text); err != nil {
+		return err
 	}
-	if len(o.callTool) > 1 {
+	switch {
+	case len(o.callTool) > 1:
 		return fault.New(fault.Usage, "flag --call-tool was given before")
-	}
-	if o.agent != "" && !o.inspects() {
-		for _, flag := range []string{"prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "effort"} {
-			if f.Changed(flag) {
-				return fault.New(fault.Usage, "flag --%s does not go with --agent: the graph says what its models are told, and remember", flag)
-			}
-		}
-	}
-	if slices.Contains(o.files, "") {
+	case slices.Contains(o.files, ""):
 		return fault.New(fault.Usage, "flag --file: it is empty")
-	}
-	if o.mapFile != "" {
-		for _, flag := range []string{"agent", "session", "file", "execute", "output"} {
-			if f.Changed(flag) {
-				return fault.New(fault.Usage, "flag --%s does not go with --map", flag)
-			}
-		}
-		if o.jobs < 1 || o.jobs > 1000 {
-			return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
-		}
-	}
-	if o.keep < 0 {
+	case o.jobs < 1 || o.jobs > 1000:
+		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
+	case o.keep < 0:
 		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
-	}
-	if o.prune && o.older == "" && !f.Changed("keep") {
+	case o.prune && o.older == "" && !set.Changed("keep"):
 		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N or both").
 			WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")
 	}
 	return nil
 }
 
-// inspects reports whether the command shows something and sends nothing to a model.
-func (o *options) inspects() bool {
-	return o.listModels || o.listAgents || o.listRoles || o.listSessions || o.tailLogs || o.syncModels || len(o.callTool) > 0 || o.buildTools || o.toolSchema != "" || o.argcEval != "" || o.usesVault() || o.authenticate != "" || o.validate != "" || o.graph != "" || o.info
-}
-
-// usesVault reports whether the command is one of the vault.
-func (o *options) usesVault() bool {
-	return o.listSecrets || o.addSecret != "" || o.getSecret != "" || o.updateSecret != "" || o.deleteSecret != ""
+// check reports that f is given without what it needs, or beside what contradicts it.
+func (f flagSpec) check(set *pflag.FlagSet) error {
+	if !set.Changed(f.name) {
+		return nil
+	}
+	if len(f.with) > 0 && !slices.ContainsFunc(f.with, set.Changed) {
+		return fault.New(fault.Usage, "flag --%s goes with --%s", f.name, strings.Join(f.with, " and --"))
+	}
+	if i := slices.IndexFunc(f.not, set.Changed); i >= 0 {
+		return fault.New(fault.Usage, "flags --%s and --%s contradict each other", f.name, f.not[i])
+	}
+	return nil
 }
 
 func efforts() []string { return strings.Split(provider.EffortNames(), ", ") }
-
-func orDefault(s, def string) string {
-	if s == "" {
-		return def
-	}
-	return s
-}

@@ -15,52 +15,6 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// section is a group of options that serve the same purpose. Each option is in one.
-type section struct {
-	name   string   // by which --help shows the whole section
-	title  string   // above its options
-	common []string // options of the short help
-	more   []string // the others
-}
-
-var sections = []section{
-	{
-		"ask", "Ask a model",
-		[]string{"model", "role", "file", "execute", "code", "schema"},
-		[]string{"prompt", "effort", "map", "map-out", "jobs", "no-stream", "dry-run"},
-	},
-	{
-		"sessions", "Go on with a conversation",
-		[]string{"session", "list-sessions"},
-		[]string{"empty-session", "save-session"},
-	},
-	{
-		"agents", "Run agents, look at their runs and resume them",
-		[]string{"agent", "list-agents", "validate", "runs", "resume"},
-		[]string{
-			"agent-variable", "strict", "graph", "format", "answer", "answers", "wait", "force", "here", "run", "state", "step", "diff", "fork", "set",
-			"runs-prune", "older", "keep",
-		},
-	},
-	{
-		"tools", "Use tools",
-		[]string{"yes", "call-tool"},
-		[]string{"build-tools", "tool-schema", "argc-eval"},
-	},
-	{
-		"output", "Choose the output",
-		[]string{"output", "quiet", "verbose"},
-		[]string{"tail-logs", "disable-log-colors"},
-	},
-	{
-		"setup", "Set up",
-		[]string{"info", "list-models", "list-roles", "add-secret", "completions"},
-		[]string{
-			"sync-models", "authenticate", "get-secret", "update-secret", "delete-secret", "list-secrets", "shell-integration", "install", "help", "version",
-		},
-	},
-}
-
 // allSections is the word by which --help shows every option.
 const allSections = "all"
 
@@ -78,13 +32,13 @@ Examples:
 // name, the options that most people need. It is wrapped to the terminal.
 func help(cmd *cobra.Command) error {
 	name := strings.Join(cmd.Flags().Args(), " ")
-	shown := sections
+	shown := new(options).sections()
 	if name != "" && name != allSections {
-		i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
+		i := slices.IndexFunc(shown, func(s section) bool { return s.name == name })
 		if i < 0 {
-			return fault.New(fault.Usage, "--help: there is no section %q", name).WithHint("the sections: %s, %s", sectionNames(), allSections)
+			return fault.New(fault.Usage, "--help: there is no section %q", name).WithHint("the sections: %s, %s", names(shown), allSections)
 		}
-		shown = sections[i : i+1]
+		shown = shown[i : i+1]
 	}
 	var b strings.Builder
 	if name == "" || name == allSections {
@@ -94,12 +48,12 @@ func help(cmd *cobra.Command) error {
 	for _, s := range shown {
 		flags := s.common
 		if name != "" {
-			flags = slices.Concat(s.common, s.more)
+			flags = s.flags()
 		}
 		fmt.Fprintf(&b, "\n%s:\n%s", s.title, usages(cmd.Flags(), flags, width))
 	}
 	if name == "" {
-		fmt.Fprintf(&b, "\nMore: loki --help %s, or one of: %s\n", allSections, sectionNames())
+		fmt.Fprintf(&b, "\nMore: loki --help %s, or one of: %s\n", allSections, names(shown))
 	}
 	if name == "" || name == allSections {
 		b.WriteString(examples)
@@ -108,24 +62,25 @@ func help(cmd *cobra.Command) error {
 	return err
 }
 
-func sectionNames() string {
-	var names []string
-	for _, s := range sections {
-		names = append(names, s.name)
+// names lists the names of sections.
+func names(sections []section) string {
+	list := make([]string, len(sections))
+	for i, s := range sections {
+		list[i] = s.name
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(list, ", ")
 }
 
 // usages describes flags, one below the other, in two columns that fit into width.
-func usages(all *pflag.FlagSet, names []string, width int) string {
+func usages(all *pflag.FlagSet, flags []flagSpec, width int) string {
 	var left, right []string
 	column := 0
-	for _, name := range names {
-		f := all.Lookup(name)
+	for _, one := range flags {
+		f := all.Lookup(one.name)
 		value, usage := pflag.UnquoteUsage(f)
-		spelled := "      --" + name
+		spelled := "      --" + f.Name
 		if f.Shorthand != "" {
-			spelled = "  -" + f.Shorthand + ", --" + name
+			spelled = "  -" + f.Shorthand + ", --" + f.Name
 		}
 		switch {
 		case value == "":

@@ -11,9 +11,9 @@ import (
 // TestSections finds each option in exactly one section of the help.
 func TestSections(t *testing.T) {
 	count := map[string]int{}
-	for _, s := range sections {
-		for _, name := range append(s.common, s.more...) {
-			count[name]++
+	for _, s := range new(options).sections() {
+		for _, f := range s.flags() {
+			count[f.name]++
 		}
 	}
 	flags := newCommand(&options{}, func(*cobra.Command) error { return nil }).Flags()
@@ -32,8 +32,8 @@ func TestSections(t *testing.T) {
 func TestHelpBreaksAtBlanks(t *testing.T) {
 	flags := newCommand(&options{}, func(*cobra.Command) error { return nil }).Flags()
 	for width := 60; width <= 120; width++ {
-		for _, s := range sections {
-			for line := range strings.Lines(usages(flags, append(s.common, s.more...), width)) {
+		for _, s := range new(options).sections() {
+			for line := range strings.Lines(usages(flags, s.flags(), width)) {
 				if strings.HasSuffix(strings.TrimSpace(line), "-") {
 					t.Errorf("%d columns: %q", width, line)
 				}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ type validation struct {
 }
 
 // validate checks an agent's graph and prints everything that was found.
-func (c *command) validate() error {
+func (c *command) validate(context.Context) error {
 	ref, err := c.app.Agents.Find(c.opts.validate)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func plural(n int, noun string) string {
 }
 
 // drawGraph prints a drawing of an agent's graph.
-func (c *command) drawGraph() error {
+func (c *command) drawGraph(context.Context) error {
 	ref, err := c.app.Agents.Find(c.opts.graph)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-func (c *command) listModels() error {
+func (c *command) listModels(context.Context) error {
 	if c.opts.output == outputText {
 		return printLines(c.Out, c.app.Catalog.IDs(catalog.Chat))
 	}
@@ -84,7 +84,7 @@ func (c *command) listModels() error {
 	return printJSON(c.Out, models)
 }
 
-func (c *command) listAgents() error {
+func (c *command) listAgents(context.Context) error {
 	names, err := c.app.Agents.Names()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *command) listAgents() error {
 	return c.printNames(names)
 }
 
-func (c *command) listRoles() error {
+func (c *command) listRoles(context.Context) error {
 	names, err := c.app.Roles().Names()
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ type setting struct {
 // settings lists what is in force, in an order that scripts rely on.
 func (c *command) settings() []setting {
 	cfg, p := c.app.Config, c.app.Paths
-	model := orDefault(c.opts.model, cfg.Model)
+	model := cmp.Or(c.opts.model, cfg.Model)
 	threshold := optional(cfg.CompressionThreshold)
 	maxOutput := value.Value{}
 	if m, err := c.app.Catalog.Resolve(model, catalog.Chat); err == nil {
@@ -266,7 +266,7 @@ func (c *command) settings() []setting {
 		{"macros_dir", text(p.MacrosDir)},
 		{"functions_dir", text(p.FunctionsDir)},
 		{"messages_file", text(p.MessagesFile)},
-		{"vault_password_file", text(orDefault(deref(cfg.VaultPasswordFile), p.VaultPasswordFile))},
+		{"vault_password_file", text(cmp.Or(deref(cfg.VaultPasswordFile), p.VaultPasswordFile))},
 		{"state_dir", text(p.StateDir)},
 		{"log_path", text(p.LogFile)},
 	}

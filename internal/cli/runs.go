@@ -179,7 +179,7 @@ func dollars(u chat.Usage) string {
 	if u.Cost == 0 && u.CostUnknown {
 		return "unknown"
 	}
-	return orDefault(render.Dollars(u), "-")
+	return cmp.Or(render.Dollars(u), "-")
 }
 
 // runDetail is a run with its path in machine output.

@@ -13,43 +13,53 @@ import (
 	"loki/internal/vault"
 )
 
-// secrets does what the options of the vault ask for.
-func (c *command) secrets(ctx context.Context) error {
-	v := c.app.Vault()
-	switch {
-	case c.opts.listSecrets:
-		names, err := v.List(ctx)
-		if err != nil {
-			return err
-		}
-		if len(names) == 0 && c.opts.output == outputText {
-			_, err := fmt.Fprintln(c.Out, "The vault is empty.")
-			return err
-		}
-		return c.printNames(names)
-	case c.opts.getSecret != "":
-		text, err := v.Get(ctx, c.opts.getSecret)
-		if err != nil {
-			return err
-		}
-		if c.opts.output != outputText {
-			return printJSON(c.Out, map[string]string{"name": c.opts.getSecret, "value": text})
-		}
-		_, err = fmt.Fprintln(c.Out, text)
+// listSecrets prints the names of the secrets.
+func (c *command) listSecrets(ctx context.Context) error {
+	names, err := c.app.Vault().List(ctx)
+	if err != nil {
 		return err
-	case c.opts.deleteSecret != "":
-		if err := v.Delete(ctx, c.opts.deleteSecret); err != nil {
-			return err
-		}
-		return c.say("Secret %s is deleted.", c.opts.deleteSecret)
-	case c.opts.updateSecret != "":
-		return c.setSecret(ctx, v, c.opts.updateSecret, v.Update)
-	default:
-		if err := v.CanAdd(ctx, c.opts.addSecret); err != nil { // before anything is asked
-			return err
-		}
-		return c.setSecret(ctx, v, c.opts.addSecret, v.Add)
 	}
+	if len(names) == 0 && c.opts.output == outputText {
+		_, err := fmt.Fprintln(c.Out, "The vault is empty.")
+		return err
+	}
+	return c.printNames(names)
+}
+
+// getSecret prints a secret.
+func (c *command) getSecret(ctx context.Context) error {
+	secret, err := c.app.Vault().Get(ctx, c.opts.getSecret)
+	if err != nil {
+		return err
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, map[string]string{"name": c.opts.getSecret, "value": secret})
+	}
+	_, err = fmt.Fprintln(c.Out, secret)
+	return err
+}
+
+// deleteSecret deletes a secret.
+func (c *command) deleteSecret(ctx context.Context) error {
+	if err := c.app.Vault().Delete(ctx, c.opts.deleteSecret); err != nil {
+		return err
+	}
+	return c.say("Secret %s is deleted.", c.opts.deleteSecret)
+}
+
+// updateSecret changes a secret.
+func (c *command) updateSecret(ctx context.Context) error {
+	v := c.app.Vault()
+	return c.setSecret(ctx, v, c.opts.updateSecret, v.Update)
+}
+
+// addSecret puts a new secret into the vault.
+func (c *command) addSecret(ctx context.Context) error {
+	v := c.app.Vault()
+	if err := v.CanAdd(ctx, c.opts.addSecret); err != nil { // before anything is asked
+		return err
+	}
+	return c.setSecret(ctx, v, c.opts.addSecret, v.Add)
 }
 
 // setSecret asks for a secret and stores it. A vault without a password gets one first.

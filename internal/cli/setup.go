@@ -60,7 +60,7 @@ func (c *command) unconfigured() bool {
 // cannot be found out counts as no, for it will be told in its place.
 func (c *command) needsModel() bool {
 	o := &c.opts
-	if o.shows() || o.resume != "" || o.fork != "" || o.model != "" || c.app.Config.Model != "" {
+	if o.action.needs != needModel || o.model != "" || c.app.Config.Model != "" {
 		return false
 	}
 	if o.agent == "" {
@@ -89,11 +89,6 @@ func usesModel(g *graph.Graph) bool {
 		}
 	}
 	return false
-}
-
-// shows reports whether the command only shows or changes what is on this machine.
-func (o *options) shows() bool {
-	return o.inspects() || o.runs || o.run != "" || len(o.diff) > 0 || o.prune || o.install != ""
 }
 
 // localServers returns the model servers that answer on this machine.

@@ -78,7 +78,7 @@ func TestNeedsModel(t *testing.T) {
 // readOnly reads the command line and the configuration, and does nothing.
 func (c *command) readOnly(args []string) error {
 	cmd := newCommand(&c.opts, func(*cobra.Command) error { return nil })
-	expanded, err := expandArgs(cmd.Flags(), args, pairFlags...)
+	expanded, err := expandArgs(cmd.Flags(), args)
 	if err != nil {
 		return err
 	}

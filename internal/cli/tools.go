@@ -45,7 +45,7 @@ func (c *command) callTool(ctx context.Context) error {
 }
 
 // buildTools makes the scripts of tools ready to be run by hand.
-func (c *command) buildTools() error {
+func (c *command) buildTools(context.Context) error {
 	var ref *agent.Ref
 	if c.opts.agent != "" {
 		found, err := c.app.Agents.Find(c.opts.agent)
@@ -62,7 +62,7 @@ func (c *command) buildTools() error {
 }
 
 // toolSchema shows the declarations of the tools in a script.
-func (c *command) toolSchema() error {
+func (c *command) toolSchema(context.Context) error {
 	text, err := c.app.ToolSchema(c.opts.toolSchema)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c *command) toolSchema() error {
 
 // argcEval prints the shell code that a script of its own kind evaluates to read its
 // arguments. An error becomes code too, or the script would go on without them.
-func (c *command) argcEval() error {
+func (c *command) argcEval(context.Context) error {
 	file := c.opts.argcEval
 	width, _ := strconv.Atoi(c.getenv("TERM_WIDTH"))
 	src, err := os.ReadFile(file)

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"loki/internal/fault"
+)
+
+// need is what has to be there before an action.
+type need int
+
+const (
+	needNothing need = iota // not even the configuration
+	needConfig
+	needModel // the configuration, with a model unless one is named
+)
+
+// action is one thing that the command can do. Its flag asks for it, and the first of
+// [actions] whose flag is given is done.
+type action struct {
+	flag  string // "" needs no flag
+	needs need
+
+	alone   bool     // no other flag but --output goes with it, and no text
+	refuses []string // flags that do not go with it
+	why     string   // is added where one of them is given
+
+	// One of both does it. Work reaches models or runs agents, and is shown by a face, which
+	// reports its error in machine output too.
+	do   func(c *command, ctx context.Context) error
+	work func(c *command, ctx context.Context, face *face) error
+}
+
+// What a run that goes on has from its beginning, and what a graph says itself.
+var (
+	begun = []string{
+		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
+		"effort", "map",
+	}
+	ofGraph = []string{"prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "effort"}
+)
+
+// actions returns what the command can do. Asking the model, which is last, needs no flag.
+func actions() []action {
+	return []action{
+		{flag: "completions", do: (*command).printCompletions},
+		{flag: "shell-integration", do: (*command).printIntegration},
+		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
+		{flag: "resume", needs: needConfig, work: (*command).resumeRun, refuses: begun, why: "the run goes on as it began"},
+		{flag: "fork", needs: needConfig, work: (*command).forkRun, refuses: begun, why: "the run goes on as it began"},
+		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "file", "execute", "output"}},
+		{flag: "list-models", needs: needConfig, do: (*command).listModels},
+		{flag: "list-agents", needs: needConfig, do: (*command).listAgents},
+		{flag: "list-roles", needs: needConfig, do: (*command).listRoles},
+		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions},
+		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
+		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},
+		{flag: "tool-schema", needs: needConfig, do: (*command).toolSchema},
+		{flag: "add-secret", needs: needConfig, do: (*command).addSecret, alone: true},
+		{flag: "get-secret", needs: needConfig, do: (*command).getSecret, alone: true},
+		{flag: "update-secret", needs: needConfig, do: (*command).updateSecret, alone: true},
+		{flag: "delete-secret", needs: needConfig, do: (*command).deleteSecret, alone: true},
+		{flag: "list-secrets", needs: needConfig, do: (*command).listSecrets, alone: true},
+		{flag: "authenticate", needs: needConfig, do: (*command).authenticate, alone: true},
+		{flag: "sync-models", needs: needConfig, do: (*command).syncModels},
+		{flag: "tail-logs", needs: needConfig, do: (*command).tailLogs},
+		{flag: "validate", needs: needConfig, do: (*command).validate},
+		{flag: "graph", needs: needConfig, do: (*command).drawGraph},
+		{flag: "info", needs: needConfig, do: (*command).info},
+		{flag: "install", needs: needConfig, do: (*command).install},
+		{flag: "runs", needs: needConfig, do: (*command).listRuns},
+		{flag: "run", needs: needConfig, do: (*command).showRun},
+		{flag: "diff", needs: needConfig, do: (*command).diffStates},
+		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
+		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofGraph, why: "the graph says what its models are told, and remember"},
+		{flag: "execute", needs: needModel, work: (*command).execute},
+		{needs: needModel, work: (*command).answer},
+	}
+}
+
+// chooseAction returns the action that the flags ask for. It is an error if they ask for two,
+// or if flags or a text are given that do not go with it. An agent may be what another action is
+// about.
+func chooseAction(flags *pflag.FlagSet, text []string) (action, error) {
+	given := slices.DeleteFunc(actions(), func(a action) bool { return a.flag != "" && !flags.Changed(a.flag) })
+	first := given[0]
+	if err := first.check(flags, text); err != nil {
+		return first, err
+	}
+	if second := given[min(1, len(given)-1)]; first.flag != second.flag && second.flag != "" && second.flag != "agent" {
+		return first, fault.New(fault.Usage, "flags --%s and --%s contradict each other", first.flag, second.flag)
+	}
+	return first, nil
+}
+
+// check reports the first flag that does not go with the action, and text where there is
+// none.
+func (a action) check(flags *pflag.FlagSet, text []string) error {
+	for _, name := range a.refuses {
+		if flags.Changed(name) {
+			why := ""
+			if a.why != "" {
+				why = ": " + a.why
+			}
+			return fault.New(fault.Usage, "flag --%s does not go with --%s%s", name, a.flag, why)
+		}
+	}
+	others := flags.NFlag() - 1
+	if flags.Changed("output") {
+		others--
+	}
+	if a.alone && (others > 0 || len(text) > 0) {
+		return fault.New(fault.Usage, "flag --%s stands alone", a.flag)
+	}
+	if (a.flag == "resume" || a.flag == "fork") && len(text) > 0 {
+		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " ")).
+			WithHint("answer a question that waits with --answer TEXT")
+	}
+	return nil
+}

@@ -66,7 +66,7 @@ func chain(tb testing.TB, n int) *graph.Plan {
 }
 
 func execute(tb testing.TB, p *graph.Plan, nodes run.Executor, s graph.State) run.Outcome {
-	out, err := run.Run(context.Background(), run.Options{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, s)})
+	out, err := run.Run(context.Background(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, s)}})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -141,8 +141,11 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, found r
 		}
 	}()
 	out, err := run.Run(ctx, run.Options{
-		Plan: plan, Nodes: nodes, Emitter: a.used.Emitter(r.Emitter), Source: event.Source{Run: id, Agent: r.Agent.Name},
-		Start: found.Last, Tasks: found.Tasks, Resumed: resumed, Journal: journal, Budget: budget,
+		Work:    run.Graph{Plan: plan, Nodes: nodes, Start: found.Last, Tasks: found.Tasks},
+		Events:  event.NewScope(a.used.Emitter(r.Emitter), event.Source{Run: id, Agent: r.Agent.Name}, nil),
+		Resumed: resumed,
+		Journal: journal,
+		Budget:  budget,
 	})
 	switch code := fault.CodeOf(err); {
 	case err == nil:

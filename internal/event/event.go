@@ -302,9 +302,9 @@ type Scope struct {
 	sink *sink
 }
 
-// sink serialises what several scopes emit.
+// sink serializes what several scopes emit.
 type sink struct {
-	mu      sync.Mutex
+	mu      *sync.Mutex // shared by the sinks on the way to one emitter
 	emitter Emitter
 	now     func() time.Time
 }
@@ -318,12 +318,22 @@ func NewScope(e Emitter, src Source, now func() time.Time) Scope {
 	if now == nil {
 		now = time.Now
 	}
-	return Scope{Source: src, sink: &sink{emitter: e, now: now}}
+	return Scope{Source: src, sink: &sink{mu: new(sync.Mutex), emitter: e, now: now}}
 }
 
 // With returns the scope of another source that emits to the same place.
 func (s Scope) With(change func(*Source)) Scope {
 	change(&s.Source)
+	return s
+}
+
+// Through returns a scope whose events go to the emitter that wrap makes of the one they
+// would go to. They still arrive one at a time, those of s included.
+func (s Scope) Through(wrap func(Emitter) Emitter) Scope {
+	if s.sink == nil {
+		return NewScope(wrap(Discard), s.Source, nil)
+	}
+	s.sink = &sink{mu: s.sink.mu, emitter: wrap(s.sink.emitter), now: s.sink.now}
 	return s
 }
 

@@ -445,3 +445,18 @@ func BenchmarkMarshalDelta(b *testing.B) {
 		}
 	}
 }
+
+// TestThrough has events pass two emitters, one after the other, also where nobody listened.
+func TestThrough(t *testing.T) {
+	var first, second event.Collector
+	in := func(next event.Emitter) event.Emitter { return event.Tee(&first, next) }
+	outer := event.NewScope(&second, event.Source{Run: "r"}, nil)
+	for _, s := range []event.Scope{outer.Through(in), event.Scope{}.Through(in), outer} {
+		if err := s.Emit(t.Context(), event.Warning{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(first.Events()) != 2 || len(second.Events()) != 2 || first.Events()[0].Run != "r" {
+		t.Errorf("events %+v and %+v", first.Events(), second.Events())
+	}
+}

@@ -114,7 +114,9 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 		}
 	}()
 	out, err := run.Run(ctx, run.Options{
-		Plan: p, Emitter: c, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState)), Journal: w.journal, Nodes: nodes,
+		Work:    run.Graph{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState))},
+		Events:  event.NewScope(c, event.Source{}, nil),
+		Journal: w.journal,
 	})
 	return out, c, err
 }

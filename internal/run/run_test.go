@@ -58,7 +58,7 @@ func drive(ctx context.Context, t *testing.T, text string, ns nodes) (run.Outcom
 	t.Helper()
 	c := new(event.Collector)
 	p := plan(t, text)
-	out, err := run.Run(ctx, run.Options{Plan: p, Nodes: ns, Emitter: c, Source: event.Source{Agent: "test"}, Start: start(p)})
+	out, err := run.Run(ctx, run.Options{Work: run.Graph{Plan: p, Nodes: ns, Start: start(p)}, Events: event.NewScope(c, event.Source{Agent: "test"}, nil)})
 	return out, c, err
 }
 
@@ -365,14 +365,13 @@ func TestEmitterErrorEndsTheRun(t *testing.T) {
 			p := plan(t, chain)
 			ranB := false
 			_, err := run.Run(t.Context(), run.Options{
-				Plan: p, Start: start(p),
-				Nodes: nodes{"a": sleeps(0), "b": func(_ context.Context, tk *run.Task) graph.Result { ranB = true; return follow(tk) }},
-				Emitter: event.Func(func(_ context.Context, ev event.Event) error {
+				Work: run.Graph{Plan: p, Nodes: nodes{"a": sleeps(0), "b": func(_ context.Context, tk *run.Task) graph.Result { ranB = true; return follow(tk) }}, Start: start(p)},
+				Events: event.NewScope(event.Func(func(_ context.Context, ev event.Event) error {
 					if ev.Body.Type() == at {
 						return full
 					}
 					return nil
-				}),
+				}), event.Source{}, nil),
 			})
 			if !errors.Is(err, full) {
 				t.Errorf("error %v", err)
@@ -386,7 +385,7 @@ func TestEmitterErrorEndsTheRun(t *testing.T) {
 
 func TestRunWithoutListeners(t *testing.T) {
 	p := plan(t, fan)
-	out, err := run.Run(t.Context(), run.Options{Plan: p, Start: start(p), Nodes: nodes{"c": sleeps(0)}})
+	out, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes{"c": sleeps(0)}, Start: start(p)}})
 	if err != nil || out.Output != "c" {
 		t.Errorf("outcome %+v, %v", out, err)
 	}

@@ -40,13 +40,14 @@ func makers() map[string]func() (bench, error) {
 type runner struct{ store run.Store }
 
 func (r runner) run(ctx context.Context, p *graph.Plan, nodes run.Executor, s graph.State) (graph.State, error) {
-	o := run.Options{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, s)}
+	start := run.StartCheckpoint(p, s)
+	o := run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}}
 	if r.store == nil {
 		out, err := run.Run(ctx, o)
 		return out.State, err
 	}
 	g := p.Graph()
-	journal, err := r.store.Create(ctx, run.Info{Agent: "bench", AgentDir: "/bench", Dir: "/bench", Graph: g.Name, Definition: g.Text, Status: run.Running}, o.Start)
+	journal, err := r.store.Create(ctx, run.Info{Agent: "bench", AgentDir: "/bench", Dir: "/bench", Graph: g.Name, Definition: g.Text, Status: run.Running}, start)
 	if err != nil {
 		return graph.State{}, err
 	}

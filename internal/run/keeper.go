@@ -28,9 +28,8 @@ type keeper struct {
 	lose    func(error)     // cancels the run
 	now     func() time.Time
 	journal Journal
-	emitter event.Emitter // the user's, nil for none
-	events  func() event.Scope
-	source  event.Source
+	next    event.Emitter // gets the events after the keeper
+	events  event.Scope   // leads through the keeper
 
 	patience Patience
 
@@ -38,6 +37,19 @@ type keeper struct {
 	step int              // the last super-step on record
 	gap  *Gap             // what is not on record; nil as long as the journal works
 	open []event.Question // asked and not answered, in order
+}
+
+// record returns the keeper as an emitter in front of another one.
+func (k *keeper) record(next event.Emitter) event.Emitter {
+	k.next = next
+	return k
+}
+
+// startAt says which super-step is the last one on record.
+func (k *keeper) startAt(step int) {
+	if k != nil {
+		k.step = step
+	}
 }
 
 // warner emits a warning.
@@ -119,17 +131,14 @@ func (k *keeper) noteGap(ctx context.Context) error {
 
 // outside emits a warning while no event is being emitted.
 func (k *keeper) outside(ctx context.Context, w event.Warning) error {
-	return k.events().Emit(ctx, w)
+	return k.events.Emit(ctx, w)
 }
 
 // inside emits a warning while ev is being emitted, so that it need not wait for its
 // turn.
 func (k *keeper) inside(ev event.Event) warner {
 	return func(ctx context.Context, w event.Warning) error {
-		if k.emitter == nil {
-			return nil
-		}
-		return k.emitter.Emit(ctx, event.Event{Time: ev.Time, Source: k.source, Body: w})
+		return k.next.Emit(ctx, event.Event{Time: ev.Time, Source: k.events.Source, Body: w})
 	}
 }
 
@@ -173,7 +182,7 @@ func (k *keeper) commit(ctx context.Context, c Checkpoint, visits []Visit) error
 		k.mu.Unlock()
 		return nil
 	}
-	if k.gap.Nodes == nil {
+	if k.gap.Nodes == nil && len(visits) > 0 {
 		k.gap.Nodes = make(map[string]int)
 	}
 	for _, v := range visits {
@@ -214,14 +223,22 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 	return warn(text)
 }
 
-// Emit keeps an event. Pieces of model text are left out, because the reply has them
+// Emit keeps an event and passes it on.
+func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
+	if err := k.keep(ctx, ev); err != nil {
+		return err
+	}
+	return k.next.Emit(ctx, ev)
+}
+
+// keep keeps an event. Pieces of model text are left out, because the reply has them
 // all, and changes of the state, which the checkpoints have. A question is kept as one
 // that waits.
-func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
+func (k *keeper) keep(ctx context.Context, ev event.Event) error {
 	if !k.works() {
 		return nil
 	}
-	k.noteQuestion(ev)
+	k.countQuestion(ev)
 	switch b := ev.Body.(type) {
 	case event.Delta, event.Reasoning, event.MapProgress, event.StateUpdated:
 		return nil
@@ -270,8 +287,8 @@ func (t *taskRecorder) Record(ctx context.Context, key string, s steps.Step, res
 	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Record(ctx, key, s, result) })
 }
 
-// noteQuestion keeps count of the questions that are open.
-func (k *keeper) noteQuestion(ev event.Event) {
+// countQuestion keeps count of the questions that are open.
+func (k *keeper) countQuestion(ev event.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch b := ev.Body.(type) {

@@ -88,7 +88,7 @@ func begin(t *testing.T, store run.Store, p *graph.Plan, nodes run.Executor, e e
 		t.Fatal(err)
 	}
 	defer journal.Close()
-	out, err := run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Journal: journal, Emitter: e})
+	out, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Events: event.NewScope(e, event.Source{}, nil), Journal: journal})
 	return journal.ID(), out, err
 }
 
@@ -100,7 +100,9 @@ func resume(t *testing.T, store run.Store, p *graph.Plan, nodes run.Executor, id
 	}
 	defer journal.Close()
 	out, err := run.Run(t.Context(), run.Options{
-		Plan: p, Nodes: nodes, Start: found.Last, Tasks: found.Tasks, Journal: journal, Source: event.Source{Run: id},
+		Work:    run.Graph{Plan: p, Nodes: nodes, Start: found.Last, Tasks: found.Tasks},
+		Events:  event.NewScope(nil, event.Source{Run: id}, nil),
+		Journal: journal,
 	})
 	if out.Run != id {
 		t.Errorf("the outcome is that of run %q, want %q", out.Run, id)
@@ -323,7 +325,7 @@ func TestJournalThatFails(t *testing.T) {
 				}
 				var events event.Collector
 				nodes := &scripted{made: map[string]int{}}
-				out, err := run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Emitter: &events, Journal: journal})
+				out, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Events: event.NewScope(&events, event.Source{}, nil), Journal: journal})
 				var texts []string
 				for _, w := range event.Bodies[event.Warning](&events) {
 					texts = append(texts, w.Text)
@@ -385,7 +387,7 @@ func TestQuestionWithoutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes := &scripted{made: map[string]int{}, fail: map[string]error{"join": fault.New(fault.Suspended, "join asks")}}
-	out, err := run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Journal: &failing{Journal: inner, err: errors.New("disk full")}})
+	out, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: &failing{Journal: inner, err: errors.New("disk full")}})
 	if fault.CodeOf(err) != fault.Suspended || out.Recorded {
 		t.Errorf("recorded: %v, %v", out.Recorded, err)
 	}
@@ -420,7 +422,9 @@ func TestEndWithoutRecord(t *testing.T) {
 			defer inner.Close()
 			var events event.Collector
 			out, err := run.Run(t.Context(), run.Options{
-				Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start, Emitter: &events, Journal: &failing{Journal: inner, after: 100, ends: tt.err},
+				Work:    run.Graph{Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start},
+				Events:  event.NewScope(&events, event.Source{}, nil),
+				Journal: &failing{Journal: inner, after: 100, ends: tt.err},
 			})
 			if out.Output != durableOutput {
 				t.Errorf("the answer is %q", out.Output)
@@ -532,12 +536,13 @@ func TestQuestionWhileLocked(t *testing.T) {
 					t.Fatal(err)
 				}
 				o := run.Options{
-					Plan: p, Nodes: asking{"a": {}}, Start: start, Source: event.Source{Run: inner.ID()},
+					Work:    run.Graph{Plan: p, Nodes: asking{"a": {}}, Start: start},
+					Events:  event.NewScope(nil, event.Source{Run: inner.ID()}, nil),
 					Journal: &failing{Journal: inner, after: 100, err: errLocked, asks: time.Now().Add(10 * time.Second)},
 				}
 				var events event.Collector
 				if shown {
-					o.Emitter = &events
+					o.Events = event.NewScope(&events, event.Source{}, nil)
 				}
 				if _, err := run.Run(t.Context(), o); fault.CodeOf(err) != fault.Suspended {
 					t.Errorf("the run ends with %v", err)
@@ -579,7 +584,7 @@ func TestQuestionThatBreaksTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := run.Run(t.Context(), run.Options{
-		Plan: p, Nodes: asking{"a": {}}, Start: start,
+		Work:    run.Graph{Plan: p, Nodes: asking{"a": {}}, Start: start},
 		Journal: &failing{Journal: inner, after: 100, err: errors.New("disk full"), asks: time.Now().Add(time.Hour)},
 	})
 	if fault.CodeOf(err) != fault.Suspended || out.Recorded {
@@ -608,7 +613,7 @@ func TestInterruptedWhileWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, cancel)
 		nodes := &scripted{made: map[string]int{}}
-		_, err = run.Run(ctx, run.Options{Plan: p, Nodes: nodes, Start: start, Journal: &failing{Journal: inner, after: 1, err: errLocked}})
+		_, err = run.Run(ctx, run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: &failing{Journal: inner, after: 1, err: errLocked}})
 		if fault.CodeOf(err) != fault.Canceled || time.Since(began) > 11*time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
@@ -642,7 +647,7 @@ func TestLossCancels(t *testing.T) {
 		<-ctx.Done()
 		return graph.Result{Err: errors.New("what a node made of it")}
 	})
-	_, err = run.Run(t.Context(), run.Options{Plan: p, Nodes: nodes, Start: start, Journal: journal})
+	_, err = run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: journal})
 	if !errors.Is(err, run.ErrLeaseLost) || strings.Contains(err.Error(), "made of it") || ran != 1 {
 		t.Errorf("%d nodes ran, %v", ran, err)
 	}
@@ -821,12 +826,11 @@ func TestOverrunIsShown(t *testing.T) {
 		b := run.NewBudget(graph.Budget{Tokens: 10}, chat.Usage{})
 		var warnings []string
 		_, err := run.Run(t.Context(), run.Options{
-			Plan: p, Start: start(p), Budget: b,
-			Nodes: nodes{"b": func(_ context.Context, task *run.Task) graph.Result {
+			Work: run.Graph{Plan: p, Nodes: nodes{"b": func(_ context.Context, task *run.Task) graph.Result {
 				b.Spend(usage(11))
 				return follow(task)
-			}},
-			Emitter: event.Func(func(_ context.Context, ev event.Event) error {
+			}}, Start: start(p)},
+			Events: event.NewScope(event.Func(func(_ context.Context, ev event.Event) error {
 				if w, ok := ev.Body.(event.Warning); ok {
 					warnings = append(warnings, w.Text)
 					if fails {
@@ -834,7 +838,8 @@ func TestOverrunIsShown(t *testing.T) {
 					}
 				}
 				return nil
-			}),
+			}), event.Source{}, nil),
+			Budget: b,
 		})
 		if fails != errors.Is(err, full) || !fails && err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "11 tokens") {
 			t.Errorf("warnings %q, %v", warnings, err)

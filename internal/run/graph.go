@@ -1,0 +1,350 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/steps"
+)
+
+// Executor does the work of nodes. Its method may be called from several
+// goroutines, and each call belongs to one.
+type Executor interface {
+	// Execute runs the task's node. It reads and writes the state through t.Draft
+	// only, and reports a failure in the result's Err. When ctx is canceled it
+	// returns soon, with nothing left running. The result's Node and Writes are
+	// filled in by the driver.
+	Execute(ctx context.Context, t *Task) graph.Result
+}
+
+// Task is one node to execute, with everything the work may touch.
+type Task struct {
+	graph.Task
+	Draft  *graph.Draft // the branch's view of the state
+	Events event.Scope  // of the node
+	Steps  steps.Steps  // record of the steps made
+
+	Usage   chat.Usage // tokens used; the executor adds to it
+	Retries int        // attempts made again; the executor counts them
+}
+
+// Graph is the work of a graph: from a checkpoint to an end node. All nodes of a super-step
+// are waited for, also when one fails or the run is canceled.
+type Graph struct {
+	Plan  *graph.Plan
+	Nodes Executor
+
+	// Start is where the run begins; see [StartCheckpoint].
+	Start Checkpoint
+
+	// Tasks are finished tasks of the super-step after Start. They are not run again, and
+	// what they used is charged to the budget; the executor charges the rest.
+	Tasks []TaskRecord
+}
+
+// Started implements Work.
+func (g Graph) Started() event.Started {
+	def := g.Plan.Graph()
+	return event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots}
+}
+
+// Do implements Work.
+func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
+	settings := g.Plan.Graph().Settings
+	d := &driver{
+		Graph: g, Frame: f, usage: g.Start.Usage,
+		stats: make(map[string]*NodeStats),
+		slots: make(chan struct{}, max(1, settings.MaxConcurrency)),
+	}
+	f.keeper.startAt(g.Start.Step)
+	for _, t := range g.Tasks {
+		f.Budget.Spend(t.Visit.Usage)
+	}
+	if limit := settings.Budget.Duration; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit).
+			WithHint("raise settings.budget in %s", graph.FileName))
+		defer cancel()
+	}
+	pr := g.Start.progress(g.Plan)
+	var err error
+	for err == nil && !pr.Done {
+		pr, err = d.superStep(ctx, pr)
+	}
+	return Outcome{
+		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Usage: d.usage, Nodes: d.nodeStats(),
+	}, err
+}
+
+// NodeStats sums up the executions of one node.
+type NodeStats struct {
+	Node     string
+	Type     graph.Type
+	Visits   int
+	Total    time.Duration // work only, without waiting for a slot
+	Max      time.Duration
+	Failures int // failed visits, tolerated ones included
+	Usage    chat.Usage
+}
+
+// driver is a graph at work. Only the goroutine of Do touches it, except slots and the
+// frame.
+type driver struct {
+	Graph
+	*Frame
+	slots chan struct{} // holds a token for every task that is at work
+	stats map[string]*NodeStats
+	order []string // nodes of stats, by first execution
+	usage chat.Usage
+}
+
+func (d *driver) nodeStats() []NodeStats {
+	stats := make([]NodeStats, len(d.order))
+	for i, id := range d.order {
+		stats[i] = *d.stats[id]
+	}
+	return stats
+}
+
+// superStep runs the frontier of pr and returns the progress after it.
+func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progress, error) {
+	if err := context.Cause(ctx); err != nil {
+		return pr, fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err)
+	}
+	if s := d.Plan.Graph().Settings; s.HasTimeout && d.now().Sub(d.begin) > s.Timeout {
+		return pr, fault.New(fault.Limit, "the run timed out after %s, before super-step %d with %s", s.Timeout, pr.Step+1, strings.Join(pr.Frontier, ", ")).
+			WithHint("raise settings.timeout in %s", graph.FileName)
+	}
+	tasks, err := d.Plan.Next(pr)
+	if err != nil {
+		if _, ok := errors.AsType[*graph.LimitError](err); ok {
+			return pr, fault.Wrap(fault.Limit, err, "").WithHint("a script's _next leads back here; raise settings.max_loop_iterations if that is intended")
+		}
+		return pr, err
+	}
+	done, err := d.execute(ctx, pr, tasks)
+	if err != nil {
+		return pr, err
+	}
+	results := make([]graph.Result, len(done))
+	visits := make([]Visit, len(done))
+	for i := range done {
+		d.count(&done[i])
+		results[i], visits[i] = done[i].result, done[i].visit
+	}
+	if err := failure(results); err != nil {
+		if fault.CodeOf(err) == fault.Suspended {
+			err = d.keeper.waiting(err)
+		}
+		return pr, err
+	}
+	next, err := d.Plan.Apply(pr, results)
+	if err != nil {
+		if d.keeper.works() { // the results are on record, so that the same would come of them
+			err = fault.Wrap(fault.CodeOf(err), err, "").
+				WithHint("mend %s so that they can be merged, and go on with: loki --resume %s --force", graph.FileName, d.Events.Run)
+		}
+		return pr, err
+	}
+	if err := d.emitStep(ctx, pr, next, len(tasks)); err != nil {
+		return pr, err
+	}
+	if d.keeper != nil {
+		c := checkpoint(d.Plan, next)
+		c.Usage = d.usage
+		if err := d.keeper.commit(ctx, c, visits); err != nil {
+			return pr, err
+		}
+	}
+	return next, nil
+}
+
+// failure returns the error of the first node that failed, or else of the first that
+// waits for a human: a failure weighs more, because no answer mends it.
+func failure(results []graph.Result) error {
+	var waits error
+	for _, r := range results {
+		switch {
+		case r.Err == nil:
+		case fault.CodeOf(r.Err) != fault.Suspended:
+			return &graph.NodeError{Node: r.Node, Err: r.Err}
+		case waits == nil:
+			waits = waiting(r.Err) // it names its node
+		}
+	}
+	return waits
+}
+
+// waiting returns the innermost error with code Suspended in err's chain: what waits is
+// worth telling, and not what it is a part of.
+func waiting(err error) error {
+	inner := err
+	for e, ok := errors.AsType[*fault.Error](err); ok; e, ok = errors.AsType[*fault.Error](e.Err) {
+		if e.Code == fault.Suspended {
+			inner = e
+		}
+	}
+	return inner
+}
+
+// emitStep emits what a finished super-step changed.
+func (d *driver) emitStep(ctx context.Context, pr, next graph.Progress, width int) error {
+	if d.Events.Silent() {
+		return nil
+	}
+	events := d.Events.With(func(s *event.Source) { s.Step = next.Step })
+	if changed := pr.State.Changes(next.State); len(changed) > 0 {
+		if err := events.Emit(ctx, event.StateUpdated{Values: changed}); err != nil {
+			return err
+		}
+	}
+	if width < 2 || next.Done {
+		return nil
+	}
+	return events.Emit(ctx, event.StepFinished{Next: slices.Clone(next.Frontier)})
+}
+
+// finishedTask is what came of a task.
+type finishedTask struct {
+	result graph.Result
+	visit  Visit
+}
+
+// execute runs tasks side by side and waits for all of them.
+func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.Task) ([]finishedTask, error) {
+	parallel := len(tasks) > 1
+	if parallel && !d.Events.Silent() {
+		step := d.Events.With(func(s *event.Source) { s.Step = tasks[0].Step })
+		if err := step.Emit(ctx, event.StepStarted{Nodes: slices.Clone(pr.Frontier)}); err != nil {
+			return nil, err
+		}
+	}
+	done := make([]finishedTask, len(tasks)) // goroutine i writes done[i] and errs[i] only
+	errs := make([]error, len(tasks))
+	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
+	for i, t := range tasks {
+		if rec, ok := d.recovered(t); ok {
+			done[i] = finishedTask{rec.Result, rec.Visit}
+			continue
+		}
+		work[i] = &Task{
+			Task: t, Draft: graph.NewDraft(pr.State), Steps: d.keeper.task(t.Step, t.Node.ID),
+			Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
+		}
+		if d.Events.Silent() {
+			continue
+		}
+		if err := work[i].Events.Emit(ctx, event.NodeStarted{NodeType: string(t.Node.Type), Visit: t.Visit, Parallel: parallel}); err != nil {
+			return nil, err
+		}
+	}
+	if !parallel {
+		if work[0] != nil {
+			done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
+		}
+		return done, errs[0]
+	}
+	var wg sync.WaitGroup
+	for i := range work {
+		if work[i] == nil {
+			continue
+		}
+		wg.Go(func() {
+			d.slots <- struct{}{}
+			defer func() { <-d.slots }()
+			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel); errs[i] == nil && done[i].result.Err == nil {
+				errs[i] = d.keeper.finished(ctx, TaskRecord{Step: work[i].Step, Result: done[i].result, Visit: done[i].visit})
+			}
+		})
+	}
+	wg.Wait()
+	return done, errors.Join(errs...)
+}
+
+// recovered returns the record of a task that was finished before the run was
+// interrupted.
+func (d *driver) recovered(t graph.Task) (TaskRecord, bool) {
+	for _, rec := range d.Tasks {
+		if rec.Step == t.Step && rec.Result.Node == t.Node.ID {
+			return rec, true
+		}
+	}
+	return TaskRecord{}, false
+}
+
+// executeOne runs one task. The error is that of an emitter; the node's own is in
+// the result.
+func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finishedTask, error) {
+	start := d.now()
+	res := d.guarded(ctx, t)
+	res.Node = t.Node.ID
+	if res.Err == nil {
+		res.Writes = t.Draft.Diff()
+	}
+	e := finishedTask{result: res, visit: Visit{
+		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start),
+		Targets: res.Targets, Usage: t.Usage, Retries: t.Retries,
+	}}
+	waits := fault.CodeOf(res.Err) == fault.Suspended
+	switch {
+	case waits:
+	case fault.CodeOf(res.Err) == fault.Canceled:
+		e.visit.Failed, e.visit.Error = true, "interrupted"
+	case res.Err != nil:
+		e.visit.Failed, e.visit.Error = true, res.Err.Error()
+	case res.Failure != nil:
+		e.visit.Failed, e.visit.Error = true, res.Failure.Message
+	}
+	if t.Events.Silent() {
+		return e, nil
+	}
+	return e, t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
+		NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, End: res.Ended, Waiting: waits, Error: e.visit.Error, Parallel: parallel,
+	})
+}
+
+// guarded executes t and turns a panic into a failure of the node.
+func (d *driver) guarded(ctx context.Context, t *Task) (res graph.Result) {
+	if err := context.Cause(ctx); err != nil {
+		return graph.Result{Err: err}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	res = d.Nodes.Execute(ctx, t)
+	if res.Err != nil && ctx.Err() != nil {
+		// Why the run stops says more than what a node made of it.
+		res.Err = context.Cause(ctx)
+	}
+	return res
+}
+
+func (d *driver) count(e *finishedTask) {
+	v := &e.visit
+	s := d.stats[v.Node]
+	if s == nil {
+		s = &NodeStats{Node: v.Node, Type: v.Type}
+		d.stats[s.Node] = s
+		d.order = append(d.order, s.Node)
+	}
+	s.Visits++
+	s.Total += v.Duration
+	s.Max = max(s.Max, v.Duration)
+	s.Usage = s.Usage.Add(v.Usage)
+	if v.Failed {
+		s.Failures++
+	}
+	d.usage = d.usage.Add(v.Usage)
+}

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"loki/internal/atomicfile"
 )
 
 // Build returns src with the generated code that parses its command line. The code takes
@@ -56,10 +57,6 @@ func Block(src []byte, o Options) (string, error) {
 // and then replaces it at once, keeping its permissions; a symbolic link stays one. After
 // an error the file is as it was.
 func BuildFile(file string, o Options) (changed bool, err error) {
-	file, err = filepath.EvalSymlinks(file)
-	if err != nil {
-		return false, err
-	}
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return false, err
@@ -71,38 +68,7 @@ func BuildFile(file string, o Options) (changed bool, err error) {
 	if bytes.Equal(src, built) {
 		return false, nil
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return false, err
-	}
-	return true, replace(file, built, info.Mode().Perm())
-}
-
-// replace gives a file new contents, all or nothing.
-func replace(file string, data []byte, mode os.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Chmod(mode); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	return true, atomicfile.Write(file, built, atomicfile.Options{})
 }
 
 // Eval returns the code that parses args for a script and runs its function, as a script

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
 )
 
@@ -129,10 +130,8 @@ func place(bundle fs.FS, file, target string) (wrote bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := Replace(target, content); err != nil {
-		return false, err
-	}
-	return true, nil
+	err = Replace(target, content)
+	return err == nil, err
 }
 
 // Replace writes a file with the permissions that go with its name, and the directories
@@ -141,16 +140,7 @@ func Replace(target string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(target), ".install-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name()) // fails once it is renamed
-	_, err = temp.Write(content)
-	if err = errors.Join(err, temp.Chmod(mode(target)), temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), target)
+	return atomicfile.Write(target, content, atomicfile.Options{Mode: mode(target)})
 }
 
 // Restore copies all files of src below dir, also over those that the user has changed.

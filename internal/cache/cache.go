@@ -1,7 +1,6 @@
 // Package cache keeps results in files for a time.
 //
-// An entry is one file, written to a temporary name and renamed, so that processes may
-// share a cache. A cache may be deleted at any time: what is missing, expired or
+// An entry is one file that is whole at every moment, so that processes may share a cache. A cache may be deleted at any time: what is missing, expired or
 // damaged is simply a miss.
 package cache
 
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"loki/internal/atomicfile"
 )
 
 // Files is a cache in the directory Dir, which is made when it is needed. Its methods
@@ -51,23 +52,7 @@ func (f Files) Get(key string) (data []byte, ok bool) {
 // Put keeps data under key until ttl is over. An entry that cannot be written is not
 // kept, which costs nothing but time.
 func (f Files) Put(key string, data []byte, ttl time.Duration) {
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
-		return
-	}
-	tmp, err := os.CreateTemp(f.Dir, ".new-*") // readable by its owner only
-	if err != nil {
-		return
-	}
 	text := strconv.AppendInt(nil, f.now().Add(ttl).Unix(), 10)
 	text = append(append(text, '\n'), data...)
-	_, err = tmp.Write(text)
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), f.path(key))
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
+	_ = atomicfile.Write(f.path(key), text, atomicfile.Options{Mode: atomicfile.Private, NoSync: true})
 }

@@ -7,10 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"time"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/yamldoc"
 )
@@ -60,7 +59,7 @@ func Sync(ctx context.Context, client *http.Client, address, dest, version strin
 	}
 	text, err := encodeOverride(version, list)
 	if err == nil {
-		err = replace(dest, text)
+		err = atomicfile.Write(dest, text, atomicfile.Options{Mode: 0o644})
 	}
 	if err != nil {
 		return Synced{}, fault.Wrap(fault.Failure, err, "cannot save the list of models")
@@ -117,34 +116,4 @@ func redacted(address string) string {
 		return "the address"
 	}
 	return u.Redacted()
-}
-
-// replace writes text to the file called name in one step. A symbolic link stays one.
-func replace(name string, text []byte) error {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	}
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".models-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync() // or a crash could leave an empty file under the final name
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

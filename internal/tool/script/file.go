@@ -5,12 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"loki/internal/atomicfile"
 )
 
 func (s *script) cacheFile(sum string) string { return filepath.Join(s.o.Cache, sum+".json") }
 
-// replace gives a file new contents and a mode, all or nothing and only if that changes
-// it.
+// replace writes a file with a mode, unless it has both already.
 func replace(file string, data []byte, mode os.FileMode) (changed bool, err error) {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		info, err := os.Stat(file)
@@ -18,24 +19,5 @@ func replace(file string, data []byte, mode os.FileMode) (changed bool, err erro
 			return false, nil
 		}
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return false, err
-	}
-	if err = f.Chmod(mode); err != nil && runtime.GOOS != "windows" {
-		return false, err
-	}
-	if err = f.Close(); err != nil {
-		return false, err
-	}
-	return true, os.Rename(f.Name(), file)
+	return true, atomicfile.Write(file, data, atomicfile.Options{Mode: mode, NoSync: true})
 }

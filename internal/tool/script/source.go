@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"loki/internal/argc"
+	"loki/internal/atomicfile"
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/tool"
@@ -238,12 +239,7 @@ func (s *script) keep(sum string, k summary) {
 	if s.o.Cache == "" {
 		return
 	}
-	doc, err := json.Marshal(k)
-	if err == nil {
-		err = os.MkdirAll(s.o.Cache, 0o700)
+	if doc, err := json.Marshal(k); err == nil {
+		_ = atomicfile.Write(s.cacheFile(sum), doc, atomicfile.Options{Mode: atomicfile.Private, NoSync: true})
 	}
-	if err == nil {
-		_, err = replace(s.cacheFile(sum), doc, 0o600)
-	}
-	_ = err
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"loki/internal/atomicfile"
 	"loki/internal/yamldoc"
 )
 
@@ -161,7 +161,7 @@ func (m *Memory) Add(scope Scope, agent string, grants []Grant) error {
 	if m.file == "" {
 		return nil
 	}
-	if err := writeAtomically(m.file, m.yaml()); err != nil {
+	if err := atomicfile.Write(m.file, m.yaml(), atomicfile.Options{Mode: atomicfile.Private}); err != nil {
 		return fmt.Errorf("keep grants: %w", err)
 	}
 	return nil
@@ -263,28 +263,4 @@ func (m *Memory) yaml() []byte {
 func quote(s string) string {
 	b, _ := json.Marshal(s) // cannot fail for a string
 	return string(b)
-}
-
-// writeAtomically replaces a file, which only its owner can read.
-func writeAtomically(file string, content []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp.Name())
-		}
-	}()
-	if _, err := tmp.Write(content); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
 }

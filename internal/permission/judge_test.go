@@ -701,3 +701,26 @@ func BenchmarkJudge(b *testing.B) {
 		})
 	}
 }
+
+// TestGrantsBehindALink has the file of grants where the user keeps the files of all programs.
+func TestGrantsBehindALink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "dotfiles.yaml"), filepath.Join(dir, "permissions.yaml")
+	if err := os.WriteFile(target, []byte("agents: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Base(target), link); err != nil {
+		t.Skip(err)
+	}
+	grant := permission.Grant{Tool: "fs_rm"}
+	if err := permission.NewMemory(link).Add(permission.Agent, "coder", []permission.Grant{grant}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.Readlink(link); err != nil || got != filepath.Base(target) {
+		t.Errorf("the link became %q, %v", got, err)
+	}
+	if got := permission.NewMemory(target).Grants("coder"); len(got) != 1 || got[0] != grant {
+		t.Errorf("got %v", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/bedrock"
 	"loki/internal/provider/builtin"
+	"loki/internal/provider/client"
 	"loki/internal/provider/cohere"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/openai"
@@ -52,13 +53,15 @@ func (s *settings) provider() (provider.Chat, error) {
 	token, tokenHeaders := s.token() // an error for types that cannot log in
 	switch c.Type {
 	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI:
-		o := openai.Options{
+		o := client.Options{
 			Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), API: s.field("api"),
 			Token: token, HTTP: s.http(), Model: model,
 		}
 		switch c.Type {
 		case config.TypeOpenAI:
-			o.Organization = s.field("organization_id")
+			if org := s.field("organization_id"); org != "" {
+				o.Headers = map[string]string{"OpenAI-Organization": org}
+			}
 			return made(openai.New(o))
 		case config.TypeAzureOpenAI:
 			return made(openai.NewAzure(o))
@@ -84,7 +87,7 @@ func (s *settings) provider() (provider.Chat, error) {
 			HTTP: s.plainHTTP(), Model: model, Patches: s.patches(), Getenv: s.app.Env.Get,
 		}))
 	case config.TypeCohere:
-		return made(cohere.New(cohere.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}))
+		return made(cohere.New(client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}))
 	}
 	return nil, fault.New(fault.Config, "client %s: there is no type %s", c.Name, c.Type)
 }

@@ -202,10 +202,18 @@ func (e *Error) FaultCode() fault.Code {
 	return fault.Provider
 }
 
+// KindOf returns the kind of the [*Error] in err, "" if there is none.
+func KindOf(err error) ErrorKind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
 // Retryable reports whether the same call may succeed later.
 func Retryable(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && (e.Kind == RateLimited || e.Kind == Transient)
+	kind := KindOf(err)
+	return kind == RateLimited || kind == Transient
 }
 
 // RetryAfter returns how long the provider asked to wait, 0 if it did not.

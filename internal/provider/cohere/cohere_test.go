@@ -16,6 +16,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -345,7 +346,7 @@ func TestKey(t *testing.T) {
 	for name, get := range map[string]func() (string, error){
 		"none": nil, "empty": wire.StaticKey(" "), "failing": func() (string, error) { return "", errors.New("the vault is locked") },
 	} {
-		c, err := New(Options{Name: "my-cohere", APIKey: get})
+		c, err := New(client.Options{Name: "my-cohere", APIKey: get})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +355,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("%s: %v", name, r.Err)
 		}
 	}
-	for name, o := range map[string]Options{"no_name": {}, "base": {Name: "a", APIBase: "ftp://a"}} {
+	for name, o := range map[string]client.Options{"no_name": {}, "base": {Name: "a", APIBase: "ftp://a"}} {
 		if _, err := New(o); fault.CodeOf(err) != fault.Config {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -438,7 +439,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c canned) ask(t *testing.T, stream bool) {
-	client, err := New(Options{Name: "cohere", APIKey: wire.StaticKey("k"), HTTP: &http.Client{Transport: c}})
+	client, err := New(client.Options{Name: "cohere", APIKey: wire.StaticKey("k"), HTTP: &http.Client{Transport: c}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +468,7 @@ func FuzzReply(f *testing.F) {
 // A tool loop as the API's documentation has it, put together from what came.
 func TestToolRound(t *testing.T) {
 	p := providertest.Play(t, "testdata/tool_round.txt")
-	c, err := New(Options{Name: "cohere", APIBase: p.URL + "/v2", APIKey: wire.StaticKey(testKey)})
+	c, err := New(client.Options{Name: "cohere", APIBase: p.URL + "/v2", APIKey: wire.StaticKey(testKey)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/normalize"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -22,37 +21,28 @@ type embedRequest struct {
 	EmbeddingTypes []string `json:"embedding_types"`
 }
 
-// Embed implements [provider.Embedder]. It asks for 96 texts at a time, and for none
-// nobody.
+// Embed implements [provider.Embedder]. It asks for 96 texts at a time.
 func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
-	m := wire.Lookup(c.model, req.Model)
-	ctx = wire.WithCall(ctx, wire.Call{API: wire.Embeddings, Model: req.Model, Patch: m.Patch})
+	ctx, m := c.frame.Call(ctx, wire.Embeddings, req.Model)
 	payload := embedRequest{Model: m.RealName, InputType: "search_document", EmbeddingTypes: []string{"float"}}
 	if req.Query {
 		payload.InputType = "search_query"
 	}
-	var vectors [][]float32
-	var usage chat.Usage
-	for rest := req.Texts; len(rest) > 0; {
-		n := min(len(rest), maxTexts)
-		payload.Texts, rest = rest[:n], rest[n:]
-		data, err := c.ask(ctx, "/embed", payload)
-		if err != nil {
-			return nil, chat.Usage{}, err
-		}
-		more, u, err := readVectors(data, payload.Texts)
-		if err != nil {
-			return nil, chat.Usage{}, err
-		}
-		vectors = append(vectors, more...)
-		usage = usage.Add(u)
-	}
-	for _, v := range vectors {
-		if len(v) == 0 || len(v) != len(vectors[0]) {
-			return nil, chat.Usage{}, &provider.Error{Kind: provider.BadReply, Msg: "embeddings that are empty or differ in length"}
-		}
-	}
-	return vectors, usage, nil
+	return c.frame.Embed(ctx, req.Texts, client.Batches{Size: maxTexts}, func(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
+		payload.Texts = texts
+		err = c.frame.Ask(ctx, c.frame.Base+"/embed", payload, func(data []byte) error {
+			var reply struct {
+				Embeddings struct{ Float [][]float32 }
+				Meta       replyMeta
+			}
+			if err := json.Unmarshal(data, &reply); err != nil || len(reply.Embeddings.Float) == 0 {
+				return wire.Lacking("embeddings", data)
+			}
+			vectors, tokens = reply.Embeddings.Float, reply.Meta.tokens()
+			return nil
+		})
+		return vectors, tokens, err
+	})
 }
 
 // replyMeta is what a reply says beside its content.
@@ -61,23 +51,7 @@ type replyMeta struct {
 	Tokens      tokenCounts
 }
 
-func readVectors(data []byte, texts []string) ([][]float32, chat.Usage, error) {
-	var reply struct {
-		Embeddings struct{ Float [][]float32 }
-		Meta       replyMeta
-	}
-	if err := json.Unmarshal(data, &reply); err != nil || len(reply.Embeddings.Float) == 0 {
-		return nil, chat.Usage{}, wire.Lacking("embeddings", data)
-	}
-	vectors := reply.Embeddings.Float
-	if len(vectors) != len(texts) {
-		return nil, chat.Usage{}, &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf("%d embeddings for %d texts", len(vectors), len(texts))}
-	}
-	return vectors, reply.Meta.inputUsage(texts...), nil
-}
-
-// inputUsage returns what a call that writes nothing has used, or an estimate for
-// texts.
-func (m replyMeta) inputUsage(texts ...string) chat.Usage {
-	return normalize.InputUsage(cmp.Or(tokens(m.BilledUnits.InputTokens), tokens(m.Tokens.InputTokens)), texts...)
+// tokens returns what a call that writes nothing has used, 0 if the server does not say.
+func (m replyMeta) tokens() int {
+	return cmp.Or(tokens(m.BilledUnits.InputTokens), tokens(m.Tokens.InputTokens))
 }

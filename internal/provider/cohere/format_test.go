@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -11,7 +12,7 @@ import (
 func TestFormat(t *testing.T) {
 	providertest.CheckFormat(t, providertest.FormatCase{
 		New: func(t *testing.T, url string) provider.Chat {
-			c, err := New(Options{Name: "cohere", APIBase: url, APIKey: wire.StaticKey("k")})
+			c, err := New(client.Options{Name: "cohere", APIBase: url, APIKey: wire.StaticKey("k")})
 			if err != nil {
 				t.Fatal(err)
 			}

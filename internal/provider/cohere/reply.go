@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/normalize"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -85,19 +85,15 @@ func (s some[T]) one() T {
 	return s[0]
 }
 
-// builder turns what the server sends into the chunks of a reply.
-type builder struct {
-	emit func(provider.Chunk) error
-	req  provider.Request
+// decoder turns what the server sends into the chunks of a reply.
+type decoder struct {
+	reply client.Reply
 
-	texted   bool            // there has been text
-	block    int             // the block that the last text was of
-	calls    []*partialCall  // in the order in which they began
-	wrote    strings.Builder // all that counts as output, for the estimate
-	finished bool            // the message has ended
-	reason   string          // why
-	usage    *wireUsage
-	body     []byte // what says how the reply ended
+	plan   bool           // the text so far is the tool plan
+	calls  []*partialCall // in the order in which they began
+	reason string         // why the message has ended
+	usage  *wireUsage
+	body   []byte // what says how the reply ended
 }
 
 type partialCall struct {
@@ -106,72 +102,58 @@ type partialCall struct {
 	arguments strings.Builder
 }
 
-// planIndex stands for the tool plan among the blocks of text.
-const planIndex = -1
-
 // whole takes a reply in one piece.
-func (b *builder) whole(data []byte) error {
+func (d *decoder) whole(data []byte) error {
 	var r wireReply
 	if err := json.Unmarshal(data, &r); err != nil || r.Message == nil {
 		return wire.Lacking("message", data)
 	}
-	for i, c := range r.Message.Content {
-		if err := b.content(i, c); err != nil {
+	for _, c := range r.Message.Content {
+		if err := d.content(c); err != nil {
 			return err
 		}
 	}
-	if !b.texted { // a text says what the plan says
-		if err := b.text(planIndex, r.Message.ToolPlan); err != nil {
+	if !d.reply.Texted() { // a text says what the plan says
+		if err := d.reply.Text(r.Message.ToolPlan); err != nil {
 			return err
 		}
 	}
 	for i, c := range r.Message.ToolCalls {
-		b.startCall(i, c)
+		d.startCall(i, c)
 	}
-	b.body = data
-	return b.end(r.FinishReason, r.Usage, "")
+	d.body = data
+	return d.finish(r.FinishReason, r.Usage, "")
 }
 
 // content takes a piece of a block of thinking or text.
-func (b *builder) content(index int, c wireContent) error {
-	if c.Thinking != "" {
-		b.wrote.WriteString(c.Thinking)
-		if err := b.emit(provider.Chunk{Kind: provider.Reasoning, Text: c.Thinking}); err != nil {
-			return err
-		}
+func (d *decoder) content(c wireContent) error {
+	if err := d.reply.Reasoning(c.Thinking, ""); err != nil {
+		return err
 	}
-	return b.text(index, c.Text)
+	d.plan = d.plan && c.Text == ""
+	return d.reply.Text(c.Text)
 }
 
-func (b *builder) text(block int, s string) error {
-	if s == "" {
-		return nil
-	}
-	b.texted, b.block = true, block
-	b.wrote.WriteString(s)
-	return b.emit(provider.Chunk{Kind: provider.Text, Text: s})
-}
-
-func (b *builder) startCall(index int, c wireCall) {
+func (d *decoder) startCall(index int, c wireCall) {
 	p := &partialCall{index: index, id: c.ID, name: c.Function.Name}
 	p.arguments.WriteString(c.Function.Arguments)
-	b.calls = append(b.calls, p)
+	d.calls = append(d.calls, p)
 }
 
 // continueCall adds to the last call with the index.
-func (b *builder) continueCall(index int, arguments string) {
-	for i := len(b.calls) - 1; i >= 0; i-- {
-		if b.calls[i].index == index {
-			b.calls[i].arguments.WriteString(arguments)
+func (d *decoder) continueCall(index int, arguments string) {
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		if d.calls[i].index == index {
+			d.calls[i].arguments.WriteString(arguments)
 			return
 		}
 	}
 }
 
-// end takes what the end of the message says. Reasons that say that the server broke
+// finish takes what the end of the message says. Reasons that say that the server broke
 // off are errors.
-func (b *builder) end(reason string, usage *wireUsage, failure string) error {
-	b.reason, b.usage = reason, usage
+func (d *decoder) finish(reason string, usage *wireUsage, failure string) error {
+	d.reason, d.usage = reason, usage
 	switch {
 	case failure != "":
 		return wire.Complaint(failure, "", "")
@@ -181,41 +163,23 @@ func (b *builder) end(reason string, usage *wireUsage, failure string) error {
 	return nil
 }
 
-// finish emits the tool calls and the end of a complete reply.
-func (b *builder) finish() error {
-	calls := normalize.Calls(b.madeCalls(), b.req.Messages)
-	for _, c := range calls {
-		b.wrote.WriteString(c.Name + c.Arguments)
-		if err := b.emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
-			return err
-		}
-	}
-	stop, body := stopReason(b.reason, len(calls) > 0), ""
-	if len(calls) == 0 && (!b.texted || stop == chat.StopToolCalls) {
-		body = wire.Excerpt(b.body)
-	}
-	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: b.tokens(), Body: body})
+// End implements [client.Decoder].
+func (d *decoder) End() error {
+	calls := d.reply.Calls(d.madeCalls())
+	return d.reply.End(calls, stopReason(d.reason, len(calls) > 0), d.usage.usage(), d.body)
 }
 
-func (b *builder) tokens() chat.Usage {
-	usage, ok := b.usage.usage()
-	if !ok {
-		return normalize.EstimatedUsage(b.req, chat.EstimateTokens(b.wrote.String()))
-	}
-	return usage
-}
-
-// usage returns u in our terms, and whether it says anything.
-func (u *wireUsage) usage() (chat.Usage, bool) {
+// usage returns u in our terms.
+func (u *wireUsage) usage() chat.Usage {
 	if u == nil {
-		return chat.Usage{}, false
+		return chat.Usage{}
 	}
 	c := u.BilledUnits
 	if c == (tokenCounts{}) {
 		c = u.Tokens
 	}
 	in, out := tokens(c.InputTokens), tokens(c.OutputTokens)
-	return chat.Usage{InputTokens: in, CachedInputTokens: min(tokens(u.CachedTokens), in), OutputTokens: out}, in > 0 || out > 0
+	return chat.Usage{InputTokens: in, CachedInputTokens: min(tokens(u.CachedTokens), in), OutputTokens: out}
 }
 
 // tokens returns n, which Cohere writes as a number with a fraction, as a count.
@@ -240,9 +204,9 @@ func stopReason(reason string, calls bool) chat.StopReason {
 }
 
 // madeCalls returns the calls as the server tells them.
-func (b *builder) madeCalls() []chat.ToolCall {
-	calls := make([]chat.ToolCall, len(b.calls))
-	for i, p := range b.calls {
+func (d *decoder) madeCalls() []chat.ToolCall {
+	calls := make([]chat.ToolCall, len(d.calls))
+	for i, p := range d.calls {
 		calls[i] = chat.ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()}
 	}
 	return calls

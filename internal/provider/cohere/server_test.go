@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -126,7 +127,7 @@ func (s *server) client(model func(string) wire.Model, patches wire.Patches) *Cl
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c, err := New(Options{Name: "cohere", APIBase: s.URL + "/v2/", APIKey: wire.StaticKey(testKey), HTTP: h, Model: model})
+	c, err := New(client.Options{Name: "cohere", APIBase: s.URL + "/v2/", APIKey: wire.StaticKey(testKey), HTTP: h, Model: model})
 	if err != nil {
 		s.t.Fatal(err)
 	}

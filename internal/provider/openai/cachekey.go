@@ -25,7 +25,7 @@ func (c *Client) cacheKey(req provider.Request, m wire.Model, d dialect) string 
 const grokConversation = "X-Grok-Conv-Id"
 
 func (c *Client) grokConversation(req provider.Request, m wire.Model) string {
-	if m.NoCache || !strings.HasPrefix(c.name, "xai") && !strings.HasPrefix(c.base, "https://api.x.ai/") {
+	if m.NoCache || !strings.HasPrefix(c.frame.Name, "xai") && !strings.HasPrefix(c.frame.Base, "https://api.x.ai/") {
 		return ""
 	}
 	return conversationID(req)

@@ -3,68 +3,47 @@ package openai
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		m := wire.Lookup(c.model, req.Model)
-		if req.Effort != "" {
-			m.Patch = m.Patch.Without("reasoning_effort").Without("reasoning", "effort")
-		}
-		err := c.chat(ctx, req, m, func(chunk provider.Chunk) error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if !yield(chunk, nil) {
-				return errStopped
-			}
-			return nil
-		})
-		if err != nil && err != errStopped {
-			yield(provider.Chunk{}, wire.Failure(ctx, "asking "+c.name, err))
-		}
+	m := c.frame.Model(req.Model)
+	if req.Effort != "" {
+		m.Patch = m.Patch.Without("reasoning_effort").Without("reasoning", "effort")
 	}
+	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
+	return c.frame.Chat(ctx, call, func(ctx context.Context, emit client.Emit) error {
+		return c.dialects.Ask(req.Model, emit, func(d dialect) (client.Attempt[dialect], error) {
+			a := c.newAttempt(req, m, d)
+			call.Patch = a.patch
+			ctx := wire.WithCall(ctx, call)
+			return client.Attempt[dialect]{
+				Notes: a.notes(req, d),
+				Send:  func(emit client.Emit) error { return c.send(ctx, req, m, a, emit) },
+				Adapt: func(err error) (dialect, bool) { return d.adapt(err, a) },
+			}, nil
+		})
+	})
 }
 
-// errStopped says that the consumer of a reply wants no more of it.
-var errStopped = errors.New("the consumer stopped")
-
-// chat sends req, adapted to what the server takes, and emits its reply.
-func (c *Client) chat(ctx context.Context, req provider.Request, m wire.Model, emit func(provider.Chunk) error) error {
-	d := c.dialect(req.Model)
-	for {
-		a := c.newAttempt(req, m, d)
-		// The context keeps the secrets of the call out of its errors.
-		ctx := wire.WithCall(ctx, wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: a.patch})
-		resp, err := c.post(ctx, a.target, a.payload, req.Stream, headerField{grokConversation, c.grokConversation(req, m)})
-		if err == nil {
-			defer resp.Body.Close()
-			for _, text := range a.notes(req, d) {
-				if err := emit(provider.Chunk{Kind: provider.Note, Text: text}); err != nil {
-					return err
-				}
-			}
-			r := newDecoder(a.format, builder{emit: emit, req: req})
-			if err = readReply(resp, r); err != nil && err != errStopped {
-				err = wire.Failure(ctx, "reading the reply of "+c.name, err)
-			}
-			c.learn(req.Model, d, reasoningField(r))
-			return err
-		}
-		rejection, ok := errors.AsType[*wire.Rejection](err)
-		if !ok {
-			return err
-		}
-		if d, ok = d.adapt(rejection, a); !ok { // each adaptation can be made once, so this ends
-			return err
-		}
+// send sends a and emits its reply.
+func (c *Client) send(ctx context.Context, req provider.Request, m wire.Model, a attempt, emit client.Emit) error {
+	resp, err := c.frame.Post(ctx, a.target, a.payload, req.Stream, grokConversation, c.grokConversation(req, m))
+	if err != nil {
+		return err
 	}
+	r := newDecoder(a.format, builder{Reply: client.Reply{Emit: emit, Request: req}})
+	err = c.frame.Read(ctx, resp, r)
+	if err != nil {
+		err = cmp.Or(r.flush(), err)
+	}
+	c.learnField(req.Model, reasoningField(r))
+	return err
 }
 
 // attempt is a request in one of the formats.

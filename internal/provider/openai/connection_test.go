@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -95,7 +96,7 @@ func TestSilence(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, err := openai.NewCompatible(openai.Options{
+				c, err := openai.NewCompatible(client.Options{
 					Name: "test", APIBase: "http://server.test",
 					HTTP: wired(t, wire.Options{Transport: tt.p, ReadTimeout: tt.limit}),
 				})
@@ -149,7 +150,7 @@ func TestDroppedConnections(t *testing.T) {
 		{"empty_document", openaitest.Raw("application/json"), "", provider.BadReply},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, _ := newClient(t, openai.Options{}, tt.re)
+			c, _ := newClient(t, client.Options{}, tt.re)
 			r := collect(t, c, question())
 			if r.Text != tt.text || (r.Err == nil) != (tt.kind == "") {
 				t.Fatalf("text %q, error %v", r.Text, r.Err)
@@ -163,7 +164,7 @@ func TestDroppedConnections(t *testing.T) {
 
 // TestConnectionIsUsedAgain: a tool loop should not pay for a handshake per turn.
 func TestConnectionIsUsedAgain(t *testing.T) {
-	c, server := newClient(t, openai.Options{},
+	c, server := newClient(t, client.Options{},
 		openaitest.Text("a", "b"), openaitest.Status(400, `{"error":"no"}`),
 		openaitest.ToolCalls("", chat.ToolCall{ID: "c", Name: "f", Arguments: "{}"}), openaitest.Text("c"))
 	for i := range 4 {
@@ -197,7 +198,7 @@ func TestSecretsStayOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := openaitest.New(t)
 			server.Always(re)
-			c, _ := newClient(t, openai.Options{
+			c, _ := newClient(t, client.Options{
 				APIBase: strings.Replace(server.URL(), "http://", "http://user:"+password+"@", 1),
 				APIKey:  wire.StaticKey(key),
 				Model: func(string) wire.Model {

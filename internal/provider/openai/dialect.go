@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"cmp"
+	"errors"
 	"strings"
 
 	"loki/internal/provider/normalize"
@@ -57,9 +57,13 @@ const (
 	fieldReasoning        = "reasoning"
 )
 
-// adapt returns the dialect to try next, if the rejection of the request sent names
-// something that can be said in another way.
-func (d dialect) adapt(r *wire.Rejection, sent attempt) (dialect, bool) {
+// adapt returns the dialect to try next, if err is the rejection of the request sent and
+// names something that can be said in another way.
+func (d dialect) adapt(err error, sent attempt) (dialect, bool) {
+	r, ok := errors.AsType[*wire.Rejection](err)
+	if !ok {
+		return d, false
+	}
 	switch r.Err.Status {
 	case 400, 422, 500:
 		return sent.payload.adapt(strings.ToLower(string(r.Body)), d)
@@ -126,36 +130,18 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 	return d, true
 }
 
-func (c *Client) dialect(model string) dialect {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dialects[model]
+// lasting returns d without what concerns one conversation: that its signatures and its
+// reasoning could not be sent back.
+func (d dialect) lasting() dialect {
+	d.noSignatures, d.noReplay = false, false
+	return d
 }
 
-// learn remembers d, which worked, and the name under which reasoning came, beside
-// what other requests have learned in the meantime. That reasoning could not be
-// sent back is a matter of one conversation and is forgotten.
-func (c *Client) learn(model string, d dialect, reasoningField string) {
-	if d.reasoning != reasoningAlways {
-		d.reasoningField = cmp.Or(reasoningField, d.reasoningField)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known := c.dialects[model]
-	c.dialects[model] = dialect{
-		noStreamOptions:  d.noStreamOptions || known.noStreamOptions,
-		completionTokens: d.completionTokens || known.completionTokens,
-		shortIDs:         d.shortIDs || known.shortIDs,
-		noEffort:         d.noEffort || known.noEffort,
-		instead:          d.instead.or(known.instead),
-		tools:            max(d.tools, known.tools),
-		noSampling:       d.noSampling || known.noSampling,
-		noCacheKey:       d.noCacheKey || known.noCacheKey,
-		wantsSignatures:  d.wantsSignatures || known.wantsSignatures,
-		noForm:           d.noForm || known.noForm,
-		noSummary:        d.noSummary || known.noSummary,
-		noEncrypted:      d.noEncrypted || known.noEncrypted,
-		reasoning:        cmp.Or(d.reasoning, known.reasoning),
-		reasoningField:   cmp.Or(d.reasoningField, known.reasoningField),
+// learnField remembers the name under which the reasoning of a model came, "" for none.
+func (c *Client) learnField(model, name string) {
+	known := c.dialects.Of(model)
+	if next := known; name != "" && next.reasoning != reasoningAlways {
+		next.reasoningField = name
+		c.dialects.Learn(model, known, next)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/openai"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/wire"
@@ -120,7 +120,7 @@ func TestAdaptation(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{}, openaitest.Status(tt.status, tt.body), openaitest.Text("one"), openaitest.Text("two"))
+			c, server := newClient(t, client.Options{}, openaitest.Status(tt.status, tt.body), openaitest.Text("one"), openaitest.Text("two"))
 			for _, want := range []string{"one", "two"} {
 				if r := collect(t, c, tt.req); r.Text != want {
 					t.Fatalf("text %q, error %v", r.Text, r.Err)
@@ -139,7 +139,7 @@ func TestAdaptation(t *testing.T) {
 
 func TestAdaptationEnds(t *testing.T) {
 	const body = `{"error":{"message":"stream_options, max_completion_tokens, reasoning_content, Tool call id with a length of 9, missing"}}`
-	c, server := newClient(t, openai.Options{})
+	c, server := newClient(t, client.Options{})
 	server.Always(openaitest.Status(400, body))
 	req := question(reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})...)
 	req.MaxOutputTokens = 1
@@ -158,7 +158,7 @@ func TestAdaptationEnds(t *testing.T) {
 
 // TestAdaptationIsPerModel: what one model rejects another may need.
 func TestAdaptationIsPerModel(t *testing.T) {
-	c, server := newClient(t, openai.Options{}, openaitest.Status(400, `{"error":"stream_options?"}`), openaitest.Text("a"), openaitest.Text("b"))
+	c, server := newClient(t, client.Options{}, openaitest.Status(400, `{"error":"stream_options?"}`), openaitest.Text("a"), openaitest.Text("b"))
 	collect(t, c, question())
 	other := question()
 	other.Model = "other"
@@ -174,7 +174,7 @@ func TestReasoningGoesBackUnderItsName(t *testing.T) {
 	for _, field := range []string{"reasoning", "reasoning_content"} {
 		t.Run(field, func(t *testing.T) {
 			first := openaitest.Raw("application/json", `{"choices":[{"message":{"content":"x","`+field+`":"because"},"finish_reason":"stop"}]}`)
-			c, server := newClient(t, openai.Options{}, first, openaitest.Text("ok"))
+			c, server := newClient(t, client.Options{}, first, openaitest.Text("ok"))
 			if r := collect(t, c, question()); r.Reasoning != "because" {
 				t.Errorf("reasoning = %q", r.Reasoning)
 			}
@@ -208,7 +208,7 @@ func TestEffort(t *testing.T) {
 		{"responses_unknown", "responses", `{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","param":"reasoning.effort"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{API: tt.api}, openaitest.Status(400, tt.body))
+			c, server := newClient(t, client.Options{API: tt.api}, openaitest.Status(400, tt.body))
 			server.Always(openaitest.Text("ok"))
 			for i, e := range tt.asks {
 				req := question()
@@ -260,7 +260,7 @@ func TestResponsesAdaptation(t *testing.T) {
 		{"reasoning_alone", `{"error":{"message":"Item 'rs_1' of type 'reasoning' was provided without its required following item."}}`, has(`"rs_1"`), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{API: "responses"}, openaitest.Status(400, tt.body))
+			c, server := newClient(t, client.Options{API: "responses"}, openaitest.Status(400, tt.body))
 			server.Always(openaitest.Text("ok"))
 			req := question(proved, chat.Text(chat.User, "And?"))
 			req.Effort = provider.HighEffort
@@ -292,7 +292,7 @@ func TestModelPatchInResponses(t *testing.T) {
 		{map[string]any{"reasoning_effort": "high", "reasoning": map[string]any{"effort": "low"}}, map[string]any{"effort": "low"}},
 		{map[string]any{"seed": 1}, nil},
 	} {
-		c, server := newClient(t, openai.Options{API: "responses", Model: func(string) wire.Model {
+		c, server := newClient(t, client.Options{API: "responses", Model: func(string) wire.Model {
 			return wire.Model{Patch: wire.Patch{Body: providertest.Object(tt.patch)}}
 		}}, openaitest.Text("ok"))
 		if r := collect(t, c, question()); r.Err != nil {
@@ -308,7 +308,7 @@ func TestModelPatchInResponses(t *testing.T) {
 // TestUnrelatedRejectionsAreNotRepeated guards against needless second requests.
 func TestUnrelatedRejectionsAreNotRepeated(t *testing.T) {
 	for status, body := range map[int]string{400: `{"error":"temperature: 3 is above the maximum of 2"}`, 401: `{"error":"stream_options"}`, 429: `{"error":"stream_options"}`} {
-		c, server := newClient(t, openai.Options{}, openaitest.Status(status, body))
+		c, server := newClient(t, client.Options{}, openaitest.Status(status, body))
 		req := question()
 		req.Temperature = float(3)
 		collect(t, c, req)

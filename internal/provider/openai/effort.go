@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -10,16 +9,8 @@ import (
 )
 
 // insteadOf says for each effort, in the order of [chat.Efforts], which one to send
-// instead; empty means itself. It holds no circle.
+// instead; empty means itself.
 type insteadOf [7]provider.Effort
-
-// or returns the efforts of d, and where it has none those of known.
-func (d insteadOf) or(known insteadOf) insteadOf {
-	for i, e := range known {
-		d[i] = cmp.Or(d[i], e)
-	}
-	return d
-}
 
 // effort returns the effort to send for e, empty for none, to a model that knows those of
 // a list. Nil means that nothing is known.
@@ -31,7 +22,7 @@ func (d dialect) effort(e provider.Effort, list []provider.Effort) provider.Effo
 		e = e.Nearest(list)
 	}
 	all := chat.Efforts()
-	for range all { // two requests at once may have learned a circle
+	for range all { // there may be a circle: what stands for an effort can be rejected later
 		i := slices.Index(all, e)
 		if d.instead[i] == "" {
 			return e

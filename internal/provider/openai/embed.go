@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -21,25 +22,23 @@ type embedRequest struct {
 	Task      string   `json:"task,omitempty"`       // Jina
 }
 
-// Embed implements [provider.Embedder]. Without texts it asks nobody.
+// Embed implements [provider.Embedder].
 func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
-	if len(req.Texts) == 0 {
-		return nil, chat.Usage{}, nil
-	}
-	m := wire.Lookup(c.model, req.Model)
-	ctx = wire.WithCall(ctx, wire.Call{API: wire.Embeddings, Model: req.Model, Patch: m.Patch})
-	payload := embedRequest{Model: m.RealName, Input: req.Texts}
-	payload.distinguish(c.name, req.Query)
-	var vectors [][]float32
-	var usage chat.Usage
-	err := c.postJSON(ctx, c.endpoint(wire.Embeddings, m.RealName), payload, func(data []byte) (err error) {
-		vectors, usage, err = readVectors(data, req.Texts)
-		return err
+	ctx, m := c.frame.Call(ctx, wire.Embeddings, req.Model)
+	return c.frame.Embed(ctx, req.Texts, client.Batches{}, func(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
+		payload := embedRequest{Model: m.RealName, Input: texts}
+		payload.distinguish(c.frame.Name, req.Query)
+		err = c.frame.Ask(ctx, c.endpoint(wire.Embeddings, m.RealName), payload, func(data []byte) (err error) {
+			vectors, tokens, err = readVectors(data)
+			return err
+		})
+		return vectors, tokens, err
 	})
-	return vectors, usage, err
 }
 
-func readVectors(data []byte, texts []string) ([][]float32, chat.Usage, error) {
+// readVectors returns the vectors of a reply in the order of their indexes, and the tokens
+// that the server counted.
+func readVectors(data []byte) ([][]float32, int, error) {
 	var reply struct {
 		Data []struct {
 			Index     *wire.Int
@@ -48,28 +47,19 @@ func readVectors(data []byte, texts []string) ([][]float32, chat.Usage, error) {
 		Usage *wireUsage
 	}
 	if err := json.Unmarshal(data, &reply); err != nil || len(reply.Data) == 0 {
-		return nil, chat.Usage{}, wire.Lacking("embeddings", data)
+		return nil, 0, wire.Lacking("embeddings", data)
 	}
-	bad := func(format string, args ...any) ([][]float32, chat.Usage, error) {
-		return nil, chat.Usage{}, &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf(format, args...)}
-	}
-	if len(reply.Data) != len(texts) {
-		return bad("%d embeddings for %d texts", len(reply.Data), len(texts))
-	}
-	vectors := make([][]float32, len(texts))
+	vectors := make([][]float32, len(reply.Data))
 	for i, d := range reply.Data {
 		if d.Index != nil {
 			i = int(*d.Index)
 		}
 		if i < 0 || i >= len(vectors) || vectors[i] != nil {
-			return bad("embedding with the index %d, which is taken or out of range", i)
-		}
-		if len(d.Embedding) == 0 || len(d.Embedding) != len(reply.Data[0].Embedding) {
-			return bad("embeddings that are empty or differ in length")
+			return nil, 0, wire.BadReply(fmt.Sprintf("embedding with the index %d, which is taken or out of range", i), nil)
 		}
 		vectors[i] = d.Embedding
 	}
-	return vectors, reply.Usage.inputUsage(texts...), nil
+	return vectors, reply.Usage.total(), nil
 }
 
 // distinguish tells the two platforms whose models embed queries and documents

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/wire"
@@ -53,7 +54,7 @@ func TestEmbed(t *testing.T) {
 		{"status", openaitest.Status(400, `{"error":{"message":"too long"}}`), nil, chat.Usage{}, "too long (HTTP 400)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{Model: func(string) wire.Model { return wire.Model{RealName: "real"} }}, tt.re)
+			c, server := newClient(t, client.Options{Model: func(string) wire.Model { return wire.Model{RealName: "real"} }}, tt.re)
 			got, usage, err := c.Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: []string{"abcd", "efgh"}})
 			checkError(t, err, tt.wantErr)
 			if !reflect.DeepEqual(got, tt.want) || usage != tt.usage {
@@ -94,7 +95,7 @@ func TestEmbedTellsQueriesFromDocuments(t *testing.T) {
 		{"jina", "jina-clip-v2", true, `{"model":"jina-clip-v2","input":["a"]}`},
 		{"other", "m", true, `{"model":"m","input":["a"]}`},
 	} {
-		c, server := newClient(t, openai.Options{Name: tt.client}, openaitest.Embeddings([]float32{1}))
+		c, server := newClient(t, client.Options{Name: tt.client}, openaitest.Embeddings([]float32{1}))
 		if _, _, err := c.Embed(t.Context(), provider.EmbedRequest{Model: tt.model, Texts: []string{"a"}, Query: tt.query}); err != nil {
 			t.Error(err)
 		}
@@ -132,7 +133,7 @@ func TestRerank(t *testing.T) {
 		{"status", 0, openaitest.Status(404, `{"detail":"Not Found"}`), nil, chat.Usage{}, "Not Found (HTTP 404)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, _ := newClient(t, openai.Options{}, tt.re)
+			c, _ := newClient(t, client.Options{}, tt.re)
 			got, usage, err := c.Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "abcd", Documents: []string{"a", "b", "c"}, TopN: tt.topN})
 			checkError(t, err, tt.wantErr)
 			if !reflect.DeepEqual(got, tt.want) || usage != tt.usage {
@@ -152,7 +153,7 @@ func TestRerankRequests(t *testing.T) {
 		{"jina", 0, `{"model":"m","query":"q","documents":["a"]}`},
 		{"voyageai", 2, `{"model":"m","query":"q","documents":["a"],"top_k":2}`},
 	} {
-		c, server := newClient(t, openai.Options{Name: tt.client}, openaitest.Ranking(openaitest.Rank{}))
+		c, server := newClient(t, client.Options{Name: tt.client}, openaitest.Ranking(openaitest.Rank{}))
 		if _, _, err := c.Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q", Documents: []string{"a"}, TopN: tt.topN}); err != nil {
 			t.Error(err)
 		}
@@ -163,7 +164,7 @@ func TestRerankRequests(t *testing.T) {
 }
 
 func TestNothingToDoAsksNobody(t *testing.T) {
-	c, server := newClient(t, openai.Options{})
+	c, server := newClient(t, client.Options{})
 	vectors, _, err := c.Embed(t.Context(), provider.EmbedRequest{Model: "m"})
 	ranked, _, err2 := c.Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q"})
 	if vectors != nil || ranked != nil || err != nil || err2 != nil || len(server.Requests()) != 0 {
@@ -178,7 +179,7 @@ func FuzzEmbedAndRerank(f *testing.F) {
 	f.Add([]byte(`{"results":[{"index":0,"relevance_score":0.3}]}`))
 	f.Add([]byte(`[{"index":0,"score":1e400}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := openai.NewCompatible(openai.Options{
+		c, err := openai.NewCompatible(client.Options{
 			Name: "x", APIBase: "http://x.test",
 			HTTP: wired(t, wire.Options{Transport: answer{nil, func() io.Reader { return bytes.NewReader(body) }}}),
 		})

@@ -66,6 +66,6 @@ func (c *Client) takesForm(req provider.Request, m wire.Model) bool {
 	if len(req.Tools) > 0 { // many servers then force the form upon the calls
 		return false
 	}
-	base, err := url.Parse(c.base)
-	return slices.ContainsFunc(platformsWithForm, begins(c.name)) || err == nil && slices.Contains(hostsWithForm, base.Hostname())
+	base, err := url.Parse(c.frame.Base)
+	return slices.ContainsFunc(platformsWithForm, begins(c.frame.Name)) || err == nil && slices.Contains(hostsWithForm, base.Hostname())
 }

@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -20,35 +21,35 @@ func TestForm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		o       openai.Options
-		new     func(openai.Options) (provider.Chat, error)
+		o       client.Options
+		new     func(client.Options) (provider.Chat, error)
 		want    string
 		refusal string
 	}{
 		{
 			"chat",
-			openai.Options{Name: "openai"},
-			func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
+			client.Options{Name: "openai"},
+			func(o client.Options) (provider.Chat, error) { return openai.New(o) },
 			`"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,` + strictSchema + `}}`,
 			`{"error":{"message":"Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."}}`,
 		},
 		{
 			"azure",
-			openai.Options{Name: "azure"},
-			func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) },
+			client.Options{Name: "azure"},
+			func(o client.Options) (provider.Chat, error) { return openai.NewAzure(o) },
 			`"response_format":{"type":"json_schema"`, `{"error":{"message":"response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later"}}`,
 		},
 		{
 			"responses",
-			openai.Options{Name: "openai", API: "responses"},
-			func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
+			client.Options{Name: "openai", API: "responses"},
+			func(o client.Options) (provider.Chat, error) { return openai.New(o) },
 			`"text":{"format":{"type":"json_schema","name":"answer","strict":true,` + strictSchema + `}}`,
 			`{"error":{"message":"Unsupported parameter: 'text.format'","param":"text.format"}}`,
 		},
 		{
 			"platform",
-			openai.Options{Name: "ollama-box"},
-			func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
+			client.Options{Name: "ollama-box"},
+			func(o client.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
 			`"response_format":{"type":"json_schema"`, `{"error":"json: cannot unmarshal response_format"}`,
 		},
 	} {
@@ -97,7 +98,7 @@ func TestFormIsNotSent(t *testing.T) {
 			t.Parallel()
 			server := openaitest.New(t)
 			server.Script(openaitest.Text("{}"))
-			o := openai.Options{Name: tt.client, APIBase: server.URL(), APIKey: wire.StaticKey("sk-1")}
+			o := client.Options{Name: tt.client, APIBase: server.URL(), APIKey: wire.StaticKey("sk-1")}
 			var c provider.Chat
 			var err error
 			if c, err = openai.New(o); tt.client != "openai" {

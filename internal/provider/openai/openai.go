@@ -2,12 +2,12 @@
 // for Azure ([NewAzure]) and for the many servers and gateways that speak a dialect
 // of them ([NewCompatible]). Chats are held in one of two formats: chat completions,
 // which everybody speaks, and responses, whose models go on with their own reasoning
-// from one call of a tool to the next. See [Options].API.
+// from one call of a tool to the next. See [New].
 //
 // # Requests
 //
 // A client is one configured connection. A request names a model as the
-// configuration does; [Options].Model tells the real name and the model's own
+// configuration does; [client.Options].Model tells the real name and the model's own
 // patch. Package wire applies the patches and sends.
 //
 // A round of tool use is one assistant message, text and calls together, followed
@@ -69,12 +69,11 @@
 package openai
 
 import (
-	"context"
-	"net/http"
-	"sync"
+	"cmp"
 
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -83,51 +82,13 @@ const (
 	responsesAPI = "responses"
 )
 
-// Options configures a client. The zero value of a field is its default.
-type Options struct {
-	Name string // the client's name in the configuration; required
-
-	// APIBase is the URL that paths like /chat/completions are appended to. Only for
-	// OpenAI may it be left out.
-	APIBase string
-
-	// APIKey returns the key, or "" for none. It is called for each request. Nil
-	// means no key, which only compatible servers can do without.
-	APIKey func() (string, error)
-
-	// Token returns an OAuth access token, sent instead of a key. It is called for each
-	// request; nil means that a key is used.
-	Token func(ctx context.Context) (string, error)
-
-	// API is the format in which chats are held: "chat_completions" or "responses".
-	// Empty means chat completions, except for what a model needs the other format for.
-	// The patches of both are those for chat completions.
-	API string
-
-	Organization string // sent as OpenAI-Organization
-
-	// HTTP sends the requests. It has to come from [wire.NewClient]; nil means one
-	// with the defaults.
-	HTTP *http.Client
-
-	Model func(name string) wire.Model // what the configuration says about a model; nil means nothing
-}
-
 // Client is a connection to a server. It implements [provider.Chat] and
 // [provider.Embedder].
 type Client struct {
-	kind  kind
-	name  string
-	base  string // without a trailing slash
-	api   string // the format in which all chats are held; empty leaves it to the model
-	key   func() (string, error)
-	token func(context.Context) (string, error) // nil for a key
-	org   string
-	model func(name string) wire.Model
-	http  *http.Client
-
-	mu       sync.Mutex
-	dialects map[string]dialect // by model name: what rejected requests have taught
+	kind     kind
+	frame    *client.Frame
+	api      string                   // the format in which all chats are held; empty leaves it to the model
+	dialects client.Dialects[dialect] // by the name of the configuration
 }
 
 // Compatible is a connection to a server with a rerank API. It implements
@@ -149,47 +110,41 @@ const (
 )
 
 // New returns a client of OpenAI, or of a server at o.APIBase that is to be
-// treated in the same way. Errors are of code [fault.Config].
-func New(o Options) (*Client, error) {
-	if o.APIBase == "" {
-		o.APIBase = openAIBase
-	}
+// treated in the same way.
+//
+// Here and below, o.API is "chat_completions" or "responses". Empty means chat
+// completions, except for what a model needs the other format for. The patches of both
+// are those for chat completions. Errors have the code [fault.Config].
+func New(o client.Options) (*Client, error) {
+	o.APIBase = cmp.Or(o.APIBase, openAIBase)
 	return newClient(kindOpenAI, o)
 }
 
 // NewCompatible returns a client of a compatible server, which may be asked without
 // a key.
-func NewCompatible(o Options) (Compatible, error) {
+func NewCompatible(o client.Options) (Compatible, error) {
 	c, err := newClient(kindCompatible, o)
 	return Compatible{c}, err
 }
 
 // NewAzure returns a client of an Azure OpenAI resource. o.APIBase is the
 // resource's URL and a model's real name the name of its deployment.
-func NewAzure(o Options) (*Client, error) {
+func NewAzure(o client.Options) (*Client, error) {
 	return newClient(kindAzure, o)
 }
 
-func newClient(k kind, o Options) (*Client, error) {
-	if o.Name == "" {
-		return nil, fault.New(fault.Config, "a client needs a name")
-	}
+func newClient(k kind, o client.Options) (*Client, error) {
 	if o.API != "" && o.API != string(wire.ChatCompletions) && o.API != responsesAPI {
 		return nil, fault.New(fault.Config, "client %q cannot speak the api %q", o.Name, o.API).
 			WithHint("leave api out, or set it to %s or %s", wire.ChatCompletions, responsesAPI)
 	}
-	base, err := wire.BaseURL(o.Name, o.APIBase, openAIBase)
+	frame, err := client.New(o, openAIBase)
 	if err != nil {
 		return nil, err
 	}
-	if o.HTTP == nil {
-		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
-			return nil, err
-		}
+	frame.KeyOptional = k == kindCompatible
+	if k == kindAzure {
+		frame.KeyField = "Api-Key"
 	}
-	return &Client{
-		kind: k, name: o.Name, base: base, api: o.API, org: o.Organization,
-		key: o.APIKey, token: o.Token, model: o.Model, http: o.HTTP,
-		dialects: make(map[string]dialect),
-	}, nil
+	return &Client{kind: k, frame: frame, api: o.API, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -33,11 +34,11 @@ func TestConformance(t *testing.T) {
 		providertest.Hang:          openaitest.Hang(),
 		providertest.Stall:         openaitest.Stall(pieces...),
 	}
-	makers := map[string]func(openai.Options) (provider.Chat, error){
-		"openai":     func(o openai.Options) (provider.Chat, error) { return openai.New(o) },
-		"compatible": func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
-		"azure":      func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) },
-		"responses": func(o openai.Options) (provider.Chat, error) {
+	makers := map[string]func(client.Options) (provider.Chat, error){
+		"openai":     func(o client.Options) (provider.Chat, error) { return openai.New(o) },
+		"compatible": func(o client.Options) (provider.Chat, error) { return openai.NewCompatible(o) },
+		"azure":      func(o client.Options) (provider.Chat, error) { return openai.NewAzure(o) },
+		"responses": func(o client.Options) (provider.Chat, error) {
 			o.API = "responses"
 			return openai.New(o)
 		},
@@ -48,7 +49,7 @@ func TestConformance(t *testing.T) {
 			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 				server := openaitest.New(t)
 				server.Always(replies[s])
-				c, err := maker(openai.Options{Name: name, APIBase: server.URL() + "/", APIKey: wire.StaticKey("sk-1234567890")})
+				c, err := maker(client.Options{Name: name, APIBase: server.URL() + "/", APIKey: wire.StaticKey("sk-1234567890")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,19 +66,19 @@ func TestConformance(t *testing.T) {
 func TestNewRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		make    func(openai.Options) error
-		o       openai.Options
+		make    func(client.Options) error
+		o       client.Options
 		wantErr string
 	}{
-		{"openai_needs_no_base", newOpenAI, openai.Options{Name: "openai"}, ""},
-		{"no_name", newOpenAI, openai.Options{}, "needs a name"},
-		{"no_base", newCompatible, openai.Options{Name: "mine"}, `client "mine" has no api_base`},
-		{"azure_has_no_default", newAzure, openai.Options{Name: "azure-openai"}, "has no api_base"},
-		{"placeholder", newCompatible, openai.Options{Name: "cloudflare", APIBase: "https://api.cloudflare.com/client/v4/accounts/{ACCOUNT_ID}/ai/v1"}, "placeholder {ACCOUNT_ID}"},
-		{"no_url", newCompatible, openai.Options{Name: "mine", APIBase: "localhost:8080/v1"}, "not an http or https URL"},
-		{"responses", newCompatible, openai.Options{Name: "mine", APIBase: "http://localhost:8080/v1", API: "responses"}, ""},
-		{"unknown_api", newOpenAI, openai.Options{Name: "openai", API: "assistants"}, `client "openai" cannot speak the api "assistants"`},
-		{"other_scheme", newCompatible, openai.Options{Name: "mine", APIBase: "ftp://host/v1"}, "not an http or https URL"},
+		{"openai_needs_no_base", newOpenAI, client.Options{Name: "openai"}, ""},
+		{"no_name", newOpenAI, client.Options{}, "needs a name"},
+		{"no_base", newCompatible, client.Options{Name: "mine"}, `client "mine" has no api_base`},
+		{"azure_has_no_default", newAzure, client.Options{Name: "azure-openai"}, "has no api_base"},
+		{"placeholder", newCompatible, client.Options{Name: "cloudflare", APIBase: "https://api.cloudflare.com/client/v4/accounts/{ACCOUNT_ID}/ai/v1"}, "placeholder {ACCOUNT_ID}"},
+		{"no_url", newCompatible, client.Options{Name: "mine", APIBase: "localhost:8080/v1"}, "not an http or https URL"},
+		{"responses", newCompatible, client.Options{Name: "mine", APIBase: "http://localhost:8080/v1", API: "responses"}, ""},
+		{"unknown_api", newOpenAI, client.Options{Name: "openai", API: "assistants"}, `client "openai" cannot speak the api "assistants"`},
+		{"other_scheme", newCompatible, client.Options{Name: "mine", APIBase: "ftp://host/v1"}, "not an http or https URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.make(tt.o)
@@ -94,9 +95,9 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-func newOpenAI(o openai.Options) error     { _, err := openai.New(o); return err }
-func newCompatible(o openai.Options) error { _, err := openai.NewCompatible(o); return err }
-func newAzure(o openai.Options) error      { _, err := openai.NewAzure(o); return err }
+func newOpenAI(o client.Options) error     { _, err := openai.New(o); return err }
+func newCompatible(o client.Options) error { _, err := openai.NewCompatible(o); return err }
+func newAzure(o client.Options) error      { _, err := openai.NewAzure(o); return err }
 
 // wired returns an HTTP client as a configuration has it made.
 func wired(t testing.TB, o wire.Options) *http.Client {
@@ -110,7 +111,7 @@ func wired(t testing.TB, o wire.Options) *http.Client {
 }
 
 // newClient returns a compatible client of a scripted server.
-func newClient(t *testing.T, o openai.Options, script ...openaitest.Reply) (openai.Compatible, *openaitest.Server) {
+func newClient(t *testing.T, o client.Options, script ...openaitest.Reply) (openai.Compatible, *openaitest.Server) {
 	t.Helper()
 	server := openaitest.New(t)
 	server.Script(script...)

@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
@@ -34,7 +35,7 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func ask(t testing.TB, api string, transport http.RoundTripper, req provider.Request) providertest.Reply {
 	t.Helper()
-	c, err := openai.NewCompatible(openai.Options{
+	c, err := openai.NewCompatible(client.Options{
 		Name: "test", APIBase: "http://server.test/v1", API: api, HTTP: wired(t, wire.Options{Transport: transport}),
 	})
 	if err != nil {

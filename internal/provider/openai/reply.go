@@ -1,12 +1,11 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"slices"
 
-	"loki/internal/provider"
 	"loki/internal/provider/wire"
 )
 
@@ -48,9 +47,13 @@ type chatReply struct {
 	reasoningField string
 }
 
-// document implements [decoder].
-func (r *chatReply) document(doc []byte) error {
-	if err := r.take(doc, true); err != nil {
+// Document implements [client.Decoder].
+func (r *chatReply) Document(body io.Reader) error {
+	doc, err := wholeDocument(body)
+	if err == nil {
+		err = r.take(doc, true)
+	}
+	if err != nil {
 		return err
 	}
 	if !r.choices {
@@ -59,10 +62,13 @@ func (r *chatReply) document(doc []byte) error {
 	return nil
 }
 
-// event implements [decoder]. Events of the type error hold errors, in whatever
+// Event implements [client.Decoder]. Events of the type error hold errors, in whatever
 // form. Usage may follow the finish reason.
-func (r *chatReply) event(typ string, data []byte) (over bool, err error) {
-	if typ == "error" {
+func (r *chatReply) Event(typ string, data []byte) (over bool, err error) {
+	switch {
+	case string(data) == doneMark:
+		return true, nil
+	case typ == "error":
 		return false, reportedError(data)
 	}
 	return false, r.take(data, false)
@@ -70,7 +76,6 @@ func (r *chatReply) event(typ string, data []byte) (over bool, err error) {
 
 // take takes a whole reply, or a chunk of one. The error is the server's or emit's.
 func (r *chatReply) take(doc []byte, whole bool) error {
-	doc = bytes.TrimSpace(doc)
 	var w wireReply
 	if err := wire.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
@@ -130,7 +135,7 @@ func (r *chatReply) message(m *wireMessage, whole bool) error {
 	case m.Reasoning != "":
 		r.reasoningField = fieldReasoning
 	}
-	if err := r.piece(provider.Reasoning, reasoning); err != nil {
+	if err := r.Reasoning(reasoning, ""); err != nil {
 		return err
 	}
 	if err := r.pieces(r.think.add(m.Content.text)); err != nil {

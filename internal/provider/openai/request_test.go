@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -121,7 +122,7 @@ func TestRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.req.Model = "m"
 			for api, dir := range map[string]string{"chat_completions": "requests", "responses": "requests_responses"} {
-				c, server := newClient(t, openai.Options{API: api}, openaitest.Text("ok"))
+				c, server := newClient(t, client.Options{API: api}, openaitest.Text("ok"))
 				if r := collect(t, c, tt.req); r.Err != nil {
 					t.Fatal(r.Err)
 				}
@@ -137,7 +138,7 @@ func TestRequests(t *testing.T) {
 
 // TestRequestThatIsNoJSON: a tool's schema comes from outside.
 func TestRequestThatIsNoJSON(t *testing.T) {
-	c, server := newClient(t, openai.Options{})
+	c, server := newClient(t, client.Options{})
 	req := question()
 	req.Tools = []chat.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":`)}}
 	e, ok := errors.AsType[*provider.Error](collect(t, c, req).Err)
@@ -166,33 +167,33 @@ func TestHeaders(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	openAI := func(o openai.Options) (provider.Chat, error) { return openai.New(o) }
-	azure := func(o openai.Options) (provider.Chat, error) { return openai.NewAzure(o) }
-	compatible := func(o openai.Options) (provider.Chat, error) { return openai.NewCompatible(o) }
+	openAI := func(o client.Options) (provider.Chat, error) { return openai.New(o) }
+	azure := func(o client.Options) (provider.Chat, error) { return openai.NewAzure(o) }
+	compatible := func(o client.Options) (provider.Chat, error) { return openai.NewCompatible(o) }
 	text, vectors, ranking := openaitest.Text("ok"), openaitest.Embeddings([]float32{1}), openaitest.Ranking(openaitest.Rank{Index: 0, Score: 1})
 	for _, tt := range []struct {
 		name string
-		make func(openai.Options) (provider.Chat, error)
-		o    openai.Options
+		make func(client.Options) (provider.Chat, error)
+		o    client.Options
 		send func(*testing.T, provider.Chat)
 		re   openaitest.Reply
 		path string
 		want map[string]string
 	}{
-		{"openai_chat", openAI, openai.Options{Name: "openai", APIKey: wire.StaticKey(" " + key + "\n"), Organization: "org-1", HTTP: wired(t, wire.Options{UserAgent: "loki/1"})}, ask, text, "/chat/completions", map[string]string{
+		{"openai_chat", openAI, client.Options{Name: "openai", APIKey: wire.StaticKey(" " + key + "\n"), Headers: map[string]string{"OpenAI-Organization": "org-1"}, HTTP: wired(t, wire.Options{UserAgent: "loki/1"})}, ask, text, "/chat/completions", map[string]string{
 			"Authorization": "Bearer " + key, "Openai-Organization": "org-1", "User-Agent": "loki/1", "Api-Key": "",
 			"Accept": "text/event-stream", "Cache-Control": "no-store", "Content-Type": "application/json",
 		}},
-		{"openai_embeddings", openAI, openai.Options{Name: "openai", APIKey: wire.StaticKey(key)}, embed, vectors, "/embeddings", map[string]string{
+		{"openai_embeddings", openAI, client.Options{Name: "openai", APIKey: wire.StaticKey(key)}, embed, vectors, "/embeddings", map[string]string{
 			"Authorization": "Bearer " + key, "Accept": "application/json", "Openai-Organization": "",
 		}},
-		{"without_key", compatible, openai.Options{Name: "local"}, ask, text, "/chat/completions", map[string]string{"Authorization": ""}},
-		{"rerank", compatible, openai.Options{Name: "jina", APIKey: wire.StaticKey(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
-		{"rerank_of_ernie", compatible, openai.Options{Name: "ernie-2"}, rerank, ranking, "/rerankers", nil},
-		{"azure_chat", azure, openai.Options{Name: "azure", APIKey: wire.StaticKey(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
+		{"without_key", compatible, client.Options{Name: "local"}, ask, text, "/chat/completions", map[string]string{"Authorization": ""}},
+		{"rerank", compatible, client.Options{Name: "jina", APIKey: wire.StaticKey(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
+		{"rerank_of_ernie", compatible, client.Options{Name: "ernie-2"}, rerank, ranking, "/rerankers", nil},
+		{"azure_chat", azure, client.Options{Name: "azure", APIKey: wire.StaticKey(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
 			"Authorization": "", "Api-Key": key,
 		}},
-		{"azure_embeddings", azure, openai.Options{Name: "azure", APIKey: wire.StaticKey(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
+		{"azure_embeddings", azure, client.Options{Name: "azure", APIKey: wire.StaticKey(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := openaitest.New(t)
@@ -220,7 +221,7 @@ func TestHeaders(t *testing.T) {
 // limit under its newer name.
 func TestPatchForRemovedMaxTokens(t *testing.T) {
 	patch := wire.Patch{Body: providertest.Object(map[string]any{"max_tokens": nil})}
-	c, server := newClient(t, openai.Options{Model: func(string) wire.Model { return wire.Model{Patch: patch} }}, openaitest.Text("a"), openaitest.Text("b"))
+	c, server := newClient(t, client.Options{Model: func(string) wire.Model { return wire.Model{Patch: patch} }}, openaitest.Text("a"), openaitest.Text("b"))
 	req := question()
 	collect(t, c, req)
 	req.MaxOutputTokens = 9

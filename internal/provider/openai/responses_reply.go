@@ -1,9 +1,9 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"loki/internal/provider"
@@ -68,9 +68,12 @@ type responseEvent struct {
 	Response     *wireResponse
 }
 
-// document implements [decoder].
-func (r *responseReply) document(doc []byte) error {
-	doc = bytes.TrimSpace(doc)
+// Document implements [client.Decoder].
+func (r *responseReply) Document(body io.Reader) error {
+	doc, err := wholeDocument(body)
+	if err != nil {
+		return err
+	}
 	var w wireResponse
 	if err := wire.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
@@ -85,8 +88,11 @@ func (r *responseReply) document(doc []byte) error {
 	return nil
 }
 
-// event implements [decoder].
-func (r *responseReply) event(typ string, data []byte) (over bool, err error) {
+// Event implements [client.Decoder].
+func (r *responseReply) Event(typ string, data []byte) (over bool, err error) {
+	if string(data) == doneMark {
+		return true, nil
+	}
 	var ev responseEvent
 	if err := wire.Tolerate(json.Unmarshal(data, &ev)); err != nil || data[0] != '{' {
 		if typ == "error" {
@@ -98,14 +104,14 @@ func (r *responseReply) event(typ string, data []byte) (over bool, err error) {
 	r.came(data, ev.Item != nil || ev.Response != nil)
 	switch typ = cmp.Or(string(ev.Type), typ); typ {
 	case "response.output_text.delta":
-		return false, r.text(item, string(ev.Delta))
+		return false, r.answer(item, string(ev.Delta))
 	case "response.refusal.delta":
 		r.started(item)
 		r.refusal.WriteString(string(ev.Delta))
 	case "response.reasoning_summary_text.delta":
-		return false, r.reasoning(place{item, "summary", int(ev.SummaryIndex)}, string(ev.Delta))
+		return false, r.thought(place{item, "summary", int(ev.SummaryIndex)}, string(ev.Delta))
 	case "response.reasoning_text.delta":
-		return false, r.reasoning(place{item, "content", int(ev.ContentIndex)}, string(ev.Delta))
+		return false, r.thought(place{item, "content", int(ev.ContentIndex)}, string(ev.Delta))
 	case "response.output_item.done":
 		if ev.Item != nil {
 			return false, r.item(item, ev.Item)
@@ -182,7 +188,7 @@ func (r *responseReply) messageItem(index int, item *outputItem) error {
 	}
 	for _, p := range item.Content {
 		r.refusal.WriteString(string(p.Refusal))
-		if err := r.text(index, string(p.Text)); err != nil {
+		if err := r.answer(index, string(p.Text)); err != nil {
 			return err
 		}
 	}
@@ -193,12 +199,12 @@ func (r *responseReply) messageItem(index int, item *outputItem) error {
 func (r *responseReply) reasoningItem(index int, item *outputItem) error {
 	if !r.pieced[index] {
 		for i, p := range item.Summary {
-			if err := r.reasoning(place{index, "summary", i}, string(p.Text)); err != nil {
+			if err := r.thought(place{index, "summary", i}, string(p.Text)); err != nil {
 				return err
 			}
 		}
 		for i, p := range item.Content {
-			if err := r.reasoning(place{index, "content", i}, string(p.Text)); err != nil {
+			if err := r.thought(place{index, "content", i}, string(p.Text)); err != nil {
 				return err
 			}
 		}
@@ -210,8 +216,8 @@ func (r *responseReply) reasoningItem(index int, item *outputItem) error {
 		return err
 	}
 	r.proof = proof{ID: string(item.ID), Encrypted: string(item.Encrypted)}
-	r.said, r.paragraph = true, nil
-	return r.emit(provider.Chunk{Kind: provider.Reasoning, Signature: r.proof.String()})
+	r.paragraph = nil
+	return r.Reasoning("", r.proof.String())
 }
 
 // started notes that pieces of an item come.
@@ -234,9 +240,9 @@ func follows(last **place, p place) string {
 	return ""
 }
 
-// text takes a piece of a message. Texts follow on each other as they come, also those of
+// answer takes a piece of a message. Texts follow on each other as they come, also those of
 // several messages.
-func (r *responseReply) text(item int, text string) error {
+func (r *responseReply) answer(item int, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -245,8 +251,8 @@ func (r *responseReply) text(item int, text string) error {
 	return r.pieces(r.think.add(text))
 }
 
-// reasoning takes a piece of the paragraph of reasoning at p.
-func (r *responseReply) reasoning(p place, text string) error {
+// thought takes a piece of the paragraph of reasoning at p.
+func (r *responseReply) thought(p place, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -254,5 +260,5 @@ func (r *responseReply) reasoning(p place, text string) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	return r.piece(provider.Reasoning, follows(&r.paragraph, p)+text)
+	return r.Reasoning(follows(&r.paragraph, p)+text, "")
 }

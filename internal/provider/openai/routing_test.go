@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -84,7 +85,7 @@ func TestToolsAreRouted(t *testing.T) {
 			server := openaitest.New(t)
 			server.Script(tt.script...)
 			server.Always(ok)
-			o := openai.Options{
+			o := client.Options{
 				Name: "test", APIBase: server.URL(), API: tt.api, APIKey: wire.StaticKey("sk-test"),
 				Model: func(string) wire.Model { return tt.model },
 			}
@@ -138,7 +139,7 @@ func TestToolsAreRoutedBack(t *testing.T) {
 	server := openaitest.New(t)
 	server.Script(openaitest.Status(400, needsResponses), openaitest.Status(404, `{"error":{"message":"no model m"}}`))
 	server.Always(openaitest.Status(404, `{"error":{"message":"no model m"}}`))
-	c, err := openai.New(openai.Options{Name: "test", APIBase: server.URL(), APIKey: wire.StaticKey("sk-test")})
+	c, err := openai.New(client.Options{Name: "test", APIBase: server.URL(), APIKey: wire.StaticKey("sk-test")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestCacheKey(t *testing.T) {
 	const rejection = `{"error":{"message":"Unrecognized request argument supplied: prompt_cache_key"}}`
 	server := openaitest.New(t)
 	server.Always(openaitest.Text("ok"))
-	o := openai.Options{Name: "test", APIBase: server.URL(), APIKey: wire.StaticKey("sk-test")}
+	o := client.Options{Name: "test", APIBase: server.URL(), APIKey: wire.StaticKey("sk-test")}
 	c, err := openai.New(o)
 	if err != nil {
 		t.Fatal(err)

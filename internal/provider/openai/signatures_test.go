@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"loki/internal/chat"
-	"loki/internal/provider/openai"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest/openaitest"
 )
 
@@ -76,7 +76,7 @@ func TestSignaturesGoBack(t *testing.T) {
 		{"neither", document(`{"content":"Wait.","tool_calls":[` + call + `}]}`), "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, openai.Options{}, tt.reply)
+			c, server := newClient(t, client.Options{}, tt.reply)
 			server.Always(openaitest.Text("Done."))
 			req := question()
 			req.Tools = []chat.Tool{{Name: "f"}}
@@ -122,7 +122,7 @@ func TestSignaturesAreDemanded(t *testing.T) {
 		return message(t, r, 1)["tool_calls"].([]any)[i].(map[string]any)["extra_content"]
 	}
 	two := []chat.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "b", Name: "f", Arguments: "{}"}}
-	c, server := newClient(t, openai.Options{}, openaitest.Status(400, `[{"error":{"code":400,"message":"Function call is missing a thought_signature in functionCall parts.","status":"INVALID_ARGUMENT"}}]`))
+	c, server := newClient(t, client.Options{}, openaitest.Status(400, `[{"error":{"code":400,"message":"Function call is missing a thought_signature in functionCall parts.","status":"INVALID_ARGUMENT"}}]`))
 	server.Always(openaitest.Text("ok"))
 	for range 2 {
 		if r := collect(t, c, question(round("", two...)...)); r.Text != "ok" {
@@ -140,7 +140,7 @@ func TestSignaturesAreDemanded(t *testing.T) {
 		}
 	}
 	two[0].Signature = "google:foreign"
-	c, server = newClient(t, openai.Options{}, openaitest.Status(400, `{"error":{"message":"Thought signature is not valid."}}`))
+	c, server = newClient(t, client.Options{}, openaitest.Status(400, `{"error":{"message":"Thought signature is not valid."}}`))
 	server.Always(openaitest.Text("ok"))
 	collect(t, c, question(round("", two...)...))
 	if requests = server.Requests(); len(requests) != 2 || extra(requests[0], 0) == nil || extra(requests[1], 0) != nil {

@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -36,7 +37,7 @@ func fixedClient(t testing.TB, f fixed) Compatible {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewCompatible(Options{Name: "test", APIBase: "http://server.test", API: f.api, HTTP: h})
+	c, err := NewCompatible(client.Options{Name: "test", APIBase: "http://server.test", API: f.api, HTTP: h})
 	if err != nil {
 		t.Fatal(err)
 	}

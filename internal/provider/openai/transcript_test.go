@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
@@ -24,8 +25,8 @@ func transcript(t *testing.T, name string) string {
 // openAI returns a client of OpenAI that talks to a transcript.
 func openAI(t *testing.T, name string) *openai.Client {
 	t.Helper()
-	o := openai.Options{
-		Name: "openai", APIBase: transcript(t, name) + "/v1", APIKey: wire.StaticKey(testKey), Organization: "org-test",
+	o := client.Options{
+		Name: "openai", APIBase: transcript(t, name) + "/v1", APIKey: wire.StaticKey(testKey), Headers: map[string]string{"OpenAI-Organization": "org-test"},
 		Model: func(name string) wire.Model {
 			if strings.HasPrefix(name, "o") {
 				return wire.Model{Patch: wire.Patch{Body: providertest.Object(map[string]any{"max_tokens": nil})}}
@@ -200,7 +201,7 @@ func TestTranscriptErrors(t *testing.T) {
 }
 
 func TestTranscriptAzure(t *testing.T) {
-	c, err := openai.NewAzure(openai.Options{
+	c, err := openai.NewAzure(client.Options{
 		Name: "azure-openai", APIBase: transcript(t, "azure") + "/", APIKey: wire.StaticKey("azure-key-1234"),
 		Model: func(name string) wire.Model { return wire.Model{RealName: "my-" + name} },
 	})
@@ -230,7 +231,7 @@ func TestTranscriptRetrieval(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := transcript(t, tt.name) + "/" + tt.version
-			c, err := openai.NewCompatible(openai.Options{Name: tt.name, APIBase: base, APIKey: wire.StaticKey(tt.key)})
+			c, err := openai.NewCompatible(client.Options{Name: tt.name, APIBase: base, APIKey: wire.StaticKey(tt.key)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"loki/internal/chat"
-	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -22,10 +21,10 @@ type wireUsage struct {
 	CachedTokens   wire.Int `json:"cached_tokens"`           // Moonshot
 }
 
-// usage returns u in our terms, and whether it says anything.
-func (u *wireUsage) usage() (chat.Usage, bool) {
+// usage returns u in our terms.
+func (u *wireUsage) usage() chat.Usage {
 	if u == nil {
-		return chat.Usage{}, false
+		return chat.Usage{}
 	}
 	atLeast0 := func(n wire.Int) int { return max(0, int(n)) }
 	in, out := atLeast0(u.PromptTokens), atLeast0(u.CompletionTokens)
@@ -39,17 +38,16 @@ func (u *wireUsage) usage() (chat.Usage, bool) {
 	return chat.Usage{
 		InputTokens: in, CachedInputTokens: min(cached, in), CacheWriteTokens: min(atLeast0(u.PromptDetails.CacheWriteTokens), in),
 		OutputTokens: out, ReasoningTokens: min(reasoning, out),
-	}, in > 0 || out > 0
+	}
 }
 
-// inputUsage returns what a server tells about a call that writes nothing, or an
-// estimate for texts.
-func (u *wireUsage) inputUsage(texts ...string) chat.Usage {
-	told := 0
-	if u != nil {
-		told = max(int(u.PromptTokens), int(u.TotalTokens))
+// total returns the tokens of a call that writes nothing, 0 if the server does not report
+// them.
+func (u *wireUsage) total() int {
+	if u == nil {
+		return 0
 	}
-	return normalize.InputUsage(told, texts...)
+	return max(int(u.PromptTokens), int(u.TotalTokens))
 }
 
 // responseUsage is what servers tell about tokens in the responses format.

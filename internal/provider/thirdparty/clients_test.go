@@ -8,6 +8,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/bedrock"
+	"loki/internal/provider/client"
 	"loki/internal/provider/cohere"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/openai"
@@ -39,12 +40,12 @@ func noEnv(string) string { return "" }
 
 func openOpenAI(format string) func(string, *http.Client) (provider.Chat, error) {
 	return func(base string, h *http.Client) (provider.Chat, error) {
-		return openai.New(openai.Options{Name: "openai", APIBase: base + "/v1", APIKey: testKey, API: format, HTTP: h})
+		return openai.New(client.Options{Name: "openai", APIBase: base + "/v1", APIKey: testKey, API: format, HTTP: h})
 	}
 }
 
 func openAzure(base string, h *http.Client) (provider.Chat, error) {
-	return openai.NewAzure(openai.Options{Name: "azure", APIBase: base, APIKey: testKey, HTTP: h})
+	return openai.NewAzure(client.Options{Name: "azure", APIBase: base, APIKey: testKey, HTTP: h})
 }
 
 func openAnthropic(base string, h *http.Client) (provider.Chat, error) {
@@ -69,7 +70,7 @@ func openBedrock(base string, h *http.Client) (provider.Chat, error) {
 }
 
 func openCohere(base string, h *http.Client) (provider.Chat, error) {
-	return cohere.New(cohere.Options{Name: "cohere", APIBase: base + "/v2", APIKey: testKey, HTTP: h})
+	return cohere.New(client.Options{Name: "cohere", APIBase: base + "/v2", APIKey: testKey, HTTP: h})
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
@@ -25,7 +26,7 @@ type route struct {
 }
 
 func openCompatible(base string, h *http.Client) (provider.Chat, error) {
-	return openai.NewCompatible(openai.Options{Name: "gateway", APIBase: base + "/v1", APIKey: testKey, HTTP: h})
+	return openai.NewCompatible(client.Options{Name: "gateway", APIBase: base + "/v1", APIKey: testKey, HTTP: h})
 }
 
 func openGatewayMessages(base string, h *http.Client) (provider.Chat, error) {

@@ -22,6 +22,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/googleauth"
 	"loki/internal/provider/openai"
@@ -157,7 +158,7 @@ func newMistral(o Options, base string) (*mistral, error) {
 	base += "/projects/" + o.Project + "/locations/" + o.Location + "/publishers/mistralai/models/"
 	redirected := *o.HTTP
 	redirected.Transport = &rawPredict{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport), base: base}
-	client, err := openai.NewCompatible(openai.Options{
+	c, err := openai.NewCompatible(client.Options{
 		Name: o.Name, APIBase: base, HTTP: &redirected,
 		Model: func(name string) wire.Model {
 			m := wire.Lookup(o.Model, name)
@@ -168,7 +169,7 @@ func newMistral(o Options, base string) (*mistral, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mistral{client: client.Client, name: o.Name, token: o.Token, model: o.Model}, nil
+	return &mistral{client: c.Client, name: o.Name, token: o.Token, model: o.Model}, nil
 }
 
 // Chat implements [provider.Chat].

@@ -137,9 +137,11 @@ func (a *App) Engine() (*engine.Engine, error) {
 // the configured one if id is empty.
 func (a *App) Context(id string, noStream bool) engine.RequestContext {
 	return engine.RequestContext{
-		Model:    cmp.Or(id, a.Config.Model),
-		Sampling: a.Config.Sampling,
-		NoStream: noStream || !a.Config.Stream,
+		Model:       cmp.Or(id, a.Config.Model),
+		Temperature: a.Config.Temperature,
+		TopP:        a.Config.TopP,
+		Effort:      a.Config.Effort,
+		NoStream:    noStream || !a.Config.Stream,
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/mcp"
 	"loki/internal/node"
+	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
@@ -97,7 +98,9 @@ func (a *App) execute(ctx context.Context, r GraphRun, plan *graph.Plan, found r
 	budget.Expect(found.Info.Usage.Sub(found.Last.Usage))
 	set := a.Overridden(r.Agent, r.Graph)
 	rc := a.Context(a.graphModel(r), r.NoStream)
-	rc.Sampling = set.Sampling.Over(rc.Sampling)
+	rc.Temperature = cmp.Or(set.Temperature, rc.Temperature)
+	rc.TopP = cmp.Or(set.TopP, rc.TopP)
+	rc.Effort = cmp.Or(provider.Effort(set.Effort), rc.Effort)
 	if budget != nil {
 		rc.Budget = budget
 	}

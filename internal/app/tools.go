@@ -16,7 +16,6 @@ import (
 	"loki/internal/fault"
 	"loki/internal/mcp"
 	"loki/internal/permission"
-	"loki/internal/role"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -72,11 +71,11 @@ func (a *App) grants() *permission.Memory {
 	return a.memory
 }
 
-// tools returns the tools that s enables, under a role that may be nil; nil if there are
-// none. done releases what they hold.
-func (c *Conversation) tools(ctx context.Context, s chat.Settings, r *role.Role) (tools engine.Tools, done func(), err error) {
+// tools returns the tools that are in force for a conversation, nil if there are none.
+// done releases what they hold.
+func (c *Conversation) tools(ctx context.Context, s Settings) (tools engine.Tools, done func(), err error) {
 	done = func() {}
-	set, err := c.selectTools(ctx, s, r)
+	set, err := c.selectTools(ctx, s)
 	if err != nil {
 		return nil, done, err
 	}
@@ -107,9 +106,9 @@ func (c *Conversation) tools(ctx context.Context, s chat.Settings, r *role.Role)
 	return tools, done, err
 }
 
-// selectTools picks the tools that the settings enable. It warns of names without a tool,
-// unless they are those of a role that is part of the program.
-func (c *Conversation) selectTools(ctx context.Context, s chat.Settings, r *role.Role) (tool.Set, error) {
+// selectTools picks the tools that the settings enable. What they name and is not there
+// is told.
+func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, error) {
 	if deref(s.EnabledTools) == "" || !c.app.Config.FunctionCallingSupport {
 		return tool.Set{}, nil
 	}
@@ -118,7 +117,7 @@ func (c *Conversation) selectTools(ctx context.Context, s chat.Settings, r *role
 		return tool.Set{}, err
 	}
 	selected := shelf.visible().Pick(*s.EnabledTools, c.app.Config.MappingTools.Get)
-	if r == nil || !r.Bundled() || *s.EnabledTools != deref(r.Settings.EnabledTools) {
+	if !s.bundledTools {
 		for _, text := range shelf.missing(selected.Unknown) {
 			if err := c.warnOnce(ctx, text); err != nil {
 				return tool.Set{}, err

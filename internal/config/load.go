@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"loki/internal/fault"
-	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/yamldoc"
 )
@@ -88,7 +87,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		c.modelFrom = where(c.File, root.KeyPos("model"))
 	}
 	c.Permission, _ = permission.Read(root.Get("permission")) // what is wrong with it is an error of doc
-	c.MCPPool = mcp.ReadPool(root.Map("mcp_pool"))
+	readMCPPool(root.Map("mcp_pool"), &c.MCPPool)
 	root.Seconds("tool_timeout", &c.ToolTimeout)
 	root.Uint("tool_max_output", &c.ToolMaxOutput)
 	c.checkVault(root)

@@ -19,7 +19,6 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
-	"loki/internal/schema"
 	"loki/internal/steps"
 	"loki/internal/token"
 )
@@ -80,11 +79,13 @@ type Tools interface {
 
 // Request is one question to a model.
 type Request struct {
-	Messages      []chat.Message // at most one system message, first
-	Model         string         // id; "" means the context's
-	chat.Sampling                // over the context's
-	Tools         Tools          // nil for none
-	MaxTurns      int            // 0 means DefaultMaxTurns
+	Messages    []chat.Message // at most one system message, first
+	Model       string         // id; "" means the context's
+	Temperature *float64       // nil means the context's
+	TopP        *float64
+	Effort      provider.Effort // "" means the context's
+	Tools       Tools           // nil for none
+	MaxTurns    int             // 0 means DefaultMaxTurns
 
 	// Node is the graph node that asks; "" means that of the events, which in a map is the
 	// map.
@@ -94,9 +95,9 @@ type Request struct {
 	// finished: the message with the calls, and their results. Nil drops it.
 	OnRound func(round []chat.Message)
 
-	// Form is the form that the answer has to have, nil for any text. The messages have to
-	// ask for it as well, and [Engine.Structured] checks the answer.
-	Form *schema.Schema
+	// Format is the form that the answer has to have, nil for any text. The messages have to
+	// ask for it as well, and the caller checks the answer.
+	Format *provider.Format
 
 	// Whole says that the answer is parsed, run or stored, so that one which was cut off at
 	// the output limit is an error. Otherwise it is a warning.
@@ -107,12 +108,14 @@ type Request struct {
 // context.Context and never shared between conversations; a Fork may run beside its
 // original.
 type RequestContext struct {
-	Model string // id of the current chat model, "" for none
-	chat.Sampling
-	NoStream bool        // ask for replies in one piece
-	Budget   Budget      // nil bounds nothing
-	Events   event.Scope // where events go, and what they say of their source
-	Steps    steps.Steps // record of the work done, empty where nothing is durable
+	Model       string // id of the current chat model, "" for none
+	Temperature *float64
+	TopP        *float64
+	Effort      provider.Effort
+	NoStream    bool        // ask for replies in one piece
+	Budget      Budget      // nil bounds nothing
+	Events      event.Scope // where events go, and what they say of their source
+	Steps       steps.Steps // record of the work done, empty where nothing is durable
 }
 
 // Budget bounds what calls may use. Its methods may be called from several

@@ -27,14 +27,14 @@ func (c *call) to(model Model, turn int) provider.Request {
 	r := provider.Request{
 		Model:           model.Name,
 		Messages:        adjust(c.messages, model),
-		Sampling:        c.req.Sampling.Over(c.rc.Sampling),
+		Temperature:     cmp.Or(c.req.Temperature, c.rc.Temperature),
+		TopP:            cmp.Or(c.req.TopP, c.rc.TopP),
+		Effort:          cmp.Or(c.req.Effort, c.rc.Effort),
 		MaxOutputTokens: model.MaxOutputTokens,
 		OutputLimit:     model.OutputLimit,
+		Format:          c.req.Format,
 		Stream:          !c.rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: cmp.Or(c.req.Node, c.rc.Events.Node), Turn: turn},
-	}
-	if c.req.Form != nil {
-		r.Format = &provider.Format{Schema: c.req.Form.Value()}
 	}
 	if c.req.Tools != nil && model.SupportsTools {
 		r.Tools = c.req.Tools.Declarations()
@@ -279,7 +279,7 @@ func shown(id string, r provider.Request) event.Request {
 	}
 	return event.Request{
 		Schema: schema,
-		Model:  id, Sampling: r.Sampling, MaxOutputTokens: r.MaxOutputTokens,
+		Model:  id, Temperature: r.Temperature, TopP: r.TopP, Effort: string(r.Effort), MaxOutputTokens: r.MaxOutputTokens,
 		Stream: r.Stream, Tools: r.Tools, Messages: r.Messages,
 	}
 }

@@ -61,8 +61,10 @@ type ModelCall struct {
 
 // Request says what a dry run would send to a model. It is not emitted otherwise.
 type Request struct {
-	Model string `json:"model"` // id, client:model
-	chat.Sampling
+	Model           string         `json:"model"` // id, client:model
+	Temperature     *float64       `json:"temperature,omitempty"`
+	TopP            *float64       `json:"top_p,omitempty"`
+	Effort          string         `json:"reasoning_effort,omitempty"`
 	MaxOutputTokens int            `json:"max_output_tokens,omitempty"`
 	Stream          bool           `json:"stream"`
 	Tools           []chat.Tool    `json:"tools,omitempty"`

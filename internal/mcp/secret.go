@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -11,9 +13,7 @@ import (
 
 	"loki/internal/environ"
 	"loki/internal/fault"
-	"loki/internal/oauth"
 	"loki/internal/redact"
-	"loki/internal/yamldoc"
 )
 
 // Secrets looks up the secret called name. The error has the code fault.NotFound if there
@@ -187,26 +187,50 @@ func placeholder(text string) (start, end int, name string) {
 // redact takes the secrets of the server out of what was said about it.
 func (r *resolved) redact(text string) string { return r.secrets.Text(text) }
 
-// Login returns where the tokens of a server come from, as far as its mapping oauth says,
-// with the references to secrets in it replaced; nil if there is no such mapping. The error
-// has code Config.
-func (s Server) Login(lookup Secrets) (*oauth.Provider, error) {
+// OAuthSettings decodes the oauth mapping of a server into v, with the references to
+// secrets in it replaced. It reports false if there is none.
+func (s Server) OAuthSettings(lookup Secrets, v any) (bool, error) {
 	if s.OAuth == nil {
-		return nil, nil
-	}
-	invalid := func(err error) error { return fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID) }
-	doc, err := yamldoc.Parse("", s.OAuth, yamldoc.HideSource)
-	if err != nil {
-		return nil, invalid(err)
-	}
-	written := oauth.Read(doc.Root().Map())
-	if err := doc.Err(); err != nil {
-		return nil, invalid(err)
+		return false, nil
 	}
 	r := resolved{Server: s, secrets: new(redact.Secrets)}
-	p, err := written.Expand(func(_, text string) (string, error) { return r.expand("oauth", text, lookup) })
-	if err != nil {
-		return nil, err
+	var failed error
+	d := json.NewDecoder(bytes.NewReader(s.OAuth))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return true, fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID)
 	}
-	return &p, nil
+	var walk func(any) any
+	walk = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			text, err := r.expand("oauth", v, lookup)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			return text
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i])
+			}
+		case map[string]any:
+			for key := range v {
+				v[key] = walk(v[key])
+			}
+		}
+		return v
+	}
+	tree = walk(tree)
+	if failed != nil {
+		return true, failed
+	}
+	text, err := json.Marshal(tree)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return true, fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID)
+	}
+	return true, nil
 }

@@ -13,6 +13,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/schema"
@@ -119,16 +120,15 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task) (value.Value, error
 func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string {
 	llm := t.Node.LLM
 	parts := append([]string{cmp.Or(llm.Model, r.Context.Model), instructions, prompt}, llm.Tools...)
-	sampling := llm.Sampling.Over(r.Context.Sampling)
-	for _, p := range []*float64{sampling.Temperature, sampling.TopP} {
+	for _, p := range []*float64{cmp.Or(llm.Temperature, r.Context.Temperature), cmp.Or(llm.TopP, r.Context.TopP)} {
 		text := ""
 		if p != nil {
 			text = value.Of(*p).Text()
 		}
 		parts = append(parts, text)
 	}
-	if sampling.Effort != "" {
-		parts = append(parts, "reasoning_effort "+string(sampling.Effort))
+	if effort := cmp.Or(llm.Effort, string(r.Context.Effort)); effort != "" {
+		parts = append(parts, "reasoning_effort "+effort)
 	}
 	return parts
 }
@@ -136,18 +136,8 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 // llmCall asks the model and reads its answer.
 func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message) (value.Value, error) {
 	llm := t.Node.LLM
-	req := engine.Request{
-		Messages: messages, Model: llm.Model, Sampling: llm.Sampling, MaxTurns: llm.MaxIterations, Whole: true, Node: t.Node.ID,
-	}
-	if llm.OutputSchema != nil {
-		form, err := schema.Compile(*llm.OutputSchema)
-		if err != nil {
-			return value.Value{}, &llmFailure{"failed: output_schema", err}
-		}
-		req.Form = form
-	}
 	text, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
-		return r.attempts(ctx, t, req)
+		return r.attempts(ctx, t, messages)
 	})
 	if fault.CodeOf(err) == fault.Suspended {
 		return value.Value{}, err
@@ -155,18 +145,22 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	if err != nil {
 		return value.Value{}, &llmFailure{"failed", err}
 	}
-	if req.Form == nil {
+	if llm.OutputSchema == nil {
 		return value.Of(text), nil
 	}
-	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: text}, true)
-	addUsage(t, reply.Usage)
-	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
-		err = fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, clip(unfit.Last, 200))
-	}
+	result, err := r.structured(ctx, t, *llm.OutputSchema, text)
 	if err != nil {
 		return value.Value{}, &llmFailure{"structured-extraction failed", err}
 	}
 	return result, nil
+}
+
+// format returns the form that the node's answer has to have, nil for any text.
+func format(llm *graph.LLM) *provider.Format {
+	if llm.OutputSchema == nil {
+		return nil
+	}
+	return &provider.Format{Schema: *llm.OutputSchema}
 }
 
 func conversation(system, user string) []chat.Message {
@@ -182,7 +176,7 @@ const longestWait = time.Minute
 
 // attempts asks the model until it answers, fails for good or max_attempts are used
 // up. Each attempt starts from scratch.
-func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request) (string, error) {
+func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Message) (string, error) {
 	llm := t.Node.LLM
 	if llm.MaxAttempts == 0 {
 		return "", errors.New("max_attempts is 0, so the model was not asked")
@@ -190,8 +184,8 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request) 
 	if llm.MaxIterations == 0 {
 		return "", errors.New("max_iterations is 0, so the model was not asked")
 	}
-	var err error
-	if req.Tools, err = r.toolbox(ctx, t); err != nil {
+	box, err := r.toolbox(ctx, t)
+	if err != nil {
 		return "", err
 	}
 	for attempt := 1; ; attempt++ {
@@ -207,7 +201,9 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request) 
 		if attempt > 1 {
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
-		reply, err := r.Engine.Run(ctx, rc, req)
+		reply, err := r.Engine.Run(ctx, rc, engine.Request{
+			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm), Node: t.Node.ID,
+		})
 		addUsage(t, reply.Usage)
 		if err == nil {
 			return reply.Text, nil
@@ -292,6 +288,49 @@ func isTransient(err error) bool {
 		}
 	}
 	return false
+}
+
+// structured reads the JSON value that text should be, and checks it against the
+// schema. If that fails, the model is asked to extract it, and once more to repair
+// its answer.
+func (r *Runner) structured(ctx context.Context, t *run.Task, shape value.Value, text string) (value.Value, error) {
+	compiled, err := schema.Compile(shape)
+	if err != nil {
+		return value.Value{}, fmt.Errorf("output_schema: %w", err)
+	}
+	result, faults, err := compiled.Read(text)
+	if err == nil && faults == nil {
+		return result, nil
+	}
+	system, user := schema.ExtractPrompt(shape, text)
+	answer, err := r.extract(ctx, t, "extract", system, user)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if result, faults, err = compiled.Read(answer); err == nil && faults == nil {
+		return result, nil
+	}
+	system, user = schema.RepairPrompt(shape, text, answer, faults)
+	if answer, err = r.extract(ctx, t, "repair", system, user); err != nil {
+		return value.Value{}, err
+	}
+	if result, faults, err = compiled.Read(answer); err == nil && faults == nil {
+		return result, nil
+	}
+	if err == nil {
+		err = errors.New(schema.List(faults, "; "))
+	}
+	return value.Value{}, fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", err, clip(answer, 200))
+}
+
+func (r *Runner) extract(ctx context.Context, t *run.Task, key, system, user string) (string, error) {
+	rc := r.request(t)
+	rc.Steps = t.Steps.At(key)
+	reply, err := r.Engine.Run(ctx, rc, engine.Request{
+		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1, Whole: true, Format: format(t.Node.LLM), Node: t.Node.ID,
+	})
+	addUsage(t, reply.Usage)
+	return reply.Text, err
 }
 
 func clip(text string, n int) string {

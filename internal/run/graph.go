@@ -77,9 +77,6 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		defer cancel()
 	}
 	pr := g.Start.progress(g.Plan)
-	if f.keeper != nil {
-		d.visits = g.Plan.VisitCounts(pr)
-	}
 	var err error
 	for err == nil && !pr.Done {
 		pr, err = d.superStep(ctx, pr)
@@ -109,8 +106,6 @@ type driver struct {
 	stats map[string]*NodeStats
 	order []string // nodes of stats, by first execution
 	usage chat.Usage
-
-	visits map[string]int // of the checkpoints, by node; nil without a keeper
 }
 
 func (d *driver) nodeStats() []NodeStats {
@@ -165,10 +160,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		return pr, err
 	}
 	if d.keeper != nil {
-		for _, v := range visits {
-			d.visits[v.Node] = d.Plan.Visits(next, v.Node)
-		}
-		c := checkpoint(next, d.visits)
+		c := checkpoint(d.Plan, next)
 		c.Usage = d.usage
 		if err := d.keeper.commit(ctx, c, visits); err != nil {
 			return pr, err

@@ -96,9 +96,7 @@ type Journal interface {
 	Finished(ctx context.Context, t TaskRecord) error
 
 	// Commit ends a super-step: the checkpoint after it and the visits of its nodes are
-	// kept, and the task records it used up are dropped, all or nothing. With visits given,
-	// c.Visits is that of the checkpoint before in all but their nodes, and those that are
-	// gone. The caller may change the map once Commit has returned.
+	// kept, and the task records it used up are dropped, all or nothing.
 	Commit(ctx context.Context, c Checkpoint, visits []Visit) error
 
 	// Asked keeps a question that waits for its answer. It is over when the step with

@@ -12,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/vault/secretfile"
 )
@@ -204,7 +203,7 @@ func (v *Vault) change(ctx context.Context, edit func(*document) error) error {
 			return v.border(err)
 		}
 	}
-	return v.border(atomicfile.Write(v.opts.File, d.text(), atomicfile.Options{Mode: atomicfile.Private}))
+	return v.border(secretfile.Write(v.opts.File, d.text()))
 }
 
 // keepOld copies the file, which is of the older form and about to be rewritten, to a file
@@ -216,7 +215,7 @@ func (v *Vault) keepOld() error {
 	}
 	src, err := os.ReadFile(v.opts.File)
 	if err == nil {
-		err = atomicfile.Write(kept, src, atomicfile.Options{Mode: atomicfile.Private})
+		err = secretfile.Write(kept, src)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping a copy of the vault of the older form: %w", err)

@@ -42,7 +42,7 @@ func store(tb testing.TB, noSync bool) *filestore.Store {
 
 func begin(tb testing.TB, st *filestore.Store, turns int) *session.Session {
 	tb.Helper()
-	s := st.Temp("", session.Settings{Model: "m"})
+	s := st.Temp("", session.Settings{Settings: chat.Settings{Model: "m"}})
 	for i := range turns {
 		if err := s.Append(context.Background(), turn(i)); err != nil { // in memory
 			tb.Fatal(err)
@@ -145,7 +145,7 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	st := store(b, true)
 	for i := range 1000 {
-		if _, err := st.Create(context.Background(), "", session.Alias(fmt.Sprint("session ", i)), session.Settings{Model: "m"}); err != nil {
+		if _, err := st.Create(context.Background(), "", session.Alias(fmt.Sprint("session ", i)), session.Settings{Settings: chat.Settings{Model: "m"}}); err != nil {
 			b.Fatal(err)
 		}
 	}

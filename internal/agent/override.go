@@ -13,6 +13,13 @@ import (
 	"loki/internal/graph"
 )
 
+// Agent is an agent and its graph.
+type Agent struct {
+	Ref
+	Graph   *graph.Graph // of the file; a run keeps this one, so that it can be resumed in another environment
+	InForce *graph.Graph // with what the environment says, see [Override]
+}
+
 // Override returns the graph of the agent called name with what environment variables say
 // of it: NAME_MODEL, NAME_TEMPERATURE, NAME_TOP_P, NAME_GLOBAL_TOOLS, NAME_MCP_SERVERS and
 // NAME_VARIABLES, where NAME is as [config.AgentVariable] has it. getenv returns "" for

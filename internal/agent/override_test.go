@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/agent"
+	"loki/internal/chat"
 	"loki/internal/graph"
 )
 
@@ -15,7 +16,7 @@ func TestOverride(t *testing.T) {
 	declared := []graph.Variable{{Name: "city", Description: "where", Default: new("Graz")}, {Name: "day", Description: "when"}}
 	base := func() *graph.Graph {
 		return &graph.Graph{
-			Name: "in the file", Model: "c:own", Temperature: new(0.1), TopP: new(0.2),
+			Name: "in the file", Model: "c:own", Sampling: chat.Sampling{Temperature: new(0.1), TopP: new(0.2)},
 			GlobalTools: []string{"fs_cat.sh"}, MCPServers: []string{"git"}, Variables: declared,
 		}
 	}

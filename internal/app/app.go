@@ -57,7 +57,6 @@ type App struct {
 	dryRun         bool
 	model          string // what the command names as the model, if it does
 	outdatedModels string // version of a list of models that is for another program, empty for none
-	journalHook    func(operation string, n int)
 
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
@@ -85,10 +84,6 @@ type Options struct {
 	Environ []string // of the process, as from os.Environ
 	DryRun  bool     // answer with what would be sent instead of sending it
 	Model   string   // the model that the command names; empty for none
-
-	// JournalHook is called before and after each write to the journal of runs, for
-	// tests that let the process die there. Nil means none.
-	JournalHook func(operation string, n int)
 }
 
 // New reads the configuration. The error is a [*fault.Error] of code Config.
@@ -107,7 +102,7 @@ func New(o Options) (*App, error) {
 	warnings = append(warnings, problems...)
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
-		dryRun: o.DryRun || cfg.DryRun, model: o.Model, outdatedModels: outdated, journalHook: o.JournalHook, clients: make(map[string]connection),
+		dryRun: o.DryRun || cfg.DryRun, model: o.Model, outdatedModels: outdated, clients: make(map[string]connection),
 	}
 	cfg.UseSecrets(a.lookupSecret)
 	for _, c := range cfg.Clients {
@@ -137,11 +132,9 @@ func (a *App) Engine() (*engine.Engine, error) {
 // the configured one if id is empty.
 func (a *App) Context(id string, noStream bool) engine.RequestContext {
 	return engine.RequestContext{
-		Model:       cmp.Or(id, a.Config.Model),
-		Temperature: a.Config.Temperature,
-		TopP:        a.Config.TopP,
-		Effort:      a.Config.Effort,
-		NoStream:    noStream || !a.Config.Stream,
+		Model:    cmp.Or(id, a.Config.Model),
+		Sampling: a.Config.Sampling,
+		NoStream: noStream || !a.Config.Stream,
 	}
 }
 

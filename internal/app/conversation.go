@@ -12,7 +12,6 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
-	"loki/internal/provider"
 	"loki/internal/role"
 	"loki/internal/session"
 )
@@ -21,8 +20,7 @@ import (
 // session. It belongs to one goroutine.
 type Conversation struct {
 	app      *App
-	model    string // id that was asked for, "" for none
-	effort   provider.Effort
+	asked    chat.Settings // with the command
 	noStream bool
 	yes      bool
 	asker    ask.Asker
@@ -36,8 +34,7 @@ type Conversation struct {
 
 // ConversationOptions configure Converse. The zero value of a field is its default.
 type ConversationOptions struct {
-	Model    string          // id; beats role, session and configuration
-	Effort   provider.Effort // likewise
+	Settings chat.Settings // over those of the session, the role and the configuration
 	NoStream bool
 	Emitter  event.Emitter // gets the events
 	// EmptySession has a session that is entered forget its messages, in a dry run only
@@ -50,7 +47,7 @@ type ConversationOptions struct {
 // Converse begins a conversation without role and session.
 func (a *App) Converse(o ConversationOptions) *Conversation {
 	return &Conversation{
-		app: a, model: o.Model, effort: o.Effort, noStream: o.NoStream || !a.Config.Stream,
+		app: a, asked: o.Settings, noStream: o.NoStream || !a.Config.Stream,
 		yes: o.Yes, asker: o.Asker, events: event.NewScope(a.used.Emitter(o.Emitter), event.Source{}, nil), empty: o.EmptySession,
 	}
 }
@@ -72,13 +69,7 @@ func (c *Conversation) UseRole(r role.Role) error {
 // takeRole makes the settings of a session those of a role.
 func takeRole(s *session.Settings, r role.Role) {
 	s.RoleName = r.Name
-	s.Model = cmp.Or(r.Settings.Model, s.Model)
-	s.Temperature = cmp.Or(r.Settings.Temperature, s.Temperature)
-	s.TopP = cmp.Or(r.Settings.TopP, s.TopP)
-	s.Effort = cmp.Or(r.Settings.Effort, s.Effort)
-	s.EnabledTools, s.EnabledMCPServers = r.Settings.EnabledTools, r.Settings.EnabledMCPServers
-	s.AutoContinue, s.MaxAutoContinues = r.Settings.AutoContinue, r.Settings.MaxAutoContinues
-	s.InjectTodoInstructions, s.ContinuationPrompt = r.Settings.InjectTodoInstructions, r.Settings.ContinuationPrompt
+	s.Settings = r.Settings.Over(chat.Settings{Model: s.Model, Sampling: s.Sampling})
 }
 
 // UseSession goes on with the session called name, or begins it; "" and "temp" mean a
@@ -114,9 +105,7 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 		err = c.recallRole()
 	}
 	// What was asked for becomes the session's own along with the next turn.
-	c.session.Sync(func(s *session.Settings) {
-		s.Model, s.Effort = cmp.Or(c.model, s.Model), cmp.Or(c.effort, s.Effort)
-	})
+	c.session.Sync(func(s *session.Settings) { s.Settings = c.asked.Over(s.Settings) })
 	return err
 }
 
@@ -173,13 +162,9 @@ func (c *Conversation) recallRole() error {
 
 // sessionSettings are what a new session begins with.
 func (c *Conversation) sessionSettings() session.Settings {
-	e := c.Settings()
-	s := session.Settings{
-		Model: e.Model, Temperature: e.Temperature, TopP: e.TopP, Effort: e.Effort,
-		EnabledTools: e.EnabledTools, EnabledMCPServers: e.EnabledMCPServers, SaveSession: c.app.Config.SaveSession,
-	}
+	s := session.Settings{Settings: c.Settings(), SaveSession: c.app.Config.SaveSession}
 	if c.role != nil {
-		takeRole(&s, *c.role)
+		s.RoleName = c.role.Name
 	}
 	return s
 }
@@ -190,53 +175,29 @@ func (c *Conversation) Session() *session.Session { return c.session }
 // Role returns the role, nil if there is none.
 func (c *Conversation) Role() *role.Role { return c.role }
 
-// Settings are what is in force for a conversation.
-type Settings struct {
-	Model             string // id
-	Temperature       *float64
-	TopP              *float64
-	Effort            provider.Effort
-	EnabledTools      *string
-	EnabledMCPServers *string
-
-	bundledTools bool // a role that is part of the program chose EnabledTools
-}
-
-// Settings returns what is in force: what was asked for on the command line, else the
-// session's, else the role's, else the configuration's. A role with a model of its own
-// has its own sampling, too.
-func (c *Conversation) Settings() Settings {
+// Settings returns what is in force: what was asked for with the command, else what the
+// session says, else the role, else the configuration. Of what is below it, a session takes
+// the model and the effort only: it began with the rest.
+func (c *Conversation) Settings() chat.Settings {
 	cfg := c.app.Config
-	s := Settings{
-		Model: cfg.Model, Temperature: cfg.Temperature, TopP: cfg.TopP, Effort: cfg.Effort,
-		EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers,
-	}
+	s := chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers}
 	if c.role != nil {
-		s = underRole(s, *c.role)
+		s = withRole(s, *c.role)
 	}
 	if c.session != nil {
-		own := c.session.Settings()
-		s.Model = cmp.Or(own.Model, s.Model)
-		s.Temperature, s.TopP, s.Effort = own.Temperature, own.TopP, cmp.Or(own.Effort, s.Effort)
-		s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
-		s.bundledTools = s.bundledTools && deref(own.EnabledTools) == deref(c.role.Settings.EnabledTools)
+		s = c.session.Settings().Over(chat.Settings{Model: s.Model, Sampling: chat.Sampling{Effort: s.Effort}})
 	}
-	s.Model = cmp.Or(c.model, s.Model)
-	s.Effort = cmp.Or(c.effort, s.Effort)
-	return s
+	return c.asked.Over(s)
 }
 
-// underRole returns the settings with those of a role over them.
-func underRole(s Settings, r role.Role) Settings {
-	own := r.Settings
-	if own.Model != "" {
-		s.Model, s.Temperature, s.TopP = own.Model, nil, nil
+// withRole returns the settings of r over s. A role says which tools there are, also when it
+// names none, and one with a model of its own does not take the temperature of another.
+func withRole(s chat.Settings, r role.Role) chat.Settings {
+	s.EnabledTools, s.EnabledMCPServers = nil, nil
+	if r.Settings.Model != "" {
+		s.Temperature, s.TopP = nil, nil
 	}
-	s.Temperature, s.TopP = cmp.Or(own.Temperature, s.Temperature), cmp.Or(own.TopP, s.TopP)
-	s.Effort = cmp.Or(own.Effort, s.Effort)
-	s.EnabledTools, s.EnabledMCPServers = own.EnabledTools, own.EnabledMCPServers
-	s.bundledTools = r.Bundled()
-	return s
+	return r.Settings.Over(s)
 }
 
 // Question is what is asked in a conversation.
@@ -372,13 +333,10 @@ func (c *Conversation) begin(ctx context.Context, t session.Turn, req *engine.Re
 func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.RequestContext, req engine.Request, done func(), err error) {
 	s := c.Settings()
 	if q.Role != nil {
-		s = underRole(s, *q.Role)
+		s = withRole(s, *q.Role)
 	}
-	rc = &engine.RequestContext{
-		Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort,
-		NoStream: c.noStream, Events: c.events,
-	}
-	tools, done, err := c.tools(ctx, s)
+	rc = &engine.RequestContext{Model: s.Model, Sampling: s.Sampling, NoStream: c.noStream, Events: c.events}
+	tools, done, err := c.tools(ctx, s, cmp.Or(q.Role, c.role))
 	whole := q.Whole || q.Code || q.Command || q.Form != nil
 	req = engine.Request{Tools: tools, Whole: whole}
 	if q.Form != nil {

@@ -28,6 +28,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/steps"
 )
 
 // The kill test runs a graph in a process of its own, kills that process with SIGKILL
@@ -53,35 +54,119 @@ func TestMain(m *testing.M) {
 // journal operations there were.
 func worker(mode string) int {
 	killAt, _ := strconv.Atoi(os.Getenv(workerKillAt))
-	var mu sync.Mutex
-	operations := 0
-	a, err := app.New(app.Options{Environ: os.Environ(), JournalHook: func(string, int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if operations++; operations == killAt {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until it arrives
-		}
-	}})
+	d := &deadly{at: killAt}
+	a, err := app.New(app.Options{Environ: os.Environ()})
 	if err == nil {
-		err = work(a, mode)
+		err = work(a, mode, d)
 	}
-	fmt.Println(operations)
+	fmt.Println(d.n)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return fault.ExitCode(err)
 }
 
-func work(a *app.App, mode string) error {
+// deadly ends the process at one of the moments before and after the writes of journals.
+type deadly struct {
+	mu    sync.Mutex
+	n, at int
+}
+
+func (d *deadly) moment() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.n++; d.n == d.at {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // until it arrives
+	}
+}
+
+// around makes a write with a moment before and after it.
+func (d *deadly) around(write func() error) error {
+	d.moment()
+	defer d.moment()
+	return write()
+}
+
+// deadlyStore has journals that a deadly watches.
+type deadlyStore struct {
+	run.Store
+	*deadly
+}
+
+func (s deadlyStore) Create(ctx context.Context, info run.Info, start run.Checkpoint) (j run.Journal, err error) {
+	err = s.around(func() (err error) { j, err = s.Store.Create(ctx, info, start); return err })
+	return deadlyJournal{j, s.deadly}, err
+}
+
+func (s deadlyStore) Open(ctx context.Context, id string) (j run.Journal, found run.Recovery, err error) {
+	err = s.around(func() (err error) { j, found, err = s.Store.Open(ctx, id); return err })
+	return deadlyJournal{j, s.deadly}, found, err
+}
+
+func (s deadlyStore) Answer(ctx context.Context, id, question, text string) error {
+	return s.around(func() error { return s.Store.Answer(ctx, id, question, text) })
+}
+
+type deadlyJournal struct {
+	run.Journal
+	*deadly
+}
+
+func (j deadlyJournal) Task(step int, node string) steps.Recorder {
+	return deadlyTask{j.Journal.Task(step, node), j.deadly}
+}
+
+func (j deadlyJournal) Finished(ctx context.Context, t run.TaskRecord) error {
+	return j.around(func() error { return j.Journal.Finished(ctx, t) })
+}
+
+func (j deadlyJournal) Commit(ctx context.Context, c run.Checkpoint, visits []run.Visit) error {
+	return j.around(func() error { return j.Journal.Commit(ctx, c, visits) })
+}
+
+func (j deadlyJournal) Asked(ctx context.Context, p run.Pending) error {
+	return j.around(func() error { return j.Journal.Asked(ctx, p) })
+}
+
+func (j deadlyJournal) End(ctx context.Context, e run.Ending) error {
+	return j.around(func() error { return j.Journal.End(ctx, e) })
+}
+
+func (j deadlyJournal) Close() error { return j.around(j.Journal.Close) }
+
+type deadlyTask struct {
+	steps.Recorder
+	*deadly
+}
+
+func (t deadlyTask) Begin(ctx context.Context, key string, s steps.Step) error {
+	return t.around(func() error { return t.Recorder.Begin(ctx, key, s) })
+}
+
+func (t deadlyTask) Forget(ctx context.Context, key string) error {
+	return t.around(func() error { return t.Recorder.Forget(ctx, key) })
+}
+
+func (t deadlyTask) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
+	return t.around(func() error { return t.Recorder.Record(ctx, key, s, result) })
+}
+
+func work(a *app.App, mode string, d *deadly) error {
 	ctx := context.Background()
+	runs := a.Runs()
+	open := runs.Open
+	runs.Open = func(durability graph.Durability) (run.Store, error) {
+		store, err := open(durability)
+		return deadlyStore{store, d}, err
+	}
 	if mode != "start" {
-		r := app.ResumeRun{Continuation: app.Continuation{NoStream: true, Asker: ask.Unavailable{}}}
+		r := run.Resumption{Continuation: run.Continuation{NoStream: true, Asker: ask.Unavailable{}}}
 		if mode == "answer" {
 			answer := "go"
 			r.Answer = &answer
 		}
-		_, err := a.Resume(ctx, r)
+		_, err := runs.Resume(ctx, r)
 		return err
 	}
 	ref, err := a.Agents.Find(os.Getenv(workerAgent))
@@ -92,7 +177,12 @@ func work(a *app.App, mode string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.RunGraph(ctx, app.GraphRun{Agent: ref, Graph: g, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
+	of, _ := a.Agent(ref, g)
+	job, err := a.GraphJob(ctx, app.GraphRun{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
+	if err != nil {
+		return err
+	}
+	_, err = runs.Start(ctx, job)
 	return err
 }
 
@@ -261,7 +351,7 @@ func (w *world) store() run.Store {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := a.Runs(graph.DurabilityProcess)
+	s, err := a.OpenRuns()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"loki/internal/ask"
+	"loki/internal/atomicfile"
 	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -226,10 +226,7 @@ func (f *lateFile) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if f.file == nil {
-		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-			return 0, err
-		}
-		file, err := os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		file, err := atomicfile.OpenAppend(f.path)
 		if err != nil {
 			return 0, err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/atomicfile"
 	"loki/internal/catalog/models"
 )
 
@@ -26,15 +27,7 @@ func (a *App) noticeOnce(key, text string) {
 		return
 	}
 	a.warnText(text)
-	if os.MkdirAll(a.Paths.StateDir, 0o700) != nil {
-		return
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return
-	}
-	_, _ = f.WriteString(key + "\n") // what is not written is shown once more
-	_ = f.Close()
+	_ = atomicfile.Append(file, []byte(key+"\n")) // what is not written is shown once more
 }
 
 // Notices reports, with [App.OnWarning], what the user has to know of the configuration once,

@@ -3,71 +3,68 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/catalog"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
-	"loki/internal/tool"
 )
 
-// recordedRun returns what a recorded run goes on with from a checkpoint. Like a fresh run it is
-// refused unless all it needs is there, and unless the user insists also if the agent is
-// not what it was. command is what the user asked for, for hints.
-func (a *App) recordedRun(ctx context.Context, command string, info run.Info, from run.Checkpoint, o Continuation) (GraphRun, error) {
-	if err := a.enter(command, info, o.Here); err != nil {
-		return GraphRun{}, err
+// recall returns the job of a run on record as it would be today, see [run.Service].
+func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run.Continuation) (run.Job, error) {
+	if err := a.enter(c.Command, info, c.Here); err != nil {
+		return run.Job{}, err
 	}
 	ref, err := a.recordedAgent(info)
-	if err != nil && !o.Force {
-		return GraphRun{}, err
+	if err != nil && !c.Force {
+		return run.Job{}, err
 	}
-	recorded, _, err := graph.Parse(filepath.Join(info.AgentDir, graph.FileName), info.Definition)
+	g, err := recordedGraph(ref, info, c)
 	if err != nil {
-		return GraphRun{}, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", info.ID)
+		return run.Job{}, err
 	}
-	now, _, err := graph.Load(ref.File())
-	if errors.Is(err, fs.ErrNotExist) {
-		if !o.Force {
-			return GraphRun{}, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, ref.Name, ref.File()).
-				WithHint("put it back, or go on with the definition on record: %s --force", command)
+	now, warnings := a.Agent(ref, g)
+	for _, text := range warnings {
+		if err := c.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return run.Job{}, err
 		}
-		now, err = recorded, nil
-	}
-	if err != nil {
-		return GraphRun{}, err
 	}
 	r := GraphRun{
-		Agent: ref, Graph: now, Prompt: info.Prompt, Variables: info.Variables, Model: cmp.Or(o.Model, info.Model),
-		NoStream: o.NoStream, Emitter: o.Emitter, Asker: o.Asker, Yes: o.Yes,
+		Agent: now, Prompt: info.Prompt, Variables: info.Variables, Model: cmp.Or(c.Model, info.Model),
+		NoStream: c.NoStream, Events: c.Events, Asker: c.Asker, Yes: c.Yes,
 	}
-	if err := a.check(ctx, &r); err != nil {
-		return GraphRun{}, err
+	job, err := a.GraphJob(ctx, r)
+	if err != nil {
+		return run.Job{}, err
 	}
-	if err := a.checkModels(r); err != nil {
-		return GraphRun{}, err
+	return job, a.checkModels(r)
+}
+
+// Agent returns an agent with what the environment says of it, and warnings about what does
+// not count.
+func (a *App) Agent(ref agent.Ref, g *graph.Graph) (agent.Agent, []string) {
+	inForce, warnings := agent.Override(g, ref.Name, a.Env.Get)
+	return agent.Agent{Ref: ref, Graph: g, InForce: inForce}, warnings
+}
+
+// recordedGraph returns the graph of an agent as it is now. If it is gone, and the user
+// insists, it is the one on record.
+func recordedGraph(ref agent.Ref, info run.Info, c run.Continuation) (*graph.Graph, error) {
+	g, _, err := graph.Load(ref.File())
+	if !errors.Is(err, fs.ErrNotExist) {
+		return g, err
 	}
-	if what, lines := changed(info, recorded, r); len(lines) > 0 && !o.Force {
-		return GraphRun{}, fault.New(fault.Config, "%s of agent %s has changed since run %s began:\n  %s", what, info.Agent, info.ID, strings.Join(lines, "\n  ")).
-			WithHint("undo that, or go on with the agent as it is now: %s --force", command)
+	if !c.Force {
+		return nil, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, ref.Name, ref.File()).
+			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
 	}
-	for _, id := range slices.Concat(from.Frontier, from.Waiting) {
-		if now.Node(id) == nil {
-			return GraphRun{}, fault.New(fault.Config, "run %s goes on at node %q, which the graph does not have", info.ID, id).
-				WithHint("put the node back, or start again with: loki -a %s", info.Agent)
-		}
-	}
-	return r, nil
+	return info.Recorded()
 }
 
 // enter makes the directory in which a run was started the working directory of this
@@ -112,72 +109,6 @@ func (a *App) recordedAgent(info run.Info) (agent.Ref, error) {
 	return ref, nil
 }
 
-// changed says in what an agent differs from what it was when a run of it began, and what
-// of it does.
-func changed(info run.Info, recorded *graph.Graph, r GraphRun) (what string, lines []string) {
-	if graph.Fingerprint(r.Graph) != info.Fingerprint {
-		what, lines = "the graph", graph.Diff(recorded, r.Graph)
-	}
-	if info.Files == nil { // recorded by a version that did not keep them
-		return what, lines
-	}
-	names := slices.Collect(maps.Keys(info.Files))
-	for name := range r.files {
-		if _, ok := info.Files[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		before, was := info.Files[name]
-		now, is := r.files[name]
-		switch {
-		case !is:
-			lines = append(lines, name+" is not there or not used any more")
-		case !was:
-			lines = append(lines, name+" was added")
-		case before != now:
-			lines = append(lines, "the contents of "+name+" changed")
-		}
-	}
-	return cmp.Or(what, "a script"), lines
-}
-
-// contents returns digests of the files that a graph uses beside its definition: its
-// scripts, as far as they are there, and those of its tools. The names are as people
-// write them, and the same wherever the agent is.
-func (a *App) contents(r GraphRun, tools tool.Set) (map[string]string, error) {
-	files := make(map[string]string)
-	add := func(path string, text []byte) {
-		sum := sha256.Sum256(text)
-		files[a.fileName(r.Agent, path)] = hex.EncodeToString(sum[:16])
-	}
-	for _, n := range r.Graph.Nodes {
-		if n.Script == nil {
-			continue
-		}
-		path := n.Script.Path(r.Agent.Dir)
-		text, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // a run says it, before it begins or when it comes to it
-		}
-		if err != nil {
-			return nil, fault.Wrap(fault.Config, err, "script %s", n.Script.Script)
-		}
-		add(path, text)
-	}
-	for _, t := range tools.All() {
-		if own, ok := t.(tool.FromFile); ok {
-			path, text, err := own.Source()
-			if err != nil {
-				return nil, err
-			}
-			add(path, text)
-		}
-	}
-	return files, nil
-}
-
 // fileName names a file as seen from the agent's directory or from that of the user's
 // functions, if it is in one of them.
 func (a *App) fileName(ref agent.Ref, path string) string {
@@ -192,7 +123,7 @@ func (a *App) fileName(ref agent.Ref, path string) string {
 
 // checkModels refuses a run whose models are not known.
 func (a *App) checkModels(r GraphRun) error {
-	for _, n := range r.Graph.Nodes {
+	for _, n := range r.Agent.Graph.Nodes {
 		if n.LLM == nil {
 			continue
 		}

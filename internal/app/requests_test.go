@@ -275,7 +275,7 @@ func TestCatalogRoutesToolsOfOpenAI(t *testing.T) {
 		if !m.SupportsTools {
 			t.Errorf("%s is offered no tools", tt.model)
 		}
-		req := provider.Request{Model: m.Name, Effort: tt.effort, Messages: []chat.Message{chat.Text(chat.User, "Hi")}}
+		req := provider.Request{Model: m.Name, Sampling: chat.Sampling{Effort: tt.effort}, Messages: []chat.Message{chat.Text(chat.User, "Hi")}}
 		if tt.tools {
 			req.Tools = []chat.Tool{{Name: "f"}}
 		}

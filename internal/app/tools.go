@@ -16,6 +16,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/mcp"
 	"loki/internal/permission"
+	"loki/internal/role"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -71,11 +72,11 @@ func (a *App) grants() *permission.Memory {
 	return a.memory
 }
 
-// tools returns the tools that are in force for a conversation, nil if there are none.
-// done releases what they hold.
-func (c *Conversation) tools(ctx context.Context, s Settings) (tools engine.Tools, done func(), err error) {
+// tools returns the tools that s enables, under a role that may be nil; nil if there are
+// none. done releases what they hold.
+func (c *Conversation) tools(ctx context.Context, s chat.Settings, r *role.Role) (tools engine.Tools, done func(), err error) {
 	done = func() {}
-	set, err := c.selectTools(ctx, s)
+	set, err := c.selectTools(ctx, s, r)
 	if err != nil {
 		return nil, done, err
 	}
@@ -106,9 +107,9 @@ func (c *Conversation) tools(ctx context.Context, s Settings) (tools engine.Tool
 	return tools, done, err
 }
 
-// selectTools picks the tools that the settings enable. What they name and is not there
-// is told.
-func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, error) {
+// selectTools picks the tools that the settings enable. It warns of names without a tool,
+// unless they are those of a role that is part of the program.
+func (c *Conversation) selectTools(ctx context.Context, s chat.Settings, r *role.Role) (tool.Set, error) {
 	if deref(s.EnabledTools) == "" || !c.app.Config.FunctionCallingSupport {
 		return tool.Set{}, nil
 	}
@@ -117,7 +118,7 @@ func (c *Conversation) selectTools(ctx context.Context, s Settings) (tool.Set, e
 		return tool.Set{}, err
 	}
 	selected := shelf.visible().Pick(*s.EnabledTools, c.app.Config.MappingTools.Get)
-	if !s.bundledTools {
+	if r == nil || !r.Bundled() || *s.EnabledTools != deref(r.Settings.EnabledTools) {
 		for _, text := range shelf.missing(selected.Unknown) {
 			if err := c.warnOnce(ctx, text); err != nil {
 				return tool.Set{}, err

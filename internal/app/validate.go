@@ -17,13 +17,13 @@ import (
 
 // Validate checks a graph in the light of what this program, its configuration and the
 // agent have: what would keep the agent from running is an error. Nothing is started.
-func (a *App) Validate(ref agent.Ref, g *graph.Graph) graph.Findings {
-	v := validator{app: a, ref: ref, g: a.Overridden(ref, g)}
+func (a *App) Validate(of agent.Agent) graph.Findings {
+	v := validator{app: a, ref: of.Ref, g: of.InForce}
 	tools := v.tools()
 	v.servers()
 	v.nodes()
 	return append(graph.Validate(v.g, graph.ValidateEnv{
-		Dir: ref.Dir,
+		Dir: of.Dir,
 		Agent: func(name string) (known, defined bool) {
 			return a.Agents.Exists(name)
 		},

@@ -19,20 +19,13 @@ import (
 
 // runAgent runs the agent of -a with the text as its prompt.
 func (c *command) runAgent(ctx context.Context, face *face) error {
-	ref, err := c.app.Agents.Find(c.opts.agent)
+	of, err := c.agent()
 	if err != nil {
 		return err
-	}
-	g, warnings, err := c.app.Agents.Graph(ref)
-	if err != nil {
-		return err
-	}
-	for _, w := range warnings {
-		c.warnFinding(g, w)
 	}
 	// Answers to a graph's questions come from the standard input if it is no
 	// terminal, unless it has to be the prompt.
-	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(g)
+	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(of.Graph)
 	stdin := io.Reader(nil)
 	if !answersPiped {
 		stdin = c.In
@@ -42,22 +35,53 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	if len(attached.Images) > 0 {
-		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", ref.Name)
+		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", of.Name)
 	}
 	asker := c.asker(face, answersPiped)
 	given := make(map[string]string, len(c.opts.variables))
 	for _, v := range c.opts.variables {
 		given[v[0]] = v[1]
 	}
-	variables, err := c.variables(ctx, c.app.Overridden(ref, g), given, asker)
+	variables, err := c.variables(ctx, of.InForce, given, asker)
 	if err != nil {
 		return err
 	}
-	_, err = c.app.RunGraph(ctx, app.GraphRun{
-		Agent: ref, Graph: g, Prompt: attached.Text(text), Variables: variables, Given: given,
-		Model: c.opts.model, NoStream: c.opts.noStream, Emitter: face.emitter, Asker: asker, Yes: c.opts.yes,
+	job, err := c.app.GraphJob(ctx, app.GraphRun{
+		Agent: of, Prompt: attached.Text(text), Variables: variables, Given: given,
+		Model: c.opts.model, NoStream: c.opts.noStream, Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes,
 	})
+	if err != nil {
+		return err
+	}
+	_, err = c.app.Runs().Start(ctx, job)
 	return err
+}
+
+// agent returns the agent of -a. It warns of what is wrong with its graph and with what the
+// environment says of it.
+func (c *command) agent() (agent.Agent, error) {
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	g, findings, err := c.app.Agents.Graph(ref)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	for _, f := range findings {
+		c.warnFinding(g, f)
+	}
+	return c.inForce(ref, g), nil
+}
+
+// inForce returns an agent with what the environment says of it, and warns of what does not
+// count.
+func (c *command) inForce(ref agent.Ref, g *graph.Graph) agent.Agent {
+	of, warnings := c.app.Agent(ref, g)
+	for _, w := range warnings {
+		c.warn(w)
+	}
+	return of
 }
 
 // asks reports whether the graph has nodes that ask a human, or whose models may.
@@ -171,7 +195,7 @@ func (c *command) agentInfo() error {
 	if err != nil {
 		return err
 	}
-	info := newAgentInfo(ref, c.app.Overridden(ref, g))
+	info := newAgentInfo(ref, c.inForce(ref, g).InForce)
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info)
 	}

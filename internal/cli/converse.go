@@ -6,8 +6,8 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/ask"
+	"loki/internal/chat"
 	"loki/internal/fault"
-	"loki/internal/provider"
 	"loki/internal/role"
 	"loki/internal/yamldoc"
 )
@@ -15,7 +15,7 @@ import (
 // converse begins the conversation that the options ask for.
 func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, error) {
 	conv := c.app.Converse(app.ConversationOptions{
-		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: c.opts.noStream, Emitter: face.emitter,
+		Settings: c.opts.settings(), NoStream: c.opts.noStream, Emitter: face.emitter,
 		Asker: c.asker(face, false), Yes: c.opts.yes, EmptySession: c.opts.emptySession,
 	})
 	r, err := c.role()
@@ -32,6 +32,11 @@ func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, 
 		err = c.prepareSession(conv)
 	}
 	return conv, err
+}
+
+// settings are those of a chat that the options set.
+func (o *options) settings() chat.Settings {
+	return chat.Settings{Model: o.model, Sampling: chat.Sampling{Effort: chat.Effort(o.effort)}}
 }
 
 // role returns the role that the options name, nil for none.

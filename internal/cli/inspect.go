@@ -66,7 +66,7 @@ func (c *command) findings(ref agent.Ref) (graph.Findings, error) {
 		}
 		return append(found, warnings...), nil
 	}
-	return append(warnings, c.app.Validate(ref, g)...), nil
+	return append(warnings, c.app.Validate(c.inForce(ref, g))...), nil
 }
 
 func (c *command) printValidation(v validation) error {

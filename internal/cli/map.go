@@ -14,7 +14,6 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/input"
-	"loki/internal/provider"
 	"loki/internal/render"
 	"loki/internal/role"
 )
@@ -118,13 +117,17 @@ func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
 }
 
 // under returns what answers depend on besides the prompts. The variables of a role are
-// left as they are: the time in one does not make the answers other ones.
-func (c *command) under(s app.Settings, form *app.Form) (string, error) {
+// left as they are: the time in one does not make the answers other ones. Rows in files of
+// answers are known by the hash of this text, so its form must not change.
+func (c *command) under(s chat.Settings, form *app.Form) (string, error) {
 	what := struct {
-		app.Settings
-		Instructions, Template, Schema string
-		Code                           bool
-	}{Settings: s, Code: c.opts.code}
+		Model                           string
+		Temperature, TopP               *float64
+		Effort                          chat.Effort
+		EnabledTools, EnabledMCPServers *string
+		Instructions, Template, Schema  string
+		Code                            bool
+	}{s.Model, s.Temperature, s.TopP, s.Effort, s.EnabledTools, s.EnabledMCPServers, "", "", "", c.opts.code}
 	roles := c.app.Roles()
 	roles.Variables = nil
 	r, _, err := c.roleIn(roles)
@@ -167,7 +170,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 // rowConversation begins the conversation of a row.
 func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*app.Conversation, error) {
 	conv := c.app.Converse(app.ConversationOptions{
-		Model: c.opts.model, Effort: provider.Effort(c.opts.effort), NoStream: c.opts.noStream, Emitter: observer, Yes: c.opts.yes,
+		Settings: c.opts.settings(), NoStream: c.opts.noStream, Emitter: observer, Yes: c.opts.yes,
 	})
 	if r == nil {
 		return conv, nil

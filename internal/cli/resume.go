@@ -1,24 +1,21 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"loki/internal/app"
-	"loki/internal/engine"
 	"loki/internal/fault"
+	"loki/internal/run"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
 // resumeRun goes on with the run of --resume.
 func (c *command) resumeRun(ctx context.Context, face *face) error {
-	r := app.ResumeRun{Continuation: c.continuation(face)}
+	r := run.Resumption{Continuation: c.continuation(face)}
 	if c.opts.resume != resumeNewest {
 		r.ID = c.opts.resume
 	}
@@ -31,49 +28,22 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 			return err
 		}
 	}
-	return resumeInTime(ctx, c.opts.wait, c.noteWait(face), func() error {
-		out, err := c.app.Resume(ctx, r)
-		r.ID = cmp.Or(out.Run, r.ID)   // another run may be the newest one when the wait is over
-		r.Answer, r.Answers = nil, nil // they have been given
-		return err
-	})
-}
-
-// noteWait returns a function that shows until when a provider is waited for.
-func (c *command) noteWait(face *face) func(until time.Time) {
-	return func(until time.Time) {
-		if !c.opts.quiet {
-			face.screen.Print("▸ waiting for the provider until " + until.Local().Format(time.DateTime))
+	if c.opts.wait {
+		r.Wait = func(until time.Time) {
+			if !c.opts.quiet {
+				face.screen.Print("▸ waiting for the provider until " + until.Local().Format(time.DateTime))
+			}
 		}
 	}
-}
-
-// resumeInTime resumes a run and, if it is to wait, resumes it again whenever its provider
-// asked to come back later, at the time that it named. note is called before each wait. If
-// ctx ends meanwhile, the error is that of ctx and says how to resume the run.
-func resumeInTime(ctx context.Context, wait bool, note func(until time.Time), resume func() error) error {
-	for {
-		err := resume()
-		later, ok := errors.AsType[*engine.LaterError](err)
-		if !ok || !wait {
-			return err
-		}
-		note(later.At)
-		timer := time.NewTimer(time.Until(later.At))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fault.Wrap(fault.CodeOf(ctx.Err()), ctx.Err(), "waiting for the provider").WithHint("%s", fault.HintOf(err))
-		}
-	}
+	_, err := c.app.Runs().Resume(ctx, r)
+	return err
 }
 
 // continuation returns what the options say about going on with a run.
-func (c *command) continuation(face *face) app.Continuation {
-	return app.Continuation{
+func (c *command) continuation(face *face) run.Continuation {
+	return run.Continuation{
 		Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
-		Emitter: face.emitter, Asker: c.asker(face, !c.InTerminal),
+		Events: c.app.Events(face.emitter), Asker: c.asker(face, !c.InTerminal),
 	}
 }
 
@@ -105,7 +75,7 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
-	f := app.ForkRun{Continuation: c.continuation(face), Step: step}
+	f := run.Fork{Continuation: c.continuation(face), Step: step}
 	f.ID = id
 	for _, s := range c.opts.set {
 		key, json, ok := strings.Cut(s, "=")
@@ -116,7 +86,7 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 		}
 		f.Set = append(f.Set, value.Member{Name: key, Value: v})
 	}
-	_, err = c.app.Fork(ctx, f)
+	_, err = c.app.Runs().Fork(ctx, f)
 	return err
 }
 

@@ -24,7 +24,7 @@ import (
 
 // withRuns opens the store of runs for work.
 func (c *command) withRuns(work func(run.Store) error) error {
-	store, err := c.app.Runs(graph.DurabilityProcess)
+	store, err := c.app.OpenRuns()
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"loki/internal/catalog"
+	"loki/internal/chat"
 	"loki/internal/permission"
-	"loki/internal/provider"
 )
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -15,13 +15,11 @@ type Config struct {
 	File   string // where the configuration is, or would be
 	Exists bool   // File was there and was read
 
-	Model       string // id of the default chat model, empty for the first there is
-	Temperature *float64
-	TopP        *float64
-	Effort      provider.Effort // of reasoning, where nothing else names one; empty leaves it to the provider
-	DryRun      bool            // show what would be sent instead of sending it
-	Stream      bool            // show replies while they arrive
-	Save        bool            // write turns outside sessions to the message journal
+	Model         string // id of the default chat model, empty for the first there is
+	chat.Sampling        // where nothing else sets it
+	DryRun        bool   // show what would be sent instead of sending it
+	Stream        bool   // show replies while they arrive
+	Save          bool   // write turns outside sessions to the message journal
 
 	Keybindings Keybindings
 	Editor      *string

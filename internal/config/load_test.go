@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"loki/internal/catalog"
+	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/value"
@@ -72,9 +73,7 @@ func TestLoadFull(t *testing.T) {
 	want := &Config{
 		Exists:               true,
 		Model:                "openai:gpt-4o",
-		Temperature:          ptr(0.5),
-		TopP:                 ptr(1.0),
-		Effort:               provider.LowEffort,
+		Sampling:             chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},
 		DryRun:               true,
 		Save:                 true,
 		Keybindings:          Vi,

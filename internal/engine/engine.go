@@ -79,13 +79,11 @@ type Tools interface {
 
 // Request is one question to a model.
 type Request struct {
-	Messages    []chat.Message // at most one system message, first
-	Model       string         // id; "" means the context's
-	Temperature *float64       // nil means the context's
-	TopP        *float64
-	Effort      provider.Effort // "" means the context's
-	Tools       Tools           // nil for none
-	MaxTurns    int             // 0 means DefaultMaxTurns
+	Messages      []chat.Message // at most one system message, first
+	Model         string         // id; "" means the context's
+	chat.Sampling                // over the context's
+	Tools         Tools          // nil for none
+	MaxTurns      int            // 0 means DefaultMaxTurns
 
 	// Node is the graph node that asks; "" means that of the events, which in a map is the
 	// map.
@@ -108,14 +106,12 @@ type Request struct {
 // context.Context and never shared between conversations; a Fork may run beside its
 // original.
 type RequestContext struct {
-	Model       string // id of the current chat model, "" for none
-	Temperature *float64
-	TopP        *float64
-	Effort      provider.Effort
-	NoStream    bool        // ask for replies in one piece
-	Budget      Budget      // nil bounds nothing
-	Events      event.Scope // where events go, and what they say of their source
-	Steps       steps.Steps // record of the work done, empty where nothing is durable
+	Model string // id of the current chat model, "" for none
+	chat.Sampling
+	NoStream bool        // ask for replies in one piece
+	Budget   Budget      // nil bounds nothing
+	Events   event.Scope // where events go, and what they say of their source
+	Steps    steps.Steps // record of the work done, empty where nothing is durable
 }
 
 // Budget bounds what calls may use. Its methods may be called from several

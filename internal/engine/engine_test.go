@@ -196,10 +196,10 @@ func TestRequestToTheProvider(t *testing.T) {
 		stream bool
 		temp   float64
 	}{
-		{name: "context", rc: RequestContext{Temperature: temperature(0.5)}, req: user("x"), stream: true, temp: 0.5},
-		{name: "request_beats_context", rc: RequestContext{Temperature: temperature(0.5)}, req: Request{Messages: user("x").Messages, Temperature: temperature(0)}, stream: true},
-		{name: "user_wants_one_piece", rc: RequestContext{NoStream: true, Temperature: temperature(1)}, req: user("x"), temp: 1},
-		{name: "model_cannot_stream", model: Model{NoStream: true}, rc: RequestContext{Temperature: temperature(1)}, req: user("x"), temp: 1},
+		{name: "context", rc: RequestContext{Sampling: chat.Sampling{Temperature: temperature(0.5)}}, req: user("x"), stream: true, temp: 0.5},
+		{name: "request_beats_context", rc: RequestContext{Sampling: chat.Sampling{Temperature: temperature(0.5)}}, req: Request{Messages: user("x").Messages, Sampling: chat.Sampling{Temperature: temperature(0)}}, stream: true},
+		{name: "user_wants_one_piece", rc: RequestContext{NoStream: true, Sampling: chat.Sampling{Temperature: temperature(1)}}, req: user("x"), temp: 1},
+		{name: "model_cannot_stream", model: Model{NoStream: true}, rc: RequestContext{Sampling: chat.Sampling{Temperature: temperature(1)}}, req: user("x"), temp: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &fake{replies: [][]provider.Chunk{says("y")}}

@@ -27,9 +27,7 @@ func (c *call) to(model Model, turn int) provider.Request {
 	r := provider.Request{
 		Model:           model.Name,
 		Messages:        adjust(c.messages, model),
-		Temperature:     cmp.Or(c.req.Temperature, c.rc.Temperature),
-		TopP:            cmp.Or(c.req.TopP, c.rc.TopP),
-		Effort:          cmp.Or(c.req.Effort, c.rc.Effort),
+		Sampling:        c.req.Sampling.Over(c.rc.Sampling),
 		MaxOutputTokens: model.MaxOutputTokens,
 		OutputLimit:     model.OutputLimit,
 		Format:          c.req.Format,
@@ -279,7 +277,7 @@ func shown(id string, r provider.Request) event.Request {
 	}
 	return event.Request{
 		Schema: schema,
-		Model:  id, Temperature: r.Temperature, TopP: r.TopP, Effort: string(r.Effort), MaxOutputTokens: r.MaxOutputTokens,
+		Model:  id, Sampling: r.Sampling, MaxOutputTokens: r.MaxOutputTokens,
 		Stream: r.Stream, Tools: r.Tools, Messages: r.Messages,
 	}
 }

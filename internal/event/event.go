@@ -61,10 +61,8 @@ type ModelCall struct {
 
 // Request says what a dry run would send to a model. It is not emitted otherwise.
 type Request struct {
-	Model           string         `json:"model"` // id, client:model
-	Temperature     *float64       `json:"temperature,omitempty"`
-	TopP            *float64       `json:"top_p,omitempty"`
-	Effort          string         `json:"reasoning_effort,omitempty"`
+	Model string `json:"model"` // id, client:model
+	chat.Sampling
 	MaxOutputTokens int            `json:"max_output_tokens,omitempty"`
 	Stream          bool           `json:"stream"`
 	Tools           []chat.Tool    `json:"tools,omitempty"`

@@ -67,7 +67,7 @@ func documented() []event.Event {
 			Messages: 24, Before: 77_120, After: 9_340, Recap: "The user compares rivers.", Usage: chat.Usage{InputTokens: 67_900, OutputTokens: 180, Cost: 0.0867},
 		}},
 		{Body: event.Request{
-			Model: "openai:gpt-5", Temperature: &temperature, Effort: "low", MaxOutputTokens: 4096, Stream: true,
+			Model: "openai:gpt-5", Sampling: chat.Sampling{Temperature: &temperature, Effort: "low"}, MaxOutputTokens: 4096, Stream: true,
 			Tools:    []chat.Tool{{Name: "fs_ls", Description: "List a directory.", Parameters: json.RawMessage(`{"type":"object"}`)}},
 			Messages: []chat.Message{chat.Text(chat.User, "Name three rivers")},
 		}},

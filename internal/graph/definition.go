@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/value"
 )
 
@@ -49,10 +50,9 @@ type Graph struct {
 	Description string
 
 	// Agent-level configuration.
-	Model                string   // default chat model of llm nodes, "" means the current one
-	DefaultModel         string   // model of llm nodes when neither they, nor Model, nor the user name one
-	Temperature, TopP    *float64 // defaults of llm nodes
-	Effort               string   // of reasoning of llm nodes that name none, as [catalog.Levels] has it; may be empty
+	Model                string // default chat model of llm nodes, "" means the current one
+	DefaultModel         string // model of llm nodes when neither they, nor Model, nor the user name one
+	chat.Sampling               // default of llm nodes
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string
@@ -296,15 +296,14 @@ type Input struct {
 
 // LLM calls a model, with an optional bounded tool loop.
 type LLM struct {
-	Prompt            Template
-	Instructions      *Template // nil for none
-	Tools             []string
-	Model             string // "" means the graph's or the current model
-	Temperature, TopP *float64
-	Effort            string // of reasoning; "" means the graph's
-	MaxAttempts       int
-	MaxIterations     int
-	OutputSchema      *value.Value // a JSON Schema, nil for none
+	Prompt        Template
+	Instructions  *Template // nil for none
+	Tools         []string
+	Model         string // "" means the graph's or the current model
+	chat.Sampling        // over the graph's
+	MaxAttempts   int
+	MaxIterations int
+	OutputSchema  *value.Value // a JSON Schema, nil for none
 }
 
 // RAG retrieves passages from a knowledge base.

@@ -172,7 +172,7 @@ func meaning(g *Graph) aspects {
 	l.text("default_model", g.DefaultModel)
 	l.float("temperature", g.Temperature)
 	l.float("top_p", g.TopP)
-	l.text("reasoning_effort", g.Effort)
+	l.text("reasoning_effort", string(g.Effort))
 	for _, list := range []struct {
 		path  string
 		items []string
@@ -273,7 +273,7 @@ func (l *aspects) llm(m *LLM) {
 	l.text("model", m.Model)
 	l.float("temperature", m.Temperature)
 	l.float("top_p", m.TopP)
-	l.text("reasoning_effort", m.Effort)
+	l.text("reasoning_effort", string(m.Effort))
 	l.int("max_attempts", &m.MaxAttempts)
 	l.int("max_iterations", &m.MaxIterations)
 	l.value("output_schema", m.OutputSchema)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loki/internal/catalog"
+	"loki/internal/chat"
 	"loki/internal/schema"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
@@ -218,8 +219,7 @@ func (p *parser) input(n *Node, m *yamldoc.Map) {
 func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	n.LLM = &LLM{
 		Instructions:  optional("instructions", templates(m)),
-		Temperature:   optional("temperature", m.Float),
-		TopP:          optional("top_p", m.Float),
+		Sampling:      p.sampling(m),
 		MaxAttempts:   DefaultMaxAttempts,
 		MaxIterations: DefaultMaxIterations,
 		OutputSchema:  outputShape(m),
@@ -227,7 +227,6 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	templates(m)("prompt", &n.LLM.Prompt)
 	m.Strs("tools", &n.LLM.Tools)
 	m.Str("model", &n.LLM.Model)
-	p.effort(m, &n.LLM.Effort)
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)
 	m.Uint("max_iterations", &n.LLM.MaxIterations)
@@ -239,15 +238,19 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	p.cache(n, m)
 }
 
-// effort reads reasoning_effort.
-func (p *parser) effort(m *yamldoc.Map, dst *string) {
-	if !m.Text("reasoning_effort", dst) || slices.Contains(catalog.Levels(), *dst) {
-		return
+// sampling reads how models are sampled.
+func (p *parser) sampling(m *yamldoc.Map) chat.Sampling {
+	s := chat.Sampling{Temperature: optional("temperature", m.Float), TopP: optional("top_p", m.Float)}
+	var effort string
+	if !m.Text("reasoning_effort", &effort) || slices.Contains(catalog.Levels(), effort) {
+		s.Effort = chat.Effort(effort)
+		return s
 	}
-	problem := m.Get("reasoning_effort").Errorf("want one of %s, found %q", strings.Join(catalog.Levels(), ", "), *dst)
-	if near := yamldoc.Nearest(*dst, catalog.Levels()); near != "" {
+	problem := m.Get("reasoning_effort").Errorf("want one of %s, found %q", strings.Join(catalog.Levels(), ", "), effort)
+	if near := yamldoc.Nearest(effort, catalog.Levels()); near != "" {
 		problem.Hint = "did you mean " + near + "?"
 	}
+	return s
 }
 
 // others makes the keys known that graphs of related programs have and that do nothing here.

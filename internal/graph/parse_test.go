@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/value"
@@ -317,7 +318,7 @@ func TestNodeFields(t *testing.T) {
 		}},
 		{"llm", "type: llm, prompt: p, instructions: i, tools: [], model: m, temperature: 0.5, top_p: 0.5, fallback: b, max_attempts: 0, max_iterations: 2, output_schema: {type: array}" + common, graph.Node{
 			Type: graph.LLMNode, Fallback: "b", LLM: &graph.LLM{
-				Prompt: tmpl("p"), Instructions: new(tmpl("i")), Tools: []string{}, Model: "m", Temperature: &half, TopP: &half, MaxIterations: 2, OutputSchema: &schema,
+				Prompt: tmpl("p"), Instructions: new(tmpl("i")), Tools: []string{}, Model: "m", Sampling: chat.Sampling{Temperature: &half, TopP: &half}, MaxIterations: 2, OutputSchema: &schema,
 			},
 		}},
 		{"rag", "type: rag, documents: [d], query: q, top_k: 3, embedding_model: e, reranker_model: r, chunk_size: 2, chunk_overlap: 2, batch_size: 2" + common, graph.Node{

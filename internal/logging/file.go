@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
+
+	"loki/internal/atomicfile"
 )
 
 // file is the log file, opened by the first line.
@@ -28,7 +29,7 @@ func (f *file) write(line []byte) error {
 		return os.ErrClosed
 	}
 	if f.out == nil {
-		opened, err := open(f.path)
+		opened, err := atomicfile.OpenAppend(f.path)
 		if err != nil {
 			f.out = f.fallback
 			fmt.Fprintf(f.fallback, "logging here: %v\n", err)
@@ -38,13 +39,6 @@ func (f *file) write(line []byte) error {
 	}
 	_, err := f.out.Write(line)
 	return err
-}
-
-func open(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 // Close closes the file. Records after it are dropped.

@@ -120,15 +120,16 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task) (value.Value, error
 func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string {
 	llm := t.Node.LLM
 	parts := append([]string{cmp.Or(llm.Model, r.Context.Model), instructions, prompt}, llm.Tools...)
-	for _, p := range []*float64{cmp.Or(llm.Temperature, r.Context.Temperature), cmp.Or(llm.TopP, r.Context.TopP)} {
+	sampling := llm.Sampling.Over(r.Context.Sampling)
+	for _, p := range []*float64{sampling.Temperature, sampling.TopP} {
 		text := ""
 		if p != nil {
 			text = value.Of(*p).Text()
 		}
 		parts = append(parts, text)
 	}
-	if effort := cmp.Or(llm.Effort, string(r.Context.Effort)); effort != "" {
-		parts = append(parts, "reasoning_effort "+effort)
+	if sampling.Effort != "" {
+		parts = append(parts, "reasoning_effort "+string(sampling.Effort))
 	}
 	return parts
 }
@@ -202,7 +203,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
 		reply, err := r.Engine.Run(ctx, rc, engine.Request{
-			Messages: messages, Model: llm.Model, Temperature: llm.Temperature, TopP: llm.TopP, Effort: provider.Effort(llm.Effort), Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm), Node: t.Node.ID,
+			Messages: messages, Model: llm.Model, Sampling: llm.Sampling, Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm), Node: t.Node.ID,
 		})
 		addUsage(t, reply.Usage)
 		if err == nil {

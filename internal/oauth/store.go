@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
-	"loki/internal/vault/secretfile"
 )
 
 // Store keeps the tokens of one client in a file that only its owner may read.
@@ -61,5 +61,5 @@ func (s Store) Save(token *oauth2.Token) error {
 	if err != nil {
 		return err
 	}
-	return secretfile.Write(s.File, append(data, '\n'))
+	return atomicfile.Write(s.File, append(data, '\n'), atomicfile.Options{Mode: atomicfile.Private})
 }

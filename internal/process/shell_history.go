@@ -3,10 +3,11 @@ package process
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"loki/internal/atomicfile"
 )
 
 // ShellHistory is the file in which a shell remembers commands. The zero ShellHistory is that of
@@ -55,16 +56,5 @@ func (h ShellHistory) Append(command string, at time.Time) error {
 	if h.File == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(h.File), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(h.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(h.format(strings.ReplaceAll(command, "\n", " "), at))
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return atomicfile.Append(h.File, []byte(h.format(strings.ReplaceAll(command, "\n", " "), at)))
 }

@@ -47,14 +47,12 @@ type Reranker interface {
 
 // Request is one call to a chat model.
 type Request struct {
-	Model           string         // the provider's own name of the model, without the client
-	Messages        []chat.Message // at most one system message, first
-	Tools           []chat.Tool
-	Temperature     *float64 // nil leaves it to the provider
-	TopP            *float64
-	MaxOutputTokens int    // 0 leaves it to the provider
-	Effort          Effort // "" leaves it to the provider
-	Stream          bool   // false asks for the reply in one piece
+	Model    string         // the provider's own name of the model, without the client
+	Messages []chat.Message // at most one system message, first
+	Tools    []chat.Tool
+	chat.Sampling
+	MaxOutputTokens int  // 0 leaves it to the provider
+	Stream          bool // false asks for the reply in one piece
 	Origin          Origin
 
 	// OutputLimit is the longest reply that the model can write, in tokens, for providers

@@ -179,7 +179,7 @@ func (n *Narrator) request(ev event.Event, b event.Request) {
 	}
 	slices.Sort(settings[1:])
 	if b.Effort != "" {
-		settings = append(settings, "reasoning_effort "+b.Effort)
+		settings = append(settings, "reasoning_effort "+string(b.Effort))
 	}
 	if b.MaxOutputTokens > 0 {
 		settings = append(settings, "at most "+count(b.MaxOutputTokens, "token")+" of output")

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"loki/internal/provider"
+	"loki/internal/chat"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -70,23 +70,10 @@ func isRule(line string) bool {
 }
 
 func (r *Role) read(m *yamldoc.Map) {
-	s := &r.Settings
 	m.Ignore("name")
-	m.Text("model", &s.Model)
-	s.Temperature = optional(m.Float, "temperature")
-	s.TopP = optional(m.Float, "top_p")
-	var effort string
-	if m.Text("reasoning_effort", &effort) {
-		if s.Effort = provider.Effort(effort); !s.Effort.Valid() {
-			m.Get("reasoning_effort").Errorf("%q is none of %s", effort, provider.EffortNames())
-		}
+	for _, s := range r.Settings.List() {
+		ReadSetting(m, s)
 	}
-	s.EnabledTools = optional(m.CommaList, "enabled_tools")
-	s.EnabledMCPServers = optional(m.CommaList, "enabled_mcp_servers")
-	s.AutoContinue = optional(m.Bool, "auto_continue")
-	s.MaxAutoContinues = optional(m.Uint, "max_auto_continues")
-	s.InjectTodoInstructions = optional(m.Bool, "inject_todo_instructions")
-	s.ContinuationPrompt = optional(m.Text, "continuation_prompt")
 	var template string
 	if m.Text("prompt", &template) {
 		r.Template = strings.TrimSpace(template)
@@ -96,13 +83,42 @@ func (r *Role) read(m *yamldoc.Map) {
 	m.Done()
 }
 
-// optional reads a key that may be absent.
-func optional[T any](read func(string, *T) bool, key string) *T {
-	var v T
-	if !read(key, &v) {
-		return nil
+// ReadSetting reads a setting of a chat from the key of m that it has in files. It stays
+// as it is if there is no such key.
+func ReadSetting(m *yamldoc.Map, s chat.Setting) {
+	switch p := s.Ptr.(type) {
+	case *string:
+		m.Text(s.Key, p)
+	case *chat.Effort:
+		var text string
+		if m.Text(s.Key, &text) {
+			if *p = chat.Effort(text); !p.Valid() {
+				m.Get(s.Key).Errorf("want one of %s, found %q", chat.EffortNames(), text)
+			}
+		}
+	case **string:
+		read := m.Text
+		if strings.HasPrefix(s.Key, "enabled_") {
+			read = m.CommaList // other programs write lists
+		}
+		optional(read, s.Key, p)
+	case **float64:
+		optional(m.Float, s.Key, p)
+	case **bool:
+		optional(m.Bool, s.Key, p)
+	case **int:
+		optional(m.Uint, s.Key, p)
+	default:
+		panic(fmt.Sprintf("role: a setting of type %T", p))
 	}
-	return &v
+}
+
+// optional reads a key that may be absent.
+func optional[T any](read func(string, *T) bool, key string, dst **T) {
+	var v T
+	if read(key, &v) {
+		*dst = &v
+	}
 }
 
 var placeholder = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
@@ -123,41 +139,15 @@ func Expand(text string, lookup func(name string) (string, bool)) string {
 // Export returns the role as the text of its file: the settings it has, and the prompt.
 func (r Role) Export() string {
 	var b strings.Builder
-	line := func(key string, v any) { fmt.Fprintf(&b, "%s: %v\n", key, v) }
-	quoted := func(key, s string) { b.WriteString(key + ": " + yamlString(s) + "\n") }
-	s := r.Settings
-	if s.Model != "" {
-		quoted("model", s.Model)
-	}
-	if s.Temperature != nil {
-		line("temperature", *s.Temperature)
-	}
-	if s.TopP != nil {
-		line("top_p", *s.TopP)
-	}
-	if s.Effort != "" {
-		quoted("reasoning_effort", string(s.Effort))
-	}
-	if s.EnabledTools != nil {
-		quoted("enabled_tools", *s.EnabledTools)
-	}
-	if s.EnabledMCPServers != nil {
-		quoted("enabled_mcp_servers", *s.EnabledMCPServers)
-	}
-	if s.AutoContinue != nil {
-		line("auto_continue", *s.AutoContinue)
-	}
-	if s.MaxAutoContinues != nil {
-		line("max_auto_continues", *s.MaxAutoContinues)
-	}
-	if s.InjectTodoInstructions != nil {
-		line("inject_todo_instructions", *s.InjectTodoInstructions)
-	}
-	if s.ContinuationPrompt != nil {
-		quoted("continuation_prompt", *s.ContinuationPrompt)
-	}
-	if r.Template != "" {
-		quoted("prompt", r.Template)
+	for _, s := range append(r.Settings.List(), chat.Setting{Key: "prompt", Ptr: &r.Template}) {
+		v, set := s.Value()
+		if !set {
+			continue
+		}
+		if text, ok := v.(string); ok {
+			v = yamlString(text)
+		}
+		fmt.Fprintf(&b, "%s: %v\n", s.Key, v)
 	}
 	header := b.String()
 	switch {

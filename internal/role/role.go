@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"loki/internal/chat"
-	"loki/internal/provider"
 )
 
 // InputPlaceholder is replaced by the user's input wherever it stands in a prompt.
@@ -33,21 +32,7 @@ type Role struct {
 	File     string // empty for roles without a file
 	Prompt   string // the instructions, may be empty
 	Template string // how the user's input is put, where the instructions are given apart; may be empty
-	Settings Settings
-}
-
-// Settings are what a role asks for. What it does not ask for is nil or empty.
-type Settings struct {
-	Model                  string // id
-	Temperature            *float64
-	TopP                   *float64
-	Effort                 provider.Effort
-	EnabledTools           *string // comma list of tools and aliases, or "all"
-	EnabledMCPServers      *string // comma list of servers and aliases, or "all"
-	AutoContinue           *bool
-	MaxAutoContinues       *int
-	InjectTodoInstructions *bool
-	ContinuationPrompt     *string
+	Settings chat.Settings
 }
 
 // Bundled reports whether the role is one that is part of the program.

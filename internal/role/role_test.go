@@ -256,7 +256,7 @@ func TestBundledRoles(t *testing.T) {
 		if strings.Contains(r.Prompt, "{{") {
 			t.Errorf("%s: unknown variable in %q", name, r.Prompt)
 		}
-		if r.Prompt == "" && r.Settings == (role.Settings{}) {
+		if r.Prompt == "" && r.Settings == (chat.Settings{}) {
 			t.Errorf("%s is empty", name)
 		}
 	}

@@ -1,11 +1,14 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"loki/internal/event"
 )
 
 // Gap is a part of a run that is not on record, because its journal could not be
@@ -51,4 +54,18 @@ func (e *GapError) Error() string {
 		text += ", because " + e.Gap.Reason
 	}
 	return text
+}
+
+// acceptGap lets a run go on of which a part is not on record. The user is warned of what is
+// done again.
+func acceptGap(ctx context.Context, store Store, info Info, events event.Scope) error {
+	if info.Gap == nil {
+		return nil
+	}
+	if err := patiently(ctx, events, func() error { return store.AcceptGap(ctx, info.ID) }); err != nil {
+		return refusal(err, info.Kind)
+	}
+	return events.Emit(ctx, event.Warning{
+		Text: fmt.Sprintf("run %s goes on after super-step %d, the last one on record, and repeats %s", info.ID, info.Gap.Step, info.Gap.Repeats()),
+	})
 }

@@ -77,6 +77,9 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		defer cancel()
 	}
 	pr := g.Start.progress(g.Plan)
+	if f.keeper != nil {
+		d.visits = g.Plan.VisitCounts(pr)
+	}
 	var err error
 	for err == nil && !pr.Done {
 		pr, err = d.superStep(ctx, pr)
@@ -106,6 +109,8 @@ type driver struct {
 	stats map[string]*NodeStats
 	order []string // nodes of stats, by first execution
 	usage chat.Usage
+
+	visits map[string]int // of the checkpoints, by node; nil without a keeper
 }
 
 func (d *driver) nodeStats() []NodeStats {
@@ -160,7 +165,10 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		return pr, err
 	}
 	if d.keeper != nil {
-		c := checkpoint(d.Plan, next)
+		for _, v := range visits {
+			d.visits[v.Node] = d.Plan.Visits(next, v.Node)
+		}
+		c := checkpoint(next, d.visits)
 		c.Usage = d.usage
 		if err := d.keeper.commit(ctx, c, visits); err != nil {
 			return pr, err

@@ -96,7 +96,9 @@ type Journal interface {
 	Finished(ctx context.Context, t TaskRecord) error
 
 	// Commit ends a super-step: the checkpoint after it and the visits of its nodes are
-	// kept, and the task records it used up are dropped, all or nothing.
+	// kept, and the task records it used up are dropped, all or nothing. With visits given,
+	// c.Visits is that of the checkpoint before in all but their nodes, and those that are
+	// gone. The caller may change the map once Commit has returned.
 	Commit(ctx context.Context, c Checkpoint, visits []Visit) error
 
 	// Asked keeps a question that waits for its answer. It is over when the step with
@@ -133,9 +135,19 @@ func (s Status) Resumable() bool { return s != Done }
 // Over reports whether a run with the status neither works nor waits.
 func (s Status) Over() bool { return s == Done || s == Failed || s == Canceled }
 
+// Kind says what a run does.
+type Kind string
+
+// The kinds of run.
+const (
+	GraphRun Kind = ""     // the graph of an agent
+	ChatRun  Kind = "chat" // a turn of a conversation
+)
+
 // Info describes a run.
 type Info struct {
 	ID          string
+	Kind        Kind
 	Agent       string // name
 	AgentDir    string // absolute
 	Dir         string // working directory, absolute

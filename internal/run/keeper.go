@@ -331,17 +331,17 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:briefLength], "") + "…"
 }
 
-// checkpoint is pr as it is stored.
-func checkpoint(p *graph.Plan, pr graph.Progress) Checkpoint {
+// checkpoint is pr as it is stored, with the visits of all nodes that were run.
+func checkpoint(pr graph.Progress, visits map[string]int) Checkpoint {
 	return Checkpoint{
 		Step: pr.Step, State: pr.State, Frontier: pr.Frontier, Waiting: pr.Waiting,
-		Visits: p.VisitCounts(pr), Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
+		Visits: visits, Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
 	}
 }
 
 // StartCheckpoint is the checkpoint before the first super-step of a run.
 func StartCheckpoint(p *graph.Plan, state graph.State) Checkpoint {
-	return checkpoint(p, p.Begin(state))
+	return checkpoint(p.Begin(state), make(map[string]int))
 }
 
 // progress is the inverse of checkpoint.

@@ -10,6 +10,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -32,7 +33,8 @@ type Work interface {
 // Options configure Run.
 type Options struct {
 	Work   Work
-	Events event.Scope // where events go, and what they say of their source; the zero Scope drops them
+	Done   func() error // releases what the work holds, before the run is reported as over; its error is a warning; nil for nothing
+	Events event.Scope  // where events go, and what they say of their source; the zero Scope drops them
 	Now    func() time.Time
 
 	// Resumed says that the run goes on after an interruption.
@@ -116,6 +118,11 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 	}
 	if err == nil {
 		out, err = o.Work.Do(ctx, f)
+	}
+	if o.Done != nil {
+		if doneErr := o.Done(); doneErr != nil {
+			err = cmp.Or(err, f.Events.Emit(context.WithoutCancel(ctx), event.Warning{Text: doneErr.Error()}))
+		}
 	}
 	if f.single && err == nil {
 		err = f.keeper.commit(ctx, Checkpoint{Step: 1, Done: true, Output: out.Output, Usage: out.Usage}, nil)

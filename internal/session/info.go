@@ -33,13 +33,13 @@ func (s *Session) Info(look Look) string {
 	if title != "" {
 		line("autoname", title)
 	}
-	for _, f := range settings.fields() {
-		switch f.key {
+	for _, f := range settings.list() {
+		switch f.Key {
 		case "role_name", "agent_variables", "agent_instructions":
 			continue
 		}
-		if v, ok := f.value(); ok {
-			line(f.key, display(v))
+		if v, ok := f.Value(); ok {
+			line(f.Key, display(v))
 		}
 	}
 	if look.MaxInputTokens > 0 {

@@ -18,12 +18,12 @@ import (
 )
 
 func TestSettingsAreMerged(t *testing.T) {
-	base := Settings{Model: "m", Temperature: new(1.0), TopP: new(1.0), SaveSession: new(true)}
+	base := Settings{Settings: chat.Settings{Model: "m", Sampling: chat.Sampling{Temperature: new(1.0), TopP: new(1.0)}}, SaveSession: new(true)}
 	ours := base.clone()
 	ours.Model, ours.TopP = "ours", nil
 	theirs := base.clone()
 	theirs.Temperature, theirs.RoleName, theirs.Model = new(0.5), "coder", "theirs"
-	want := Settings{Model: "ours", Temperature: new(0.5), SaveSession: new(true), RoleName: "coder"}
+	want := Settings{Settings: chat.Settings{Model: "ours", Sampling: chat.Sampling{Temperature: new(0.5)}}, SaveSession: new(true), RoleName: "coder"}
 	if diff := cmp.Diff(want, merge(base, ours, theirs)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -32,10 +32,10 @@ func TestSettingsAreMerged(t *testing.T) {
 // TestSettingsHaveAllFields fails if a setting was added that files do not know.
 func TestSettingsHaveAllFields(t *testing.T) {
 	var s Settings
-	if got, want := len(s.fields()), reflect.TypeFor[Settings]().NumField(); got != want {
+	if got, want := len(s.list()), len(s.Settings.List())+reflect.TypeFor[Settings]().NumField()-1; got != want {
 		t.Errorf("%d fields are stored, there are %d", got, want)
 	}
-	s = Settings{Temperature: new(1.0), AgentVariables: []Variable{{"a", "b"}}}
+	s = Settings{Settings: chat.Settings{Sampling: chat.Sampling{Temperature: new(1.0)}}, AgentVariables: []Variable{{"a", "b"}}}
 	c := s.clone()
 	*c.Temperature, c.AgentVariables[0].Value = 2, "c"
 	if *s.Temperature != 1 || s.AgentVariables[0].Value != "b" {
@@ -238,8 +238,8 @@ func TestEncodeLeavesOutWhatIsNotSet(t *testing.T) {
 	}{
 		{"nothing", State{}, "model: \"\"\n"},
 		{"empty_lists", State{Settings: Settings{AgentVariables: []Variable{}}, DataURLs: map[string]string{}}, "model: \"\"\n"},
-		{"texts_without_quotes", State{Settings: Settings{Model: "a:b"}, Title: "a :b, c d"}, "model: a:b\ntitle: a :b, c d\n"},
-		{"texts_with_quotes", State{Settings: Settings{Model: "a: b"}, Title: "c  d", Summary: "e:"}, "model: \"a: b\"\ntitle: \"c  d\"\nsummary: \"e:\"\n"},
+		{"texts_without_quotes", State{Settings: Settings{Settings: chat.Settings{Model: "a:b"}}, Title: "a :b, c d"}, "model: a:b\ntitle: a :b, c d\n"},
+		{"texts_with_quotes", State{Settings: Settings{Settings: chat.Settings{Model: "a: b"}}, Title: "c  d", Summary: "e:"}, "model: \"a: b\"\ntitle: \"c  d\"\nsummary: \"e:\"\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := string(tt.state.Encode()); got != tt.want {
@@ -327,7 +327,7 @@ func FuzzState(f *testing.F) {
 		s = strings.ReplaceAll(s, "\ufffd", "")
 		st := State{
 			Settings: Settings{
-				Model: s, Temperature: &number, EnabledTools: &s, RoleName: s, ContinuationPrompt: &s,
+				Settings: chat.Settings{Model: s, Sampling: chat.Sampling{Temperature: &number}, EnabledTools: &s, ContinuationPrompt: &s}, RoleName: s,
 				AgentVariables: []Variable{{"a" + s, s}, {"b", "x"}}, AgentInstructions: &s,
 			},
 			Title: s, Summary: s, DataURLs: map[string]string{"k" + s: s, "l": "x"}, Created: time.Unix(1_800_000_000, 0).UTC(),
@@ -343,7 +343,7 @@ func FuzzState(f *testing.F) {
 }
 
 func TestExportIsYAML(t *testing.T) {
-	s := New("", "x", nil, Options{}, State{Settings: Settings{Model: "m"}, Alias: "a"})
+	s := New("", "x", nil, Options{}, State{Settings: Settings{Settings: chat.Settings{Model: "m"}}, Alias: "a"})
 	s.Set(func(st *Settings) { st.SaveSession = new(false) })
 	texts := []string{"", "- a", "a\nb\n", "  x\ny", "# no", "key: value", "\"", "😀", "\x1b[1m"}
 	for _, text := range texts {

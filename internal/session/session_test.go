@@ -312,7 +312,7 @@ func TestTokensAreCountedAsTheyCome(t *testing.T) {
 
 func TestTokensFollowTheModel(t *testing.T) {
 	st := memstore.New(session.Options{Counter: token.For})
-	s := st.Temp("", session.Settings{Model: "local:llama"})
+	s := st.Temp("", session.Settings{Settings: chat.Settings{Model: "local:llama"}})
 	text := strings.Repeat("antidisestablishmentarianism ", 40)
 	if err := s.Append(t.Context(), session.Turn{User: user(text)}); err != nil {
 		t.Fatal(err)

@@ -2,28 +2,19 @@ package session
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
-	"loki/internal/provider"
+	"loki/internal/chat"
 )
 
 // Settings are what a session remembers beside its messages. The zero value of a field
 // leaves it to the role, the agent or the configuration.
 type Settings struct {
-	Model             string // id of the chat model
-	Temperature       *float64
-	TopP              *float64
-	Effort            provider.Effort
-	EnabledTools      *string // comma list of tools and aliases, or "all"
-	EnabledMCPServers *string // comma list of servers and aliases, or "all"
+	chat.Settings
 
 	SaveSession          *bool // false keeps nothing, true keeps everything; nil see [Session.Verdict]
 	CompressionThreshold *int  // tokens, 0 for never
-
-	AutoContinue           *bool
-	MaxAutoContinues       *int
-	InjectTodoInstructions *bool
-	ContinuationPrompt     *string
 
 	RoleName          string // the role in force when the session began
 	AgentVariables    []Variable
@@ -33,31 +24,17 @@ type Settings struct {
 // Variable is a variable of an agent with its value.
 type Variable struct{ Name, Value string }
 
-// field is one setting: its key in files, and a pointer to it.
-type field struct {
-	key string
-	ptr any // *string, *provider.Effort, **string, **float64, **bool, **int or *[]Variable
-}
-
-// fields lists the settings in the order in which files have them.
-func (s *Settings) fields() []field {
-	return []field{
-		{"model", &s.Model},
-		{"temperature", &s.Temperature},
-		{"top_p", &s.TopP},
-		{"reasoning_effort", &s.Effort},
-		{"enabled_tools", &s.EnabledTools},
-		{"enabled_mcp_servers", &s.EnabledMCPServers},
-		{"save_session", &s.SaveSession},
-		{"compression_threshold", &s.CompressionThreshold},
-		{"auto_continue", &s.AutoContinue},
-		{"max_auto_continues", &s.MaxAutoContinues},
-		{"inject_todo_instructions", &s.InjectTodoInstructions},
-		{"continuation_prompt", &s.ContinuationPrompt},
-		{"role_name", &s.RoleName},
-		{"agent_variables", &s.AgentVariables},
-		{"agent_instructions", &s.AgentInstructions},
-	}
+// list returns the settings in the order in which files have them. One may be a
+// *[]Variable.
+func (s *Settings) list() []chat.Setting {
+	list := s.Settings.List()
+	before := slices.IndexFunc(list, func(f chat.Setting) bool { return f.Key == "auto_continue" })
+	list = slices.Insert(list, before, chat.Setting{Key: "save_session", Ptr: &s.SaveSession}, chat.Setting{Key: "compression_threshold", Ptr: &s.CompressionThreshold})
+	return append(list,
+		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
+		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
+		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},
+	)
 }
 
 // Equal reports whether all settings are the same.
@@ -65,8 +42,8 @@ func (s Settings) Equal(t Settings) bool { return reflect.DeepEqual(s, t) }
 
 // clone returns a copy that shares nothing with s.
 func (s Settings) clone() Settings {
-	for _, f := range s.fields() {
-		v := reflect.ValueOf(f.ptr).Elem()
+	for _, f := range s.list() {
+		v := reflect.ValueOf(f.Ptr).Elem()
 		switch {
 		case v.Kind() == reflect.Pointer && !v.IsNil():
 			p := reflect.New(v.Type().Elem())
@@ -81,11 +58,11 @@ func (s Settings) clone() Settings {
 
 // merge returns theirs with what was changed from base to ours.
 func merge(base, ours, theirs Settings) Settings {
-	b, o := base.fields(), ours.fields()
-	for i, f := range theirs.fields() {
-		mine := reflect.ValueOf(o[i].ptr).Elem()
-		if !reflect.DeepEqual(reflect.ValueOf(b[i].ptr).Elem().Interface(), mine.Interface()) {
-			reflect.ValueOf(f.ptr).Elem().Set(mine)
+	b, o := base.list(), ours.list()
+	for i, f := range theirs.list() {
+		mine := reflect.ValueOf(o[i].Ptr).Elem()
+		if !reflect.DeepEqual(reflect.ValueOf(b[i].Ptr).Elem().Interface(), mine.Interface()) {
+			reflect.ValueOf(f.Ptr).Elem().Set(mine)
 		}
 	}
 	return theirs

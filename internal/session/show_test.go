@@ -33,9 +33,8 @@ func golden(t *testing.T, name, got string) {
 func shown(t *testing.T) *session.Session {
 	const image = "data:image/png;base64,AA=="
 	return temp(t, session.Settings{
-		Model: "openai:gpt-4o", Temperature: new(0.0), TopP: new(0.25), Effort: "low", EnabledTools: new("fs_ls,fs_cat"), EnabledMCPServers: new("all"),
-		SaveSession: new(false), CompressionThreshold: new(2000), AutoContinue: new(true), MaxAutoContinues: new(3), InjectTodoInstructions: new(false),
-		ContinuationPrompt: new("Go on."), RoleName: "gardener",
+		Settings:    chat.Settings{Model: "openai:gpt-4o", Sampling: chat.Sampling{Temperature: new(0.0), TopP: new(0.25), Effort: "low"}, EnabledTools: new("fs_ls,fs_cat"), EnabledMCPServers: new("all"), AutoContinue: new(true), MaxAutoContinues: new(3), InjectTodoInstructions: new(false), ContinuationPrompt: new("Go on.")},
+		SaveSession: new(false), CompressionThreshold: new(2000), RoleName: "gardener",
 	}, session.Turn{
 		Role: []chat.Message{chat.Text(chat.System, "You know **gardens**.")},
 		User: chat.Message{Role: chat.User, Parts: []chat.Part{{Type: chat.TextPart, Text: "What is this?\nAnd this?"}, {Type: chat.ImagePart, URL: image}, {Type: chat.ImagePart, URL: "https://x/y.png"}}},
@@ -50,7 +49,7 @@ func shown(t *testing.T) *session.Session {
 
 func TestExport(t *testing.T) {
 	golden(t, "export.yaml", shown(t).Export(session.Facts{Path: "/home/me/.config/loki/sessions/by-id/x", MaxInputTokens: 10_000}))
-	golden(t, "export_empty.yaml", temp(t, session.Settings{Model: "m"}).Export(session.Facts{}))
+	golden(t, "export_empty.yaml", temp(t, session.Settings{Settings: chat.Settings{Model: "m"}}).Export(session.Facts{}))
 }
 
 func TestInfo(t *testing.T) {
@@ -60,7 +59,7 @@ func TestInfo(t *testing.T) {
 		Dim:      func(text string) string { return "<dim>" + text + "</dim>" },
 		ToolName: func(name string) string { return "coder " + name },
 	}))
-	golden(t, "info_empty.txt", temp(t, session.Settings{Model: "m"}).Info(session.Look{}))
+	golden(t, "info_empty.txt", temp(t, session.Settings{Settings: chat.Settings{Model: "m"}}).Info(session.Look{}))
 }
 
 func TestInfoOfReplies(t *testing.T) {

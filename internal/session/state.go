@@ -1,14 +1,12 @@
 package session
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"loki/internal/fault"
-	"loki/internal/provider"
+	"loki/internal/role"
 	"loki/internal/yamldoc"
 )
 
@@ -43,53 +41,25 @@ func (st State) Encode() []byte {
 // writeSettings writes the settings that are set, and the model always. If there are
 // keys it writes no others.
 func writeSettings(w *yamlWriter, s *Settings, keys ...string) {
-	for _, f := range s.fields() {
-		if len(keys) > 0 && !slices.Contains(keys, f.key) {
+	for _, f := range s.list() {
+		v, set := f.Value()
+		if len(keys) > 0 && !slices.Contains(keys, f.Key) || !set && f.Key != "model" {
 			continue
 		}
-		if v, ok := f.value(); ok || f.key == "model" {
-			w.pair(0, f.key, v)
+		variables, ok := v.([]Variable)
+		if !ok {
+			w.pair(0, f.Key, v)
 			continue
 		}
-		if list, ok := f.ptr.(*[]Variable); ok && len(*list) > 0 {
-			w.key(0, f.key)
-			w.b.WriteByte('\n')
-			for _, v := range *list {
-				w.pair(2, v.Name, v.Value)
+		for i, v := range variables {
+			if i == 0 {
+				w.key(0, f.Key)
+				w.b.WriteByte('\n')
 			}
+			w.pair(2, v.Name, v.Value)
 		}
 	}
 }
-
-// value returns what a scalar setting is set to; ok is false if it is not set, or no
-// scalar.
-func (f field) value() (v any, ok bool) {
-	switch p := f.ptr.(type) {
-	case *string:
-		return *p, *p != ""
-	case *provider.Effort:
-		return string(*p), *p != ""
-	case **string:
-		return deref(*p)
-	case **float64:
-		return deref(*p)
-	case **bool:
-		return deref(*p)
-	case **int:
-		return deref(*p)
-	}
-	return nil, false
-}
-
-func deref[T any](p *T) (v any, ok bool) {
-	if p == nil {
-		return nil, false
-	}
-	return *p, true
-}
-
-// maxInt is the largest number a setting may have.
-const maxInt = 1 << 40
 
 // DecodeState reads what [State.Encode] wrote, and perhaps someone edited. Unknown
 // keys are ignored. file is the name for messages; the error is of code Config.
@@ -130,8 +100,17 @@ func badState(file string, err error) error {
 // ReadSettings reads the settings among the keys of m.
 func ReadSettings(m *yamldoc.Map) Settings {
 	var s Settings
-	for _, f := range s.fields() {
-		f.read(m)
+	for _, f := range s.list() {
+		variables, ok := f.Ptr.(*[]Variable)
+		if !ok {
+			role.ReadSetting(m, f)
+			continue
+		}
+		for e := range m.Map(f.Key).All() {
+			if text, ok := e.Node.Text(); ok {
+				*variables = append(*variables, Variable{e.Key, text})
+			}
+		}
 	}
 	return s
 }
@@ -148,50 +127,4 @@ func ReadTexts(m *yamldoc.Map) map[string]string {
 		}
 	}
 	return texts
-}
-
-func (f field) read(m *yamldoc.Map) {
-	switch p := f.ptr.(type) {
-	case *string:
-		m.Text(f.key, p)
-	case *provider.Effort:
-		readEffort(m, f.key, p)
-	case **string:
-		read := m.Text
-		if strings.HasPrefix(f.key, "enabled_") {
-			read = m.CommaList // other programs write lists
-		}
-		optional(read, f.key, p)
-	case **float64:
-		optional(m.Float, f.key, p)
-	case **bool:
-		optional(m.Bool, f.key, p)
-	case **int:
-		optional(func(key string, n *int) bool { return m.Int(key, n, 0, maxInt) }, f.key, p)
-	case *[]Variable:
-		for e := range m.Map(f.key).All() {
-			if text, ok := e.Node.Text(); ok {
-				*p = append(*p, Variable{e.Key, text})
-			}
-		}
-	default:
-		panic(fmt.Sprintf("session: a setting of type %T", f.ptr))
-	}
-}
-
-func readEffort(m *yamldoc.Map, key string, dst *provider.Effort) {
-	var text string
-	if !m.Text(key, &text) {
-		return
-	}
-	if *dst = provider.Effort(text); !dst.Valid() {
-		m.Get(key).Errorf("want %s, found %q", provider.EffortNames(), text)
-	}
-}
-
-func optional[T any](read func(string, *T) bool, key string, dst **T) {
-	var v T
-	if read(key, &v) {
-		*dst = &v
-	}
 }

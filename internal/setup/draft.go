@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"loki/internal/atomicfile"
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/yamldoc"
@@ -195,27 +195,18 @@ func Extends(text []byte) bool {
 
 // extend adds lines to a configuration file, which must still have the text present.
 func extend(file string, present []byte, lines string) error {
-	failed := func(err error) error { return fault.Wrap(fault.Config, err, "adding to the configuration") }
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND, 0)
-	if err != nil {
-		return failed(err)
-	}
-	defer f.Close()
-	now, err := io.ReadAll(f)
+	now, err := os.ReadFile(file)
 	if err == nil && !bytes.Equal(now, present) {
 		err = fmt.Errorf("%s has changed meanwhile", file)
 	}
+	if err == nil {
+		if n := len(now); n > 0 && now[n-1] != '\n' {
+			lines = "\n" + lines
+		}
+		err = atomicfile.Write(file, append(now, lines...), atomicfile.Options{})
+	}
 	if err != nil {
-		return failed(err)
-	}
-	if n := len(now); n > 0 && now[n-1] != '\n' {
-		lines = "\n" + lines
-	}
-	if _, err := f.WriteString(lines); err != nil {
-		return failed(errors.Join(err, f.Truncate(int64(len(now))))) // half of it would be worse than none
-	}
-	if err := f.Sync(); err != nil {
-		return failed(err)
+		return fault.Wrap(fault.Config, err, "adding to the configuration")
 	}
 	return nil
 }

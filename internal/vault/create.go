@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/ask"
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
-	"loki/internal/vault/secretfile"
 )
 
 // MinPassword is the number of characters that a new password has at least.
@@ -79,7 +79,7 @@ func (v *Vault) createPassword(ctx context.Context, asker ask.Asker, choosePath 
 			return "", fault.Wrap(fault.Config, err, "vault password").WithHint("set vault_keychain: false to keep it in a file")
 		}
 		path = ""
-	} else if err := secretfile.Write(path, []byte(password+"\n")); err != nil {
+	} else if err := atomicfile.Write(path, []byte(password+"\n"), atomicfile.Options{Mode: atomicfile.Private}); err != nil {
 		return "", err
 	}
 	v.password = &password

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/vault/secretfile"
 )
@@ -203,7 +204,7 @@ func (v *Vault) change(ctx context.Context, edit func(*document) error) error {
 			return v.border(err)
 		}
 	}
-	return v.border(secretfile.Write(v.opts.File, d.text()))
+	return v.border(atomicfile.Write(v.opts.File, d.text(), atomicfile.Options{Mode: atomicfile.Private}))
 }
 
 // keepOld copies the file, which is of the older form and about to be rewritten, to a file
@@ -215,7 +216,7 @@ func (v *Vault) keepOld() error {
 	}
 	src, err := os.ReadFile(v.opts.File)
 	if err == nil {
-		err = secretfile.Write(kept, src)
+		err = atomicfile.Write(kept, src, atomicfile.Options{Mode: atomicfile.Private})
 	}
 	if err != nil {
 		return fmt.Errorf("keeping a copy of the vault of the older form: %w", err)

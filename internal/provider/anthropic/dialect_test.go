@@ -43,7 +43,7 @@ func TestAdaptation(t *testing.T) {
 	}{
 		{
 			"budget_to_adaptive", "new-model",
-			provider.Request{Effort: provider.HighEffort},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.HighEffort}},
 			[]string{`"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`},
 			[]string{"thinking", "type"},
 			[]any{"enabled", "adaptive"},
@@ -51,7 +51,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"no_thinking", "claude-3-5-haiku-20241022",
-			provider.Request{Effort: provider.LowEffort, Temperature: &half},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.LowEffort, Temperature: &half}},
 			[]string{"'claude-3-5-haiku-20241022' does not support thinking."},
 			[]string{"thinking", "type"},
 			[]any{"enabled", nil},
@@ -59,7 +59,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"adaptive_to_budget_to_nothing", "claude-opus-4-6",
-			provider.Request{Effort: provider.LowEffort},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.LowEffort}},
 			[]string{"thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'disabled', 'enabled'", "adaptive thinking: budget_tokens not supported"},
 			[]string{"thinking", "type"},
 			[]any{"adaptive", "enabled", nil},
@@ -67,7 +67,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"always_thinking", "claude-fable-5",
-			provider.Request{Effort: provider.NoEffort},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.NoEffort}},
 			[]string{`"thinking.type.disabled" is not supported for this model.`},
 			[]string{"thinking", "type"},
 			[]any{"disabled", nil},
@@ -75,7 +75,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"display", "claude-opus-4-6",
-			provider.Request{Effort: provider.LowEffort},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.LowEffort}},
 			[]string{"thinking.adaptive.display: Extra inputs are not permitted"},
 			[]string{"thinking", "display"},
 			[]any{"summarized", nil},
@@ -83,7 +83,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"effort", "claude-opus-4-6",
-			provider.Request{Effort: provider.LowEffort},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.LowEffort}},
 			[]string{"This model does not support the effort parameter."},
 			[]string{"output_config", "effort"},
 			[]any{"low", nil},
@@ -91,7 +91,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"temperature", "claude-opus-4-7",
-			provider.Request{Temperature: &half},
+			provider.Request{Sampling: chat.Sampling{Temperature: &half}},
 			[]string{"`temperature` is deprecated for this model."},
 			[]string{"temperature"},
 			[]any{0.5, nil},
@@ -99,7 +99,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"both", "claude-opus-4-1",
-			provider.Request{Temperature: &half, TopP: &most},
+			provider.Request{Sampling: chat.Sampling{Temperature: &half, TopP: &most}},
 			[]string{"`temperature` and `top_p` cannot both be specified for this model. Please use only one."},
 			[]string{"top_p"},
 			[]any{0.9, nil},
@@ -115,7 +115,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"foreign_signature", "claude-sonnet-4-5",
-			provider.Request{Messages: loop, Effort: provider.LowEffort},
+			provider.Request{Messages: loop, Sampling: chat.Sampling{Effort: provider.LowEffort}},
 			[]string{"messages.1.content.0: Invalid `signature` in `thinking` block"},
 			[]string{"thinking", "type"},
 			[]any{"enabled", nil},
@@ -123,7 +123,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"highest_effort", "claude-opus-5",
-			provider.Request{Effort: provider.MaxEffort},
+			provider.Request{Sampling: chat.Sampling{Effort: provider.MaxEffort}},
 			[]string{"output_config.effort: 'max' is not supported for this model."},
 			[]string{"output_config", "effort"},
 			[]any{"max", "high"},

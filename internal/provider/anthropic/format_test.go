@@ -22,7 +22,7 @@ func TestFormat(t *testing.T) {
 			}
 			return c
 		},
-		Request: provider.Request{Model: "claude-opus-5-5", Effort: provider.HighEffort},
+		Request: provider.Request{Model: "claude-opus-5-5", Sampling: chat.Sampling{Effort: provider.HighEffort}},
 		Want:    `"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"],"additionalProperties":false}}}`,
 		Reply:   providertest.Answer(200, `{"type":"message","content":[{"type":"text","text":"{}"}],"stop_reason":"end_turn"}`),
 		Refusal: providertest.Answer(400, `{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: this model does not support structured outputs"}}`),
@@ -73,7 +73,7 @@ func TestOutputLimit(t *testing.T) {
 		{"nothing_known", provider.Request{}, 8192 + 24576}, // this model thinks unless it is asked not to
 		{"known", provider.Request{OutputLimit: 128000}, 128000},
 		{"asked_for", provider.Request{MaxOutputTokens: 100, OutputLimit: 128000}, 100},
-		{"known_with_effort", provider.Request{OutputLimit: 128000, Effort: provider.HighEffort}, 128000},
+		{"known_with_effort", provider.Request{OutputLimit: 128000, Sampling: chat.Sampling{Effort: provider.HighEffort}}, 128000},
 	} {
 		server := newServer(t, cutOffReply("{"))
 		req := tt.req

@@ -70,7 +70,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req := provider.Request{Model: "m", Effort: provider.LowEffort, Messages: []chat.Message{
+		req := provider.Request{Model: "m", Sampling: chat.Sampling{Effort: provider.LowEffort}, Messages: []chat.Message{
 			chat.Text(chat.System, words), user(text(words), image(url)), user(text(words)),
 			calling(assistant(reasoning(words, id), text(words)), chat.ToolCall{ID: id, Name: name, Arguments: arguments}),
 			failed(result(id, text(words))), assistant(text(words)),

@@ -19,7 +19,7 @@ func TestToolLoop(t *testing.T) {
 	s := newServer(t, body("text/event-stream", string(first)), answer([]string{"It is ", "raining."}))
 	c := s.client(nil)
 	req := provider.Request{
-		Model: "claude-sonnet-4-5", Stream: true, Effort: provider.MediumEffort,
+		Model: "claude-sonnet-4-5", Stream: true, Sampling: chat.Sampling{Effort: provider.MediumEffort},
 		Messages: []chat.Message{chat.Text(chat.User, "What is the weather like?")},
 		Tools:    []chat.Tool{{Name: "get_weather"}, {Name: "now"}},
 	}

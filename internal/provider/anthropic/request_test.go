@@ -80,7 +80,7 @@ func TestRequests(t *testing.T) {
 		name string
 		req  provider.Request
 	}{
-		{"plain", provider.Request{Messages: []chat.Message{ask}, Temperature: &half, TopP: &most}},
+		{"plain", provider.Request{Messages: []chat.Message{ask}, Sampling: chat.Sampling{Temperature: &half, TopP: &most}}},
 		{"system", provider.Request{Messages: []chat.Message{{Role: chat.System, Parts: []chat.Part{text("Be brief."), text(" "), text("Be kind.")}}, ask}, MaxOutputTokens: 100, Stream: true}},
 		{"turns", provider.Request{Messages: []chat.Message{
 			chat.Text(chat.System, "Be brief."),
@@ -118,7 +118,7 @@ func TestRequests(t *testing.T) {
 			),
 			result("functions.f:0", text("?")), result("a", text("?")), result("b", text("?")), result("c", text("?")),
 		}}},
-		{"thinking_in_the_last_loop", provider.Request{Effort: provider.LowEffort, Messages: []chat.Message{
+		{"thinking_in_the_last_loop", provider.Request{Sampling: chat.Sampling{Effort: provider.LowEffort}, Messages: []chat.Message{
 			ask,
 			calling(assistant(reasoning("of an old loop", "sig0"), text("Wait.")), call("old")), result("old", text("0")), assistant(text("Done.")),
 			user(text("Again?")),
@@ -126,21 +126,21 @@ func TestRequests(t *testing.T) {
 			result("new", text("1")),
 			assistant(reasoning("only thoughts", "sig3")),
 		}}},
-		{"thinking_in_the_middle_of_a_loop", provider.Request{Effort: provider.HighEffort, Temperature: &half, Messages: []chat.Message{
+		{"thinking_in_the_middle_of_a_loop", provider.Request{Sampling: chat.Sampling{Effort: provider.HighEffort, Temperature: &half}, Messages: []chat.Message{
 			ask, calling(assistant(text("Without thinking.")), call("a")), result("a", text("1")),
 			calling(assistant(reasoning("now", "sig"), text("With.")), call("b")), result("b", text("2")),
 		}}},
-		{"effort_none", provider.Request{Effort: provider.NoEffort, Messages: []chat.Message{ask}}},
-		{"effort_minimal", provider.Request{Effort: provider.MinimalEffort, Messages: []chat.Message{ask}, Temperature: &half, TopP: &most}},
-		{"effort_high_of_few_tokens", provider.Request{Effort: provider.HighEffort, Messages: []chat.Message{ask}, MaxOutputTokens: 4096}},
-		{"effort_of_too_few_tokens", provider.Request{Effort: provider.HighEffort, Messages: []chat.Message{ask}, MaxOutputTokens: 1000, Temperature: &half}},
-		{"effort_unknown", provider.Request{Effort: "extreme", Messages: []chat.Message{ask}}},
-		{"adaptive_high", provider.Request{Model: "claude-opus-5-5", Effort: provider.HighEffort, Messages: []chat.Message{ask}, Temperature: &half}},
-		{"adaptive_minimal", provider.Request{Model: "claude-opus-4-6", Effort: provider.MinimalEffort, Messages: []chat.Message{ask}, MaxOutputTokens: 500}},
-		{"adaptive_none", provider.Request{Model: "claude-opus-4-8", Effort: provider.NoEffort, Messages: []chat.Message{ask}, Temperature: &half}},
-		{"adaptive_by_itself", provider.Request{Model: "claude-opus-5-5", Messages: []chat.Message{ask}, Temperature: &half}},
-		{"adaptive_max", provider.Request{Model: "claude-opus-4-8", Effort: provider.MaxEffort, Messages: []chat.Message{ask}}},
-		{"effort_max", provider.Request{Effort: provider.MaxEffort, Messages: []chat.Message{ask}}},
+		{"effort_none", provider.Request{Sampling: chat.Sampling{Effort: provider.NoEffort}, Messages: []chat.Message{ask}}},
+		{"effort_minimal", provider.Request{Sampling: chat.Sampling{Effort: provider.MinimalEffort, Temperature: &half, TopP: &most}, Messages: []chat.Message{ask}}},
+		{"effort_high_of_few_tokens", provider.Request{Sampling: chat.Sampling{Effort: provider.HighEffort}, Messages: []chat.Message{ask}, MaxOutputTokens: 4096}},
+		{"effort_of_too_few_tokens", provider.Request{Sampling: chat.Sampling{Effort: provider.HighEffort, Temperature: &half}, Messages: []chat.Message{ask}, MaxOutputTokens: 1000}},
+		{"effort_unknown", provider.Request{Sampling: chat.Sampling{Effort: "extreme"}, Messages: []chat.Message{ask}}},
+		{"adaptive_high", provider.Request{Model: "claude-opus-5-5", Sampling: chat.Sampling{Effort: provider.HighEffort, Temperature: &half}, Messages: []chat.Message{ask}}},
+		{"adaptive_minimal", provider.Request{Model: "claude-opus-4-6", Sampling: chat.Sampling{Effort: provider.MinimalEffort}, Messages: []chat.Message{ask}, MaxOutputTokens: 500}},
+		{"adaptive_none", provider.Request{Model: "claude-opus-4-8", Sampling: chat.Sampling{Effort: provider.NoEffort, Temperature: &half}, Messages: []chat.Message{ask}}},
+		{"adaptive_by_itself", provider.Request{Model: "claude-opus-5-5", Messages: []chat.Message{ask}, Sampling: chat.Sampling{Temperature: &half}}},
+		{"adaptive_max", provider.Request{Model: "claude-opus-4-8", Sampling: chat.Sampling{Effort: provider.MaxEffort}, Messages: []chat.Message{ask}}},
+		{"effort_max", provider.Request{Sampling: chat.Sampling{Effort: provider.MaxEffort}, Messages: []chat.Message{ask}}},
 		{"single_question_of_a_cheap_model", provider.Request{Model: "claude-haiku-4-5", Messages: []chat.Message{chat.Text(chat.System, "Be brief."), ask}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

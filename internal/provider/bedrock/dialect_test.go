@@ -46,21 +46,21 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"sampling",
-			provider.Request{Model: newClaude, Temperature: number(0.5), TopP: number(0.5)},
+			provider.Request{Model: newClaude, Sampling: chat.Sampling{Temperature: number(0.5), TopP: number(0.5)}},
 			[]string{"`temperature` is deprecated for this model."},
 			[]string{"temperature", "!top"},
 			"",
 		},
 		{
 			"display",
-			provider.Request{Model: newClaude, Effort: provider.LowEffort},
+			provider.Request{Model: newClaude, Sampling: chat.Sampling{Effort: provider.LowEffort}},
 			[]string{"The model returned the following errors: thinking.adaptive.display: Extra inputs are not permitted"},
 			[]string{"display", "!display"},
 			"",
 		},
 		{
 			"effort",
-			provider.Request{Model: newClaude, Effort: provider.LowEffort},
+			provider.Request{Model: newClaude, Sampling: chat.Sampling{Effort: provider.LowEffort}},
 			[]string{"output_config: Extra inputs are not permitted"},
 			[]string{"output_config", "!output_config"},
 			"effort low is not available, so the model reasons as it does by default",
@@ -74,7 +74,7 @@ func TestAdaptation(t *testing.T) {
 		},
 		{
 			"nearest_effort",
-			provider.Request{Model: newClaude, Effort: provider.XHighEffort},
+			provider.Request{Model: newClaude, Sampling: chat.Sampling{Effort: provider.XHighEffort}},
 			nil,
 			[]string{`"effort":"high"`},
 			"effort xhigh is not available, so high is used",
@@ -111,7 +111,7 @@ func TestAdaptation(t *testing.T) {
 func TestRejectionsThatStay(t *testing.T) {
 	for _, msg := range []string{"temperature: range: 0..1", "Malformed input request", "cachePoint is not supported", "thinking is not supported"} {
 		srv := newServer(t, inTurn([]string{msg, msg}, hang))
-		r := providertest.Collect(t, srv.client(nil).Chat(t.Context(), provider.Request{Model: newClaude, Temperature: number(3), Messages: []chat.Message{user("a")}}))
+		r := providertest.Collect(t, srv.client(nil).Chat(t.Context(), provider.Request{Model: newClaude, Sampling: chat.Sampling{Temperature: number(3)}, Messages: []chat.Message{user("a")}}))
 		if r.Err == nil || len(srv.got) != 1 {
 			t.Errorf("%q: error %v after %d requests", msg, r.Err, len(srv.got))
 		}

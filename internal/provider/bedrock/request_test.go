@@ -83,7 +83,7 @@ func TestRequestBody(t *testing.T) {
 			"system_and_parameters",
 			provider.Request{
 				Model: llama, Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
-				Temperature: number(0.7), TopP: number(0.9), MaxOutputTokens: 100,
+				Sampling: chat.Sampling{Temperature: number(0.7), TopP: number(0.9)}, MaxOutputTokens: 100,
 			},
 			`{"inferenceConfig":{"temperature":0.7,"topP":0.9,"maxTokens":100},"system":[{"text":"Be brief."}],
 			"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`,
@@ -157,30 +157,30 @@ func TestRequestBody(t *testing.T) {
 		},
 		{
 			"budget", // sampling parameters are not for thinking models
-			provider.Request{Model: oldClaude, Effort: provider.MediumEffort, Temperature: number(0), TopP: number(1), Messages: []chat.Message{user("a")}},
+			provider.Request{Model: oldClaude, Sampling: chat.Sampling{Effort: provider.MediumEffort, Temperature: number(0), TopP: number(1)}, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
 			"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":16000}}}`,
 		},
 		{
 			"budget_within_limit",
-			provider.Request{Model: oldClaude, Effort: provider.HighEffort, MaxOutputTokens: 8000, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: oldClaude, Sampling: chat.Sampling{Effort: provider.HighEffort}, MaxOutputTokens: 8000, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{"maxTokens":8000},"messages":[{"role":"user","content":[{"text":"a"}]}],
 			"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":4000}}}`,
 		},
 		{
 			"no_room_for_thinking",
-			provider.Request{Model: oldClaude, Effort: provider.HighEffort, MaxOutputTokens: 2000, Temperature: number(0.5), Messages: []chat.Message{user("a")}},
+			provider.Request{Model: oldClaude, Sampling: chat.Sampling{Effort: provider.HighEffort, Temperature: number(0.5)}, MaxOutputTokens: 2000, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{"maxTokens":2000,"temperature":0.5},"messages":[{"role":"user","content":[{"text":"a"}]}]}`,
 		},
 		{
 			"adaptive",
-			provider.Request{Model: newClaude, Effort: provider.MinimalEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: newClaude, Sampling: chat.Sampling{Effort: provider.MinimalEffort}, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
 			"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}}}`,
 		},
 		{
 			"adaptive_by_itself",
-			provider.Request{Model: "anthropic.claude-opus-5-5", Temperature: number(1), Messages: []chat.Message{user("a")}},
+			provider.Request{Model: "anthropic.claude-opus-5-5", Sampling: chat.Sampling{Temperature: number(1)}, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
 			"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"}}}`,
 		},
@@ -191,18 +191,18 @@ func TestRequestBody(t *testing.T) {
 		},
 		{
 			"adaptive_xhigh",
-			provider.Request{Model: "anthropic.claude-sonnet-5", Effort: provider.XHighEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: "anthropic.claude-sonnet-5", Sampling: chat.Sampling{Effort: provider.XHighEffort}, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}],
 			"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"xhigh"}}}`,
 		},
 		{
 			"effort_none",
-			provider.Request{Model: newClaude, Effort: provider.NoEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: newClaude, Sampling: chat.Sampling{Effort: provider.NoEffort}, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}]}`,
 		},
 		{
 			"effort_of_others",
-			provider.Request{Model: llama, Effort: provider.HighEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: llama, Sampling: chat.Sampling{Effort: provider.HighEffort}, Messages: []chat.Message{user("a")}},
 			`{"inferenceConfig":{},"messages":[{"role":"user","content":[{"text":"a"}]}]}`,
 		},
 	} {

@@ -113,7 +113,7 @@ func TestRequestBody(t *testing.T) {
 		{
 			"parameters",
 			provider.Request{
-				Model: "m", Messages: []chat.Message{chat.Text(chat.System, "S"), user("a")}, Temperature: number(0), TopP: number(0.9), MaxOutputTokens: 7,
+				Model: "m", Messages: []chat.Message{chat.Text(chat.System, "S"), user("a")}, Sampling: chat.Sampling{Temperature: number(0), TopP: number(0.9)}, MaxOutputTokens: 7,
 				Tools: []chat.Tool{{Name: "now"}, {Name: "f", Description: "F", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`)}},
 			},
 			`{"model":"m","messages":[{"role":"system","content":"S"},{"role":"user","content":"a"}],"temperature":0,"p":0.9,"max_tokens":7,
@@ -150,22 +150,22 @@ func TestRequestBody(t *testing.T) {
 		},
 		{
 			"effort",
-			provider.Request{Model: "command-a-reasoning-08-2025", Effort: provider.MediumEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: "command-a-reasoning-08-2025", Sampling: chat.Sampling{Effort: provider.MediumEffort}, Messages: []chat.Message{user("a")}},
 			`{"model":"command-a-reasoning-08-2025","messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled","token_budget":16000}}`,
 		},
 		{
 			"effort_within_limit",
-			provider.Request{Model: "reasoning", Effort: provider.HighEffort, MaxOutputTokens: 1000, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: "reasoning", Sampling: chat.Sampling{Effort: provider.HighEffort}, MaxOutputTokens: 1000, Messages: []chat.Message{user("a")}},
 			`{"model":"reasoning","max_tokens":1000,"messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled","token_budget":500}}`,
 		},
 		{
 			"effort_none",
-			provider.Request{Model: "reasoning", Effort: provider.NoEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: "reasoning", Sampling: chat.Sampling{Effort: provider.NoEffort}, Messages: []chat.Message{user("a")}},
 			`{"model":"reasoning","messages":[{"role":"user","content":"a"}],"thinking":{"type":"disabled"}}`,
 		},
 		{
 			"effort_of_others",
-			provider.Request{Model: "command-r", Effort: provider.HighEffort, Messages: []chat.Message{user("a")}},
+			provider.Request{Model: "command-r", Sampling: chat.Sampling{Effort: provider.HighEffort}, Messages: []chat.Message{user("a")}},
 			`{"model":"command-r","messages":[{"role":"user","content":"a"}]}`,
 		},
 	} {

@@ -159,7 +159,7 @@ func TestPatches(t *testing.T) {
 		}}
 	}})
 	temperature := 0.7
-	if r := ask(t, c, provider.Request{Model: "gemini-2.0-flash", Temperature: &temperature}); r.Err != nil {
+	if r := ask(t, c, provider.Request{Model: "gemini-2.0-flash", Sampling: chat.Sampling{Temperature: &temperature}}); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	got := server.Requests()[0]

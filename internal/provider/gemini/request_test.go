@@ -65,10 +65,10 @@ func TestRequests(t *testing.T) {
 	}{
 		{"text", provider.Request{Messages: []chat.Message{user("Hi <&>")}}},
 		{"parameters", provider.Request{
-			Stream: true, Temperature: ptr(0.7), TopP: ptr(0.95), MaxOutputTokens: 100,
+			Stream: true, Sampling: chat.Sampling{Temperature: ptr(0.7), TopP: ptr(0.95)}, MaxOutputTokens: 100,
 			Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
 		}},
-		{"zero_temperature", provider.Request{Temperature: ptr(0.0), Messages: []chat.Message{user("Hi")}}},
+		{"zero_temperature", provider.Request{Sampling: chat.Sampling{Temperature: ptr(0.0)}, Messages: []chat.Message{user("Hi")}}},
 		{"turns", provider.Request{Messages: []chat.Message{
 			user("Hi"), chat.Text(chat.Assistant, "<think>hm</think>\n\nHello."), user("Bye"),
 			chat.Text(chat.Assistant, ""), user(""), chat.Text(chat.Assistant, "<think>kept</think>So"),
@@ -143,7 +143,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		{"model_with_query", provider.Request{Model: "a?b"}, `"a?b" cannot be the name of a model`},
 		{"model_elsewhere", provider.Request{Model: "models/../files/x"}, "cannot be the name of a model"},
 		{"model_malformed", provider.Request{Model: "a\x7f"}, "the request cannot be made"},
-		{"no_number", provider.Request{Model: "m", Temperature: ptr(math.NaN())}, "cannot be written as JSON"},
+		{"no_number", provider.Request{Model: "m", Sampling: chat.Sampling{Temperature: ptr(math.NaN())}}, "cannot be written as JSON"},
 		{"schema_no_object", provider.Request{Tools: []chat.Tool{{Name: "f", Parameters: json.RawMessage(`[]`)}}}, "schema of tool f"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestEffort(t *testing.T) {
 	} {
 		t.Run(tt.model+"_"+string(tt.effort), func(t *testing.T) {
 			server := geminitest.New(t, geminitest.Text("ok"))
-			if r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: tt.model, Effort: tt.effort}); r.Err != nil {
+			if r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: tt.model, Sampling: chat.Sampling{Effort: tt.effort}}); r.Err != nil {
 				t.Fatal(r.Err)
 			}
 			if got := thinking(t, server.Requests()[0]); got != tt.want {
@@ -226,7 +226,7 @@ func TestThinkingRejected(t *testing.T) {
 	)
 	c := newClient(t, server, gemini.Options{})
 	for range 2 {
-		if r := ask(t, c, provider.Request{Model: "gemini-9-tiny", Effort: provider.MinimalEffort, Stream: true}); r.Err != nil {
+		if r := ask(t, c, provider.Request{Model: "gemini-9-tiny", Sampling: chat.Sampling{Effort: provider.MinimalEffort}, Stream: true}); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 	}
@@ -340,7 +340,7 @@ func TestNearestEffort(t *testing.T) {
 			c := newClient(t, server, gemini.Options{Model: func(string) wire.Model {
 				return wire.Model{Efforts: tt.list, Patch: wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}}
 			}})
-			r := ask(t, c, provider.Request{Model: tt.model, Effort: tt.effort, Stream: stream, Messages: []chat.Message{chat.Text(chat.User, "Hi")}})
+			r := ask(t, c, provider.Request{Model: tt.model, Sampling: chat.Sampling{Effort: tt.effort}, Stream: stream, Messages: []chat.Message{chat.Text(chat.User, "Hi")}})
 			if r.Err != nil || strings.Join(r.Notes, "|") != tt.note {
 				t.Errorf("%s, effort %s: notes %q, error %v", tt.model, tt.effort, r.Notes, r.Err)
 			}

@@ -58,7 +58,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{"text", provider.Request{Messages: []chat.Message{user("Hi <&>")}}},
 		{"all_parameters", provider.Request{
-			Stream: true, Temperature: float(0), TopP: float(0.9), MaxOutputTokens: 100,
+			Stream: true, Sampling: chat.Sampling{Temperature: float(0), TopP: float(0.9)}, MaxOutputTokens: 100,
 			Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
 			Origin:   provider.Origin{Node: "secret_node", Turn: 3},
 		}},
@@ -97,8 +97,8 @@ func TestRequests(t *testing.T) {
 		{"empty_answer_left_out", provider.Request{Messages: []chat.Message{
 			user("Hi"), {Role: chat.Assistant}, {Role: chat.Assistant, Parts: []chat.Part{{Type: chat.ReasoningPart, Text: "hm"}}}, user("Hi?"),
 		}}},
-		{"effort", provider.Request{Effort: provider.HighEffort, Messages: []chat.Message{user("Hi")}}},
-		{"effort_none", provider.Request{Effort: provider.NoEffort, Messages: []chat.Message{user("Hi")}}},
+		{"effort", provider.Request{Sampling: chat.Sampling{Effort: provider.HighEffort}, Messages: []chat.Message{user("Hi")}}},
+		{"effort_none", provider.Request{Sampling: chat.Sampling{Effort: provider.NoEffort}, Messages: []chat.Message{user("Hi")}}},
 		{"proofs_of_reasoning", provider.Request{Messages: []chat.Message{
 			user("Hi"),
 			{

@@ -78,7 +78,7 @@ func TestTranscriptText(t *testing.T) {
 	apis(t, func(t *testing.T, api string) {
 		c := openAI(t, api+"_text")
 		req := provider.Request{
-			Model: "gpt-4.1", Temperature: float(0.5), TopP: float(0.9), MaxOutputTokens: 100,
+			Model: "gpt-4.1", Sampling: chat.Sampling{Temperature: float(0.5), TopP: float(0.9)}, MaxOutputTokens: 100,
 			Messages: []chat.Message{chat.Text(chat.System, "You are terse."), chat.Text(chat.User, "Capital of France?")},
 		}
 		r := say(t, c, &req)
@@ -155,7 +155,7 @@ func TestTranscriptImages(t *testing.T) {
 func TestTranscriptReasoning(t *testing.T) {
 	c := openAI(t, "chat_reasoning")
 	req := provider.Request{
-		Model: "o4-mini", Effort: provider.MinimalEffort, MaxOutputTokens: 1000,
+		Model: "o4-mini", Sampling: chat.Sampling{Effort: provider.MinimalEffort}, MaxOutputTokens: 1000,
 		Messages: []chat.Message{chat.Text(chat.User, "1+1?")}, Tools: []chat.Tool{{Name: "add"}},
 	}
 	r := say(t, c, &req)

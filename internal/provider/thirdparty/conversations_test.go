@@ -55,7 +55,7 @@ func conversations() []conversation {
 			chat.Text(chat.System, "Be brief."), user("One?"), assistant("<think>hm</think>Two."), user("Three?"), {Role: chat.Assistant}, user("Still there?"),
 		}}},
 		{name: "sampling", req: provider.Request{
-			Messages: []chat.Message{user("Hello.")}, Temperature: ptr(0.5), TopP: ptr(0.9), MaxOutputTokens: 2000,
+			Messages: []chat.Message{user("Hello.")}, Sampling: chat.Sampling{Temperature: ptr(0.5), TopP: ptr(0.9)}, MaxOutputTokens: 2000,
 		}},
 		{name: "image", req: provider.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{text("What is it?"), image(pixel)}}}}},
 		{name: "image_url", remote: true, req: provider.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{image(picture), text("What is it?")}}}}},
@@ -85,7 +85,7 @@ func conversations() []conversation {
 	}
 	for _, e := range []provider.Effort{provider.NoEffort, provider.MinimalEffort, provider.LowEffort, provider.MediumEffort, provider.HighEffort} {
 		list = append(list, conversation{name: "effort_" + string(e), req: provider.Request{
-			Messages: []chat.Message{user("Think.")}, Effort: e, Temperature: ptr(0.5), MaxOutputTokens: 6000, Tools: weatherTools(),
+			Messages: []chat.Message{user("Think.")}, Sampling: chat.Sampling{Effort: e, Temperature: ptr(0.5)}, MaxOutputTokens: 6000, Tools: weatherTools(),
 		}})
 	}
 	return list
@@ -130,7 +130,7 @@ func (a api) replay(t *testing.T, model string, stream bool) []byte {
 	server := newPlayer(t, readRecording(t, a.tools), unavailable)
 	client := a.client(t, server.url)
 	req := provider.Request{
-		Model: model, Stream: true, Effort: provider.MediumEffort, MaxOutputTokens: 12000, Tools: weatherTools(),
+		Model: model, Stream: true, Sampling: chat.Sampling{Effort: provider.MediumEffort}, MaxOutputTokens: 12000, Tools: weatherTools(),
 		Messages: []chat.Message{user("What is the weather in Zürich?")},
 	}
 	reply := providertest.Collect(t, client.Chat(t.Context(), req))

@@ -2,6 +2,7 @@ package runtest
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -235,5 +236,37 @@ func (s *suite) fork() {
 	s.code("before the start", second(s.store.Checkpoint(s.Context(), j.ID(), 3)), "not_found")
 	if got := s.info(j.ID()).Steps; got != 5 {
 		s.Errorf("%d super-steps", got)
+	}
+}
+
+// visitCounts commits super-steps with their visits, as runs do: with one map that changes
+// from super-step to super-step, and loses a node that the graph has no longer.
+func (s *suite) visitCounts() {
+	c := run.Checkpoint{Visits: map[string]int{"a": 3, "old": 1}}
+	j := s.beginWith(sample(), c)
+	var want []map[string]int
+	counts := maps.Clone(c.Visits)
+	commit := func(nodes ...string) {
+		s.Helper()
+		var visits []run.Visit
+		for _, node := range nodes {
+			counts[node]++
+			visits = append(visits, run.Visit{Step: c.Step + 1, Node: node, Number: counts[node]})
+		}
+		c = next(c, c.State)
+		c.Visits = counts
+		s.ok(j.Commit(s.Context(), c, visits))
+		want = append(want, maps.Clone(counts))
+	}
+	commit("a")
+	commit("b", "c")
+	s.ok(j.Close())
+	s.reopen()
+	j, _ = s.resume(j.ID())
+	delete(counts, "old")
+	commit("a", "d")
+	commit("c")
+	for i, visits := range want {
+		s.same(fmt.Sprintf("visits after super-step %d", i+1), s.checkpoint(j.ID(), i+1).Visits, visits)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -172,7 +171,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 	}
 	// The events may repeat values of this checkpoint.
 	before := j.last
-	cp.Visits = maps.Clone(cp.Visits)
+	cp.Visits = before.Visits
 	j.last = snapshot{cp, e.places}
 	err = j.writeLocked("commit", func(c *conn) error {
 		if err := e.write(c, &j.blobs, j.now()); err != nil {
@@ -187,6 +186,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		_, err := c.exec("DELETE FROM questions WHERE run = ? AND NOT answered AND step <= ?", j.id, cp.Step)
 		return err
 	}, func() {
+		addVisits(j.last.Visits, e.visited)
 		for k := range j.steps {
 			if k.step <= cp.Step {
 				delete(j.steps, k)

@@ -78,7 +78,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		return nil, err
 	}
 	j.blobs.commit()
-	start.Visits = maps.Clone(start.Visits)
+	start.Visits = first.visited
 	j.last = snapshot{start, first.places}
 	return s.start(j), nil
 }

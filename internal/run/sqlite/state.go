@@ -57,6 +57,7 @@ type encodedCheckpoint struct {
 	visits  document
 	changes []change
 	places  map[string]place // after it
+	visited map[string]int   // visits that it changes, 0 for a node that is gone
 }
 
 // encodeCheckpoint encodes what c changes of the checkpoint before, which is nil for
@@ -68,18 +69,9 @@ func (f sealer) encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []ru
 	e.step = c.Step
 	p := progress{
 		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
-		Visits: make(map[string]int),
+		Visits: changedVisits(before.Visits, c.Visits, visits),
 	}
-	for node, n := range c.Visits {
-		if before.Visits[node] != n {
-			p.Visits[node] = n
-		}
-	}
-	for node := range before.Visits {
-		if _, ok := c.Visits[node]; !ok {
-			p.Visits[node] = 0
-		}
-	}
+	e.visited = p.Visits
 	if e.doc, err = f.encode(p); err != nil {
 		return e, err
 	}
@@ -115,6 +107,49 @@ func (f sealer) encodeCheckpoint(before *snapshot, c run.Checkpoint, visits []ru
 		}
 	}
 	return e, nil
+}
+
+// changedVisits returns the visits of after that are not those of before, with 0 for a node
+// that is gone. With visits given it looks at their nodes only, as long as that is all that
+// can have changed, so that a super-step of a long graph takes as long as one of a short graph.
+func changedVisits(before, after map[string]int, visits []run.Visit) map[string]int {
+	changed := make(map[string]int, len(visits))
+	added := 0
+	for _, v := range visits {
+		n := after[v.Node]
+		old, known := before[v.Node]
+		if !known {
+			added++
+		}
+		if n != old {
+			changed[v.Node] = n
+		}
+	}
+	if len(visits) > 0 && len(after) == len(before)+added {
+		return changed
+	}
+	for node, n := range after {
+		if before[node] != n {
+			changed[node] = n
+		}
+	}
+	for node := range before {
+		if _, ok := after[node]; !ok {
+			changed[node] = 0
+		}
+	}
+	return changed
+}
+
+// addVisits makes the visits of a checkpoint those of the next one, which changes some.
+func addVisits(visits, changed map[string]int) {
+	for node, n := range changed {
+		if n == 0 {
+			delete(visits, node)
+			continue
+		}
+		visits[node] = n
+	}
 }
 
 // addition returns what was added to the end of old to get v, if that is what
@@ -211,13 +246,7 @@ func readCheckpoint(c *conn, blobs blobReader, id int64, step int) (snapshot, er
 		if err := decode(data, blobs, &p); err != nil {
 			return err
 		}
-		for node, n := range p.Visits {
-			if n == 0 {
-				delete(s.Visits, node)
-				continue
-			}
-			s.Visits[node] = n
-		}
+		addVisits(s.Visits, p.Visits)
 		s.Frontier, s.Waiting, s.Failures, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Done, p.Output, p.Usage
 		return nil
 	})

@@ -53,7 +53,7 @@ func child(dir, name, turns string) error {
 		return err
 	}
 	ctx := context.Background()
-	s, err := st.OpenOrCreate(ctx, "", "shared", func() (session.Settings, error) { return session.Settings{Model: "m"}, nil })
+	s, err := st.OpenOrCreate(ctx, "", "shared", func() (session.Settings, error) { return session.Settings{Settings: chat.Settings{Model: "m"}}, nil })
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func openShared(t *testing.T, dir string, warn func(error)) *session.Session {
 		warn = func(err error) { t.Errorf("warning: %v", err) }
 	}
 	st := open(t, filestore.Options{Options: session.Options{Warn: warn}, Dir: dir, NoSync: true})
-	s, err := st.OpenOrCreate(t.Context(), "", "shared", func() (session.Settings, error) { return session.Settings{Model: "m"}, nil })
+	s, err := st.OpenOrCreate(t.Context(), "", "shared", func() (session.Settings, error) { return session.Settings{Settings: chat.Settings{Model: "m"}}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func openIn(t *testing.T, dir string) *session.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenOrCreate(t.Context(), "", "a", func() (session.Settings, error) { return session.Settings{Model: "m"}, nil })
+	s, err := st.OpenOrCreate(t.Context(), "", "a", func() (session.Settings, error) { return session.Settings{Settings: chat.Settings{Model: "m"}}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/chat"
 	"loki/internal/filelock"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
@@ -34,7 +35,9 @@ func files(t *testing.T, dir string) []string {
 	return list
 }
 
-func none() (session.Settings, error) { return session.Settings{Model: "m"}, nil }
+func none() (session.Settings, error) {
+	return session.Settings{Settings: chat.Settings{Model: "m"}}, nil
+}
 
 func TestLayout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")

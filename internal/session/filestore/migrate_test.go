@@ -76,7 +76,7 @@ func TestSessionsOfOlderVersions(t *testing.T) {
 		t.Errorf("id %s, it was %s", s.ID(), id)
 	}
 	wantSettings := session.Settings{
-		Model: "openai:gpt-4o", Temperature: new(0.2), EnabledTools: new("fs_ls,fs_cat"), SaveSession: new(true), RoleName: "gardener",
+		Settings: chat.Settings{Model: "openai:gpt-4o", Sampling: chat.Sampling{Temperature: new(0.2)}, EnabledTools: new("fs_ls,fs_cat")}, SaveSession: new(true), RoleName: "gardener",
 		AgentVariables:    []session.Variable{{Name: "zone", Value: "7b"}, {Name: "city", Value: "Graz"}},
 		AgentInstructions: new("Talk about gardens.\nBe brief."),
 	}

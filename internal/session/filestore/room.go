@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/atomicfile"
 	"loki/internal/filelock"
 	"loki/internal/session"
 )
@@ -163,10 +164,12 @@ func (r *room) place(id session.ID, st session.State, log []byte) (err error) {
 			return err
 		}
 	}
-	if err := rename(dir, filepath.Join(parent, string(id))); err != nil {
+	if err := atomicfile.Rename(dir, filepath.Join(parent, string(id))); err != nil {
 		return err
 	}
-	r.syncDir(parent)
+	if !r.options.NoSync {
+		atomicfile.SyncDir(parent)
+	}
 	return nil
 }
 
@@ -247,21 +250,9 @@ func (r *room) write(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace makes content what is in the file at path, at once. The caller sees to it
-// that nobody else does so.
+// replace makes content what is in the file at path, at once.
 func (r *room) replace(path string, content []byte) error {
-	dir, name := filepath.Split(path)
-	temp := filepath.Join(dir, ".new-"+name)
-	if err := r.write(temp, content); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	if err := rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	r.syncDir(dir)
-	return nil
+	return atomicfile.Write(path, content, atomicfile.Options{Mode: atomicfile.Private, NoSync: r.options.NoSync})
 }
 
 func (r *room) sync(f *os.File) error {
@@ -269,17 +260,6 @@ func (r *room) sync(f *os.File) error {
 		return nil
 	}
 	return f.Sync()
-}
-
-// syncDir brings the names in dir to the disk, where systems can do that.
-func (r *room) syncDir(dir string) {
-	if r.options.NoSync {
-		return
-	}
-	if f, err := os.Open(dir); err == nil {
-		_ = f.Sync()
-		_ = f.Close()
-	}
 }
 
 // list returns what is in the directory.

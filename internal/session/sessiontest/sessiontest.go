@@ -168,7 +168,7 @@ func (s *suite) aliases(store session.Store, scope session.Scope) []session.Alia
 
 func (s *suite) create() {
 	ctx := s.Context()
-	a, err := s.store.Create(ctx, "", "a", session.Settings{Model: "m"})
+	a, err := s.store.Create(ctx, "", "a", session.Settings{Settings: chat.Settings{Model: "m"}})
 	s.ok(err)
 	if !a.Stored() || a.Dirty() || a.Temporary() || a.Name() != "a" || a.Settings().Model != "m" || !a.Empty() {
 		s.Errorf("a new session: stored %v, dirty %v, temporary %v, %q, %+v", a.Stored(), a.Dirty(), a.Temporary(), a.Name(), a.Settings())

@@ -11,9 +11,7 @@ import (
 // full has all settings.
 func full() session.Settings {
 	return session.Settings{
-		Model: "openai:gpt-4o", Temperature: new(0.5), TopP: new(1.0), Effort: "high",
-		EnabledTools: new("fs_ls, all: x"), EnabledMCPServers: new(""), SaveSession: new(true), CompressionThreshold: new(0),
-		AutoContinue: new(false), MaxAutoContinues: new(3), InjectTodoInstructions: new(true), ContinuationPrompt: new("go\n  on\n"),
+		Settings: chat.Settings{Model: "openai:gpt-4o", Sampling: chat.Sampling{Temperature: new(0.5), TopP: new(1.0), Effort: "high"}, EnabledTools: new("fs_ls, all: x"), EnabledMCPServers: new(""), AutoContinue: new(false), MaxAutoContinues: new(3), InjectTodoInstructions: new(true), ContinuationPrompt: new("go\n  on\n")}, SaveSession: new(true), CompressionThreshold: new(0),
 		RoleName: "coder", AgentVariables: []session.Variable{{Name: "z", Value: "1"}, {Name: "a", Value: " \"x\"\n# y "}, {Name: "no", Value: ""}},
 		AgentInstructions: new("- be\n- brief"),
 	}
@@ -49,12 +47,12 @@ func (s *suite) settingsSurvive() {
 	if b.Dirty() {
 		s.Error("what follows from elsewhere makes the session dirty")
 	}
-	b.Set(func(st *session.Settings) { *st = session.Settings{Model: "m"} })
+	b.Set(func(st *session.Settings) { *st = session.Settings{Settings: chat.Settings{Model: "m"}} })
 	if b.Verdict() != session.Write {
 		s.Errorf("verdict %d after a change", b.Verdict())
 	}
 	s.ok(b.Save(ctx))
-	s.same("settings", s.open(s.again(), "a").Settings(), session.Settings{Model: "m"})
+	s.same("settings", s.open(s.again(), "a").Settings(), session.Settings{Settings: chat.Settings{Model: "m"}})
 }
 
 func (s *suite) replacing() {
@@ -152,7 +150,7 @@ func (s *suite) twoCreate() {
 	s.same("id", b.ID(), a.ID())
 	s.live("messages", b, Turn(1), Turn(2))
 	s.live("messages, opened again", s.open(s.again(), "a"), Turn(1), Turn(2))
-	s.same("settings", s.open(s.again(), "a").Settings(), session.Settings{Model: "other"})
+	s.same("settings", s.open(s.again(), "a").Settings(), session.Settings{Settings: chat.Settings{Model: "other"}})
 	s.same("sessions", s.aliases(store, ""), []session.Alias{"a"})
 	if s.open(store, "a") != b {
 		s.Error("the session is open twice")

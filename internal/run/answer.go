@@ -1,0 +1,131 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/graph"
+)
+
+// giveAnswers records the answers the user gave on the command line, and returns the
+// questions they are to.
+func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumption) (questions []string, err error) {
+	if r.Answer == nil && len(r.Answers) == 0 {
+		return nil, nil
+	}
+	h, err := store.History(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var waiting []string
+	for _, p := range h.Pending {
+		waiting = append(waiting, p.ID)
+	}
+	answers := r.Answers
+	switch {
+	case len(waiting) == 0:
+		return nil, noQuestion(h.Info)
+	case r.Answer != nil && len(waiting) > 1:
+		return nil, fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), id, strings.Join(waiting, ", ")).
+			WithHint("answer them with --answers FILE, a YAML file with a line for each: %s: ANSWER", waiting[0])
+	case r.Answer != nil:
+		answers = map[string]string{waiting[0]: *r.Answer}
+	}
+	for question := range answers {
+		if !slices.Contains(waiting, question) {
+			return nil, fault.New(fault.Usage, "run %s has no waiting question %q", id, question).
+				WithHint("waiting: %s", strings.Join(waiting, ", "))
+		}
+	}
+	// A recorded answer cannot be changed, so all are looked at before one is recorded.
+	accepted := make(map[string]string, len(answers))
+	for _, p := range h.Pending {
+		text, ok := answers[p.ID]
+		if !ok {
+			continue
+		}
+		if err := inTime(h.Info.ID, p); err != nil {
+			return nil, err
+		}
+		if accepted[p.ID], err = accept(job.node(p.Node), p, text); err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
+		}
+	}
+	for _, p := range h.Pending {
+		if text, ok := accepted[p.ID]; ok {
+			err := patiently(ctx, job.Events, func() error { return store.Answer(ctx, id, p.ID, text) })
+			if errors.Is(err, ErrAnswered) {
+				return nil, noQuestion(h.Info)
+			} else if err != nil {
+				return nil, refusal(err, h.Info.Kind)
+			}
+			questions = append(questions, p.ID)
+		}
+	}
+	return questions, nil
+}
+
+// noQuestion is the failure of an answer that came too late, or to a run that asked
+// nothing.
+func noQuestion(i Info) error {
+	err := fault.New(fault.Usage, "run %s waits for no answer: its questions are answered already, or it asked none", i.ID)
+	if i.Active {
+		return err.WithHint("another process is running it; see how far it has come: loki --run %s", i.ID)
+	}
+	return err.WithHint("go on with it: loki --resume %s", i.ID)
+}
+
+// inTime refuses the answer to a question whose time is over.
+func inTime(id string, p Pending) error {
+	if p.Deadline.IsZero() || time.Now().Before(p.Deadline) {
+		return nil
+	}
+	err := fault.New(fault.Usage, "the answer to %s comes too late: its time was over at %s", p.ID, p.Deadline.Local().Format(time.DateTime))
+	if p.Default == nil {
+		return err.WithHint("the question has no default, so the run ends without an answer: loki --resume %s", id)
+	}
+	return err.WithHint("go on with the default, %q: loki --resume %s", *p.Default, id)
+}
+
+// node returns the node called id, nil if there is none.
+func (j Job) node(id string) *graph.Node {
+	if j.Graph == nil {
+		return nil
+	}
+	return j.Graph.Node(id)
+}
+
+// accept returns what a text means as the answer to a question of node n, which may
+// be gone.
+func accept(n *graph.Node, p Pending, text string) (string, error) {
+	q := ask.Question{Kind: ask.Text, Options: p.Options}
+	if len(p.Options) > 0 {
+		q.Kind = ask.Choice
+	}
+	if p.Default != nil {
+		q.Default, q.HasDefault = *p.Default, true
+	}
+	answer, err := q.Match(text)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case n != nil && n.Approval != nil:
+		return answer, nil // any answer is one: there is on_other
+	case len(p.Options) > 0 && !slices.Contains(p.Options, answer):
+		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
+	case n == nil || n.Input == nil || n.Input.Validation == "" || text == "" && q.HasDefault:
+		return answer, nil
+	}
+	valid, err := graph.ParsePredicate(n.Input.Validation)
+	if err == nil && !valid.Holds(answer) {
+		err = fmt.Errorf("it has to satisfy %s", n.Input.Validation)
+	}
+	return answer, err
+}

@@ -1,0 +1,67 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/value"
+)
+
+// Fork says from which step of an old run a new one begins, and how.
+type Fork struct {
+	Continuation
+	Step int            // of the old run, 0 for its start, -1 for the last committed
+	Set  []value.Member // state keys to change
+}
+
+// Fork begins a new run with the state and the frontier that an old one had after a
+// super-step. The old run is left as it is.
+func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
+	info, start, err := s.forkPoint(ctx, f.ID, f.Step)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if info.Kind != GraphRun {
+		return Outcome{}, fault.New(fault.Usage, "run %s is a chat, which has no steps to begin from", info.ID).
+			WithHint("go on with it: loki --resume %s; or ask again", info.ID)
+	}
+	if start.Done {
+		return Outcome{}, fault.New(fault.Usage, "run %s ended with step %d, so there is nothing to run after it", info.ID, start.Step).
+			WithHint("fork an earlier step: loki --fork %s@%d", info.ID, max(0, start.Step-1))
+	}
+	origin := fmt.Sprintf("%s@%d", info.ID, start.Step)
+	f.Command = "loki --fork " + origin
+	job, err := s.recall(ctx, info, start, f.Continuation)
+	if err != nil {
+		return Outcome{}, err
+	}
+	start.State = start.State.With(lastOfEach(f.Set)...)
+	start.Usage, start.Failures = chat.Usage{}, 0
+	job.Info.Parent, job.Start = origin, start
+	return s.Start(ctx, job)
+}
+
+// lastOfEach leaves the last of the members with the same name.
+func lastOfEach(members []value.Member) []value.Member {
+	var kept []value.Member
+	for name, v := range value.ObjectOf(members...).All() {
+		kept = append(kept, value.Member{Name: name, Value: v})
+	}
+	return kept
+}
+
+func (s *Service) forkPoint(ctx context.Context, id string, step int) (Info, Checkpoint, error) {
+	store, err := s.openWhole()
+	if err != nil {
+		return Info{}, Checkpoint{}, err
+	}
+	defer store.Close()
+	h, err := store.History(ctx, id)
+	if err != nil {
+		return Info{}, Checkpoint{}, err
+	}
+	c, err := store.Checkpoint(ctx, h.Info.ID, step)
+	return h.Info, c, err
+}

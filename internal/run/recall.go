@@ -1,0 +1,77 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+)
+
+// recall returns the job with which a recorded run goes on from a checkpoint. It is refused,
+// unless the user insists, if the agent is not what it was.
+func (s *Service) recall(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
+	job, err := s.Recall(ctx, info, from, c)
+	if err != nil || info.Kind != GraphRun {
+		return job, err
+	}
+	recorded, err := info.Recorded()
+	if err != nil {
+		return Job{}, err
+	}
+	if what, lines := changes(info, recorded, job); len(lines) > 0 && !c.Force {
+		return Job{}, fault.New(fault.Config, "%s of agent %s has changed since run %s began:\n  %s", what, info.Agent, info.ID, strings.Join(lines, "\n  ")).
+			WithHint("undo that, or go on with the agent as it is now: %s --force", c.Command)
+	}
+	for _, id := range slices.Concat(from.Frontier, from.Waiting) {
+		if job.node(id) == nil {
+			return Job{}, fault.New(fault.Config, "run %s goes on at node %q, which the graph does not have", info.ID, id).
+				WithHint("put the node back, or start again with: loki -a %s", info.Agent)
+		}
+	}
+	return job, nil
+}
+
+// Recorded returns the graph that the run began with.
+func (i Info) Recorded() (*graph.Graph, error) {
+	g, _, err := graph.Parse(filepath.Join(i.AgentDir, graph.FileName), i.Definition)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", i.ID)
+	}
+	return g, nil
+}
+
+// changes says in what an agent differs from what it was when a run of it began, and what
+// of it does.
+func changes(info Info, recorded *graph.Graph, now Job) (what string, lines []string) {
+	if now.Info.Fingerprint != info.Fingerprint {
+		what, lines = "the graph", graph.Diff(recorded, now.Graph)
+	}
+	if info.Files == nil { // recorded by a version that did not keep them
+		return what, lines
+	}
+	names := slices.Collect(maps.Keys(info.Files))
+	for name := range now.Info.Files {
+		if _, ok := info.Files[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		before, was := info.Files[name]
+		today, is := now.Info.Files[name]
+		switch {
+		case !is:
+			lines = append(lines, name+" is not there or not used any more")
+		case !was:
+			lines = append(lines, name+" was added")
+		case before != today:
+			lines = append(lines, "the contents of "+name+" changed")
+		}
+	}
+	return cmp.Or(what, "a script"), lines
+}

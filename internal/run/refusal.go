@@ -1,0 +1,37 @@
+package run
+
+import (
+	"errors"
+	"time"
+
+	"loki/internal/fault"
+)
+
+// refusal returns the error of a store that does not open a run of a kind as users read it.
+func refusal(err error, kind Kind) error {
+	if lease, ok := errors.AsType[*LeaseError](err); ok {
+		return leaseRefusal(lease)
+	}
+	if gap, ok := errors.AsType[*GapError](err); ok {
+		return fault.Wrap(fault.Failure, gap, "").
+			WithHint("resuming it would repeat %s; if that does no harm: loki --resume %s --force", gap.Gap.Repeats(), gap.ID)
+	}
+	if ended, ok := errors.AsType[*EndedError](err); ok {
+		hint := "its output: loki --run " + ended.ID
+		if kind == GraphRun {
+			hint += "; its steps again as a new run: loki --fork " + ended.ID + "@STEP"
+		}
+		return fault.Wrap(fault.Usage, ended, "").WithHint("%s", hint)
+	}
+	return err
+}
+
+// leaseRefusal is how a run is refused that another process holds.
+func leaseRefusal(e *LeaseError) error {
+	err := fault.Wrap(fault.Failure, e, "")
+	if e.Until.IsZero() {
+		return err.WithHint("wait until it ends there, or stop that process")
+	}
+	return err.WithHint("wait until it ends there; if that process gives no sign of life, the run can be resumed from %s on (in %s)",
+		e.Until.Local().Format(time.TimeOnly), max(time.Second, time.Until(e.Until).Round(time.Second)))
+}

@@ -1,0 +1,167 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"loki/internal/engine"
+	"loki/internal/fault"
+	"loki/internal/graph"
+)
+
+// Resumption says which run goes on, and how.
+type Resumption struct {
+	Continuation                   // an empty ID means the newest unfinished run of the working directory
+	Answers      map[string]string // to pending questions, by id
+	Answer       *string           // to the only pending question, nil for none
+
+	// Wait is called before the run waits for a provider that asked to come back later. Nil
+	// does not wait: the error is then that of a run that was suspended.
+	Wait func(until time.Time)
+}
+
+// Resume goes on with a run that did not end. Whatever the run needs is looked at
+// before an answer is recorded, since an answer is used up by that. If ctx ends while the
+// run waits for a provider, the error is that of ctx and says how to resume it.
+func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
+	for {
+		out, err := s.resume(ctx, r)
+		later, ok := errors.AsType[*engine.LaterError](err)
+		if !ok || r.Wait == nil {
+			return out, err
+		}
+		r.Wait(later.At)
+		timer := time.NewTimer(time.Until(later.At))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return out, fault.Wrap(fault.CodeOf(ctx.Err()), ctx.Err(), "waiting for the provider").WithHint("%s", fault.HintOf(err))
+		}
+		r.ID = cmp.Or(out.Run, r.ID)   // another run may be the newest one now
+		r.Answer, r.Answers = nil, nil // they have been given
+	}
+}
+
+// resume goes on once.
+func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
+	store, err := s.openWhole()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() { store.Close() }()
+	info, err := findRun(ctx, store, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !info.Status.Resumable() {
+		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
+	}
+	if info.Gap != nil && !r.Force {
+		return Outcome{}, refusal(&GapError{ID: info.ID, Gap: *info.Gap}, info.Kind)
+	}
+	last, err := store.Checkpoint(ctx, info.ID, -1)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r.Command = "loki --resume " + info.ID
+	job, err := s.recall(ctx, info, last, r.Continuation)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := acceptGap(ctx, store, info, job.Events); err != nil {
+		return Outcome{}, err
+	}
+	answered, err := giveAnswers(ctx, store, info.ID, job, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if job.Durability == graph.DurabilityPower {
+		store.Close()
+		if store, err = s.Open(job.Durability); err != nil {
+			return Outcome{}, err
+		}
+	}
+	var journal Journal
+	var found Recovery
+	err = patiently(ctx, job.Events, func() (err error) {
+		journal, found, err = store.Open(ctx, info.ID)
+		return err
+	})
+	if err != nil {
+		return Outcome{}, refusal(err, info.Kind)
+	}
+	defer journal.Close()
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: true, Answered: answered}, journal)
+}
+
+// openWhole opens the store to go on with a record of it.
+func (s *Service) openWhole() (Store, error) {
+	if s.Unrecorded {
+		// What was really answered is not mixed with what was not.
+		return nil, fault.New(fault.Usage, "a recorded run cannot go on as a dry run").
+			WithHint("leave out --dry-run, and set dry_run: false in config.yaml")
+	}
+	return s.Open(graph.DurabilityProcess)
+}
+
+// findRun returns the run to go on with: the one that the id means, or else the newest
+// unfinished run that was started in this directory, of those that wait for an answer
+// if one is given. While a newer one is being run, the user has to say which is meant.
+func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
+	if r.ID != "" {
+		h, err := store.History(ctx, r.ID)
+		return h.Info, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return Info{}, err
+	}
+	runs, err := store.Runs(ctx, Query{Dir: dir, Unfinished: true})
+	if err != nil {
+		return Info{}, err
+	}
+	answers := r.Answer != nil || len(r.Answers) > 0
+	var active, idle *Info // the newest of each
+	for _, info := range runs {
+		if info.Damaged { // any other can go on
+			continue
+		}
+		if info.Active {
+			if active == nil {
+				active = &info
+			}
+			continue
+		}
+		if idle == nil {
+			idle = &info
+		}
+		if answers {
+			h, err := store.History(ctx, info.ID)
+			if err != nil {
+				return Info{}, err
+			}
+			if len(h.Pending) == 0 {
+				continue
+			}
+		}
+		if active != nil {
+			return Info{}, fault.New(fault.Failure, "run %s, which was started later in %s, is being run by another process", active.ID, dir).
+				WithHint("wait until it ends there, or go on with the one before it: loki --resume %s", info.ID)
+		}
+		h, err := store.History(ctx, info.ID) // a list has the beginnings of texts only
+		return h.Info, err
+	}
+	switch {
+	case active != nil:
+		return Info{}, leaseRefusal(active.Held)
+	case idle != nil:
+		return Info{}, fault.New(fault.Usage, "no run that was started in %s waits for an answer", dir).
+			WithHint("go on with the newest unfinished one: loki --resume %s", idle.ID)
+	}
+	return Info{}, fault.New(fault.NotFound, "no unfinished run was started in %s", dir).
+		WithHint("see all runs: loki --runs; resume any of them: loki --resume ID")
+}

@@ -1,0 +1,172 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"loki/internal/ask"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+)
+
+// Job is a piece of work that can be run, and what its record begins with. It is filled in
+// once, by who knows the agent or the conversation, and handed to a [Service].
+type Job struct {
+	Info       Info             // of a new run; the store fills in the rest
+	Graph      *graph.Graph     // nil unless Info.Kind is GraphRun
+	Start      Checkpoint       // of a new run
+	Durability graph.Durability // of the record; off and "" keep none
+	Limit      graph.Budget     // of tokens and money
+	Events     event.Scope      // of the request
+
+	// Make returns the work, as it begins or goes on at a point. Done releases what the work
+	// holds; it is called once, before the run is reported as over, and what it returns is a
+	// warning. An error has left nothing to release.
+	Make func(ctx context.Context, p Point) (w Work, done func() error, err error)
+}
+
+// Point is where a job begins or goes on.
+type Point struct {
+	Recovery          // of a new run only Last, which is the job's Start
+	Resumed  bool     // the run goes on after an interruption
+	Answered []string // questions that were answered to resume it
+	Budget   *Budget  // nil bounds nothing
+}
+
+// Service has the verbs of runs that all faces share. It may be used from several
+// goroutines.
+type Service struct {
+	// Open opens the store of runs, whose records survive what d says. The service closes it.
+	Open func(d graph.Durability) (Store, error)
+
+	// Recall returns the job of a run on record as it would be today, on which the run is to
+	// go on from a checkpoint. Whatever it needs has to be there. The service compares it with
+	// the record.
+	Recall func(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error)
+
+	// Unrecorded says that nothing is recorded and no record goes on, as in a dry run.
+	Unrecorded bool
+}
+
+// Continuation says how a recorded run goes on, as itself or as a fork.
+type Continuation struct {
+	ID       string // or a beginning of it
+	Force    bool   // although the agent has changed, or a part of the run is not on record
+	Here     bool   // in the present directory instead of the one the run was started in
+	Model    string // instead of the one the user asked for then; "" keeps that
+	NoStream bool
+	Yes      bool // whatever tools would ask is answered with yes
+	Events   event.Scope
+	Asker    ask.Asker
+
+	// Command is what the user asked for, for hints. The service fills it in.
+	Command string
+}
+
+// Start begins a run. One that cannot be recorded runs all the same, and the user is
+// warned. The error is a [*fault.Error] that says how the run can go on.
+func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
+	if s.Unrecorded || job.Durability == graph.DurabilityOff || job.Durability == "" {
+		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil)
+	}
+	store, journal, err := s.create(ctx, job)
+	if err != nil && (job.Info.Parent != "" || ctx.Err() != nil) {
+		return Outcome{}, err
+	}
+	if err != nil {
+		err = job.Events.Emit(ctx, event.Warning{Text: withHint(fmt.Sprintf("the run is not recorded and cannot be resumed: %v", err), err)})
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	if journal != nil {
+		defer closeRecord(journal, store)
+	}
+	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal)
+}
+
+// create begins the record of a run.
+func (s *Service) create(ctx context.Context, job Job) (store Store, journal Journal, err error) {
+	if store, err = s.Open(job.Durability); err != nil {
+		return nil, nil, err
+	}
+	err = patiently(ctx, job.Events, func() (err error) {
+		journal, err = store.Create(ctx, job.Info, job.Start)
+		return err
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return store, journal, nil
+}
+
+// closeRecord gives the lease of a run back. What fails here was reported before, or costs
+// no more than the time until the lease expires.
+func closeRecord(j Journal, s Store) {
+	_ = j.Close()
+	_ = s.Close()
+}
+
+// execute drives a job. A nil journal records nothing.
+func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal) (Outcome, error) {
+	p.Budget = NewBudget(job.Limit, p.Last.Usage)
+	p.Budget.Expect(p.Info.Usage.Sub(p.Last.Usage))
+	work, done, err := job.Make(ctx, p)
+	if err != nil {
+		return Outcome{}, err
+	}
+	events := job.Events
+	if journal == nil && job.Info.Kind == GraphRun {
+		events = events.With(func(src *event.Source) { src.Run = NewID() })
+	}
+	out, err := Run(ctx, Options{
+		Work: work, Done: done, Events: events, Resumed: p.Resumed, Journal: journal, Budget: p.Budget,
+	})
+	if err == nil {
+		return out, nil
+	}
+	what := ""
+	code := fault.CodeOf(err)
+	if job.Info.Kind == GraphRun && code != fault.Suspended && code != fault.Canceled {
+		what = fmt.Sprintf("graph execution failed for agent %s", job.Info.Agent)
+	}
+	return out, fault.Wrap(code, err, "%s", what).WithHint("%s", resumeHint(err, out, job.Info.Kind))
+}
+
+// resumeHint is the way on after a run stopped. What its cause says to do comes first.
+func resumeHint(err error, out Outcome, kind Kind) string {
+	hint := fault.HintOf(err)
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		return hint
+	case !out.Recorded && kind == GraphRun && fault.CodeOf(err) == fault.Suspended:
+		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"
+	case !out.Recorded || strings.Contains(hint, "loki --resume"):
+		return hint
+	case hint != "":
+		return hint + "\nthen go on where it stopped: loki --resume " + out.Run
+	}
+	if _, ok := errors.AsType[*engine.LaterError](err); ok {
+		return "wait for it and go on where it stopped: loki --resume " + out.Run + " --wait"
+	}
+	return "go on where it stopped: loki --resume " + out.Run
+}
+
+// patiently calls write, again and again as long as the store of runs cannot be written
+// in passing.
+func patiently(ctx context.Context, events event.Scope, write func() error) error {
+	var p Patience
+	return p.Do(ctx, func(text string) error { return events.Emit(ctx, event.Warning{Text: text}) }, write)
+}
+
+// withHint returns text and, if err has one, its hint.
+func withHint(text string, err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		text += "; " + hint
+	}
+	return text
+}

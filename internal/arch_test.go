@@ -90,7 +90,10 @@ func below(dir string, trees ...string) bool {
 
 var (
 	// vocabulary is what everyone shares. It knows nobody else.
-	vocabulary = []string{"internal/value", "internal/fault", "internal/chat", "internal/event", "internal/steps"}
+	vocabulary = []string{
+		"internal/value", "internal/fault", "internal/chat", "internal/event", "internal/steps",
+		"internal/text", "internal/atomicfile", "internal/environ",
+	}
 
 	// faces translate between a user and the engine.
 	faces = []string{"internal/cli", "internal/repl", "internal/server"}

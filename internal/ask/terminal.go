@@ -11,7 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
 // TerminalOptions configures a [Terminal]. The zero value asks whoever sits at the
@@ -160,11 +160,11 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 	return in, out, done, nil
 }
 
-// safe returns text, which may come from a model, without what would act on the
+// safe returns s, which may come from a model, without what would act on the
 // terminal or show it in another order.
-func safe(text string) string { return printable.Text(ansi.Strip(text)) }
+func safe(s string) string { return text.Printable(ansi.Strip(s)) }
 
 // safeLine is [safe] for what has to stay on one line.
-func safeLine(text string) string {
-	return strings.Join(strings.Fields(safe(text)), " ")
+func safeLine(s string) string {
+	return strings.Join(strings.Fields(safe(s)), " ")
 }

@@ -18,7 +18,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/role"
-	"loki/internal/tool"
+	"loki/internal/text"
 )
 
 // execute has the model write a command for the user's shell, and does with it what the
@@ -110,7 +110,7 @@ func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation
 // present shows a command as it would be run: what could hide a part of it is written as an
 // escape. It reports whether all of it is there to be read at a glance.
 func (c *command) present(command string) (plain bool) {
-	shown := tool.Visible(command)
+	shown := text.Visible(command)
 	fmt.Fprintln(c.Out, c.paint(orange, shown))
 	plain = true
 	if shown != command {

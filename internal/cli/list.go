@@ -17,8 +17,8 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/logging"
-	"loki/internal/printable"
 	"loki/internal/session"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -35,9 +35,9 @@ func printLines(w io.Writer, lines []string) error {
 	return err
 }
 
-// printableLine returns a text that others may have chosen as it can be shown on a line.
-func printableLine(text string) string {
-	return strings.ReplaceAll(printable.Text(text), "\n", "\u240a")
+// printableLine returns s, which others may have chosen, as it can be shown on a line.
+func printableLine(s string) string {
+	return strings.ReplaceAll(text.Printable(s), "\n", "\u240a")
 }
 
 // escaped returns a JSON text in which what a terminal would obey is written as an escape,
@@ -126,14 +126,9 @@ func (c *command) listSessions(ctx context.Context) error {
 	return table(c.Out, rows, 2)
 }
 
-// firstWords returns the beginning of a text, on one line.
-func firstWords(text string) string {
-	const limit = 50
-	runes := []rune(strings.Join(strings.Fields(printable.Text(text)), " "))
-	if len(runes) > limit {
-		runes = append(runes[:limit-1], '…')
-	}
-	return string(runes)
+// firstWords returns the beginning of s, on one line.
+func firstWords(s string) string {
+	return text.CutRunes(strings.Join(strings.Fields(text.Printable(s)), " "), 50)
 }
 
 // sessionNames returns the names of the sessions, or the ids of those without one.
@@ -234,7 +229,7 @@ func (c *command) settings() []setting {
 		}
 	}
 	return []setting{
-		{"model", text(model)},
+		{"model", orNull(model)},
 		{"temperature", optional(cfg.Temperature)},
 		{"top_p", optional(cfg.TopP)},
 		{"enabled_tools", optional(cfg.EnabledTools)},
@@ -256,19 +251,19 @@ func (c *command) settings() []setting {
 		{"wrap_code", value.Of(cfg.WrapCode)},
 		{"highlight", value.Of(cfg.Highlight)},
 		{"theme", optional(cfg.Theme)},
-		{"config_dir", text(p.ConfigDir)},
-		{"config_file", text(p.ConfigFile)},
-		{"env_file", text(p.EnvFile)},
-		{"agents_dir", text(p.AgentsDir)},
-		{"roles_dir", text(p.RolesDir)},
-		{"sessions_dir", text(p.SessionsDir)},
-		{"rags_dir", text(p.RAGsDir)},
-		{"macros_dir", text(p.MacrosDir)},
-		{"functions_dir", text(p.FunctionsDir)},
-		{"messages_file", text(p.MessagesFile)},
-		{"vault_password_file", text(cmp.Or(deref(cfg.VaultPasswordFile), p.VaultPasswordFile))},
-		{"state_dir", text(p.StateDir)},
-		{"log_path", text(p.LogFile)},
+		{"config_dir", orNull(p.ConfigDir)},
+		{"config_file", orNull(p.ConfigFile)},
+		{"env_file", orNull(p.EnvFile)},
+		{"agents_dir", orNull(p.AgentsDir)},
+		{"roles_dir", orNull(p.RolesDir)},
+		{"sessions_dir", orNull(p.SessionsDir)},
+		{"rags_dir", orNull(p.RAGsDir)},
+		{"macros_dir", orNull(p.MacrosDir)},
+		{"functions_dir", orNull(p.FunctionsDir)},
+		{"messages_file", orNull(p.MessagesFile)},
+		{"vault_password_file", orNull(cmp.Or(deref(cfg.VaultPasswordFile), p.VaultPasswordFile))},
+		{"state_dir", orNull(p.StateDir)},
+		{"log_path", orNull(p.LogFile)},
 	}
 }
 
@@ -279,8 +274,8 @@ func deref(s *string) string {
 	return *s
 }
 
-// text is s, or null if it is empty.
-func text(s string) value.Value {
+// orNull returns s, or null if it is empty.
+func orNull(s string) value.Value {
 	if s == "" {
 		return value.Value{}
 	}

@@ -16,9 +16,9 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/printable"
 	"loki/internal/render"
 	"loki/internal/run"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -306,7 +306,7 @@ func printRun(w io.Writer, h run.History) error {
 	default:
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", i.ID, h.Pending[0].ID)
 	}
-	_, err := io.WriteString(w, printable.Text(b.String()))
+	_, err := io.WriteString(w, text.Printable(b.String()))
 	return err
 }
 
@@ -316,9 +316,9 @@ const (
 	maxText = 4000
 )
 
-// oneLine returns the first line of a text, cut if it is long.
-func oneLine(text string) string {
-	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+// oneLine returns the first line of s, cut if it is long.
+func oneLine(s string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	short := cut(line, maxLine)
 	if rest != "" && short == line {
 		short += " ..."
@@ -326,12 +326,12 @@ func oneLine(text string) string {
 	return short
 }
 
-// cut returns text, or its first n bytes and how many there are.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
+// cut returns s, or its beginning and how many bytes there are.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:n], ""), len(text))
+	return fmt.Sprintf("%s... (%d bytes)", strings.TrimSuffix(text.Cut(s, n), text.Mark), len(s))
 }
 
 // bySteps groups visits, which are in order, by their super-step.
@@ -407,7 +407,7 @@ func (c *command) diffStates(ctx context.Context) error {
 				fmt.Fprintf(&b, "+ %s: %s\n", d.Key, cut(d.After.String(), maxText))
 			}
 		}
-		_, err := io.WriteString(c.Out, printable.Text(b.String()))
+		_, err := io.WriteString(c.Out, text.Printable(b.String()))
 		return err
 	})
 }

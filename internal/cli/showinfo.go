@@ -49,5 +49,5 @@ func (c *command) roleInfo() error {
 		_, err := io.WriteString(c.Out, r.Export())
 		return err
 	}
-	return printJSON(c.Out, map[string]any{"name": r.Name, "file": text(r.File), "text": r.Export()})
+	return printJSON(c.Out, map[string]any{"name": r.Name, "file": orNull(r.File), "text": r.Export()})
 }

@@ -13,8 +13,8 @@ import (
 	"loki/internal/argc"
 	"loki/internal/chat"
 	"loki/internal/fault"
-	"loki/internal/printable"
 	"loki/internal/steps"
+	"loki/internal/text"
 )
 
 // callTool runs the tool of --call-tool and prints what a model would get.
@@ -26,17 +26,17 @@ func (c *command) callTool(ctx context.Context) error {
 	if err != nil {
 		return face.close(err)
 	}
-	text, failed, err := box.Call(ctx, chat.ToolCall{ID: "call_1", Name: name, Arguments: arguments}, steps.Steps{})
+	result, failed, err := box.Call(ctx, chat.ToolCall{ID: "call_1", Name: name, Arguments: arguments}, steps.Steps{})
 	if err = face.close(err); err != nil {
 		return err
 	}
-	if text != "" {
-		if text = c.hide(text); json.Valid([]byte(text)) {
-			text = string(escaped([]byte(text)))
+	if result != "" {
+		if result = c.hide(result); json.Valid([]byte(result)) {
+			result = string(escaped([]byte(result)))
 		} else {
-			text = printable.Text(text)
+			result = text.Printable(result)
 		}
-		fmt.Fprintln(c.Out, text)
+		fmt.Fprintln(c.Out, result)
 	}
 	if failed {
 		return fault.New(fault.Tool, "tool %s failed", name)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
 // FollowOptions configure Follow. The zero value of a field is its default.
@@ -47,7 +47,7 @@ func Follow(ctx context.Context, file string, w io.Writer, o FollowOptions) erro
 		offset += int64(len(part))
 		rest += part
 		if err == nil {
-			if _, err := io.WriteString(w, dress(printable.Text(rest[:len(rest)-1]), o.Color)+"\n"); err != nil {
+			if _, err := io.WriteString(w, dress(text.Printable(rest[:len(rest)-1]), o.Color)+"\n"); err != nil {
 				return err
 			}
 			rest = ""

@@ -19,7 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/ask"
-	"loki/internal/tool"
+	"loki/internal/text"
 )
 
 const (
@@ -83,7 +83,7 @@ func (c *conn) form(ctx context.Context, asker ask.Asker, p *sdk.ElicitParams) (
 	}
 	answer, err := asker.Ask(ctx, ask.Question{
 		Kind:    ask.Select,
-		Text:    fmt.Sprintf("The MCP server %q asks:\n\n%s", c.server.ID, tool.Visible(shorten(p.Message, 8<<10))),
+		Text:    fmt.Sprintf("The MCP server %q asks:\n\n%s", c.server.ID, text.Visible(text.Cut(p.Message, 8<<10))),
 		Options: []string{yes, no}, Consent: true,
 	})
 	if err != nil || answer != yes {
@@ -182,7 +182,7 @@ func (f field) ask(ctx context.Context, asker ask.Asker) (value any, given bool,
 		q.Kind = ask.Select
 	}
 	for _, o := range options {
-		q.Options = append(q.Options, tool.Visible(cmp.Or(o.Title, o.Const)))
+		q.Options = append(q.Options, text.Visible(cmp.Or(o.Title, o.Const)))
 	}
 	if q.Kind == ask.Select && !f.required {
 		q.Options = append(q.Options, leaveOut)
@@ -247,14 +247,14 @@ func (f field) value(q ask.Question, options []titled, answer string) (value any
 }
 
 func (f field) text() string {
-	text := tool.Visible(shorten(cmp.Or(f.Title, f.name), 200))
+	shown := text.Visible(text.Cut(cmp.Or(f.Title, f.name), 200))
 	if f.Description != "" {
-		text += ": " + tool.Visible(shorten(f.Description, 1<<10))
+		shown += ": " + text.Visible(text.Cut(f.Description, 1<<10))
 	}
 	if !f.required {
-		text += " (optional)"
+		shown += " (optional)"
 	}
-	return text
+	return shown
 }
 
 func (f field) options() []titled {
@@ -277,7 +277,7 @@ func (f field) standard(options []titled) (string, bool) {
 	title := func(v any) (string, bool) {
 		for _, o := range options {
 			if o.Const == fmt.Sprint(v) {
-				return tool.Visible(cmp.Or(o.Title, o.Const)), true
+				return text.Visible(cmp.Or(o.Title, o.Const)), true
 			}
 		}
 		return "", false
@@ -299,7 +299,7 @@ func (f field) standard(options []titled) (string, bool) {
 		if len(options) > 0 {
 			return title(v)
 		}
-		return tool.Visible(fmt.Sprint(v)), true
+		return text.Visible(fmt.Sprint(v)), true
 	}
 }
 

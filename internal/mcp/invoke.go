@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"loki/internal/chat"
+	"loki/internal/text"
 	"loki/internal/tool"
 )
 
@@ -76,7 +77,7 @@ func (v *invoker) Consent(call tool.Call) string {
 		return ""
 	}
 	return fmt.Sprintf("May the tool %s of the MCP server %s be run? The server says that it may destroy something.\n\n    %s",
-		tool.Visible(args.Tool), tool.Visible(v.link.server.ID), tool.Visible(string(args.Arguments)))
+		text.Visible(args.Tool), text.Visible(v.link.server.ID), text.Visible(string(args.Arguments)))
 }
 
 // unasked reports whether Consent let a call through without knowing the tool.

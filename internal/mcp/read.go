@@ -200,7 +200,7 @@ func keys() map[string]func(e *draft, value json.RawMessage) error {
 			e.typed = true
 			return oneOf(v, &e.server.Type, Stdio, HTTP, SSE)
 		},
-		"command": func(e *draft, v json.RawMessage) error { return text(v, &e.server.Command) },
+		"command": func(e *draft, v json.RawMessage) error { return readText(v, &e.server.Command) },
 		"args":    func(e *draft, v json.RawMessage) error { return texts(v, &e.server.Args) },
 		"env": func(e *draft, v json.RawMessage) (err error) {
 			e.server.Env, err = table(v, true)
@@ -209,8 +209,8 @@ func keys() map[string]func(e *draft, value json.RawMessage) error {
 			}
 			return err
 		},
-		"cwd": func(e *draft, v json.RawMessage) error { return text(v, &e.server.Dir) },
-		"url": func(e *draft, v json.RawMessage) error { return text(v, &e.server.URL) },
+		"cwd": func(e *draft, v json.RawMessage) error { return readText(v, &e.server.Dir) },
+		"url": func(e *draft, v json.RawMessage) error { return readText(v, &e.server.URL) },
 		"headers": func(e *draft, v json.RawMessage) (err error) {
 			e.server.Headers, err = table(v, false)
 			return err
@@ -312,7 +312,7 @@ func (r *reader) check(e *draft, offset int) error {
 	return nil
 }
 
-func text(v json.RawMessage, to *string) error {
+func readText(v json.RawMessage, to *string) error {
 	if err := json.Unmarshal(v, to); err != nil {
 		return errors.New("must be a string")
 	}
@@ -329,7 +329,7 @@ func texts(v json.RawMessage, to *[]string) error {
 	}
 	for i, item := range list {
 		var s string
-		if string(item) == "null" || text(item, &s) != nil {
+		if string(item) == "null" || readText(item, &s) != nil {
 			return fmt.Errorf("must be a list of strings, and number %d is none", i+1)
 		}
 		*to = append(*to, s)
@@ -349,7 +349,7 @@ func table(v json.RawMessage, scalars bool) (map[string]string, error) {
 		var b bool
 		var n int64
 		switch {
-		case string(m.value) != "null" && text(m.value, &s) == nil:
+		case string(m.value) != "null" && readText(m.value, &s) == nil:
 			all[m.name] = s
 		case !scalars:
 			return nil, fmt.Errorf("must be an object of strings, and %q is none", m.name)

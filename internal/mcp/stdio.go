@@ -18,8 +18,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/environ"
-	"loki/internal/printable"
 	"loki/internal/process"
+	"loki/internal/text"
 )
 
 const (
@@ -74,7 +74,7 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 		OnStderr: func(line string) {
 			p.remember(line)
 			if stderr != nil {
-				fmt.Fprintf(stderr, "[%s] %s\n", r.ID, r.redact(printable.Text(line)))
+				fmt.Fprintf(stderr, "[%s] %s\n", r.ID, r.redact(text.Printable(line)))
 			}
 		},
 	})

@@ -8,7 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
 // AnswerOptions configure NewAnswer.
@@ -39,7 +39,7 @@ type Answer struct {
 	screen *Screen
 	o      AnswerOptions
 	md     *Markdown // draws the answer; nil if it is written as it comes
-	clean  printable.Filter
+	clean  text.Filter
 
 	// What follows is guarded by screen.mu.
 	printed  bool            // something was, since the answer began

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/printable"
 	"loki/internal/render/markdown"
 	"loki/internal/render/theme"
+	"loki/internal/text"
 )
 
 const (
@@ -46,8 +46,8 @@ type Markdown struct {
 
 	around around
 	r      *markdown.Renderer
-	raw    *printable.Filter // instead of r: the source is shown as it is, and nothing is drawn twice; both are nil before the first text
-	inside bool              // raw, and the cursor stands inside a line
+	raw    *text.Filter // instead of r: the source is shown as it is, and nothing is drawn twice; both are nil before the first text
+	inside bool         // raw, and the cursor stands inside a line
 	live   liveRows
 
 	drawn   time.Time // when something was drawn last; zero at the start of a text
@@ -86,7 +86,7 @@ func (m *Markdown) start() {
 		colors = m.o.Theme()
 	}
 	if colors == nil && m.o.Wrap == 0 {
-		m.raw = &printable.Filter{}
+		m.raw = &text.Filter{}
 		return
 	}
 	mo := markdown.Options{Wrap: m.o.Wrap, WrapCode: m.o.WrapCode, Hyperlinks: m.o.Terminal.Hyperlinks}

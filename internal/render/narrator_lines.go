@@ -11,6 +11,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -291,7 +292,7 @@ func (n *Narrator) valueLimit() int {
 // short writes v as JSON, cut to limit characters.
 func short(v value.Value, limit int) string {
 	if s, ok := v.AsString(); ok {
-		v = value.Of(prefix(s, 4*(limit+1))) // of a long text only the beginning is needed
+		v = value.Of(text.Cut(s, 4*(limit+1))) // of a long text only the beginning is needed
 	}
 	return oneLine(string(v.AppendJSON(nil)), limit)
 }

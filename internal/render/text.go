@@ -5,74 +5,24 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/chat"
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
-// safe drops the escape sequences and control characters of text, which could move the
-// cursor, change colours or the title, make the terminal answer, or show text in another
-// order. Tabs and line feeds stay; broken UTF-8 becomes U+FFFD.
-func safe(text string) string {
-	if strings.Contains(text, "\x1b") {
-		text = ansi.Strip(text)
-	}
-	return strings.Map(func(r rune) rune {
-		if printable.Hidden(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
+// safe returns s without what a terminal would obey.
+func safe(s string) string { return text.Clean(s) }
 
-// oneLine returns the words of text with single blanks between them, without escape
-// sequences and control characters, cut to limit characters and an ellipsis if there
-// are more.
-func oneLine(text string, limit int) string {
-	if strings.Contains(text, "\x1b") {
-		text = ansi.Strip(text)
-	}
-	var b strings.Builder
-	n, gap := 0, false
-	for _, r := range text {
-		switch {
-		case r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == 0x85 || r == 0xa0 || r == 0x2028 || r == 0x2029:
-			gap = b.Len() > 0
-			continue
-		case printable.Hidden(r):
-			continue
-		}
-		need := 1
-		if gap {
-			need++
-		}
-		if n+need > limit {
-			b.WriteString("…")
-			return b.String()
-		}
-		if gap {
-			b.WriteByte(' ')
-			gap = false
-		}
-		b.WriteRune(r)
-		n += need
-	}
-	return b.String()
-}
+// oneLine returns s on one line of at most limit characters, with the mark of a cut on top.
+func oneLine(s string, limit int) string { return text.OneLine(s, limit+1) }
 
-// width returns how many columns text takes.
-func width(text string) int { return ansi.StringWidth(text) }
+// width returns how many columns s takes.
+func width(s string) int { return ansi.StringWidth(s) }
 
-// clip cuts text to so many columns, with an ellipsis where it cuts.
-func clip(text string, columns int) string {
-	if columns <= 0 {
-		return ""
-	}
-	return ansi.Truncate(text, columns, "…")
-}
+// clip cuts s to so many columns.
+func clip(s string, columns int) string { return text.CutColumns(s, columns) }
 
 // took writes how long something took: 250ms, 1.40s.
 func took(d time.Duration) string {
@@ -96,14 +46,8 @@ func running(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// count writes n with its unit, in groups of three digits: 1 node, 3,210 tokens. The
-// plural adds an s.
-func count(n int, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return grouped(n) + " " + unit + "s"
-}
+// count writes n with its unit, in groups of three digits: 1 node, 3,210 tokens.
+func count(n int, unit string) string { return grouped(n) + " " + text.Plural(n, unit) }
 
 // grouped writes n, which is not negative, in groups of three digits.
 func grouped(n int) string {
@@ -158,15 +102,4 @@ func lastByte(text string) byte {
 		return 0
 	}
 	return text[len(text)-1]
-}
-
-// prefix returns text up to about limit bytes, at the start of a character.
-func prefix(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

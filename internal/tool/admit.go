@@ -9,6 +9,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/permission"
 	"loki/internal/steps"
+	"loki/internal/text"
 )
 
 // Judge decides which calls may be made, and keeps what users grant. Its methods may be
@@ -83,7 +84,7 @@ func asking(text string, call Call) ConsentQuestion {
 
 // PlainQuestion asks about a call of which no more is known than what it says.
 func PlainQuestion(call Call) string {
-	return fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, Visible(string(call.Arguments)))
+	return fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, text.Visible(string(call.Arguments)))
 }
 
 // consent gets the answer to a question, or takes the recorded one, and returns why the

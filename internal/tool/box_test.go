@@ -382,20 +382,6 @@ func TestAutoConfirm(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"ls\n\t-l é 漢 🙂":   "ls\n\t-l é 漢 🙂",
-		"a\x1b[2Kb\rc\x7f": `a\u001b[2Kb\u000dc\u007f`,
-		"a\u202eb\u200b":   `a\u202eb\u200b`,
-		"\U000e0041\xff":   `\U000e0041\ufffd`,
-	} {
-		if got := tool.Visible(in); got != want {
-			t.Errorf("%q became %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestConformance(t *testing.T) {
 	type args struct {
 		Text string `json:"text"`

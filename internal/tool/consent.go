@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"loki/internal/ask"
 	"loki/internal/permission"
+	"loki/internal/text"
 )
 
 // Confirm asks the user a question that is answered with yes or no. The key is that of
@@ -72,14 +72,14 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 		from.Text += fmt.Sprintf("\n\nThe question has %d lines: scroll up to read it from its start.", lines)
 	}
 	if q.Reason != "" {
-		from.Text += "\n\nYou are asked because " + Visible(q.Reason) + "."
+		from.Text += "\n\nYou are asked because " + text.Visible(q.Reason) + "."
 	}
 	if len(q.Always) == 0 {
 		return from
 	}
 	granted := make([]string, len(q.Always))
 	for i, g := range q.Always {
-		granted[i] = strings.ReplaceAll(Visible(g.String()), "\n", `\n`)
+		granted[i] = strings.ReplaceAll(text.Visible(g.String()), "\n", `\n`)
 	}
 	what := ": " + strings.Join(granted, ", ")
 	from.Options = append(from.Options, optionSession+what)
@@ -145,28 +145,4 @@ func Consents(value string) bool {
 		return false
 	}
 	return true
-}
-
-// Visible returns text that a model wrote as it may be shown to a user who decides about
-// it: whatever could hide or rearrange a part of it on a terminal is replaced by an escape
-// such as \u001b. Line feeds and tabs stay.
-func Visible(text string) string {
-	hidden := func(r rune) bool {
-		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar)
-	}
-	if strings.IndexFunc(text, hidden) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }

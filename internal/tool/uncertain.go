@@ -8,6 +8,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/steps"
+	"loki/internal/text"
 )
 
 // Policy says what becomes of an uncertain call: one that was begun before an
@@ -35,7 +36,7 @@ func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, confirm Con
 			return steps.Skip, nil
 		}
 		yes, err := confirm(ctx, st.Key("uncertain"), fmt.Sprintf("The run was interrupted during a call of the tool %s, and it is unknown whether the call was done.\n\n    %s\n\nMake it again?",
-			call.Name, Visible(string(call.Arguments))))
+			call.Name, text.Visible(string(call.Arguments))))
 		switch {
 		case fault.CodeOf(err) == fault.Suspended:
 			return "", err

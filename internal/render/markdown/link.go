@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
 const (
@@ -156,7 +156,7 @@ func unescape(dest []byte) string {
 		}
 		out = append(out, dest[i])
 	}
-	return printable.Text(stdhtml.UnescapeString(string(out)))
+	return text.Printable(stdhtml.UnescapeString(string(out)))
 }
 
 // finishLink adds the address of the link whose text began at n.from, unless the text says

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
 // class says what r is for the marks beside it.
@@ -123,14 +123,14 @@ func (in *inline) entity() {
 		return
 	}
 	name := string(rest[:n+1])
-	text := stdhtml.UnescapeString(name)
-	if text == name {
+	char := stdhtml.UnescapeString(name)
+	if char == name {
 		in.at++
 		return
 	}
 	in.flush(in.at)
 	start := len(in.aux)
-	in.aux = append(in.aux, printable.Text(text)...)
+	in.aux = append(in.aux, text.Printable(char)...)
 	in.nodes = append(in.nodes, node{kind: auxNode, from: int32(start), to: int32(len(in.aux))})
 	in.at += n + 1
 	in.from = in.at

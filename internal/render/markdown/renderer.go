@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
 // Auto wraps at the edge of the window.
@@ -34,7 +34,7 @@ type Options struct {
 // same time. The columns they take are those of the window; 0 means 80.
 type Renderer struct {
 	o      Options
-	filter printable.Filter
+	filter text.Filter
 	src    []byte // source that is no block yet
 	done   int    // what of src is
 	seen   int    // no line ends in src[done:seen]

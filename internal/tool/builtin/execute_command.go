@@ -13,6 +13,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/permission"
 	"loki/internal/process"
+	"loki/internal/text"
 	"loki/internal/tool"
 )
 
@@ -61,7 +62,7 @@ func (e *executeCommand) question(call tool.Call) (string, error) {
 		return "", err
 	}
 	// Indented, it is a block of code wherever questions are rendered as Markdown.
-	return fmt.Sprintf("Run this command with %s?\n\n    %s", e.shell.Name, strings.ReplaceAll(tool.Visible(command), "\n", "\n    ")), nil
+	return fmt.Sprintf("Run this command with %s?\n\n    %s", e.shell.Name, strings.ReplaceAll(text.Visible(command), "\n", "\n    ")), nil
 }
 
 // Call implements [tool.Tool].

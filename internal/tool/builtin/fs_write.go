@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/tool/builtin/patch"
@@ -128,9 +129,9 @@ func firstLines(prefix, text string, limit int) string {
 // shownPath is a path in a question: the real one, if the user could take it for another.
 func shownPath(p fsys.Path) string {
 	if p.Inside && p.Abs == p.Real {
-		return tool.Visible(p.Shown)
+		return text.Visible(p.Shown)
 	}
-	return tool.Visible(p.Real)
+	return text.Visible(p.Real)
 }
 
 func (b *base) fsPatch() tool.Tool {

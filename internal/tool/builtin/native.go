@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"loki/internal/chat"
+	"loki/internal/text"
 	"loki/internal/tool"
 )
 
@@ -197,10 +198,10 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// indent makes text a block of code wherever questions are rendered as Markdown. Nothing
-// that the text holds can end it.
-func indent(text string) string {
-	return "    " + strings.ReplaceAll(tool.Visible(text), "\n", "\n    ")
+// indent makes s a block of code wherever questions are rendered as Markdown. Nothing
+// that s holds can end it.
+func indent(s string) string {
+	return "    " + strings.ReplaceAll(text.Visible(s), "\n", "\n    ")
 }
 
 // missingKey says which variable a tool needs.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"loki/internal/text"
 	"loki/internal/tool"
 )
 
@@ -36,7 +37,7 @@ func (b *base) sendTwilio() tool.Tool {
 			if err != nil {
 				return "", err
 			}
-			return fmt.Sprintf("Send this message to %s?\n\n%s", tool.Visible(args.To), indent(args.Message)), nil
+			return fmt.Sprintf("Send this message to %s?\n\n%s", text.Visible(args.To), indent(args.Message)), nil
 		},
 	}
 }

@@ -1,14 +1,14 @@
-package printable_test
+package text_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"loki/internal/printable"
+	"loki/internal/text"
 )
 
-func TestText(t *testing.T) {
+func TestPrintable(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"plain", "a\tb\nc", "a\tb\nc"},
 		{"escape", "\x1b[31mred\x1b[0m", "␛[31mred␛[0m"},
@@ -25,7 +25,7 @@ func TestText(t *testing.T) {
 		{"replacement", "\uFFFD", "\uFFFD"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := printable.Text(tt.in); got != tt.want {
+			if got := text.Printable(tt.in); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -43,8 +43,8 @@ func FuzzFilter(f *testing.F) {
 		if size < 1 {
 			size = 1
 		}
-		want := printable.Text(s)
-		var filter printable.Filter
+		want := text.Printable(s)
+		var filter text.Filter
 		var got []byte
 		for rest := s; rest != ""; {
 			n := min(size, len(rest))
@@ -66,12 +66,12 @@ func FuzzFilter(f *testing.F) {
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	for _, r := range "\x00\x1b\r\x7f\u0080\u009f\u202a\u202e\u2066\u2069" {
-		if !printable.Hidden(r) {
+		if !text.Hidden(r) {
 			t.Errorf("%U is taken for one that is shown", r)
 		}
 	}
 	for _, r := range "\n\t a~\u00a0é\u2028漢\ufffd" {
-		if printable.Hidden(r) {
+		if text.Hidden(r) {
 			t.Errorf("%U is taken for one that is not shown", r)
 		}
 	}

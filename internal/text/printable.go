@@ -1,18 +1,14 @@
-// Package printable makes text of others safe to print: a control character in it could
-// move the cursor, change the title, or make the terminal type for the user.
-//
-// Nothing is dropped, so that nobody can hide text between two control characters. The
-// characters U+0000 to U+001F and U+007F become their pictures (U+2400 to U+2421: ESC is
-// ␛), the controls U+0080 to U+009F, the embeddings and overrides of the bidirectional
-// algorithm (U+202A to U+202E, U+2066 to U+2069), which show text in another order than
-// it has, and bytes that are no UTF-8 become U+FFFD. Tabs and line feeds stay. A carriage
-// return ends a line, alone or before a line feed.
-package printable
+package text
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
-// Filter makes a stream safe that may be cut anywhere, also within a character. The
-// zero value is ready.
+// Filter makes a stream printable, as [Printable] does a text. The stream may be cut
+// anywhere, also within a character. The zero value is ready.
 type Filter struct {
 	part [utf8.UTFMax]byte // the beginning of a character
 	n    int
@@ -25,8 +21,8 @@ const (
 	deletePic   = 0x2421
 )
 
-// Append appends what can be said of src so far to dst: the beginning of a character
-// waits for its end.
+// Append appends the printable form of src to dst, except for the beginning of a
+// character at the end, which waits for its rest.
 func (f *Filter) Append(dst, src []byte) []byte {
 	for f.n > 0 && len(src) > 0 {
 		if src[0] < utf8.RuneSelf || utf8.RuneStart(src[0]) {
@@ -107,8 +103,12 @@ func (f *Filter) append(dst, src []byte) []byte {
 	return append(dst, src[clean:]...)
 }
 
-// Text returns s safe to print.
-func Text(s string) string {
+// Printable returns s in a form that a terminal does not obey. Nothing is dropped, so that
+// nothing can be hidden between two control characters: U+0000 to U+001F and U+007F become
+// their pictures (U+2400 to U+2421: ESC is ␛), other [Hidden] characters and bytes that are
+// not UTF-8 become U+FFFD. Tabs and line feeds stay. A carriage return ends a line, alone
+// or before a line feed.
+func Printable(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
 			var f Filter
@@ -118,8 +118,10 @@ func Text(s string) string {
 	return s
 }
 
-// Hidden reports whether r controls what is shown instead of being shown. Tabs and line feeds
-// are shown.
+// Hidden reports whether r controls what is shown instead of being shown: a control
+// character, except for tab and line feed, or an embedding or override of the
+// bidirectional algorithm (U+202A to U+202E, U+2066 to U+2069), which shows text in
+// another order than it has.
 func Hidden(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
@@ -129,4 +131,29 @@ func picture(c byte) rune {
 		return deletePic
 	}
 	return pictures + rune(c)
+}
+
+// Visible returns s, which a user is to decide about, with an escape such as \u001b in place
+// of every character that could hide or rearrange a part of it on a terminal: the [Hidden]
+// ones, other characters of Unicode's classes for controls and formats, separators of lines and
+// paragraphs, and U+FFFD, which bytes that are not UTF-8 become. Line feeds and tabs stay.
+func Visible(s string) string {
+	hidden := func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar)
+	}
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }

@@ -68,17 +68,17 @@ func (s *settings) provider() (provider.Chat, error) {
 		}
 		return made(openai.NewCompatible(o))
 	case config.TypeClaude:
-		o := anthropic.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
+		o := client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
 		o.Token, o.Headers = token, tokenHeaders
 		return made(anthropic.New(o))
 	case config.TypeGemini:
-		o := gemini.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
+		o := client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
 		o.Token = token
 		return made(gemini.New(o))
 	case config.TypeVertexAI:
 		return made(vertexai.New(vertexai.Options{
-			Name: c.Name, Project: s.field("project_id"), Location: s.field("location"), ADCFile: s.field("adc_file"),
-			APIBase: s.field("api_base"), TokenHTTP: s.tokenHTTP(), HTTP: s.http(), Model: model,
+			Options: client.Options{Name: c.Name, APIBase: s.field("api_base"), HTTP: s.http(), Model: model},
+			Project: s.field("project_id"), Location: s.field("location"), ADCFile: s.field("adc_file"), TokenHTTP: s.tokenHTTP(),
 		}))
 	case config.TypeBedrock:
 		return made(bedrock.New(bedrock.Options{

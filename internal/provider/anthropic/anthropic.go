@@ -1,6 +1,9 @@
 // Package anthropic is the client of Anthropic's Messages API, for Claude at
-// Anthropic, at servers that speak the same format, and on Google's Vertex AI. It is
-// built on Anthropic's own SDK.
+// Anthropic, at servers that speak the same format, and on Google's Vertex AI. The
+// messages are those of Anthropic's own SDK. Its client is not used: it takes settings
+// from the environment, prints warnings to standard error, refuses long replies in one
+// piece, tells the server about the machine, reports to the process's OpenTelemetry
+// provider, and skips events of servers that send only their data.
 //
 // # Terms
 //
@@ -45,32 +48,15 @@
 // their own they get call_1, call_2 and so on, counted through the conversation. A call
 // beyond three equal ones in a row is dropped. A stream is complete with the event message_stop.
 //
-// # What the SDK is kept from
-//
-// The SDK takes settings from the environment, prints warnings to standard error,
-// refuses long replies in one piece, tells the server about the machine, reports to the
-// process's OpenTelemetry provider, and skips events of servers that send only their
-// data. Its types and its transport are used, the rest is not.
-//
 // A client is safe for concurrent use.
 package anthropic
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"maps"
-	"net/http"
-	"slices"
-	"strings"
-	"sync"
+	"net/url"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
-	"loki/internal/fault"
 	"loki/internal/provider"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/client"
 )
 
 // DefaultBase is the base URL of Anthropic's API.
@@ -80,133 +66,50 @@ const DefaultBase = "https://api.anthropic.com/v1"
 // budget of an effort comes on top.
 const DefaultMaxTokens = 8192
 
-// Options configures a client. The zero value of a field is its default.
-type Options struct {
-	// Name is the client's name in the configuration. It is required.
-	Name string
-
-	// APIBase is the URL, with the version of the API, that /messages is appended to.
-	// Empty means [DefaultBase]. It has no effect on Vertex AI.
-	APIBase string
-
-	// APIKey returns the key. It is called for each request, unless there is a Token.
-	APIKey func() (string, error)
-
-	// Token returns an OAuth access token, sent instead of a key. It is called for each
-	// request. Nil means that there is none.
-	Token func(ctx context.Context) (string, error)
-
-	// Headers are sent with every request, such as the anthropic-beta that the issuer
-	// of a token asks for.
-	Headers map[string]string
-
-	// HTTP sends the requests: a client of [wire.NewClient], which patches requests
-	// and turns replies other than 2xx into errors. Nil means one with its defaults.
-	HTTP *http.Client
-
-	// Model returns what the configuration says about a model. Nil means nothing.
-	Model func(name string) wire.Model
-
-	// Vertex says where on Vertex AI the models are. Nil means Anthropic's API.
-	Vertex *Vertex
-}
-
 // Client is a connection to the API. It implements [provider.Chat].
 type Client struct {
-	name   string
-	base   string // without a trailing slash
-	sdk    sdk.Client
-	key    func() (string, error)
-	token  func(ctx context.Context) (string, error)
-	model  func(name string) wire.Model
-	vertex bool
-
-	mu       sync.Mutex
-	dialects map[string]dialect // by real name: what rejected requests have taught
+	frame    *client.Frame
+	vertex   bool
+	dialects client.Dialects[dialect] // by real name
 }
 
 var _ provider.Chat = (*Client)(nil)
 
-// New returns a client. It sends nothing. Errors are of code [fault.Config].
-func New(o Options) (*Client, error) {
-	if o.Name == "" {
-		return nil, fault.New(fault.Config, "a client needs a name")
-	}
-	c := &Client{name: o.Name, key: o.APIKey, token: o.Token, model: o.Model, dialects: make(map[string]dialect)}
-	var err error
-	if o.Vertex != nil {
-		c.vertex, c.token = true, o.Vertex.Token
-		c.base, err = o.Vertex.base(o.Name)
-	} else {
-		c.base, err = wire.BaseURL(o.Name, cmp.Or(o.APIBase, DefaultBase), DefaultBase)
-	}
+// New returns a client. o.APIBase is the URL, with the version of the API, that /messages
+// is appended to; empty means [DefaultBase]. Errors have the code [fault.Config].
+func New(o client.Options) (*Client, error) {
+	o.APIBase = cmp.Or(o.APIBase, DefaultBase)
+	return newClient(o, false)
+}
+
+// NewVertex returns a client of Google's Vertex AI. o.APIBase is the URL that the name of a
+// model is appended to, and o.Token returns access tokens of Google Cloud. Errors have the
+// code [fault.Config].
+func NewVertex(o client.Options) (*Client, error) { return newClient(o, true) }
+
+func newClient(o client.Options, vertex bool) (*Client, error) {
+	frame, err := client.New(o, DefaultBase)
 	if err != nil {
 		return nil, err
 	}
-	if o.HTTP == nil {
-		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
-			return nil, err
-		}
-	}
-	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
-		option.WithoutOpenTelemetry(),
-		option.WithMaxRetries(0),
-		option.WithHTTPClient(o.HTTP),
-		option.WithMiddleware(withoutStainless),
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
-		options = append(options, option.WithHeader(name, o.Headers[name]))
-	}
-	c.sdk = sdk.NewClient(options...)
-	return c, nil
+	frame.KeyField = "X-Api-Key"
+	frame.KeySources = " or ANTHROPIC_API_KEY, or api_key in its configuration, or auth: oauth there and log in with loki --authenticate " + o.Name
+	return &Client{frame: frame, vertex: vertex, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
 }
 
-// withoutStainless removes the header fields by which the SDK describes the machine.
-func withoutStainless(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Stainless-") {
-			delete(r.Header, name)
-		}
-	}
-	return next(r)
-}
+// apiVersion is the version of the API that the messages are of.
+const apiVersion = "2023-06-01"
 
-// credentials returns the option that makes a request the user's.
-func (c *Client) credentials(ctx context.Context) (option.RequestOption, error) {
-	if c.token != nil {
-		token, err := c.token(ctx)
-		if err != nil {
-			return nil, c.tokenError(ctx, err)
-		}
-		if token = strings.TrimSpace(token); token == "" {
-			return nil, &provider.Error{Kind: provider.Authentication, Msg: "the access token of client " + c.name + " is empty"}
-		}
-		return option.WithAuthToken(token), nil
-	}
-	key, err := wire.Key(c.name, c.key, false)
-	if err != nil {
-		return nil, err
-	}
-	if key == "" {
-		variable := strings.ToUpper(strings.ReplaceAll(c.name, "-", "_")) + "_API_KEY"
-		return nil, &provider.Error{
-			Kind: provider.Authentication,
-			Msg: "client " + c.name + " has no API key: set " + variable + " or ANTHROPIC_API_KEY, or api_key in its configuration, " +
-				"or auth: oauth there and log in with loki --authenticate " + c.name,
-		}
-	}
-	return option.WithAPIKey(key), nil
-}
+// vertexVersion is what stands for the header anthropic-version on Vertex AI.
+const vertexVersion = "vertex-2023-10-16"
 
-// tokenError returns the error for a token that cannot be had. Whoever fetches tokens
-// knows best if trying again may help; otherwise the user has to log in.
-func (c *Client) tokenError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+// endpoint returns the URL of a request.
+func (c *Client) endpoint(model string, stream bool) string {
+	switch {
+	case !c.vertex:
+		return c.frame.Base + "/messages"
+	case stream:
+		return c.frame.Base + "/" + url.PathEscape(model) + ":streamRawPredict"
 	}
-	if _, ok := errors.AsType[*provider.Error](err); ok {
-		return err
-	}
-	return &provider.Error{Kind: provider.Authentication, Msg: "access token of client " + c.name, Err: err}
+	return c.frame.Base + "/" + url.PathEscape(model) + ":rawPredict"
 }

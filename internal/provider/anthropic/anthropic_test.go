@@ -14,16 +14,16 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
 
 func token(context.Context) (string, error) { return "ya29.secret", nil }
 
-func onVertex(s *server) func(*anthropic.Options) {
-	return func(o *anthropic.Options) {
-		o.Vertex = &anthropic.Vertex{Project: "my-project", Location: "europe-west1", Token: token, BaseURL: s.http.URL + "/v1/"}
-	}
+// onVertex makes options those of a client of Vertex AI.
+func onVertex(o *client.Options) {
+	o.Token, o.APIBase = token, o.APIBase+"projects/my-project/locations/europe-west1/publishers/anthropic/models/"
 }
 
 // TestConformance runs the suite that all providers pass, over a real connection.
@@ -51,17 +51,17 @@ func TestConformance(t *testing.T) {
 			silence(w, r, done)
 		},
 	}
-	for name, change := range map[string]func(*server) func(*anthropic.Options){
-		"key":    func(*server) func(*anthropic.Options) { return nil },
-		"token":  func(*server) func(*anthropic.Options) { return func(o *anthropic.Options) { o.Token = token } },
-		"vertex": onVertex,
+	for name, ask := range map[string]func(*server) *anthropic.Client{
+		"key":    func(s *server) *anthropic.Client { return s.client(nil) },
+		"token":  func(s *server) *anthropic.Client { return s.client(func(o *client.Options) { o.Token = token }) },
+		"vertex": (*server).vertex,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 				server := newServer(t, replies[s])
 				return providertest.Subject{
-					Chat: server.client(change(server)), Request: provider.Request{Model: "claude-sonnet-4-5"},
+					Chat: ask(server), Request: provider.Request{Model: "claude-sonnet-4-5"},
 					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second,
 					WaitIdle: server.waitIdle, CutOff: cutOff,
 				}
@@ -73,17 +73,12 @@ func TestConformance(t *testing.T) {
 func TestNewRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		o       anthropic.Options
+		o       client.Options
 		wantErr string
 	}{
-		{"default_base", anthropic.Options{Name: "claude"}, ""},
-		{"vertex_global", anthropic.Options{Name: "v", Vertex: &anthropic.Vertex{Project: "p", Location: "global", Token: token}}, ""},
-		{"no_name", anthropic.Options{}, "needs a name"},
-		{"no_url", anthropic.Options{Name: "claude", APIBase: "api.anthropic.com/v1"}, "not an http or https URL"},
-		{"no_project", anthropic.Options{Name: "v", Vertex: &anthropic.Vertex{Location: "global", Token: token}}, "project_id and a location"},
-		{"no_location", anthropic.Options{Name: "v", Vertex: &anthropic.Vertex{Project: "p", Token: token}}, "project_id and a location"},
-		{"no_credentials", anthropic.Options{Name: "v", Vertex: &anthropic.Vertex{Project: "p", Location: "global"}}, "credentials"},
-		{"malformed_vertex_url", anthropic.Options{Name: "v", Vertex: &anthropic.Vertex{Project: "p", Location: "a b", Token: token}}, "not an http or https URL"},
+		{"default_base", client.Options{Name: "claude"}, ""},
+		{"no_name", client.Options{}, "needs a name"},
+		{"no_url", client.Options{Name: "claude", APIBase: "api.anthropic.com/v1"}, "not an http or https URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := anthropic.New(tt.o)
@@ -103,29 +98,29 @@ func TestNewRejects(t *testing.T) {
 func TestEndpointsAndHeaders(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*server) func(*anthropic.Options)
+		client func(*server) *anthropic.Client
 		stream bool
 		url    string
 		want   map[string]string // "" means that the field is not there
 	}{
 		{
-			"key", func(*server) func(*anthropic.Options) { return nil }, false, "/v1/messages",
+			"key", func(s *server) *anthropic.Client { return s.client(nil) }, false, "/v1/messages",
 			map[string]string{"X-Api-Key": "sk-ant-secret", "Authorization": "", "Anthropic-Version": "2023-06-01", "Accept": "application/json", "Content-Type": "application/json"},
 		},
 		{
-			"token_streamed", func(*server) func(*anthropic.Options) {
-				return func(o *anthropic.Options) {
+			"token_streamed", func(s *server) *anthropic.Client {
+				return s.client(func(o *client.Options) {
 					o.Token, o.Headers = token, map[string]string{"anthropic-beta": "oauth-2025-04-20"}
-				}
+				})
 			}, true, "/v1/messages",
 			map[string]string{"X-Api-Key": "", "Authorization": "Bearer ya29.secret", "Anthropic-Beta": "oauth-2025-04-20", "Accept": "text/event-stream", "Accept-Encoding": "identity"},
 		},
 		{
-			"vertex", onVertex, false, "/v1/projects/my-project/locations/europe-west1/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict",
+			"vertex", (*server).vertex, false, "/v1/projects/my-project/locations/europe-west1/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict",
 			map[string]string{"X-Api-Key": "", "Authorization": "Bearer ya29.secret"},
 		},
 		{
-			"vertex_streamed", onVertex, true, "/v1/projects/my-project/locations/europe-west1/publishers/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict",
+			"vertex_streamed", (*server).vertex, true, "/v1/projects/my-project/locations/europe-west1/publishers/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict",
 			map[string]string{"X-Api-Key": "", "Authorization": "Bearer ya29.secret"},
 		},
 	} {
@@ -133,7 +128,7 @@ func TestEndpointsAndHeaders(t *testing.T) {
 			s := newServer(t, answer([]string{"Hi"}))
 			req := question()
 			req.Model, req.Stream = "claude-sonnet-4-5@20250929", tt.stream
-			if r := collect(t, s.client(tt.change(s)), req); r.Err != nil {
+			if r := collect(t, tt.client(s), req); r.Err != nil {
 				t.Fatal(r.Err)
 			}
 			got := s.last()
@@ -205,16 +200,16 @@ func TestCredentials(t *testing.T) {
 	broken := errors.New("no network")
 	for _, tt := range []struct {
 		name   string
-		change func(*anthropic.Options)
+		change func(*client.Options)
 		kind   provider.ErrorKind
 		want   []string
 	}{
-		{"no_key", func(o *anthropic.Options) { o.Name, o.APIKey = "my-claude", nil }, provider.Authentication, []string{"MY_CLAUDE_API_KEY", "--authenticate my-claude"}},
-		{"key_fails", func(o *anthropic.Options) { o.APIKey = func() (string, error) { return "", broken } }, provider.Authentication, []string{"no network"}},
-		{"odd_key", func(o *anthropic.Options) { o.APIKey = wire.StaticKey("a\nb") }, provider.Authentication, []string{"characters"}},
-		{"empty_token", func(o *anthropic.Options) { o.Token = func(context.Context) (string, error) { return " ", nil } }, provider.Authentication, []string{"empty"}},
-		{"token_fails", func(o *anthropic.Options) { o.Token = func(context.Context) (string, error) { return "", broken } }, provider.Authentication, []string{"no network"}},
-		{"token_transient", func(o *anthropic.Options) {
+		{"no_key", func(o *client.Options) { o.Name, o.APIKey = "my-claude", nil }, provider.Authentication, []string{"MY_CLAUDE_API_KEY", "--authenticate my-claude"}},
+		{"key_fails", func(o *client.Options) { o.APIKey = func() (string, error) { return "", broken } }, provider.Authentication, []string{"no network"}},
+		{"odd_key", func(o *client.Options) { o.APIKey = wire.StaticKey("a\nb") }, provider.Authentication, []string{"characters"}},
+		{"empty_token", func(o *client.Options) { o.Token = func(context.Context) (string, error) { return " ", nil } }, provider.Authentication, []string{"empty"}},
+		{"token_fails", func(o *client.Options) { o.Token = func(context.Context) (string, error) { return "", broken } }, provider.Authentication, []string{"no network"}},
+		{"token_transient", func(o *client.Options) {
 			o.Token = func(context.Context) (string, error) {
 				return "", &provider.Error{Kind: provider.Transient, Msg: "later"}
 			}
@@ -232,7 +227,7 @@ func TestCredentials(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		s := newServer(t, answer([]string{"Hi"}))
 		ctx, cancel := context.WithCancel(t.Context())
-		c := s.client(func(o *anthropic.Options) {
+		c := s.client(func(o *client.Options) {
 			o.Token = func(ctx context.Context) (string, error) { cancel(); return "", ctx.Err() }
 		})
 		if r := providertest.Collect(t, c.Chat(ctx, question())); !errors.Is(r.Err, context.Canceled) {
@@ -294,7 +289,7 @@ func TestStatuses(t *testing.T) {
 // TestPatches sends requests through a client with patches.
 func TestPatches(t *testing.T) {
 	s := newServer(t, answer([]string{"Hi"}))
-	client, err := wire.NewClient(wire.Options{
+	h, err := wire.NewClient(wire.Options{
 		Client: "claude", UserAgent: "loki/1",
 		Patches: wire.Patches{wire.ChatCompletions: {
 			{Pattern: "claude-real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"wrong": true})}},
@@ -307,8 +302,8 @@ func TestPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.client(func(o *anthropic.Options) {
-		o.HTTP = client
+	c := s.client(func(o *client.Options) {
+		o.HTTP = h
 		o.Model = func(name string) wire.Model {
 			if name != "my-claude:thinking" {
 				t.Errorf("asked about the model %q", name)
@@ -343,35 +338,19 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return fixed{"application/json", func() io.Reader { return strings.NewReader(`{"content":[]}`) }}.RoundTrip(r)
 }
 
-func TestDefaultURLs(t *testing.T) {
-	place := func(location string) *anthropic.Vertex {
-		return &anthropic.Vertex{Project: "p", Location: location, Token: token}
+func TestDefaultURL(t *testing.T) {
+	a := &asked{}
+	h, err := wire.NewClient(wire.Options{Client: "claude", Transport: a})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		name   string
-		vertex *anthropic.Vertex
-		want   string
-	}{
-		{"anthropic", nil, "https://api.anthropic.com/v1/messages"},
-		{"vertex_region", place("us-east5"), "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models/m:rawPredict"},
-		{"vertex_global", place("global"), "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/anthropic/models/m:rawPredict"},
-		{"vertex_eu", place("eu"), "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/publishers/anthropic/models/m:rawPredict"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			a := &asked{}
-			client, err := wire.NewClient(wire.Options{Client: "claude", Transport: a})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := anthropic.New(anthropic.Options{Name: "claude", APIKey: wire.StaticKey("key"), HTTP: client, Vertex: tt.vertex})
-			if err != nil {
-				t.Fatal(err)
-			}
-			req := question()
-			req.Model, req.Stream = "m", false
-			if r := collect(t, c, req); r.Err != nil || a.url != tt.want {
-				t.Errorf("asked %s, want %s; error %v", a.url, tt.want, r.Err)
-			}
-		})
+	c, err := anthropic.New(client.Options{Name: "claude", APIKey: wire.StaticKey("key"), HTTP: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := question()
+	req.Model, req.Stream = "m", false
+	if r := collect(t, c, req); r.Err != nil || a.url != "https://api.anthropic.com/v1/messages" {
+		t.Errorf("asked %s; error %v", a.url, r.Err)
 	}
 }

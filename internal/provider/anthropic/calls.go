@@ -4,20 +4,18 @@ import (
 	"strings"
 
 	"loki/internal/chat"
-	"loki/internal/provider/normalize"
 )
 
-// calls returns the calls of a complete reply, with ids that the conversation has not
-// had.
-func (b *builder) calls() []chat.ToolCall {
+// made returns the calls of a complete reply as the server sent them.
+func (d *decoder) made() []chat.ToolCall {
 	var calls []chat.ToolCall
-	for _, blk := range b.blocks {
+	for _, blk := range d.blocks {
 		if blk.typ != callBlock || blk.name == "" {
 			continue
 		}
 		calls = append(calls, chat.ToolCall{ID: blk.id, Name: blk.name, Arguments: blk.whole()})
 	}
-	return normalize.Calls(calls, b.req.Messages)
+	return calls
 }
 
 // whole returns the arguments of a call. What came with the start is a placeholder for

@@ -21,31 +21,21 @@ type dialect struct {
 	noCache       bool
 	noFormat      bool // of replies
 
-	// noBlocks leaves the thinking blocks of the conversation out. It is about the
-	// conversation and not to be remembered.
+	// noBlocks leaves the thinking blocks of the conversation out. It concerns one
+	// conversation.
 	noBlocks bool
 }
 
-func (c *Client) dialect(model string) dialect {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d := c.dialects[model]
-	d.noFormat = d.noFormat || c.vertex // whose documentation knows of none
+// lasting returns d without what concerns one conversation.
+func (d dialect) lasting() dialect {
+	d.noBlocks = false
 	return d
 }
 
-func (c *Client) learn(model string, d dialect) {
-	d.noBlocks = false
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dialects[model] = d
-}
-
-// adapt returns the dialect that the model may take after it has rejected x with msg;
-// ok reports whether there is one. It always differs from d.
+// adapt returns the dialect that the model may take after it has rejected x with msg, in
+// lower case; ok reports whether there is one. It always differs from d.
 func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
 	old := d
-	msg = strings.ToLower(msg)
 	says := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(msg, w) {

@@ -8,7 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -250,7 +250,7 @@ func TestNearestEffort(t *testing.T) {
 		s := newServer(t, answer([]string{"Hi"}))
 		req := question()
 		req.Model, req.Effort = tt.model, tt.effort
-		r := collect(t, s.client(func(o *anthropic.Options) {
+		r := collect(t, s.client(func(o *client.Options) {
 			o.Model = func(string) wire.Model { return wire.Model{Efforts: tt.list} }
 		}), req)
 		config, _ := s.last().json(t)["output_config"].(object)
@@ -277,7 +277,7 @@ func TestEffortBeatsPatch(t *testing.T) {
 		s := newServer(t, answer([]string{"Hi"}))
 		req := question()
 		req.Model, req.Effort = tt.model, tt.effort
-		r := collect(t, s.client(func(o *anthropic.Options) {
+		r := collect(t, s.client(func(o *client.Options) {
 			o.Model = func(string) wire.Model {
 				return wire.Model{Patch: wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}}
 			}

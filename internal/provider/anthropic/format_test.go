@@ -7,6 +7,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 	"loki/internal/value"
@@ -16,7 +17,7 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	providertest.CheckFormat(t, providertest.FormatCase{
 		New: func(t *testing.T, url string) provider.Chat {
-			c, err := anthropic.New(anthropic.Options{Name: "claude", APIBase: url + "/v1", APIKey: wire.StaticKey("sk-ant-1")})
+			c, err := anthropic.New(client.Options{Name: "claude", APIBase: url + "/v1", APIKey: wire.StaticKey("sk-ant-1")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,13 +48,13 @@ func TestFormatIsNotSent(t *testing.T) {
 		{"claude-haiku-4-5", true, false},
 	} {
 		server := newServer(t, answer([]string{"{}"}))
-		var change func(*anthropic.Options)
+		c := server.client(nil)
 		if tt.vertex {
-			change = onVertex(server)
+			c = server.vertex()
 		}
 		req := question()
 		req.Model, req.Format = tt.model, &provider.Format{Schema: shape}
-		if r := collect(t, server.client(change), req); r.Err != nil {
+		if r := collect(t, c, req); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		if sent := contains(server.last(), "output_config"); sent != tt.sent {

@@ -13,6 +13,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -62,11 +63,11 @@ func FuzzRequest(f *testing.F) {
 	f.Add("<think>a</think>", "data:,", "", "", "\xff", "[")
 	f.Fuzz(func(t *testing.T, words, url, id, name, arguments, schema string) {
 		k := &keep{}
-		client, err := wire.NewClient(wire.Options{Client: "claude", Transport: k})
+		h, err := wire.NewClient(wire.Options{Client: "claude", Transport: k})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := anthropic.New(anthropic.Options{Name: "claude", APIKey: wire.StaticKey("key"), HTTP: client})
+		c, err := anthropic.New(client.Options{Name: "claude", APIKey: wire.StaticKey("key"), HTTP: h})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -31,11 +32,11 @@ func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func ask(t testing.TB, f fixed, stream bool) providertest.Reply {
 	t.Helper()
-	client, err := wire.NewClient(wire.Options{Client: "claude", Transport: f})
+	h, err := wire.NewClient(wire.Options{Client: "claude", Transport: f})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := anthropic.New(anthropic.Options{Name: "claude", APIBase: "http://server.test/v1", APIKey: wire.StaticKey("key"), HTTP: client})
+	c, err := anthropic.New(client.Options{Name: "claude", APIBase: "http://server.test/v1", APIKey: wire.StaticKey("key"), HTTP: h})
 	if err != nil {
 		t.Fatal(err)
 	}

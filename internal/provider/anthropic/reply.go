@@ -2,27 +2,22 @@ package anthropic
 
 import (
 	"cmp"
+	"io"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/normalize"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/client"
 )
 
-// builder turns what a server sends into the chunks of a reply.
-type builder struct {
-	emit func(provider.Chunk) error
-	req  provider.Request
+// decoder turns what a server sends into the chunks of a reply.
+type decoder struct {
+	client.Reply
 
-	limit  int      // the output limit that was sent, in tokens
-	blocks []*block // in the order in which they began
-	spoken bool     // text has been emitted
-
+	blocks  []*block   // in the order in which they began
 	usage   chat.Usage // as far as it has been told
-	output  int        // estimate of what has been emitted, in tokens
 	stop    sdk.StopReason
 	refusal string // what the provider says about a refusal
 	body    []byte // what says how the reply ended
@@ -56,100 +51,73 @@ const (
 )
 
 // start begins a block.
-func (b *builder) start(index int64, p piece) error {
+func (d *decoder) start(index int64, p piece) error {
 	blk := &block{index: index, typ: p.typ, id: p.id, name: p.name}
-	b.blocks = append(b.blocks, blk)
+	d.blocks = append(d.blocks, blk)
 	switch p.typ {
 	case redactedBlock:
-		if p.data == "" {
-			return nil
-		}
-		return b.emit(provider.Chunk{Kind: provider.Reasoning, Signature: p.data})
+		return d.Reasoning("", p.data)
 	case callBlock:
 		blk.input, p.input = p.input, ""
 	}
-	return b.extend(blk, p)
+	return d.extend(blk, p)
 }
 
 // add takes an addition to the block that has the index and began last. What belongs to
 // no block is passed over, except for text, which is worth showing.
-func (b *builder) add(index int64, p piece) error {
-	for i := len(b.blocks) - 1; i >= 0; i-- {
-		if blk := b.blocks[i]; blk.index == index && !blk.closed {
-			return b.extend(blk, p)
+func (d *decoder) add(index int64, p piece) error {
+	for i := len(d.blocks) - 1; i >= 0; i-- {
+		if blk := d.blocks[i]; blk.index == index && !blk.closed {
+			return d.extend(blk, p)
 		}
 	}
-	return b.extend(&block{typ: textBlock}, piece{text: p.text})
+	return d.extend(&block{typ: textBlock}, piece{text: p.text})
 }
 
-func (b *builder) extend(blk *block, p piece) error {
+func (d *decoder) extend(blk *block, p piece) error {
 	switch blk.typ {
 	case textBlock:
-		return b.text(p.text)
+		return d.Text(p.text)
 	case thinkBlock:
 		blk.signature.WriteString(p.signature)
-		if p.thinking == "" {
-			return nil
-		}
-		blk.thought = true
-		b.output += chat.EstimateTokens(p.thinking)
-		return b.emit(provider.Chunk{Kind: provider.Reasoning, Text: p.thinking})
+		blk.thought = blk.thought || p.thinking != ""
+		return d.Reasoning(p.thinking, "")
 	case callBlock:
 		blk.arguments.WriteString(p.input)
 	}
 	return nil
 }
 
-func (b *builder) text(text string) error {
-	if text == "" {
-		return nil
-	}
-	b.spoken = true
-	b.output += chat.EstimateTokens(text)
-	return b.emit(provider.Chunk{Kind: provider.Text, Text: text})
-}
-
 // close ends a block.
-func (b *builder) close(index int64) error {
-	for i := len(b.blocks) - 1; i >= 0; i-- {
-		blk := b.blocks[i]
+func (d *decoder) close(index int64) error {
+	for i := len(d.blocks) - 1; i >= 0; i-- {
+		blk := d.blocks[i]
 		if blk.index != index || blk.closed {
 			continue
 		}
 		blk.closed = true
 		if blk.typ == thinkBlock && blk.signature.Len() > 0 {
-			return b.emit(provider.Chunk{Kind: provider.Reasoning, Signature: signatureOf(blk.thought, blk.signature.String())})
+			return d.Reasoning("", signatureOf(blk.thought, blk.signature.String()))
 		}
 		return nil
 	}
 	return nil
 }
 
-// end emits the tool calls and the end of a complete reply.
-func (b *builder) end() error {
-	calls := b.calls()
-	if b.stop == sdk.StopReasonRefusal && !b.spoken && len(calls) == 0 {
-		return &provider.Error{Kind: provider.Refused, Msg: cmp.Or(b.refusal, "the model refuses to answer")}
+// End implements [client.Decoder].
+func (d *decoder) End(cut bool) error {
+	if cut {
+		return io.ErrUnexpectedEOF
 	}
-	for _, c := range calls {
-		b.output += chat.EstimateTokens(c.Name + c.Arguments)
-		if err := b.emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
-			return err
-		}
+	calls := d.Calls(d.made())
+	if d.stop == sdk.StopReasonRefusal && !d.Texted() && len(calls) == 0 {
+		return &provider.Error{Kind: provider.Refused, Msg: cmp.Or(d.refusal, "the model refuses to answer")}
 	}
-	stop, body := b.stopReason(len(calls) > 0), ""
-	if len(calls) == 0 && (!b.spoken || stop == chat.StopToolCalls) {
-		body = wire.Excerpt(b.body)
-	}
-	usage := b.usage
-	if usage.Total() == 0 {
-		usage = normalize.EstimatedUsage(b.req, b.output)
-	}
-	return b.emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage, Limit: b.limit, Body: body})
+	return d.Reply.End(calls, d.stopReason(len(calls) > 0), d.usage, d.body)
 }
 
-func (b *builder) stopReason(calls bool) chat.StopReason {
-	switch b.stop {
+func (d *decoder) stopReason(calls bool) chat.StopReason {
+	switch d.stop {
 	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
 		return chat.StopLength
 	case sdk.StopReasonRefusal:
@@ -158,7 +126,7 @@ func (b *builder) stopReason(calls bool) chat.StopReason {
 	if calls {
 		return chat.StopToolCalls // whatever it is called: not every server gets it right
 	}
-	switch b.stop {
+	switch d.stop {
 	case "", sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
 		return chat.StopEnd
 	case sdk.StopReasonToolUse:

@@ -10,7 +10,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -220,7 +220,7 @@ func TestNoCache(t *testing.T) {
 	req := question()
 	req.Tools = []chat.Tool{{Name: "f"}}
 	for _, off := range []bool{false, true} {
-		c := s.client(func(o *anthropic.Options) {
+		c := s.client(func(o *client.Options) {
 			o.Model = func(string) wire.Model { return wire.Model{NoCache: off} }
 		})
 		if r := collect(t, c, req); r.Err != nil {

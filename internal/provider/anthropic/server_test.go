@@ -18,6 +18,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/anthropic"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
@@ -156,13 +157,24 @@ func (s *server) waitIdle(ctx context.Context) error {
 }
 
 // client returns a client of the server with a key, unless change says otherwise.
-func (s *server) client(change func(*anthropic.Options)) *anthropic.Client {
+func (s *server) client(change func(*client.Options)) *anthropic.Client {
 	s.t.Helper()
-	o := anthropic.Options{Name: "claude", APIBase: s.http.URL + "/v1/", APIKey: wire.StaticKey("sk-ant-secret")}
+	return s.newClient(anthropic.New, change)
+}
+
+// vertex returns a client of the server as a place on Vertex AI.
+func (s *server) vertex() *anthropic.Client {
+	s.t.Helper()
+	return s.newClient(anthropic.NewVertex, onVertex)
+}
+
+func (s *server) newClient(make func(client.Options) (*anthropic.Client, error), change func(*client.Options)) *anthropic.Client {
+	s.t.Helper()
+	o := client.Options{Name: "claude", APIBase: s.http.URL + "/v1/", APIKey: wire.StaticKey("sk-ant-secret")}
 	if change != nil {
 		change(&o)
 	}
-	c, err := anthropic.New(o)
+	c, err := make(o)
 	if err != nil {
 		s.t.Fatal(err)
 	}

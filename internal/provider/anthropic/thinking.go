@@ -168,20 +168,20 @@ func (x *exchange) think(req provider.Request, list []provider.Effort, d dialect
 	}
 }
 
-// note returns what the model gets instead of the effort of req, "" if it gets that. A
-// budget stands for its effort.
-func (x *exchange) note(req provider.Request) string {
+// notes returns what the model gets instead of the effort of req. A budget stands for its
+// effort.
+func (x *exchange) notes(req provider.Request) []string {
 	switch {
 	case req.Effort == "", x.form == budget, x.form == disabled:
-		return ""
+		return nil
 	case req.Effort == provider.NoEffort && !thinksAdaptively(x.model):
-		return "" // it does not think without being asked
+		return nil // it does not think without being asked
 	case x.form == adaptive && x.params.OutputConfig.Effort == effortOf(req.Effort):
-		return ""
+		return nil
 	case x.form == adaptive && x.params.OutputConfig.Effort != "":
-		return req.Effort.Replaced(x.effort)
+		return []string{req.Effort.Replaced(x.effort)}
 	}
-	return req.Effort.Replaced("")
+	return []string{req.Effort.Replaced("")}
 }
 
 // thinks reports whether x asks for thinking.

@@ -25,12 +25,12 @@ const maxCount = 1 << 40
 
 // tell takes a usage. Those of a stream are cumulative, but the later ones do not tell
 // everything again.
-func (b *builder) tell(u chat.Usage) {
-	if u.InputTokens > 0 && u.InputTokens >= b.usage.InputTokens {
-		b.usage.InputTokens = u.InputTokens
-		b.usage.CachedInputTokens = u.CachedInputTokens
-		b.usage.CacheWriteTokens = u.CacheWriteTokens
+func (d *decoder) tell(u chat.Usage) {
+	if u.InputTokens > 0 && u.InputTokens >= d.usage.InputTokens {
+		d.usage.InputTokens = u.InputTokens
+		d.usage.CachedInputTokens = u.CachedInputTokens
+		d.usage.CacheWriteTokens = u.CacheWriteTokens
 	}
-	b.usage.OutputTokens = cmp.Or(u.OutputTokens, b.usage.OutputTokens)
-	b.usage.ReasoningTokens = min(cmp.Or(u.ReasoningTokens, b.usage.ReasoningTokens), b.usage.OutputTokens)
+	d.usage.OutputTokens = cmp.Or(u.OutputTokens, d.usage.OutputTokens)
+	d.usage.ReasoningTokens = min(cmp.Or(u.ReasoningTokens, d.usage.ReasoningTokens), d.usage.OutputTokens)
 }

@@ -15,6 +15,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -64,7 +65,8 @@ type Frame struct {
 	// KeyField is the header field for a key. Empty means Authorization, as a bearer
 	// token.
 	KeyField    string
-	KeyOptional bool // requests may be sent without a key
+	KeyOptional bool   // requests may be sent without a key
+	KeySources  string // ways to have a key beside the client's variable, for an error; empty means the usual one
 
 	headers map[string]string
 	key     func() (string, error)
@@ -122,7 +124,7 @@ func (f *Frame) Authorize(ctx context.Context, h http.Header) error {
 // secret returns the access token or the key.
 func (f *Frame) secret(ctx context.Context) (string, error) {
 	if f.token == nil {
-		return wire.Key(f.Name, f.key, !f.KeyOptional)
+		return f.apiKey()
 	}
 	token, err := f.token(ctx)
 	token = strings.TrimSpace(token)
@@ -137,6 +139,29 @@ func (f *Frame) secret(ctx context.Context) (string, error) {
 		return "", &provider.Error{Kind: provider.Authentication, Msg: "the access token of client " + f.Name + " is empty"}
 	}
 	return token, nil
+}
+
+// apiKey returns the key without white space around it.
+func (f *Frame) apiKey() (string, error) {
+	failed := func(msg string, err error) (string, error) {
+		return "", &provider.Error{Kind: provider.Authentication, Msg: msg, Err: err}
+	}
+	key := ""
+	if f.key != nil {
+		var err error
+		if key, err = f.key(); err != nil {
+			return failed("API key of client "+f.Name, err)
+		}
+	}
+	key = strings.TrimSpace(key)
+	if key == "" && !f.KeyOptional {
+		variable := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")) + "_API_KEY"
+		return failed("client "+f.Name+" has no API key: set "+variable+cmp.Or(f.KeySources, ", or api_key in its configuration"), nil)
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return failed("the API key of client "+f.Name+" holds characters that no key has", nil)
+	}
+	return key, nil
 }
 
 // Asking returns the error for a request that failed before its reply. Nil stays nil, and

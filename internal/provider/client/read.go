@@ -16,7 +16,7 @@ import (
 
 // Decoder reads a reply in the format of a provider.
 type Decoder interface {
-	// Document takes a reply that is JSON, in one piece.
+	// Document takes a reply in one piece: JSON, or nothing.
 	Document(body io.Reader) error
 
 	// Event takes the type and the data of one event of a streamed reply. The data has
@@ -26,8 +26,10 @@ type Decoder interface {
 	// Complete reports whether all of a stream that matters has come.
 	Complete() bool
 
-	// End emits the tool calls and the end of a complete reply.
-	End() error
+	// End emits the tool calls and the end of the reply. cut says that it is a stream
+	// that ended before it was complete, which is an error: [io.ErrUnexpectedEOF] unless
+	// the decoder knows better.
+	End(cut bool) error
 }
 
 // finishGrace is how long a server may be silent after all that matters: usage and the
@@ -47,7 +49,7 @@ func (f *Frame) Read(ctx context.Context, resp *http.Response, d Decoder) error 
 		err = readEvents(resp.Body, r, d)
 	case form == formJSON:
 		if err = d.Document(r); err == nil {
-			err = d.End()
+			err = d.End(false)
 		}
 	default:
 		data, _ := io.ReadAll(io.LimitReader(r, maxShown)) // what has come is worth more than why no more did
@@ -89,7 +91,7 @@ func sniff(r *bufio.Reader, contentType string) (form, error) {
 		case err == io.EOF && events:
 			return formEvents, nil
 		case err == io.EOF:
-			return formUnknown, nil
+			return formJSON, nil
 		case err != nil:
 			return formUnknown, err
 		case strings.IndexByte(space, first[0]) >= 0:
@@ -139,14 +141,9 @@ func readEvents(body, r io.Reader, d Decoder) error {
 			wire.Hurry(body, finishGrace)
 		}
 	}
-	if !over && !d.Complete() {
-		return io.ErrUnexpectedEOF
-	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	if over {
+	err := d.End(!over && !d.Complete())
+	if over && err == nil {
 		wire.Drain(body)
 	}
-	return nil
+	return err
 }

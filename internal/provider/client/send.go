@@ -22,7 +22,7 @@ func (f *Frame) Post(ctx context.Context, target string, payload any, stream boo
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(data))
 	if err != nil {
-		return nil, &provider.Error{Kind: provider.Invalid, Msg: "client " + f.Name + ": the URL of the request is malformed"}
+		return nil, &provider.Error{Kind: provider.Invalid, Msg: "the request cannot be made: its URL is malformed", Err: err}
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
 	if stream {

@@ -3,6 +3,7 @@ package cohere
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"loki/internal/chat"
@@ -164,7 +165,10 @@ func (d *decoder) finish(reason string, usage *wireUsage, failure string) error 
 }
 
 // End implements [client.Decoder].
-func (d *decoder) End() error {
+func (d *decoder) End(cut bool) error {
+	if cut {
+		return io.ErrUnexpectedEOF
+	}
 	calls := d.reply.Calls(d.madeCalls())
 	return d.reply.End(calls, stopReason(d.reason, len(calls) > 0), d.usage.usage(), d.body)
 }

@@ -2,17 +2,13 @@ package gemini
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/normalize"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
-
-const doingEmbed = "calling the embeddings api"
 
 // maxTexts is how many texts the Gemini API takes in one request, and maxInstances
 // Vertex AI; its newer models take one.
@@ -24,32 +20,33 @@ const (
 // Embed implements [provider.Embedder]. Texts beyond what the API takes at once are sent
 // in further requests, one after the other.
 func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, chat.Usage{}, wire.Failure(ctx, doingEmbed, err)
-	}
-	m := wire.Lookup(c.model, req.Model)
-	ctx = wire.WithCall(ctx, wire.Call{API: wire.Embeddings, Model: req.Model, Patch: m.Patch})
-	vectors := make([][]float32, 0, len(req.Texts))
-	var used chat.Usage
-	for texts := range slices.Chunk(req.Texts, c.batchSize(m.RealName)) {
-		batch, u, err := c.embed(ctx, req, m.RealName, texts)
+	ctx, m := c.frame.Call(ctx, wire.Embeddings, req.Model)
+	return c.frame.Embed(ctx, req.Texts, client.Batches{Size: c.batchSize(m.RealName)}, func(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
+		method, payload := c.embedRequest(m.RealName, texts, req.Query)
+		target, err := c.target(m.RealName, method)
 		if err != nil {
-			return nil, used, err
+			return nil, 0, err
 		}
-		vectors, used = append(vectors, batch...), used.Add(u)
-	}
-	for _, v := range vectors {
-		if len(v) != len(vectors[0]) {
-			return nil, used, wire.BadReply("the vectors of the reply differ in length", nil)
-		}
-	}
-	return vectors, used, nil
+		err = c.frame.Ask(ctx, target, payload, func(data []byte) error {
+			var reply embedReply
+			if err := decode(data, &reply, "the reply"); err != nil {
+				return err
+			}
+			tokens = max(int(reply.UsageMetadata.PromptTokenCount), 0)
+			for _, v := range reply.vectors() {
+				vectors = append(vectors, v.Values)
+				tokens += max(int(v.Statistics.TokenCount), 0)
+			}
+			return nil
+		})
+		return vectors, tokens, err
+	})
 }
 
 // batchSize returns how many texts a model takes in one request.
 func (c *Client) batchSize(model string) int {
 	switch {
-	case c.vertex == nil:
+	case c.place == "":
 		return maxTexts
 	case embedsOne(model):
 		return 1
@@ -63,28 +60,6 @@ func embedsOne(model string) bool {
 	return strings.Contains(model, "gemini") || strings.Contains(model, "maas")
 }
 
-func (c *Client) embed(ctx context.Context, req provider.EmbedRequest, model string, texts []string) ([][]float32, chat.Usage, error) {
-	method, payload := c.embedRequest(model, texts, req.Query)
-	var reply embedReply
-	if err := c.postJSON(ctx, doingEmbed, model, method, payload, &reply); err != nil {
-		return nil, chat.Usage{}, err
-	}
-	list := reply.vectors()
-	if len(list) != len(texts) {
-		return nil, chat.Usage{}, wire.BadReply(fmt.Sprintf("the reply has %d vectors for %d texts", len(list), len(texts)), nil)
-	}
-	vectors := make([][]float32, len(texts))
-	tokens := max(int(reply.UsageMetadata.PromptTokenCount), 0)
-	for i, v := range list {
-		if len(v.Values) == 0 {
-			return nil, chat.Usage{}, wire.BadReply("a vector of the reply is empty", nil)
-		}
-		vectors[i] = v.Values
-		tokens += max(int(v.Statistics.TokenCount), 0)
-	}
-	return vectors, normalize.InputUsage(tokens, texts...), nil
-}
-
 // embedRequest returns the method that embeds texts with a model, and what it is sent.
 func (c *Client) embedRequest(model string, texts []string, query bool) (method string, payload any) {
 	task := "RETRIEVAL_DOCUMENT"
@@ -93,7 +68,7 @@ func (c *Client) embedRequest(model string, texts []string, query bool) (method 
 	}
 	body := func(text string) content { return content{Parts: []part{{Text: text}}, Role: userRole} }
 	switch {
-	case c.vertex == nil:
+	case c.place == "":
 		type request struct {
 			Content  content `json:"content"`
 			Model    string  `json:"model"`

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"loki/internal/provider"
-	"loki/internal/provider/gemini"
 	"loki/internal/provider/gemini/geminitest"
 )
 
@@ -23,7 +22,7 @@ func texts(n int) []string {
 func TestEmbed(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		o        gemini.Options
+		o        options
 		model    string
 		n        int
 		query    bool
@@ -90,15 +89,15 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-var onVertex = gemini.Options{Vertex: &gemini.Vertex{Project: "p", Location: "l"}}
+var onVertex = options{place: "projects/p/locations/l"}
 
 func TestEmbedBatches(t *testing.T) {
 	server := geminitest.New(t, geminitest.Body(embeddings(100)), geminitest.Body(embeddings(50)))
-	got, _, err := newClient(t, server, gemini.Options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: texts(150)})
+	got, _, err := newClient(t, server, options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: texts(150)})
 	if err != nil || len(got) != 150 || len(server.Requests()) != 2 {
 		t.Errorf("%d vectors from %d requests, error %v", len(got), len(server.Requests()), err)
 	}
-	none, _, err := newClient(t, server, gemini.Options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m"})
+	none, _, err := newClient(t, server, options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m"})
 	if err != nil || len(none) != 0 {
 		t.Errorf("of no text: %v, %v", none, err)
 	}
@@ -128,7 +127,7 @@ func TestEmbedFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := geminitest.New(t, geminitest.Body(tt.body))
-			_, _, err := newClient(t, server, gemini.Options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: texts(2)})
+			_, _, err := newClient(t, server, options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: texts(2)})
 			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Kind != tt.kind {
 				t.Errorf("error = %v, want one of kind %s", err, tt.kind)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
@@ -17,7 +18,7 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	providertest.CheckFormat(t, providertest.FormatCase{
 		New: func(t *testing.T, url string) provider.Chat {
-			c, err := gemini.New(gemini.Options{Name: "gemini", APIBase: url + "/v1beta", APIKey: wire.StaticKey(testKey)})
+			c, err := gemini.New(client.Options{Name: "gemini", APIBase: url + "/v1beta", APIKey: wire.StaticKey(testKey)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +51,7 @@ func TestFormatIsNotSent(t *testing.T) {
 	} {
 		server := geminitest.New(t, geminitest.Text("{}"))
 		req := provider.Request{Model: tt.model, Tools: tt.tools, Stream: true, Messages: []chat.Message{chat.Text(chat.User, "Who?")}, Format: &provider.Format{Schema: shape}}
-		if r := providertest.Collect(t, newClient(t, server, gemini.Options{}).Chat(t.Context(), req)); r.Err != nil {
+		if r := providertest.Collect(t, newClient(t, server, options{}).Chat(t.Context(), req)); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		if sent := strings.Contains(string(server.Requests()[0].Body), "responseJsonSchema"); sent != tt.sent {
@@ -66,7 +67,7 @@ func TestEmptyReply(t *testing.T) {
 		doc := geminitest.Document("STOP")
 		server := geminitest.New(t, geminitest.Stream(doc, doc))
 		req := provider.Request{Model: "gemini-2.5-pro", Stream: stream, Messages: []chat.Message{chat.Text(chat.User, "Who?")}}
-		for c, err := range newClient(t, server, gemini.Options{}).Chat(t.Context(), req) {
+		for c, err := range newClient(t, server, options{}).Chat(t.Context(), req) {
 			if err != nil || c.Kind != provider.End || c.Body != doc {
 				t.Errorf("stream %t: %+v, %v", stream, c, err)
 			}

@@ -35,79 +35,20 @@ package gemini
 
 import (
 	"cmp"
-	"context"
-	"net/http"
-	"sync"
 
-	"loki/internal/fault"
 	"loki/internal/provider"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/client"
 )
 
 // DefaultBase is the base URL of the Gemini API.
 const DefaultBase = "https://generativelanguage.googleapis.com/v1beta"
 
-// Options configures a client. The zero value of a field is its default.
-type Options struct {
-	// Name is the client's name in the configuration. It is required.
-	Name string
-
-	// APIBase is the URL, with the version of the API, that paths like
-	// /models/gemini-2.5-pro:generateContent are appended to; on Vertex AI they begin
-	// with /projects. Empty means [DefaultBase], or the host of the location.
-	APIBase string
-
-	// APIKey returns the key. It is called for each request, unless Token is set.
-	APIKey func() (string, error)
-
-	// Token returns an OAuth access token, sent instead of a key. It is called for
-	// each request and has to be set for Vertex AI.
-	Token func(ctx context.Context) (string, error)
-
-	// HTTP sends the requests: a client of [wire.NewClient], which patches requests
-	// and turns replies other than 2xx into errors. Nil means one with its defaults.
-	HTTP *http.Client
-
-	// Model returns what the configuration says about a model. Nil means nothing.
-	Model func(name string) wire.Model
-
-	// Vertex says where on Vertex AI the models are. Nil means the Gemini API.
-	Vertex *Vertex
-}
-
-// Vertex is a place on Vertex AI.
-type Vertex struct {
-	Project  string
-	Location string // such as europe-west4 or global
-}
-
-// VertexHost returns the URL of the Vertex AI host that serves a location, without the
-// version of the API.
-func VertexHost(location string) string {
-	switch location {
-	case "global":
-		return "https://aiplatform.googleapis.com"
-	case "us", "eu":
-		return "https://aiplatform." + location + ".rep.googleapis.com"
-	}
-	return "https://" + location + "-aiplatform.googleapis.com"
-}
-
 // Client is a connection to the API. It implements [provider.Chat] and
 // [provider.Embedder].
 type Client struct {
-	name   string
-	base   string // without a slash at its end
-	http   *http.Client
-	key    func() (string, error)
-	token  func(ctx context.Context) (string, error)
-	model  func(name string) wire.Model
-	vertex *Vertex // nil on the Gemini API
-
-	refusals wire.Refusals // by real name: models that take no form of the reply
-
-	mu       sync.Mutex
-	thinking map[string]limit // by real name: what rejected requests have taught
+	frame    *client.Frame
+	place    string                   // on Vertex AI the project and location as a resource; empty on the Gemini API
+	dialects client.Dialects[dialect] // by real name
 }
 
 var (
@@ -115,34 +56,24 @@ var (
 	_ provider.Embedder = (*Client)(nil)
 )
 
-// New returns a client. Errors are configuration errors.
-func New(o Options) (*Client, error) {
-	if o.Name == "" {
-		return nil, fault.New(fault.Config, "a client needs a name")
-	}
-	base, err := o.base()
+// New returns a client of the Gemini API. o.APIBase is the URL, with the version of the
+// API, that paths like /models/gemini-2.5-pro:generateContent are appended to; empty means
+// [DefaultBase]. Errors have the code [fault.Config].
+func New(o client.Options) (*Client, error) {
+	o.APIBase = cmp.Or(o.APIBase, DefaultBase)
+	return newClient(o, "")
+}
+
+// NewVertex returns a client of Vertex AI. o.APIBase is the URL, with the version of the
+// API, that place is appended to, the resource projects/{project}/locations/{location};
+// o.Token returns access tokens of Google Cloud. Errors have the code [fault.Config].
+func NewVertex(o client.Options, place string) (*Client, error) { return newClient(o, place) }
+
+func newClient(o client.Options, place string) (*Client, error) {
+	frame, err := client.New(o, DefaultBase)
 	if err != nil {
 		return nil, err
 	}
-	if o.HTTP == nil {
-		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
-			return nil, err
-		}
-	}
-	return &Client{
-		name: o.Name, base: base, http: o.HTTP, key: o.APIKey, token: o.Token, model: o.Model,
-		vertex: o.Vertex, thinking: make(map[string]limit),
-	}, nil
-}
-
-// base returns the checked base URL.
-func (o Options) base() (string, error) {
-	base := o.APIBase
-	switch {
-	case o.Vertex != nil && (o.Vertex.Project == "" || o.Vertex.Location == ""):
-		return "", fault.New(fault.Config, "client %q needs a project_id and a location", o.Name)
-	case o.Vertex != nil:
-		base = cmp.Or(base, VertexHost(o.Vertex.Location)+"/v1")
-	}
-	return wire.BaseURL(o.Name, cmp.Or(base, DefaultBase), DefaultBase)
+	frame.KeyField = "X-Goog-Api-Key"
+	return &Client{frame: frame, place: place, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
@@ -34,13 +35,13 @@ func TestConformance(t *testing.T) {
 		providertest.Hang:          geminitest.Hang(),
 		providertest.Stall:         geminitest.Stall(pieces...),
 	}
-	for name, vertex := range map[string]*gemini.Vertex{"api": nil, "vertex": {Project: "p", Location: "l"}} {
+	for name, place := range map[string]string{"api": "", "vertex": "projects/p/locations/l"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 				server := geminitest.New(t, replies[s])
 				return providertest.Subject{
-					Chat: newClient(t, server, gemini.Options{Vertex: vertex}), Request: provider.Request{Model: "gemini-2.5-flash"},
+					Chat: newClient(t, server, options{place: place}), Request: provider.Request{Model: "gemini-2.5-flash"},
 					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: server.WaitIdle, CutOff: cutOff,
 				}
 			}})
@@ -51,17 +52,30 @@ func TestConformance(t *testing.T) {
 const testKey = "AIzaSyTestTestTestTestTest"
 
 // newClient returns a client of server with the test key and what o adds.
-func newClient(t *testing.T, server *geminitest.Server, o gemini.Options) *gemini.Client {
+func newClient(t *testing.T, server *geminitest.Server, o options) *gemini.Client {
 	t.Helper()
 	o.Name, o.APIBase = "gemini", server.URL()+"/"
 	if o.APIKey == nil && o.Token == nil {
 		o.APIKey = wire.StaticKey(testKey)
 	}
-	c, err := gemini.New(o)
+	c, err := o.client()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// options are those of a client of the Gemini API, or of a place on Vertex AI.
+type options struct {
+	client.Options
+	place string // on Vertex AI
+}
+
+func (o options) client() (*gemini.Client, error) {
+	if o.place != "" {
+		return gemini.NewVertex(o.Options, o.place)
+	}
+	return gemini.New(o.Options)
 }
 
 func ask(t *testing.T, c provider.Chat, req provider.Request) providertest.Reply {
@@ -75,16 +89,14 @@ func ask(t *testing.T, c provider.Chat, req provider.Request) providertest.Reply
 func TestNewRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		o       gemini.Options
+		o       options
 		wantErr string
 	}{
-		{"no_name", gemini.Options{}, "needs a name"},
-		{"no_url", gemini.Options{Name: "gemini", APIBase: "localhost"}, "not an http or https URL"},
-		{"no_project", gemini.Options{Name: "v", Vertex: &gemini.Vertex{Location: "global"}}, "project_id"},
-		{"no_location", gemini.Options{Name: "v", Vertex: &gemini.Vertex{Project: "p"}}, "location"},
+		{"no_name", options{}, "needs a name"},
+		{"no_url", options{Options: client.Options{Name: "gemini", APIBase: "localhost"}}, "not an http or https URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := gemini.New(tt.o)
+			_, err := tt.o.client()
 			if err == nil || !strings.Contains(err.Error(), tt.wantErr) || fault.CodeOf(err) != fault.Config {
 				t.Errorf("error = %v (%s), want a configuration error with %q", err, fault.CodeOf(err), tt.wantErr)
 			}
@@ -94,24 +106,24 @@ func TestNewRejects(t *testing.T) {
 
 func TestWhereRequestsGo(t *testing.T) {
 	token := func(context.Context) (string, error) { return "ya29.token", nil }
-	vertex := &gemini.Vertex{Project: "my-project", Location: "europe-west4"}
+	onVertex := options{client.Options{Token: token}, "projects/my-project/locations/europe-west4"}
 	for _, tt := range []struct {
 		name              string
-		o                 gemini.Options
+		o                 options
 		stream            bool
 		model             string
 		path, key, bearer string
 	}{
-		{"whole", gemini.Options{}, false, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent", testKey, ""},
-		{"streamed", gemini.Options{}, true, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", testKey, ""},
-		{"oauth", gemini.Options{Token: token}, false, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent", "", "Bearer ya29.token"},
-		{"tuned", gemini.Options{}, false, "tunedModels/mine", "/v1beta/tunedModels/mine:generateContent", testKey, ""},
-		{"vertex", gemini.Options{Token: token, Vertex: vertex}, true, "gemini-2.5-pro", "/v1beta/projects/my-project/locations/europe-west4/publishers/google/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "", "Bearer ya29.token"},
-		{"odd_name", gemini.Options{}, false, "models/my model@1", "/v1beta/models/my%20model@1:generateContent", testKey, ""},
-		{"vertex_publisher", gemini.Options{Token: token, Vertex: vertex}, false, "meta/llama", "/v1beta/projects/my-project/locations/europe-west4/publishers/meta/models/llama:generateContent", "", "Bearer ya29.token"},
-		{"vertex_resource", gemini.Options{Token: token, Vertex: vertex}, false, "publishers/google/models/gemini-x", "/v1beta/projects/my-project/locations/europe-west4/publishers/google/models/gemini-x:generateContent", "", "Bearer ya29.token"},
-		{"vertex_endpoint", gemini.Options{Token: token, Vertex: vertex}, false, "projects/p/locations/l/endpoints/7", "/v1beta/projects/p/locations/l/endpoints/7:generateContent", "", "Bearer ya29.token"},
-		{"real_name", gemini.Options{Model: func(string) wire.Model { return wire.Model{RealName: "gemini-x"} }}, false, "alias", "/v1beta/models/gemini-x:generateContent", testKey, ""},
+		{"whole", options{}, false, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent", testKey, ""},
+		{"streamed", options{}, true, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", testKey, ""},
+		{"oauth", options{Options: client.Options{Token: token}}, false, "gemini-2.5-pro", "/v1beta/models/gemini-2.5-pro:generateContent", "", "Bearer ya29.token"},
+		{"tuned", options{}, false, "tunedModels/mine", "/v1beta/tunedModels/mine:generateContent", testKey, ""},
+		{"vertex", onVertex, true, "gemini-2.5-pro", "/v1beta/projects/my-project/locations/europe-west4/publishers/google/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "", "Bearer ya29.token"},
+		{"odd_name", options{}, false, "models/my model@1", "/v1beta/models/my%20model@1:generateContent", testKey, ""},
+		{"vertex_publisher", onVertex, false, "meta/llama", "/v1beta/projects/my-project/locations/europe-west4/publishers/meta/models/llama:generateContent", "", "Bearer ya29.token"},
+		{"vertex_resource", onVertex, false, "publishers/google/models/gemini-x", "/v1beta/projects/my-project/locations/europe-west4/publishers/google/models/gemini-x:generateContent", "", "Bearer ya29.token"},
+		{"vertex_endpoint", onVertex, false, "projects/p/locations/l/endpoints/7", "/v1beta/projects/p/locations/l/endpoints/7:generateContent", "", "Bearer ya29.token"},
+		{"real_name", options{Options: client.Options{Model: func(string) wire.Model { return wire.Model{RealName: "gemini-x"} }}}, false, "alias", "/v1beta/models/gemini-x:generateContent", testKey, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := geminitest.New(t, geminitest.Text("ok"))
@@ -132,32 +144,21 @@ func TestWhereRequestsGo(t *testing.T) {
 	}
 }
 
-func TestVertexHost(t *testing.T) {
-	for location, want := range map[string]string{
-		"global": "https://aiplatform.googleapis.com", "europe-west4": "https://europe-west4-aiplatform.googleapis.com",
-		"eu": "https://aiplatform.eu.rep.googleapis.com",
-	} {
-		if got := gemini.VertexHost(location); got != want {
-			t.Errorf("host of %s = %s, want %s", location, got, want)
-		}
-	}
-}
-
 // TestPatches checks that patches see the finished request, credentials included.
 func TestPatches(t *testing.T) {
 	server := geminitest.New(t, geminitest.Text("ok"))
 	header := "Bearer other"
-	client, err := wire.NewClient(wire.Options{Client: "gemini", UserAgent: "loki/1"})
+	h, err := wire.NewClient(wire.Options{Client: "gemini", UserAgent: "loki/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, server, gemini.Options{HTTP: client, Model: func(string) wire.Model {
+	c := newClient(t, server, options{Options: client.Options{HTTP: h, Model: func(string) wire.Model {
 		return wire.Model{Patch: wire.Patch{
 			URL:     strings.TrimSuffix(server.URL(), "/v1beta") + "/elsewhere:generateContent",
 			Body:    providertest.Object(map[string]any{"generationConfig": map[string]any{"temperature": nil, "topK": 5}}),
 			Headers: map[string]any{"Authorization": header, "x-goog-api-key": nil},
 		}}
-	}})
+	}}})
 	temperature := 0.7
 	if r := ask(t, c, provider.Request{Model: "gemini-2.0-flash", Sampling: chat.Sampling{Temperature: &temperature}}); r.Err != nil {
 		t.Fatal(r.Err)
@@ -176,12 +177,12 @@ func TestPatches(t *testing.T) {
 
 func TestCredentialsMissing(t *testing.T) {
 	server := geminitest.New(t, geminitest.Text("ok"))
-	for name, o := range map[string]gemini.Options{
+	for name, o := range map[string]client.Options{
 		"empty_key": {APIKey: wire.StaticKey("")},
 		"no_token":  {Token: func(context.Context) (string, error) { return "", errors.New("no login") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ask(t, newClient(t, server, o), provider.Request{Model: "gemini-2.5-pro"})
+			r := ask(t, newClient(t, server, options{Options: o}), provider.Request{Model: "gemini-2.5-pro"})
 			if r.Err == nil {
 				t.Error("the request was sent")
 			}
@@ -196,7 +197,7 @@ func TestCredentialsMissing(t *testing.T) {
 func TestErrorsHoldNoKey(t *testing.T) {
 	server := geminitest.New(t, rejection("API key not valid: "+testKey))
 	for _, stream := range []bool{false, true} {
-		r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: "gemini-2.5-pro", Stream: stream})
+		r := ask(t, newClient(t, server, options{}), provider.Request{Model: "gemini-2.5-pro", Stream: stream})
 		if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.Authentication {
 			t.Fatalf("error = %v", r.Err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
@@ -31,11 +32,11 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func answered(t testing.TB, a answer, stream bool) string {
 	t.Helper()
-	client, err := wire.NewClient(wire.Options{Client: "gemini", Transport: a})
+	h, err := wire.NewClient(wire.Options{Client: "gemini", Transport: a})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := gemini.New(gemini.Options{Name: "gemini", HTTP: client, APIKey: wire.StaticKey(testKey)})
+	c, err := gemini.New(client.Options{Name: "gemini", HTTP: h, APIKey: wire.StaticKey(testKey)})
 	if err != nil {
 		t.Fatal(err)
 	}

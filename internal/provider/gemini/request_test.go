@@ -11,7 +11,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/gemini"
+	"loki/internal/provider/client"
 	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
@@ -110,7 +110,7 @@ func TestRequests(t *testing.T) {
 				tt.req.Model = "gemini-2.0-flash"
 			}
 			server := geminitest.New(t, geminitest.Text("ok"))
-			if r := ask(t, newClient(t, server, gemini.Options{}), tt.req); r.Err != nil {
+			if r := ask(t, newClient(t, server, options{}), tt.req); r.Err != nil {
 				t.Fatal(r.Err)
 			}
 			golden(t, "testdata/requests/"+tt.name+".golden", indented(t, server.Requests()[0].Body))
@@ -148,7 +148,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := geminitest.New(t, geminitest.Text("ok"))
-			r := ask(t, newClient(t, server, gemini.Options{}), tt.req)
+			r := ask(t, newClient(t, server, options{}), tt.req)
 			e, ok := errors.AsType[*provider.Error](r.Err)
 			if !ok || e.Kind != provider.Invalid || !strings.Contains(e.Error(), tt.want) {
 				t.Errorf("error = %v, want an invalid request with %q", r.Err, tt.want)
@@ -204,7 +204,7 @@ func TestEffort(t *testing.T) {
 	} {
 		t.Run(tt.model+"_"+string(tt.effort), func(t *testing.T) {
 			server := geminitest.New(t, geminitest.Text("ok"))
-			if r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: tt.model, Sampling: chat.Sampling{Effort: tt.effort}}); r.Err != nil {
+			if r := ask(t, newClient(t, server, options{}), provider.Request{Model: tt.model, Sampling: chat.Sampling{Effort: tt.effort}}); r.Err != nil {
 				t.Fatal(r.Err)
 			}
 			if got := thinking(t, server.Requests()[0]); got != tt.want {
@@ -224,7 +224,7 @@ func TestThinkingRejected(t *testing.T) {
 	server := geminitest.New(
 		t, rejection("Thinking level MINIMAL is not supported for this model."), rejection("Thinking is not enabled for this model."), geminitest.Text("ok"),
 	)
-	c := newClient(t, server, gemini.Options{})
+	c := newClient(t, server, options{})
 	for range 2 {
 		if r := ask(t, c, provider.Request{Model: "gemini-9-tiny", Sampling: chat.Sampling{Effort: provider.MinimalEffort}, Stream: true}); r.Err != nil {
 			t.Fatal(r.Err)
@@ -246,7 +246,7 @@ func TestSignatureRejected(t *testing.T) {
 	messages := conversation(
 		round([]chat.Part{reasoning("", "Zm9yZWlnbg=="), text("Hm.")}, []chat.ToolCall{call("a", "{}", "Zm9yZWlnbg==")}, "1"),
 	)
-	if r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: "gemini-3.1-pro", Messages: messages}); r.Err != nil {
+	if r := ask(t, newClient(t, server, options{}), provider.Request{Model: "gemini-3.1-pro", Messages: messages}); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	bodies := server.Requests()
@@ -261,7 +261,7 @@ func TestSignatureRejected(t *testing.T) {
 
 func TestOtherRejectionsAreFinal(t *testing.T) {
 	server := geminitest.New(t, rejection("Unable to process input image."), geminitest.Text("ok"))
-	r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: "gemini-2.5-pro"})
+	r := ask(t, newClient(t, server, options{}), provider.Request{Model: "gemini-2.5-pro"})
 	if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.Invalid || e.Status != http.StatusBadRequest {
 		t.Errorf("error = %v", r.Err)
 	}
@@ -276,7 +276,7 @@ func TestIDsAreUnique(t *testing.T) {
 		`{"functionCall":{"name":"f","args":{"n":1}}}`, `{"functionCall":{"id":"call_3","name":"f","args":{"n":2}}}`, `{"functionCall":{"id":"call_1","name":"f","args":{"n":3}}}`))
 	server := geminitest.New(t, reply)
 	messages := conversation(round(nil, []chat.ToolCall{call("call_1", "{}", ""), call("call_2", "{}", "")}, "1", "2"))
-	r := ask(t, newClient(t, server, gemini.Options{}), provider.Request{Model: "gemini-2.5-pro", Messages: messages})
+	r := ask(t, newClient(t, server, options{}), provider.Request{Model: "gemini-2.5-pro", Messages: messages})
 	var got []string
 	for _, c := range r.ToolCalls {
 		got = append(got, c.ID)
@@ -294,7 +294,7 @@ func TestRoundTrip(t *testing.T) {
 			`{"functionCall":{"name":"f","args":{"z":`+id+`,"a":{"y":1,"b":2}}},"thoughtSignature":"AwQF"}`)),
 		geminitest.Text("ok"),
 	)
-	c := newClient(t, server, gemini.Options{})
+	c := newClient(t, server, options{})
 	answer := chat.Message{Role: chat.Assistant}
 	for chunk, err := range c.Chat(t.Context(), provider.Request{Model: "gemini-3.1-pro", Messages: conversation()}) {
 		if err != nil {
@@ -337,9 +337,9 @@ func TestNearestEffort(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			server := geminitest.New(t, geminitest.Text("Hi"))
-			c := newClient(t, server, gemini.Options{Model: func(string) wire.Model {
+			c := newClient(t, server, options{Options: client.Options{Model: func(string) wire.Model {
 				return wire.Model{Efforts: tt.list, Patch: wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}}
-			}})
+			}}})
 			r := ask(t, c, provider.Request{Model: tt.model, Sampling: chat.Sampling{Effort: tt.effort}, Stream: stream, Messages: []chat.Message{chat.Text(chat.User, "Hi")}})
 			if r.Err != nil || strings.Join(r.Notes, "|") != tt.note {
 				t.Errorf("%s, effort %s: notes %q, error %v", tt.model, tt.effort, r.Notes, r.Err)

@@ -127,16 +127,16 @@ func level(model string, effort provider.Effort, fromLow bool) string {
 	return highLevel
 }
 
-// note returns what the model gets instead of an effort, "" if it gets that. A budget
-// stands for its effort, and without a configuration the model is not known to reason.
-func (c *thinkingConfig) note(asked provider.Effort) string {
+// notes returns what the model gets instead of an effort. A budget stands for its effort,
+// and without a configuration the model is not known to reason.
+func (c *thinkingConfig) notes(asked provider.Effort) []string {
 	if c == nil || asked == "" || c.ThinkingLevel == "" {
-		return ""
+		return nil
 	}
 	if level := provider.Effort(strings.ToLower(c.ThinkingLevel)); level != asked {
-		return asked.Replaced(level)
+		return []string{asked.Replaced(level)}
 	}
-	return ""
+	return nil
 }
 
 // lower returns the next limit after a rejection of config, and whether there is one.
@@ -148,16 +148,4 @@ func lower(config *thinkingConfig) (limit, bool) {
 		return fromLow, true
 	}
 	return noThinking, true
-}
-
-func (c *Client) limit(model string) limit {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.thinking[model]
-}
-
-func (c *Client) setLimit(model string, l limit) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.thinking[model] = l
 }

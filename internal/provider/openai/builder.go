@@ -62,7 +62,10 @@ func (b *builder) pieces(reasoning, text string) error {
 func (b *builder) flush() error { return b.pieces(b.think.flush()) }
 
 // End implements [client.Decoder].
-func (b *builder) End() error {
+func (b *builder) End(cut bool) error {
+	if cut {
+		return io.ErrUnexpectedEOF
+	}
 	if err := b.flush(); err != nil {
 		return err
 	}

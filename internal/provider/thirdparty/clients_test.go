@@ -49,16 +49,16 @@ func openAzure(base string, h *http.Client) (provider.Chat, error) {
 }
 
 func openAnthropic(base string, h *http.Client) (provider.Chat, error) {
-	return anthropic.New(anthropic.Options{Name: "claude", APIBase: base + "/v1", APIKey: testKey, HTTP: h})
+	return anthropic.New(client.Options{Name: "claude", APIBase: base + "/v1", APIKey: testKey, HTTP: h})
 }
 
 func openGemini(base string, h *http.Client) (provider.Chat, error) {
-	return gemini.New(gemini.Options{Name: "gemini", APIBase: base + "/v1beta", APIKey: testKey, HTTP: h})
+	return gemini.New(client.Options{Name: "gemini", APIBase: base + "/v1beta", APIKey: testKey, HTTP: h})
 }
 
 func openVertex(base string, h *http.Client) (provider.Chat, error) {
 	return vertexai.New(vertexai.Options{
-		Name: "vertexai", Project: "p", Location: "global", APIBase: base + "/v1", Token: testToken, HTTP: h,
+		Options: client.Options{Name: "vertexai", APIBase: base + "/v1", Token: testToken, HTTP: h}, Project: "p", Location: "global",
 	})
 }
 

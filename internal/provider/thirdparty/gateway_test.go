@@ -30,7 +30,7 @@ func openCompatible(base string, h *http.Client) (provider.Chat, error) {
 }
 
 func openGatewayMessages(base string, h *http.Client) (provider.Chat, error) {
-	return anthropic.New(anthropic.Options{Name: "gateway", APIBase: base + "/v1", APIKey: testKey, HTTP: h})
+	return anthropic.New(client.Options{Name: "gateway", APIBase: base + "/v1", APIKey: testKey, HTTP: h})
 }
 
 func routes() []route {

@@ -7,11 +7,10 @@ import (
 	"loki/internal/provider"
 )
 
-// target is where a request goes, and with which token.
+// target is where a request goes.
 type target struct {
 	model  string
 	method string
-	token  string
 }
 
 // targetKey is the context key of a [target].
@@ -33,6 +32,5 @@ func (r *rawPredict) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req = req.Clone(req.Context())
 	req.URL, req.Host = u, ""
-	req.Header.Set("Authorization", "Bearer "+t.token)
 	return r.next.RoundTrip(req)
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"loki/internal/chat"
@@ -31,31 +32,21 @@ import (
 
 // Options configures a client. The zero value of a field is its default.
 type Options struct {
-	Name     string // the client's name in the configuration; required
+	// Options are those of any client. APIBase is the URL, with the version of the API,
+	// that /projects/... is appended to; empty means the one of the location. A nil Token
+	// means tokens for application default credentials.
+	client.Options
+
 	Project  string // the id of the Google Cloud project; required
 	Location string // such as europe-west4 or global; required
-
-	// APIBase is the URL, with the version of the API, that /projects/... is appended
-	// to. Empty means the one of the location.
-	APIBase string
 
 	// ADCFile is the file with application default credentials. Empty means that they
 	// are looked for. It has no effect with Token.
 	ADCFile string
 
-	// Token returns an access token. It is called for each request. Nil means tokens
-	// for application default credentials.
-	Token func(ctx context.Context) (string, error)
-
 	// TokenHTTP asks for the tokens, see googleauth.Options.HTTP. Nil means a client
 	// with the defaults.
 	TokenHTTP *http.Client
-
-	// HTTP sends the requests. It has to come from [wire.NewClient]; nil means one with
-	// the defaults.
-	HTTP *http.Client
-
-	Model func(name string) wire.Model // what the configuration says about a model; nil means nothing
 }
 
 // Client is a connection to a location. It implements [provider.Chat] and
@@ -63,7 +54,7 @@ type Options struct {
 type Client struct {
 	model   func(name string) wire.Model
 	gemini  *gemini.Client
-	claude  provider.Chat
+	claude  *anthropic.Client
 	mistral *mistral
 }
 
@@ -72,7 +63,7 @@ var (
 	_ provider.Embedder = (*Client)(nil)
 )
 
-// New returns a client. Errors are of code [fault.Config]. Credentials are not looked
+// New returns a client. Errors have the code [fault.Config]. Credentials are not looked
 // for before the first request.
 func New(o Options) (*Client, error) {
 	if o.Name == "" {
@@ -81,7 +72,7 @@ func New(o Options) (*Client, error) {
 	if o.Project == "" || o.Location == "" {
 		return nil, fault.New(fault.Config, "client %q needs a project_id and a location", o.Name)
 	}
-	base, err := wire.BaseURL(o.Name, cmp.Or(o.APIBase, gemini.VertexHost(o.Location)+"/v1"), "https://europe-west4-aiplatform.googleapis.com/v1")
+	base, err := wire.BaseURL(o.Name, cmp.Or(o.APIBase, host(o.Location)+"/v1"), "https://europe-west4-aiplatform.googleapis.com/v1")
 	if err != nil {
 		return nil, err
 	}
@@ -97,26 +88,34 @@ func New(o Options) (*Client, error) {
 			return nil, err
 		}
 	}
+	place := "projects/" + url.PathEscape(o.Project) + "/locations/" + url.PathEscape(o.Location)
+	at := func(path string) client.Options {
+		own := o.Options
+		own.APIBase = base + path
+		return own
+	}
 	c := &Client{model: o.Model}
-	c.gemini, err = gemini.New(gemini.Options{
-		Name: o.Name, APIBase: base, Token: o.Token, HTTP: o.HTTP, Model: o.Model,
-		Vertex: &gemini.Vertex{Project: o.Project, Location: o.Location},
-	})
-	if err != nil {
+	if c.gemini, err = gemini.NewVertex(at(""), place); err != nil {
 		return nil, err
 	}
-	c.claude, err = anthropic.New(anthropic.Options{
-		Name: o.Name, HTTP: o.HTTP, Model: o.Model,
-		Vertex: &anthropic.Vertex{Project: o.Project, Location: o.Location, Token: o.Token, BaseURL: base},
-	})
-	if err != nil {
+	if c.claude, err = anthropic.NewVertex(at("/" + place + "/publishers/anthropic/models")); err != nil {
 		return nil, err
 	}
-	c.mistral, err = newMistral(o, base)
-	if err != nil {
+	if c.mistral, err = newMistral(at("/" + place + "/publishers/mistralai/models")); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// host returns the URL of the host that serves a location.
+func host(location string) string {
+	switch location {
+	case "global":
+		return "https://aiplatform.googleapis.com"
+	case "us", "eu":
+		return "https://aiplatform." + location + ".rep.googleapis.com"
+	}
+	return "https://" + location + "-aiplatform.googleapis.com"
 }
 
 // Chat implements [provider.Chat].
@@ -148,42 +147,28 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 // rawPredict and streamRawPredict of a model. A version in the model's name belongs to
 // the URL only.
 type mistral struct {
-	client *openai.Client
-	name   string
-	token  func(ctx context.Context) (string, error)
+	client openai.Compatible
 	model  func(name string) wire.Model
 }
 
-func newMistral(o Options, base string) (*mistral, error) {
-	base += "/projects/" + o.Project + "/locations/" + o.Location + "/publishers/mistralai/models/"
-	redirected := *o.HTTP
-	redirected.Transport = &rawPredict{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport), base: base}
-	c, err := openai.NewCompatible(client.Options{
-		Name: o.Name, APIBase: base, HTTP: &redirected,
-		Model: func(name string) wire.Model {
-			m := wire.Lookup(o.Model, name)
-			m.RealName, _, _ = strings.Cut(m.RealName, "@")
-			return m
-		},
-	})
-	if err != nil {
-		return nil, err
+func newMistral(o client.Options) (*mistral, error) {
+	redirected, model := *o.HTTP, o.Model
+	redirected.Transport = &rawPredict{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport), base: o.APIBase + "/"}
+	o.HTTP = &redirected
+	o.Model = func(name string) wire.Model {
+		m := wire.Lookup(model, name)
+		m.RealName, _, _ = strings.Cut(m.RealName, "@")
+		return m
 	}
-	return &mistral{client: c.Client, name: o.Name, token: o.Token, model: o.Model}, nil
+	c, err := openai.NewCompatible(o)
+	return &mistral{client: c, model: model}, err
 }
 
 // Chat implements [provider.Chat].
 func (m *mistral) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		token, err := m.token(ctx)
-		if err != nil {
-			yield(provider.Chunk{}, wire.Failure(ctx, "getting a token for "+m.name, err))
-			return
-		}
-		t := target{method: "rawPredict", token: token, model: wire.Lookup(m.model, req.Model).RealName}
-		if req.Stream {
-			t.method = "streamRawPredict"
-		}
-		m.client.Chat(context.WithValue(ctx, targetKey{}, t), req)(yield)
+	t := target{method: "rawPredict", model: wire.Lookup(m.model, req.Model).RealName}
+	if req.Stream {
+		t.method = "streamRawPredict"
 	}
+	return m.client.Chat(context.WithValue(ctx, targetKey{}, t), req)
 }

@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
@@ -66,7 +67,7 @@ func TestConformance(t *testing.T) {
 	}
 	subject := func(t *testing.T, model, url string, idle func(context.Context) error) providertest.Subject {
 		return providertest.Subject{
-			Chat: newClient(t, vertexai.Options{APIBase: url}), Request: provider.Request{Model: model},
+			Chat: newClient(t, vertexai.Options{Options: client.Options{APIBase: url}}), Request: provider.Request{Model: model},
 			Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: idle, CutOff: cutOff,
 		}
 	}
@@ -134,7 +135,7 @@ func TestWhereRequestsGo(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := newRecorder(t)
-			c := newClient(t, vertexai.Options{APIBase: server.URL + "/v1", Model: func(string) wire.Model { return wire.Model{RealName: tt.realName} }})
+			c := newClient(t, vertexai.Options{Options: client.Options{APIBase: server.URL + "/v1", Model: func(string) wire.Model { return wire.Model{RealName: tt.realName} }}})
 			r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{
 				Model: tt.model, Stream: tt.stream, MaxOutputTokens: 10, Messages: []chat.Message{chat.Text(chat.User, "Hi")},
 			}))
@@ -159,13 +160,13 @@ func TestWhereRequestsGo(t *testing.T) {
 
 func TestPatchesSeeTheName(t *testing.T) {
 	server := newRecorder(t)
-	client, err := wire.NewClient(wire.Options{Client: "vertexai"})
+	h, err := wire.NewClient(wire.Options{Client: "vertexai"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, vertexai.Options{APIBase: server.URL + "/v1", HTTP: client, Model: func(string) wire.Model {
+	c := newClient(t, vertexai.Options{Options: client.Options{APIBase: server.URL + "/v1", HTTP: h, Model: func(string) wire.Model {
 		return wire.Model{RealName: "mistral-large@2407", Patch: wire.Patch{Body: providertest.Object(map[string]any{"model": "patched"}), URL: server.URL + "/elsewhere"}}
-	}})
+	}}})
 	providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: "m", Messages: []chat.Message{chat.Text(chat.User, "Hi")}}))
 	if got := server.requests[0]; got.path != "/elsewhere" || got.body["model"] != "patched" {
 		t.Errorf("request = %+v", got)
@@ -174,7 +175,7 @@ func TestPatchesSeeTheName(t *testing.T) {
 
 func TestEmbed(t *testing.T) {
 	server := geminitest.New(t, geminitest.Body(`{"predictions":[{"embeddings":{"values":[1,2],"statistics":{"token_count":3}}}]}`))
-	got, usage, err := newClient(t, vertexai.Options{APIBase: server.URL()}).Embed(t.Context(), provider.EmbedRequest{Model: "text-embedding-005", Texts: []string{"x"}})
+	got, usage, err := newClient(t, vertexai.Options{Options: client.Options{APIBase: server.URL()}}).Embed(t.Context(), provider.EmbedRequest{Model: "text-embedding-005", Texts: []string{"x"}})
 	if err != nil || len(got) != 1 || len(got[0]) != 2 || usage.InputTokens != 3 {
 		t.Errorf("%v, %+v, %v", got, usage, err)
 	}
@@ -194,7 +195,7 @@ func TestTokenFailure(t *testing.T) {
 	for _, model := range []string{"gemini-2.5-pro", "claude-opus-5", "mistral-large"} {
 		t.Run(model, func(t *testing.T) {
 			server := newRecorder(t)
-			c := newClient(t, vertexai.Options{APIBase: server.URL, Token: failing})
+			c := newClient(t, vertexai.Options{Options: client.Options{APIBase: server.URL, Token: failing}})
 			r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: model, Messages: []chat.Message{chat.Text(chat.User, "Hi")}}))
 			if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.Authentication || !strings.Contains(r.Err.Error(), "log in") {
 				t.Errorf("error = %v", r.Err)
@@ -213,9 +214,10 @@ func TestNewRejects(t *testing.T) {
 		wantErr string
 	}{
 		{"no_name", vertexai.Options{}, "needs a name"},
-		{"no_project", vertexai.Options{Name: "v", Location: "global"}, "project_id"},
-		{"no_location", vertexai.Options{Name: "v", Project: "p"}, "location"},
-		{"no_url", vertexai.Options{Name: "v", Project: "p", Location: "global", APIBase: "nowhere"}, "not an http or https URL"},
+		{"no_project", vertexai.Options{Options: client.Options{Name: "v"}, Location: "global"}, "project_id"},
+		{"no_location", vertexai.Options{Options: client.Options{Name: "v"}, Project: "p"}, "location"},
+		{"malformed_location", vertexai.Options{Options: client.Options{Name: "v"}, Project: "p", Location: "a b"}, "not an http or https URL"},
+		{"no_url", vertexai.Options{Options: client.Options{Name: "v", APIBase: "nowhere"}, Project: "p", Location: "global"}, "not an http or https URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := vertexai.New(tt.o)
@@ -223,5 +225,34 @@ func TestNewRejects(t *testing.T) {
 				t.Errorf("error = %v, want a configuration error with %q", err, tt.wantErr)
 			}
 		})
+	}
+}
+
+// asked is a transport that keeps the host of the request and refuses it.
+type asked struct{ host string }
+
+func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.host = r.URL.Scheme + "://" + r.URL.Host
+	return nil, errors.New("refused")
+}
+
+func TestHosts(t *testing.T) {
+	for location, want := range map[string]string{
+		"global": "https://aiplatform.googleapis.com", "europe-west4": "https://europe-west4-aiplatform.googleapis.com",
+		"us-east5": "https://us-east5-aiplatform.googleapis.com", "eu": "https://aiplatform.eu.rep.googleapis.com",
+	} {
+		for _, model := range []string{"gemini-2.5-pro", "claude-opus-5", "mistral-large"} {
+			a := &asked{}
+			c, err := vertexai.New(vertexai.Options{
+				Options: client.Options{Name: "vertexai", Token: token, HTTP: &http.Client{Transport: a}}, Project: "p", Location: location,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: model, Messages: []chat.Message{chat.Text(chat.User, "Hi")}}))
+			if a.host != want {
+				t.Errorf("%s in %s: asked %s, want %s", model, location, a.host, want)
+			}
+		}
 	}
 }

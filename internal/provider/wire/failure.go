@@ -35,7 +35,11 @@ func statusError(resp *http.Response, body []byte, where string) *provider.Error
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		f.msg = "the server redirects to " + redirectTarget(resp) + ": set api_base to the URL that answers"
 	}
-	return f.asError(resp.StatusCode, resp.Header)
+	e := f.asError(resp.StatusCode, resp.Header)
+	if provider.Retryable(e) && e.RetryAfter == 0 {
+		e.RetryAfter = retryInfo(body)
+	}
+	return e
 }
 
 // asError returns the failure as the error of a response with status and header.

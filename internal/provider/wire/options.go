@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"loki/internal/provider"
 )
 
 // Defaults of [Options].
@@ -142,31 +140,6 @@ func BaseURL(client, base, example string) (string, error) {
 		return bad("api_base of client %q is not an http or https URL", client)
 	}
 	return base, nil
-}
-
-// Key returns the API key of a client, which get looks up, without white space
-// around it. A nil get finds none. A key that is required and missing, or that no
-// header can hold, is an error of kind [provider.Authentication].
-func Key(client string, get func() (string, error), required bool) (string, error) {
-	failed := func(msg string, err error) (string, error) {
-		return "", &provider.Error{Kind: provider.Authentication, Msg: msg, Err: err}
-	}
-	key := ""
-	if get != nil {
-		var err error
-		if key, err = get(); err != nil {
-			return failed("API key of client "+client, err)
-		}
-	}
-	key = strings.TrimSpace(key)
-	if key == "" && required {
-		variable := strings.ToUpper(strings.ReplaceAll(client, "-", "_")) + "_API_KEY"
-		return failed("client "+client+" has no API key: set "+variable+", or api_key in its configuration", nil)
-	}
-	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return failed("the API key of client "+client+" holds characters that no key has", nil)
-	}
-	return key, nil
 }
 
 // StaticKey returns a function that finds key.

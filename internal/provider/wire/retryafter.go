@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -91,6 +92,27 @@ func resetTime(s, date string) time.Duration {
 		now = time.Now()
 	}
 	return max(0, at.Sub(now))
+}
+
+// retryInfo returns the delay of the google.rpc.RetryInfo in an error document, which
+// some methods put into an array; 0 if there is none.
+func retryInfo(doc []byte) time.Duration {
+	var reply struct {
+		Error struct {
+			Details []struct {
+				RetryDelay string `json:"retryDelay"`
+			}
+		}
+	}
+	if json.Unmarshal(firstItem(doc), &reply) != nil {
+		return 0
+	}
+	for _, detail := range reply.Error.Details {
+		if d, err := time.ParseDuration(detail.RetryDelay); err == nil && d > 0 {
+			return min(d, maxRetryAfter)
+		}
+	}
+	return 0
 }
 
 // waitInWords reads "try again in 1.2s" and "retry in 34.07s".

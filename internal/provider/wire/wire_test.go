@@ -92,38 +92,6 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-func TestKey(t *testing.T) {
-	locked := errors.New("the vault is locked")
-	for _, tt := range []struct {
-		name     string
-		get      func() (string, error)
-		required bool
-		want     string
-		wantErr  string
-	}{
-		{"trimmed", wire.StaticKey(" sk-1\n"), true, "sk-1", ""},
-		{"not_required", nil, false, "", ""},
-		{"nil", nil, true, "", "client my-openai has no API key: set MY_OPENAI_API_KEY, or api_key in its configuration"},
-		{"empty", wire.StaticKey(" "), true, "", "has no API key"},
-		{"line_break", wire.StaticKey("sk-\nx-secret"), true, "", "holds characters that no key has"},
-		{"vault", func() (string, error) { return "", locked }, false, "", "API key of client my-openai: the vault is locked"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := wire.Key("my-openai", tt.get, tt.required)
-			if got != tt.want || (err == nil) != (tt.wantErr == "") {
-				t.Fatalf("%q, %v", got, err)
-			}
-			if err == nil {
-				return
-			}
-			e, ok := errors.AsType[*provider.Error](err)
-			if !ok || e.Kind != provider.Authentication || !strings.Contains(e.Error(), tt.wantErr) || strings.Contains(e.Error(), "secret") {
-				t.Errorf("error = %v", err)
-			}
-		})
-	}
-}
-
 // TestConnectionFailures are transient unless they will happen again.
 func TestConnectionFailures(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

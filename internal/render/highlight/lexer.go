@@ -3,18 +3,19 @@ package highlight
 import (
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/dlclark/regexp2/v2"
 )
 
 const (
 	root = "root"
 
-	matchTime = 50 * time.Millisecond // for one regular expression at one place
-	maxNested = 6                     // lexers within each other
-	maxStack  = 256                   // states on the stack
+	maxNested = 6   // lexers within each other
+	maxStack  = 256 // states on the stack
+
+	// A text may spend so many instructions of regular expressions for each byte, and so many more in
+	// all. What people write needs 10 for a byte, and 25 in the slowest languages.
+	byteBudget = 200
+	textBudget = 1 << 22
 )
 
 // Lexer finds the tokens of one language. It may be used from several goroutines.
@@ -23,33 +24,35 @@ type Lexer struct {
 	name   string
 	flags  string // of all its regular expressions
 	states map[string]*state
+	root   *state
 }
 
 // Name returns the name of the language.
 func (l *Lexer) Name() string { return l.name }
 
+// state is a state of a lexer.
 type state struct {
 	rules []*rule
-	flat  bool // rules have no includes any more
+
+	starts *[jumpEnd]uint8 // by the byte at a place, which of lists has the rules that can match there
+	lists  [][]*rule
 }
 
-// rule says what a match of its pattern is. What it says about regular expressions is
-// found out when the rule is first tried.
+// rule says what a match of its pattern is.
 type rule struct {
 	pattern string
 	include string // a state whose rules stand here
 	emit    *emitter
 	moves   []move
 
-	ready bool
-	re    *regexp2.Regexp // nil if it cannot be compiled
-	first *firstSet       // nil if a match may begin with anything
+	program *program // nil before it is needed
 }
 
 // move changes the stack.
 type move struct {
 	pop  int
 	push []string // a state; several are one that has the rules of all
+	to   *state   // what is pushed
 	same bool     // the state on top is pushed again
 }
 
@@ -58,7 +61,8 @@ type move struct {
 type emitter struct {
 	kind                 Kind
 	groups               []*emitter
-	self                 string
+	self                 *state
+	selfName             string
 	lexer                string
 	nameGroup, codeGroup int // the group codeGroup is in the language that the other one names
 }
@@ -71,13 +75,13 @@ type Span struct {
 
 // State is a place in a text that goes on. The zero State is the beginning.
 type State struct {
-	stack []string
-	slow  int // regular expressions that took too long
+	stack []*state
+	spent int // instructions, beyond those that its bytes allowed
 }
 
 // Clone returns a copy.
 func (s State) Clone() State {
-	return State{stack: slices.Clone(s.stack), slow: s.slow}
+	return State{stack: slices.Clone(s.stack), spent: s.spent}
 }
 
 // Lex appends the spans of text[:limit] to dst. The text begins at st and has no end
@@ -85,71 +89,37 @@ func (s State) Clone() State {
 // before it. It sets st to the place from which the text goes on, and returns how many bytes it
 // lies after the beginning: limit, or where a token begins that reaches over limit.
 //
-// Text that takes too long has no kinds.
+// The rest of a text that takes too long has no kinds.
 func (l *Lexer) Lex(dst []Span, text []byte, limit int, st *State) (spans []Span, resume int) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	r := newRun(text)
-	r.spans = dst
-	r.limit = len(r.runes)
-	if limit < len(text) {
-		r.limit = utf8.RuneCount(text[:limit])
+	r := &l.all.run
+	r.text, r.spans, r.limit, r.done = text, dst, min(limit, len(text)), 0
+	r.budget = textBudget - st.spent + byteBudget*r.limit
+	resume = r.limit
+	if st.spent < textBudget {
+		if len(st.stack) == 0 {
+			st.stack = append(st.stack, l.root)
+		}
+		resume = r.lex(l, l.root, st, 0, len(text), 0)
+		st.spent = min(textBudget, max(0, textBudget-r.budget))
 	}
-	if st.slow > 2 {
+	if st.spent == textBudget {
 		r.emit(r.limit, kindText)
-		return r.spans, limit
+		resume = r.limit
 	}
-	if len(st.stack) == 0 {
-		st.stack = append(st.stack, root)
-	}
-	at := r.run(l, root, st, 0, len(r.runes), 0)
-	return r.spans, r.offset(at)
+	spans = r.spans
+	r.text, r.spans = nil, nil
+	return spans, resume
 }
 
 // run is one call of Lex.
 type run struct {
-	runes   []rune
-	offsets []int // bytes before each rune; nil if there are as many bytes as runes
-	spans   []Span
-	base    int // where the text of the lexer begins that works now
-	done    int // runes that have spans
-	limit   int // runes that get spans
-	slow    int // regular expressions that took too long
-}
-
-func newRun(text []byte) *run {
-	r := &run{runes: make([]rune, 0, len(text))}
-	for i := 0; i < len(text); {
-		if text[i] < utf8.RuneSelf {
-			if r.offsets != nil {
-				r.offsets = append(r.offsets, i)
-			}
-			r.runes = append(r.runes, rune(text[i]))
-			i++
-			continue
-		}
-		if r.offsets == nil {
-			r.offsets = make([]int, i, len(text)+1)
-			for k := range i {
-				r.offsets[k] = k
-			}
-		}
-		c, n := utf8.DecodeRune(text[i:])
-		r.offsets = append(r.offsets, i)
-		r.runes = append(r.runes, c)
-		i += n
-	}
-	if r.offsets != nil {
-		r.offsets = append(r.offsets, len(text))
-	}
-	return r
-}
-
-func (r *run) offset(at int) int {
-	if r.offsets == nil {
-		return at
-	}
-	return r.offsets[at]
+	matcher
+	spans  []Span
+	groups []int // of the matches that are being looked at
+	done   int   // bytes that have spans
+	limit  int   // bytes that get spans
 }
 
 // emit gives what has no span yet, up to end, a kind.
@@ -158,62 +128,66 @@ func (r *run) emit(end int, k Kind) {
 		return
 	}
 	r.done = end
-	n := r.offset(end)
 	if last := len(r.spans) - 1; last >= 0 && r.spans[last].Kind == k {
-		r.spans[last].End = n
+		r.spans[last].End = end
 		return
 	}
-	r.spans = append(r.spans, Span{End: n, Kind: k})
+	r.spans = append(r.spans, Span{End: end, Kind: k})
 }
 
-// run lexes runes[at:end] with l and returns where the next token begins: at the limit,
+// lex finds the tokens of text[at:end] with l and returns where the next one begins: at the limit,
 // at end, or before the limit if the token there reaches over it. st is its state, and home
 // the one to go back to at the end of a line that does not fit.
-func (r *run) run(l *Lexer, home string, st *State, at, end, depth int) int {
+func (r *run) lex(l *Lexer, home *state, st *State, at, end, depth int) int {
+	r.lo, r.hi = at, end
 	empty := 0 // matches of nothing, one after the other
-	for at < end && at < r.limit {
+	for at < end && at < r.limit && r.budget >= 0 {
 		top := st.stack[len(st.stack)-1]
-		if top != home && len(l.rules(top)) == 0 { // a state that the lexer names and does not have
-			st.stack = append(st.stack[:0], home)
-			top = home
+		if top.starts == nil {
+			l.prepare(top)
 		}
-		rl, m := r.match(l, top, at, end)
-		if m == nil {
-			if r.runes[at] == '\n' && top != home {
+		if top != home && len(top.rules) == 0 { // a state that the lexer names and does not have
+			st.stack = append(st.stack[:0], home)
+			continue
+		}
+		rl, next := r.rule(top, at)
+		if rl == nil {
+			if r.text[at] == '\n' && top != home {
 				st.stack = append(st.stack[:0], home) // something was not closed on its line
 				continue
 			}
-			at++
-			r.emit(at, kindError)
+			at = r.skip(at)
 			continue
 		}
-		next := at + m.RuneLength
 		if depth == 0 && next > r.limit {
-			r.token(l, rl.emit, m, 0, depth)
+			r.tokens(l, rl, at, next, depth)
 			r.emit(r.limit, kindText)
 			break
 		}
 		if next > at {
 			empty = 0
-		} else if empty++; empty > 2*maxStack {
-			at++ // the lexer goes round in circles
-			r.emit(at, kindError)
+		} else if empty++; len(rl.moves) == 0 || empty > 2*maxStack { // the lexer goes round in circles
+			at = r.skip(at)
 			st.stack = append(st.stack[:0], home)
 			empty = 0
 			continue
 		}
-		st.apply(rl.moves)
-		r.token(l, rl.emit, m, 0, depth)
-		r.emit(next, kindText)
+		st.apply(rl.moves, l.root)
+		r.tokens(l, rl, at, next, depth)
 		at = next
 	}
-	st.slow += r.slow
-	r.slow = 0
 	return min(at, r.limit)
 }
 
+// skip makes a character an error and returns the place behind it.
+func (r *run) skip(at int) int {
+	_, n := utf8.DecodeRune(r.text[at:r.hi])
+	r.emit(at+n, kindError)
+	return at + n
+}
+
 // apply changes the stack. There is always a state on it.
-func (s *State) apply(moves []move) {
+func (s *State) apply(moves []move, root *state) {
 	for i := range moves {
 		m := &moves[i]
 		switch {
@@ -222,7 +196,7 @@ func (s *State) apply(moves []move) {
 		case m.pop > 0:
 			s.stack = s.stack[:max(0, len(s.stack)-m.pop)]
 		default:
-			s.stack = append(s.stack, strings.Join(m.push, "+"))
+			s.stack = append(s.stack, m.to)
 		}
 		if len(s.stack) == 0 {
 			s.stack = append(s.stack, root)
@@ -233,126 +207,76 @@ func (s *State) apply(moves []move) {
 	}
 }
 
-// match returns the first rule of a state that matches at a place, and its match.
-func (r *run) match(l *Lexer, name string, at, end int) (*rule, *regexp2.Match) {
-	c := r.runes[at]
-	for _, rl := range l.rules(name) {
-		if !rl.ready {
-			rl.prepare(l.flags)
-		}
-		if rl.re == nil || rl.first != nil && !rl.first.has(c) {
-			continue
-		}
-		m, err := rl.re.FindRunesMatchStartingAt(r.runes[r.base:end], at-r.base)
-		if err != nil {
-			r.slow++
-			continue
-		}
-		if m != nil && m.RuneIndex == at-r.base {
-			return rl, m
+// rule returns the first rule of a state that matches at a place, and where its match ends.
+func (r *run) rule(s *state, at int) (*rule, int) {
+	for _, rl := range s.lists[s.starts[min(r.text[at], jumpWide)]] {
+		if end := r.match(rl.program, at); end >= 0 {
+			return rl, end
 		}
 	}
-	return nil, nil
+	return nil, 0
 }
 
-// rules returns the rules of a state, or of several in one.
-func (l *Lexer) rules(name string) []*rule {
-	s := l.states[name]
-	if s == nil {
-		s = &state{flat: true}
-		for part := range strings.SplitSeq(name, "+") {
-			if part != name {
-				s.rules = append(s.rules, l.rules(part)...)
-			}
-		}
-		l.states[name] = s
+// tokens gives what rl matched from one place to another its kinds.
+func (r *run) tokens(l *Lexer, rl *rule, from, to, depth int) {
+	switch e := rl.emit; {
+	case e == nil || from == to:
+	case len(e.groups) == 0:
+		r.token(l, e, nil, from, to, depth)
+	default:
+		n := len(r.groups)
+		r.groups = append(r.groups, r.regs[:2*rl.program.groups]...) // they change when a part is lexed
+		r.token(l, e, r.groups[n:], from, to, depth)
+		r.groups = r.groups[:n]
 	}
-	if !s.flat {
-		s.flat = true // before the includes, so that a circle ends
-		s.rules = l.flatten(s.rules, 0)
-	}
-	return s.rules
+	r.emit(to, kindText)
 }
 
-func (l *Lexer) flatten(rules []*rule, depth int) []*rule {
-	var out []*rule
-	for _, rl := range rules {
-		switch included := l.states[rl.include]; {
-		case rl.include == "":
-			out = append(out, rl)
-		case included != nil && depth < 20:
-			out = append(out, l.flatten(included.rules, depth+1)...)
-		}
-	}
-	return out
-}
-
-// prepare compiles the pattern.
-func (rl *rule) prepare(flags string) {
-	rl.ready = true
-	pattern := "(?:" + rl.pattern + ")"
-	if flags != "" {
-		pattern = "(?" + flags + ")" + pattern
-	}
-	re, err := regexp2.Compile(`\G` + pattern)
-	if err != nil {
-		return
-	}
-	re.MatchTimeout = matchTime
-	rl.re = re
-	rl.first = firstOf(pattern)
-}
-
-// token gives the group of a match its kinds.
-func (r *run) token(l *Lexer, e *emitter, m *regexp2.Match, group, depth int) {
-	g := m.GroupByNumber(group)
-	if e == nil || g == nil || g.RuneLength == 0 {
-		return
-	}
-	from, to := r.base+g.RuneIndex, r.base+g.RuneIndex+g.RuneLength
+// token gives text[from:to] its kinds. groups are those of the match.
+func (r *run) token(l *Lexer, e *emitter, groups []int, from, to, depth int) {
 	switch {
 	case len(e.groups) > 0:
 		var inner *Lexer
-		if e.codeGroup > 0 && depth < maxNested {
-			if name := m.GroupByNumber(e.nameGroup); name != nil {
-				inner = l.all.find(strings.ToLower(name.String()))
-			}
+		if g := 2 * e.nameGroup; e.codeGroup > 0 && depth < maxNested && g < len(groups) && groups[g] >= 0 {
+			inner = l.all.find(strings.ToLower(string(r.text[groups[g]:groups[g+1]])))
 		}
 		for i, sub := range e.groups {
-			part := m.GroupByNumber(i + 1)
-			if part == nil || part.RuneLength == 0 {
+			g := 2 * (i + 1)
+			if g >= len(groups) || groups[g] == groups[g+1] {
 				continue
 			}
-			r.emit(r.base+part.RuneIndex, kindText)
+			begin, end := groups[g], groups[g+1]
+			r.emit(begin, kindText)
 			if inner != nil && i+1 == e.codeGroup {
-				r.nested(inner, root, r.base+part.RuneIndex, r.base+part.RuneIndex+part.RuneLength, depth)
-				continue
+				r.nested(inner, inner.root, begin, end, depth)
+			} else if sub != nil {
+				r.token(l, sub, groups, begin, end, depth)
 			}
-			r.token(l, sub, m, i+1, depth)
 		}
-	case e.self != "":
+	case e.self != nil:
 		r.nested(l, e.self, from, to, depth)
 	case e.lexer != "":
-		r.nested(l.all.find(e.lexer), root, from, to, depth)
+		if inner := l.all.find(e.lexer); inner != nil {
+			r.nested(inner, inner.root, from, to, depth)
+		} else {
+			r.emit(to, kindText)
+		}
 	default:
 		r.emit(to, e.kind)
 	}
 }
 
 // nested lexes a part of the text from a state of its own.
-func (r *run) nested(l *Lexer, name string, from, to, depth int) {
-	if l == nil || depth >= maxNested {
+func (r *run) nested(l *Lexer, home *state, from, to, depth int) {
+	if depth >= maxNested {
 		r.emit(to, kindText)
 		return
 	}
-	from = max(from, r.done)
-	if from >= to {
+	if from = max(from, r.done); from >= to {
 		return
 	}
-	st := State{stack: []string{name}}
-	base, slow := r.base, r.slow
-	r.base = from
-	r.run(l, name, &st, from, to, depth+1)
-	r.base, r.slow = base, slow+st.slow
+	lo, hi := r.lo, r.hi
+	r.lex(l, home, &State{stack: []*state{home}}, from, to, depth+1)
+	r.lo, r.hi = lo, hi
 	r.emit(to, kindText)
 }

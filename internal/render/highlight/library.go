@@ -15,12 +15,14 @@ type library struct {
 	byName   map[string]string // names, and endings of file names after a dot: the file
 	byEnding map[string]string
 
-	mu     sync.Mutex        // held while a lexer is loaded or works
-	lexers map[string]*Lexer // by file; nil for one that cannot be read
+	mu      sync.Mutex        // held while a lexer is loaded or works
+	lexers  map[string]*Lexer // by file; nil for one that cannot be read
+	classes classes
+	run     run
 }
 
 var shared = sync.OnceValue(func() *library {
-	l := &library{byName: make(map[string]string), byEnding: make(map[string]string), lexers: make(map[string]*Lexer)}
+	l := &library{byName: make(map[string]string), byEnding: make(map[string]string), lexers: make(map[string]*Lexer), classes: make(classes)}
 	index, _ := files.ReadFile("lexers/index.txt") // it is embedded
 	for line := range strings.Lines(string(index)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

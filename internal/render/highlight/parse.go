@@ -75,9 +75,11 @@ func parse(data []byte) (*Lexer, error) {
 		}
 		l.states[s.Name] = st
 	}
-	if l.states[root] == nil {
+	l.root = l.states[root]
+	if l.root == nil {
 		return nil, fmt.Errorf("lexer %s: no state %s", f.Config.Name, root)
 	}
+	l.link()
 	return l, nil
 }
 
@@ -158,7 +160,7 @@ func readEmitter(e *element) (*emitter, error) {
 		groups, err := readEmitters(e.Children)
 		return &emitter{groups: groups}, err
 	case "usingself":
-		return &emitter{self: e.attr("state")}, nil
+		return &emitter{selfName: e.attr("state")}, nil
 	case "using":
 		return &emitter{lexer: strings.ToLower(e.attr("lexer"))}, nil
 	case "usingbygroup":

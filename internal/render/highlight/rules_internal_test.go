@@ -3,8 +3,6 @@ package highlight
 import (
 	"strings"
 	"testing"
-
-	"github.com/dlclark/regexp2/v2"
 )
 
 // missing are states that lexers name and do not have. The lexer stays where it was then.
@@ -15,15 +13,9 @@ var missing = map[string]bool{
 // TestRulesCompile compiles the rules of all lexers, and checks that what they need is
 // there. One that cannot be compiled is passed over when a text is lexed.
 func TestRulesCompile(t *testing.T) {
-	lib := shared()
 	rules, filtered := 0, 0
-	for _, file := range lib.byName {
-		lib.mu.Lock()
-		l := lib.find(file)
-		lib.mu.Unlock()
-		if l == nil {
-			continue
-		}
+	for _, file := range lexerFiles(t) {
+		l := parseFile(t, file)
 		for name, s := range l.states {
 			for _, r := range s.rules {
 				if r.include != "" {
@@ -33,10 +25,10 @@ func TestRulesCompile(t *testing.T) {
 					continue
 				}
 				rules++
-				if _, err := regexp2.Compile(`\G(?:` + r.pattern + `)`); err != nil {
-					t.Errorf("%s: state %s: %v", l.name, name, err)
-				}
-				if firstOf("(?:"+r.pattern+")") != nil {
+				r.prepare(l)
+				if r.program.code == nil {
+					t.Errorf("%s: state %s: %s cannot be compiled", l.name, name, r.pattern)
+				} else if !r.program.first.empty {
 					filtered++
 				}
 				for _, m := range r.moves {
@@ -54,41 +46,43 @@ func TestRulesCompile(t *testing.T) {
 	}
 }
 
-func TestFirstOf(t *testing.T) {
+func TestFirstSet(t *testing.T) {
 	for _, tt := range []struct{ pattern, in, out string }{
-		{`abc`, "a", "bcA"},
+		{`abc`, "a", "bcAé"},
 		{`(?i)abc`, "aA", "b"},
 		{`[a-c]+x`, "abc", "dx"},
 		{`a?b`, "ab", "c"},
 		{`a*b|c`, "abc", "d"},
-		{`^\s*#`, " \n\t#", "a"},
+		{`(?m)^\s*#`, " \n\t\v#", "a"},
 		{`(?:x|y)z`, "xy", "z"},
 		{`a{0,2}b`, "ab", "c"},
-		{`.x`, "abc", "\n"},
+		{`.x`, "abcé", "\n"},
 		{`\bfoo`, "f", "o"},
+		{`(?=b)a`, "a", "b"},
+		{`(?<!x)a`, "a", "b"},
+		{`[^\d\W]`, "ab", "0-"},
 	} {
-		s := firstOf(tt.pattern)
-		if s == nil {
-			t.Errorf("%s: not known", tt.pattern)
-			continue
+		p, err := compile(tt.pattern, false, classes{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.first.empty {
+			t.Errorf("%s may match nothing", tt.pattern)
 		}
 		for _, c := range tt.in {
-			if !s.has(c) {
+			if !p.first.has(string(c)[0]) {
 				t.Errorf("%s cannot begin with %q", tt.pattern, c)
 			}
 		}
 		for _, c := range tt.out {
-			if s.has(c) {
+			if p.first.has(string(c)[0]) {
 				t.Errorf("%s can begin with %q", tt.pattern, c)
 			}
 		}
-		if !s.has('é') || !s.has('\v') {
-			t.Errorf("%s: what is not ASCII, and control characters, are left to the expression", tt.pattern)
-		}
 	}
-	for _, pattern := range []string{`a*`, `(?=a)`, `(?<!x)a`, `(`, `a|`} {
-		if firstOf(pattern) != nil {
-			t.Errorf("%s may match nothing, or is not understood", pattern)
+	for _, pattern := range []string{`a*`, `(?=a)`, `a|`, `(a)?\1`} {
+		if p, err := compile(pattern, false, classes{}); err != nil || !p.first.empty {
+			t.Errorf("%s may match nothing", pattern)
 		}
 	}
 }

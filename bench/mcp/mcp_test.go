@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -59,7 +60,7 @@ func cycle(b *testing.B, p *mcp.Pool, s mcp.Server) {
 
 // BenchmarkWarmAcquire gets and gives back an idle connection. The promise is 50 us.
 func BenchmarkWarmAcquire(b *testing.B) {
-	p, s := setUp(b, mcp.ServePool())
+	p, s := setUp(b, mcp.PoolConfig{IdleTimeout: time.Minute})
 	cycle(b, p, s)
 	for b.Loop() {
 		cycle(b, p, s)

@@ -340,7 +340,7 @@ func (c *Conversation) request(ctx context.Context, q Question) (rc *engine.Requ
 	whole := q.Whole || q.Code || q.Command || q.Form != nil
 	req = engine.Request{Tools: tools, Whole: whole}
 	if q.Form != nil {
-		req.Format = q.Form.format()
+		req.Form = q.Form.schema
 	}
 	return rc, req, done, err
 }

@@ -16,7 +16,6 @@ import (
 	"loki/internal/graph"
 	"loki/internal/mcp"
 	"loki/internal/node"
-	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
@@ -121,9 +120,7 @@ func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools too
 // graphContext returns the model and the sampling of a graph's requests.
 func (a *App) graphContext(r GraphRun, budget *run.Budget) engine.RequestContext {
 	rc := a.Context(a.graphModel(r), r.NoStream)
-	rc.Temperature = cmp.Or(r.Agent.InForce.Temperature, rc.Temperature)
-	rc.TopP = cmp.Or(r.Agent.InForce.TopP, rc.TopP)
-	rc.Effort = cmp.Or(provider.Effort(r.Agent.InForce.Effort), rc.Effort)
+	rc.Sampling = r.Agent.InForce.Sampling.Over(rc.Sampling)
 	if budget != nil {
 		rc.Budget = budget
 	}

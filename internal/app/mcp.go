@@ -1,20 +1,15 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/url"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
 	"loki/internal/ask"
 	"loki/internal/atomicfile"
-	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/logging"
@@ -53,7 +48,7 @@ func (a *App) mcpServers() (*servers, error) {
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Child: a.Child(), Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
-		Pool:   poolConfig(a.Config.MCPPool), CallTimeout: a.Config.ToolTimeout,
+		Pool:   a.Config.MCPPool, CallTimeout: a.Config.ToolTimeout,
 	})
 	a.servers = s
 	return s, nil
@@ -111,15 +106,6 @@ func (a *App) serverAliases() map[string]string {
 	return aliases
 }
 
-// poolConfig is the setting mcp_pool as the pool has it.
-func poolConfig(c config.MCPPool) mcp.PoolConfig {
-	p := mcp.PoolConfig{IdleTimeout: c.IdleTimeout, CleanupInterval: c.CleanupInterval, MaxIdle: c.MaxIdle}
-	if c.HealthCheck {
-		p.Health = &mcp.HealthCheck{Interval: c.HealthInterval, Timeout: c.HealthTimeout, OnFailure: mcp.HealthAction(c.OnFailure)}
-	}
-	return p
-}
-
 // serverTokens are the OAuth tokens of remote servers.
 type serverTokens struct {
 	app  *App
@@ -165,45 +151,12 @@ func (a *App) serverLogin(file *mcp.File, id string) (*oauth.Provider, error) {
 	if !ok {
 		return nil, fault.New(fault.NotFound, "no MCP server is called %q", id)
 	}
-	var set struct {
-		Flow         string            `json:"flow"`
-		ClientID     string            `json:"client_id"`
-		ClientSecret string            `json:"client_secret"`
-		AuthorizeURL string            `json:"authorize_url"`
-		TokenURL     string            `json:"token_url"`
-		DeviceURL    string            `json:"device_url"`
-		RedirectURI  string            `json:"redirect_uri"`
-		Scopes       []string          `json:"scopes"`
-		ExtraParams  map[string]string `json:"extra_params"`
-		Headers      map[string]string `json:"headers"`
-		TokenBody    string            `json:"token_body"`
-
-		// What other programs call the same.
-		ClientID2     string `json:"clientId"`
-		ClientSecret2 string `json:"clientSecret"`
-		CallbackPort  int    `json:"callbackPort"`
-		RedirectHost  string `json:"redirectHost"`
-	}
-	if has, err := server.OAuthSettings(a.lookupSecret, &set); !has || err != nil {
+	set, err := server.Login(a.lookupSecret)
+	if set == nil || err != nil {
 		return nil, err
 	}
-	set.ClientID, set.ClientSecret = cmp.Or(set.ClientID, set.ClientID2), cmp.Or(set.ClientSecret, set.ClientSecret2)
-	if set.RedirectURI == "" && (set.CallbackPort > 0 || set.RedirectHost != "") {
-		set.RedirectURI = fmt.Sprintf("http://%s/callback", net.JoinHostPort(cmp.Or(set.RedirectHost, "127.0.0.1"), strconv.Itoa(set.CallbackPort)))
-	}
-	if set.Flow == "device_code" {
-		set.Flow = string(oauth.Device)
-	}
-	p := oauth.Provider{
-		Name: serverPrefix + id, Flow: oauth.Flow(set.Flow), ClientID: set.ClientID, ClientSecret: set.ClientSecret, AuthorizeURL: set.AuthorizeURL,
-		TokenURL: set.TokenURL, DeviceURL: set.DeviceURL, RedirectURI: set.RedirectURI, Scopes: set.Scopes, JSON: set.TokenBody == "json",
-	}.Or(oauth.Provider{Flow: oauth.Browser})
-	for name, v := range set.ExtraParams {
-		p.ExtraParams = append(p.ExtraParams, oauth.Pair{Name: name, Value: v})
-	}
-	for name, v := range set.Headers {
-		p.Headers = append(p.Headers, oauth.Pair{Name: name, Value: v})
-	}
+	p := set.Or(oauth.Provider{Flow: oauth.Browser})
+	p.Name = serverPrefix + id
 	return &p, p.Check()
 }
 

@@ -151,23 +151,9 @@ func (a *App) oauthProvider(c *config.Client) (*oauth.Provider, error) {
 		return nil, fault.New(fault.Config, "client %s: clients of type %s do not log in with OAuth", c.Name, c.Type).
 			WithHint("leave out auth: oauth, and configure the key or the credentials of the client")
 	}
-	p := oauth.Provider{
-		Name: c.Name, Flow: oauth.Flow(set.Flow), ClientID: set.ClientID, ClientSecret: set.ClientSecret,
-		AuthorizeURL: set.AuthorizeURL, TokenURL: set.TokenURL, DeviceURL: set.DeviceURL, RedirectURI: set.RedirectURI,
-		Scopes: set.Scopes, ExtraParams: pairs(set.ExtraParams), Headers: pairs(set.Headers), JSON: set.TokenBody == "json",
-	}.Or(defaults)
-	if set.TokenBody == "form" {
-		p.JSON = false
-	}
+	p := set.Or(defaults)
+	p.Name = c.Name
 	return &p, p.Check()
-}
-
-func pairs(m config.Mapping) []oauth.Pair {
-	var list []oauth.Pair
-	for _, e := range m {
-		list = append(list, oauth.Pair{Name: e.Name, Value: e.Value})
-	}
-	return list
 }
 
 // LoginClients returns the names of the clients that log in with OAuth.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/catalog"
+	"loki/internal/oauth"
 )
 
 // Types of client. Those that this version talks to come first.
@@ -50,7 +51,7 @@ type Client struct {
 	// The values are pointers so that not even %#v of an enclosing struct can
 	// print them.
 	fields map[string]*string
-	oauth  *OAuth // nil if not configured
+	oauth  *oauth.Provider // nil if not configured
 
 	secrets Secrets // nil if nobody looks them up
 	file    string  // where places are

@@ -5,6 +5,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/chat"
+	"loki/internal/mcp"
 	"loki/internal/permission"
 )
 
@@ -44,7 +45,7 @@ type Config struct {
 	ToolTimeout            time.Duration // of one call; 0 leaves it to the tools
 	ToolMaxOutput          int           // bytes of a call that a model gets; 0 leaves it to the tools
 	MCPServerSupport       bool
-	MCPPool                MCPPool
+	MCPPool                mcp.PoolConfig
 	MappingMCPServers      Mapping // alias to a comma list of server names
 	EnabledMCPServers      *string // comma list of servers and aliases, or "all"
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/yamldoc"
 )
@@ -87,7 +88,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		c.modelFrom = where(c.File, root.KeyPos("model"))
 	}
 	c.Permission, _ = permission.Read(root.Get("permission")) // what is wrong with it is an error of doc
-	readMCPPool(root.Map("mcp_pool"), &c.MCPPool)
+	c.MCPPool = mcp.ReadPool(root.Map("mcp_pool"))
 	root.Seconds("tool_timeout", &c.ToolTimeout)
 	root.Uint("tool_max_output", &c.ToolMaxOutput)
 	c.checkVault(root)

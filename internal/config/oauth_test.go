@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/fault"
+	"loki/internal/oauth"
 )
 
 func TestOAuth(t *testing.T) {
@@ -39,14 +40,14 @@ clients:
     auth: key
 `)
 	cfg.UseSecrets((&vaultOf{secrets: map[string]string{"SECRET": "s3cret", "HOST": "example.com"}}).lookup)
-	for client, want := range map[string]*OAuth{
+	for client, want := range map[string]*oauth.Provider{
 		"claude": {},
 		"gemini": {
 			Flow: "device", ClientID: "12345", ClientSecret: "s3cret",
 			AuthorizeURL: "https://login.example.com/authorize", TokenURL: "https://example.com/token", DeviceURL: "https://login.example.com/device",
 			RedirectURI: "http://127.0.0.1:0/callback", Scopes: []string{"a", "b-example.com"},
-			ExtraParams: Mapping{{"prompt", "consent"}, {"code", "true"}, {"key", "s3cret"}},
-			Headers:     Mapping{{"X-One", "example.com"}}, TokenBody: "json",
+			ExtraParams: []oauth.Pair{{Name: "prompt", Value: "consent"}, {Name: "code", Value: "true"}, {Name: "key", Value: "s3cret"}},
+			Headers:     []oauth.Pair{{Name: "X-One", Value: "example.com"}}, Body: "json",
 		},
 		"my-gateway": {ClientID: "from-env", ClientSecret: "s3cret", Scopes: []string{"one", "two"}},
 		"openai":     nil,
@@ -84,15 +85,15 @@ clients:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &OAuth{
-		Flow: "device", ClientID: "me", DeviceURL: "https://login.example.com/device", TokenBody: "json",
-		RedirectURI: "http://127.0.0.1:8085/callback", ExtraParams: Mapping{{"audience", "a"}}, Headers: Mapping{{"X-One", "b"}},
+	want := &oauth.Provider{
+		Flow: "device", ClientID: "me", DeviceURL: "https://login.example.com/device", Body: "json",
+		RedirectURI: "http://127.0.0.1:8085/callback", ExtraParams: []oauth.Pair{{Name: "audience", Value: "a"}}, Headers: []oauth.Pair{{Name: "X-One", Value: "b"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got, err = mustLoad(t, others+"      token_body: form\n      redirect_uri: http://127.0.0.1/x\n").Client("openai").OAuth(Env{})
-	if err != nil || got.TokenBody != "form" || got.RedirectURI != "http://127.0.0.1/x" {
+	if err != nil || got.Body != "form" || got.RedirectURI != "http://127.0.0.1/x" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/schema"
 	"loki/internal/steps"
 	"loki/internal/token"
 )
@@ -93,9 +94,9 @@ type Request struct {
 	// finished: the message with the calls, and their results. Nil drops it.
 	OnRound func(round []chat.Message)
 
-	// Format is the form that the answer has to have, nil for any text. The messages have to
-	// ask for it as well, and the caller checks the answer.
-	Format *provider.Format
+	// Form is the form that the answer has to have, nil for any text. The messages have to
+	// ask for it as well, and [Engine.Structured] checks the answer.
+	Form *schema.Schema
 
 	// Whole says that the answer is parsed, run or stored, so that one which was cut off at
 	// the output limit is an error. Otherwise it is a warning.

@@ -30,9 +30,11 @@ func (c *call) to(model Model, turn int) provider.Request {
 		Sampling:        c.req.Sampling.Over(c.rc.Sampling),
 		MaxOutputTokens: model.MaxOutputTokens,
 		OutputLimit:     model.OutputLimit,
-		Format:          c.req.Format,
 		Stream:          !c.rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: cmp.Or(c.req.Node, c.rc.Events.Node), Turn: turn},
+	}
+	if c.req.Form != nil {
+		r.Format = &provider.Format{Schema: c.req.Form.Value()}
 	}
 	if c.req.Tools != nil && model.SupportsTools {
 		r.Tools = c.req.Tools.Declarations()

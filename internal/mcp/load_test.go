@@ -81,7 +81,7 @@ func TestThousandCyclesLeaveNothing(t *testing.T) {
 func TestLoad(t *testing.T) {
 	guarded(t)
 	processes := len(children(t))
-	p := pool(t, func(o *mcp.Options) { o.Pool = mcp.ServePool() })
+	p := pool(t, func(o *mcp.Options) { o.Pool = mcp.PoolConfig{IdleTimeout: 5 * time.Minute} })
 	servers := make([]mcp.Server, 10)
 	for i := range servers {
 		servers[i] = fakeAs(t, fmt.Sprintf("server%d", i), "sound")

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"loki/internal/fault"
+	"loki/internal/yamldoc"
 )
 
-// PoolConfig is the setting mcp_pool. The zero value closes a connection as soon as nobody
-// uses it; see [ServePool].
+// PoolConfig is the setting mcp_pool. The zero value closes a connection as soon as it is not
+// in use.
 type PoolConfig struct {
-	// IdleTimeout is how long a connection is kept that nobody uses, unless its server has
-	// one of its own. 0 closes it at once.
+	// IdleTimeout is how long a connection is kept that is not in use, unless its server
+	// has one of its own. 0 closes it at once.
 	IdleTimeout time.Duration
 	// CleanupInterval is how often idle connections are looked at; 0 means 30 s. One lives
 	// for up to its timeout and this.
@@ -46,8 +47,33 @@ const (
 	LogOnly     HealthAction = "LogOnly"
 )
 
-// ServePool is the default where many requests follow each other, as in a server.
-func ServePool() PoolConfig { return PoolConfig{IdleTimeout: 5 * time.Minute} }
+// ReadPool reads the setting mcp_pool; a nil m is the zero value. Mistakes are reported to
+// the document of m.
+func ReadPool(m *yamldoc.Map) (c PoolConfig) {
+	m.Seconds("idle_timeout_seconds", &c.IdleTimeout)
+	m.Seconds("cleanup_interval_seconds", &c.CleanupInterval)
+	m.Uint("max_idle_servers", &c.MaxIdle)
+	if n := m.Get("max_idle_servers"); n != nil && n.Kind() == yamldoc.Null {
+		c.MaxIdle = -1
+	}
+	if health := m.Map("health_check"); health != nil {
+		c.Health = new(HealthCheck)
+		health.Seconds("interval_seconds", &c.Health.Interval)
+		health.Seconds("timeout_seconds", &c.Health.Timeout)
+		var action string
+		if health.Str("on_failure", &action) {
+			c.Health.OnFailure = HealthAction(action)
+			switch c.Health.OnFailure {
+			case Evict, EvictAndLog, LogOnly:
+			default:
+				health.Get("on_failure").Errorf("%q is none of %s, %s, %s", action, Evict, EvictAndLog, LogOnly)
+			}
+		}
+		health.Done()
+	}
+	m.Done()
+	return c
+}
 
 func (c PoolConfig) withDefaults() PoolConfig {
 	c.CleanupInterval = cmp.Or(c.CleanupInterval, 30*time.Second)

@@ -101,7 +101,7 @@ func closedLinks(d *dialer) (ids []string) {
 
 func TestAcquireShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := fakePool(ServePool())
+		p, d := fakePool(served())
 		defer p.Shutdown(0)
 		a := mustAcquire(t, p, named("a"))
 		b := mustAcquire(t, p, named("a"))
@@ -182,7 +182,7 @@ func TestSimultaneousAcquiresStartOne(t *testing.T) {
 
 func TestWaitersGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := fakePool(ServePool())
+		p, d := fakePool(served())
 		defer p.Shutdown(0)
 		first, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
@@ -209,7 +209,7 @@ func TestWaitersGiveUp(t *testing.T) {
 
 func TestFailedStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := fakePool(ServePool())
+		p, d := fakePool(served())
 		defer p.Shutdown(0)
 		d.err = errors.New("no such program")
 		if _, err := p.Acquire(t.Context(), named("a")); !errors.Is(err, d.err) {
@@ -231,7 +231,7 @@ func TestFailedStart(t *testing.T) {
 
 func TestDeadIsNotHandedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := fakePool(ServePool())
+		p, d := fakePool(served())
 		defer p.Shutdown(0)
 		a := mustAcquire(t, p, named("a"))
 		d.made()[0].dead.Store(true)
@@ -335,7 +335,7 @@ func TestHealth(t *testing.T) {
 
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := fakePool(ServePool())
+		p, d := fakePool(served())
 		defer p.Shutdown(0)
 		mustAcquire(t, p, named("idle")).Release()
 		used := mustAcquire(t, p, named("used"))
@@ -363,7 +363,7 @@ func TestFlush(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := fakePool(ServePool())
+		p, d := fakePool(served())
 		mustAcquire(t, p, named("idle")).Release()
 		done, stuck := mustAcquire(t, p, named("done")), mustAcquire(t, p, named("stuck"))
 		go func() {
@@ -396,7 +396,7 @@ func TestShutdown(t *testing.T) {
 
 func TestShutdownEndsWithTheLastUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, _ := fakePool(ServePool())
+		p, _ := fakePool(served())
 		h := mustAcquire(t, p, named("a"))
 		go func() {
 			time.Sleep(2 * time.Second)
@@ -457,3 +457,6 @@ func TestStopwatch(t *testing.T) {
 		s.resume()
 	})
 }
+
+// served is how a server keeps connections, where many requests follow each other.
+func served() PoolConfig { return PoolConfig{IdleTimeout: 5 * time.Minute} }

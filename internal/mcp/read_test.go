@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/mcp"
+	"loki/internal/oauth"
 )
 
 func parse(t *testing.T, text string) *mcp.File {
@@ -203,22 +204,28 @@ func TestMissingSecret(t *testing.T) {
 	}
 }
 
-func TestOAuthSettings(t *testing.T) {
-	f := parse(t, `{"mcpServers": {"a": {"url": "http://x", "oauth": {"client_id": "me", "client_secret": "{{S}}", "scopes": ["r"]}}, "b": {"url": "http://x"}}}`)
+func TestLogin(t *testing.T) {
+	f := parse(t, `{"mcpServers": {
+		"a": {"url": "http://x", "oauth": {"client_id": "me", "client_secret": "{{S}}", "scopes": ["r"]}},
+		"b": {"url": "http://x"},
+		"others": {"url": "http://x", "oauth": {"clientId": "me", "clientSecret": "s", "callbackPort": 8085, "flow": "device_code", "more": 1}},
+		"wrong": {"url": "http://x", "oauth": {"client_id": "me", "flow": "post"}}}}`)
 	lookup := func(string) (string, error) { return `quoted "secret"`, nil }
-	var settings struct {
-		ID     string   `json:"client_id"`
-		Secret string   `json:"client_secret"`
-		Scopes []string `json:"scopes"`
+	for i, want := range []*oauth.Provider{
+		{ClientID: "me", ClientSecret: `quoted "secret"`, Scopes: []string{"r"}},
+		nil,
+		{ClientID: "me", ClientSecret: "s", Flow: oauth.Device, RedirectURI: "http://127.0.0.1:8085/callback"},
+	} {
+		got, err := f.Servers[i].Login(lookup)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", f.Servers[i].ID, err, diff)
+		}
 	}
-	if ok, err := f.Servers[0].OAuthSettings(lookup, &settings); !ok || err != nil || settings.Secret != `quoted "secret"` || settings.Scopes[0] != "r" {
-		t.Errorf("%v %v %+v", ok, err, settings)
-	}
-	if ok, err := f.Servers[1].OAuthSettings(lookup, &settings); ok || err != nil {
-		t.Errorf("%v %v", ok, err)
-	}
-	if _, err := f.Servers[0].OAuthSettings(nil, &settings); err == nil {
+	if _, err := f.Servers[0].Login(nil); err == nil {
 		t.Error("a secret was found without a vault")
+	}
+	if _, err := f.Servers[3].Login(lookup); fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), "flow: want browser, paste") {
+		t.Errorf("got %v", err)
 	}
 }
 

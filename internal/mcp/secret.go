@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -13,7 +11,9 @@ import (
 
 	"loki/internal/environ"
 	"loki/internal/fault"
+	"loki/internal/oauth"
 	"loki/internal/redact"
+	"loki/internal/yamldoc"
 )
 
 // Secrets looks up the secret called name. The error has the code fault.NotFound if there
@@ -187,50 +187,26 @@ func placeholder(text string) (start, end int, name string) {
 // redact takes the secrets of the server out of what was said about it.
 func (r *resolved) redact(text string) string { return r.secrets.Text(text) }
 
-// OAuthSettings decodes the oauth mapping of a server into v, with the references to
-// secrets in it replaced. It reports false if there is none.
-func (s Server) OAuthSettings(lookup Secrets, v any) (bool, error) {
+// Login returns where the tokens of a server come from, as far as its mapping oauth says,
+// with the references to secrets in it replaced; nil if there is no such mapping. The error
+// has code Config.
+func (s Server) Login(lookup Secrets) (*oauth.Provider, error) {
 	if s.OAuth == nil {
-		return false, nil
+		return nil, nil
+	}
+	invalid := func(err error) error { return fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID) }
+	doc, err := yamldoc.Parse("", s.OAuth, yamldoc.HideSource)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	written := oauth.Read(doc.Root().Map())
+	if err := doc.Err(); err != nil {
+		return nil, invalid(err)
 	}
 	r := resolved{Server: s, secrets: new(redact.Secrets)}
-	var failed error
-	d := json.NewDecoder(bytes.NewReader(s.OAuth))
-	d.UseNumber()
-	var tree any
-	if err := d.Decode(&tree); err != nil {
-		return true, fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID)
-	}
-	var walk func(any) any
-	walk = func(v any) any {
-		switch v := v.(type) {
-		case string:
-			text, err := r.expand("oauth", v, lookup)
-			if err != nil && failed == nil {
-				failed = err
-			}
-			return text
-		case []any:
-			for i := range v {
-				v[i] = walk(v[i])
-			}
-		case map[string]any:
-			for key := range v {
-				v[key] = walk(v[key])
-			}
-		}
-		return v
-	}
-	tree = walk(tree)
-	if failed != nil {
-		return true, failed
-	}
-	text, err := json.Marshal(tree)
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
+	p, err := written.Expand(func(_, text string) (string, error) { return r.expand("oauth", text, lookup) })
 	if err != nil {
-		return true, fault.Wrap(fault.Config, err, "%s: server %q: oauth", s.file, s.ID)
+		return nil, err
 	}
-	return true, nil
+	return &p, nil
 }

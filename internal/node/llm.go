@@ -13,7 +13,6 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
-	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/schema"
@@ -137,8 +136,18 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 // llmCall asks the model and reads its answer.
 func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message) (value.Value, error) {
 	llm := t.Node.LLM
+	req := engine.Request{
+		Messages: messages, Model: llm.Model, Sampling: llm.Sampling, MaxTurns: llm.MaxIterations, Whole: true, Node: t.Node.ID,
+	}
+	if llm.OutputSchema != nil {
+		form, err := schema.Compile(*llm.OutputSchema)
+		if err != nil {
+			return value.Value{}, &llmFailure{"failed: output_schema", err}
+		}
+		req.Form = form
+	}
 	text, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
-		return r.attempts(ctx, t, messages)
+		return r.attempts(ctx, t, req)
 	})
 	if fault.CodeOf(err) == fault.Suspended {
 		return value.Value{}, err
@@ -146,22 +155,18 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	if err != nil {
 		return value.Value{}, &llmFailure{"failed", err}
 	}
-	if llm.OutputSchema == nil {
+	if req.Form == nil {
 		return value.Of(text), nil
 	}
-	result, err := r.structured(ctx, t, *llm.OutputSchema, text)
+	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: text}, true)
+	addUsage(t, reply.Usage)
+	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
+		err = fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, clip(unfit.Last, 200))
+	}
 	if err != nil {
 		return value.Value{}, &llmFailure{"structured-extraction failed", err}
 	}
 	return result, nil
-}
-
-// format returns the form that the node's answer has to have, nil for any text.
-func format(llm *graph.LLM) *provider.Format {
-	if llm.OutputSchema == nil {
-		return nil
-	}
-	return &provider.Format{Schema: *llm.OutputSchema}
 }
 
 func conversation(system, user string) []chat.Message {
@@ -177,7 +182,7 @@ const longestWait = time.Minute
 
 // attempts asks the model until it answers, fails for good or max_attempts are used
 // up. Each attempt starts from scratch.
-func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Message) (string, error) {
+func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request) (string, error) {
 	llm := t.Node.LLM
 	if llm.MaxAttempts == 0 {
 		return "", errors.New("max_attempts is 0, so the model was not asked")
@@ -185,8 +190,8 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 	if llm.MaxIterations == 0 {
 		return "", errors.New("max_iterations is 0, so the model was not asked")
 	}
-	box, err := r.toolbox(ctx, t)
-	if err != nil {
+	var err error
+	if req.Tools, err = r.toolbox(ctx, t); err != nil {
 		return "", err
 	}
 	for attempt := 1; ; attempt++ {
@@ -202,9 +207,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, messages []chat.Mess
 		if attempt > 1 {
 			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
 		}
-		reply, err := r.Engine.Run(ctx, rc, engine.Request{
-			Messages: messages, Model: llm.Model, Sampling: llm.Sampling, Tools: box, MaxTurns: llm.MaxIterations, Whole: true, Format: format(llm), Node: t.Node.ID,
-		})
+		reply, err := r.Engine.Run(ctx, rc, req)
 		addUsage(t, reply.Usage)
 		if err == nil {
 			return reply.Text, nil
@@ -289,49 +292,6 @@ func isTransient(err error) bool {
 		}
 	}
 	return false
-}
-
-// structured reads the JSON value that text should be, and checks it against the
-// schema. If that fails, the model is asked to extract it, and once more to repair
-// its answer.
-func (r *Runner) structured(ctx context.Context, t *run.Task, shape value.Value, text string) (value.Value, error) {
-	compiled, err := schema.Compile(shape)
-	if err != nil {
-		return value.Value{}, fmt.Errorf("output_schema: %w", err)
-	}
-	result, faults, err := compiled.Read(text)
-	if err == nil && faults == nil {
-		return result, nil
-	}
-	system, user := schema.ExtractPrompt(shape, text)
-	answer, err := r.extract(ctx, t, "extract", system, user)
-	if err != nil {
-		return value.Value{}, err
-	}
-	if result, faults, err = compiled.Read(answer); err == nil && faults == nil {
-		return result, nil
-	}
-	system, user = schema.RepairPrompt(shape, text, answer, faults)
-	if answer, err = r.extract(ctx, t, "repair", system, user); err != nil {
-		return value.Value{}, err
-	}
-	if result, faults, err = compiled.Read(answer); err == nil && faults == nil {
-		return result, nil
-	}
-	if err == nil {
-		err = errors.New(schema.List(faults, "; "))
-	}
-	return value.Value{}, fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", err, clip(answer, 200))
-}
-
-func (r *Runner) extract(ctx context.Context, t *run.Task, key, system, user string) (string, error) {
-	rc := r.request(t)
-	rc.Steps = t.Steps.At(key)
-	reply, err := r.Engine.Run(ctx, rc, engine.Request{
-		Messages: conversation(system, user), Model: t.Node.LLM.Model, MaxTurns: 1, Whole: true, Format: format(t.Node.LLM), Node: t.Node.ID,
-	})
-	addUsage(t, reply.Usage)
-	return reply.Text, err
 }
 
 func clip(text string, n int) string {

@@ -33,10 +33,19 @@ const (
 	ClientCredentials Flow = "client_credentials" // no user at all
 )
 
+// Body is the form of the requests for tokens. Empty means [Form].
+type Body string
+
+// The forms.
+const (
+	Form Body = "form"
+	JSON Body = "json"
+)
+
 // Pair is a name with a value.
 type Pair struct{ Name, Value string }
 
-// Provider is where tokens come from.
+// Provider is where tokens come from. Printing or logging it shows nothing of what it holds.
 type Provider struct {
 	Name         string // of the client that the tokens are for
 	Flow         Flow
@@ -49,7 +58,7 @@ type Provider struct {
 	Scopes       []string
 	ExtraParams  []Pair // of the request that begins the flow
 	Headers      []Pair // of requests for tokens
-	JSON         bool   // requests for tokens are JSON, not a form
+	Body         Body   // of requests for tokens
 
 	HTTP *http.Client // nil means [http.DefaultClient]
 }
@@ -67,7 +76,7 @@ func Defaults(clientType string) (p Provider, ok bool) {
 			Scopes:       []string{"org:create_api_key", "user:profile", "user:inference"},
 			ExtraParams:  []Pair{{"code", "true"}},
 			Headers:      []Pair{{"anthropic-beta", ClaudeBeta}},
-			JSON:         true,
+			Body:         JSON,
 		}, true
 	case "gemini":
 		const scope = "https://www.googleapis.com/auth/"
@@ -101,11 +110,11 @@ func (p Provider) Or(other Provider) Provider {
 	if p.Headers == nil {
 		p.Headers = slices.Clone(other.Headers)
 	}
-	p.JSON = p.JSON || other.JSON
+	p.Body = cmp.Or(p.Body, other.Body)
 	return p
 }
 
-// Check returns what is missing or unsafe, an error of code Config.
+// Check returns what is missing or unsafe, an error with code Config.
 func (p Provider) Check() error {
 	missing := func(what string) error {
 		return fault.New(fault.Config, "client %s: oauth.%s is not set", p.Name, what).
@@ -137,12 +146,12 @@ func (p Provider) Check() error {
 		u, err := url.Parse(address.text)
 		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 			return fault.New(fault.Config, "client %s: oauth.%s does not begin with https://", p.Name, address.name).
-				WithHint("without it whoever is on the way could read what is sent")
+				WithHint("without it, the networks in between could read what is sent")
 		}
 	}
 	if p.Flow == Browser && p.RedirectURI != "" {
 		if u, err := url.Parse(p.RedirectURI); err != nil || u.Scheme != "http" || !loopback(u.Hostname()) {
-			return fault.New(fault.Config, "client %s: oauth.redirect_uri is no address of this machine", p.Name).
+			return fault.New(fault.Config, "client %s: oauth.redirect_uri is not an address of this machine", p.Name).
 				WithHint("it is such as http://127.0.0.1:8085/callback; for another, use flow: paste")
 		}
 	}

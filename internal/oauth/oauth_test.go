@@ -192,7 +192,7 @@ func TestPaste(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	p := a.provider(oauth.Paste)
-	p.RedirectURI, p.JSON = "https://example.com/shown", true
+	p.RedirectURI, p.Body = "https://example.com/shown", oauth.JSON
 	for _, tt := range []struct{ name, pasted, want string }{
 		{"code_and_state", "the code#STATE", ""},
 		{"address", "https://example.com/shown?code=the+code&state=STATE", ""},

@@ -45,7 +45,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, h := range t.provider.Headers {
 		req.Header.Set(h.Name, h.Value)
 	}
-	if t.provider.JSON && strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if t.provider.Body == JSON && strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		if err := formToJSON(req); err != nil {
 			return nil, err
 		}

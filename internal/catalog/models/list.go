@@ -54,7 +54,7 @@ func decodeProvider(n *yamldoc.Node, twice *[]*yamldoc.Node) provider {
 			*twice = append(*twice, item)
 		}
 		seen[k] = true
-		p.Models = append(p.Models, entryOf(model))
+		p.Models = append(p.Models, model)
 	}
 	m.Foreign("oauth")
 	m.Done()

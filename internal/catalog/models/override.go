@@ -128,7 +128,7 @@ func parseFast(src []byte) (o override, ok bool) {
 	}
 	for _, p := range o.List {
 		for _, e := range p.Models {
-			if !e.sane() {
+			if !sane(e) {
 				return override{}, false
 			}
 		}

@@ -30,8 +30,6 @@ type journal struct {
 	lease context.Context         // ends when the lease is lost, or the journal closed
 	lose  context.CancelCauseFunc // ends it
 	alive atomic.Pointer[clocks]  // last sign of life
-	stop  chan struct{}           // closed to end the goroutine that gives signs of life
-	wait  sync.WaitGroup          // for it
 
 	// mu is held during a write, and guards what follows. It is taken before the
 	// store's.
@@ -58,19 +56,6 @@ type stepKey struct {
 type stepEntry struct {
 	n    int
 	done bool
-}
-
-// start makes the journal known and keeps its lease from now on.
-func (s *Store) start(j *journal) *journal {
-	at := s.liveAndWall()
-	j.alive.Store(&at)
-	j.lease, j.lose = context.WithCancelCause(context.Background())
-	j.stop = make(chan struct{})
-	j.wait.Go(func() { j.keepAlive(j.stop) })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.journals[j] = struct{}{}
-	return j
 }
 
 // ID returns the id of the run.
@@ -286,11 +271,7 @@ func (j *journal) Close() error {
 	j.mu.Unlock()
 
 	j.lose(run.ErrClosed)
-	close(j.stop)
-	j.wait.Wait()
-	j.store.mu.Lock()
-	delete(j.store.journals, j)
-	j.store.mu.Unlock()
+	j.store.forget(j)
 	if _, ok := errors.AsType[*lostError](err); ok && idle {
 		return nil // there was nothing left to write or to give back
 	}

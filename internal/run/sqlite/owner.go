@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"loki/internal/fault"
@@ -248,20 +250,38 @@ func (j *journal) lost(c *conn, l lease, held bool) error {
 		WithHint("loki --run %s shows how far it has come", j.name)
 }
 
-// beat gives a sign of life, or finds that the lease is lost.
-func (j *journal) beat() error {
-	at := j.store.liveAndWall()
-	err := j.store.write("beat", false, func(c *conn) error {
-		if err := j.check(c); err != nil {
-			return err
+// beat gives signs of life of journals, and notes which of them have lost their lease. It
+// returns the error of the first one that has, or of the write.
+func (s *Store) beat(journals ...*journal) error {
+	at := s.liveAndWall()
+	lost := make([]error, len(journals))
+	err := s.write("beat", false, func(c *conn) error {
+		for i, j := range journals {
+			if lost[i] = j.check(c); errors.Is(lost[i], run.ErrLeaseLost) {
+				continue
+			}
+			if lost[i] != nil {
+				return lost[i]
+			}
+			if _, err := c.exec("UPDATE leases SET until = ?, ends = ?, beats = beats + 1 WHERE run = ?", s.leaseUntil(), s.leaseEnds(), j.id); err != nil {
+				return err
+			}
 		}
-		_, err := c.exec("UPDATE leases SET until = ?, ends = ?, beats = beats + 1 WHERE run = ?", j.store.leaseUntil(), j.store.leaseEnds(), j.id)
-		return err
+		return nil
 	})
-	if err == nil {
-		j.alive.Store(&at)
+	if err != nil {
+		return err
 	}
-	j.noteLoss(err)
+	for i, j := range journals {
+		if lost[i] == nil {
+			j.alive.Store(&at)
+			continue
+		}
+		j.noteLoss(lost[i])
+		if err == nil {
+			err = lost[i]
+		}
+	}
 	return err
 }
 
@@ -271,10 +291,10 @@ func (j *journal) Confirm(context.Context) error {
 	if err := context.Cause(j.lease); err != nil {
 		return err
 	}
-	if j.silence() < j.store.o.LeaseTime/2 {
+	if j.silence(j.store.liveAndWall()) < j.store.o.LeaseTime/2 {
 		return nil
 	}
-	return j.beat()
+	return j.store.beat(j)
 }
 
 // Lease returns a context that ends with the lease.
@@ -290,24 +310,76 @@ type clocks struct {
 func (s *Store) liveAndWall() clocks { return clocks{s.o.Live(), s.o.Now().Round(0)} }
 
 // silence returns for how long there may have been no sign of life of the journal.
-func (j *journal) silence() time.Duration {
-	last, now := j.alive.Load(), j.store.liveAndWall()
+func (j *journal) silence(now clocks) time.Duration {
+	last := j.alive.Load()
 	return max(now.live-last.live, now.wall.Sub(last.wall))
 }
 
-// keepAlive gives signs of life until stop is closed: every third of the time that a
-// lease lasts, and at once when the process was stopped or slept.
-func (j *journal) keepAlive(stop <-chan struct{}) {
-	tick := time.NewTicker(j.store.o.LeaseTime / 30)
+// pulse is the goroutine that gives signs of life of all open journals of a store.
+type pulse struct {
+	stop chan struct{} // closed to end it
+	done chan struct{} // closed when it has ended
+}
+
+// maxBeats is the number of signs of life that are written together.
+const maxBeats = 128
+
+// keepAlive gives signs of life of the open journals until p is stopped: every third of the
+// time that a lease lasts, and at once when the process was stopped or slept.
+func (s *Store) keepAlive(p *pulse) {
+	defer close(p.done)
+	tick := time.NewTicker(s.o.LeaseTime / 30)
 	defer tick.Stop()
 	for {
 		select {
-		case <-stop:
+		case <-p.stop:
 			return
 		case <-tick.C:
 		}
-		if j.silence() >= j.store.o.LeaseTime/3 {
-			_ = j.beat() // if it fails in passing the next one may succeed
+		for some := range slices.Chunk(s.silent(), maxBeats) {
+			_ = s.beat(some...) // if it fails in passing the next one may succeed
 		}
+	}
+}
+
+// silent returns the open journals that a sign of life is due of.
+func (s *Store) silent() (due []*journal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.liveAndWall()
+	for j := range s.journals {
+		if j.silence(now) >= s.o.LeaseTime/3 {
+			due = append(due, j)
+		}
+	}
+	return due
+}
+
+// start makes the journal known and keeps its lease from now on.
+func (s *Store) start(j *journal) *journal {
+	at := s.liveAndWall()
+	j.alive.Store(&at)
+	j.lease, j.lose = context.WithCancelCause(context.Background())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.journals) == 0 {
+		p := &pulse{stop: make(chan struct{}), done: make(chan struct{})}
+		s.pulse = p
+		go s.keepAlive(p) // until the last journal is closed, which waits for it
+	}
+	s.journals[j] = struct{}{}
+	return j
+}
+
+// forget ends what start began.
+func (s *Store) forget(j *journal) {
+	s.mu.Lock()
+	delete(s.journals, j)
+	last := len(s.journals) == 0
+	p := s.pulse
+	s.mu.Unlock()
+	if last {
+		close(p.stop)
+		<-p.done
 	}
 }

@@ -74,6 +74,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	journals map[*journal]struct{} // open ones
+	pulse    *pulse                // of them
 }
 
 var (

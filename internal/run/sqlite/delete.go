@@ -146,6 +146,7 @@ func (d *deletion) forget(r target) (gone bool, err error) {
 			}
 		}
 		gone = true
+		delete(d.store.leased, r.id)
 		_, err = c.exec("DELETE FROM runs WHERE id = ?", r.id)
 		return err
 	})
@@ -206,6 +207,7 @@ func (d *deletion) sweep(id int64) error {
 		query := fmt.Sprintf("DELETE FROM %[1]s WHERE run = ?1 AND (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE run = ?1 LIMIT ?2)", t.table, t.key)
 		for more := true; more; {
 			err := d.step(func(c *conn) error {
+				delete(d.store.leased, id) // of a journal that has not noticed
 				res, err := c.exec(query, id, sweepRows)
 				if err != nil {
 					return err

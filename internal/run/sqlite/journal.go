@@ -39,6 +39,7 @@ type journal struct {
 	blobs     blobKeeper
 	steps     map[stepKey]stepEntry // of super-steps after the last
 	questions map[stepKey]bool      // open ones
+	tasks     bool                  // there may be some of super-steps after the last
 	nextStep  int                   // numbers of the next rows
 	nextEvent int
 
@@ -75,7 +76,8 @@ func (j *journal) write(op string, fn func(c *conn) error, done func()) error {
 func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) error {
 	batch := j.pending()
 	err := j.store.write(op, false, func(c *conn) error {
-		if err := j.check(c); err != nil {
+		j.blobs.rollback() // of a call before, whose transaction failed for the sake of another run
+		if err := j.checkWriting(c); err != nil {
 			return err
 		}
 		if err := j.writeEvents(c, batch); err != nil {
@@ -85,7 +87,6 @@ func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) er
 	})
 	if err != nil {
 		j.noteLoss(err)
-		j.blobs.rollback()
 		return err
 	}
 	j.blobs.commit()
@@ -133,6 +134,7 @@ func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 		if err := j.blobs.put(c, doc, writes); err != nil {
 			return err
 		}
+		j.tasks = true
 		if _, err := c.exec("INSERT OR REPLACE INTO tasks (run, step, node, doc, writes) VALUES (?, ?, ?, ?, ?)", j.id, t.Step, r.Node, doc.data, writes.data); err != nil {
 			return err
 		}
@@ -162,8 +164,10 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		if err := e.write(c, &j.blobs, j.now()); err != nil {
 			return err
 		}
-		if _, err := c.exec("DELETE FROM tasks WHERE run = ? AND step <= ?", j.id, cp.Step); err != nil {
-			return err
+		if j.tasks {
+			if _, err := c.exec("DELETE FROM tasks WHERE run = ? AND step <= ?", j.id, cp.Step); err != nil {
+				return err
+			}
 		}
 		if len(j.questions) == 0 {
 			return nil
@@ -172,6 +176,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		return err
 	}, func() {
 		addVisits(j.last.Visits, e.visited)
+		j.tasks = false
 		for k := range j.steps {
 			if k.step <= cp.Step {
 				delete(j.steps, k)
@@ -262,7 +267,8 @@ func (j *journal) Close() error {
 	}
 	idle := len(j.pending()) == 0
 	err := j.writeLocked("close", func(c *conn) error {
-		if _, err := c.exec("DELETE FROM leases WHERE run = ?", j.id); err != nil {
+		delete(j.store.leased, j.id)
+		if _, err := c.exec("DELETE FROM leases WHERE run = ?", j.id); err != nil || idle {
 			return err
 		}
 		return j.touch(c)

@@ -11,6 +11,7 @@ var children = map[string]func() error{
 	"drive": childDrive,
 	"write": childWrite,
 	"hold":  childHold,
+	"burst": childBurst,
 }
 
 const childEnv = "SQLITE_TEST_CHILD"

@@ -194,18 +194,13 @@ type heldError struct{ *run.LeaseError }
 
 func (e *heldError) Unwrap() error { return e.LeaseError }
 
-// take gives the lease of a run to the owner of the store, with the next epoch.
-func (s *Store) take(c *conn, id int64, token []byte) (epoch int64, err error) {
-	if _, err := c.exec("UPDATE runs SET epoch = epoch + 1 WHERE id = ?", id); err != nil {
-		return 0, err
-	}
-	if _, err := c.row("SELECT epoch FROM runs WHERE id = ?", []any{id}, &epoch); err != nil {
-		return 0, err
-	}
-	o := s.o.Owner
-	_, err = c.exec("INSERT OR REPLACE INTO leases (run, token, epoch, host, boot, machine, pid, born, until, ends) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		id, token, epoch, o.Host, o.Boot, o.Machine, o.PID, o.Born, s.leaseUntil(), s.leaseEnds())
-	return epoch, err
+// take gives the lease of j's run, with j's epoch, to the owner of the store.
+func (j *journal) take(c *conn) error {
+	s, o := j.store, j.store.o.Owner
+	delete(s.leased, j.id)
+	_, err := c.exec("INSERT OR REPLACE INTO leases (run, token, epoch, host, boot, machine, pid, born, until, ends) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		j.id, j.token, j.epoch, o.Host, o.Boot, o.Machine, o.PID, o.Born, s.leaseUntil(), s.leaseEnds())
+	return err
 }
 
 // leaseUntil and leaseEnds return the end of a lease whose holder lives now, by the two
@@ -215,12 +210,42 @@ func (s *Store) leaseEnds() int64  { return int64(s.o.Live() + s.o.LeaseTime) }
 
 // check returns an error unless the journal holds the lease of its epoch.
 func (j *journal) check(c *conn) error {
-	l, ok, err := findLease(c, j.id)
+	var n int
+	ok, err := c.row("SELECT 1 FROM leases WHERE run = ? AND epoch = ? AND token = ?", []any{j.id, j.epoch, j.token}, &n)
+	if err != nil || ok {
+		return err
+	}
+	l, held, err := findLease(c, j.id)
 	if err != nil {
 		return err
 	}
-	if !ok || l.epoch != j.epoch || string(l.token) != string(j.token) {
-		return &lostError{j.lost(c, l, ok)}
+	return &lostError{j.lost(c, l, held)}
+}
+
+// checkWriting is check for a write transaction. It reads the lease only if it may have
+// changed since it was read last.
+func (j *journal) checkWriting(c *conn) error {
+	s := j.store
+	if s.leased[j.id] == j {
+		return nil
+	}
+	err := j.check(c)
+	if err == nil {
+		s.leased[j.id] = j
+	}
+	return err
+}
+
+// noteVersion forgets which leases were read if another connection has written the file
+// since then. It is called at the beginning of a write transaction.
+func (s *Store) noteVersion(c *conn) error {
+	var version int64
+	if _, err := c.row("PRAGMA data_version", nil, &version); err != nil {
+		return err
+	}
+	if version != s.version {
+		s.version = version
+		clear(s.leased)
 	}
 	return nil
 }
@@ -257,7 +282,7 @@ func (s *Store) beat(journals ...*journal) error {
 	lost := make([]error, len(journals))
 	err := s.write("beat", false, func(c *conn) error {
 		for i, j := range journals {
-			if lost[i] = j.check(c); errors.Is(lost[i], run.ErrLeaseLost) {
+			if lost[i] = j.checkWriting(c); errors.Is(lost[i], run.ErrLeaseLost) {
 				continue
 			}
 			if lost[i] != nil {

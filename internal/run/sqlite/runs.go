@@ -44,25 +44,23 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
-	j := newJournal(s)
+	var j *journal
 	err = s.write("create", true, func(c *conn) error {
-		for {
-			j.name = run.NewID()
-			var n int
-			if taken, err := c.row("SELECT 1 FROM runs WHERE name = ?", []any{j.name}, &n); err != nil {
-				return err
-			} else if !taken {
-				break
-			}
-		}
+		j = newJournal(s)
 		now := j.now()
-		res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.data)
-		if err != nil {
-			return err
-		}
-		if j.id, err = res.LastInsertId(); err != nil {
-			return err
+		for n := int64(0); n == 0; { // until there is a name that no run has
+			j.name, j.epoch = run.NewID(), 1
+			res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.data, j.epoch)
+			if err != nil {
+				return err
+			}
+			if n, err = res.RowsAffected(); err != nil {
+				return err
+			}
+			if j.id, err = res.LastInsertId(); err != nil {
+				return err
+			}
 		}
 		j.blobs.run = j.id
 		if err := j.blobs.put(c, doc); err != nil {
@@ -71,8 +69,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		if err := first.write(c, &j.blobs, now); err != nil {
 			return err
 		}
-		j.epoch, err = s.take(c, j.id, j.token)
-		return err
+		return j.take(c)
 	})
 	if err != nil {
 		return nil, err
@@ -94,9 +91,10 @@ func newJournal(s *Store) *journal {
 
 // Open goes on with a run.
 func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, error) {
-	j := newJournal(s)
+	var j *journal
 	var found run.Recovery
 	err := s.write("open", false, func(c *conn) (err error) {
+		j = newJournal(s)
 		if j.id, j.name, err = findRun(c, id); err != nil {
 			return err
 		}
@@ -109,11 +107,11 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 		if found.Info.Gap != nil {
 			return &run.GapError{ID: j.name, Gap: *found.Info.Gap}
 		}
-		if _, err := c.exec("UPDATE runs SET status = ?, updated = ?, ending = NULL WHERE id = ?", string(run.Running), j.now(), j.id); err != nil {
+		if _, err := c.row("UPDATE runs SET status = ?, updated = ?, ending = NULL, epoch = epoch + 1 WHERE id = ? RETURNING epoch",
+			[]any{string(run.Running), j.now(), j.id}, &j.epoch); err != nil {
 			return err
 		}
-		j.epoch, err = s.take(c, j.id, j.token)
-		return err
+		return j.take(c)
 	})
 	if errors.Is(err, errNoFile) {
 		err = noRun(id)
@@ -145,6 +143,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	if found.Tasks, err = readTasks(c, blobs, j.id); err != nil {
 		return found, err
 	}
+	j.tasks = len(found.Tasks) > 0
 	var k stepKey
 	var e stepEntry
 	err = c.rows("SELECT n, step, node, key, result IS NOT NULL FROM steps WHERE run = ? AND step > ?", []any{j.id, j.last.Step},

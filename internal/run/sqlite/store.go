@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loki/internal/fault"
@@ -53,8 +54,9 @@ type Options struct {
 	Seal, Unseal func(text string) string
 
 	// Hook is called before and after every write transaction, for tests that end
-	// the process there. op names what is written. n counts the calls, from 1, so it is odd
-	// before a transaction and even after it.
+	// the process there. op names what is written: the first of the writes that share the
+	// transaction. n counts the calls, from 1, so it is odd before a transaction and even
+	// after it.
 	Hook func(op string, n int)
 }
 
@@ -63,14 +65,22 @@ type Store struct {
 	path string
 	o    Options
 
-	writing sync.Mutex // held during a write transaction; guards the writer and hooked
+	writing sync.Mutex // held during a write transaction; guards what follows
 	writer  *conn      // nil until the file is opened for the first time
 	pools   []*sql.DB  // of the writer and the readers
 	hooked  int        // calls of Hook
 	closed  bool
+	usage   usage              // of the file
+	yield   bool               // the file is to be left free before it is written
+	version int64              // of the file, for which leased holds
+	leased  map[int64]*journal // holders of leases as they were read, by run
 
+	opened  atomic.Bool   // pools are complete
 	readers chan *conn    // idle ones, nil for one that may be opened
 	done    chan struct{} // closed with the store
+
+	groupMu sync.Mutex
+	waiting *group // for writing; nil for none
 
 	mu       sync.Mutex
 	journals map[*journal]struct{} // open ones
@@ -111,7 +121,10 @@ func Open(path string, o Options) (*Store, error) {
 	if o.Owner == nil {
 		o.Owner = thisProcess()
 	}
-	s := &Store{path: abs, o: o, readers: make(chan *conn, maxReaders), done: make(chan struct{}), journals: make(map[*journal]struct{})}
+	s := &Store{
+		path: abs, o: o, readers: make(chan *conn, maxReaders), done: make(chan struct{}),
+		leased: make(map[int64]*journal), journals: make(map[*journal]struct{}),
+	}
 	for range maxReaders {
 		s.readers <- nil
 	}
@@ -162,32 +175,9 @@ func (s *Store) ready(create bool) error {
 		return err
 	}
 	s.pools = append(s.pools, db)
+	s.opened.Store(true)
 	s.adoptMarks()
 	return nil
-}
-
-// write runs fn in a write transaction.
-func (s *Store) write(op string, create bool, fn func(c *conn) error) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if err := s.ready(create); err != nil {
-		return s.explain(err)
-	}
-	s.hook(op)
-	var held *heldError
-	err := s.writer.transaction("BEGIN IMMEDIATE", func() error {
-		err := fn(s.writer)
-		if h, ok := errors.AsType[*heldError](err); ok {
-			held = h
-			return nil
-		}
-		return err
-	})
-	s.hook(op)
-	if err == nil && held != nil {
-		return held.LeaseError
-	}
-	return s.explain(err)
 }
 
 func (s *Store) hook(op string) {
@@ -199,13 +189,16 @@ func (s *Store) hook(op string) {
 
 // view runs fn in a read transaction: all it reads is of the same moment.
 func (s *Store) view(ctx context.Context, fn func(c *conn) error) error {
-	s.writing.Lock()
-	err := s.ready(false)
-	s.writing.Unlock()
-	if err != nil {
-		return s.explain(err)
+	if !s.opened.Load() {
+		s.writing.Lock()
+		err := s.ready(false)
+		s.writing.Unlock()
+		if err != nil {
+			return s.explain(err)
+		}
 	}
 	var c *conn
+	var err error
 	select {
 	case c = <-s.readers:
 	case <-s.done:

@@ -38,7 +38,7 @@ type AnswerOptions struct {
 type Answer struct {
 	screen *Screen
 	o      AnswerOptions
-	md     *Markdown // draws the answer; nil if it is written as it comes
+	sink   *sink // draws the answer; nil if it is written as it comes
 	clean  text.Filter
 
 	// What follows is guarded by screen.mu.
@@ -57,10 +57,7 @@ type Answer struct {
 func NewAnswer(screen *Screen, o AnswerOptions) *Answer {
 	a := &Answer{screen: screen, o: o}
 	if o.Terminal && o.Markdown != nil {
-		a.md = newMarkdown(o.Out, *o.Markdown, &screen.mu, screen)
-		if screen.o.Terminal {
-			screen.answer = a.md
-		}
+		a.sink = screen.newSink(o.Out, *o.Markdown)
 	}
 	return a
 }
@@ -124,11 +121,11 @@ func (a *Answer) tellUsage(u chat.Usage) {
 // without a Finished event.
 func (a *Answer) Close() error {
 	a.screen.mu.Lock()
+	defer a.screen.mu.Unlock()
 	a.rest()
 	err := a.endLine()
-	a.screen.mu.Unlock()
-	if a.md != nil {
-		err = cmp.Or(err, a.md.Close())
+	if a.sink != nil {
+		err = cmp.Or(err, a.sink.err)
 	}
 	return err
 }
@@ -159,7 +156,7 @@ func (a *Answer) finish(output string) error {
 
 // print writes text to Out.
 func (a *Answer) print(text string) error {
-	if a.o.Terminal && a.md == nil {
+	if a.o.Terminal && a.sink == nil {
 		text = string(a.clean.Append(nil, []byte(text)))
 	}
 	if text == "" {
@@ -171,8 +168,8 @@ func (a *Answer) print(text string) error {
 		a.endReasoning()
 	}
 	a.printed = true
-	if a.md != nil {
-		err := a.md.add([]byte(text))
+	if a.sink != nil {
+		err := a.sink.add([]byte(text))
 		a.open = true
 		return err
 	}
@@ -190,8 +187,8 @@ func (a *Answer) endLine() error {
 		return nil
 	}
 	a.open = false
-	if a.md != nil {
-		return a.md.end()
+	if a.sink != nil {
+		return a.sink.end()
 	}
 	if rest := a.clean.Flush(nil); len(rest) > 0 {
 		if err := a.write(string(rest)); err != nil {

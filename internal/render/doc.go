@@ -12,7 +12,7 @@
 // each event as a line of JSON; and [Report], which writes one JSON object at the end.
 // [Error] and [Findings] print what went wrong.
 //
-// On a terminal an answer is drawn by [Markdown]: what is final of it scrolls like any
+// On a terminal an answer is drawn as Markdown: what is final of it scrolls like any
 // other line, and its unfinished block is drawn again in place. Package markdown says what
 // the rows are, package highlight finds the tokens of code, and package theme has the
 // colours.

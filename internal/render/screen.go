@@ -45,7 +45,7 @@ type Screen struct {
 	midline bool   // text on the same terminal left the cursor inside a line
 	ticking bool
 	closed  bool
-	answer  *Markdown // on the same terminal; nil while there is none
+	sink    *sink // on the same terminal; nil while there is none
 	buf     bytes.Buffer
 }
 
@@ -65,9 +65,9 @@ func (s *Screen) Pause() {
 	defer s.mu.Unlock()
 	s.pauses++
 	s.erase()
-	if s.answer != nil {
-		s.answer.hide()
-		s.midline = s.answer.open()
+	if s.sink != nil {
+		s.sink.hide()
+		s.midline = s.sink.open()
 	}
 }
 
@@ -91,8 +91,8 @@ func (s *Screen) release() {
 		text += "\n"
 	}
 	s.show(text)
-	if s.answer != nil {
-		s.answer.unhide()
+	if s.sink != nil {
+		s.sink.unhide()
 	}
 }
 
@@ -164,25 +164,25 @@ func (s *Screen) Close() error {
 // is one Write to Out, so that lines of other processes do not come between. The
 // unfinished part of an answer on the same terminal is drawn again below. s.mu is held.
 func (s *Screen) show(text string) {
-	if text == "" || s.answer == nil || s.pauses > 0 || s.answer.r == nil {
+	if text == "" || s.sink == nil || s.pauses > 0 || s.sink.r == nil {
 		s.lines(text)
 		return
 	}
-	s.answer.hide()
-	s.midline = s.midline && s.answer.open()
-	pending := s.answer.r.Pending()
+	s.sink.hide()
+	s.midline = s.midline && s.sink.open()
+	pending := s.sink.r.Pending()
 	s.lines(text)
 	if pending {
 		s.erase()
 	}
-	s.answer.unhide()
+	s.sink.unhide()
 }
 
 // endText makes final what there is of an answer, so that lines are shown below it. Errors
 // of its output are told by the Answer. s.mu is held.
 func (s *Screen) endText() {
-	if s.answer != nil {
-		_ = s.answer.end()
+	if s.sink != nil {
+		_ = s.sink.end()
 	}
 }
 
@@ -198,7 +198,7 @@ func (s *Screen) lines(text string) {
 		s.held = append(s.held, text...)
 		return
 	}
-	columns, rows := s.size()
+	columns, rows := sizeOf(s.o.Size)
 	s.buf.Reset()
 	s.rewind(columns, rows, text != "")
 	if text != "" && s.midline {
@@ -245,16 +245,16 @@ func (s *Screen) erase() {
 		return
 	}
 	s.buf.Reset()
-	columns, rows := s.size()
+	columns, rows := sizeOf(s.o.Size)
 	s.rewind(columns, rows, true)
 	s.drawn = s.drawn[:0]
 	_, _ = s.o.Out.Write(s.buf.Bytes())
 }
 
-// size returns the columns and rows of the terminal.
-func (s *Screen) size() (columns, rows int) {
-	if s.o.Size != nil {
-		columns, rows = s.o.Size()
+// sizeOf returns the columns and rows of a terminal, as size says, or 80 by 24.
+func sizeOf(size func() (columns, rows int)) (columns, rows int) {
+	if size != nil {
+		columns, rows = size()
 	}
 	if columns <= 0 {
 		columns = 80
@@ -285,14 +285,6 @@ func (s *Screen) beside(w io.Writer, text string) error {
 	_, err := io.WriteString(w, text)
 	return err
 }
-
-// The methods that follow make the Screen what shares the terminal with an answer.
-
-func (s *Screen) busy() bool { return s.pauses > 0 }
-
-func (s *Screen) before() { s.erase() }
-
-func (s *Screen) after(midline bool) { s.midline = s.o.Terminal && midline }
 
 // begin adds t to what runs. It appears when it has run for a moment. s.mu is held.
 func (s *Screen) begin(t *task) {

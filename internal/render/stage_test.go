@@ -2,7 +2,10 @@ package render_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,3 +196,26 @@ func (s *stage) shot(label string) {
 		s.shots.WriteString("-- " + label + " --\n" + s.vt.screen())
 	}
 }
+
+// document is an answer that is drawn as Markdown on a terminal of its own.
+type document struct {
+	screen *render.Screen
+	answer *render.Answer
+}
+
+func newDocument(w io.Writer, o render.MarkdownOptions) *document {
+	screen := render.NewScreen(render.ScreenOptions{Out: io.Discard})
+	return &document{screen, render.NewAnswer(screen, render.AnswerOptions{Out: w, Terminal: true, Markdown: &o})}
+}
+
+// write adds a piece of text.
+func (d *document) write(text string) error {
+	return d.answer.Emit(context.Background(), event.Event{Body: event.Delta{Text: text}})
+}
+
+// end ends the text; what follows is another one.
+func (d *document) end() error {
+	return d.answer.Emit(context.Background(), event.Event{Body: event.Reply{}})
+}
+
+func (d *document) close() error { return errors.Join(d.answer.Close(), d.screen.Close()) }

@@ -49,39 +49,34 @@ func whole(t testing.TB, o render.MarkdownOptions, doc string, columns int) stri
 	t.Helper()
 	v := newScrolling(columns, 1<<20)
 	o.Size = v.size
-	m := render.NewMarkdown(v, o)
-	if _, err := m.WriteString(doc); err != nil {
+	m := newDocument(v, o)
+	if err := m.write(doc); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.Close(), m.Close()); err != nil {
+	if err := errors.Join(m.close(), m.close()); err != nil {
 		t.Fatal(err)
 	}
 	return v.text()
 }
 
-// stream draws a document that arrives in random pieces, some of which are drawn at once.
+// stream draws a document that arrives in random pieces.
 func stream(t testing.TB, o render.MarkdownOptions, doc string, v *scrolling, rng *rand.Rand) {
 	t.Helper()
 	o.Size = v.size
-	now, clock := time.Now(), rand.New(rand.NewPCG(rng.Uint64(), 1)) // used with the lock of the Markdown held
+	now, clock := time.Now(), rand.New(rand.NewPCG(rng.Uint64(), 1)) // used with the lock of the screen held
 	o.Now = func() time.Time {                                       // half of the pieces are late enough to be drawn
 		now = now.Add(time.Duration(clock.IntN(80)) * time.Millisecond)
 		return now
 	}
-	m := render.NewMarkdown(v, o)
+	m := newDocument(v, o)
 	for rest := []byte(doc); len(rest) > 0; {
 		n := min(1+rng.IntN(24), len(rest))
-		if _, err := m.Write(rest[:n]); err != nil {
+		if err := m.write(string(rest[:n])); err != nil {
 			t.Fatal(err)
 		}
 		rest = rest[n:]
-		if rng.IntN(4) == 0 {
-			if err := m.Flush(); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
-	if err := m.Close(); err != nil {
+	if err := m.close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,10 +126,10 @@ func FuzzMarkdown(f *testing.F) {
 func TestMarkdownBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newScrolling(40, 10)
-		m := render.NewMarkdown(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark})
+		m := newDocument(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark})
 		write := func(text string) {
 			t.Helper()
-			if _, err := m.WriteString(text); err != nil {
+			if err := m.write(text); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -161,7 +156,7 @@ func TestMarkdownBatches(t *testing.T) {
 		if v.written() != 4 {
 			t.Errorf("%d writes after a flood, want 4", v.written())
 		}
-		if err := m.End(); err != nil {
+		if err := m.end(); err != nil {
 			t.Fatal(err)
 		}
 		writes := v.written()
@@ -170,7 +165,7 @@ func TestMarkdownBatches(t *testing.T) {
 		if v.written() != writes+1 {
 			t.Error("the first piece of the second text has to wait")
 		}
-		if err := m.Close(); err != nil {
+		if err := m.close(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -179,11 +174,13 @@ func TestMarkdownBatches(t *testing.T) {
 // TestMarkdownDrawsLittle checks that rows that do not change are not sent again.
 func TestMarkdownDrawsLittle(t *testing.T) {
 	var out bytes.Buffer
-	m := render.NewMarkdown(&out, render.MarkdownOptions{
+	now := time.Now()
+	m := newDocument(&out, render.MarkdownOptions{
 		Size: func() (int, int) { return 20, 10 }, Theme: theme.Dark, Wrap: markdown.Auto,
 		Terminal: render.Capabilities{Synchronized: true},
+		Now:      func() time.Time { now = now.Add(time.Second); return now },
 	})
-	defer m.Close()
+	defer m.close()
 	for _, step := range []struct{ text, want string }{
 		{"one two", "one two"},
 		{" three", " three"},
@@ -195,10 +192,7 @@ func TestMarkdownDrawsLittle(t *testing.T) {
 		{"nine", "nine"},
 	} {
 		out.Reset()
-		if _, err := m.WriteString(step.text); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Flush(); err != nil {
+		if err := m.write(step.text); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); got != step.want {
@@ -215,13 +209,13 @@ func TestMarkdownResize(t *testing.T) {
 	for range 50 {
 		v := newScrolling(60, 30)
 		now := time.Now()
-		m := render.NewMarkdown(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark, Wrap: markdown.Auto, Now: func() time.Time {
+		m := newDocument(v, render.MarkdownOptions{Size: v.size, Theme: theme.Dark, Wrap: markdown.Auto, Now: func() time.Time {
 			now = now.Add(time.Second)
 			return now
 		}})
 		for rest := []byte(doc); len(rest) > 0; {
 			n := min(1+rng.IntN(40), len(rest))
-			if _, err := m.Write(rest[:n]); err != nil {
+			if err := m.write(string(rest[:n])); err != nil {
 				t.Fatal(err)
 			}
 			rest = rest[n:]
@@ -229,7 +223,7 @@ func TestMarkdownResize(t *testing.T) {
 				v.resize(30 + rng.IntN(60))
 			}
 		}
-		if err := m.Close(); err != nil {
+		if err := m.close(); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(strings.Fields(strings.NewReplacer("─", "", "│", "", "┼", "").Replace(v.text())), "")
@@ -243,14 +237,14 @@ func TestMarkdownResize(t *testing.T) {
 // TestMarkdownStops checks that an error of the terminal ends the writing.
 func TestMarkdownStops(t *testing.T) {
 	for _, o := range looks() {
-		m := render.NewMarkdown(brokenWriter{}, o)
-		if _, err := m.WriteString("text"); err == nil {
+		m := newDocument(brokenWriter{}, o)
+		if err := m.write("text"); err == nil {
 			t.Error("the first piece: no error")
 		}
-		if err := m.Flush(); err == nil {
-			t.Error("flush: no error")
+		if err := m.write("more"); err == nil {
+			t.Error("the second piece: no error")
 		}
-		if err := m.Close(); err == nil {
+		if err := m.close(); err == nil {
 			t.Error("close: no error")
 		}
 	}
@@ -292,13 +286,13 @@ func TestMarkdownAsItIs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			m := render.NewMarkdown(&out, render.MarkdownOptions{})
+			m := newDocument(&out, render.MarkdownOptions{})
 			for i := range len(tt.in) {
-				if _, err := m.WriteString(tt.in[i : i+1]); err != nil {
+				if err := m.write(tt.in[i : i+1]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := m.Close(); err != nil {
+			if err := m.close(); err != nil {
 				t.Fatal(err)
 			}
 			if out.String() != tt.want {

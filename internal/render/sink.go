@@ -12,6 +12,7 @@ import (
 const (
 	batchTime  = 50 * time.Millisecond // text that arrives within it is drawn at once
 	batchBytes = 64 << 10              // more text is drawn without waiting
+	sliceBytes = 128 << 10             // of a larger piece, so much is drawn at a time
 )
 
 // MarkdownOptions say how Markdown is shown on a terminal.
@@ -87,8 +88,19 @@ func (k *sink) start() {
 // open reports whether the cursor is inside a line.
 func (k *sink) open() bool { return k.inside || k.live.midline() }
 
-// add adds a piece of text, which may be cut anywhere.
+// add adds a piece of text, which may be cut anywhere. Others may use the screen between the slices
+// of a large one.
 func (k *sink) add(p []byte) error {
+	for len(p) > sliceBytes && k.err == nil {
+		_ = k.addSlice(p[:sliceBytes])
+		p = p[sliceBytes:]
+		k.screen.mu.Unlock()
+		k.screen.mu.Lock()
+	}
+	return k.addSlice(p)
+}
+
+func (k *sink) addSlice(p []byte) error {
 	if k.err != nil || len(p) == 0 {
 		return k.err
 	}
@@ -181,7 +193,7 @@ func (k *sink) end() error {
 // show writes k.rows and k.tail.
 func (k *sink) show(columns, rows int) {
 	k.write(k.live.draw(k.rows, k.tail, columns, rows))
-	if cap(k.rows) > 8*batchBytes {
+	if cap(k.rows) > 16*batchBytes {
 		k.rows = nil
 	}
 }

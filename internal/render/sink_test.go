@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,6 +170,47 @@ func TestMarkdownBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// warner is a terminal that has the screen show a warning when it is first written to.
+type warner struct {
+	warn func()
+	sent bytes.Buffer
+	once sync.Once
+}
+
+func (w *warner) Write(p []byte) (int, error) {
+	w.once.Do(w.warn)
+	return w.sent.Write(p)
+}
+
+// TestMarkdownLargePiece draws a large piece in slices, between which a warning is shown.
+func TestMarkdownLargePiece(t *testing.T) {
+	code := "```go\n" + strings.Repeat("\tx := \"a\" + f(1) // one\n", 60_000) + "```\n"
+	var wg sync.WaitGroup
+	var screen *render.Screen
+	w := &warner{warn: func() { wg.Go(func() { screen.Warn("careful") }) }}
+	size := func() (int, int) { return 80, 24 }
+	screen = render.NewScreen(render.ScreenOptions{Out: w, Terminal: true, Size: size})
+	answer := render.NewAnswer(screen, render.AnswerOptions{Out: w, Terminal: true, Markdown: &render.MarkdownOptions{Size: size, Theme: theme.Dark}})
+	d := document{screen, answer}
+	if err := d.write(code); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.end(); err != nil {
+		t.Fatal(err)
+	}
+	before := w.sent.String()
+	wg.Wait()
+	if err := d.close(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(before, "careful") || strings.Index(before, "careful") > len(before)*9/10 {
+		t.Error("the warning was not shown before the end of the code")
+	}
+	if n := strings.Count(before, "// one"); n < 60_000 {
+		t.Errorf("%d lines of code were shown", n)
+	}
 }
 
 // TestMarkdownDrawsLittle checks that rows that do not change are not sent again.

@@ -13,7 +13,7 @@ import (
 // scrolling is a terminal with a memory for what has scrolled off. It knows what the
 // Markdown writer sends, and wide characters, and remembers anything else as an error.
 type scrolling struct {
-	mu            sync.Mutex // guards the rest while Markdown draws by itself
+	mu            sync.Mutex // guards the rest while text that waits is drawn
 	columns, rows int
 	lines         []screenLine // the last rows of them are the screen
 	x, y          int          // of the cursor; y counts from the first line

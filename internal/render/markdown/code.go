@@ -25,7 +25,6 @@ type codeState struct {
 	state   highlight.State  // at the beginning of machine.text
 	printed int              // bytes of machine.text that are rows already
 	guess   bool             // the next line may tell the language
-	runs    []highlight.Span
 }
 
 // clone returns a copy that shares nothing that changes.
@@ -115,8 +114,8 @@ func (m *machine) flushCode(dst []byte, n int) []byte {
 		end += bytes.IndexByte(m.text[end:], '\n') + 1
 	}
 	resume := 0
-	c.runs, resume = c.lexer.Lex(c.runs[:0], m.text, end, &c.state)
-	spans := c.runs
+	m.spans, resume = c.lexer.Lex(m.spans[:0], m.text, end, &c.state)
+	spans := m.spans
 	for at := c.printed; at < end; {
 		stop := at + bytes.IndexByte(m.text[at:end], '\n')
 		for len(spans) > 0 && spans[0].End <= at {

@@ -61,7 +61,8 @@ type machine struct {
 
 	fence fence
 	code  codeState
-	html  []byte // what ends the HTML block
+	spans []highlight.Span // of code that is printed
+	html  []byte           // what ends the HTML block
 	tbl   layout
 	in    inline
 	cells []inline // of a row that is laid out

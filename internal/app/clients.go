@@ -161,16 +161,10 @@ func (s *settings) connection(o wire.Options) *http.Client {
 
 func (s *settings) patches() wire.Patches {
 	patches := make(wire.Patches)
-	for configured, api := range map[config.API]wire.API{
-		config.ChatCompletions: wire.ChatCompletions,
-		config.Embeddings:      wire.Embeddings,
-		config.Rerank:          wire.Rerank,
-	} {
-		rules, err := s.client.PatchRules(s.app.Env, configured)
+	for _, api := range wire.APIs() {
+		rules, err := s.client.PatchRules(s.app.Env, api)
 		s.err = cmp.Or(s.err, err)
-		for _, r := range rules {
-			patches[api] = append(patches[api], wire.PatchRule{Pattern: r.Pattern, Patch: wirePatch(r.Patch)})
-		}
+		patches[api] = rules
 	}
 	return patches
 }

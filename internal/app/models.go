@@ -140,7 +140,10 @@ func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 		if err != nil {
 			a.warn(err) // the request goes out without it
 		}
-		return wire.Model{RealName: m.APIName(), Patch: wirePatch(p), Efforts: efforts(m.ReasoningLevels), API: m.API, ToolsAPI: m.ToolsAPI, NoCache: !client.Extra.PromptCache}
+		if p == nil {
+			p = new(wire.Patch)
+		}
+		return wire.Model{RealName: m.APIName(), Patch: *p, Efforts: efforts(m.ReasoningLevels), API: m.API, ToolsAPI: m.ToolsAPI, NoCache: !client.Extra.PromptCache}
 	}
 }
 
@@ -154,18 +157,4 @@ func efforts(levels []string) []provider.Effort {
 		list[i] = provider.Effort(l)
 	}
 	return list
-}
-
-func wirePatch(p *catalog.Patch) wire.Patch {
-	if p == nil {
-		return wire.Patch{}
-	}
-	sent := wire.Patch{URL: p.URL, Body: p.Body, Headers: make(map[string]any, len(p.Headers))}
-	for _, h := range p.Headers {
-		sent.Headers[h.Name] = nil
-		if h.Value != nil {
-			sent.Headers[h.Name] = *h.Value
-		}
-	}
-	return sent
 }

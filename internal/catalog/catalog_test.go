@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/fault"
+	"loki/internal/provider/wire"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -264,12 +265,12 @@ patch:
 	zero, five, yes := 0.0, "5", "true"
 	want := Model{
 		Name: "4.10", Type: Embedding, RealName: "r", InputPrice: &zero, MaxBatchSize: 9,
-		Patch: &Patch{
+		Patch: &wire.Patch{
 			Body: value.ObjectOf(
 				value.Member{Name: "a"},
 				value.Member{Name: "b", Value: value.ListOf(value.Of(1.0)).Value()},
 			),
-			Headers: []Header{{"N", &five}, {"R", nil}, {"T", &yes}},
+			Headers: []wire.Header{{Name: "N", Value: &five}, {Name: "R"}, {Name: "T", Value: &yes}},
 		},
 	}
 	got := DecodeModel(doc.Root())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/provider/wire"
 	"loki/internal/yamldoc"
 )
 
@@ -29,7 +30,7 @@ func DecodeModel(n *yamldoc.Node) Model {
 	model.Retired = decodeDay(m, "retired")
 	m.Text("replaced_by", &model.ReplacedBy)
 	if patch := m.Get("patch"); patch != nil && patch.Kind() != yamldoc.Null {
-		model.Patch = DecodePatch(patch)
+		model.Patch = wire.ReadPatch(patch)
 	}
 
 	m.Uint("max_output_tokens", &model.MaxOutputTokens)
@@ -120,26 +121,4 @@ func decodePrice(m *yamldoc.Map, key string) *float64 {
 		m.Get(key).Errorf("a price must not be negative")
 	}
 	return &price
-}
-
-// DecodePatch reads a request patch. What is wrong with it is reported to the
-// node's document.
-func DecodePatch(n *yamldoc.Node) *Patch {
-	m := n.Map()
-	patch := &Patch{}
-	m.Str("url", &patch.URL)
-	if body := m.Map("body"); body != nil {
-		v, _ := body.Node().Value()
-		patch.Body = v.AsObject()
-	}
-	for header := range m.Map("headers").All() {
-		h := Header{Name: header.Key}
-		if header.Node.Kind() != yamldoc.Null {
-			text, _ := header.Node.Text()
-			h.Value = &text
-		}
-		patch.Headers = append(patch.Headers, h)
-	}
-	m.Done()
-	return patch
 }

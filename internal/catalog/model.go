@@ -1,14 +1,10 @@
 package catalog
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
-	"loki/internal/value"
+	"loki/internal/provider/wire"
 )
 
 // Type says what a model is for.
@@ -98,7 +94,7 @@ type Model struct {
 	Retired    string `json:"retired,omitempty"`
 	ReplacedBy string `json:"replaced_by,omitempty"` // name of the same client's model to use instead, empty if none is known
 
-	Patch *Patch `json:"patch,omitempty"` // applied to every request, nil for none
+	Patch *wire.Patch `json:"patch,omitempty"` // applied to every request, nil for none
 
 	// Fallbacks are the ids of the models to try, in order, when this one fails. They
 	// are as the configuration names them; [Catalog.Fallbacks] finds the models. An empty
@@ -116,71 +112,3 @@ func (m Model) ID() string {
 
 // APIName returns the name of m that is sent to the provider.
 func (m Model) APIName() string { return cmp.Or(m.RealName, m.Name) }
-
-// Patch is a change to a finished request, for what a provider wants differently.
-// It is immutable.
-type Patch struct {
-	URL     string        // replaces the URL unless empty
-	Body    *value.Object // merged into the body as RFC 7396 says; nil leaves it
-	Headers []Header
-}
-
-// Header is a header that a [Patch] sets or, with a nil value, removes.
-type Header struct {
-	Name  string
-	Value *string
-}
-
-// patchJSON is the JSON form of a [Patch]. Headers are an object of strings and nulls; a
-// value keeps the order of its members.
-type patchJSON struct {
-	URL     string      `json:"url,omitempty"`
-	Body    value.Value `json:"body,omitzero"`
-	Headers value.Value `json:"headers,omitzero"`
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (p *Patch) MarshalJSON() ([]byte, error) {
-	written := patchJSON{URL: p.URL}
-	if p.Body != nil {
-		written.Body = p.Body.Value()
-	}
-	var headers []value.Member
-	for _, h := range p.Headers {
-		m := value.Member{Name: h.Name}
-		if h.Value != nil {
-			m.Value = value.Of(*h.Value)
-		}
-		headers = append(headers, m)
-	}
-	if headers != nil {
-		written.Headers = value.ObjectOf(headers...).Value()
-	}
-	return json.Marshal(written)
-}
-
-// UnmarshalJSON implements [json.Unmarshaler]. Unknown members are an error.
-func (p *Patch) UnmarshalJSON(text []byte) error {
-	var read patchJSON
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&read); err != nil {
-		return err
-	}
-	for _, v := range []value.Value{read.Body, read.Headers} {
-		if !v.IsNull() && v.AsObject() == nil {
-			return errors.New("a patch with a body or headers that are not an object")
-		}
-	}
-	*p = Patch{URL: read.URL, Body: read.Body.AsObject()}
-	for name, v := range read.Headers.AsObject().All() {
-		h := Header{Name: name}
-		if text, ok := v.AsString(); ok {
-			h.Value = &text
-		} else if !v.IsNull() {
-			return fmt.Errorf("a patch with header %q, which is neither a string nor null", name)
-		}
-		p.Headers = append(p.Headers, h)
-	}
-	return nil
-}

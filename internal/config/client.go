@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/oauth"
+	"loki/internal/provider/wire"
 )
 
 // Types of client. Those that this version talks to come first.
@@ -39,7 +40,7 @@ type Client struct {
 	Type   string // one of [ClientTypes]
 	Name   string // the type, unless configured
 	Models []catalog.Model
-	Patch  Patches
+	Patch  wire.Patches
 
 	// Fallbacks are the ids of the models to try, in order, when one of this client
 	// fails that names none itself.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/catalog"
+	"loki/internal/provider/wire"
 	"loki/internal/yamldoc"
 )
 
@@ -72,10 +73,10 @@ func readClient(n *yamldoc.Node, dir string) *Client {
 }
 
 func (c *Client) readPatches(m *yamldoc.Map) {
-	for _, api := range apis() {
+	for _, api := range wire.APIs() {
 		if rules := decodePatchRules(m.Map(string(api))); len(rules) > 0 {
 			if c.Patch == nil {
-				c.Patch = make(Patches)
+				c.Patch = make(wire.Patches)
 			}
 			c.Patch[api] = rules
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/provider/wire"
 	"loki/internal/value"
 )
 
@@ -189,39 +189,39 @@ clients:
 	for _, tt := range []struct {
 		name    string
 		environ []string
-		api     API
-		want    []PatchRule
+		api     wire.API
+		want    []wire.PatchRule
 		wantErr string
 	}{
-		{"file", nil, ChatCompletions, []PatchRule{{"gpt-4.*", &catalog.Patch{URL: "https://one"}}}, ""},
-		{"none", nil, Embeddings, nil, ""},
-		{"environment", []string{"LOKI_PATCH_MY_SERVER_CHAT_COMPLETIONS=" + json}, ChatCompletions, []PatchRule{
-			{"b.*", &catalog.Patch{
+		{"file", nil, wire.ChatCompletions, []wire.PatchRule{{Pattern: "gpt-4.*", Patch: wire.Patch{URL: "https://one"}}}, ""},
+		{"none", nil, wire.Embeddings, nil, ""},
+		{"environment", []string{"LOKI_PATCH_MY_SERVER_CHAT_COMPLETIONS=" + json}, wire.ChatCompletions, []wire.PatchRule{
+			{Pattern: "b.*", Patch: wire.Patch{
 				Body: value.ObjectOf(
 					value.Member{Name: "text", Value: value.Of("é😀/\n")},
 					value.Member{Name: "drop"},
 					value.Member{Name: "n", Value: value.Of(1.5)},
 				),
-				Headers: []catalog.Header{{Name: "A", Value: ptr("x")}, {Name: "B"}},
+				Headers: []wire.Header{{Name: "A", Value: ptr("x")}, {Name: "B"}},
 			}},
-			{"a", &catalog.Patch{URL: "u"}},
+			{Pattern: "a", Patch: wire.Patch{URL: "u"}},
 		}, ""},
-		{"environment_with_hyphen", []string{"LOKI_PATCH_MY-SERVER_EMBEDDINGS={}", "LOKI_PATCH_MY_SERVER_EMBEDDINGS=" + json}, Embeddings, nil, ""},
-		{"empty_environment", []string{"LOKI_PATCH_MY_SERVER_CHAT_COMPLETIONS="}, ChatCompletions, []PatchRule{{"gpt-4.*", &catalog.Patch{URL: "https://one"}}}, ""},
+		{"environment_with_hyphen", []string{"LOKI_PATCH_MY-SERVER_EMBEDDINGS={}", "LOKI_PATCH_MY_SERVER_EMBEDDINGS=" + json}, wire.Embeddings, nil, ""},
+		{"empty_environment", []string{"LOKI_PATCH_MY_SERVER_CHAT_COMPLETIONS="}, wire.ChatCompletions, []wire.PatchRule{{Pattern: "gpt-4.*", Patch: wire.Patch{URL: "https://one"}}}, ""},
 		{
 			"bad_environment",
 			[]string{"LOKI_PATCH_MY_SERVER_CHAT_COMPLETIONS=[sk-1]"},
-			ChatCompletions, nil,
+			wire.ChatCompletions, nil,
 			"environment variable LOKI_PATCH_MY_SERVER_CHAT_COMPLETIONS:1:1: expected a mapping, found a list",
 		},
-		{"secret", nil, Rerank, nil, `patch.rerank refers to the secret "SECRET"`},
+		{"secret", nil, wire.Rerank, nil, `patch.rerank refers to the secret "SECRET"`},
 		{
 			"secret_in_environment",
 			[]string{`LOKI_PATCH_MY_SERVER_RERANK={"a": {"url": "{{S}}"}}`},
-			Rerank, nil,
+			wire.Rerank, nil,
 			`environment variable LOKI_PATCH_MY_SERVER_RERANK refers to the secret "S"`,
 		},
-		{"environment_without_secret", []string{`LOKI_PATCH_MY_SERVER_RERANK={}`}, Rerank, nil, ""},
+		{"environment_without_secret", []string{`LOKI_PATCH_MY_SERVER_RERANK={}`}, wire.Rerank, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := mustLoad(t, file).Client("my-server").PatchRules(NewEnv("linux", tt.environ), tt.api)

@@ -15,6 +15,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/wire"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -145,13 +146,13 @@ func TestLoadClients(t *testing.T) {
 				{
 					Name: "o4-mini-high", Type: catalog.Chat, RealName: "o4-mini", RequireMaxTokens: true, NoStream: true,
 					NoSystemMessage: true, SystemPromptPrefix: "Formatting re-enabled",
-					Patch: &catalog.Patch{
+					Patch: &wire.Patch{
 						URL: "https://special.example.com/v1/chat",
 						Body: value.ObjectOf(
 							value.Member{Name: "max_tokens"},
 							value.Member{Name: "reasoning_effort", Value: value.Of("high")},
 						),
-						Headers: []catalog.Header{{Name: "X-Version", Value: ptr("2024")}, {Name: "Authorization"}},
+						Headers: []wire.Header{{Name: "X-Version", Value: ptr("2024")}, {Name: "Authorization"}},
 					},
 				},
 				{
@@ -159,13 +160,13 @@ func TestLoadClients(t *testing.T) {
 					MaxTokensPerChunk: 8191, DefaultChunkSize: 2000, MaxBatchSize: 100,
 				},
 			},
-			Patch: Patches{
-				ChatCompletions: {
-					{"gpt-4.*", &catalog.Patch{Body: value.ObjectOf(value.Member{Name: "frequency_penalty", Value: value.Of(0.2)})}},
-					{".*", &catalog.Patch{Headers: []catalog.Header{{Name: "X-Any", Value: ptr("yes")}}}},
+			Patch: wire.Patches{
+				wire.ChatCompletions: {
+					{Pattern: "gpt-4.*", Patch: wire.Patch{Body: value.ObjectOf(value.Member{Name: "frequency_penalty", Value: value.Of(0.2)})}},
+					{Pattern: ".*", Patch: wire.Patch{Headers: []wire.Header{{Name: "X-Any", Value: ptr("yes")}}}},
 				},
-				Embeddings: {
-					{"text-embedding-.*", &catalog.Patch{Body: value.ObjectOf(value.Member{Name: "dimensions", Value: value.Of(1536)})}},
+				wire.Embeddings: {
+					{Pattern: "text-embedding-.*", Patch: wire.Patch{Body: value.ObjectOf(value.Member{Name: "dimensions", Value: value.Of(1536)})}},
 				},
 			},
 			Extra: Extra{Proxy: ptr("socks5://127.0.0.1:1080"), ConnectTimeout: 30 * time.Second, ReadTimeout: time.Minute},

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/provider/wire"
 	"loki/internal/value"
 )
 
@@ -164,12 +164,12 @@ func expandValue(text string, lookup Secrets) (string, error) {
 
 // expandPatch returns p with the references replaced, which is p itself if there are none.
 // The error is a [*miss].
-func expandPatch(p *catalog.Patch, lookup Secrets) (*catalog.Patch, error) {
+func expandPatch(p *wire.Patch, lookup Secrets) (*wire.Patch, error) {
 	if p == nil || !patchHasPlaceholder(p) {
 		return p, nil
 	}
 	var err error
-	expanded := new(catalog.Patch)
+	expanded := new(wire.Patch)
 	if expanded.URL, err = expandValue(p.URL, lookup); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func expandJSON(v value.Value, lookup Secrets) (value.Value, error) {
 }
 
 // patchHasPlaceholder reports whether a text in p refers to a secret.
-func patchHasPlaceholder(p *catalog.Patch) bool {
+func patchHasPlaceholder(p *wire.Patch) bool {
 	if HasSecretPlaceholder(p.URL) {
 		return true
 	}

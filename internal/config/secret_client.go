@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/provider/wire"
 	"loki/internal/redact"
 )
 
@@ -26,7 +27,7 @@ func (c *Client) Proxy() (*string, error) {
 
 // ModelPatch returns the patch of a model of c with references to secrets replaced; nil
 // stays nil.
-func (c *Client) ModelPatch(m catalog.Model) (*catalog.Patch, error) {
+func (c *Client) ModelPatch(m catalog.Model) (*wire.Patch, error) {
 	p, err := expandPatch(m.Patch, c.secrets)
 	return p, c.secretError("the patch of model "+m.Name, "models", err)
 }
@@ -60,17 +61,17 @@ func (c *Client) Credentials(env Env) []Var {
 
 // allPatches returns the patches of c, its models and the variables that [Client.PatchRules]
 // reads. What cannot be read is left out.
-func (c *Client) allPatches(env Env) []*catalog.Patch {
-	var all []*catalog.Patch
+func (c *Client) allPatches(env Env) []*wire.Patch {
+	var all []*wire.Patch
 	for _, p := range c.patches() {
 		all = append(all, p)
 	}
-	for _, api := range apis() {
+	for _, api := range wire.APIs() {
 		for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
 			if text := env.Get(variable); text != "" {
 				rules, _ := parsePatchRules(variable, text)
 				for _, r := range rules {
-					all = append(all, r.Patch)
+					all = append(all, &r.Patch)
 				}
 			}
 		}

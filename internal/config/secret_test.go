@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"loki/internal/fault"
+	"loki/internal/provider/wire"
 	"loki/internal/value"
 )
 
@@ -121,7 +122,7 @@ func TestSecretsInPatches(t *testing.T) {
 	cfg, _ := secretConfig(t)
 	c := cfg.Client("openai")
 	for range 2 { // the second time from the same configuration
-		rules, err := c.PatchRules(Env{}, ChatCompletions)
+		rules, err := c.PatchRules(Env{}, wire.ChatCompletions)
 		if err != nil || len(rules) != 1 {
 			t.Fatalf("%v, %v", rules, err)
 		}
@@ -142,7 +143,7 @@ func TestSecretErrors(t *testing.T) {
 	field := func(client string) func() error {
 		return func() error { _, err := cfg.Client(client).Field(Env{}, "api_key"); return err }
 	}
-	rules := func(api API, environ ...string) func() error {
+	rules := func(api wire.API, environ ...string) func() error {
 		return func() error { _, err := openai.PatchRules(NewEnv("linux", environ), api); return err }
 	}
 	for _, tt := range []struct {
@@ -165,17 +166,17 @@ func TestSecretErrors(t *testing.T) {
 			`loki --add-secret 'LOST'`,
 		},
 		{
-			"patch", rules(Rerank), fault.Config,
+			"patch", rules(wire.Rerank), fault.Config,
 			`client "openai" (FILE:28:16): patch.rerank refers to the secret "LOST", which the vault does not have`,
 			`loki --add-secret 'LOST'`,
 		},
 		{
-			"locked", rules(Embeddings), fault.Config,
+			"locked", rules(wire.Embeddings), fault.Config,
 			`client "openai" (FILE:24:21): patch.embeddings refers to the secret "LOCKED": the password does not open the vault`,
 			`check it`,
 		},
 		{
-			"patch_in_environment", rules(Rerank, `LOKI_PATCH_OPENAI_RERANK={"a": {"url": "{{LOST}}"}}`), fault.Config,
+			"patch_in_environment", rules(wire.Rerank, `LOKI_PATCH_OPENAI_RERANK={"a": {"url": "{{LOST}}"}}`), fault.Config,
 			`client "openai" (FILE:7:5): environment variable LOKI_PATCH_OPENAI_RERANK refers to the secret "LOST", which the vault does not have`,
 			`loki --add-secret 'LOST'`,
 		},
@@ -234,7 +235,7 @@ func TestImpliedClientHasSecrets(t *testing.T) {
 
 func TestSecretsStayOutOfSight(t *testing.T) {
 	cfg, _ := secretConfig(t)
-	if _, err := cfg.Client("openai").PatchRules(Env{}, ChatCompletions); err != nil {
+	if _, err := cfg.Client("openai").PatchRules(Env{}, wire.ChatCompletions); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer

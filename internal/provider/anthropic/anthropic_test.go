@@ -295,7 +295,7 @@ func TestPatches(t *testing.T) {
 			{Pattern: "claude-real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"wrong": true})}},
 			{Pattern: "my-.*", Patch: wire.Patch{
 				Body:    providertest.Object(map[string]any{"temperature": nil, "metadata": map[string]any{"user_id": "u"}}),
-				Headers: map[string]any{"anthropic-beta": "context-1m", "x-api-key": nil},
+				Headers: []wire.Header{{Name: "anthropic-beta", Value: new("context-1m")}, {Name: "x-api-key"}},
 			}},
 		}},
 	})

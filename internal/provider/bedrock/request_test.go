@@ -294,7 +294,7 @@ func TestPatchesAreSigned(t *testing.T) {
 		o.Patches = wire.Patches{wire.ChatCompletions: {
 			{Pattern: "real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"wrong": true})}},
 			{Pattern: "al.*", Patch: wire.Patch{
-				URL: "http://127.0.0.1:1/elsewhere", Headers: map[string]any{"X-Amzn-Trace": "on", "x-custom": "é  b"},
+				URL: "http://127.0.0.1:1/elsewhere", Headers: []wire.Header{{Name: "X-Amzn-Trace", Value: new("on")}, {Name: "x-custom", Value: new("é  b")}},
 				Body: providertest.Object(map[string]any{"inferenceConfig": map[string]any{"topP": nil, "maxTokens": 5}}),
 			}},
 		}}

@@ -191,7 +191,7 @@ func TestPatches(t *testing.T) {
 		func(string) wire.Model {
 			return wire.Model{RealName: "real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"safety_mode": "OFF"})}}
 		},
-		wire.Patches{wire.ChatCompletions: {{Pattern: "al.*", Patch: wire.Patch{Headers: map[string]any{"X-Client-Name": "loki"}}}}},
+		wire.Patches{wire.ChatCompletions: {{Pattern: "al.*", Patch: wire.Patch{Headers: []wire.Header{{Name: "X-Client-Name", Value: new("loki")}}}}}},
 	)
 	providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: "alias", Messages: []chat.Message{user("a")}}))
 	wantJSON(t, srv.last().body, `{"model":"real","safety_mode":"OFF","messages":[{"role":"user","content":"a"}]}`)

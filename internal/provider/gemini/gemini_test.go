@@ -156,7 +156,7 @@ func TestPatches(t *testing.T) {
 		return wire.Model{Patch: wire.Patch{
 			URL:     strings.TrimSuffix(server.URL(), "/v1beta") + "/elsewhere:generateContent",
 			Body:    providertest.Object(map[string]any{"generationConfig": map[string]any{"temperature": nil, "topK": 5}}),
-			Headers: map[string]any{"Authorization": header, "x-goog-api-key": nil},
+			Headers: []wire.Header{{Name: "Authorization", Value: new(header)}, {Name: "x-goog-api-key"}},
 		}}
 	}}})
 	temperature := 0.7

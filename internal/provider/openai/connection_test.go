@@ -202,7 +202,7 @@ func TestSecretsStayOut(t *testing.T) {
 				APIBase: strings.Replace(server.URL(), "http://", "http://user:"+password+"@", 1),
 				APIKey:  wire.StaticKey(key),
 				Model: func(string) wire.Model {
-					return wire.Model{Patch: wire.Patch{Headers: map[string]any{"X-Auth": "Custom " + token}}}
+					return wire.Model{Patch: wire.Patch{Headers: []wire.Header{{Name: "X-Auth", Value: new("Custom " + token)}}}}
 				},
 			})
 			_, _, embedErr := c.Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: []string{"a"}})

@@ -57,8 +57,8 @@ func TestGateway(t *testing.T) {
 	mock := w.serve(t, "mock.mjs")
 	gateway := w.serve(t, "gateway.mjs")
 	for _, r := range routes() {
-		patches := wire.Patches{wire.ChatCompletions: {{Pattern: ".*", Patch: wire.Patch{Headers: map[string]any{
-			"x-portkey-provider": r.upstream, "x-portkey-custom-host": mock + r.path,
+		patches := wire.Patches{wire.ChatCompletions: {{Pattern: ".*", Patch: wire.Patch{Headers: []wire.Header{
+			{Name: "x-portkey-provider", Value: new(r.upstream)}, {Name: "x-portkey-custom-host", Value: new(mock + r.path)},
 		}}}}}
 		h, err := wire.NewClient(wire.Options{Client: r.name, Patches: patches})
 		if err != nil {

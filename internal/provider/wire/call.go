@@ -18,6 +18,9 @@ const (
 	Rerank          API = "rerank"
 )
 
+// APIs returns all of them.
+func APIs() []API { return []API{ChatCompletions, Embeddings, Rerank} }
+
 // Model is what the configuration says about one model name. The zero value says
 // nothing.
 type Model struct {

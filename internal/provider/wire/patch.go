@@ -17,7 +17,8 @@ import (
 	"loki/internal/value"
 )
 
-// Patch changes a finished request. The zero value changes nothing.
+// Patch is a change to a finished request, for what a server wants differently. The zero
+// value changes nothing. It is immutable.
 type Patch struct {
 	URL string // replaces the URL unless it is empty
 
@@ -25,9 +26,14 @@ type Patch struct {
 	// anything else replaces. Nil changes nothing.
 	Body *value.Object
 
-	// Headers sets the fields with a string and removes those with nil; other
-	// values are ignored. Names are case-insensitive.
-	Headers map[string]any
+	Headers []Header
+}
+
+// Header is a header that a [Patch] sets or, with a nil value, removes. Its name is
+// case-insensitive.
+type Header struct {
+	Name  string
+	Value *string
 }
 
 // PatchRule is a patch for the models whose names match.
@@ -37,8 +43,8 @@ type PatchRule struct {
 }
 
 // Patches are the rules of a client by API, in the order in which they are tried.
-// The first rule whose pattern matches applies, and no other. Patterns that are no
-// regular expression are skipped.
+// The first rule whose pattern matches applies, and no other. A pattern that is
+// not a regular expression is skipped.
 type Patches map[API][]PatchRule
 
 // Apply changes req as the client's patches p and the call c say. It is for
@@ -92,23 +98,21 @@ func (p Patch) applyBody(req *http.Request) error {
 
 func (p Patch) applyHeaders(req *http.Request) {
 	h := req.Header
-	for name, value := range p.Headers {
-		host := strings.EqualFold(name, "Host")
-		switch v := value.(type) {
-		case string:
-			if host {
-				req.Host = v
-				continue
-			}
-			h.Set(name, v)
-		case nil:
+	for _, patched := range p.Headers {
+		host := strings.EqualFold(patched.Name, "Host")
+		switch {
+		case patched.Value == nil:
 			if host {
 				req.Host = ""
 			}
-			h.Del(name)
-			if strings.EqualFold(name, "User-Agent") {
-				h.Set(name, "") // otherwise net/http adds its own
+			h.Del(patched.Name)
+			if strings.EqualFold(patched.Name, "User-Agent") {
+				h.Set(patched.Name, "") // otherwise net/http adds its own
 			}
+		case host:
+			req.Host = *patched.Value
+		default:
+			h.Set(patched.Name, *patched.Value)
 		}
 	}
 }

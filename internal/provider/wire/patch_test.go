@@ -130,7 +130,7 @@ func TestPatchedHeadersAndURL(t *testing.T) {
 	other.Always(openaitest.Raw("text/plain", "other"))
 	o := wire.Options{UserAgent: "loki/1", Patches: rules(wire.PatchRule{Pattern: "m", Patch: wire.Patch{
 		URL:     other.URL() + "/special?x=1",
-		Headers: map[string]any{"authorization": "Custom abc", "X-Version": "2", "user-agent": nil, "content-type": nil, "X-Number": 5},
+		Headers: []wire.Header{{Name: "authorization", Value: new("Custom abc")}, {Name: "X-Version", Value: new("2")}, {Name: "user-agent"}, {Name: "content-type"}},
 	}})}
 	if text, err := post(t, o, "http://model.invalid"); text != "other" {
 		t.Fatalf("text %q, error %v", text, err)
@@ -160,7 +160,7 @@ func TestPatchedHost(t *testing.T) {
 		patch wire.Patch
 		want  string
 	}{
-		{wire.Patch{Headers: map[string]any{"host": "virtual.test"}}, "virtual.test"},
+		{wire.Patch{Headers: []wire.Header{{Name: "host", Value: new("virtual.test")}}}, "virtual.test"},
 		{wire.Patch{URL: "http://other.test/"}, ""}, // which net/http takes from the URL
 		{wire.Patch{}, "server.test"},
 	} {
@@ -192,7 +192,7 @@ func TestRequestIsLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := wire.WithCall(t.Context(), wire.Call{Patch: wire.Patch{URL: "http://other.test", Headers: map[string]any{"X-A": "1"}}})
+	ctx := wire.WithCall(t.Context(), wire.Call{Patch: wire.Patch{URL: "http://other.test", Headers: []wire.Header{{Name: "X-A", Value: new("1")}}}})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server.test", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestLog(t *testing.T) {
 			}
 			call := wire.Call{API: wire.ChatCompletions, Model: "m", Patch: wire.Patch{
 				URL:     server.URL() + "/chat/completions?token=tok-abcdef&sort=asc",
-				Headers: map[string]any{"X-Api-Token": "tok-abcdef", "X-Team": "research"},
+				Headers: []wire.Header{{Name: "X-Api-Token", Value: new("tok-abcdef")}, {Name: "X-Team", Value: new("research")}},
 				Body:    providertest.Object(object{"user": "key is " + key + ", token is tok-abcdef"}),
 			}}
 			if _, err := postAs(t.Context(), t, o, server.URL(), call); err != nil {

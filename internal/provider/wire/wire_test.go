@@ -289,7 +289,7 @@ func TestSecretsStayOut(t *testing.T) {
 	server := openaitest.New(t)
 	all := key + " " + token + " " + query
 	base := strings.Replace(server.URL(), "http://", "http://user:"+password+"@", 1)
-	call := wire.Call{Patch: wire.Patch{Headers: map[string]any{"X-Auth": "Custom " + token}}}
+	call := wire.Call{Patch: wire.Patch{Headers: []wire.Header{{Name: "X-Auth", Value: new("Custom " + token)}}}}
 	check := func(err error) {
 		t.Helper()
 		if err == nil {

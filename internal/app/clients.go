@@ -84,7 +84,7 @@ func (s *settings) provider() (provider.Chat, error) {
 		return made(bedrock.New(bedrock.Options{
 			Name: c.Name, Region: s.field("region"), APIBase: s.field("api_base"), APIKey: s.lazy("api_key"),
 			AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
-			HTTP: s.plainHTTP(), Model: model, Patches: s.patches(), Getenv: s.app.Env.Get,
+			HTTP: s.plainHTTP(), Proxy: s.proxy(), Model: model, Patches: s.patches(), Getenv: s.app.Env.Get,
 		}))
 	case config.TypeCohere:
 		return made(cohere.New(client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}))
@@ -145,12 +145,17 @@ func (s *settings) oauthHTTP() *http.Client {
 	return s.connection(wire.Options{Credentials: true, AnyStatus: true})
 }
 
+// proxy returns the proxy of the client, nil if it has none of its own.
+func (s *settings) proxy() *string {
+	proxy, err := s.client.Proxy()
+	s.err = cmp.Or(s.err, err)
+	return proxy
+}
+
 // connection returns a connection as the client's settings and o say.
 func (s *settings) connection(o wire.Options) *http.Client {
 	extra := s.client.Extra
-	var err error
-	o.Proxy, err = s.client.Proxy()
-	s.err = cmp.Or(s.err, err)
+	o.Proxy = s.proxy()
 	o.Client, o.UserAgent = s.client.Name, s.app.Config.UserAgentHeader(Version)
 	o.Log = s.app.log.Load()
 	o.ConnectTimeout, o.ReadTimeout = extra.ConnectTimeout, extra.ReadTimeout

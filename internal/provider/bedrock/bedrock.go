@@ -7,11 +7,15 @@
 // What the client is configured with counts first: a pair of access keys, with or
 // without a session token, or a Bedrock API key. Without either the usual variables
 // are looked at: AWS_BEARER_TOKEN_BEDROCK, then AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY with AWS_SESSION_TOKEN, then the keys of the profile
-// AWS_PROFILE in the shared credentials file. The region comes from the client,
-// AWS_REGION, AWS_DEFAULT_REGION, or the profile. All this happens anew for each
-// request. Profiles that log in or run a command to get their keys are not
-// supported: such keys come in through Options.
+// AWS_SECRET_ACCESS_KEY with AWS_SESSION_TOKEN. What comes then is the SDK's chain: the
+// profile that AWS_PROFILE names (keys, a role to assume, SSO, a command); without
+// AWS_PROFILE the web identity in the environment, then the default profile; where the
+// profile has none, those of the container or the EC2 machine. The region comes from the
+// client, AWS_REGION, AWS_DEFAULT_REGION, or the profile.
+//
+// All this happens anew for each request, except that credentials that expire are kept
+// until they do. Requests for credentials go through the proxy of the client, those to the
+// machine itself through none.
 //
 // # Requests
 //
@@ -81,7 +85,10 @@ type Options struct {
 	// without access keys. Nil means none.
 	APIKey func() (string, error)
 
-	// HTTP sends the requests. Nil means a client of [wire.NewClient] with its
+	// Proxy is the proxy for requests for credentials, see [wire.Options].
+	Proxy *string
+
+	// HTTP sends the requests to Bedrock. Nil means a client of [wire.NewClient] with its
 	// defaults.
 	HTTP *http.Client
 
@@ -99,7 +106,7 @@ type Options struct {
 // [provider.Embedder].
 type Client struct {
 	name    string
-	source  source
+	source  *source
 	model   func(name string) wire.Model
 	patches wire.Patches
 	sdk     *bedrockruntime.Client
@@ -133,14 +140,18 @@ func New(o Options) (*Client, error) {
 			return nil, err
 		}
 	}
+	proxy, err := wire.Proxy(o.Name, o.Proxy)
+	if err != nil {
+		return nil, err
+	}
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
 	return &Client{
 		dialects: make(map[string]dialect),
 		name:     o.Name, model: o.Model, patches: o.Patches,
-		source: source{
-			client: o.Name, region: o.Region, getenv: o.Getenv,
+		source: &source{
+			client: o.Name, region: o.Region, getenv: o.Getenv, proxy: proxy,
 			accessKeyID: o.AccessKeyID, secretAccessKey: o.SecretAccessKey, sessionToken: o.SessionToken, apiKey: o.APIKey,
 		},
 		sdk: bedrockruntime.New(bedrockruntime.Options{HTTPClient: o.HTTP, Retryer: aws.NopRetryer{}, BaseEndpoint: base}),

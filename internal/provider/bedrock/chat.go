@@ -55,7 +55,7 @@ func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provi
 		if err != nil {
 			return err
 		}
-		a, err := c.source.resolve()
+		a, err := c.source.resolve(ctx)
 		if err != nil {
 			return err
 		}

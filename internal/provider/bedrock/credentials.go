@@ -3,9 +3,10 @@ package bedrock
 import (
 	"cmp"
 	"context"
-	"os"
-	"path/filepath"
+	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
@@ -14,13 +15,18 @@ import (
 	"loki/internal/provider"
 )
 
-// source is where a client's credentials come from.
+// source is where a client's credentials come from. Its methods may be called from
+// several goroutines.
 type source struct {
 	client string
 	region string
 	getenv func(string) string
+	proxy  func(*http.Request) (*url.URL, error)
 
 	accessKeyID, secretAccessKey, sessionToken, apiKey func() (string, error)
+
+	mu   sync.Mutex
+	kept *aws.Config // of the chain, nil if it is to be read; guarded by mu
 }
 
 // access is what one request is sent and signed with: keys or a bearer token.
@@ -43,7 +49,7 @@ func (a access) configure(o *bedrockruntime.Options) {
 }
 
 // resolve looks for region and credentials. Errors are ready for the consumer.
-func (s source) resolve() (access, error) {
+func (s *source) resolve(ctx context.Context) (access, error) {
 	var a access
 	found, err := s.configured(&a)
 	if err != nil {
@@ -51,35 +57,32 @@ func (s source) resolve() (access, error) {
 	}
 	found = found || s.environment(&a)
 	a.region = cmp.Or(s.region, s.getenv("AWS_REGION"), s.getenv("AWS_DEFAULT_REGION"))
-	if !found || a.region == "" {
-		p, err := s.profile()
-		if err != nil {
-			return access{}, err
-		}
-		if !found {
-			a.keys = aws.Credentials{
-				AccessKeyID: p["aws_access_key_id"], SecretAccessKey: p["aws_secret_access_key"], SessionToken: p["aws_session_token"],
-			}
-		}
-		a.region = cmp.Or(a.region, p["region"])
+	switch {
+	case !found:
+		a.region, a.keys, err = s.fromChain(ctx, a.region)
+	case a.region == "":
+		a.region, err = s.profileRegion(ctx)
 	}
-	variable := strings.ToUpper(strings.ReplaceAll(s.client, "-", "_"))
-	if a.bearer == "" && !a.keys.HasKeys() {
-		return access{}, s.missing("has no credentials: set " + variable + "_ACCESS_KEY_ID and " + variable +
-			"_SECRET_ACCESS_KEY, or access_key_id and secret_access_key in its configuration")
+	if err != nil {
+		return access{}, err
 	}
 	if a.region == "" {
-		return access{}, s.missing("has no region: set " + variable + "_REGION or AWS_REGION, or region in its configuration")
+		return access{}, s.missing("has no region: set " + s.variable("REGION") + " or AWS_REGION, or region in its configuration")
 	}
 	return a, nil
 }
 
-func (s source) missing(what string) error {
+// variable returns the environment variable for a field of the client.
+func (s *source) variable(field string) string {
+	return strings.ToUpper(strings.ReplaceAll(s.client, "-", "_")) + "_" + field
+}
+
+func (s *source) missing(what string) error {
 	return &provider.Error{Kind: provider.Authentication, Msg: "client " + s.client + " " + what}
 }
 
 // configured takes the client's own credentials, and reports whether it has any.
-func (s source) configured(a *access) (bool, error) {
+func (s *source) configured(a *access) (bool, error) {
 	for _, part := range []struct {
 		name string
 		get  func() (string, error)
@@ -106,7 +109,7 @@ func (s source) configured(a *access) (bool, error) {
 	return a.bearer != "", err
 }
 
-func (s source) take(name string, get func() (string, error), to *string) error {
+func (s *source) take(name string, get func() (string, error), to *string) error {
 	if get == nil {
 		return nil
 	}
@@ -124,7 +127,7 @@ func (s source) take(name string, get func() (string, error), to *string) error 
 
 // environment takes the credentials of the usual variables, and reports whether
 // there are any.
-func (s source) environment(a *access) bool {
+func (s *source) environment(a *access) bool {
 	if a.bearer = strings.TrimSpace(s.getenv("AWS_BEARER_TOKEN_BEDROCK")); a.bearer != "" {
 		return true
 	}
@@ -136,35 +139,4 @@ func (s source) environment(a *access) bool {
 		return true
 	}
 	return false
-}
-
-// profile returns the settings of the chosen profile, those of the credentials file
-// before those of the configuration file. A file that does not exist has none.
-func (s source) profile() (map[string]string, error) {
-	name := cmp.Or(s.getenv("AWS_PROFILE"), s.getenv("AWS_DEFAULT_PROFILE"), "default")
-	home := cmp.Or(s.getenv("HOME"), s.getenv("USERPROFILE"))
-	settings := make(map[string]string)
-	for _, f := range []struct{ variable, file, section string }{
-		{"AWS_CONFIG_FILE", "config", configSection(name)},
-		{"AWS_SHARED_CREDENTIALS_FILE", "credentials", name},
-	} {
-		path := s.getenv(f.variable)
-		if path == "" {
-			if home == "" {
-				continue
-			}
-			path = filepath.Join(home, ".aws", f.file)
-		}
-		data, err := os.ReadFile(path)
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return nil, &provider.Error{Kind: provider.Authentication, Msg: "credentials of client " + s.client, Err: err}
-		}
-		for key, value := range section(string(data), f.section) {
-			settings[key] = value
-		}
-	}
-	return settings, nil
 }

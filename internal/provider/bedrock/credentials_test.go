@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
@@ -31,17 +29,49 @@ func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// isolate removes what the SDK would find in the environment of the tests.
+func isolate(t testing.TB) {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
+}
+
+// newSource returns a source that sees env, with HOME at home. It knows no machine unless
+// env says otherwise.
+func newSource(home string, env map[string]string) *source {
+	return &source{client: "aws-1", getenv: func(name string) string {
+		value, ok := env[name]
+		switch {
+		case name == "HOME":
+			return home
+		case name == "AWS_EC2_METADATA_DISABLED" && !ok:
+			return "true"
+		}
+		return value
+	}}
+}
+
+// writeFile writes a file of the directory .aws below home.
+func writeFile(t testing.TB, home, name, text string) {
+	t.Helper()
+	path := filepath.Join(home, ".aws", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCredentials(t *testing.T) {
+	isolate(t)
 	files := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		path := filepath.Join(files, ".aws", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, files, name, text)
 	}
 	write("credentials", "# keys\n[default]\naws_access_key_id = DEFAULT # old\naws_secret_access_key=ds\n\n[work]\naws_access_key_id=WORK\naws_secret_access_key=ws=/+\naws_session_token=wt\n")
 	write("config", "[default]\nregion = us-west-2\ns3 =\n  region = nested\n[profile work]\nregion=eu-west-1\n")
@@ -73,16 +103,11 @@ func TestCredentials(t *testing.T) {
 		{"unreadable", map[string]string{"AWS_SHARED_CREDENTIALS_FILE": files}, nil, "", files},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := source{client: "aws-1", getenv: func(name string) string {
-				if name == "HOME" {
-					return files
-				}
-				return tt.env[name]
-			}}
+			s := newSource(files, tt.env)
 			if tt.change != nil {
-				tt.change(&s)
+				tt.change(s)
 			}
-			a, err := s.resolve()
+			a, err := s.resolve(t.Context())
 			if tt.wantErr != "" {
 				e, ok := errors.AsType[*provider.Error](err)
 				if !ok || e.Kind != provider.Authentication || !strings.Contains(err.Error(), tt.wantErr) {
@@ -127,27 +152,4 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(Options{Name: "a"}); err != nil {
 		t.Errorf("a name is enough: %v", err)
 	}
-}
-
-func TestSection(t *testing.T) {
-	file := "\uFEFF[a]\r\nK = v ; note\r\n; x=1\n\n [b]\n[ profile  b ]\nk=#1\n[a]\nk2=\nk=w\nnokey\n[c\nk=z\n"
-	for name, want := range map[string]map[string]string{
-		"a": {"k": "w", "k2": ""}, "profile b": {"k": "#1"}, "c": {}, "d": {},
-	} {
-		if diff := cmp.Diff(want, section(file, name)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func FuzzSection(f *testing.F) {
-	f.Add("[default]\naws_access_key_id = A\n", "default")
-	f.Add("[profile x]\r\nregion=eu\r\n  nested = 1\n", "profile x")
-	f.Fuzz(func(t *testing.T, file, name string) {
-		for key, value := range section(file, name) {
-			if key != strings.ToLower(strings.TrimSpace(key)) || value != strings.TrimSpace(value) || strings.ContainsAny(key+value, "\n") {
-				t.Errorf("%q = %q", key, value)
-			}
-		}
-	})
 }

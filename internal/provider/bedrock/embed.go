@@ -48,7 +48,7 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 		}
 	}
 	var err error
-	if e.access, err = c.source.resolve(); err != nil {
+	if e.access, err = c.source.resolve(ctx); err != nil {
 		return nil, chat.Usage{}, err
 	}
 	return e.run(ctx, batches, width)

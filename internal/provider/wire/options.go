@@ -104,19 +104,26 @@ func newBase(client string, proxy *string, connect time.Duration) (*http.Transpo
 		MaxIdleConnsPerHost: 16, // graph nodes ask the same server side by side
 		IdleConnTimeout:     90 * time.Second,
 	}
+	var err error
+	t.Proxy, err = Proxy(client, proxy)
+	return t, err
+}
+
+// Proxy returns the field of that name for a transport, as [Options.Proxy] says. Errors
+// are of code [fault.Config].
+func Proxy(client string, proxy *string) (func(*http.Request) (*url.URL, error), error) {
 	switch {
 	case proxy == nil:
-		t.Proxy = http.ProxyFromEnvironment
+		return http.ProxyFromEnvironment, nil
 	case *proxy == "" || *proxy == "-":
-	default:
-		u, err := url.Parse(*proxy)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-			return nil, configError("the proxy of client %q is not an http, https or socks5 URL", client).
-				WithHint(`set extra.proxy to a URL such as socks5://127.0.0.1:1080, or to "-" for no proxy`)
-		}
-		t.Proxy = http.ProxyURL(u)
+		return nil, nil
 	}
-	return t, nil
+	u, err := url.Parse(*proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, configError("the proxy of client %q is not an http, https or socks5 URL", client).
+			WithHint(`set extra.proxy to a URL such as socks5://127.0.0.1:1080, or to "-" for no proxy`)
+	}
+	return http.ProxyURL(u), nil
 }
 
 // BaseURL returns base, the URL that a client's paths are appended to, without

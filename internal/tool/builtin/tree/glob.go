@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ErrPattern says that a glob pattern is malformed. Errors of [Compile] wrap it.
+// ErrPattern reports that a glob pattern is malformed. Errors of [Compile] wrap it.
 var ErrPattern = errors.New("malformed pattern")
 
 // maxAlternatives bounds what the braces of one pattern stand for.
 const maxAlternatives = 256
 
-// Glob is a compiled glob pattern:
+// Glob is a glob pattern:
 //
 //   - any text without a slash
 //     ?        one character, not a slash
@@ -25,8 +26,8 @@ const maxAlternatives = 256
 // A pattern without a slash is about names: it matches the last segment of a path. Any
 // other is about whole paths. It may be used from several goroutines.
 type Glob struct {
-	names bool // matches the last segment only
-	any   []segments
+	names bool     // matches the last segment only
+	any   []string // patterns without braces, as translate returns them
 }
 
 // Compile reads a pattern.
@@ -37,11 +38,11 @@ func Compile(pattern string) (*Glob, error) {
 	}
 	g := &Glob{names: !strings.Contains(pattern, "/")}
 	for _, a := range alternatives {
-		s, err := parseSegments(strings.TrimPrefix(a, "/"))
-		if err != nil {
-			return nil, fmt.Errorf("%w %q: %w", ErrPattern, pattern, err)
+		translated, ok := translate(strings.TrimPrefix(a, "/"))
+		if !ok {
+			return nil, fmt.Errorf("%w %q: a bracket that is not closed, or a backslash at the end", ErrPattern, pattern)
 		}
-		g.any = append(g.any, s)
+		g.any = append(g.any, translated)
 	}
 	return g, nil
 }
@@ -52,8 +53,8 @@ func (g *Glob) Match(path string) bool {
 	if g.names {
 		path = path[strings.LastIndexByte(path, '/')+1:]
 	}
-	for _, s := range g.any {
-		if s.match(path) {
+	for _, pattern := range g.any {
+		if doublestar.MatchUnvalidated(pattern, path) {
 			return true
 		}
 	}
@@ -108,208 +109,70 @@ func braces(pattern string) (open, shut int, commas []int) {
 	return -1, -1, nil
 }
 
-// segments is a pattern without braces, split at its slashes. A nil segment is "**".
-type segments []segment
-
-// parseSegments splits and parses a pattern.
-func parseSegments(pattern string) (segments, error) {
-	var list segments
-	for text := range strings.SplitSeq(pattern, "/") {
-		if text == "**" {
-			if len(list) == 0 || list[len(list)-1] != nil { // two in a row are one
-				list = append(list, nil)
-			}
-			continue
-		}
-		s, err := parseSegment(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-// match compares segment by segment. After a mismatch it is enough to go back to the last
-// "**" and let it take one segment more: what an earlier one takes more, the last can too.
-func (s segments) match(path string) bool {
-	rest, left := path, s
-	var backLeft segments // behind the last "**"
-	var backRest string   // what that has to match, with one segment less each time
-	done := false         // rest is used up, the empty path has one empty segment
-	backDone, starred := false, false
-	for {
-		if len(left) > 0 && left[0] == nil {
-			backLeft, backRest, backDone, starred = left[1:], rest, done, true
-			left = left[1:]
-			if len(left) == 0 {
-				return !done // "a/**" is about what is below a
-			}
-			continue
-		}
-		if len(left) == 0 && done {
-			return true
-		}
-		if len(left) > 0 && !done {
-			name, more, found := strings.Cut(rest, "/")
-			if left[0].match(name) {
-				rest, left, done = more, left[1:], !found
-				continue
-			}
-		}
-		if !starred || backDone {
-			return false
-		}
-		_, more, found := strings.Cut(backRest, "/")
-		backRest, backDone = more, !found
-		rest, left, done = backRest, backLeft, backDone
-	}
-}
-
-// segment matches one name.
-type segment []token
-
-// token is a literal text, a star, any character, or a class of them.
-type token struct {
-	literal string
-	star    bool
-	class   *class // nil, and no literal and no star, is any character
-}
-
-type class struct {
-	negated bool
-	ranges  []rune // pairs of the first and the last
-}
-
-func (c *class) has(r rune) bool {
-	for i := 0; i < len(c.ranges); i += 2 {
-		if c.ranges[i] <= r && r <= c.ranges[i+1] {
-			return !c.negated
-		}
-	}
-	return c.negated
-}
-
-// parseSegment parses a pattern without slashes.
-func parseSegment(text string) (segment, error) {
-	list := segment{}
-	literal := func(s string) {
-		if n := len(list); n > 0 && list[n-1].literal != "" {
-			list[n-1].literal += s
-			return
-		}
-		list = append(list, token{literal: s})
-	}
-	for i := 0; i < len(text); {
-		switch text[i] {
-		case '*':
-			if n := len(list); n == 0 || !list[n-1].star {
-				list = append(list, token{star: true})
-			}
-			i++
-		case '?':
-			list = append(list, token{})
-			i++
-		case '[':
-			c, n, err := parseClass(text[i:])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, token{class: c})
-			i += n
+// translate returns a pattern in which braces stand for themselves, the one of git and of
+// shells, in the library's dialect, and whether it is valid. The library's differs in five
+// points: a brace has to be escaped, so has a bracket that is the first of its class, a class
+// of other characters has the slash among them, "a/**" matches a, and "a***" does not.
+func translate(pattern string) (translated string, ok bool) {
+	var out strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; c {
+		case '{', '}':
+			out.WriteByte('\\')
+			out.WriteByte(c)
 		case '\\':
-			if i+1 == len(text) {
-				return nil, errors.New("a backslash at the end")
+			out.WriteString(pattern[i:min(i+2, len(pattern))])
+			i++
+		case '*':
+			run := len(pattern[i:]) - len(strings.TrimLeft(pattern[i:], "*"))
+			if i += run - 1; run == 2 {
+				out.WriteByte('*')
 			}
-			_, n := utf8.DecodeRuneInString(text[i+1:])
-			literal(text[i+1 : i+1+n])
-			i += 1 + n
+			out.WriteByte('*')
+		case '[':
+			end := classEnd(pattern[i:])
+			if end < 0 {
+				return "", false
+			}
+			out.WriteString(translateClass(pattern[i+1 : i+end]))
+			i += end
 		default:
-			n := strings.IndexAny(text[i:], `*?[\`)
-			if n < 0 {
-				n = len(text) - i
-			}
-			literal(text[i : i+n])
-			i += n
+			out.WriteByte(c)
 		}
 	}
-	return list, nil
+	translated = out.String()
+	if strings.HasSuffix(translated, "/**") {
+		translated += "/*"
+	}
+	return translated, doublestar.ValidatePattern(translated)
 }
 
-// parseClass parses a class at the start of text and returns its length.
-func parseClass(text string) (*class, int, error) {
-	c, i := new(class), 1
+// classEnd returns the index of the bracket that closes the class at the start of text, -1
+// if there is none.
+func classEnd(text string) int {
+	i := 1
 	if i < len(text) && (text[i] == '!' || text[i] == '^') {
-		c.negated = true
 		i++
 	}
-	char := func() (rune, bool) {
-		if i < len(text) && text[i] == '\\' {
+	for first := i; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
 			i++
+		case text[i] == ']' && i > first:
+			return i
 		}
-		r, n := utf8.DecodeRuneInString(text[i:])
-		i += n
-		return r, n > 0
 	}
-	for first := true; ; first = false {
-		if i < len(text) && text[i] == ']' && !first {
-			return c, i + 1, nil
-		}
-		lo, ok := char()
-		hi := lo
-		if i+1 < len(text) && text[i] == '-' && text[i+1] != ']' {
-			i++
-			hi, ok = char()
-		}
-		if !ok {
-			return nil, 0, errors.New("a bracket that is not closed")
-		}
-		c.ranges = append(c.ranges, lo, hi)
-	}
+	return -1
 }
 
-// match compares with a name. As in [segments.match], only the last star can need to take
-// more.
-func (s segment) match(name string) bool {
-	t, rest := 0, name
-	backT, backRest := -1, ""
-	for {
-		if t < len(s) && s[t].star {
-			if t++; t == len(s) {
-				return true
-			}
-			backT, backRest = t, rest
-			continue
-		}
-		if t == len(s) && rest == "" {
-			return true
-		}
-		if t < len(s) {
-			if n := s[t].prefix(rest); n > 0 {
-				t, rest = t+1, rest[n:]
-				continue
-			}
-		}
-		if backT < 0 || backRest == "" {
-			return false
-		}
-		_, n := utf8.DecodeRuneInString(backRest)
-		backRest = backRest[n:]
-		t, rest = backT, backRest
+// translateClass returns the class whose content, without the brackets, is inner.
+func translateClass(inner string) string {
+	start := "["
+	if inner[0] == '!' || inner[0] == '^' {
+		start, inner = "[!/", inner[1:]
 	}
-}
-
-// prefix returns how many bytes of text the token matches, 0 for none.
-func (t token) prefix(text string) int {
-	if t.literal != "" {
-		if strings.HasPrefix(text, t.literal) {
-			return len(t.literal)
-		}
-		return 0
+	if inner[0] == ']' {
+		start += `\`
 	}
-	r, n := utf8.DecodeRuneInString(text)
-	if n == 0 || t.class != nil && !t.class.has(r) {
-		return 0
-	}
-	return n
+	return start + inner + "]"
 }

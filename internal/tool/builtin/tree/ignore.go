@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // maxIgnoreFile bounds an ignore file, in bytes; a larger one is passed over.
@@ -27,10 +29,10 @@ type rule struct {
 	negated bool // what matches is not ignored
 	dirs    bool // is about directories only
 	// One of these decides.
-	name   string   // the name is equal
-	suffix string   // the name ends so
-	glob   segment  // the name matches
-	path   segments // the path from the rules' directory matches
+	name   string // the name is equal
+	suffix string // the name ends so
+	glob   string // the name matches
+	path   string // the path from the rules' directory matches
 }
 
 // ParseRules reads the text of an ignore file in the directory dir, which has slashes and
@@ -63,23 +65,19 @@ func parseRule(line string) (r rule, ok bool) {
 	if line == "" {
 		return r, false
 	}
-	if anchored || strings.Contains(line, "/") {
-		s, err := parseSegments(line)
-		r.path = s
-		return r, err == nil
-	}
-	s, err := parseSegment(line)
+	literal := func(text string) bool { return !strings.ContainsAny(text, `*?[\`) }
+	suffix, starred := strings.CutPrefix(line, "*")
 	switch {
-	case err != nil:
-		return r, false
-	case len(s) == 1 && s[0].literal != "":
-		r.name = s[0].literal
-	case len(s) == 2 && s[0].star && s[1].literal != "":
-		r.suffix = s[1].literal
+	case anchored || strings.Contains(line, "/"):
+		r.path, ok = translate(line)
+	case literal(line):
+		r.name, ok = line, true
+	case starred && suffix != "" && literal(suffix):
+		r.suffix, ok = suffix, true
 	default:
-		r.glob = s
+		r.glob, ok = translate(line)
 	}
-	return r, true
+	return r, ok
 }
 
 // trimBlanks drops blanks at the end of a line, except one behind a backslash.
@@ -113,10 +111,10 @@ func (r *rule) matches(dir, path, name string) bool {
 		return name == r.name
 	case r.suffix != "":
 		return strings.HasSuffix(name, r.suffix)
-	case r.glob != nil:
-		return r.glob.match(name)
+	case r.glob != "":
+		return doublestar.MatchUnvalidated(r.glob, name)
 	}
-	return len(path) > len(dir)+1 && r.path.match(strings.TrimPrefix(path[len(dir):], "/"))
+	return len(path) > len(dir)+1 && doublestar.MatchUnvalidated(r.path, strings.TrimPrefix(path[len(dir):], "/"))
 }
 
 // readRules adds the rules of a directory's own ignore files, of those that are there.

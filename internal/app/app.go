@@ -54,6 +54,7 @@ type App struct {
 	// Terminal says that there is a user at a terminal, to whom scripts may talk.
 	Terminal bool
 
+	engine         *engine.Engine // over the configured models
 	dryRun         bool
 	model          string // what the command names as the model, if it does
 	outdatedModels string // version of a list of models that is for another program, empty for none
@@ -104,6 +105,9 @@ func New(o Options) (*App, error) {
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
 		dryRun: o.DryRun || cfg.DryRun, model: o.Model, outdatedModels: outdated, clients: make(map[string]connection),
 	}
+	if a.engine, err = engine.New(engine.Options{Models: a, ShowRequests: a.dryRun}); err != nil {
+		return nil, err
+	}
 	cfg.UseSecrets(a.lookupSecret)
 	for _, c := range cfg.Clients {
 		for _, key := range c.Credentials(env) {
@@ -123,14 +127,9 @@ func New(o Options) (*App, error) {
 	return a, nil
 }
 
-// Engine returns an engine over the configured models.
-func (a *App) Engine() (*engine.Engine, error) {
-	return engine.New(engine.Options{Models: a, ShowRequests: a.dryRun})
-}
-
-// Context returns the request context of a conversation: with the model of id, or
-// the configured one if id is empty.
-func (a *App) Context(id string, noStream bool) engine.RequestContext {
+// requestContext returns the context of requests to the model called id, or the configured
+// one if id is empty.
+func (a *App) requestContext(id string, noStream bool) engine.RequestContext {
 	return engine.RequestContext{
 		Model:    cmp.Or(id, a.Config.Model),
 		Sampling: a.Config.Sampling,

@@ -76,10 +76,6 @@ func (a *App) GraphJob(ctx context.Context, r GraphRun) (run.Job, error) {
 
 // nodes returns what runs the nodes of a graph, and what releases it.
 func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools tool.Set, events event.Scope, p run.Point) (*node.Runner, func() error, error) {
-	engine, err := a.Engine()
-	if err != nil {
-		return nil, nil, err
-	}
 	child, err := a.scriptChild(r)
 	if err != nil {
 		return nil, nil, err
@@ -93,7 +89,7 @@ func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools too
 		return nil, nil, err
 	}
 	o := node.Options{
-		Plan: plan, Engine: engine, Context: a.graphContext(r, p.Budget), Asker: r.Asker, Agent: r.Agent.Name,
+		Plan: plan, Engine: a.engine, Context: a.graphContext(r, p.Budget), Asker: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
 		Tools:   tools,
 		Calls: tool.Options{
@@ -119,7 +115,7 @@ func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools too
 
 // graphContext returns the model and the sampling of a graph's requests.
 func (a *App) graphContext(r GraphRun, budget *run.Budget) engine.RequestContext {
-	rc := a.Context(a.graphModel(r), r.NoStream)
+	rc := a.requestContext(a.graphModel(r), r.NoStream)
 	rc.Sampling = r.Agent.InForce.Sampling.Over(rc.Sampling)
 	if budget != nil {
 		rc.Budget = budget

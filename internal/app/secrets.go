@@ -100,7 +100,7 @@ func (a *App) keepTokens(name string) func(*oauth2.Token) {
 
 func (a *App) newVault() *vault.Vault {
 	cfg := a.Config
-	file := deref(cfg.VaultPasswordFile)
+	file := text(cfg.VaultPasswordFile)
 	if file != "" && !filepath.IsAbs(file) { // the same wherever the program is started
 		file = filepath.Join(a.Paths.ConfigDir, file)
 	}
@@ -109,7 +109,7 @@ func (a *App) newVault() *vault.Vault {
 		LegacyFile: legacyVault(a.Paths, a.Env),
 		Password: vault.Password{
 			File: file, DefaultFile: a.Paths.VaultPasswordFile,
-			Command: deref(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
+			Command: text(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
 		},
 		Warn: func(text string) {
 			if a.OnWarning != nil {

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"loki/internal/fault"
 	"loki/internal/mcp"
 	"loki/internal/permission"
-	"loki/internal/role"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -35,13 +33,9 @@ func (a *App) builtinTools() ([]tool.Tool, error) {
 
 // askWeb puts a query to a model that searches the web.
 func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
-	e, err := a.Engine()
-	if err != nil {
-		return "", err
-	}
-	rc := a.Context(model, true)
+	rc := a.requestContext(model, true)
 	rc.Events = event.NewScope(event.Discard, event.Source{}, nil)
-	reply, err := e.Run(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, query)}})
+	reply, err := a.engine.Run(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, query)}})
 	return reply.Text, err
 }
 
@@ -70,95 +64,6 @@ func (a *App) grants() *permission.Memory {
 		a.memory = permission.NewMemory(filepath.Join(a.Paths.ConfigDir, "permissions.yaml"))
 	}
 	return a.memory
-}
-
-// tools returns the tools that s enables, under a role that may be nil; nil if there are
-// none. done releases what they hold.
-func (c *Conversation) tools(ctx context.Context, s chat.Settings, r *role.Role) (tools engine.Tools, done func(), err error) {
-	done = func() {}
-	set, err := c.selectTools(ctx, s, r)
-	if err != nil {
-		return nil, done, err
-	}
-	if deref(s.EnabledMCPServers) != "" {
-		scope, err := c.app.serverScope(ctx, c.events, c.asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
-			return f.Select(*s.EnabledMCPServers, aliases)
-		})
-		if err != nil {
-			return nil, done, err
-		}
-		if scope != nil {
-			done = scope.Close
-			more, err := scope.Tools(ctx)
-			if err != nil { // of some servers; the others work
-				if err := c.events.Emit(ctx, event.Warning{Text: err.Error()}); err != nil {
-					return nil, done, err
-				}
-			}
-			if set, err = set.With(more...); err != nil {
-				return nil, done, err
-			}
-		}
-	}
-	if set.Len() == 0 {
-		return nil, done, nil
-	}
-	tools, err = c.app.box(set, "", c.asker, c.yes)
-	return tools, done, err
-}
-
-// selectTools picks the tools that the settings enable. It warns of names without a tool,
-// unless they are those of a role that is part of the program.
-func (c *Conversation) selectTools(ctx context.Context, s chat.Settings, r *role.Role) (tool.Set, error) {
-	if deref(s.EnabledTools) == "" || !c.app.Config.FunctionCallingSupport {
-		return tool.Set{}, nil
-	}
-	shelf, err := c.app.shelf(c.app.Paths.FunctionsDir)
-	if err != nil {
-		return tool.Set{}, err
-	}
-	selected := shelf.visible().Pick(*s.EnabledTools, c.app.Config.MappingTools.Get)
-	if r == nil || !r.Bundled() || *s.EnabledTools != deref(r.Settings.EnabledTools) {
-		for _, text := range shelf.missing(selected.Unknown) {
-			if err := c.warnOnce(ctx, text); err != nil {
-				return tool.Set{}, err
-			}
-		}
-	}
-	return tool.NewSet(selected.Tools...)
-}
-
-// missing returns the warnings about names that the user wrote and that are no visible tools:
-// of those that could be made visible, how.
-func (s *shelf) missing(names []string) (texts []string) {
-	var invisible []string
-	for _, name := range names {
-		_, err := s.find(name)
-		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
-		case unknown:
-			texts = append(texts, "no tool is called "+name)
-		case !slices.Contains(invisible, name):
-			invisible = append(invisible, name)
-		}
-	}
-	if len(invisible) == 0 {
-		return texts
-	}
-	text := "the model does not get " + strings.Join(invisible, ", ")
-	if s.app.Config.VisibleTools == nil {
-		text += fmt.Sprintf(": only the usual tools are visible; list all that you use under visible_tools in %s", s.app.Config.File)
-	} else {
-		text += fmt.Sprintf(": visible_tools in %s does not list that; add what the model may use", s.app.Config.File)
-	}
-	return append(texts, text)
-}
-
-// warnOnce emits a warning, unless the program has said the same before.
-func (c *Conversation) warnOnce(ctx context.Context, text string) error {
-	if !c.app.firstTime(text) {
-		return nil
-	}
-	return c.events.Emit(ctx, event.Warning{Text: text})
 }
 
 // Toolbox returns a box with the tool that name means, for a user who tries it, and the

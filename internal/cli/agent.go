@@ -10,7 +10,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/conversation"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/input"
@@ -172,17 +172,12 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 // lastReply returns the last reply in the session that --session names, nil if there is
 // none.
 func (c *command) lastReply(ctx context.Context) (reply *string, err error) {
-	conv := c.app.Converse(app.ConversationOptions{})
+	conv := c.app.Conversations().Begin(conversation.Options{})
 	if err := conv.UseSession(ctx, c.opts.session); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conv.Close(ctx)) }()
-	for _, m := range slices.Backward(conv.Session().Messages()) {
-		if text := m.Text(); m.Role == chat.Assistant && text != "" {
-			return &text, nil
-		}
-	}
-	return nil, nil
+	return conv.LastReply(), nil
 }
 
 // agentInfo describes the agent of -a.

@@ -4,19 +4,19 @@ import (
 	"context"
 	"strings"
 
-	"loki/internal/app"
 	"loki/internal/ask"
 	"loki/internal/chat"
+	"loki/internal/conversation"
 	"loki/internal/fault"
 	"loki/internal/role"
 	"loki/internal/yamldoc"
 )
 
 // converse begins the conversation that the options ask for.
-func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, error) {
-	conv := c.app.Converse(app.ConversationOptions{
-		Settings: c.opts.settings(), NoStream: c.opts.noStream, Emitter: face.emitter,
-		Asker: c.asker(face, false), Yes: c.opts.yes, EmptySession: c.opts.emptySession,
+func (c *command) converse(ctx context.Context, face *face) (*conversation.Conversation, error) {
+	conv := c.app.Conversations().Begin(conversation.Options{
+		Settings: c.opts.settings(), NoStream: c.opts.noStream, EmptySession: c.opts.emptySession,
+		Caller: conversation.Caller{Events: c.app.Events(face.emitter), Asker: c.asker(face, false), Yes: c.opts.yes},
 	})
 	r, err := c.role()
 	if err == nil && r != nil {
@@ -25,8 +25,8 @@ func (c *command) converse(ctx context.Context, face *face) (*app.Conversation, 
 	if err == nil && c.opts.hasSession {
 		err = conv.UseSession(ctx, c.opts.session)
 	}
-	if err == nil && r == nil && !c.opts.hasSession {
-		err = c.prelude(ctx, conv)
+	if prelude := c.app.Config.CmdPrelude; err == nil && r == nil && !c.opts.hasSession && !c.opts.execute && prelude != nil && *prelude != "" {
+		err = conv.Prelude(ctx, "cmd_prelude", *prelude)
 	}
 	if err == nil {
 		err = c.prepareSession(conv)
@@ -66,43 +66,8 @@ func (c *command) roleIn(roles role.Library) (*role.Role, []*yamldoc.Problem, er
 	return &r, warnings, err
 }
 
-// prelude does what cmd_prelude says: role:NAME, session:NAME or SESSION:ROLE.
-func (c *command) prelude(ctx context.Context, conv *app.Conversation) error {
-	if c.app.Config.CmdPrelude == nil || *c.app.Config.CmdPrelude == "" || c.opts.execute {
-		return nil
-	}
-	text := *c.app.Config.CmdPrelude
-	kind, name, ok := strings.Cut(text, ":")
-	if !ok {
-		return fault.New(fault.Config, "cmd_prelude: %q is neither role:NAME, session:NAME nor SESSION:ROLE", text)
-	}
-	useRole := func(name string) error {
-		r, warnings, err := c.app.Roles().Load(name)
-		c.warnProblems(warnings)
-		if err == nil {
-			err = conv.UseRole(r)
-		}
-		return err
-	}
-	var err error
-	switch kind {
-	case "role":
-		err = useRole(name)
-	case "session":
-		err = conv.UseSession(ctx, name)
-	default:
-		if err = conv.UseSession(ctx, kind); err == nil && conv.Session().Empty() {
-			err = useRole(name)
-		}
-	}
-	if err != nil {
-		return fault.Wrap(fault.CodeOf(err), err, "cmd_prelude %q", text)
-	}
-	return nil
-}
-
 // prepareSession does what --save-session says. It and --empty-session need a session.
-func (c *command) prepareSession(conv *app.Conversation) error {
+func (c *command) prepareSession(conv *conversation.Conversation) error {
 	s := conv.Session()
 	switch {
 	case s == nil && c.opts.emptySession:
@@ -125,9 +90,9 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 	if err != nil {
 		return err
 	}
-	var form *app.Form
+	var form *conversation.Form
 	if c.opts.schema != "" {
-		if form, err = app.LoadForm(c.opts.schema); err != nil {
+		if form, err = conversation.LoadForm(c.opts.schema); err != nil {
 			return err
 		}
 	}
@@ -141,7 +106,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 			err = closeErr
 		}
 	}()
-	a, err := conv.Ask(ctx, app.Question{User: asked.User, Images: asked.Images, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
+	a, err := conv.Ask(ctx, conversation.Question{User: asked.User, Images: asked.Images, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
 	if err != nil {
 		return err
 	}
@@ -149,15 +114,15 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 }
 
 // question returns what the user asks.
-func (c *command) question(ctx context.Context, face *face) (app.Asked, error) {
+func (c *command) question(ctx context.Context, face *face) (conversation.Asked, error) {
 	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
-		return app.Asked{}, c.noInput()
+		return conversation.Asked{}, c.noInput()
 	}
 	attached, text, err := c.attachments(ctx, face, c.In)
 	if err != nil {
-		return app.Asked{}, err
+		return conversation.Asked{}, err
 	}
-	q := app.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
+	q := conversation.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
 	for _, source := range c.opts.files {
 		if source != dash {
 			source = c.app.Loader().Absolute(source)

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"loki/internal/app"
 	"loki/internal/ask"
 	"loki/internal/chat"
+	"loki/internal/conversation"
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/role"
@@ -39,7 +39,7 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 		}
 	}()
 	for {
-		a, err := conv.Ask(ctx, app.Question{User: asked.User, Images: asked.Images, Command: true})
+		a, err := conv.Ask(ctx, conversation.Question{User: asked.User, Images: asked.Images, Command: true})
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (c *command) decides() bool {
 
 // decide asks what to do with a command and does it. It returns how the command is to be
 // revised, "" if all is done.
-func (c *command) decide(ctx context.Context, face *face, conv *app.Conversation, command string) (revision string, err error) {
+func (c *command) decide(ctx context.Context, face *face, conv *conversation.Conversation, command string) (revision string, err error) {
 	terminal := c.terminalAsker()
 	face.screen.Close() // from here on the terminal is the user's
 	keys := "erdcq"     // Enter stands for the first
@@ -163,7 +163,7 @@ func (c *command) menu() string {
 }
 
 // describe has the command explained.
-func (c *command) describe(ctx context.Context, conv *app.Conversation, command string) error {
+func (c *command) describe(ctx context.Context, conv *conversation.Conversation, command string) error {
 	r, warnings, err := c.app.Roles().Load("explain-shell")
 	c.warnProblems(warnings)
 	if err != nil {
@@ -173,11 +173,11 @@ func (c *command) describe(ctx context.Context, conv *app.Conversation, command 
 }
 
 // showAnswer prints how the role r answers text, outside of the conversation.
-func (c *command) showAnswer(ctx context.Context, conv *app.Conversation, r role.Role, text string) error {
+func (c *command) showAnswer(ctx context.Context, conv *conversation.Conversation, r role.Role, text string) error {
 	plain := *c
 	plain.opts.execute = false // it is an answer like any other
 	face := plain.newFace(ctx)
-	_, err := conv.With(face.emitter).Ask(ctx, app.Question{User: chat.Text(chat.User, text), Role: &r})
+	_, err := conv.With(c.app.Events(face.emitter)).Ask(ctx, conversation.Question{User: chat.Text(chat.User, text), Role: &r})
 	return face.close(err)
 }
 

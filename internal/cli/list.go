@@ -108,7 +108,7 @@ func (c *command) listSessions(ctx context.Context) error {
 		}
 		return printLines(c.Out, names)
 	}
-	list, err := c.app.SessionSummaries(ctx, c.opts.agent)
+	list, err := c.app.Conversations().Summaries(ctx, c.opts.agent)
 	if err != nil {
 		return err
 	}

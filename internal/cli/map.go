@@ -8,9 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"loki/internal/app"
 	"loki/internal/batch"
 	"loki/internal/chat"
+	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/input"
@@ -23,10 +23,10 @@ const defaultJobs = 4
 
 // mapRows asks the model once for each line of the file of --map.
 func (c *command) mapRows(ctx context.Context) error {
-	var form *app.Form
+	var form *conversation.Form
 	r, err := c.role()
 	if err == nil && c.opts.schema != "" {
-		form, err = app.LoadForm(c.opts.schema)
+		form, err = conversation.LoadForm(c.opts.schema)
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *command) answers(ctx context.Context) (answers *batch.Answers, name str
 
 // rows reads the file of --map. The text is the template for its lines. A model that
 // cannot be asked is an error now, not one for each row.
-func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
+func (c *command) rows(r *role.Role, form *conversation.Form) ([]batch.Row, error) {
 	c.noteText()
 	in, name := c.In, "standard input"
 	if c.opts.mapFile != dash {
@@ -119,7 +119,7 @@ func (c *command) rows(r *role.Role, form *app.Form) ([]batch.Row, error) {
 // under returns what answers depend on besides the prompts. The variables of a role are
 // left as they are: the time in one does not make the answers other ones. Rows in files of
 // answers are known by the hash of this text, so its form must not change.
-func (c *command) under(s chat.Settings, form *app.Form) (string, error) {
+func (c *command) under(s chat.Settings, form *conversation.Form) (string, error) {
 	what := struct {
 		Model                           string
 		Temperature, TopP               *float64
@@ -145,7 +145,7 @@ func (c *command) under(s chat.Settings, form *app.Form) (string, error) {
 }
 
 // showRows prints what would be sent.
-func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, form *app.Form) error {
+func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, form *conversation.Form) error {
 	screen := render.NewScreen(render.ScreenOptions{Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size()})
 	defer screen.Close()
 	// The settings are the same for all.
@@ -156,7 +156,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 		if err != nil {
 			return err
 		}
-		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Form: form})
+		a, err := conv.Ask(ctx, conversation.Question{User: chat.Text(chat.User, row.Prompt), Form: form})
 		if err != nil {
 			return err
 		}
@@ -168,9 +168,9 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 }
 
 // rowConversation begins the conversation of a row.
-func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*app.Conversation, error) {
-	conv := c.app.Converse(app.ConversationOptions{
-		Settings: c.opts.settings(), NoStream: c.opts.noStream, Emitter: observer, Yes: c.opts.yes,
+func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*conversation.Conversation, error) {
+	conv := c.app.Conversations().Begin(conversation.Options{
+		Settings: c.opts.settings(), NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes},
 	})
 	if r == nil {
 		return conv, nil
@@ -179,13 +179,13 @@ func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*app.Co
 }
 
 // askRow returns what answers a row: a conversation of its own.
-func (c *command) askRow(r *role.Role, form *app.Form, observer event.Emitter) batch.Ask {
+func (c *command) askRow(r *role.Role, form *conversation.Form, observer event.Emitter) batch.Ask {
 	return func(ctx context.Context, row batch.Row) (batch.Record, error) {
 		conv, err := c.rowConversation(r, observer)
 		if err != nil {
 			return batch.Record{}, err
 		}
-		a, err := conv.Ask(ctx, app.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form, Whole: true})
+		a, err := conv.Ask(ctx, conversation.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form, Whole: true})
 		rec := batch.Record{Model: a.Model, Stop: a.Stop, Usage: &a.Usage}
 		if err != nil {
 			rec.Text = c.hide(a.Text)

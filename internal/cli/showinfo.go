@@ -4,34 +4,27 @@ import (
 	"context"
 	"io"
 
-	"loki/internal/app"
-	"loki/internal/catalog"
+	"loki/internal/conversation"
 	"loki/internal/fault"
-	"loki/internal/session"
 	"loki/internal/yamldoc"
 )
 
 // sessionInfo prints the session that --session names as a YAML document, or the same as
 // JSON.
 func (c *command) sessionInfo(ctx context.Context) (err error) {
-	conv := c.app.Converse(app.ConversationOptions{})
+	conv := c.app.Conversations().Begin(conversation.Options{})
 	if err := conv.UseSession(ctx, c.opts.session); err != nil {
 		return err
 	}
-	s := conv.Session()
-	if !s.Stored() {
-		return session.NotFound(session.Alias(s.Name()))
+	text, err := conv.Export()
+	if err != nil {
+		return err
 	}
-	facts := session.Facts{Path: c.app.SessionFile(s)}
-	if m, err := c.app.Catalog.Resolve(conv.Settings().Model, catalog.Chat); err == nil {
-		facts.MaxInputTokens = m.MaxInputTokens
-	}
-	text := s.Export(facts)
 	if c.opts.output == outputText {
 		_, err := io.WriteString(c.Out, text)
 		return err
 	}
-	doc, err := yamldoc.Parse("session "+s.Name(), []byte(text))
+	doc, err := yamldoc.Parse("session "+conv.Session().Name(), []byte(text))
 	if err != nil {
 		return fault.Wrap(fault.Failure, err, "")
 	}

@@ -17,7 +17,6 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
-	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/schema"
 	"loki/internal/steps"
@@ -183,36 +182,6 @@ func New(o Options) (*Engine, error) {
 // Model returns the model that a request of rc for id ("" for the context's) uses.
 func (e *Engine) Model(rc *RequestContext, id string) (Model, error) {
 	return e.models.ChatModel(cmp.Or(id, rc.Model))
-}
-
-// Answer is [Engine.Run] for a request that stands for itself: it is framed by
-// started and finished events.
-func (e *Engine) Answer(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
-	return e.Frame(ctx, rc, req.Model, func(ctx context.Context) (Reply, error) { return e.Run(ctx, rc, req) })
-}
-
-// Frame frames work that takes one or more requests of rc by started and finished
-// events. The model is the id of the one that is asked first, "" for the context's. What
-// work returns is what the finished event tells.
-func (e *Engine) Frame(ctx context.Context, rc *RequestContext, model string, work func(context.Context) (Reply, error)) (Reply, error) {
-	begin := e.now()
-	m, err := e.Model(rc, model)
-	if err != nil {
-		return Reply{}, err
-	}
-	if err := rc.Events.Emit(ctx, event.Started{Model: m.ID}); err != nil {
-		return Reply{}, err
-	}
-	reply, err := work(ctx)
-	fin := event.Finished{Output: reply.Text, Duration: e.now().Sub(begin), Usage: reply.Usage, Stop: reply.Stop}
-	if err != nil {
-		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
-	}
-	// The end is told even when the work was cancelled.
-	if emitErr := rc.Events.Emit(context.WithoutCancel(ctx), fin); err == nil {
-		err = emitErr
-	}
-	return reply, err
 }
 
 // Run answers req. On error the reply holds what was received until then. A reply that

@@ -296,49 +296,11 @@ func TestAnEstimateOfAThirdIsCounted(t *testing.T) {
 func TestUnknownModel(t *testing.T) {
 	rc, events := newContext()
 	rc.Model = "c:other"
-	if _, err := newEngine(t, Model{}).Answer(t.Context(), rc, user("hi")); fault.CodeOf(err) != fault.NotFound {
+	if _, err := newEngine(t, Model{}).Run(t.Context(), rc, user("hi")); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("error %v", err)
 	}
 	if got := events.Events(); len(got) != 0 {
 		t.Errorf("events %v", got)
-	}
-}
-
-func TestAnswerIsFramed(t *testing.T) {
-	boom := &provider.Error{Kind: provider.BadReply, Msg: "boom"}
-	f := &fake{replies: [][]provider.Chunk{says("Hello")}, err: boom}
-	e := newEngine(t, Model{Provider: f})
-	rc, events := newContext()
-	if _, err := e.Answer(t.Context(), rc, user("hi")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Answer(t.Context(), rc, user("hi")); !errors.Is(err, boom) {
-		t.Fatalf("error %v", err)
-	}
-	want := []string{"started", "model_call", "delta", "reply", "finished", "started", "model_call", "finished"}
-	if diff := cmp.Diff(want, types(events)); diff != "" {
-		t.Error(diff)
-	}
-	fin := event.Bodies[event.Finished](events)
-	if fin[0].Output != "Hello" || fin[0].Error != "" || fin[0].Usage.InputTokens != 10 {
-		t.Errorf("finished %+v", fin[0])
-	}
-	if !strings.Contains(fin[1].Error, "boom") || fin[1].Code == "" {
-		t.Errorf("finished %+v", fin[1])
-	}
-}
-
-func TestEndIsToldWhenCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	f := &fake{err: context.Canceled}
-	rc, events := newContext()
-	if _, err := newEngine(t, Model{Provider: f}).Answer(ctx, rc, user("hi")); fault.CodeOf(err) != fault.Canceled {
-		t.Errorf("error %v", err)
-	}
-	fin := event.Bodies[event.Finished](events)
-	if len(fin) != 1 || fin[0].Code != string(fault.Canceled) {
-		t.Errorf("finished %+v", fin)
 	}
 }
 

@@ -188,6 +188,7 @@ type CompressionFinished struct {
 // Warning tells the user something that does not stop the work.
 type Warning struct {
 	Text string `json:"text"`
+	Once bool   `json:"-"` // it concerns more than this question: see [Once]
 }
 
 // Finished closes a graph run or a single answer that Started opened.

@@ -432,12 +432,12 @@ func TestEndWithoutRecord(t *testing.T) {
 			warnings := event.Bodies[event.Warning](&events)
 			if tt.warning == "" {
 				if !errors.Is(err, tt.err) || len(warnings) > 0 {
-					t.Errorf("warnings %q, %v", warnings, err)
+					t.Errorf("warnings %+v, %v", warnings, err)
 				}
 				return
 			}
 			if err != nil || len(warnings) != 1 || warnings[0].Text != tt.warning {
-				t.Errorf("warnings %q, %v", warnings, err)
+				t.Errorf("warnings %+v, %v", warnings, err)
 			}
 		})
 	}

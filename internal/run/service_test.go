@@ -117,7 +117,7 @@ func TestUnrecordableJob(t *testing.T) {
 	out, err := s.Start(t.Context(), j)
 	warnings := event.Bodies[event.Warning](&events)
 	if err != nil || out.Output != "done" || len(warnings) != 1 || warnings[0].Text != "the run is not recorded and cannot be resumed: disk full; free some" {
-		t.Errorf("outcome %+v, warnings %q, %v", out, warnings, err)
+		t.Errorf("outcome %+v, warnings %+v, %v", out, warnings, err)
 	}
 }
 

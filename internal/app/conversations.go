@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/catalog"
+	"loki/internal/chat"
+	"loki/internal/conversation"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/mcp"
+	"loki/internal/session"
+	"loki/internal/session/filestore"
+	"loki/internal/token"
+	"loki/internal/tool"
+)
+
+// Conversations returns what begins conversations with the configured models.
+func (a *App) Conversations() *conversation.Service {
+	cfg := a.Config
+	s := &conversation.Service{
+		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.tools, InputLimit: a.inputLimit, DryRun: a.dryRun,
+		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
+		NoStream:    !cfg.Stream,
+		SaveSession: cfg.SaveSession,
+		Compression: conversation.Compression{
+			Threshold: cfg.CompressionThreshold, Model: text(cfg.SummarizationModel), Prompt: text(cfg.SummarizationPrompt), ContextPrompt: text(cfg.SummaryContextPrompt),
+		},
+	}
+	if cfg.Save {
+		s.MessagesFile = &session.MessagesFile{Path: a.Paths.MessagesFile, Hide: a.Hide}
+	}
+	return s
+}
+
+// text returns a setting that is empty where it is not set.
+func text(setting *string) string {
+	if setting == nil {
+		return ""
+	}
+	return *setting
+}
+
+// inputLimit returns how many tokens the model called id takes, 0 if that is not known.
+func (a *App) inputLimit(id string) int {
+	m, err := a.Catalog.Resolve(id, catalog.Chat)
+	if err != nil {
+		return 0
+	}
+	return m.MaxInputTokens
+}
+
+// Sessions returns the store of sessions, always the same: whoever has a session open
+// shares it.
+func (a *App) Sessions() (session.Store, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions == nil {
+		store, err := filestore.New(filestore.Options{
+			Options:  session.Options{Counter: token.For, Warn: a.warn, Hide: a.Hide},
+			Dir:      a.Paths.SessionsDir,
+			AgentDir: func(agent string) string { return a.Paths.Agent(agent).SessionsDir },
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.sessions = store
+	}
+	return a.sessions, nil
+}
+
+// tools returns the tools for a question, see [conversation.Service].
+func (a *App) tools(ctx context.Context, w conversation.Wanted) (tools engine.Tools, done func(), err error) {
+	done = func() {}
+	set, err := a.selectTools(ctx, w)
+	if err != nil {
+		return nil, done, err
+	}
+	if text(w.EnabledMCPServers) != "" {
+		scope, err := a.serverScope(ctx, w.Events, w.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
+			return f.Select(*w.EnabledMCPServers, aliases)
+		})
+		if err != nil {
+			return nil, done, err
+		}
+		if scope != nil {
+			done = scope.Close
+			more, err := scope.Tools(ctx)
+			if err != nil { // of some servers; the others work
+				if err := w.Events.Emit(ctx, event.Warning{Text: err.Error()}); err != nil {
+					return nil, done, err
+				}
+			}
+			if set, err = set.With(more...); err != nil {
+				return nil, done, err
+			}
+		}
+	}
+	if set.Len() == 0 {
+		return nil, done, nil
+	}
+	tools, err = a.box(set, "", w.Asker, w.Yes)
+	return tools, done, err
+}
+
+// selectTools picks the tools that the settings enable, and warns of names without a tool.
+func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set, error) {
+	if text(w.EnabledTools) == "" || !a.Config.FunctionCallingSupport {
+		return tool.Set{}, nil
+	}
+	shelf, err := a.shelf(a.Paths.FunctionsDir)
+	if err != nil {
+		return tool.Set{}, err
+	}
+	selected := shelf.visible().Pick(*w.EnabledTools, a.Config.MappingTools.Get)
+	if !w.Usual {
+		for _, text := range shelf.missing(selected.Unknown) {
+			if err := w.Events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
+				return tool.Set{}, err
+			}
+		}
+	}
+	return tool.NewSet(selected.Tools...)
+}
+
+// missing returns the warnings about names that the user wrote and that are no visible tools:
+// of those that could be made visible, how.
+func (s *shelf) missing(names []string) (texts []string) {
+	var invisible []string
+	for _, name := range names {
+		_, err := s.find(name)
+		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
+		case unknown:
+			texts = append(texts, "no tool is called "+name)
+		case !slices.Contains(invisible, name):
+			invisible = append(invisible, name)
+		}
+	}
+	if len(invisible) == 0 {
+		return texts
+	}
+	text := "the model does not get " + strings.Join(invisible, ", ")
+	if s.app.Config.VisibleTools == nil {
+		text += fmt.Sprintf(": only the usual tools are visible; list all that you use under visible_tools in %s", s.app.Config.File)
+	} else {
+		text += fmt.Sprintf(": visible_tools in %s does not list that; add what the model may use", s.app.Config.File)
+	}
+	return append(texts, text)
+}

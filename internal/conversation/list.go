@@ -1,0 +1,69 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"loki/internal/run"
+	"loki/internal/session"
+)
+
+// Summary is what is known of a stored session at a glance.
+type Summary struct {
+	Name     string    `json:"name"`
+	ID       string    `json:"id"`
+	Modified time.Time `json:"modified"`
+	Turns    int       `json:"turns"`
+	First    string    `json:"first,omitempty"` // text of the first question, cut as texts of runs are in a list
+	Error    string    `json:"error,omitempty"` // why the session cannot be read
+}
+
+// Summaries lists the sessions of an agent, "" for those of none, by name.
+func (s *Service) Summaries(ctx context.Context, agent string) ([]Summary, error) {
+	store, err := s.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	scope := session.Scope(agent)
+	list, err := store.List(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	files, ok := store.(interface {
+		Glance(ctx context.Context, scope session.Scope, id session.ID) (first string, turns int, err error)
+	})
+	summaries := make([]Summary, 0, len(list))
+	for _, m := range list {
+		sum := Summary{Name: cmp.Or(string(m.Alias), string(m.ID)), ID: string(m.ID), Modified: m.Modified.UTC()}
+		if ok {
+			sum.First, sum.Turns, err = files.Glance(ctx, scope, m.ID)
+			sum.First = run.Head(sum.First)
+			if err != nil {
+				sum.Error = err.Error()
+			}
+		}
+		summaries = append(summaries, sum)
+	}
+	return summaries, ctx.Err()
+}
+
+// Export returns the session as a YAML document, see [session.Session.Export]. The error has
+// code NotFound if it is not stored.
+func (c *Conversation) Export() (string, error) {
+	s := c.session
+	if !s.Stored() {
+		return "", session.NotFound(session.Alias(s.Name()))
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return "", err
+	}
+	facts := session.Facts{MaxInputTokens: c.service.InputLimit(c.Settings().Model)}
+	if files, ok := store.(interface {
+		StateFile(s *session.Session) string
+	}); ok {
+		facts.Path = files.StateFile(s)
+	}
+	return s.Export(facts), nil
+}

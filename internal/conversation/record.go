@@ -1,0 +1,96 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/session"
+)
+
+// Asked is a question as the user put it, for the record.
+type Asked struct {
+	User    chat.Message
+	Text    string            // what was typed
+	Sources []string          // what was attached
+	Images  map[string]string // where the pictures in User came from, by their data: URLs
+}
+
+// Record keeps a question and its answer: in the session if there is one, else in the file
+// of messages if the configuration says so. In a dry run nothing is kept.
+func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
+	switch {
+	case c.service.DryRun:
+		return nil
+	case c.session != nil && c.draft != nil:
+		d := c.draft
+		c.draft = nil
+		return d.Finish(ctx, a.Messages, a.Usage)
+	case c.session != nil:
+		roleMessages, put := c.split(q.User)
+		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)})
+	case c.service.MessagesFile != nil:
+		e := session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
+		if c.role != nil {
+			e.Role = c.role.Name
+		}
+		return c.service.MessagesFile.Append(ctx, e)
+	}
+	return nil
+}
+
+// begin has the session keep a question and the rounds of tool calls while it is answered.
+// Where that cannot be done the question is asked nevertheless.
+func (t *turn) begin(ctx context.Context, asked session.Turn) {
+	c := t.c
+	if c.session == nil || c.service.DryRun {
+		return
+	}
+	warn := func(err error) {
+		if err != nil {
+			c.warn(ctx, fmt.Errorf("session %s keeps nothing of the question until it is answered: %w", c.session.Name(), err))
+		}
+	}
+	var err error
+	c.draft, err = c.session.Begin(ctx, asked)
+	warn(err)
+	t.req.OnRound = func(round []chat.Message) { warn(c.draft.Add(round)) }
+}
+
+// giveUp ends the draft of a question that was not answered. What the user interrupted
+// stays in the session with what came of the answer, and so does what tools have done; a
+// question that merely failed is going to be asked again.
+func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer) {
+	d := c.draft
+	c.draft = nil
+	if d == nil {
+		return
+	}
+	end := d.Discard
+	if interrupted || d.Rounds() {
+		text := ""
+		if n := len(came.Messages); n > 0 && came.Messages[n-1].Role == chat.Assistant {
+			text = came.Messages[n-1].Text()
+		}
+		end = func(ctx context.Context) error { return d.Interrupt(ctx, text, came.Usage) }
+	}
+	if err := end(ctx); err != nil {
+		c.warn(ctx, fmt.Errorf("session %s: %w", c.session.Name(), err))
+	}
+}
+
+// warn emits a warning of what does not stop the work. It is shown once in a conversation.
+func (c *Conversation) warn(ctx context.Context, err error) {
+	_ = c.options.Events.Emit(ctx, event.Warning{Text: err.Error(), Once: true}) // who cannot be told goes on
+}
+
+// hashURLs returns where pictures came from by the hashes of their data: URLs, as
+// sessions keep it.
+func hashURLs(images map[string]string) map[string]string {
+	hashed := make(map[string]string, len(images))
+	for url, source := range images {
+		hashed[session.DataURLHash(url)] = source
+	}
+	return hashed
+}

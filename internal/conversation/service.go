@@ -1,0 +1,64 @@
+package conversation
+
+import (
+	"context"
+
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/role"
+	"loki/internal/session"
+)
+
+// Service begins conversations. Its fields are what they share; they are not changed once
+// there is a conversation. It may be used from several goroutines.
+type Service struct {
+	Engine   *engine.Engine
+	Roles    func() role.Library
+	Sessions func() (session.Store, error) // always the same store
+
+	// Tools returns the tools that a question is asked with, nil for none. done releases
+	// what they hold; it is called also after an error. A nil Tools has none.
+	Tools func(ctx context.Context, w Wanted) (tools engine.Tools, done func(), err error)
+
+	Settings     chat.Settings          // of the configuration, below all others
+	NoStream     bool                   // replies come in one piece
+	InputLimit   func(model string) int // most tokens that the model called by this id takes; 0 means unknown
+	MessagesFile *session.MessagesFile  // keeps turns outside of sessions; nil keeps none
+	SaveSession  *bool                  // that new sessions begin with
+	Compression  Compression
+	DryRun       bool // models answer with what would be sent, and nothing is kept
+}
+
+// Wanted says for whom which tools are wanted.
+type Wanted struct {
+	chat.Settings      // that are in force
+	Usual         bool // the choice of tools is that of a role of the program, so names without a tool are no mistake
+	Caller
+}
+
+// Caller is the user behind a conversation: where it turns to them.
+type Caller struct {
+	Events   event.Scope // the zero Scope drops events
+	Asker    ask.Asker   // asks whether tools may be used, and what tools ask; nil if the user cannot be asked
+	Yes      bool        // whatever tools would ask is answered with yes
+	Terminal bool        // the user is at the terminal of the program, where scripts may talk to them
+}
+
+// Options configure [Service.Begin]. The zero value of a field is its default.
+type Options struct {
+	Settings chat.Settings // over those of the session, the role and the configuration
+	NoStream bool          // replies come in one piece
+	Caller
+
+	// EmptySession has a session that is entered forget its messages, in a dry run only
+	// for the time being.
+	EmptySession bool
+}
+
+// Begin begins a conversation without role and session.
+func (s *Service) Begin(o Options) *Conversation {
+	o.NoStream = o.NoStream || s.NoStream
+	return &Conversation{service: s, options: o}
+}

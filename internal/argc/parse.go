@@ -3,7 +3,10 @@ package argc
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"loki/internal/text"
 )
 
 // Parse reads the tags of a script and runs nothing of it. Code of an earlier [Build] is
@@ -149,14 +152,11 @@ func (r *reader) param(number int, name string, c *cursor, below []line) *Error 
 	return nil
 }
 
-func excerpt(text string) string {
-	if text == "" {
+func excerpt(s string) string {
+	if s == "" {
 		return "end of line"
 	}
-	if r := []rune(text); len(r) > 20 {
-		text = string(r[:20]) + "..."
-	}
-	return fmt.Sprintf("%q", text)
+	return strconv.Quote(text.CutRunes(s, 20))
 }
 
 // check reports what a parameter may not combine.

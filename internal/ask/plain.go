@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"loki/internal/text"
+
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -29,7 +31,7 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 		prompt = cmp.Or(prompt, "Number, or an answer of your own")
 	}
 	if q.HasDefault {
-		prompt += " [" + ansi.Truncate(safeLine(q.Default), 40, "…") + "]"
+		prompt += " [" + text.CutColumns(safeLine(q.Default), 40) + "]"
 	}
 	prompt += ": "
 

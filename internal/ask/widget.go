@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/text"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
@@ -216,7 +218,7 @@ func listField(q *Question, entries []string, chosen *int, width int) huh.Field 
 			label += " (default)"
 		}
 		// A label of several rows could push the others off the screen.
-		options = append(options, huh.NewOption(ansi.Truncate(label, max(width-4, 20), "…"), i))
+		options = append(options, huh.NewOption(text.CutColumns(label, max(width-4, 20)), i))
 	}
 	if q.Kind == Choice {
 		options = append(options, huh.NewOption("Something else…", ownAnswer))
@@ -326,7 +328,7 @@ func framed(dark bool) *huh.Styles {
 	return t
 }
 
-// oneLine returns text as it is shown once the question is answered.
-func oneLine(text string, width int) string {
-	return ansi.Truncate(cmp.Or(safeLine(text), "(no answer)"), max(width, 1), "…")
+// oneLine returns s as it is shown once the question is answered.
+func oneLine(s string, width int) string {
+	return text.CutColumns(cmp.Or(safeLine(s), "(no answer)"), max(width, 1))
 }

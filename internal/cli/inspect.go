@@ -11,6 +11,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/graph/draw"
 	"loki/internal/render"
+	"loki/internal/text"
 )
 
 // graphFormats are the forms in which --graph draws.
@@ -82,16 +83,9 @@ func (c *command) printValidation(v validation) error {
 	if errs+warnings == 0 {
 		_, err = fmt.Fprintf(c.Out, "%s is valid\n", v.File)
 	} else {
-		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", plural(errs, "error"), plural(warnings, "warning"), v.File)
+		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", text.Count(errs, "error"), text.Count(warnings, "warning"), v.File)
 	}
 	return err
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // drawGraph prints a drawing of an agent's graph.

@@ -86,7 +86,7 @@ func statusOf(i run.Info) run.Status {
 func statusText(i run.Info) string {
 	status := string(statusOf(i))
 	if i.Status == run.Done && i.Failures > 0 {
-		status += ", " + plural(i.Failures, "failure")
+		status += ", " + text.Count(i.Failures, "failure")
 	}
 	return status
 }
@@ -266,7 +266,7 @@ func printRun(w io.Writer, h run.History) error {
 	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is told below
 		row("error", cut(i.Error, maxText))
 	}
-	row("used", fmt.Sprintf("%s, %s, %s", plural(i.Steps, "super-step"), plural(i.Usage.Total(), "token"), dollars(i.Usage)))
+	row("used", fmt.Sprintf("%s, %s, %s", text.Count(i.Steps, "super-step"), text.Count(i.Usage.Total(), "token"), dollars(i.Usage)))
 	if len(h.Visits) > 0 {
 		b.WriteString("\npath\n")
 		for _, step := range bySteps(h.Visits) {
@@ -464,9 +464,9 @@ func (c *command) pruneRuns(ctx context.Context) error {
 		for _, id := range ids {
 			fmt.Fprintln(c.Out, id)
 		}
-		fmt.Fprintf(c.Err, "%s %s of %d\n", verb, plural(len(ids), "run"), len(infos))
+		fmt.Fprintf(c.Err, "%s %s of %d\n", verb, text.Count(len(ids), "run"), len(infos))
 		if waiting > 0 {
-			fmt.Fprintf(c.Err, "kept %s at work, suspended or interrupted\n", plural(waiting, "run"))
+			fmt.Fprintf(c.Err, "kept %s at work, suspended or interrupted\n", text.Count(waiting, "run"))
 		}
 		return pruneErr
 	})

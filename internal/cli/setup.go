@@ -18,6 +18,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/provider/local"
 	"loki/internal/setup"
+	"loki/internal/text"
 )
 
 // setUp makes a configuration with the user, if there is none, the command cannot do
@@ -137,7 +138,7 @@ func (c *command) install(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "--install %s", category)
 	}
-	_, err = fmt.Fprintf(c.Out, "Installed %s in %s: %s\n", category, target, plural(files, "file"))
+	_, err = fmt.Fprintf(c.Out, "Installed %s in %s: %s\n", category, target, text.Count(files, "file"))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 // Severity says whether a [Finding] keeps a graph from running.
@@ -126,11 +127,7 @@ func (f Findings) Err() error {
 	for _, finding := range errs {
 		b.WriteString("\n  " + finding.String())
 	}
-	plural := "s"
-	if len(errs) == 1 {
-		plural = ""
-	}
-	return fault.New(fault.Config, "graph validation failed with %d error%s:%s", len(errs), plural, b.String()).WithHint("%s", errs[0].Hint)
+	return fault.New(fault.Config, "graph validation failed with %s:%s", text.Count(len(errs), "error"), b.String()).WithHint("%s", errs[0].Hint)
 }
 
 // ValidateEnv is what [Validate] may know about the world. Checks whose part is zero

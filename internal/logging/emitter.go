@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -245,18 +246,14 @@ func (l recorder) stepName() string {
 }
 
 // toolFailureLength bounds what is logged of a failed tool's output, in bytes.
-const toolFailureLength = 200
+const toolFailureLength = 200 + len(text.Mark)
 
 func (l recorder) toolResult(b event.ToolResult) {
 	if !b.Failed {
 		l.log(l.engine, slog.LevelDebug, "tool returned", "tool", b.Name, "id", b.ID, "bytes", len(b.Text))
 		return
 	}
-	text := b.Text
-	if len(text) > toolFailureLength {
-		text = strings.ToValidUTF8(text[:toolFailureLength], "") + "…"
-	}
-	l.log(l.engine, slog.LevelWarn, "tool failed", "tool", b.Name, "id", b.ID, "error", text)
+	l.log(l.engine, slog.LevelWarn, "tool failed", "tool", b.Name, "id", b.ID, "error", text.Cut(b.Text, toolFailureLength))
 }
 
 func (l recorder) finished(b event.Finished) {

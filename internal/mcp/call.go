@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/text"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -77,7 +79,7 @@ func (c *conn) progress(_ context.Context, req *sdk.ProgressNotificationClientRe
 		Tool:    running.tool,
 		Done:    req.Params.Progress,
 		Total:   req.Params.Total,
-		Message: shorten(req.Params.Message, 1<<10),
+		Message: text.Cut(req.Params.Message, 1<<10),
 	})
 }
 

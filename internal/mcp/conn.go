@@ -311,11 +311,3 @@ func (c *conn) checkLate(ctx context.Context) {
 		c.kill()
 	}
 }
-
-// shorten cuts text to about limit bytes.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
-}

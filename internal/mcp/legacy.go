@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/text"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -73,9 +75,9 @@ func (c *conn) logMessage(ctx context.Context, req *sdk.LoggingMessageRequest) {
 	if !c.log.Enabled(ctx, level) {
 		return
 	}
-	text := fmt.Sprint(req.Params.Data)
+	line := fmt.Sprint(req.Params.Data)
 	if s, ok := req.Params.Data.(string); ok {
-		text = s
+		line = s
 	}
-	c.log.Log(ctx, level, shorten(c.server.redact(text), 4<<10), "mcp_logger", req.Params.Logger)
+	c.log.Log(ctx, level, text.Cut(c.server.redact(line), 4<<10), "mcp_logger", req.Params.Logger)
 }

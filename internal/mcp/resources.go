@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/chat"
+	"loki/internal/text"
 	"loki/internal/tool"
 )
 
@@ -102,7 +103,7 @@ func (c *conn) listResources(ctx context.Context) ([]resource, error) {
 		}
 		for _, r := range page.Resources {
 			if r != nil && len(list) < maxListed {
-				list = append(list, resource{URI: r.URI, Name: r.Name, Description: shorten(r.Description, maxHint), MIMEType: r.MIMEType})
+				list = append(list, resource{URI: r.URI, Name: r.Name, Description: text.Cut(r.Description, maxHint), MIMEType: r.MIMEType})
 			}
 		}
 		return c.more(page.NextCursor, len(list)), nil
@@ -120,7 +121,7 @@ func (c *conn) listResources(ctx context.Context) ([]resource, error) {
 	}
 	for _, t := range templates.ResourceTemplates {
 		if t != nil && len(list) < maxListed {
-			list = append(list, resource{Template: t.URITemplate, Name: t.Name, Description: shorten(t.Description, maxHint), MIMEType: t.MIMEType})
+			list = append(list, resource{Template: t.URITemplate, Name: t.Name, Description: text.Cut(t.Description, maxHint), MIMEType: t.MIMEType})
 		}
 	}
 	return list, nil

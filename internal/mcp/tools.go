@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/yamldoc"
 )
@@ -144,7 +145,7 @@ func (l *connection) search(ctx context.Context, call tool.Call) (tool.Result, e
 	found := []candidate{}
 	for _, i := range box.ranking().Search(*args.Query, top) {
 		t := box.tools[i]
-		found = append(found, candidate{t.Name, l.server.ID, shorten(t.Description, maxHint)})
+		found = append(found, candidate{t.Name, l.server.ID, text.Cut(t.Description, maxHint)})
 	}
 	return answer(found)
 }
@@ -232,9 +233,9 @@ func (l *connection) direct(ctx context.Context, taken map[string]bool) ([]tool.
 	tools := make([]tool.Tool, 0, len(box.tools))
 	for _, t := range box.tools {
 		schema, ok := t.declared()
-		description := shorten(t.Description, 16<<10)
+		description := text.Cut(t.Description, 16<<10)
 		if !ok {
-			l.scope.pool.opts.Log.Warn("schema of an MCP tool is unusable", "mcp_server", l.server.ID, "tool", shorten(t.Name, 100))
+			l.scope.pool.opts.Log.Warn("schema of an MCP tool is unusable", "mcp_server", l.server.ID, "tool", text.Cut(t.Name, 100))
 			description += "\n(The server's description of the arguments is unusable.)"
 		}
 		tools = append(tools, &function{

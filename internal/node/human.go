@@ -15,6 +15,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/steps"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -174,11 +175,11 @@ func defaultAnswer(q ask.Question) (string, error) {
 
 // suspended is how a node ends that has to wait for an answer.
 func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) error {
-	text := fmt.Sprintf("node %q waits for an answer to: %s", t.Node.ID, clip(strings.Join(strings.Fields(q.Text), " "), 200))
+	waiting := fmt.Sprintf("node %q waits for an answer to: %s", t.Node.ID, text.OneLine(q.Text, 200))
 	if !deadline.IsZero() && q.HasDefault {
-		text += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), clip(q.Default, 60))
+		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(q.Default, 60))
 	}
-	f := fault.New(fault.Suspended, "%s", text)
+	f := fault.New(fault.Suspended, "%s", waiting)
 	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
 	switch {
 	case t.Steps.Recording() && q.Consent:

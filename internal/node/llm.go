@@ -17,6 +17,7 @@ import (
 	"loki/internal/run"
 	"loki/internal/schema"
 	"loki/internal/steps"
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/value"
 )
@@ -146,7 +147,7 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 		}
 		req.Form = form
 	}
-	text, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
+	answer, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
 		return r.attempts(ctx, t, req)
 	})
 	if fault.CodeOf(err) == fault.Suspended {
@@ -156,12 +157,12 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 		return value.Value{}, &llmFailure{"failed", err}
 	}
 	if req.Form == nil {
-		return value.Of(text), nil
+		return value.Of(answer), nil
 	}
-	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: text}, true)
+	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
 	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
-		err = fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, clip(unfit.Last, 200))
+		err = fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, text.Cut(unfit.Last, 200))
 	}
 	if err != nil {
 		return value.Value{}, &llmFailure{"structured-extraction failed", err}
@@ -292,11 +293,4 @@ func isTransient(err error) bool {
 		}
 	}
 	return false
-}
-
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }

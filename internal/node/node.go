@@ -22,6 +22,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/process"
 	"loki/internal/run"
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/value"
 )
@@ -217,13 +218,7 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 const shortLength = 600
 
 // short returns the text of err, cut to a length that fits a prompt.
-func short(err error) string {
-	text := strings.TrimSpace(err.Error())
-	if len(text) <= shortLength {
-		return text
-	}
-	return strings.ToValidUTF8(text[:shortLength], "") + "…"
-}
+func short(err error) string { return text.Cut(strings.TrimSpace(err.Error()), shortLength) }
 
 // end applies the last updates and renders the run's output.
 func (r *Runner) end(t *run.Task) (product, error) {

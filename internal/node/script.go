@@ -15,6 +15,7 @@ import (
 	"loki/internal/process"
 	"loki/internal/run"
 	"loki/internal/steps"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -202,14 +203,14 @@ func (r *Runner) stateEnv(env []string, s graph.State) (full []string, cleanup f
 
 // scriptObject reads a script's output.
 func scriptObject(stdout []byte) (value.Value, error) {
-	text := strings.ToValidUTF8(string(stdout), "\uFFFD")
-	text = strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF")) // a byte order mark, as some programs write it
-	if text == "" {
+	output := strings.ToValidUTF8(string(stdout), "\uFFFD")
+	output = strings.TrimSpace(strings.TrimPrefix(output, "\uFEFF")) // a byte order mark, as some programs write it
+	if output == "" {
 		return value.Value{}, errors.New("printed no output; a JSON object is expected on stdout")
 	}
-	v, err := value.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(output))
 	if err != nil {
-		return value.Value{}, fmt.Errorf("did not print valid JSON: %w; it begins with %q", err, clip(text, 120))
+		return value.Value{}, fmt.Errorf("did not print valid JSON: %w; it begins with %q", err, text.Cut(output, 120))
 	}
 	if v.Kind() != value.ObjectKind {
 		return value.Value{}, fmt.Errorf("printed a JSON %s; its output must be a JSON object", v.Kind())

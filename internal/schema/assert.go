@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -134,14 +135,7 @@ func bound(keyword string, limit value.Value, noun string) string {
 	if strings.HasPrefix(keyword, "min") {
 		side = "at least "
 	}
-	return side + count(int(f), noun)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return side + text.Count(int(f), noun)
 }
 
 // duplicate returns the place of the first element that equals an earlier one.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -231,9 +232,9 @@ func (c *checker) checkList(s *value.Object, l value.List, path string, r *repor
 		}
 		switch {
 		case n < least:
-			r.add(finding{path, "contains", fmt.Sprintf("must have at least %s that match %s", count(least, "element"), brief(schema)), strconv.Itoa(n)})
+			r.add(finding{path, "contains", fmt.Sprintf("must have at least %s that match %s", text.Count(least, "element"), brief(schema)), strconv.Itoa(n)})
 		case n > most:
-			r.add(finding{path, "contains", fmt.Sprintf("must have at most %s that match %s", count(most, "element"), brief(schema)), strconv.Itoa(n)})
+			r.add(finding{path, "contains", fmt.Sprintf("must have at most %s that match %s", text.Count(most, "element"), brief(schema)), strconv.Itoa(n)})
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 	if o == nil {
 		return nil
 	}
-	if id := text(o, "$id"); id != "" && (ix.dialect != draft7 || text(o, "$ref") == "") {
+	if id := stringIn(o, "$id"); id != "" && (ix.dialect != draft7 || stringIn(o, "$ref") == "") {
 		u, err := url.Parse(id)
 		if err != nil {
 			return invalid(path+"/$id", "%v", err)
@@ -89,10 +89,10 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 		}
 	}
 	if ix.dialect != draft7 {
-		if name := text(o, "$anchor"); r.free(name) {
+		if name := stringIn(o, "$anchor"); r.free(name) {
 			r.anchors[name] = s
 		}
-		if name := text(o, "$dynamicAnchor"); r.free(name) {
+		if name := stringIn(o, "$dynamicAnchor"); r.free(name) {
 			r.anchors[name], r.dynamic[name] = s, s
 		}
 	}
@@ -119,7 +119,7 @@ func (ix *index) addPatterns(o *value.Object, path string) error {
 		ix.patterns[pattern] = re
 		return nil
 	}
-	if err := add(text(o, "pattern"), "/pattern"); err != nil {
+	if err := add(stringIn(o, "pattern"), "/pattern"); err != nil {
 		return err
 	}
 	for pattern := range member(o, "patternProperties").AsObject().All() {
@@ -132,7 +132,7 @@ func (ix *index) addPatterns(o *value.Object, path string) error {
 
 // reference returns the schema that the $ref of o leads to.
 func (ix *index) reference(o *value.Object) (target value.Value, ok bool) {
-	ref := text(o, "$ref")
+	ref := stringIn(o, "$ref")
 	if ref == "" {
 		return value.Value{}, false
 	}
@@ -144,7 +144,7 @@ func (ix *index) reference(o *value.Object) (target value.Value, ok bool) {
 // anchor of the outermost resource in scope that has one of this name. If the reference
 // leads to something else than a dynamic anchor it is one like $ref.
 func (ix *index) dynamicReference(o *value.Object, scope []*resource) (target value.Value, ok bool) {
-	ref := text(o, "$dynamicRef")
+	ref := stringIn(o, "$dynamicRef")
 	if ref == "" {
 		return value.Value{}, false
 	}
@@ -218,7 +218,7 @@ func dereference(v value.Value, pointer string) (value.Value, bool) {
 func (ix *index) checkReferences() error {
 	for _, o := range ix.order {
 		for _, keyword := range []string{"$ref", "$dynamicRef"} {
-			ref := text(o, keyword)
+			ref := stringIn(o, keyword)
 			if ref == "" {
 				continue
 			}
@@ -274,7 +274,7 @@ func (ix *index) inPlace(o *value.Object) []*value.Object {
 			return out
 		}
 	}
-	if _, name, target, ok := ix.resolve(o, text(o, "$dynamicRef")); ok && text(o, "$dynamicRef") != "" {
+	if _, name, target, ok := ix.resolve(o, stringIn(o, "$dynamicRef")); ok && stringIn(o, "$dynamicRef") != "" {
 		// It leads to the anchor of this name in the outermost resource, which is known only
 		// when a value is checked; any of them might close a loop.
 		add(target)
@@ -381,8 +381,8 @@ func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// text returns the string member of o called name, "" if there is none.
-func text(o *value.Object, name string) string {
+// stringIn returns the string member of o called name, "" if there is none.
+func stringIn(o *value.Object, name string) string {
 	v, _ := o.Get(name)
 	s, _ := v.AsString()
 	return s

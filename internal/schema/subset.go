@@ -308,7 +308,7 @@ func allowsNull(root, shape value.Value, depth int) bool {
 // target follows references within root.
 func target(root, shape value.Value) value.Value {
 	for range maxNested {
-		path, local := strings.CutPrefix(text(shape.AsObject(), "$ref"), "#")
+		path, local := strings.CutPrefix(stringIn(shape.AsObject(), "$ref"), "#")
 		next, ok := dereference(root, path)
 		if !local || !ok {
 			return shape

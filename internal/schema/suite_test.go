@@ -63,7 +63,7 @@ func runSuiteFile(t *testing.T, file, uri string) (ran int) {
 		s, err := compile(source)
 		if err != nil {
 			if !strings.Contains(source.String(), "http://localhost:1234/") { // the suite's server
-				t.Errorf("%s: %v", text(g, "description"), err)
+				t.Errorf("%s: %v", stringIn(g, "description"), err)
 			}
 			continue
 		}
@@ -72,7 +72,7 @@ func runSuiteFile(t *testing.T, file, uri string) (ran int) {
 			tc := c.AsObject()
 			want, _ := member(tc, "valid").AsBool()
 			data := member(tc, "data")
-			name := text(g, "description") + "/" + text(tc, "description")
+			name := stringIn(g, "description") + "/" + stringIn(tc, "description")
 			if got := s.Validate(data); (len(got) == 0) != want {
 				t.Errorf("%s: valid should be %v, violations %v", name, want, got)
 			}

@@ -3,6 +3,7 @@ package schema
 import (
 	"strings"
 
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -21,18 +22,7 @@ func describe(v value.Value) string {
 }
 
 // brief returns v as JSON, cut to 80 characters.
-func brief(v value.Value) string { return clip(v.String(), 80) }
-
-// clip returns the first n characters of s, with an ellipsis if there are more.
-func clip(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i] + "…"
-		}
-		n--
-	}
-	return s
-}
+func brief(v value.Value) string { return text.CutRunes(v.String(), 80) }
 
 // choices lists up to 20 values.
 func choices(list []value.Value) string {

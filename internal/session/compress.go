@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 // Texts of a compaction that sets none.
@@ -204,32 +205,31 @@ func flat(m chat.Message) chat.Message {
 			parts = append(parts, "[an image]")
 		}
 	}
-	text := strings.Join(parts, "\n")
+	said := strings.Join(parts, "\n")
 	switch m.Role {
 	case chat.ToolRole:
 		outcome := "result"
 		if m.Failed {
 			outcome = "error"
 		}
-		return chat.Text(chat.User, fmt.Sprintf("[%s of the tool %s]\n%s", outcome, m.ToolName, shorten(text, maxResult)))
+		return chat.Text(chat.User, fmt.Sprintf("[%s of the tool %s]\n%s", outcome, m.ToolName, shorten(said, maxResult)))
 	case chat.Assistant:
-		text = chat.WithoutThinking(text)
+		said = chat.WithoutThinking(said)
 		for _, call := range m.ToolCalls {
-			text += fmt.Sprintf("\n[calls the tool %s with %s]", call.Name, shorten(call.Arguments, maxResult))
+			said += fmt.Sprintf("\n[calls the tool %s with %s]", call.Name, shorten(call.Arguments, maxResult))
 		}
-		text = strings.TrimPrefix(text, "\n")
+		said = strings.TrimPrefix(said, "\n")
 	}
-	return chat.Text(m.Role, text)
+	return chat.Text(m.Role, said)
 }
 
-// shorten returns text with its middle left out if it is longer than limit bytes.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
+// shorten returns s with its middle left out if it is longer than limit bytes.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
 	}
-	head, tail := text[:limit/2], text[len(text)-limit/2:]
-	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s",
-		strings.ToValidUTF8(head, ""), len(text)-limit, strings.ToValidUTF8(tail, ""))
+	head, tail := text.Ends(s, limit)
+	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, len(s)-len(head)-len(tail), tail)
 }
 
 // compactOp replaces the first live messages behind the role messages by a recap.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"loki/internal/text"
 )
 
 const (
@@ -262,7 +264,7 @@ func (x *exporter) send(ctx context.Context, spans [][]byte) (rejected int, err 
 		if err != nil || rejected == 0 {
 			return 0, nil
 		}
-		return min(rejected, len(spans)), fmt.Errorf("the collector rejected spans: %q", clip(message, 200))
+		return min(rejected, len(spans)), fmt.Errorf("the collector rejected spans: %q", text.Cut(message, 200))
 	case code == http.StatusTooManyRequests, code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return 0, &transientError{

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"loki/internal/chat"
 	"loki/internal/event"
@@ -147,15 +146,4 @@ func (t *Tracer) finishTool(s *span, end time.Time, b event.ToolResult) {
 		o = outcome{failed: true, kind: "tool"}
 	}
 	t.finishAs(s, end, o)
-}
-
-// clip shortens text to at most n bytes.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

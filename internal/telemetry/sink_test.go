@@ -80,12 +80,12 @@ func (s *sink) received() []*tracepb.Span {
 func attributes(list []*commonpb.KeyValue) map[string]string {
 	m := make(map[string]string)
 	for _, kv := range list {
-		m[kv.Key] = text(kv.Value)
+		m[kv.Key] = textOf(kv.Value)
 	}
 	return m
 }
 
-func text(v *commonpb.AnyValue) string {
+func textOf(v *commonpb.AnyValue) string {
 	switch v := v.Value.(type) {
 	case *commonpb.AnyValue_StringValue:
 		return v.StringValue
@@ -96,7 +96,7 @@ func text(v *commonpb.AnyValue) string {
 	case *commonpb.AnyValue_ArrayValue:
 		var items []string
 		for _, item := range v.ArrayValue.Values {
-			items = append(items, text(item))
+			items = append(items, textOf(item))
 		}
 		return "[" + strings.Join(items, " ") + "]"
 	}
@@ -131,7 +131,7 @@ func tree(spans []*tracepb.Span) string {
 		for _, s := range level {
 			fmt.Fprintf(&b, "%s%s (%dms)", indent, s.Name, (s.EndTimeUnixNano-s.StartTimeUnixNano)/1e6)
 			for _, kv := range s.Attributes {
-				fmt.Fprintf(&b, " %s=%s", kv.Key, text(kv.Value))
+				fmt.Fprintf(&b, " %s=%s", kv.Key, textOf(kv.Value))
 			}
 			if s.Status.GetCode() == tracepb.Status_STATUS_CODE_ERROR {
 				fmt.Fprintf(&b, " FAILED%q", s.Status.Message)

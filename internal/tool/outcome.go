@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"loki/internal/text"
 )
 
 // outcome is what the model reads of a call, as it is recorded.
@@ -77,12 +79,6 @@ func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	head, tail := limit-limit/2, len(s)-limit/2
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[%d of %d bytes left out here]\n%s", s[:head], tail-head, len(s), s[tail:])
+	head, tail := text.Ends(s, limit)
+	return fmt.Sprintf("%s\n[%d of %d bytes left out here]\n%s", head, len(s)-len(head)-len(tail), len(s), tail)
 }

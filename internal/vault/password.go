@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/process"
+	"loki/internal/text"
 )
 
 // Password says where the password of a vault is kept. The first place of these that is
@@ -115,7 +116,7 @@ func readPassword(path string) (string, error) {
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return "", fault.New(fault.Config, "the vault password file %s can be used by others (its mode is %04o)", path, mode).
-			WithHint("chmod 600 %s; where that is impossible, set vault_password_command: cat %s", quoteArg(path), quoteArg(path))
+			WithHint("chmod 600 %s; where that is impossible, set vault_password_command: cat %s", text.Word(path), text.Word(path))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxPassword+1))
 	if err != nil {

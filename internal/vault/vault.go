@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
+	"loki/internal/text"
 	"loki/internal/vault/secretfile"
 )
 
@@ -108,7 +109,7 @@ func (v *Vault) CanAdd(ctx context.Context, name string) error {
 }
 
 func errExists(name string) error {
-	return problem(fault.Usage, ErrExists, "secret %q", name).WithHint("loki --update-secret %s", quoteArg(name))
+	return problem(fault.Usage, ErrExists, "secret %q", name).WithHint("loki --update-secret %s", text.Word(name))
 }
 
 // Update stores a secret in place of the one of that name, if there is one.
@@ -344,10 +345,10 @@ func (v *Vault) unusable(d *document, k *key, name, stored string, err error) er
 }
 
 func (v *Vault) notFound(name string) *fault.Error {
-	return problem(fault.NotFound, ErrNotFound, "secret %q", name).WithHint("loki --add-secret %s", quoteArg(name))
+	return problem(fault.NotFound, ErrNotFound, "secret %q", name).WithHint("loki --add-secret %s", text.Word(name))
 }
 
-func replaceHint(name string) string { return "loki --update-secret " + quoteArg(name) }
+func replaceHint(name string) string { return "loki --update-secret " + text.Word(name) }
 
 // maxName is the length of the longest name, in bytes.
 const maxName = 256
@@ -371,15 +372,4 @@ func checkName(name string) error {
 		return nil
 	}
 	return problem(fault.Usage, ErrName, "%q: %s", name, why).WithHint("such as OPENAI_API_KEY")
-}
-
-// quoteArg returns name as it is typed as an argument on a command line.
-func quoteArg(name string) string {
-	plain := func(r rune) bool {
-		return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("_-.:/@", r)
-	}
-	if name != "" && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) && name[0] != '-' {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -277,13 +278,7 @@ func join(path, key string) string {
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // quote returns s in double quotes, shortened if it is long.
-func quote(s string) string {
-	const limit = 60
-	if runes := []rune(s); len(runes) > limit {
-		s = string(runes[:limit]) + "…"
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return strconv.Quote(text.CutRunes(s, 60)) }
 
 // keysOf returns the keys of a mapping in order.
 func (r *raw) keysOf() []string {

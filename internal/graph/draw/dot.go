@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"loki/internal/graph"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -80,7 +81,7 @@ func dotEdge(e edge) string {
 		attrs = append(attrs, "style=dashed")
 	}
 	if e.label != "" {
-		attrs = append(attrs, "label="+dotLabel(clip(e.label, labelWidth)))
+		attrs = append(attrs, "label="+dotLabel(text.CutRunes(e.label, labelWidth)))
 	}
 	if len(attrs) == 0 {
 		return ""

@@ -167,12 +167,3 @@ func printable(s string) string {
 	}
 	return s
 }
-
-// clip shortens s to n characters.
-func clip(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
-		return s
-	}
-	return string(runes[:n-1]) + "…"
-}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"loki/internal/graph"
+	"loki/internal/text"
 )
 
 // labelWidth is the number of characters of an edge's label in a laid-out picture.
@@ -103,7 +104,7 @@ func mermaidArrow(e edge) string {
 	if e.label == "" {
 		return line
 	}
-	return fmt.Sprintf(`%s|"%s"|`, line, mermaidText(clip(e.label, labelWidth)))
+	return fmt.Sprintf(`%s|"%s"|`, line, mermaidText(text.CutRunes(e.label, labelWidth)))
 }
 
 // mermaidText returns s for use between double quotes. Letters, digits and the

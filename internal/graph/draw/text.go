@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/graph"
+	"loki/internal/text"
 )
 
 // DefaultWidth is the width of a [Text] for which none is given, in columns.
@@ -166,7 +167,7 @@ func (t *texter) branches(n *node, indent string) {
 		if i == len(edges)-1 {
 			connector, below = "└─ ", "   "
 		}
-		label := clip(e.label, max(t.width/3, 8))
+		label := text.CutRunes(e.label, max(t.width/3, 8))
 		switch {
 		case !t.owns(n, e.to):
 			t.line(indent + connector + strings.TrimLeft(label+" -> ", " ") + mention(e.to))
@@ -190,6 +191,6 @@ func mention(n *node) string {
 }
 
 func (t *texter) line(s string) {
-	t.b.WriteString(ansi.Truncate(s, t.width, "…"))
+	t.b.WriteString(text.CutColumns(s, t.width))
 	t.b.WriteByte('\n')
 }

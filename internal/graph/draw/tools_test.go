@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"loki/internal/graph"
+	"loki/internal/text"
 )
 
 // labels returns what the picture of g must show: ids and edge labels.
@@ -23,7 +24,7 @@ func labels(p *picture) []string {
 		out = append(out, printable(n.id))
 		for _, e := range n.out {
 			if e.label != "" {
-				out = append(out, clip(e.label, labelWidth))
+				out = append(out, text.CutRunes(e.label, labelWidth))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"loki/internal/provider"
+	"loki/internal/text"
 )
 
 // failure is what an error body says.
@@ -88,7 +89,7 @@ func ReplyError(doc []byte) error {
 // Complaint returns the failure that a reply reports in fields of its own: a
 // message with the type and the code of the error, where there are any.
 func Complaint(msg, typ, code string) error {
-	f := failure{msg: shorten(msg, maxMessage), typ: typ, code: code, status: httpStatus(code)}
+	f := failure{msg: text.Cut(msg, maxMessage), typ: typ, code: code, status: httpStatus(code)}
 	switch {
 	case msg == "":
 		f.msg = "the server reports an error: " + cmp.Or(typ, code, "unknown")
@@ -104,13 +105,13 @@ func Complaint(msg, typ, code string) error {
 // and the beginning of body is quoted.
 func BadReply(what string, body []byte) error {
 	if shown := describeBody(body); shown != "" {
-		what += ": " + shorten(shown, maxPage)
+		what += ": " + text.Cut(shown, maxPage)
 	}
 	return &provider.Error{Kind: provider.BadReply, Msg: what}
 }
 
 // Excerpt returns the beginning of a body as errors show it, on few lines.
-func Excerpt(body []byte) string { return shorten(describeBody(body), maxPage) }
+func Excerpt(body []byte) string { return text.Cut(describeBody(body), maxPage) }
 
 // Lacking returns the error for a whole reply, or what stands in its place, without
 // the thing that was asked for: the failure that it reports, in whatever form, or
@@ -195,9 +196,9 @@ type errorObject struct {
 // parseErrorMember reads the value of "error": an object, or a text with type and
 // code beside it.
 func parseErrorMember(v json.RawMessage, top failure) (failure, bool) {
-	var text Text
-	if json.Unmarshal(v, &text) == nil && text != "" && v[0] == '"' {
-		top.msg = string(text)
+	var msgOnly Text
+	if json.Unmarshal(v, &msgOnly) == nil && msgOnly != "" && v[0] == '"' {
+		top.msg = string(msgOnly)
 		return top, true
 	}
 	var e errorObject
@@ -205,7 +206,7 @@ func parseErrorMember(v json.RawMessage, top failure) (failure, bool) {
 		return failure{}, false
 	}
 	msg := string(e.Message)
-	if raw := shorten(strings.TrimSpace(string(e.Metadata.Raw)), 500); raw != "" && raw != msg {
+	if raw := text.Cut(strings.TrimSpace(string(e.Metadata.Raw)), 500); raw != "" && raw != msg {
 		msg += ": " + raw
 	}
 	code := string(e.Code)
@@ -221,7 +222,7 @@ func parseErrorMember(v json.RawMessage, top failure) (failure, bool) {
 		code += " " + string(e.Inner.Code)
 	}
 	return failure{
-		msg: shorten(msg, maxMessage), code: code, status: httpStatus(string(e.Code)),
+		msg: text.Cut(msg, maxMessage), code: code, status: httpStatus(string(e.Code)),
 		typ: cmp.Or(string(e.Type), string(e.Status)),
 	}, true
 }
@@ -244,8 +245,8 @@ func httpStatus(code string) int {
 
 // Lengths of what is shown of a server's words, in bytes.
 const (
-	maxMessage = 2000
-	maxPage    = 300
+	maxMessage = 2000 + len(text.Mark)
+	maxPage    = 300 + len(text.Mark)
 )
 
 // describeBody returns what a person can make of a body in no known form: JSON and
@@ -253,17 +254,17 @@ const (
 func describeBody(body []byte) string {
 	s := strings.TrimSpace(strings.ToValidUTF8(string(body), "\uFFFD"))
 	if !strings.HasPrefix(s, "<") {
-		return shorten(s, maxMessage)
+		return text.Cut(s, maxMessage)
 	}
-	return shorten(strings.Join(strings.Fields(html.UnescapeString(pageText(s))), " "), maxPage)
+	return text.Cut(strings.Join(strings.Fields(html.UnescapeString(pageText(s))), " "), maxPage)
 }
 
 // pageText returns the text of an HTML page without tags, style and script.
 func pageText(page string) string {
 	var b strings.Builder
 	for page != "" {
-		text, rest, _ := strings.Cut(page, "<")
-		b.WriteString(text)
+		visible, rest, _ := strings.Cut(page, "<")
+		b.WriteString(visible)
 		b.WriteByte(' ')
 		for _, hidden := range []string{"style", "script"} {
 			if len(rest) > len(hidden) && strings.EqualFold(rest[:len(hidden)], hidden) {
@@ -273,13 +274,4 @@ func pageText(page string) string {
 		_, page, _ = strings.Cut(rest, ">")
 	}
 	return b.String()
-}
-
-// shorten cuts s to at most n bytes, at the border of a character, and marks the
-// cut.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -13,6 +12,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/run"
+	"loki/internal/text"
 )
 
 // explain turns an error about the file into one for its user. Other errors are
@@ -57,7 +57,7 @@ func explain(path string, err error) error {
 			WithHint("make the file, the directory it is in and the files %s-wal and %s-shm beside it writable for you", path, path)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.Wrap(fault.Failure, &passing{err}, "%s is locked by another process", path).
-			WithHint("look for a process that holds it: fuser -v %s", quote(path))
+			WithHint("look for a process that holds it: fuser -v %s", text.Word(path))
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
 		return fault.Wrap(fault.Failure, &passing{err}, "reading or writing %s failed", path).
 			WithHint("check the disk and the space left on it; the runs recorded so far are kept")
@@ -91,16 +91,9 @@ func full(path string, err error) error {
 // moveAside returns the command that moves the file out of the way, with the log that
 // belongs to it if there is one.
 func moveAside(path string) string {
-	command := fmt.Sprintf("mv %s %s", quote(path), quote(path+".broken"))
+	command := fmt.Sprintf("mv %s %s", text.Word(path), text.Word(path+".broken"))
 	if _, err := os.Stat(path + "-wal"); err == nil {
-		command += fmt.Sprintf("; mv %s %s", quote(path+"-wal"), quote(path+".broken-wal"))
+		command += fmt.Sprintf("; mv %s %s", text.Word(path+"-wal"), text.Word(path+".broken-wal"))
 	}
 	return command
-}
-
-func quote(path string) string {
-	if strings.ContainsAny(path, " \t\n'\"\\$&;()<>|*?[]`#~!{}") {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }

@@ -109,11 +109,7 @@ func diffBlock(before, after string) string {
 
 // changed says how many lines a difference adds and removes.
 func changed(stat patch.Stat) string {
-	unit := "lines"
-	if stat.Added == 1 {
-		unit = "line"
-	}
-	return fmt.Sprintf("%d %s added, %d removed", stat.Added, unit, stat.Removed)
+	return fmt.Sprintf("%s added, %d removed", text.Count(stat.Added, "line"), stat.Removed)
 }
 
 // firstLines returns at most limit lines of text, each behind prefix, and a note on what

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/web"
 )
@@ -102,14 +103,11 @@ func (b *base) send(ctx context.Context, r request) ([]byte, error) {
 
 // complaint is what a failed reply says, as far as it is text.
 func complaint(data []byte) string {
-	text := strings.TrimSpace(string(data))
-	if text == "" || !utf8.ValidString(text) || strings.HasPrefix(text, "<") {
+	said := strings.TrimSpace(string(data))
+	if said == "" || !utf8.ValidString(said) || strings.HasPrefix(said, "<") {
 		return ""
 	}
-	if len(text) > maxComplaint {
-		text = strings.ToValidUTF8(text[:maxComplaint], "") + "..."
-	}
-	return ": " + text
+	return ": " + text.Cut(said, maxComplaint)
 }
 
 // reply sends a request and reads the JSON of the reply.

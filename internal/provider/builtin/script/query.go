@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/text"
 )
 
 // Query is what the conditions of a rule look at.
@@ -43,8 +44,8 @@ func NewQuery(req provider.Request) Query {
 	return q
 }
 
-// maxShown is how many characters of a message an error quotes.
-const maxShown = 120
+// maxShown is how many characters of a message an error quotes, with the mark of a cut.
+const maxShown = 121
 
 // String describes q for an error message.
 func (q Query) String() string {
@@ -62,10 +63,7 @@ func (q Query) String() string {
 }
 
 func shown(s string) string {
-	if utf8.RuneCountInString(s) > maxShown {
-		s = string([]rune(s)[:maxShown]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return strconv.Quote(text.CutRunes(s, maxShown))
 }
 
 // conditions say when a rule applies. The zero value of a field is no condition.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"loki/internal/text"
 )
 
 // maxCounted bounds how many files below a directory are counted.
@@ -34,16 +36,9 @@ func (e Entry) String() string {
 		if e.Many {
 			more = "at least "
 		}
-		return fmt.Sprintf("directory %s with %s%s and %s", e.Path.Shown, more, count(e.Files, "file", "files"), count(e.Dirs, "directory", "directories"))
+		return fmt.Sprintf("directory %s with %s%s and %s", e.Path.Shown, more, text.Count(e.Files, "file"), text.Count(e.Dirs, "directory"))
 	}
-	return fmt.Sprintf("file %s of %s", e.Path.Shown, count(int(e.Size), "byte", "bytes"))
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("file %s of %s", e.Path.Shown, text.Count(int(e.Size), "byte"))
 }
 
 // Removable looks at what is to be removed. The root itself, the home directory, and

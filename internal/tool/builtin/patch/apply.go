@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"loki/internal/text"
 )
 
 // Error says that a hunk does not fit the file. Its text tells a model how to do better.
@@ -233,8 +236,5 @@ func (a *applying) reason(h Hunk) string {
 // quote shows a line in a message, shortened.
 func quote(line string) string {
 	const most = 160
-	if len(line) > most {
-		return fmt.Sprintf("%q...", strings.ToValidUTF8(line[:most], ""))
-	}
-	return fmt.Sprintf("%q", line)
+	return strconv.Quote(text.Cut(line, most))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
@@ -112,16 +113,16 @@ func openai(ts *testscript.TestScript, _ bool, args []string) {
 				contentType = "application/json"
 			}
 			if failure, ok := strings.CutPrefix(body, "!400 "); ok {
-				server.Script(openaitest.Status(400, failure))
+				server.Script(wiretest.Status(400, failure))
 				break
 			}
-			server.Script(openaitest.Raw(contentType, body))
+			server.Script(wiretest.Body(contentType, body))
 		case "garbage":
 			server.Script(openaitest.Garbage())
 		case "status":
 			code, err := strconv.Atoi(text)
 			ts.Check(err)
-			server.Script(openaitest.Status(code, fmt.Sprintf(`{"error":{"message":"status %d of the test"}}`, code), "Retry-After", "7"))
+			server.Script(wiretest.Status(code, fmt.Sprintf(`{"error":{"message":"status %d of the test"}}`, code), "Retry-After", "7"))
 		default:
 			ts.Fatalf("unknown reply %s", arg)
 		}

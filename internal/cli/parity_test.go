@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 // critics asks a model in parallel, in a map and for a JSON object.
@@ -103,14 +104,14 @@ func answerRules(t *testing.T) string {
 }
 
 // answerPrompt is answers as a server gives them.
-func answerPrompt(c *openaitest.Call) {
+func answerPrompt(c *wiretest.Call) {
 	for prompt, answer := range answers {
 		if bytes.Contains(c.Body, []byte(prompt)) {
 			openaitest.Text(strings.SplitAfter(answer, " ")...)(c)
 			return
 		}
 	}
-	openaitest.Status(http.StatusNotFound, `{"error":{"message":"no answer to this prompt"}}`)(c)
+	wiretest.Status(http.StatusNotFound, `{"error":{"message":"no answer to this prompt"}}`)(c)
 }
 
 // normal returns the events of each node and element, and under "" those of the run,

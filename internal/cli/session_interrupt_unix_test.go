@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/session"
 )
 
@@ -31,7 +32,7 @@ func TestInterruptedTurns(t *testing.T) {
 			p.interrupted(sig, 2, "-s", "trip", "the first question")
 
 			// Of a session that goes on, too, and in which nothing came back.
-			p.server.Script(openaitest.Text("fine"), openaitest.Hang())
+			p.server.Script(openaitest.Text("fine"), wiretest.Hang)
 			p.loki("-s", "trip", "go on")
 			sent := p.last()
 			for _, want := range []string{`"the first question"`, `"call_1"`, "notes.txt", session.Interrupted, `"go on"`} {
@@ -125,7 +126,7 @@ func TestDraftsHoldNoSecrets(t *testing.T) {
 func TestFailedTurnsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := newTalk(t)
-	p.server.Script(openaitest.Status(401, `{"error":{"message":"no"}}`))
+	p.server.Script(wiretest.Status(401, `{"error":{"message":"no"}}`))
 	if out, err := p.command("-s", "trip", "the first question").CombinedOutput(); err == nil {
 		t.Errorf("no error: %s", out)
 	}
@@ -139,7 +140,7 @@ func TestFailedTurnsLeaveNothing(t *testing.T) {
 	}
 
 	// But what tools have done stays.
-	p.server.Script(openaitest.ToolCalls("", chat.ToolCall{ID: "call_1", Name: "fs_ls", Arguments: `{"path":"."}`}), openaitest.Status(401, `{"error":{"message":"no"}}`))
+	p.server.Script(openaitest.ToolCalls("", chat.ToolCall{ID: "call_1", Name: "fs_ls", Arguments: `{"path":"."}`}), wiretest.Status(401, `{"error":{"message":"no"}}`))
 	if out, err := p.command("-s", "trip", "look").CombinedOutput(); err == nil {
 		t.Errorf("no error: %s", out)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 // TestTerminal shows a run on a real terminal: one that obeys escape sequences, and
@@ -88,7 +89,7 @@ func slowTerminal(t *testing.T, command string) {
 	dir := t.TempDir()
 	answered := make(chan struct{}, 2)
 	server := openaitest.New(t)
-	server.Always(func(c *openaitest.Call) {
+	server.Always(func(c *wiretest.Call) {
 		openaitest.Text("the answer")(c)
 		answered <- struct{}{}
 	})

@@ -16,6 +16,7 @@ import (
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -35,21 +36,15 @@ func TestConformance(t *testing.T) {
 	}
 	opening := append([]string{begin()}, textStart(0, pieces...)...)
 	const cutOff = `{"path": "build"`
-	replies := map[providertest.Scenario]reply{
+	replies := map[providertest.Scenario]wiretest.Reply{
 		providertest.TextReply:     answer(pieces),
 		providertest.ToolCallReply: answer([]string{"Let me see."}, calls...),
 		providertest.CutOffCall:    cutOffReply(cutOff),
 		providertest.RateLimited:   status(429, "rate_limit_error", "Slow down", "Retry-After", "3"),
-		providertest.DropMidStream: func(w http.ResponseWriter, r *http.Request, done <-chan struct{}) {
-			body("text/event-stream", opening...)(w, r, done)
-			panic(http.ErrAbortHandler)
-		},
-		providertest.Garbage: body("text/event-stream", "data: so long, and thanks for all the fish\n\n"),
-		providertest.Hang:    silence,
-		providertest.Stall: func(w http.ResponseWriter, r *http.Request, done <-chan struct{}) {
-			body("text/event-stream", opening...)(w, r, done)
-			silence(w, r, done)
-		},
+		providertest.DropMidStream: wiretest.Then(wiretest.Events(opening...), wiretest.Drop),
+		providertest.Garbage:       wiretest.Events("data: so long, and thanks for all the fish\n\n"),
+		providertest.Hang:          wiretest.Hang,
+		providertest.Stall:         wiretest.Then(wiretest.Events(opening...), wiretest.Hang),
 	}
 	for name, ask := range map[string]func(*server) *anthropic.Client{
 		"key":    func(s *server) *anthropic.Client { return s.client(nil) },
@@ -63,7 +58,7 @@ func TestConformance(t *testing.T) {
 				return providertest.Subject{
 					Chat: ask(server), Request: provider.Request{Model: "claude-sonnet-4-5"},
 					Text: strings.Join(pieces, ""), ToolCalls: calls, RetryAfter: 3 * time.Second,
-					WaitIdle: server.waitIdle, CutOff: cutOff,
+					WaitIdle: server.WaitIdle, CutOff: cutOff,
 				}
 			}})
 		})
@@ -131,9 +126,9 @@ func TestEndpointsAndHeaders(t *testing.T) {
 			if r := collect(t, tt.client(s), req); r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			got := s.last()
-			if got.URL != tt.url {
-				t.Errorf("URL = %s, want %s", got.URL, tt.url)
+			got := s.Last()
+			if got.Path != tt.url {
+				t.Errorf("URL = %s, want %s", got.Path, tt.url)
 			}
 			for name, want := range tt.want {
 				if v := got.Header.Get(name); v != want {
@@ -145,7 +140,7 @@ func TestEndpointsAndHeaders(t *testing.T) {
 					t.Errorf("header %s tells the server about the machine", name)
 				}
 			}
-			b := got.json(t)
+			b := got.JSON()
 			_, model := b["model"]
 			_, version := b["anthropic_version"]
 			_, stream := b["stream"]
@@ -168,7 +163,7 @@ func TestEnvironment(t *testing.T) {
 	if r := collect(t, s.client(nil), question()); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	for name, values := range s.last().Header {
+	for name, values := range s.Last().Header {
 		if strings.Contains(strings.Join(values, " "), "from-the-environment") {
 			t.Errorf("header %s = %q", name, values)
 		}
@@ -206,7 +201,7 @@ func TestCredentials(t *testing.T) {
 	}{
 		{"no_key", func(o *client.Options) { o.Name, o.APIKey = "my-claude", nil }, provider.Authentication, []string{"MY_CLAUDE_API_KEY", "--authenticate my-claude"}},
 		{"key_fails", func(o *client.Options) { o.APIKey = func() (string, error) { return "", broken } }, provider.Authentication, []string{"no network"}},
-		{"odd_key", func(o *client.Options) { o.APIKey = wire.StaticKey("a\nb") }, provider.Authentication, []string{"characters"}},
+		{"odd_key", func(o *client.Options) { o.APIKey = wiretest.Key("a\nb") }, provider.Authentication, []string{"characters"}},
 		{"empty_token", func(o *client.Options) { o.Token = func(context.Context) (string, error) { return " ", nil } }, provider.Authentication, []string{"empty"}},
 		{"token_fails", func(o *client.Options) { o.Token = func(context.Context) (string, error) { return "", broken } }, provider.Authentication, []string{"no network"}},
 		{"token_transient", func(o *client.Options) {
@@ -219,7 +214,7 @@ func TestCredentials(t *testing.T) {
 			s := newServer(t, answer([]string{"Hi"}))
 			r := collect(t, s.client(tt.change), question())
 			wantError(t, r.Err, tt.kind, tt.want...)
-			if n := len(s.got()); n != 0 {
+			if n := len(s.Requests()); n != 0 {
 				t.Errorf("%d requests were sent", n)
 			}
 		})
@@ -279,7 +274,7 @@ func TestStatuses(t *testing.T) {
 					t.Errorf("error %q holds the key", r.Err)
 				}
 			}
-			if n := len(s.got()); n != 2 {
+			if n := len(s.Requests()); n != 2 {
 				t.Errorf("%d requests, want 2: nothing is retried", n)
 			}
 		})
@@ -309,7 +304,7 @@ func TestPatches(t *testing.T) {
 				t.Errorf("asked about the model %q", name)
 			}
 			return wire.Model{RealName: "claude-real", Patch: wire.Patch{
-				URL:  s.http.URL + "/gateway",
+				URL:  s.URL() + "/gateway",
 				Body: providertest.Object(map[string]any{"max_tokens": 24000, "thinking": map[string]any{"type": "enabled", "budget_tokens": 16000}}),
 			}}
 		}
@@ -320,13 +315,13 @@ func TestPatches(t *testing.T) {
 	if r := collect(t, c, req); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	got := s.last()
-	b := got.json(t)
+	got := s.Last()
+	b := got.JSON()
 	if b["model"] != "claude-real" || b["max_tokens"] != 24000.0 || b["temperature"] != nil || b["wrong"] != nil || b["metadata"] == nil || b["thinking"] == nil || b["stream"] != true {
 		t.Errorf("body = %s", got.Body)
 	}
-	if got.URL != "/gateway" || got.Header.Get("anthropic-beta") != "context-1m" || got.Header.Get("X-Api-Key") != "" || got.Header.Get("User-Agent") != "loki/1" {
-		t.Errorf("URL %s, header %v", got.URL, got.Header)
+	if got.Path != "/gateway" || got.Header.Get("anthropic-beta") != "context-1m" || got.Header.Get("X-Api-Key") != "" || got.Header.Get("User-Agent") != "loki/1" {
+		t.Errorf("URL %s, header %v", got.Path, got.Header)
 	}
 }
 
@@ -344,7 +339,7 @@ func TestDefaultURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := anthropic.New(client.Options{Name: "claude", APIKey: wire.StaticKey("key"), HTTP: h})
+	c, err := anthropic.New(client.Options{Name: "claude", APIKey: wiretest.Key("key"), HTTP: h})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -147,7 +148,7 @@ func TestAdaptation(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var script []reply
+			var script []wiretest.Reply
 			for _, msg := range tt.msgs {
 				script = append(script, status(400, "invalid_request_error", msg))
 			}
@@ -164,8 +165,8 @@ func TestAdaptation(t *testing.T) {
 				}
 			}
 			var got []any
-			for _, r := range s.got() {
-				got = append(got, get(r.json(t), tt.path...))
+			for _, r := range s.Requests() {
+				got = append(got, get(r.JSON(), tt.path...))
 			}
 			want := slices.Clone(tt.want)
 			switch {
@@ -174,8 +175,8 @@ func TestAdaptation(t *testing.T) {
 			case want != nil:
 				want = append(want, want[len(want)-1])
 			default: // the marks for the cache are all over the body
-				if len(s.got()) != 3 || slices.ContainsFunc(s.got()[1:], func(r request) bool { return contains(r, "cache_control") }) || !contains(s.got()[0], "cache_control") {
-					t.Errorf("%d requests, the last %s", len(s.got()), s.last().Body)
+				if len(s.Requests()) != 3 || slices.ContainsFunc(s.Requests()[1:], func(r wiretest.Request) bool { return contains(r, "cache_control") }) || !contains(s.Requests()[0], "cache_control") {
+					t.Errorf("%d requests, the last %s", len(s.Requests()), s.Last().Body)
 				}
 				return
 			}
@@ -204,7 +205,7 @@ func TestRejectionsThatStay(t *testing.T) {
 			req := question()
 			req.Temperature = &half
 			wantError(t, collect(t, s.client(nil), req).Err, provider.Invalid)
-			if n := len(s.got()); n != 1 {
+			if n := len(s.Requests()); n != 1 {
 				t.Errorf("%d requests, want 1", n)
 			}
 		})
@@ -221,7 +222,7 @@ func TestStubbornServer(t *testing.T) {
 		req := question(calling(assistant(reasoning("a", "s")), call("a")), result("a", text("1")))
 		req.Effort, req.Model = provider.HighEffort, "claude-opus-4-6"
 		wantError(t, collect(t, s.client(nil), req).Err, provider.Invalid)
-		if n := len(s.got()); n > 5 {
+		if n := len(s.Requests()); n > 5 {
 			t.Errorf("%q: %d requests", msg, n)
 		}
 	}
@@ -253,7 +254,7 @@ func TestNearestEffort(t *testing.T) {
 		r := collect(t, s.client(func(o *client.Options) {
 			o.Model = func(string) wire.Model { return wire.Model{Efforts: tt.list} }
 		}), req)
-		config, _ := s.last().json(t)["output_config"].(object)
+		config, _ := s.Last().JSON()["output_config"].(object)
 		if r.Err != nil || config["effort"] != tt.want || strings.Join(r.Notes, "|") != tt.note {
 			t.Errorf("%s, effort %q: %v with notes %q, error %v; want %v, %q", tt.model, tt.effort, config["effort"], r.Notes, r.Err, tt.want, tt.note)
 		}
@@ -282,11 +283,11 @@ func TestEffortBeatsPatch(t *testing.T) {
 				return wire.Model{Patch: wire.Patch{Body: providertest.Object(json.RawMessage(tt.patch))}}
 			}
 		}), req)
-		got, err := json.Marshal(s.last().json(t)["thinking"])
+		got, err := json.Marshal(s.Last().JSON()["thinking"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, _ := s.last().json(t)["output_config"].(object)
+		config, _ := s.Last().JSON()["output_config"].(object)
 		effort, _ := config["effort"].(string)
 		if r.Err != nil || string(got)+effort != tt.want {
 			t.Errorf("%s, effort %q, patch %s: %s%s, error %v", tt.model, tt.effort, tt.patch, got, effort, r.Err)

@@ -9,7 +9,7 @@ import (
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/value"
 )
 
@@ -17,7 +17,7 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	providertest.CheckFormat(t, providertest.FormatCase{
 		New: func(t *testing.T, url string) provider.Chat {
-			c, err := anthropic.New(client.Options{Name: "claude", APIBase: url + "/v1", APIKey: wire.StaticKey("sk-ant-1")})
+			c, err := anthropic.New(client.Options{Name: "claude", APIBase: url + "/v1", APIKey: wiretest.Key("sk-ant-1")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,8 +25,8 @@ func TestFormat(t *testing.T) {
 		},
 		Request: provider.Request{Model: "claude-opus-5-5", Sampling: chat.Sampling{Effort: provider.HighEffort}},
 		Want:    `"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"],"additionalProperties":false}}}`,
-		Reply:   providertest.Answer(200, `{"type":"message","content":[{"type":"text","text":"{}"}],"stop_reason":"end_turn"}`),
-		Refusal: providertest.Answer(400, `{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: this model does not support structured outputs"}}`),
+		Reply:   wiretest.Status(200, `{"type":"message","content":[{"type":"text","text":"{}"}],"stop_reason":"end_turn"}`),
+		Refusal: wiretest.Status(400, `{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: this model does not support structured outputs"}}`),
 	})
 }
 
@@ -57,7 +57,7 @@ func TestFormatIsNotSent(t *testing.T) {
 		if r := collect(t, c, req); r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		if sent := contains(server.last(), "output_config"); sent != tt.sent {
+		if sent := contains(server.Last(), "output_config"); sent != tt.sent {
 			t.Errorf("%s, on Vertex %t: sent %t", tt.model, tt.vertex, sent)
 		}
 	}
@@ -80,7 +80,7 @@ func TestOutputLimit(t *testing.T) {
 		req := tt.req
 		req.Model, req.Messages, req.Stream = "claude-opus-5-5", question().Messages, true
 		r := collect(t, server.client(nil), req)
-		if got := server.last().json(t)["max_tokens"]; got != tt.want || r.Err != nil {
+		if got := server.Last().JSON()["max_tokens"]; got != tt.want || r.Err != nil {
 			t.Errorf("%s: max_tokens %v, want %v (%v)", tt.name, got, tt.want, r.Err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestEmptyReply(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]chat.StopReason{"end_turn": chat.StopEnd, "tool_use": chat.StopToolCalls} {
 		whole := `{"type":"message","content":[],"stop_reason":"` + reason + `"}`
-		for name, reply := range map[string]reply{"whole": body("application/json", whole), "streamed": body("text/event-stream", begin(), finish(reason))} {
+		for name, reply := range map[string]wiretest.Reply{"whole": wiretest.JSON(whole), "streamed": wiretest.Events(begin(), finish(reason))} {
 			for c, err := range newServer(t, reply).client(nil).Chat(t.Context(), question()) {
 				if err != nil || c.Kind != provider.End || c.Stop != want || !strings.Contains(c.Body, reason) {
 					t.Errorf("%s, %s: %+v, %v", reason, name, c, err)

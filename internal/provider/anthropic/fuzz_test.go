@@ -15,6 +15,7 @@ import (
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -67,7 +68,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := anthropic.New(client.Options{Name: "claude", APIKey: wire.StaticKey("key"), HTTP: h})
+		c, err := anthropic.New(client.Options{Name: "claude", APIKey: wiretest.Key("key"), HTTP: h})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 // TestToolLoop plays a whole tool loop: what the first reply brings has to go back in
@@ -16,7 +17,7 @@ func TestToolLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(t, body("text/event-stream", string(first)), answer([]string{"It is ", "raining."}))
+	s := newServer(t, wiretest.Events(string(first)), answer([]string{"It is ", "raining."}))
 	c := s.client(nil)
 	req := provider.Request{
 		Model: "claude-sonnet-4-5", Stream: true, Sampling: chat.Sampling{Effort: provider.MediumEffort},
@@ -52,14 +53,14 @@ func TestToolLoop(t *testing.T) {
 	if r := collect(t, c, req); r.Err != nil || r.Text != "It is raining." {
 		t.Fatalf("text %q, error %v", r.Text, r.Err)
 	}
-	golden(t, "testdata/loop.json", s.last().indented(t))
+	golden(t, "testdata/loop.json", laidOut(t, s.Last()))
 
 	// In the next turn the loop is over, and its thoughts with it.
 	req.Messages = append(req.Messages, chat.Text(chat.Assistant, "It is raining."), chat.Text(chat.User, "And tomorrow?"))
 	if r := collect(t, c, req); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if b := string(s.last().Body); strings.Contains(b, "signature") || strings.Contains(b, "redacted") || !strings.Contains(b, "toolu_01A") {
+	if b := string(s.Last().Body); strings.Contains(b, "signature") || strings.Contains(b, "redacted") || !strings.Contains(b, "toolu_01A") {
 		t.Errorf("body of the next turn: %s", b)
 	}
 }

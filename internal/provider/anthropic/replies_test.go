@@ -16,6 +16,7 @@ import (
 	"loki/internal/provider/anthropic"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -36,7 +37,7 @@ func ask(t testing.TB, f fixed, stream bool) providertest.Reply {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := anthropic.New(client.Options{Name: "claude", APIBase: "http://server.test/v1", APIKey: wire.StaticKey("key"), HTTP: h})
+	c, err := anthropic.New(client.Options{Name: "claude", APIBase: "http://server.test/v1", APIKey: wiretest.Key("key"), HTTP: h})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func describe(t *testing.T, r providertest.Reply) string {
 
 // TestCallIDs continues a conversation whose ids the server uses again.
 func TestCallIDs(t *testing.T) {
-	s := newServer(t, body("application/json", `{"content":[
+	s := newServer(t, wiretest.JSON(`{"content":[
 		{"type":"tool_use","id":"a","name":"f","input":{}}, {"type":"tool_use","id":"","name":"g","input":{}},
 		{"type":"tool_use","id":"call_4","name":"h","input":{}}, {"type":"tool_use","id":"call_4","name":"i","input":{}}]}`))
 	r := collect(t, s.client(nil), question(calling(assistant(), call("a"), call("call_2")), result("a"), result("call_2")))

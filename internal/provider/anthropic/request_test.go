@@ -151,7 +151,7 @@ func TestRequests(t *testing.T) {
 			if r := collect(t, s.client(nil), tt.req); r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			body := s.last().Body
+			body := s.Last().Body
 			switch n := strings.Count(string(body), `"cache_control"`); {
 			case provider.GoesOn(tt.req) && (n == 0 || n > 4):
 				t.Errorf("%d marks for the cache, want 1 to 4", n)
@@ -161,7 +161,7 @@ func TestRequests(t *testing.T) {
 			if !strings.Contains(string(body), "12345678901234567890") && strings.Contains(string(body), `"n":`) {
 				t.Error("a large integer has been rounded")
 			}
-			golden(t, "testdata/requests/"+tt.name+".json", s.last().indented(t))
+			golden(t, "testdata/requests/"+tt.name+".json", laidOut(t, s.Last()))
 		})
 	}
 }
@@ -185,7 +185,7 @@ func TestBadImages(t *testing.T) {
 				r := collect(t, s.client(nil), question(m))
 				wantError(t, r.Err, provider.Invalid, "an image cannot be sent")
 			}
-			if n := len(s.got()); n != 0 {
+			if n := len(s.Requests()); n != 0 {
 				t.Errorf("%d requests were sent", n)
 			}
 		})
@@ -208,7 +208,7 @@ func TestFormOfThinking(t *testing.T) {
 		if r := collect(t, s.client(nil), req); r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		if got := s.last().json(t)["thinking"].(object)["type"]; got != want {
+		if got := s.Last().JSON()["thinking"].(object)["type"]; got != want {
 			t.Errorf("%s: thinking of type %v, want %s", name, got, want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestNoCache(t *testing.T) {
 		if r := collect(t, c, req); r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		if marked := strings.Contains(string(s.last().Body), "cache_control"); marked == off {
+		if marked := strings.Contains(string(s.Last().Body), "cache_control"); marked == off {
 			t.Errorf("marked %v, switched off %v", marked, off)
 		}
 	}

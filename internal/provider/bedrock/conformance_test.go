@@ -7,6 +7,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 const (
@@ -51,25 +52,25 @@ func TestConformance(t *testing.T) {
 		{ID: "tooluse_a", Name: "weather", Arguments: `{"city":"Paris"}`},
 		{ID: "tooluse_b", Name: "time", Arguments: `{}`},
 	}
-	page := func(w string) script {
-		return documentReply(200, w, "Content-Type", "text/html")
+	page := func(w string) wiretest.Reply {
+		return wiretest.Status(200, w, "Content-Type", "text/html")
 	}
-	scripts := map[providertest.Scenario]script{
-		providertest.TextReply:     either(streamed(transcript(textStart+textEnd)), documentReply(200, textWhole)),
-		providertest.ToolCallReply: either(streamed(transcript(callStream)), documentReply(200, callWhole)),
-		providertest.CutOffCall:    either(streamed(transcript(cutOffStream)), documentReply(200, cutOffWhole)),
-		providertest.RateLimited: documentReply(429, `{"message":"Too many requests, please wait before trying again."}`,
+	scripts := map[providertest.Scenario]wiretest.Reply{
+		providertest.TextReply:     wiretest.Either(streamed(transcript(textStart+textEnd)), wiretest.Status(200, textWhole)),
+		providertest.ToolCallReply: wiretest.Either(streamed(transcript(callStream)), wiretest.Status(200, callWhole)),
+		providertest.CutOffCall:    wiretest.Either(streamed(transcript(cutOffStream)), wiretest.Status(200, cutOffWhole)),
+		providertest.RateLimited: wiretest.Status(429, `{"message":"Too many requests, please wait before trying again."}`,
 			"X-Amzn-ErrorType", "ThrottlingException", "Retry-After", "3"),
-		providertest.DropMidStream: begun(transcript(textStart), drop),
-		providertest.Garbage:       either(page("<html>gateway</html>"), page("<html>gateway</html>")),
-		providertest.Hang:          hang,
-		providertest.Stall:         begun(transcript(textStart), hang),
+		providertest.DropMidStream: wiretest.Then(streamed(transcript(textStart)), wiretest.Drop),
+		providertest.Garbage:       wiretest.Either(page("<html>gateway</html>"), page("<html>gateway</html>")),
+		providertest.Hang:          wiretest.Hang,
+		providertest.Stall:         wiretest.Then(streamed(transcript(textStart)), wiretest.Hang),
 	}
 	providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 		srv := newServer(t, scripts[s])
 		return providertest.Subject{
 			Chat: srv.client(nil), Request: provider.Request{Model: "us.anthropic.claude-sonnet-4-20250514-v1:0"},
-			Text: "Hello", ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: srv.waitIdle, CutOff: `{"path":"build"`,
+			Text: "Hello", ToolCalls: calls, RetryAfter: 3 * time.Second, WaitIdle: srv.WaitIdle, CutOff: `{"path":"build"`,
 		}
 	}})
 }

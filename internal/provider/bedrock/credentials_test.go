@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/provider"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 // canned is a transport that answers with the event stream in the context.
@@ -85,9 +84,9 @@ func TestCredentials(t *testing.T) {
 		wantErr string
 	}{
 		{"own_keys_win", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es", "AWS_REGION": "r"}, func(s *source) {
-			s.accessKeyID, s.secretAccessKey, s.apiKey = wire.StaticKey(" OWN\n"), wire.StaticKey("os"), failing
+			s.accessKeyID, s.secretAccessKey, s.apiKey = wiretest.Key(" OWN\n"), wiretest.Key("os"), failing
 		}, "OWN os   r", ""},
-		{"own_api_key", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es"}, func(s *source) { s.apiKey, s.region = wire.StaticKey("abc"), "q" }, "   abc q", ""},
+		{"own_api_key", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es"}, func(s *source) { s.apiKey, s.region = wiretest.Key("abc"), "q" }, "   abc q", ""},
 		{"bearer_of_environment", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "tok", "AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es", "AWS_DEFAULT_REGION": "d"}, nil, "   tok d", ""},
 		{"keys_of_environment", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es", "AWS_SESSION_TOKEN": "et", "AWS_REGION": "r", "AWS_DEFAULT_REGION": "d"}, nil, "E es et  r", ""},
 		{"region_of_profile", map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "es"}, nil, "E es   us-west-2", ""},
@@ -95,11 +94,11 @@ func TestCredentials(t *testing.T) {
 		{"named_profile", map[string]string{"AWS_PROFILE": "work"}, nil, "WORK ws=/+ wt  eu-west-1", ""},
 		{"file_of_environment", map[string]string{"AWS_SHARED_CREDENTIALS_FILE": filepath.Join(files, ".aws", "config")}, nil, "", "has no credentials: set AWS_1_ACCESS_KEY_ID"},
 		{"unknown_profile", map[string]string{"AWS_PROFILE": "nobody"}, nil, "", "has no credentials"},
-		{"no_region", map[string]string{"AWS_PROFILE": "nobody"}, func(s *source) { s.accessKeyID, s.secretAccessKey = wire.StaticKey("a"), wire.StaticKey("b") }, "", "has no region: set AWS_1_REGION"},
-		{"half_a_pair", nil, func(s *source) { s.accessKeyID = wire.StaticKey("a") }, "", "no secret_access_key"},
-		{"other_half", nil, func(s *source) { s.secretAccessKey = wire.StaticKey("a") }, "", "no access_key_id"},
+		{"no_region", map[string]string{"AWS_PROFILE": "nobody"}, func(s *source) { s.accessKeyID, s.secretAccessKey = wiretest.Key("a"), wiretest.Key("b") }, "", "has no region: set AWS_1_REGION"},
+		{"half_a_pair", nil, func(s *source) { s.accessKeyID = wiretest.Key("a") }, "", "no secret_access_key"},
+		{"other_half", nil, func(s *source) { s.secretAccessKey = wiretest.Key("a") }, "", "no access_key_id"},
 		{"failing", nil, func(s *source) { s.accessKeyID = failing }, "", "access_key_id of client aws-1: the vault is locked"},
-		{"malformed", nil, func(s *source) { s.accessKeyID = wire.StaticKey("a\nb") }, "", "malformed access_key_id"},
+		{"malformed", nil, func(s *source) { s.accessKeyID = wiretest.Key("a\nb") }, "", "malformed access_key_id"},
 		{"unreadable", map[string]string{"AWS_SHARED_CREDENTIALS_FILE": files}, nil, "", files},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,19 +123,17 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestBearerToken(t *testing.T) {
-	srv := newServer(t, documentReply(200, textWhole))
-	srv.Server = httptest.NewTLSServer(srv.Config.Handler) // the SDK sends tokens nowhere else
-	t.Cleanup(srv.Close)
+	srv := &server{wiretest.New(t, wiretest.Options{TLS: true}, wiretest.Status(200, textWhole)), t} // the SDK sends tokens nowhere else
 	c := srv.client(func(o *Options) {
 		o.AccessKeyID, o.SecretAccessKey, o.SessionToken = nil, nil, nil
-		o.APIKey = wire.StaticKey("bedrock-api-key-x")
+		o.APIKey = wiretest.Key("bedrock-api-key-x")
 	})
 	for _, err := range c.Chat(t.Context(), provider.Request{Model: llama}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := srv.last().header.Get("Authorization"); got != "Bearer bedrock-api-key-x" {
+	if got := srv.Last().Header.Get("Authorization"); got != "Bearer bedrock-api-key-x" {
 		t.Errorf("authorization %q", got)
 	}
 }

@@ -3,7 +3,6 @@ package bedrock
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,19 +10,20 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
 // inTurn answers the first requests with validation exceptions and the others as rest does.
-func inTurn(messages []string, rest script) script {
-	return func(w http.ResponseWriter, r *http.Request) {
+func inTurn(messages []string, rest wiretest.Reply) wiretest.Reply {
+	return func(c *wiretest.Call) {
 		if len(messages) == 0 {
-			rest(w, r)
+			rest(c)
 			return
 		}
 		msg := messages[0]
 		messages = messages[1:]
-		documentReply(400, fmt.Sprintf(`{"message":%q}`, msg), "X-Amzn-Errortype", "ValidationException")(w, r)
+		wiretest.Status(400, fmt.Sprintf(`{"message":%q}`, msg), "X-Amzn-Errortype", "ValidationException")(c)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestAdaptation(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s_%v", tt.name, stream), func(t *testing.T) {
-				srv := newServer(t, inTurn(tt.msgs, either(streamed(transcript(textStart+textEnd)), documentReply(200, textWhole))))
+				srv := newServer(t, inTurn(tt.msgs, wiretest.Either(streamed(transcript(textStart+textEnd)), wiretest.Status(200, textWhole))))
 				c := srv.client(nil)
 				req := tt.req
 				req.Stream, req.Messages = stream, []chat.Message{user("a")}
@@ -93,13 +93,13 @@ func TestAdaptation(t *testing.T) {
 					}
 				}
 				marks := append(slices.Clone(tt.marks), tt.marks[len(tt.marks)-1])
-				if len(srv.got) != len(marks) {
-					t.Fatalf("%d requests, want %d", len(srv.got), len(marks))
+				if len(srv.Requests()) != len(marks) {
+					t.Fatalf("%d requests, want %d", len(srv.Requests()), len(marks))
 				}
 				for i, mark := range marks {
 					word, not := strings.CutPrefix(mark, "!")
-					if strings.Contains(srv.got[i].body, word) == not {
-						t.Errorf("request %d: want %s in %s", i+1, mark, srv.got[i].body)
+					if strings.Contains(srv.Requests()[i].Text(), word) == not {
+						t.Errorf("request %d: want %s in %s", i+1, mark, srv.Requests()[i].Text())
 					}
 				}
 			})
@@ -110,10 +110,10 @@ func TestAdaptation(t *testing.T) {
 // TestRejectionsThatStay: what is the user's to mend is sent once.
 func TestRejectionsThatStay(t *testing.T) {
 	for _, msg := range []string{"temperature: range: 0..1", "Malformed input request", "cachePoint is not supported", "thinking is not supported"} {
-		srv := newServer(t, inTurn([]string{msg, msg}, hang))
+		srv := newServer(t, inTurn([]string{msg, msg}, wiretest.Hang))
 		r := providertest.Collect(t, srv.client(nil).Chat(t.Context(), provider.Request{Model: newClaude, Sampling: chat.Sampling{Temperature: number(3)}, Messages: []chat.Message{user("a")}}))
-		if r.Err == nil || len(srv.got) != 1 {
-			t.Errorf("%q: error %v after %d requests", msg, r.Err, len(srv.got))
+		if r.Err == nil || len(srv.Requests()) != 1 {
+			t.Errorf("%q: error %v after %d requests", msg, r.Err, len(srv.Requests()))
 		}
 	}
 }
@@ -127,11 +127,11 @@ func TestModelDecides(t *testing.T) {
 	}
 	req := provider.Request{Model: "anthropic.claude-opus-5-5", Tools: []chat.Tool{{Name: "f"}}, Messages: []chat.Message{user("a")}}
 	got := ask(t, req, func(o *Options) { o.Model = model })
-	if strings.Contains(got.body, "cachePoint") || strings.Contains(got.body, "display") || !strings.Contains(got.body, `"disabled"`) {
-		t.Errorf("body %s", got.body)
+	if strings.Contains(got.Text(), "cachePoint") || strings.Contains(got.Text(), "display") || !strings.Contains(got.Text(), `"disabled"`) {
+		t.Errorf("body %s", got.Text())
 	}
 	req.Effort = provider.HighEffort
-	if got = ask(t, req, func(o *Options) { o.Model = model }); strings.Contains(got.body, "disabled") || !strings.Contains(got.body, `"effort":"high"`) {
-		t.Errorf("body %s", got.body)
+	if got = ask(t, req, func(o *Options) { o.Model = model }); strings.Contains(got.Text(), "disabled") || !strings.Contains(got.Text(), `"effort":"high"`) {
+		t.Errorf("body %s", got.Text())
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -14,12 +12,13 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
 // titan answers with one vector, as these models do.
-func titan(w http.ResponseWriter, r *http.Request) {
-	documentReply(200, `{"embedding":[1,0.5],"inputTextTokenCount":3}`)(w, r)
+func titan(c *wiretest.Call) {
+	wiretest.Status(200, `{"embedding":[1,0.5],"inputTextTokenCount":3}`)(c)
 }
 
 func TestEmbedTitan(t *testing.T) {
@@ -30,10 +29,10 @@ func TestEmbedTitan(t *testing.T) {
 		t.Fatalf("%v, %+v, %v", vectors, usage, err)
 	}
 	asked := make(map[string]bool)
-	for _, r := range srv.got {
-		asked[r.body] = true
-		if r.path != "/model/amazon.titan-embed-text-v2%3A0/invoke" {
-			t.Errorf("path %s", r.path)
+	for _, r := range srv.Requests() {
+		asked[r.Text()] = true
+		if r.Path != "/model/amazon.titan-embed-text-v2%3A0/invoke" {
+			t.Errorf("path %s", r.Path)
 		}
 	}
 	for _, text := range texts {
@@ -44,10 +43,10 @@ func TestEmbedTitan(t *testing.T) {
 }
 
 // cohereVectors answers with as many vectors as the field X-Texts says, two if it does not.
-func cohereVectors(byType bool) script {
-	return func(w http.ResponseWriter, r *http.Request) {
+func cohereVectors(byType bool) wiretest.Reply {
+	return func(c *wiretest.Call) {
 		n := 0
-		if _, err := fmt.Sscanf(r.Header.Get("X-Texts"), "%d", &n); err != nil {
+		if _, err := fmt.Sscanf(c.R.Header.Get("X-Texts"), "%d", &n); err != nil {
 			n = 2
 		}
 		vectors := strings.TrimSuffix(strings.Repeat("[0.25,-1],", n), ",")
@@ -55,7 +54,7 @@ func cohereVectors(byType bool) script {
 		if byType {
 			body = `{"embeddings":{"float":[` + vectors + `]},"response_type":"embeddings_by_type"}`
 		}
-		documentReply(200, body, "X-Amzn-Bedrock-Input-Token-Count", "8")(w, r)
+		wiretest.Status(200, body, "X-Amzn-Bedrock-Input-Token-Count", "8")(c)
 	}
 }
 
@@ -74,7 +73,7 @@ func TestEmbedCohere(t *testing.T) {
 			if diff := cmp.Diff([][]float32{{0.25, -1}, {0.25, -1}}, vectors); diff != "" || err != nil || usage != (chat.Usage{InputTokens: 8}) {
 				t.Errorf("%v, %+v, %s", err, usage, diff)
 			}
-			wantJSON(t, srv.last().body, want)
+			wantJSON(t, srv.Last().Text(), want)
 		}
 	}
 }
@@ -82,16 +81,16 @@ func TestEmbedCohere(t *testing.T) {
 // Cohere models take at most 96 texts at once.
 func TestEmbedBatches(t *testing.T) {
 	var sizes []int
-	srv := newServer(t, nil)
-	srv.script = func(w http.ResponseWriter, r *http.Request) {
+	srv := newServer(t)
+	srv.Always(func(c *wiretest.Call) {
 		var body struct{ Texts []string }
-		if err := json.Unmarshal([]byte(srv.last().body), &body); err != nil {
+		if err := json.Unmarshal([]byte(srv.Last().Text()), &body); err != nil {
 			t.Error(err)
 		}
 		sizes = append(sizes, len(body.Texts))
-		r.Header.Set("X-Texts", fmt.Sprint(len(body.Texts)))
-		cohereVectors(false)(w, r)
-	}
+		c.R.Header.Set("X-Texts", fmt.Sprint(len(body.Texts)))
+		cohereVectors(false)(c)
+	})
 	vectors, usage, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: "cohere.embed-english-v3", Texts: make([]string, 200)})
 	if diff := cmp.Diff([]int{96, 96, 8}, sizes); err != nil || len(vectors) != 200 || diff != "" || usage.InputTokens != 24 {
 		t.Errorf("%d vectors, usage %+v, error %v, batches %s", len(vectors), usage, err, diff)
@@ -101,16 +100,16 @@ func TestEmbedBatches(t *testing.T) {
 func TestEmbedFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name, model string
-		reply       script
+		reply       wiretest.Reply
 		kind        provider.ErrorKind
 	}{
 		{"unknown_model", "amazon.nova-pro-v1:0", nil, provider.Invalid},
-		{"count", "cohere.embed-english-v3", documentReply(200, `{"embeddings":[[1]]}`), provider.BadReply},
-		{"lengths", "cohere.embed-english-v3", documentReply(200, `{"embeddings":[[1],[1,2]]}`), provider.BadReply},
-		{"empty", "cohere.embed-english-v3", documentReply(200, `{"embeddings":[[],[]]}`), provider.BadReply},
-		{"no_vectors", "amazon.titan-embed-text-v1", documentReply(200, `{}`), provider.BadReply},
-		{"not_json", "amazon.titan-embed-text-v1", documentReply(200, `<html>`), provider.BadReply},
-		{"throttled", "amazon.titan-embed-text-v1", documentReply(429, `{"message":"Slow down."}`), provider.RateLimited},
+		{"count", "cohere.embed-english-v3", wiretest.Status(200, `{"embeddings":[[1]]}`), provider.BadReply},
+		{"lengths", "cohere.embed-english-v3", wiretest.Status(200, `{"embeddings":[[1],[1,2]]}`), provider.BadReply},
+		{"empty", "cohere.embed-english-v3", wiretest.Status(200, `{"embeddings":[[],[]]}`), provider.BadReply},
+		{"no_vectors", "amazon.titan-embed-text-v1", wiretest.Status(200, `{}`), provider.BadReply},
+		{"not_json", "amazon.titan-embed-text-v1", wiretest.Status(200, `<html>`), provider.BadReply},
+		{"throttled", "amazon.titan-embed-text-v1", wiretest.Status(429, `{"message":"Slow down."}`), provider.RateLimited},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := newServer(t, tt.reply)
@@ -120,9 +119,9 @@ func TestEmbedFailures(t *testing.T) {
 			}
 		})
 	}
-	srv := newServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
-	if v, _, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: "x"}); v != nil || err != nil || len(srv.got) != 0 {
-		t.Errorf("no texts: %v, %v after %d requests", v, err, len(srv.got))
+	srv := newServer(t, wiretest.JSON("{}"))
+	if v, _, err := srv.client(nil).Embed(t.Context(), provider.EmbedRequest{Model: "x"}); v != nil || err != nil || len(srv.Requests()) != 0 {
+		t.Errorf("no texts: %v, %v after %d requests", v, err, len(srv.Requests()))
 	}
 }
 

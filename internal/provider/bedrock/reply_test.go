@@ -16,9 +16,10 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
-func chunks(t *testing.T, s script, stream bool, history ...chat.Message) ([]provider.Chunk, error) {
+func chunks(t *testing.T, s wiretest.Reply, stream bool, history ...chat.Message) ([]provider.Chunk, error) {
 	t.Helper()
 	srv := newServer(t, s)
 	req := provider.Request{Model: oldClaude, Stream: stream, Messages: append([]chat.Message{user("a")}, history...)}
@@ -131,7 +132,7 @@ func TestWholeReply(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := chunks(t, documentReply(200, tt.body), false)
+			got, err := chunks(t, wiretest.Status(200, tt.body), false)
 			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 				t.Errorf("error %v, chunks (-want +got):\n%s", err, diff)
 			}
@@ -159,7 +160,7 @@ func TestFailures(t *testing.T) {
 	damaged[len(damaged)-6] ^= 1
 	for _, tt := range []struct {
 		name   string
-		reply  script
+		reply  wiretest.Reply
 		kind   provider.ErrorKind
 		words  string
 		stream bool
@@ -178,14 +179,14 @@ func TestFailures(t *testing.T) {
 		{"empty_stream", streamed(nil), provider.Transient, "", true, false},
 		{"not_json_in_frame", streamed(slices.Concat(partial, event("contentBlockDelta", "{"))), provider.BadReply, "", true, true},
 		{"frame_without_type", streamed(slices.Concat(partial, frame("{}"))), provider.BadReply, "", true, true},
-		{"error_document_for_stream", documentReply(200, `{"message":"The model is overloaded."}`), "", "", true, false},
-		{"expired", documentReply(403, `{"message":"The security token included in the request is expired"}`), provider.Authentication, "expired", true, false},
-		{"too_long", documentReply(400, `{"message":"Input is too long for requested model."}`), provider.ContextOverflow, "too long", false, false},
-		{"unknown_model", documentReply(400, `{"message":"The provided model identifier is invalid."}`), provider.Invalid, "model identifier", true, false},
-		{"model_error", documentReply(424, `{"message":"The model failed.","originalStatusCode":500}`), provider.Transient, "The model failed.", false, false},
-		{"unavailable", documentReply(503, `{"message":"Try later."}`), provider.Transient, "Try later.", false, false},
-		{"no_message", documentReply(200, `{"stopReason":"end_turn"}`), provider.BadReply, "", false, false},
-		{"not_json", documentReply(200, `{"output":`), provider.BadReply, "", false, false},
+		{"error_document_for_stream", wiretest.Status(200, `{"message":"The model is overloaded."}`), "", "", true, false},
+		{"expired", wiretest.Status(403, `{"message":"The security token included in the request is expired"}`), provider.Authentication, "expired", true, false},
+		{"too_long", wiretest.Status(400, `{"message":"Input is too long for requested model."}`), provider.ContextOverflow, "too long", false, false},
+		{"unknown_model", wiretest.Status(400, `{"message":"The provided model identifier is invalid."}`), provider.Invalid, "model identifier", true, false},
+		{"model_error", wiretest.Status(424, `{"message":"The model failed.","originalStatusCode":500}`), provider.Transient, "The model failed.", false, false},
+		{"unavailable", wiretest.Status(503, `{"message":"Try later."}`), provider.Transient, "Try later.", false, false},
+		{"no_message", wiretest.Status(200, `{"stopReason":"end_turn"}`), provider.BadReply, "", false, false},
+		{"not_json", wiretest.Status(200, `{"output":`), provider.BadReply, "", false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := chunks(t, tt.reply, tt.stream)
@@ -211,7 +212,7 @@ func TestFailures(t *testing.T) {
 // A failure after the reply is complete costs nothing but the usage.
 func TestFailureAfterTheEnd(t *testing.T) {
 	stream := transcript(textStart + "contentBlockStop {\"contentBlockIndex\":0}\nmessageStop {\"stopReason\":\"end_turn\"}\n")
-	got, err := chunks(t, begun(stream, drop), true)
+	got, err := chunks(t, wiretest.Then(streamed(stream), wiretest.Drop), true)
 	want := []provider.Chunk{text("Hel"), text("lo"), ended(chat.StopEnd, chat.Usage{InputTokens: 6, OutputTokens: 2, Estimated: true})}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, chunks (-want +got):\n%s", err, diff)
@@ -220,7 +221,7 @@ func TestFailureAfterTheEnd(t *testing.T) {
 
 // A server that keeps a finished stream open does not hold the reply back.
 func TestStreamKeptOpen(t *testing.T) {
-	got, err := chunks(t, begun(transcript(textStart+textEnd), hang), true)
+	got, err := chunks(t, wiretest.Then(streamed(transcript(textStart+textEnd)), wiretest.Hang), true)
 	want := []provider.Chunk{text("Hel"), text("lo"), ended(chat.StopEnd, chat.Usage{InputTokens: 7, OutputTokens: 2})}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, chunks (-want +got):\n%s", err, diff)
@@ -236,7 +237,7 @@ func TestRefusedByTheSDK(t *testing.T) {
 		"region": func(o *Options) { o.Region, o.APIBase = "eu central/1", "" },
 	} {
 		for _, stream := range []bool{true, false} {
-			c := newServer(t, hang).client(change)
+			c := newServer(t, wiretest.Hang).client(change)
 			r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: llama, Stream: stream, Messages: []chat.Message{user("a")}}))
 			if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != provider.Invalid {
 				t.Errorf("%s: %v", name, r.Err)
@@ -247,15 +248,13 @@ func TestRefusedByTheSDK(t *testing.T) {
 
 // Some gateways answer in one piece, whatever they are asked for.
 func TestWholeReplyToAStream(t *testing.T) {
-	requests := 0
-	answer := documentReply(200, callWhole)
-	srv := newServer(t, func(w http.ResponseWriter, r *http.Request) { requests++; answer(w, r) })
+	srv := newServer(t, wiretest.Status(200, callWhole))
 	r := providertest.Collect(t, srv.client(nil).Chat(t.Context(), provider.Request{Model: oldClaude, Stream: true, Messages: []chat.Message{user("a")}}))
 	if r.Err != nil || len(r.ToolCalls) != 2 || r.Stop != chat.StopToolCalls || r.Usage.OutputTokens != 12 {
 		t.Errorf("%+v", r)
 	}
-	if requests != 1 {
-		t.Errorf("%d requests were sent", requests)
+	if n := len(srv.Requests()); n != 1 {
+		t.Errorf("%d requests were sent", n)
 	}
 }
 
@@ -263,13 +262,13 @@ func TestWholeReplyToAStream(t *testing.T) {
 func TestOtherHTTPClient(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		reply script
+		reply wiretest.Reply
 		kind  provider.ErrorKind
 	}{
-		{"throttled", documentReply(429, `{"message":"Slow down."}`, "X-Amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/"), provider.RateLimited},
-		{"denied", documentReply(403, `{"message":"Not yours."}`, "X-Amzn-ErrorType", "AccessDeniedException"), provider.Authentication},
-		{"dropped", drop, provider.Transient},
-		{"dropped_in_stream", begun(transcript(textStart), drop), provider.Transient},
+		{"throttled", wiretest.Status(429, `{"message":"Slow down."}`, "X-Amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/"), provider.RateLimited},
+		{"denied", wiretest.Status(403, `{"message":"Not yours."}`, "X-Amzn-ErrorType", "AccessDeniedException"), provider.Authentication},
+		{"dropped", wiretest.Drop, provider.Transient},
+		{"dropped_in_stream", wiretest.Then(streamed(transcript(textStart)), wiretest.Drop), provider.Transient},
 	} {
 		srv := newServer(t, tt.reply)
 		c := srv.client(func(o *Options) { o.HTTP = srv.Client() })
@@ -282,18 +281,13 @@ func TestOtherHTTPClient(t *testing.T) {
 
 // The connection of a reply that has been read is used again.
 func TestConnectionIsReused(t *testing.T) {
-	var addresses []string
-	answer := streamed(transcript(textStart + textEnd))
-	srv := newServer(t, func(w http.ResponseWriter, r *http.Request) {
-		addresses = append(addresses, r.RemoteAddr)
-		answer(w, r)
-	})
+	srv := newServer(t, streamed(transcript(textStart+textEnd)))
 	c := srv.client(nil)
 	for range 3 {
 		providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: oldClaude, Stream: true, Messages: []chat.Message{user("a")}}))
 	}
-	if len(addresses) != 3 || addresses[0] != addresses[1] || addresses[1] != addresses[2] {
-		t.Errorf("requests from %v, want one connection", addresses)
+	if r := srv.Requests(); len(r) != 3 || r[0].Remote != r[1].Remote || r[1].Remote != r[2].Remote {
+		t.Errorf("requests %v, want one connection", r)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -22,13 +23,13 @@ const (
 )
 
 // ask sends req to a server that answers and returns what it received.
-func ask(t *testing.T, req provider.Request, change func(*Options)) received {
+func ask(t *testing.T, req provider.Request, change func(*Options)) wiretest.Request {
 	t.Helper()
-	srv := newServer(t, either(streamed(transcript(textStart+textEnd)), documentReply(200, textWhole)))
+	srv := newServer(t, wiretest.Either(streamed(transcript(textStart+textEnd)), wiretest.Status(200, textWhole)))
 	if r := providertest.Collect(t, srv.client(change).Chat(t.Context(), req)); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	return srv.last()
+	return srv.Last()
 }
 
 func wantJSON(t *testing.T, got, want string) {
@@ -208,10 +209,10 @@ func TestRequestBody(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			whole := ask(t, tt.req, nil)
-			wantJSON(t, whole.body, tt.want)
+			wantJSON(t, whole.Text(), tt.want)
 			tt.req.Stream = true
-			if streamed := ask(t, tt.req, nil); streamed.body != whole.body {
-				t.Errorf("streamed %s\nnot      %s", streamed.body, whole.body)
+			if streamed := ask(t, tt.req, nil); streamed.Text() != whole.Text() {
+				t.Errorf("streamed %s\nnot      %s", streamed.Text(), whole.Text())
 			}
 		})
 	}
@@ -221,7 +222,7 @@ func TestRequestBody(t *testing.T) {
 func TestSchemaKeepsOrderAndNumbers(t *testing.T) {
 	schema := `{"type":"object","properties":{"z":{"maximum":12345678901234567890},"a":{},"m":{},"b":{},"y":{}}}`
 	req := provider.Request{Model: oldClaude, Messages: []chat.Message{user("a")}, Tools: []chat.Tool{{Name: "f", Parameters: json.RawMessage(schema)}}}
-	if body := ask(t, req, nil).body; !strings.Contains(body, schema) {
+	if body := ask(t, req, nil).Text(); !strings.Contains(body, schema) {
 		t.Errorf("the body %s does not hold the schema as it is", body)
 	}
 }
@@ -231,16 +232,16 @@ func TestURL(t *testing.T) {
 		return wire.Model{RealName: "arn:aws:bedrock:eu-central-1:1:inference-profile/eu." + name}
 	}
 	got := ask(t, provider.Request{Model: "m:1", Messages: []chat.Message{user("a")}}, func(o *Options) { o.Model = names })
-	if want := "/model/arn%3Aaws%3Abedrock%3Aeu-central-1%3A1%3Ainference-profile%2Feu.m%3A1/converse"; got.path != want {
-		t.Errorf("path %s, want %s", got.path, want)
+	if want := "/model/arn%3Aaws%3Abedrock%3Aeu-central-1%3A1%3Ainference-profile%2Feu.m%3A1/converse"; got.Path != want {
+		t.Errorf("path %s, want %s", got.Path, want)
 	}
-	if got := got.header.Get("User-Agent"); got != "loki/test" {
+	if got := got.Header.Get("User-Agent"); got != "loki/test" {
 		t.Errorf("user agent %q", got)
 	}
 }
 
 func TestUnsendableImages(t *testing.T) {
-	srv := newServer(t, documentReply(200, textWhole))
+	srv := newServer(t, wiretest.Status(200, textWhole))
 	req := provider.Request{Model: llama, Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{
 		{Type: chat.ImagePart, URL: "https://example.org/a.png?key=secret"},
 		{Type: chat.ImagePart, URL: "data:image/tiff;base64,AAAA"},
@@ -257,8 +258,8 @@ func TestUnsendableImages(t *testing.T) {
 			t.Errorf("%q does not name %s", e.Msg, want)
 		}
 	}
-	if strings.Contains(e.Msg, "secret") || len(srv.got) != 0 {
-		t.Errorf("%q after %d requests", e.Msg, len(srv.got))
+	if strings.Contains(e.Msg, "secret") || len(srv.Requests()) != 0 {
+		t.Errorf("%q after %d requests", e.Msg, len(srv.Requests()))
 	}
 }
 
@@ -299,12 +300,12 @@ func TestPatchesAreSigned(t *testing.T) {
 			}},
 		}}
 	})
-	wantJSON(t, got.body, `{"inferenceConfig":{"maxTokens":5},"performanceConfig":{"latency":"optimized"},"messages":[{"role":"user","content":[{"text":"a"}]}]}`)
-	if !strings.Contains(got.header.Get("Authorization"), "x-custom") || got.header.Get("X-Amzn-Trace") != "on" {
-		t.Errorf("headers %v", got.header)
+	wantJSON(t, got.Text(), `{"inferenceConfig":{"maxTokens":5},"performanceConfig":{"latency":"optimized"},"messages":[{"role":"user","content":[{"text":"a"}]}]}`)
+	if !strings.Contains(got.Header.Get("Authorization"), "x-custom") || got.Header.Get("X-Amzn-Trace") != "on" {
+		t.Errorf("headers %v", got.Header)
 	}
-	if got.path != "/model/real/converse" {
-		t.Errorf("path %s: the URL of a patch has no effect", got.path)
+	if got.Path != "/model/real/converse" {
+		t.Errorf("path %s: the URL of a patch has no effect", got.Path)
 	}
 }
 

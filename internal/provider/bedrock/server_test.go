@@ -2,27 +2,18 @@ package bedrock
 
 import (
 	"bytes"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/smithy-go/eventstream"
 
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -33,111 +24,22 @@ const (
 	testRegion = "eu-central-1"
 )
 
-// script is how a server answers one request.
-type script func(w http.ResponseWriter, r *http.Request)
-
-// received is a request as the server saw it.
-type received struct {
-	path   string
-	header http.Header
-	body   string
-}
-
-// server is a scripted Bedrock on the loopback interface. It checks the signature
-// of every request.
+// server is a scripted Bedrock. It checks the signature of every request.
 type server struct {
-	*httptest.Server
-	t      *testing.T
-	busy   atomic.Int32
-	mu     sync.Mutex
-	script script
-	got    []received
+	*wiretest.Server
+	t *testing.T
 }
 
-func newServer(t *testing.T, s script) *server {
+func newServer(t *testing.T, script ...wiretest.Reply) *server {
 	t.Helper()
-	srv := &server{t: t, script: s}
-	srv.Server = httptest.NewServer(http.HandlerFunc(srv.serve))
-	t.Cleanup(srv.Close)
-	return srv
-}
-
-func (s *server) serve(w http.ResponseWriter, r *http.Request) {
-	s.busy.Add(1)
-	defer s.busy.Add(-1)
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.t.Errorf("reading the request: %v", err)
-	}
-	if strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256") {
-		if err := checkSignature(r, body); err != nil {
-			s.t.Errorf("signature: %v", err)
+	s := &server{wiretest.New(t, wiretest.Options{Provider: "bedrock"}, script...), t}
+	s.Check = func(r *http.Request, body []byte) error {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256") {
+			return nil
 		}
+		return checkSignature(r, body)
 	}
-	s.mu.Lock()
-	s.got = append(s.got, received{path: r.URL.EscapedPath(), header: r.Header.Clone(), body: string(body)})
-	s.mu.Unlock()
-	s.record(r, body)
-	s.script(w, r)
-}
-
-// record writes the request to the directory that $LOKI_WIRE_OUT names.
-func (s *server) record(r *http.Request, body []byte) {
-	dir := os.Getenv("LOKI_WIRE_OUT")
-	if dir == "" {
-		return
-	}
-	api := "chat_completions"
-	if strings.HasSuffix(r.URL.Path, "/invoke") {
-		api = "embeddings"
-	}
-	text, err := json.Marshal(map[string]any{"api": api, "url": "http://" + r.Host + r.URL.EscapedPath(), "body": json.RawMessage(body)})
-	if err == nil {
-		err = writeNext(dir, "bedrock", text)
-	}
-	if err != nil {
-		s.t.Errorf("recording a request: %v", err)
-	}
-}
-
-// writeNext writes text to the first file of dir called name-1.json, name-2.json and
-// so on that does not exist: other tests write there too.
-func writeNext(dir, name string, text []byte) error {
-	for n := 1; ; n++ {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if os.IsExist(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(text)
-		return errors.Join(err, f.Close())
-	}
-}
-
-// last returns the last request.
-func (s *server) last() received {
-	s.t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.got) == 0 {
-		s.t.Fatal("the server got no request")
-	}
-	return s.got[len(s.got)-1]
-}
-
-// waitIdle returns when the server serves no request.
-func (s *server) waitIdle(ctx context.Context) error {
-	for s.busy.Load() > 0 {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		default:
-			runtime.Gosched()
-		}
-	}
-	return nil
+	return s
 }
 
 // client returns a client of the server, with access keys unless change takes them.
@@ -148,8 +50,8 @@ func (s *server) client(change func(*Options)) *Client {
 		s.t.Fatal(err)
 	}
 	o := Options{
-		Name: "aws", Region: testRegion, APIBase: s.URL + "/", HTTP: h,
-		AccessKeyID: wire.StaticKey(testKeyID), SecretAccessKey: wire.StaticKey(testSecret), SessionToken: wire.StaticKey(testToken),
+		Name: "aws", Region: testRegion, APIBase: s.URL() + "/", HTTP: h,
+		AccessKeyID: wiretest.Key(testKeyID), SecretAccessKey: wiretest.Key(testSecret), SessionToken: wiretest.Key(testToken),
 		Getenv: func(string) string { return "" },
 	}
 	if change != nil {
@@ -172,7 +74,7 @@ func checkSignature(r *http.Request, body []byte) error {
 	}
 	scope := strings.Split(fields["Credential"], "/")
 	if len(scope) != 5 || scope[0] != testKeyID || scope[2] != testRegion || scope[3] != "bedrock" {
-		return fmt.Errorf("credential %q", fields["Credential"])
+		return fmt.Errorf("signature: credential %q", fields["Credential"])
 	}
 	signed := strings.Split(fields["SignedHeaders"], ";")
 	for _, name := range []string{"host", "x-amz-date", "x-amz-security-token"} {
@@ -257,44 +159,4 @@ func transcript(text string) []byte {
 }
 
 // streamed answers with an event stream.
-func streamed(stream []byte) script {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", eventStreamType)
-		_, _ = w.Write(stream)
-	}
-}
-
-// documentReply answers with a status and a JSON document.
-func documentReply(status int, body string, header ...string) script {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for i := 0; i+1 < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
-
-// either answers a request for a stream with one script and others with the other.
-func either(stream, whole script) script {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/converse-stream") {
-			stream(w, r)
-			return
-		}
-		whole(w, r)
-	}
-}
-
-// begun sends the beginning of a stream and then calls rest.
-func begun(stream []byte, rest script) script {
-	return func(w http.ResponseWriter, r *http.Request) {
-		streamed(stream)(w, r)
-		w.(http.Flusher).Flush()
-		rest(w, r)
-	}
-}
-
-func drop(http.ResponseWriter, *http.Request)     { panic(http.ErrAbortHandler) }
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func streamed(stream []byte) wiretest.Reply { return wiretest.Body(eventStreamType, string(stream)) }

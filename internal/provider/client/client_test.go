@@ -9,7 +9,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/client"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 func TestAuthorize(t *testing.T) {
@@ -25,13 +25,13 @@ func TestAuthorize(t *testing.T) {
 		kind     provider.ErrorKind
 		wantErr  string
 	}{
-		{"trimmed", client.Options{APIKey: wire.StaticKey(" sk-1\n")}, false, "Bearer sk-1", "", ""},
+		{"trimmed", client.Options{APIKey: wiretest.Key(" sk-1\n")}, false, "Bearer sk-1", "", ""},
 		{"not_required", client.Options{}, true, "", "", ""},
 		{"none", client.Options{}, false, "", provider.Authentication, "client my-openai has no API key: set MY_OPENAI_API_KEY, or api_key in its configuration"},
-		{"empty", client.Options{APIKey: wire.StaticKey(" ")}, false, "", provider.Authentication, "has no API key"},
-		{"line_break", client.Options{APIKey: wire.StaticKey("sk-\nx-secret")}, false, "", provider.Authentication, "holds characters that no key has"},
+		{"empty", client.Options{APIKey: wiretest.Key(" ")}, false, "", provider.Authentication, "has no API key"},
+		{"line_break", client.Options{APIKey: wiretest.Key("sk-\nx-secret")}, false, "", provider.Authentication, "holds characters that no key has"},
 		{"vault", client.Options{APIKey: func() (string, error) { return "", locked }}, true, "", provider.Authentication, "API key of client my-openai: the vault is locked"},
-		{"token", client.Options{APIKey: wire.StaticKey("sk-1"), Token: token(" t\n", nil)}, false, "Bearer t", "", ""},
+		{"token", client.Options{APIKey: wiretest.Key("sk-1"), Token: token(" t\n", nil)}, false, "Bearer t", "", ""},
 		{"empty_token", client.Options{Token: token("", nil)}, true, "", provider.Authentication, "is empty"},
 		{"no_token", client.Options{Token: token("", locked)}, false, "", provider.Authentication, "access token of client my-openai: the vault is locked"},
 		{"token_later", client.Options{Token: token("", &provider.Error{Kind: provider.Transient, Msg: "later"})}, false, "", provider.Transient, "later"},

@@ -18,6 +18,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -52,22 +53,22 @@ func toolCalls() []chat.ToolCall {
 
 func TestConformance(t *testing.T) {
 	text := fixture(t, "text.sse")
-	page := document(200, "<html>gateway</html>", "Content-Type", "text/html")
-	scripts := map[providertest.Scenario]script{
-		providertest.TextReply:     either(streamed(text), document(200, textWhole)),
-		providertest.ToolCallReply: either(streamed(fixture(t, "tools.sse")), document(200, toolsWhole)),
-		providertest.CutOffCall:    either(streamed(cutOffStream()), document(200, cutOffWhole)),
-		providertest.RateLimited:   document(429, `{"id":"1","message":"You are using a Trial key, which is limited."}`, "Retry-After", "3"),
-		providertest.DropMidStream: begun(before(text, "content-end"), drop),
+	page := wiretest.Status(200, "<html>gateway</html>", "Content-Type", "text/html")
+	scripts := map[providertest.Scenario]wiretest.Reply{
+		providertest.TextReply:     wiretest.Either(wiretest.Events(text), wiretest.Status(200, textWhole)),
+		providertest.ToolCallReply: wiretest.Either(wiretest.Events(fixture(t, "tools.sse")), wiretest.Status(200, toolsWhole)),
+		providertest.CutOffCall:    wiretest.Either(wiretest.Events(cutOffStream()), wiretest.Status(200, cutOffWhole)),
+		providertest.RateLimited:   wiretest.Status(429, `{"id":"1","message":"You are using a Trial key, which is limited."}`, "Retry-After", "3"),
+		providertest.DropMidStream: wiretest.Then(wiretest.Events(before(text, "content-end")), wiretest.Drop),
 		providertest.Garbage:       page,
-		providertest.Hang:          hang,
-		providertest.Stall:         begun(before(text, "content-end"), hang),
+		providertest.Hang:          wiretest.Hang,
+		providertest.Stall:         wiretest.Then(wiretest.Events(before(text, "content-end")), wiretest.Hang),
 	}
 	providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 		srv := newServer(t, scripts[s])
 		return providertest.Subject{
 			Chat: srv.client(nil, nil), Request: provider.Request{Model: "command-a-03-2025"},
-			Text: "Hello", ToolCalls: toolCalls(), RetryAfter: 3 * time.Second, WaitIdle: srv.waitIdle, CutOff: `{"path":"build"`,
+			Text: "Hello", ToolCalls: toolCalls(), RetryAfter: 3 * time.Second, WaitIdle: srv.WaitIdle, CutOff: `{"path":"build"`,
 		}
 	}})
 }
@@ -170,23 +171,23 @@ func TestRequestBody(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			srv := newServer(t, either(streamed(fixture(t, "text.sse")), document(200, textWhole)))
+			srv := newServer(t, wiretest.Either(wiretest.Events(fixture(t, "text.sse")), wiretest.Status(200, textWhole)))
 			c := srv.client(nil, nil)
 			if r := providertest.Collect(t, c.Chat(t.Context(), tt.req)); r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			wantJSON(t, srv.last().body, tt.want)
+			wantJSON(t, srv.Last().Text(), tt.want)
 			tt.req.Stream = true
 			if r := providertest.Collect(t, c.Chat(t.Context(), tt.req)); r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			wantJSON(t, srv.last().body, strings.TrimSuffix(tt.want, "}")+`,"stream":true}`)
+			wantJSON(t, srv.Last().Text(), strings.TrimSuffix(tt.want, "}")+`,"stream":true}`)
 		})
 	}
 }
 
 func TestPatches(t *testing.T) {
-	srv := newServer(t, document(200, textWhole))
+	srv := newServer(t, wiretest.Status(200, textWhole))
 	c := srv.client(
 		func(string) wire.Model {
 			return wire.Model{RealName: "real", Patch: wire.Patch{Body: providertest.Object(map[string]any{"safety_mode": "OFF"})}}
@@ -194,14 +195,14 @@ func TestPatches(t *testing.T) {
 		wire.Patches{wire.ChatCompletions: {{Pattern: "al.*", Patch: wire.Patch{Headers: []wire.Header{{Name: "X-Client-Name", Value: new("loki")}}}}}},
 	)
 	providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: "alias", Messages: []chat.Message{user("a")}}))
-	wantJSON(t, srv.last().body, `{"model":"real","safety_mode":"OFF","messages":[{"role":"user","content":"a"}]}`)
-	if got := srv.last(); got.header.Get("X-Client-Name") != "loki" || got.path != "/v2/chat" {
-		t.Errorf("%s %v", got.path, got.header)
+	wantJSON(t, srv.Last().Text(), `{"model":"real","safety_mode":"OFF","messages":[{"role":"user","content":"a"}]}`)
+	if got := srv.Last(); got.Header.Get("X-Client-Name") != "loki" || got.Path != "/v2/chat" {
+		t.Errorf("%s %v", got.Path, got.Header)
 	}
 }
 
 // chunks returns the chunks of a reply, and its failure.
-func chunks(t *testing.T, s script, stream bool, history ...chat.Message) ([]provider.Chunk, error) {
+func chunks(t *testing.T, s wiretest.Reply, stream bool, history ...chat.Message) ([]provider.Chunk, error) {
 	t.Helper()
 	srv := newServer(t, s)
 	req := provider.Request{Model: "m", Stream: stream, Messages: append([]chat.Message{user("a")}, history...)}
@@ -235,44 +236,44 @@ func TestReplies(t *testing.T) {
 	made := toolCalls()
 	for _, tt := range []struct {
 		name   string
-		script script
+		script wiretest.Reply
 		stream bool
 		want   []provider.Chunk
 	}{
-		{"text_streamed", streamed(fixture(t, "text.sse")), true, []provider.Chunk{text("Hel"), text("lo"), ended(chat.StopEnd, 5, 0, 2)}},
-		{"crlf", streamed(strings.ReplaceAll(fixture(t, "text.sse"), "\n", "\r\n")), true, []provider.Chunk{text("Hel"), text("lo"), ended(chat.StopEnd, 5, 0, 2)}},
-		{"tools_streamed", streamed(fixture(t, "tools.sse")), true, []provider.Chunk{
+		{"text_streamed", wiretest.Events(fixture(t, "text.sse")), true, []provider.Chunk{text("Hel"), text("lo"), ended(chat.StopEnd, 5, 0, 2)}},
+		{"crlf", wiretest.Events(strings.ReplaceAll(fixture(t, "text.sse"), "\n", "\r\n")), true, []provider.Chunk{text("Hel"), text("lo"), ended(chat.StopEnd, 5, 0, 2)}},
+		{"tools_streamed", wiretest.Events(fixture(t, "tools.sse")), true, []provider.Chunk{
 			text("I will "), text("look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12),
 		}},
-		{"tools_whole", document(200, toolsWhole), false, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
-		{"whole_although_streamed", document(200, toolsWhole), true, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
-		{"whole_as_an_event_stream", document(200, toolsWhole, "Content-Type", "text/event-stream"), true, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{"tools_whole", wiretest.Status(200, toolsWhole), false, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{"whole_although_streamed", wiretest.Status(200, toolsWhole), true, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
+		{"whole_as_an_event_stream", wiretest.Status(200, toolsWhole, "Content-Type", "text/event-stream"), true, []provider.Chunk{text("I will look."), call(made[0]), call(made[1]), ended(chat.StopToolCalls, 30, 0, 12)}},
 		{
-			"call_that_is_lost", document(200, `{"message":{"content":[{"text":"I look."}]},"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`), false,
+			"call_that_is_lost", wiretest.Status(200, `{"message":{"content":[{"text":"I look."}]},"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`), false,
 			[]provider.Chunk{text("I look."), {
 				Kind: provider.End, Stop: chat.StopToolCalls, Usage: chat.Usage{InputTokens: 1, OutputTokens: 1},
 				Body: `{"message":{"content":[{"text":"I look."}]},"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`,
 			}},
 		},
-		{"plan_after_text", streamed(`data: {"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":"I look."}}}}` + "\n\n" +
+		{"plan_after_text", wiretest.Events(`data: {"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":"I look."}}}}` + "\n\n" +
 			`data: {"type":"tool-plan-delta","delta":{"message":{"tool_plan":"I will use a tool."}}}` + "\n\n" +
 			`data: {"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":1,"output_tokens":2}}}}` + "\n\n"), true, []provider.Chunk{
 			text("I look."), ended(chat.StopEnd, 1, 0, 2),
 		}},
-		{"thinking_streamed", streamed(fixture(t, "thinking.sse")), true, []provider.Chunk{
+		{"thinking_streamed", wiretest.Events(fixture(t, "thinking.sse")), true, []provider.Chunk{
 			thought("Hm "), thought("[DONE]."), text("One"), text("Two"), ended(chat.StopLength, 80, 16, 40),
 		}},
 		{
-			"thinking_whole", document(200, `{"message":{"content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"One"},{"type":"text","text":"Two"}],"tool_plan":"not shown"},
+			"thinking_whole", wiretest.Status(200, `{"message":{"content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"One"},{"type":"text","text":"Two"}],"tool_plan":"not shown"},
 			"finish_reason":"STOP_SEQUENCE","usage":{"tokens":{"input_tokens":8,"output_tokens":4},"billed_units":null}}`), false,
 			[]provider.Chunk{thought("Hm."), text("One"), text("Two"), ended(chat.StopEnd, 8, 0, 4)},
 		},
 		{
-			"done_without_message_end", streamed(before(fixture(t, "text.sse"), "message-end") + "data: [DONE]\n\n"), true,
+			"done_without_message_end", wiretest.Events(before(fixture(t, "text.sse"), "message-end") + "data: [DONE]\n\n"), true,
 			[]provider.Chunk{text("Hel"), text("lo"), {Kind: provider.End, Stop: chat.StopEnd, Usage: chat.Usage{InputTokens: 6, OutputTokens: 2, Estimated: true}}},
 		},
 		{
-			"ids", document(200, `{"message":{"tool_calls":[{"function":{"name":"f"}},{"id":"call_2","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"call_2","function":{"name":"g"}}]},
+			"ids", wiretest.Status(200, `{"message":{"tool_calls":[{"function":{"name":"f"}},{"id":"call_2","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"call_2","function":{"name":"g"}}]},
 			"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`), false,
 			[]provider.Chunk{
 				call(chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"}), call(chat.ToolCall{ID: "call_2", Name: "f", Arguments: `{"a":1}`}),
@@ -280,7 +281,7 @@ func TestReplies(t *testing.T) {
 			},
 		},
 		{
-			"loop", document(200, `{"message":{"tool_calls":[`+strings.Repeat(`{"function":{"name":"f"}},`, 5)+`{"id":"x","function":{"name":"g"}}]},
+			"loop", wiretest.Status(200, `{"message":{"tool_calls":[`+strings.Repeat(`{"function":{"name":"f"}},`, 5)+`{"id":"x","function":{"name":"g"}}]},
 			"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`), false,
 			[]provider.Chunk{
 				call(chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"}), call(chat.ToolCall{ID: "call_2", Name: "f", Arguments: "{}"}),
@@ -303,26 +304,26 @@ func TestFailures(t *testing.T) {
 	ending := func(delta string) string { return begin + `data: {"type":"message-end","delta":` + delta + "}\n\n" }
 	for _, tt := range []struct {
 		name   string
-		script script
+		script wiretest.Reply
 		stream bool
 		kind   provider.ErrorKind
 		words  string
 	}{
-		{"error_at_end", streamed(ending(`{"finish_reason":"ERROR","error":"The model broke."}`)), true, provider.Transient, "The model broke."},
-		{"error_without_words", streamed(ending(`{"finish_reason":"ERROR"}`)), true, provider.Transient, "error"},
-		{"timeout", streamed(ending(`{"finish_reason":"TIMEOUT"}`)), true, provider.Transient, "timeout"},
-		{"error_object", streamed(begin + "data: {\"message\":\"too many tokens: total number of tokens 9 cannot exceed 8\"}\n\n"), true, provider.ContextOverflow, "too many tokens"},
-		{"not_json", streamed(begin + "data: {\n\n"), true, provider.BadReply, ""},
-		{"no_end", streamed(begin), true, provider.Transient, ""},
-		{"calls_and_no_end", streamed(before(fixture(t, "tools.sse"), "message-end")), true, provider.Transient, ""},
-		{"document_for_stream", document(200, `{"message":"internal server_error"}`), true, provider.Transient, "internal"},
-		{"whole_error", document(200, `{"finish_reason":"ERROR","message":{"content":[]}}`), false, provider.Transient, ""},
-		{"no_message", document(200, `{"id":"1"}`), false, provider.BadReply, ""},
-		{"key", document(401, `{"message":"invalid api token"}`), true, provider.Authentication, "invalid api token"},
-		{"key_echoed", document(401, `{"message":"invalid api token `+testKey+`"}`), false, provider.Authentication, "invalid api token"},
-		{"too_long", document(400, `{"message":"too many tokens: total number of tokens in the prompt exceeded the limit"}`), true, provider.ContextOverflow, "too many tokens"},
-		{"no_model", document(404, `{"message":"model 'x' not found"}`), false, provider.Invalid, "not found"},
-		{"server", document(500, `{"message":"internal server error"}`), false, provider.Transient, "internal"},
+		{"error_at_end", wiretest.Events(ending(`{"finish_reason":"ERROR","error":"The model broke."}`)), true, provider.Transient, "The model broke."},
+		{"error_without_words", wiretest.Events(ending(`{"finish_reason":"ERROR"}`)), true, provider.Transient, "error"},
+		{"timeout", wiretest.Events(ending(`{"finish_reason":"TIMEOUT"}`)), true, provider.Transient, "timeout"},
+		{"error_object", wiretest.Events(begin + "data: {\"message\":\"too many tokens: total number of tokens 9 cannot exceed 8\"}\n\n"), true, provider.ContextOverflow, "too many tokens"},
+		{"not_json", wiretest.Events(begin + "data: {\n\n"), true, provider.BadReply, ""},
+		{"no_end", wiretest.Events(begin), true, provider.Transient, ""},
+		{"calls_and_no_end", wiretest.Events(before(fixture(t, "tools.sse"), "message-end")), true, provider.Transient, ""},
+		{"document_for_stream", wiretest.Status(200, `{"message":"internal server_error"}`), true, provider.Transient, "internal"},
+		{"whole_error", wiretest.Status(200, `{"finish_reason":"ERROR","message":{"content":[]}}`), false, provider.Transient, ""},
+		{"no_message", wiretest.Status(200, `{"id":"1"}`), false, provider.BadReply, ""},
+		{"key", wiretest.Status(401, `{"message":"invalid api token"}`), true, provider.Authentication, "invalid api token"},
+		{"key_echoed", wiretest.Status(401, `{"message":"invalid api token `+testKey+`"}`), false, provider.Authentication, "invalid api token"},
+		{"too_long", wiretest.Status(400, `{"message":"too many tokens: total number of tokens in the prompt exceeded the limit"}`), true, provider.ContextOverflow, "too many tokens"},
+		{"no_model", wiretest.Status(404, `{"message":"model 'x' not found"}`), false, provider.Invalid, "not found"},
+		{"server", wiretest.Status(500, `{"message":"internal server error"}`), false, provider.Transient, "internal"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := chunks(t, tt.script, tt.stream)
@@ -344,7 +345,7 @@ func TestFailures(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	for name, get := range map[string]func() (string, error){
-		"none": nil, "empty": wire.StaticKey(" "), "failing": func() (string, error) { return "", errors.New("the vault is locked") },
+		"none": nil, "empty": wiretest.Key(" "), "failing": func() (string, error) { return "", errors.New("the vault is locked") },
 	} {
 		c, err := New(client.Options{Name: "my-cohere", APIKey: get})
 		if err != nil {
@@ -363,30 +364,30 @@ func TestKey(t *testing.T) {
 }
 
 func TestEmbed(t *testing.T) {
-	srv := newServer(t, document(200, `{"id":"1","embeddings":{"float":[[0.5,1],[2,3]]},"meta":{"billed_units":{"input_tokens":4}}}`))
+	srv := newServer(t, wiretest.Status(200, `{"id":"1","embeddings":{"float":[[0.5,1],[2,3]]},"meta":{"billed_units":{"input_tokens":4}}}`))
 	for query, want := range map[bool]string{false: "search_document", true: "search_query"} {
 		vectors, usage, err := srv.client(nil, nil).Embed(t.Context(), provider.EmbedRequest{Model: "embed-v4.0", Texts: []string{"a", "b"}, Query: query})
 		if diff := cmp.Diff([][]float32{{0.5, 1}, {2, 3}}, vectors); diff != "" || err != nil || usage != (chat.Usage{InputTokens: 4}) {
 			t.Errorf("%v, %+v, %s", err, usage, diff)
 		}
-		wantJSON(t, srv.last().body, `{"model":"embed-v4.0","texts":["a","b"],"input_type":"`+want+`","embedding_types":["float"]}`)
+		wantJSON(t, srv.Last().Text(), `{"model":"embed-v4.0","texts":["a","b"],"input_type":"`+want+`","embedding_types":["float"]}`)
 	}
-	if v, _, err := srv.client(nil, nil).Embed(t.Context(), provider.EmbedRequest{Model: "m"}); v != nil || err != nil || len(srv.got) != 2 {
-		t.Errorf("no texts: %v, %v after %d requests", v, err, len(srv.got))
+	if v, _, err := srv.client(nil, nil).Embed(t.Context(), provider.EmbedRequest{Model: "m"}); v != nil || err != nil || len(srv.Requests()) != 2 {
+		t.Errorf("no texts: %v, %v after %d requests", v, err, len(srv.Requests()))
 	}
 }
 
 func TestEmbedBatches(t *testing.T) {
 	var sizes []int
-	srv := newServer(t, nil)
-	srv.next = func(w http.ResponseWriter, r *http.Request) {
+	srv := newServer(t)
+	srv.Always(func(c *wiretest.Call) {
 		var body struct{ Texts []string }
-		if err := json.Unmarshal([]byte(srv.last().body), &body); err != nil {
+		if err := json.Unmarshal([]byte(srv.Last().Text()), &body); err != nil {
 			t.Error(err)
 		}
 		sizes = append(sizes, len(body.Texts))
-		document(200, `{"embeddings":{"float":[`+strings.TrimSuffix(strings.Repeat("[1],", len(body.Texts)), ",")+`]}}`)(w, r)
-	}
+		wiretest.Status(200, `{"embeddings":{"float":[`+strings.TrimSuffix(strings.Repeat("[1],", len(body.Texts)), ",")+`]}}`)(c)
+	})
 	vectors, usage, err := srv.client(nil, nil).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: make([]string, 100)})
 	if diff := cmp.Diff([]int{96, 4}, sizes); err != nil || len(vectors) != 100 || diff != "" || !usage.Estimated {
 		t.Errorf("%d vectors, usage %+v, error %v, batches %s", len(vectors), usage, err, diff)
@@ -394,18 +395,18 @@ func TestEmbedBatches(t *testing.T) {
 }
 
 func TestRerank(t *testing.T) {
-	srv := newServer(t, document(200, `{"results":[{"index":2,"relevance_score":0.1},{"index":0,"relevance_score":0.9}],"meta":{"billed_units":{"search_units":1}}}`))
+	srv := newServer(t, wiretest.Status(200, `{"results":[{"index":2,"relevance_score":0.1},{"index":0,"relevance_score":0.9}],"meta":{"billed_units":{"search_units":1}}}`))
 	ranked, usage, err := srv.client(nil, nil).Rerank(t.Context(), provider.RerankRequest{Model: "rerank-v3.5", Query: "q", Documents: []string{"a", "b", "c"}, TopN: 2})
 	if diff := cmp.Diff([]provider.Ranked{{Index: 0, Score: 0.9}, {Index: 2, Score: 0.1}}, ranked); diff != "" || err != nil || !usage.Estimated {
 		t.Errorf("%v, %+v, %s", err, usage, diff)
 	}
-	wantJSON(t, srv.last().body, `{"model":"rerank-v3.5","query":"q","documents":["a","b","c"],"top_n":2}`)
+	wantJSON(t, srv.Last().Text(), `{"model":"rerank-v3.5","query":"q","documents":["a","b","c"],"top_n":2}`)
 	ranked, _, err = srv.client(nil, nil).Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q", Documents: []string{"a", "b", "c"}})
-	if err != nil || len(ranked) != 2 || strings.Contains(srv.last().body, "top_n") {
-		t.Errorf("%v, %v, %s", ranked, err, srv.last().body)
+	if err != nil || len(ranked) != 2 || strings.Contains(srv.Last().Text(), "top_n") {
+		t.Errorf("%v, %v, %s", ranked, err, srv.Last().Text())
 	}
-	if r, _, err := srv.client(nil, nil).Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q"}); r != nil || err != nil || len(srv.got) != 2 {
-		t.Errorf("no documents: %v, %v after %d requests", r, err, len(srv.got))
+	if r, _, err := srv.client(nil, nil).Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q"}); r != nil || err != nil || len(srv.Requests()) != 2 {
+		t.Errorf("no documents: %v, %v after %d requests", r, err, len(srv.Requests()))
 	}
 }
 
@@ -414,7 +415,7 @@ func TestBadVectorsAndRankings(t *testing.T) {
 		`{}`, `[]`, `{"embeddings":{"float":[[1]]},"results":[{"index":2}]}`, `{"embeddings":{"float":[[1],[1,2]]},"results":[{"index":-1}]}`,
 		`{"embeddings":{"float":[[],[]]},"results":[{"relevance_score":1}]}`, `{"embeddings":[],"results":[{"index":0},{"index":0}]}`,
 	} {
-		c := newServer(t, document(200, body)).client(nil, nil)
+		c := newServer(t, wiretest.Status(200, body)).client(nil, nil)
 		_, _, embed := c.Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: []string{"a", "b"}})
 		_, _, rerank := c.Rerank(t.Context(), provider.RerankRequest{Model: "m", Query: "q", Documents: []string{"a", "b"}})
 		for _, err := range []error{embed, rerank} {
@@ -439,7 +440,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c canned) ask(t *testing.T, stream bool) {
-	client, err := New(client.Options{Name: "cohere", APIKey: wire.StaticKey("k"), HTTP: &http.Client{Transport: c}})
+	client, err := New(client.Options{Name: "cohere", APIKey: wiretest.Key("k"), HTTP: &http.Client{Transport: c}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +469,7 @@ func FuzzReply(f *testing.F) {
 // A tool loop as the API's documentation has it, put together from what came.
 func TestToolRound(t *testing.T) {
 	p := providertest.Play(t, "testdata/tool_round.txt")
-	c, err := New(client.Options{Name: "cohere", APIBase: p.URL + "/v2", APIKey: wire.StaticKey(testKey)})
+	c, err := New(client.Options{Name: "cohere", APIBase: p.URL + "/v2", APIKey: wiretest.Key(testKey)})
 	if err != nil {
 		t.Fatal(err)
 	}

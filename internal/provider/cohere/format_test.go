@@ -6,13 +6,13 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 func TestFormat(t *testing.T) {
 	providertest.CheckFormat(t, providertest.FormatCase{
 		New: func(t *testing.T, url string) provider.Chat {
-			c, err := New(client.Options{Name: "cohere", APIBase: url, APIKey: wire.StaticKey("k")})
+			c, err := New(client.Options{Name: "cohere", APIBase: url, APIKey: wiretest.Key("k")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -20,7 +20,7 @@ func TestFormat(t *testing.T) {
 		},
 		Request: provider.Request{Model: "command-a-03-2025"},
 		Want:    `"response_format":{"type":"json_object","json_schema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}}`,
-		Reply:   providertest.Answer(200, textWhole),
-		Refusal: providertest.Answer(400, `{"id":"1","message":"invalid request: response_format is not supported for this model"}`),
+		Reply:   wiretest.Status(200, textWhole),
+		Refusal: wiretest.Status(400, `{"id":"1","message":"invalid request: response_format is not supported for this model"}`),
 	})
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"loki/internal/provider"
-	"loki/internal/provider/gemini/geminitest"
+	"loki/internal/provider/providertest/geminitest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 func texts(n int) []string {
@@ -63,9 +64,9 @@ func TestEmbed(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var script []geminitest.Reply
+			var script []wiretest.Reply
 			for _, s := range tt.script {
-				script = append(script, geminitest.Body(s))
+				script = append(script, wiretest.JSON(s))
 			}
 			server := geminitest.New(t, script...)
 			got, usage, err := newClient(t, server, tt.o).Embed(t.Context(), provider.EmbedRequest{Model: tt.model, Texts: texts(tt.n), Query: tt.query})
@@ -92,7 +93,7 @@ func TestEmbed(t *testing.T) {
 var onVertex = options{place: "projects/p/locations/l"}
 
 func TestEmbedBatches(t *testing.T) {
-	server := geminitest.New(t, geminitest.Body(embeddings(100)), geminitest.Body(embeddings(50)))
+	server := geminitest.New(t, wiretest.JSON(embeddings(100)), wiretest.JSON(embeddings(50)))
 	got, _, err := newClient(t, server, options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: texts(150)})
 	if err != nil || len(got) != 150 || len(server.Requests()) != 2 {
 		t.Errorf("%d vectors from %d requests, error %v", len(got), len(server.Requests()), err)
@@ -126,7 +127,7 @@ func TestEmbedFails(t *testing.T) {
 		{"error", `{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}`, provider.Authentication},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := geminitest.New(t, geminitest.Body(tt.body))
+			server := geminitest.New(t, wiretest.JSON(tt.body))
 			_, _, err := newClient(t, server, options{}).Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: texts(2)})
 			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Kind != tt.kind {
 				t.Errorf("error = %v, want one of kind %s", err, tt.kind)

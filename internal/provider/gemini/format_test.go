@@ -8,9 +8,9 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
-	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/providertest/geminitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/value"
 )
 
@@ -18,7 +18,7 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	providertest.CheckFormat(t, providertest.FormatCase{
 		New: func(t *testing.T, url string) provider.Chat {
-			c, err := gemini.New(client.Options{Name: "gemini", APIBase: url + "/v1beta", APIKey: wire.StaticKey(testKey)})
+			c, err := gemini.New(client.Options{Name: "gemini", APIBase: url + "/v1beta", APIKey: wiretest.Key(testKey)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,8 +26,8 @@ func TestFormat(t *testing.T) {
 		},
 		Request: provider.Request{Model: "gemini-2.5-flash"},
 		Want:    `"responseMimeType":"application/json","responseJsonSchema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}`,
-		Reply:   providertest.Answer(200, geminitest.Document("STOP", geminitest.TextPart("{}"))),
-		Refusal: providertest.Answer(400, `{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"responseJsonSchema\" at 'generation_config': Cannot find field.","status":"INVALID_ARGUMENT"}}`),
+		Reply:   wiretest.Status(200, geminitest.Document("STOP", geminitest.TextPart("{}"))),
+		Refusal: wiretest.Status(400, `{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"responseJsonSchema\" at 'generation_config': Cannot find field.","status":"INVALID_ARGUMENT"}}`),
 	})
 }
 

@@ -12,8 +12,9 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
-	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/geminitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -25,14 +26,14 @@ func TestConformance(t *testing.T) {
 		{ID: "call_2", Name: "get_time", Arguments: "{}"},
 	}
 	const cutOff = `{"path":"build"}`
-	replies := map[providertest.Scenario]geminitest.Reply{
+	replies := map[providertest.Scenario]wiretest.Reply{
 		providertest.TextReply:     geminitest.Text(pieces...),
 		providertest.ToolCallReply: geminitest.ToolCalls(calls...),
 		providertest.CutOffCall:    geminitest.CutOff(chat.ToolCall{Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   geminitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: geminitest.Drop(pieces...),
-		providertest.Garbage:       geminitest.Body("<html><body>It works!</body></html>"),
-		providertest.Hang:          geminitest.Hang(),
+		providertest.Garbage:       wiretest.JSON("<html><body>It works!</body></html>"),
+		providertest.Hang:          wiretest.Hang,
 		providertest.Stall:         geminitest.Stall(pieces...),
 	}
 	for name, place := range map[string]string{"api": "", "vertex": "projects/p/locations/l"} {
@@ -52,11 +53,11 @@ func TestConformance(t *testing.T) {
 const testKey = "AIzaSyTestTestTestTestTest"
 
 // newClient returns a client of server with the test key and what o adds.
-func newClient(t *testing.T, server *geminitest.Server, o options) *gemini.Client {
+func newClient(t *testing.T, server *wiretest.Server, o options) *gemini.Client {
 	t.Helper()
-	o.Name, o.APIBase = "gemini", server.URL()+"/"
+	o.Name, o.APIBase = "gemini", server.URL()+"/v1beta/"
 	if o.APIKey == nil && o.Token == nil {
-		o.APIKey = wire.StaticKey(testKey)
+		o.APIKey = wiretest.Key(testKey)
 	}
 	c, err := o.client()
 	if err != nil {
@@ -154,7 +155,7 @@ func TestPatches(t *testing.T) {
 	}
 	c := newClient(t, server, options{Options: client.Options{HTTP: h, Model: func(string) wire.Model {
 		return wire.Model{Patch: wire.Patch{
-			URL:     strings.TrimSuffix(server.URL(), "/v1beta") + "/elsewhere:generateContent",
+			URL:     server.URL() + "/elsewhere:generateContent",
 			Body:    providertest.Object(map[string]any{"generationConfig": map[string]any{"temperature": nil, "topK": 5}}),
 			Headers: []wire.Header{{Name: "Authorization", Value: new(header)}, {Name: "x-goog-api-key"}},
 		}}
@@ -178,7 +179,7 @@ func TestPatches(t *testing.T) {
 func TestCredentialsMissing(t *testing.T) {
 	server := geminitest.New(t, geminitest.Text("ok"))
 	for name, o := range map[string]client.Options{
-		"empty_key": {APIKey: wire.StaticKey("")},
+		"empty_key": {APIKey: wiretest.Key("")},
 		"no_token":  {Token: func(context.Context) (string, error) { return "", errors.New("no login") }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"loki/internal/provider/client"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -36,7 +37,7 @@ func answered(t testing.TB, a answer, stream bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := gemini.New(client.Options{Name: "gemini", HTTP: h, APIKey: wire.StaticKey(testKey)})
+	c, err := gemini.New(client.Options{Name: "gemini", HTTP: h, APIKey: wiretest.Key(testKey)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
-	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/geminitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -161,7 +162,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 }
 
 // thinking returns the thinking configuration of a request.
-func thinking(t *testing.T, r geminitest.Request) string {
+func thinking(t *testing.T, r wiretest.Request) string {
 	t.Helper()
 	var body struct {
 		GenerationConfig struct {
@@ -214,8 +215,8 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-func rejection(message string) geminitest.Reply {
-	return geminitest.Status(http.StatusBadRequest, `{"error":{"code":400,"message":"`+message+`","status":"INVALID_ARGUMENT"}}`)
+func rejection(message string) wiretest.Reply {
+	return wiretest.Status(http.StatusBadRequest, `{"error":{"code":400,"message":"`+message+`","status":"INVALID_ARGUMENT"}}`)
 }
 
 // TestThinkingRejected checks that a model that does not take an effort is asked with
@@ -272,7 +273,7 @@ func TestOtherRejectionsAreFinal(t *testing.T) {
 
 // TestIDsAreUnique checks the ids of calls against those of the conversation.
 func TestIDsAreUnique(t *testing.T) {
-	reply := geminitest.Body(geminitest.Document("STOP",
+	reply := wiretest.JSON(geminitest.Document("STOP",
 		`{"functionCall":{"name":"f","args":{"n":1}}}`, `{"functionCall":{"id":"call_3","name":"f","args":{"n":2}}}`, `{"functionCall":{"id":"call_1","name":"f","args":{"n":3}}}`))
 	server := geminitest.New(t, reply)
 	messages := conversation(round(nil, []chat.ToolCall{call("call_1", "{}", ""), call("call_2", "{}", "")}, "1", "2"))
@@ -290,7 +291,7 @@ func TestIDsAreUnique(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	const id = "12345678901234567890"
 	server := geminitest.New(t,
-		geminitest.Body(geminitest.Document("STOP", `{"text":"Hm.","thought":true}`, `{"text":"See.","thoughtSignature":"AAEC"}`,
+		wiretest.JSON(geminitest.Document("STOP", `{"text":"Hm.","thought":true}`, `{"text":"See.","thoughtSignature":"AAEC"}`,
 			`{"functionCall":{"name":"f","args":{"z":`+id+`,"a":{"y":1,"b":2}}},"thoughtSignature":"AwQF"}`)),
 		geminitest.Text("ok"),
 	)

@@ -18,6 +18,7 @@ import (
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -72,6 +73,9 @@ func (p paced) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: &pacedBody{ctx: r.Context(), pause: p.pause, pieces: p.pieces},
 	}, nil
 }
+
+// cut gives the reply and then cuts the connection.
+func cut(r wiretest.Reply) wiretest.Reply { return wiretest.Then(r, wiretest.Drop) }
 
 // TestSilence counts the time in which nothing comes from the server, and no other.
 func TestSilence(t *testing.T) {
@@ -131,23 +135,23 @@ func TestSilence(t *testing.T) {
 }
 
 func TestDroppedConnections(t *testing.T) {
-	raw := func(pieces ...string) openaitest.Reply { return openaitest.Raw("text/event-stream", pieces...) }
+	raw := func(pieces ...string) wiretest.Reply { return wiretest.Body("text/event-stream", pieces...) }
 	for _, tt := range []struct {
 		name string
-		re   openaitest.Reply
+		re   wiretest.Reply
 		text string
 		kind provider.ErrorKind // empty for a complete reply
 	}{
-		{"at_once", openaitest.Cut(func(*openaitest.Call) {}), "", provider.Transient},
-		{"after_text", openaitest.Cut(raw(hello)), "Hello", provider.Transient},
-		{"in_an_event", openaitest.Cut(raw(hello, "data: {\"choi")), "Hello", provider.Transient},
-		{"after_finish", openaitest.Cut(raw(hello, finish)), "Hello", ""},
-		{"after_done", openaitest.Cut(raw(hello, done)), "Hello", ""},
+		{"at_once", cut(func(*wiretest.Call) {}), "", provider.Transient},
+		{"after_text", cut(raw(hello)), "Hello", provider.Transient},
+		{"in_an_event", cut(raw(hello, "data: {\"choi")), "Hello", provider.Transient},
+		{"after_finish", cut(raw(hello, finish)), "Hello", ""},
+		{"after_done", cut(raw(hello, done)), "Hello", ""},
 		{"end_without_finish", raw(hello), "Hello", provider.Transient},
 		{"empty_stream", raw(), "", provider.Transient},
-		{"in_a_document", openaitest.Cut(openaitest.Raw("application/json", `{"choices":[{"message":{"content":"Hel`)), "", provider.Transient},
+		{"in_a_document", cut(wiretest.Body("application/json", `{"choices":[{"message":{"content":"Hel`)), "", provider.Transient},
 		{"page", raw("<html>Sign in</html>"), "", provider.BadReply},
-		{"empty_document", openaitest.Raw("application/json"), "", provider.BadReply},
+		{"empty_document", wiretest.Body("application/json"), "", provider.BadReply},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, _ := newClient(t, client.Options{}, tt.re)
@@ -165,7 +169,7 @@ func TestDroppedConnections(t *testing.T) {
 // TestConnectionIsUsedAgain: a tool loop should not pay for a handshake per turn.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	c, server := newClient(t, client.Options{},
-		openaitest.Text("a", "b"), openaitest.Status(400, `{"error":"no"}`),
+		openaitest.Text("a", "b"), wiretest.Status(400, `{"error":"no"}`),
 		openaitest.ToolCalls("", chat.ToolCall{ID: "c", Name: "f", Arguments: "{}"}), openaitest.Text("c"))
 	for i := range 4 {
 		req := question()
@@ -185,22 +189,22 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 func TestSecretsStayOut(t *testing.T) {
 	const key, token, password = "sk-1234567890abcdef", "tok-abcdef", "pa55word"
 	echo := `{"error":{"message":"Incorrect API key provided: ` + key + `, token Custom ` + token + `","type":"t ` + key + `"}}`
-	for name, re := range map[string]openaitest.Reply{
-		"status":       openaitest.Status(401, echo),
-		"plain_text":   openaitest.Status(500, "header was: Bearer "+key+" "+token),
-		"document":     openaitest.Raw("application/json", echo),
-		"mid_stream":   openaitest.Raw("text/event-stream", hello+"data: "+echo+"\n\n"),
-		"bad_document": openaitest.Raw("application/json", `{"`+key+token),
-		"bad_stream":   openaitest.Raw("text/event-stream", "data: "+key+token+"\n\n"),
-		"page":         openaitest.Raw("text/html", "<b>"+key+"</b>"+token),
-		"redirection":  openaitest.Status(302, "", "Location", "http://x.invalid/"+key),
+	for name, re := range map[string]wiretest.Reply{
+		"status":       wiretest.Status(401, echo),
+		"plain_text":   wiretest.Status(500, "header was: Bearer "+key+" "+token),
+		"document":     wiretest.Body("application/json", echo),
+		"mid_stream":   wiretest.Body("text/event-stream", hello+"data: "+echo+"\n\n"),
+		"bad_document": wiretest.Body("application/json", `{"`+key+token),
+		"bad_stream":   wiretest.Body("text/event-stream", "data: "+key+token+"\n\n"),
+		"page":         wiretest.Body("text/html", "<b>"+key+"</b>"+token),
+		"redirection":  wiretest.Status(302, "", "Location", "http://x.invalid/"+key),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := openaitest.New(t)
 			server.Always(re)
 			c, _ := newClient(t, client.Options{
 				APIBase: strings.Replace(server.URL(), "http://", "http://user:"+password+"@", 1),
-				APIKey:  wire.StaticKey(key),
+				APIKey:  wiretest.Key(key),
 				Model: func(string) wire.Model {
 					return wire.Model{Patch: wire.Patch{Headers: []wire.Header{{Name: "X-Auth", Value: new("Custom " + token)}}}}
 				},

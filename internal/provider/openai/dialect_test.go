@@ -12,11 +12,12 @@ import (
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
 // message returns message i of a request's body, counted from the end if negative.
-func message(t *testing.T, r openaitest.Request, i int) map[string]any {
+func message(t *testing.T, r wiretest.Request, i int) map[string]any {
 	t.Helper()
 	list, _ := r.JSON()["messages"].([]any)
 	if i < 0 {
@@ -45,15 +46,15 @@ func TestAdaptation(t *testing.T) {
 		status int
 		body   string
 		req    provider.Request
-		before func(*testing.T, openaitest.Request) bool // holds for the request rejected
-		after  func(*testing.T, openaitest.Request) bool // holds for those that follow
+		before func(*testing.T, wiretest.Request) bool // holds for the request rejected
+		after  func(*testing.T, wiretest.Request) bool // holds for those that follow
 	}{
 		{
 			"stream_options", 422,
 			`{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted"}]}}`,
 			question(),
-			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["stream_options"] != nil },
-			func(_ *testing.T, r openaitest.Request) bool {
+			func(_ *testing.T, r wiretest.Request) bool { return r.JSON()["stream_options"] != nil },
+			func(_ *testing.T, r wiretest.Request) bool {
 				return r.JSON()["stream_options"] == nil && r.JSON()["stream"] == true
 			},
 		},
@@ -61,8 +62,8 @@ func TestAdaptation(t *testing.T) {
 			"max_completion_tokens", 400,
 			`{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`,
 			withLimit,
-			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["max_tokens"] == 50.0 },
-			func(_ *testing.T, r openaitest.Request) bool {
+			func(_ *testing.T, r wiretest.Request) bool { return r.JSON()["max_tokens"] == 50.0 },
+			func(_ *testing.T, r wiretest.Request) bool {
 				return r.JSON()["max_tokens"] == nil && r.JSON()["max_completion_tokens"] == 50.0
 			},
 		},
@@ -70,8 +71,8 @@ func TestAdaptation(t *testing.T) {
 			"reasoning_rejected", 400,
 			`{"message":"messages.1.assistant.reasoning_content: property 'messages.1.assistant.reasoning_content' is unsupported","type":"invalid_request_error","code":"wrong_api_format"}`,
 			loop,
-			func(t *testing.T, r openaitest.Request) bool { return message(t, r, 1)["reasoning_content"] == "why" },
-			func(t *testing.T, r openaitest.Request) bool {
+			func(t *testing.T, r wiretest.Request) bool { return message(t, r, 1)["reasoning_content"] == "why" },
+			func(t *testing.T, r wiretest.Request) bool {
 				_, has := message(t, r, 1)["reasoning_content"]
 				return !has
 			},
@@ -80,11 +81,11 @@ func TestAdaptation(t *testing.T) {
 			"reasoning_demanded", 400,
 			"{\"error\":{\"message\":\"Missing `reasoning_content` field in the assistant message at message index 1.\",\"type\":\"invalid_request_error\"}}",
 			history,
-			func(t *testing.T, r openaitest.Request) bool {
+			func(t *testing.T, r wiretest.Request) bool {
 				_, has := message(t, r, 1)["reasoning_content"]
 				return !has && message(t, r, 3)["reasoning_content"] == "why"
 			},
-			func(t *testing.T, r openaitest.Request) bool {
+			func(t *testing.T, r wiretest.Request) bool {
 				return message(t, r, 1)["reasoning_content"] == "" && message(t, r, 3)["reasoning_content"] == "why"
 			},
 		},
@@ -92,10 +93,10 @@ func TestAdaptation(t *testing.T) {
 			"temperature", 400,
 			`{"error":{"message":"Unsupported value: 'temperature' does not support 0.3 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
 			sampled,
-			func(_ *testing.T, r openaitest.Request) bool {
+			func(_ *testing.T, r wiretest.Request) bool {
 				return r.JSON()["temperature"] == 0.3 && r.JSON()["top_p"] == 0.9
 			},
-			func(_ *testing.T, r openaitest.Request) bool {
+			func(_ *testing.T, r wiretest.Request) bool {
 				return r.JSON()["temperature"] == nil && r.JSON()["top_p"] == nil
 			},
 		},
@@ -103,15 +104,15 @@ func TestAdaptation(t *testing.T) {
 			"top_p", 400,
 			`{"error":{"message":"Unsupported parameter: 'top_p' is not supported with this model.","type":"invalid_request_error","param":"top_p","code":"unsupported_parameter"}}`,
 			sampled,
-			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["top_p"] == 0.9 },
-			func(_ *testing.T, r openaitest.Request) bool { return r.JSON()["top_p"] == nil },
+			func(_ *testing.T, r wiretest.Request) bool { return r.JSON()["top_p"] == 0.9 },
+			func(_ *testing.T, r wiretest.Request) bool { return r.JSON()["top_p"] == nil },
 		},
 		{
 			"short_ids", 400,
 			`{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_function_call","code":"3280"}`,
 			question(round("", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"}, chat.ToolCall{ID: "D681PevKs", Name: "f", Arguments: "{}"})...),
-			func(t *testing.T, r openaitest.Request) bool { return message(t, r, -2)["tool_call_id"] == "call_1" },
-			func(t *testing.T, r openaitest.Request) bool {
+			func(t *testing.T, r wiretest.Request) bool { return message(t, r, -2)["tool_call_id"] == "call_1" },
+			func(t *testing.T, r wiretest.Request) bool {
 				calls := message(t, r, 1)["tool_calls"].([]any)
 				first, second := calls[0].(map[string]any)["id"].(string), calls[1].(map[string]any)["id"].(string)
 				return len(first) == 9 && second == "D681PevKs" &&
@@ -120,7 +121,7 @@ func TestAdaptation(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, client.Options{}, openaitest.Status(tt.status, tt.body), openaitest.Text("one"), openaitest.Text("two"))
+			c, server := newClient(t, client.Options{}, wiretest.Status(tt.status, tt.body), openaitest.Text("one"), openaitest.Text("two"))
 			for _, want := range []string{"one", "two"} {
 				if r := collect(t, c, tt.req); r.Text != want {
 					t.Fatalf("text %q, error %v", r.Text, r.Err)
@@ -140,7 +141,7 @@ func TestAdaptation(t *testing.T) {
 func TestAdaptationEnds(t *testing.T) {
 	const body = `{"error":{"message":"stream_options, max_completion_tokens, reasoning_content, Tool call id with a length of 9, missing"}}`
 	c, server := newClient(t, client.Options{})
-	server.Always(openaitest.Status(400, body))
+	server.Always(wiretest.Status(400, body))
 	req := question(reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})...)
 	req.MaxOutputTokens = 1
 	if r := collect(t, c, req); r.Err == nil {
@@ -158,7 +159,7 @@ func TestAdaptationEnds(t *testing.T) {
 
 // TestAdaptationIsPerModel: what one model rejects another may need.
 func TestAdaptationIsPerModel(t *testing.T) {
-	c, server := newClient(t, client.Options{}, openaitest.Status(400, `{"error":"stream_options?"}`), openaitest.Text("a"), openaitest.Text("b"))
+	c, server := newClient(t, client.Options{}, wiretest.Status(400, `{"error":"stream_options?"}`), openaitest.Text("a"), openaitest.Text("b"))
 	collect(t, c, question())
 	other := question()
 	other.Model = "other"
@@ -173,7 +174,7 @@ func TestAdaptationIsPerModel(t *testing.T) {
 func TestReasoningGoesBackUnderItsName(t *testing.T) {
 	for _, field := range []string{"reasoning", "reasoning_content"} {
 		t.Run(field, func(t *testing.T) {
-			first := openaitest.Raw("application/json", `{"choices":[{"message":{"content":"x","`+field+`":"because"},"finish_reason":"stop"}]}`)
+			first := wiretest.Body("application/json", `{"choices":[{"message":{"content":"x","`+field+`":"because"},"finish_reason":"stop"}]}`)
 			c, server := newClient(t, client.Options{}, first, openaitest.Text("ok"))
 			if r := collect(t, c, question()); r.Reasoning != "because" {
 				t.Errorf("reasoning = %q", r.Reasoning)
@@ -208,7 +209,7 @@ func TestEffort(t *testing.T) {
 		{"responses_unknown", "responses", `{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","param":"reasoning.effort"}}`, []provider.Effort{"low", "high"}, []any{nil, nil}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, client.Options{API: tt.api}, openaitest.Status(400, tt.body))
+			c, server := newClient(t, client.Options{API: tt.api}, wiretest.Status(400, tt.body))
 			server.Always(openaitest.Text("ok"))
 			for i, e := range tt.asks {
 				req := question()
@@ -260,7 +261,7 @@ func TestResponsesAdaptation(t *testing.T) {
 		{"reasoning_alone", `{"error":{"message":"Item 'rs_1' of type 'reasoning' was provided without its required following item."}}`, has(`"rs_1"`), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, server := newClient(t, client.Options{API: "responses"}, openaitest.Status(400, tt.body))
+			c, server := newClient(t, client.Options{API: "responses"}, wiretest.Status(400, tt.body))
 			server.Always(openaitest.Text("ok"))
 			req := question(proved, chat.Text(chat.User, "And?"))
 			req.Effort = provider.HighEffort
@@ -308,7 +309,7 @@ func TestModelPatchInResponses(t *testing.T) {
 // TestUnrelatedRejectionsAreNotRepeated guards against needless second requests.
 func TestUnrelatedRejectionsAreNotRepeated(t *testing.T) {
 	for status, body := range map[int]string{400: `{"error":"temperature: 3 is above the maximum of 2"}`, 401: `{"error":"stream_options"}`, 429: `{"error":"stream_options"}`} {
-		c, server := newClient(t, client.Options{}, openaitest.Status(status, body))
+		c, server := newClient(t, client.Options{}, wiretest.Status(status, body))
 		req := question()
 		req.Temperature = float(3)
 		collect(t, c, req)

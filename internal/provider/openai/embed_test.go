@@ -16,6 +16,7 @@ import (
 	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -29,10 +30,10 @@ func packed(v ...float32) string {
 }
 
 func TestEmbed(t *testing.T) {
-	document := func(body string) openaitest.Reply { return openaitest.Raw("application/json", body) }
+	document := func(body string) wiretest.Reply { return wiretest.Body("application/json", body) }
 	for _, tt := range []struct {
 		name    string
-		re      openaitest.Reply
+		re      wiretest.Reply
 		want    [][]float32
 		usage   chat.Usage
 		wantErr string
@@ -51,7 +52,7 @@ func TestEmbed(t *testing.T) {
 		{"no_data", document(`{"data":[]}`), nil, chat.Usage{}, "holds no embeddings"},
 		{"no_json", document(`<html>hm`), nil, chat.Usage{}, "holds no embeddings: hm"},
 		{"error_in_200", document(`{"error":{"message":"overloaded"}}`), nil, chat.Usage{}, "overloaded"},
-		{"status", openaitest.Status(400, `{"error":{"message":"too long"}}`), nil, chat.Usage{}, "too long (HTTP 400)"},
+		{"status", wiretest.Status(400, `{"error":{"message":"too long"}}`), nil, chat.Usage{}, "too long (HTTP 400)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, server := newClient(t, client.Options{Model: func(string) wire.Model { return wire.Model{RealName: "real"} }}, tt.re)
@@ -106,14 +107,14 @@ func TestEmbedTellsQueriesFromDocuments(t *testing.T) {
 }
 
 func TestRerank(t *testing.T) {
-	document := func(body string) openaitest.Reply { return openaitest.Raw("application/json", body) }
+	document := func(body string) wiretest.Reply { return wiretest.Body("application/json", body) }
 	all := []provider.Ranked{{Index: 2, Score: 0.9}, {Index: 0, Score: 0.5}, {Index: 1, Score: 0.1}}
 	told := chat.Usage{InputTokens: openaitest.PromptTokens}
 	estimated := chat.Usage{InputTokens: 6, Estimated: true}
 	for _, tt := range []struct {
 		name    string
 		topN    int
-		re      openaitest.Reply
+		re      wiretest.Reply
 		want    []provider.Ranked
 		usage   chat.Usage
 		wantErr string
@@ -130,7 +131,7 @@ func TestRerank(t *testing.T) {
 		{"no_results", 0, document(`{"results":[]}`), nil, chat.Usage{}, "holds no ranking"},
 		{"no_json", 0, document(`[{`), nil, chat.Usage{}, "holds no ranking"},
 		{"error_list_in_200", 0, document(`[{"error":{"message":"bad","status":"INVALID_ARGUMENT"}}]`), nil, chat.Usage{}, "bad (status: INVALID_ARGUMENT)"},
-		{"status", 0, openaitest.Status(404, `{"detail":"Not Found"}`), nil, chat.Usage{}, "Not Found (HTTP 404)"},
+		{"status", 0, wiretest.Status(404, `{"detail":"Not Found"}`), nil, chat.Usage{}, "Not Found (HTTP 404)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, _ := newClient(t, client.Options{}, tt.re)

@@ -11,7 +11,7 @@ import (
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
-	"loki/internal/provider/wire"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/value"
 )
 
@@ -62,7 +62,7 @@ func TestForm(t *testing.T) {
 			providertest.CheckFormat(t, providertest.FormatCase{
 				New: func(t *testing.T, url string) provider.Chat {
 					o := tt.o
-					o.APIBase, o.APIKey = url, wire.StaticKey("sk-1")
+					o.APIBase, o.APIKey = url, wiretest.Key("sk-1")
 					c, err := tt.new(o)
 					if err != nil {
 						t.Fatal(err)
@@ -70,7 +70,7 @@ func TestForm(t *testing.T) {
 					return c
 				},
 				Request: provider.Request{Model: "gpt-4o"}, Want: tt.want,
-				Reply: providertest.Answer(200, reply), Refusal: providertest.Answer(400, tt.refusal),
+				Reply: wiretest.Status(200, reply), Refusal: wiretest.Status(400, tt.refusal),
 			})
 		})
 	}
@@ -98,7 +98,7 @@ func TestFormIsNotSent(t *testing.T) {
 			t.Parallel()
 			server := openaitest.New(t)
 			server.Script(openaitest.Text("{}"))
-			o := client.Options{Name: tt.client, APIBase: server.URL(), APIKey: wire.StaticKey("sk-1")}
+			o := client.Options{Name: tt.client, APIBase: server.URL(), APIKey: wiretest.Key("sk-1")}
 			var c provider.Chat
 			var err error
 			if c, err = openai.New(o); tt.client != "openai" {

@@ -13,6 +13,7 @@ import (
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -24,14 +25,14 @@ func TestConformance(t *testing.T) {
 		{ID: "call_b", Name: "get_time", Arguments: "{}"},
 	}
 	const cutOff = `{"path": "build"`
-	replies := map[providertest.Scenario]openaitest.Reply{
+	replies := map[providertest.Scenario]wiretest.Reply{
 		providertest.TextReply:     openaitest.Text(pieces...),
 		providertest.ToolCallReply: openaitest.ToolCalls("", calls...),
 		providertest.CutOffCall:    openaitest.CutOff(chat.ToolCall{ID: "call_a", Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   openaitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: openaitest.Drop(pieces...),
 		providertest.Garbage:       openaitest.Garbage(),
-		providertest.Hang:          openaitest.Hang(),
+		providertest.Hang:          wiretest.Hang,
 		providertest.Stall:         openaitest.Stall(pieces...),
 	}
 	makers := map[string]func(client.Options) (provider.Chat, error){
@@ -49,7 +50,7 @@ func TestConformance(t *testing.T) {
 			providertest.Run(t, providertest.Case{New: func(t *testing.T, s providertest.Scenario) providertest.Subject {
 				server := openaitest.New(t)
 				server.Always(replies[s])
-				c, err := maker(client.Options{Name: name, APIBase: server.URL() + "/", APIKey: wire.StaticKey("sk-1234567890")})
+				c, err := maker(client.Options{Name: name, APIBase: server.URL() + "/", APIKey: wiretest.Key("sk-1234567890")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,7 +112,7 @@ func wired(t testing.TB, o wire.Options) *http.Client {
 }
 
 // newClient returns a compatible client of a scripted server.
-func newClient(t *testing.T, o client.Options, script ...openaitest.Reply) (openai.Compatible, *openaitest.Server) {
+func newClient(t *testing.T, o client.Options, script ...wiretest.Reply) (openai.Compatible, *openaitest.Server) {
 	t.Helper()
 	server := openaitest.New(t)
 	server.Script(script...)

@@ -16,6 +16,7 @@ import (
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -176,24 +177,24 @@ func TestHeaders(t *testing.T) {
 		make func(client.Options) (provider.Chat, error)
 		o    client.Options
 		send func(*testing.T, provider.Chat)
-		re   openaitest.Reply
+		re   wiretest.Reply
 		path string
 		want map[string]string
 	}{
-		{"openai_chat", openAI, client.Options{Name: "openai", APIKey: wire.StaticKey(" " + key + "\n"), Headers: map[string]string{"OpenAI-Organization": "org-1"}, HTTP: wired(t, wire.Options{UserAgent: "loki/1"})}, ask, text, "/chat/completions", map[string]string{
+		{"openai_chat", openAI, client.Options{Name: "openai", APIKey: wiretest.Key(" " + key + "\n"), Headers: map[string]string{"OpenAI-Organization": "org-1"}, HTTP: wired(t, wire.Options{UserAgent: "loki/1"})}, ask, text, "/chat/completions", map[string]string{
 			"Authorization": "Bearer " + key, "Openai-Organization": "org-1", "User-Agent": "loki/1", "Api-Key": "",
 			"Accept": "text/event-stream", "Cache-Control": "no-store", "Content-Type": "application/json",
 		}},
-		{"openai_embeddings", openAI, client.Options{Name: "openai", APIKey: wire.StaticKey(key)}, embed, vectors, "/embeddings", map[string]string{
+		{"openai_embeddings", openAI, client.Options{Name: "openai", APIKey: wiretest.Key(key)}, embed, vectors, "/embeddings", map[string]string{
 			"Authorization": "Bearer " + key, "Accept": "application/json", "Openai-Organization": "",
 		}},
 		{"without_key", compatible, client.Options{Name: "local"}, ask, text, "/chat/completions", map[string]string{"Authorization": ""}},
-		{"rerank", compatible, client.Options{Name: "jina", APIKey: wire.StaticKey(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
+		{"rerank", compatible, client.Options{Name: "jina", APIKey: wiretest.Key(key)}, rerank, ranking, "/rerank", map[string]string{"Authorization": "Bearer " + key}},
 		{"rerank_of_ernie", compatible, client.Options{Name: "ernie-2"}, rerank, ranking, "/rerankers", nil},
-		{"azure_chat", azure, client.Options{Name: "azure", APIKey: wire.StaticKey(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
+		{"azure_chat", azure, client.Options{Name: "azure", APIKey: wiretest.Key(key)}, ask, text, "/openai/deployments/m%2F1/chat/completions?api-version=2024-12-01-preview", map[string]string{
 			"Authorization": "", "Api-Key": key,
 		}},
-		{"azure_embeddings", azure, client.Options{Name: "azure", APIKey: wire.StaticKey(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
+		{"azure_embeddings", azure, client.Options{Name: "azure", APIKey: wiretest.Key(key)}, embed, vectors, "/openai/deployments/m%2F1/embeddings?api-version=2024-10-21", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := openaitest.New(t)

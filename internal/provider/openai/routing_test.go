@@ -13,6 +13,7 @@ import (
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -20,7 +21,7 @@ import (
 const needsResponses = `{"error":{"message":"Function tools with reasoning_effort are not supported for gpt-5.6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.","type":"invalid_request_error","param":"reasoning_effort","code":null}}`
 
 // sent is where a request went and the effort that it asked for.
-func sent(r openaitest.Request) string {
+func sent(r wiretest.Request) string {
 	body := r.JSON()
 	effort := body["reasoning_effort"]
 	if reasoning, ok := body["reasoning"].(map[string]any); ok {
@@ -32,8 +33,8 @@ func sent(r openaitest.Request) string {
 // TestToolsAreRouted: a model that reasons with tools only in the responses format is asked
 // there, and only then.
 func TestToolsAreRouted(t *testing.T) {
-	missing := openaitest.Status(404, `{"error":{"message":"Resource not found"}}`)
-	rejected := openaitest.Status(400, needsResponses)
+	missing := wiretest.Status(404, `{"error":{"message":"Resource not found"}}`)
+	rejected := wiretest.Status(400, needsResponses)
 	ok := openaitest.Text("ok")
 	listed := wire.Model{ToolsAPI: "responses"}
 	patched := func(patch string) wire.Model {
@@ -52,7 +53,7 @@ func TestToolsAreRouted(t *testing.T) {
 		model  wire.Model
 		tools  bool
 		effort provider.Effort
-		script []openaitest.Reply // of the first of two equal requests
+		script []wiretest.Reply // of the first of two equal requests
 		first  []string
 		second string
 		note   string // what the user is shown
@@ -68,13 +69,13 @@ func TestToolsAreRouted(t *testing.T) {
 		{"effort_beats_patch_without_tools", "openai", "", patched(`{"reasoning_effort":"none","seed":1}`), false, "max", nil, []string{chats + "max"}, chats + "max", ""},
 		{"client_keeps_to_chats", "openai", "chat_completions", listed, true, "high", nil, []string{chats + "high"}, chats + "high", ""},
 		{"model_keeps_to_responses", "openai", "", wire.Model{API: "responses"}, false, "", nil, []string{responses + "<nil>"}, responses + "<nil>", ""},
-		{"learned", "openai", "", wire.Model{}, true, "", []openaitest.Reply{rejected}, []string{chats + "<nil>", responses + "<nil>"}, responses + "<nil>", ""},
-		{"learned_with_effort", "compatible", "", wire.Model{}, true, "low", []openaitest.Reply{rejected}, []string{chats + "low", responses + "low"}, responses + "low", ""},
-		{"no_responses", "compatible", "", listed, true, "high", []openaitest.Reply{missing}, []string{responses + "high", chats + "none"}, chats + "none", "does not reason"},
-		{"learned_no_responses", "openai", "", wire.Model{}, true, "", []openaitest.Reply{rejected, missing}, []string{chats + "<nil>", responses + "<nil>", chats + "none"}, chats + "none", "does not reason"},
+		{"learned", "openai", "", wire.Model{}, true, "", []wiretest.Reply{rejected}, []string{chats + "<nil>", responses + "<nil>"}, responses + "<nil>", ""},
+		{"learned_with_effort", "compatible", "", wire.Model{}, true, "low", []wiretest.Reply{rejected}, []string{chats + "low", responses + "low"}, responses + "low", ""},
+		{"no_responses", "compatible", "", listed, true, "high", []wiretest.Reply{missing}, []string{responses + "high", chats + "none"}, chats + "none", "does not reason"},
+		{"learned_no_responses", "openai", "", wire.Model{}, true, "", []wiretest.Reply{rejected, missing}, []string{chats + "<nil>", responses + "<nil>", chats + "none"}, chats + "none", "does not reason"},
 		{"azure", "azure", "", listed, true, "", nil, []string{azureV1 + "<nil>"}, azureV1 + "<nil>", ""},
 		{"azure_without_tools", "azure", "", listed, false, "", nil, []string{azure + "<nil>"}, azure + "<nil>", ""},
-		{"azure_learned", "azure", "", wire.Model{}, true, "", []openaitest.Reply{rejected}, []string{azure + "<nil>", azureV1 + "<nil>"}, azureV1 + "<nil>", ""},
+		{"azure_learned", "azure", "", wire.Model{}, true, "", []wiretest.Reply{rejected}, []string{azure + "<nil>", azureV1 + "<nil>"}, azureV1 + "<nil>", ""},
 		{"azure_responses", "azure", "responses", wire.Model{}, false, "", nil, []string{azureV1 + "<nil>"}, azureV1 + "<nil>", ""},
 		{"azure_v1", "azure_v1", "", listed, false, "", nil, []string{"/openai/v1/chat/completions <nil>"}, "/openai/v1/chat/completions <nil>", ""},
 		{"azure_v1_tools", "azure_v1", "", listed, true, "", nil, []string{azureV1 + "<nil>"}, azureV1 + "<nil>", ""},
@@ -86,7 +87,7 @@ func TestToolsAreRouted(t *testing.T) {
 			server.Script(tt.script...)
 			server.Always(ok)
 			o := client.Options{
-				Name: "test", APIBase: server.URL(), API: tt.api, APIKey: wire.StaticKey("sk-test"),
+				Name: "test", APIBase: server.URL(), API: tt.api, APIKey: wiretest.Key("sk-test"),
 				Model: func(string) wire.Model { return tt.model },
 			}
 			var c provider.Chat
@@ -137,9 +138,9 @@ func TestToolsAreRouted(t *testing.T) {
 // shown, and the request is not sent again and again.
 func TestToolsAreRoutedBack(t *testing.T) {
 	server := openaitest.New(t)
-	server.Script(openaitest.Status(400, needsResponses), openaitest.Status(404, `{"error":{"message":"no model m"}}`))
-	server.Always(openaitest.Status(404, `{"error":{"message":"no model m"}}`))
-	c, err := openai.New(client.Options{Name: "test", APIBase: server.URL(), APIKey: wire.StaticKey("sk-test")})
+	server.Script(wiretest.Status(400, needsResponses), wiretest.Status(404, `{"error":{"message":"no model m"}}`))
+	server.Always(wiretest.Status(404, `{"error":{"message":"no model m"}}`))
+	c, err := openai.New(client.Options{Name: "test", APIBase: server.URL(), APIKey: wiretest.Key("sk-test")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestCacheKey(t *testing.T) {
 	const rejection = `{"error":{"message":"Unrecognized request argument supplied: prompt_cache_key"}}`
 	server := openaitest.New(t)
 	server.Always(openaitest.Text("ok"))
-	o := client.Options{Name: "test", APIBase: server.URL(), APIKey: wire.StaticKey("sk-test")}
+	o := client.Options{Name: "test", APIBase: server.URL(), APIKey: wiretest.Key("sk-test")}
 	c, err := openai.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ func TestCacheKey(t *testing.T) {
 			t.Errorf("xAI gets the conversation %q and the key %v", id, body)
 		}
 	}
-	server.Script(openaitest.Status(400, rejection))
+	server.Script(wiretest.Status(400, rejection))
 	if got := key(c, withTools); got != nil {
 		t.Errorf("key %v after a rejection", got)
 	}

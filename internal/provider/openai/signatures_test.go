@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider/client"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 // asJSON returns text decoded, for comparisons.
@@ -28,20 +29,20 @@ func TestSignaturesGoBack(t *testing.T) {
 		`{"type":"reasoning.encrypted","data":"c2VjcmV0","id":"rs_1","index":1}]`
 	const google = `{"google":{"thought_signature":"Signature-A=="}}`
 	const call = `{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}`
-	events := func(deltas ...string) openaitest.Reply {
+	events := func(deltas ...string) wiretest.Reply {
 		var b strings.Builder
 		for _, d := range deltas {
 			b.WriteString(`data: {"choices":[{"index":0,"delta":` + d + "}]}\n\n")
 		}
 		b.WriteString(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n")
-		return openaitest.Raw("text/event-stream", b.String())
+		return wiretest.Body("text/event-stream", b.String())
 	}
-	document := func(message string) openaitest.Reply {
-		return openaitest.Raw("application/json", `{"choices":[{"message":`+message+`,"finish_reason":"tool_calls"}]}`)
+	document := func(message string) wiretest.Reply {
+		return wiretest.Body("application/json", `{"choices":[{"message":`+message+`,"finish_reason":"tool_calls"}]}`)
 	}
 	for _, tt := range []struct {
 		name      string
-		reply     openaitest.Reply
+		reply     wiretest.Reply
 		reasoning string
 		details   string // of the message that goes back, "" for none
 		extra     string // of its call
@@ -118,11 +119,11 @@ func TestSignaturesGoBack(t *testing.T) {
 // Google names for them where the server demands it. Signatures that a server rejects are
 // left out of that conversation.
 func TestSignaturesAreDemanded(t *testing.T) {
-	extra := func(r openaitest.Request, i int) any {
+	extra := func(r wiretest.Request, i int) any {
 		return message(t, r, 1)["tool_calls"].([]any)[i].(map[string]any)["extra_content"]
 	}
 	two := []chat.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "b", Name: "f", Arguments: "{}"}}
-	c, server := newClient(t, client.Options{}, openaitest.Status(400, `[{"error":{"code":400,"message":"Function call is missing a thought_signature in functionCall parts.","status":"INVALID_ARGUMENT"}}]`))
+	c, server := newClient(t, client.Options{}, wiretest.Status(400, `[{"error":{"code":400,"message":"Function call is missing a thought_signature in functionCall parts.","status":"INVALID_ARGUMENT"}}]`))
 	server.Always(openaitest.Text("ok"))
 	for range 2 {
 		if r := collect(t, c, question(round("", two...)...)); r.Text != "ok" {
@@ -140,7 +141,7 @@ func TestSignaturesAreDemanded(t *testing.T) {
 		}
 	}
 	two[0].Signature = "google:foreign"
-	c, server = newClient(t, client.Options{}, openaitest.Status(400, `{"error":{"message":"Thought signature is not valid."}}`))
+	c, server = newClient(t, client.Options{}, wiretest.Status(400, `{"error":{"message":"Thought signature is not valid."}}`))
 	server.Always(openaitest.Text("ok"))
 	collect(t, c, question(round("", two...)...))
 	if requests = server.Requests(); len(requests) != 2 || extra(requests[0], 0) == nil || extra(requests[1], 0) != nil {

@@ -12,6 +12,7 @@ import (
 	"loki/internal/provider/client"
 	"loki/internal/provider/openai"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -26,7 +27,7 @@ func transcript(t *testing.T, name string) string {
 func openAI(t *testing.T, name string) *openai.Client {
 	t.Helper()
 	o := client.Options{
-		Name: "openai", APIBase: transcript(t, name) + "/v1", APIKey: wire.StaticKey(testKey), Headers: map[string]string{"OpenAI-Organization": "org-test"},
+		Name: "openai", APIBase: transcript(t, name) + "/v1", APIKey: wiretest.Key(testKey), Headers: map[string]string{"OpenAI-Organization": "org-test"},
 		Model: func(name string) wire.Model {
 			if strings.HasPrefix(name, "o") {
 				return wire.Model{Patch: wire.Patch{Body: providertest.Object(map[string]any{"max_tokens": nil})}}
@@ -202,7 +203,7 @@ func TestTranscriptErrors(t *testing.T) {
 
 func TestTranscriptAzure(t *testing.T) {
 	c, err := openai.NewAzure(client.Options{
-		Name: "azure-openai", APIBase: transcript(t, "azure") + "/", APIKey: wire.StaticKey("azure-key-1234"),
+		Name: "azure-openai", APIBase: transcript(t, "azure") + "/", APIKey: wiretest.Key("azure-key-1234"),
 		Model: func(name string) wire.Model { return wire.Model{RealName: "my-" + name} },
 	})
 	if err != nil {
@@ -231,7 +232,7 @@ func TestTranscriptRetrieval(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := transcript(t, tt.name) + "/" + tt.version
-			c, err := openai.NewCompatible(client.Options{Name: tt.name, APIBase: base, APIKey: wire.StaticKey(tt.key)})
+			c, err := openai.NewCompatible(client.Options{Name: tt.name, APIBase: base, APIKey: wiretest.Key(tt.key)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,14 +2,11 @@ package providertest
 
 import (
 	"bytes"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/value"
 )
 
@@ -22,7 +19,7 @@ type FormatCase struct {
 	// Want is the form as it has to stand in the body of the request, without white space.
 	Want string
 	// Reply answers a request, and Refusal one with the form.
-	Reply, Refusal http.HandlerFunc
+	Reply, Refusal wiretest.Reply
 }
 
 // FormatSchema is the schema of a [FormatCase]. It has a member that need not be there,
@@ -43,27 +40,15 @@ func CheckFormat(t *testing.T, c FormatCase) {
 	formed := plain
 	formed.Format = &provider.Format{Schema: shape}
 	for _, refuses := range []bool{false, true} {
-		var (
-			mu   sync.Mutex
-			with []bool // of each request, whether it had the form
-		)
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
+		has := func(body []byte) bool { return bytes.Contains(body, []byte(c.Want)) }
+		server := wiretest.New(t, wiretest.Options{}, func(call *wiretest.Call) {
+			if refuses && has(call.Body) {
+				c.Refusal(call)
 				return
 			}
-			has := bytes.Contains(body, []byte(c.Want))
-			mu.Lock()
-			with = append(with, has)
-			mu.Unlock()
-			if refuses && has {
-				c.Refusal(w, r)
-				return
-			}
-			c.Reply(w, r)
-		}))
-		t.Cleanup(server.Close)
-		chat := c.New(t, server.URL)
+			c.Reply(call)
+		})
+		chat := c.New(t, server.URL())
 		for i, tt := range []struct {
 			req  provider.Request
 			want []bool
@@ -72,26 +57,17 @@ func CheckFormat(t *testing.T, c FormatCase) {
 			{formed, map[bool][]bool{false: {true}, true: {true, false}}[refuses]},
 			{formed, map[bool][]bool{false: {true}, true: {false}}[refuses]},
 		} {
-			with = nil
+			before := len(server.Requests())
 			if r := Collect(t, chat.Chat(t.Context(), tt.req)); r.Err != nil {
 				t.Errorf("refuses %t, request %d: %v", refuses, i+1, r.Err)
+			}
+			var with []bool // of each request, whether it had the form
+			for _, r := range server.Requests()[before:] {
+				with = append(with, has(r.Body))
 			}
 			if len(with) != len(tt.want) || with[0] != tt.want[0] || with[len(with)-1] != tt.want[len(with)-1] {
 				t.Errorf("refuses %t, request %d: the form was sent %v, want %v", refuses, i+1, with, tt.want)
 			}
 		}
-	}
-}
-
-// Answer is a handler that answers with a status and JSON, and header fields, given as names
-// and values in turn.
-func Answer(status int, body string, fields ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for i := 0; i+1 < len(fields); i += 2 {
-			w.Header().Set(fields[i], fields[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the client may be gone
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"reflect"
 	"sync"
 	"testing"
+
+	"loki/internal/provider/providertest/wiretest"
 )
 
 // Playback is a server on the loopback interface that plays a [Transcript].
@@ -63,7 +64,7 @@ func (p *Playback) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	x := p.script.Exchanges[p.next]
 	p.next++
-	if err := keep(p.script, r, body); err != nil {
+	if err := wiretest.Record(p.script.Provider, p.script.API, r.URL.String(), body); err != nil {
 		p.t.Error(err)
 	}
 	if wrong := x.Request.differs(r, body); wrong != "" {
@@ -134,45 +135,5 @@ func (r RecordedResponse) send(w http.ResponseWriter) {
 	}
 	if r.Cut {
 		panic(http.ErrAbortHandler) // the documented way, see http.Handler
-	}
-}
-
-// wireOut is the variable that names the directory for the requests.
-const wireOut = "LOKI_WIRE_OUT"
-
-// keep writes a request into the directory that [wireOut] names, if it is set.
-func keep(script Transcript, r *http.Request, body []byte) error {
-	dir := os.Getenv(wireOut)
-	if dir == "" {
-		return nil
-	}
-	var sent any = string(body)
-	if json.Valid(body) {
-		sent = json.RawMessage(body)
-	}
-	data, err := json.MarshalIndent(struct {
-		API  string `json:"api"`
-		URL  string `json:"url"`
-		Body any    `json:"body"`
-	}{script.API, r.URL.String(), sent}, "", "  ")
-	if err != nil {
-		return err
-	}
-	// Packages are tested side by side, so the file itself has to decide who has
-	// which number.
-	for n := 1; ; n++ {
-		file := filepath.Join(dir, fmt.Sprintf("%s-%d.json", script.Provider, n))
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if os.IsExist(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(append(data, '\n'))
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		return err
 	}
 }

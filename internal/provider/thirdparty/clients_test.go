@@ -12,6 +12,7 @@ import (
 	"loki/internal/provider/cohere"
 	"loki/internal/provider/gemini"
 	"loki/internal/provider/openai"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/vertexai"
 	"loki/internal/provider/wire"
 )
@@ -65,7 +66,7 @@ func openVertex(base string, h *http.Client) (provider.Chat, error) {
 func openBedrock(base string, h *http.Client) (provider.Chat, error) {
 	return bedrock.New(bedrock.Options{
 		Name: "bedrock", Region: "us-east-1", APIBase: base, Getenv: noEnv, HTTP: h,
-		AccessKeyID: wire.StaticKey("AKIATEST"), SecretAccessKey: wire.StaticKey("secret"),
+		AccessKeyID: wiretest.Key("AKIATEST"), SecretAccessKey: wiretest.Key("secret"),
 	})
 }
 

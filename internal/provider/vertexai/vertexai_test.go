@@ -15,9 +15,10 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
-	"loki/internal/provider/gemini/geminitest"
 	"loki/internal/provider/providertest"
+	"loki/internal/provider/providertest/geminitest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/vertexai"
 	"loki/internal/provider/wire"
 )
@@ -45,24 +46,24 @@ func TestConformance(t *testing.T) {
 		{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Zürich"}`}, {ID: "call_2", Name: "get_time", Arguments: "{}"},
 	}
 	const cutOff = `{"path":"build"}`
-	fromGemini := map[providertest.Scenario]geminitest.Reply{
+	fromGemini := map[providertest.Scenario]wiretest.Reply{
 		providertest.TextReply:     geminitest.Text(pieces...),
 		providertest.ToolCallReply: geminitest.ToolCalls(calls...),
 		providertest.CutOffCall:    geminitest.CutOff(chat.ToolCall{Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   geminitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: geminitest.Drop(pieces...),
-		providertest.Garbage:       geminitest.Body("It works!"),
-		providertest.Hang:          geminitest.Hang(),
+		providertest.Garbage:       wiretest.JSON("It works!"),
+		providertest.Hang:          wiretest.Hang,
 		providertest.Stall:         geminitest.Stall(pieces...),
 	}
-	fromMistral := map[providertest.Scenario]openaitest.Reply{
+	fromMistral := map[providertest.Scenario]wiretest.Reply{
 		providertest.TextReply:     openaitest.Text(pieces...),
 		providertest.ToolCallReply: openaitest.ToolCalls("", calls...),
 		providertest.CutOffCall:    openaitest.CutOff(chat.ToolCall{ID: "call_1", Name: "del", Arguments: cutOff}),
 		providertest.RateLimited:   openaitest.RateLimit(3 * time.Second),
 		providertest.DropMidStream: openaitest.Drop(pieces...),
 		providertest.Garbage:       openaitest.Garbage(),
-		providertest.Hang:          openaitest.Hang(),
+		providertest.Hang:          wiretest.Hang,
 		providertest.Stall:         openaitest.Stall(pieces...),
 	}
 	subject := func(t *testing.T, model, url string, idle func(context.Context) error) providertest.Subject {
@@ -174,7 +175,7 @@ func TestPatchesSeeTheName(t *testing.T) {
 }
 
 func TestEmbed(t *testing.T) {
-	server := geminitest.New(t, geminitest.Body(`{"predictions":[{"embeddings":{"values":[1,2],"statistics":{"token_count":3}}}]}`))
+	server := geminitest.New(t, wiretest.JSON(`{"predictions":[{"embeddings":{"values":[1,2],"statistics":{"token_count":3}}}]}`))
 	got, usage, err := newClient(t, vertexai.Options{Options: client.Options{APIBase: server.URL()}}).Embed(t.Context(), provider.EmbedRequest{Model: "text-embedding-005", Texts: []string{"x"}})
 	if err != nil || len(got) != 1 || len(got[0]) != 2 || usage.InputTokens != 3 {
 		t.Errorf("%v, %+v, %v", got, usage, err)

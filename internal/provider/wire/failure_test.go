@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -63,7 +64,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := openaitest.New(t)
-			server.Script(openaitest.Status(tt.status, tt.body))
+			server.Script(wiretest.Status(tt.status, tt.body))
 			_, err := post(t, wire.Options{}, server.URL())
 			e, ok := errors.AsType[*provider.Error](err)
 			if !ok || e.Kind != tt.kind || e.Status != tt.status || e.Error() != tt.want {
@@ -103,7 +104,7 @@ func TestContextOverflow(t *testing.T) {
 	} {
 		for i, body := range bodies {
 			t.Run(fmt.Sprintf("%d_%d", status, i), func(t *testing.T) {
-				if e := rejected(t, openaitest.Status(status, body)); e.Kind != provider.ContextOverflow {
+				if e := rejected(t, wiretest.Status(status, body)); e.Kind != provider.ContextOverflow {
 					t.Errorf("error %+v for %s", e, body)
 				}
 			})
@@ -143,7 +144,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fields := append([]string{"Date", date}, tt.fields...)
-			if got := rejected(t, openaitest.Status(429, `{"error":{"message":"`+tt.msg+`"}}`, fields...)).RetryAfter; got != tt.want {
+			if got := rejected(t, wiretest.Status(429, `{"error":{"message":"`+tt.msg+`"}}`, fields...)).RetryAfter; got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -154,7 +155,7 @@ func TestRetryAfter(t *testing.T) {
 // make callers repeat it.
 func TestRetryAfterOnlyWhereWaitingHelps(t *testing.T) {
 	for status, want := range map[int]time.Duration{400: 0, 401: 0, 429: 9 * time.Second, 503: 9 * time.Second} {
-		if got := rejected(t, openaitest.Status(status, `{"error":{"message":"no"}}`, "Retry-After", "9")).RetryAfter; got != want {
+		if got := rejected(t, wiretest.Status(status, `{"error":{"message":"no"}}`, "Retry-After", "9")).RetryAfter; got != want {
 			t.Errorf("status %d: %v, want %v", status, got, want)
 		}
 	}

@@ -148,8 +148,3 @@ func BaseURL(client, base, example string) (string, error) {
 	}
 	return base, nil
 }
-
-// StaticKey returns a function that finds key.
-func StaticKey(key string) func() (string, error) {
-	return func() (string, error) { return key, nil }
-}

@@ -13,6 +13,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -127,7 +128,7 @@ func TestPatchWithout(t *testing.T) {
 
 func TestPatchedHeadersAndURL(t *testing.T) {
 	other := openaitest.New(t)
-	other.Always(openaitest.Raw("text/plain", "other"))
+	other.Always(wiretest.Body("text/plain", "other"))
 	o := wire.Options{UserAgent: "loki/1", Patches: rules(wire.PatchRule{Pattern: "m", Patch: wire.Patch{
 		URL:     other.URL() + "/special?x=1",
 		Headers: []wire.Header{{Name: "authorization", Value: new("Custom abc")}, {Name: "X-Version", Value: new("2")}, {Name: "user-agent"}, {Name: "content-type"}},

@@ -18,6 +18,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
 
@@ -52,7 +53,7 @@ func postAs(ctx context.Context, t testing.TB, o wire.Options, base string, c wi
 const key = "sk-1234567890abcdef"
 
 // rejected returns the error for a reply with another status than 2xx.
-func rejected(t *testing.T, re openaitest.Reply) *provider.Error {
+func rejected(t *testing.T, re wiretest.Reply) *provider.Error {
 	t.Helper()
 	server := openaitest.New(t)
 	server.Script(re)
@@ -181,7 +182,7 @@ func TestRedirections(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := openaitest.New(t)
-			server.Script(openaitest.Status(tt.code, "moved", "Location", tt.to), openaitest.Raw("text/plain", "ok"))
+			server.Script(wiretest.Status(tt.code, "moved", "Location", tt.to), wiretest.Body("text/plain", "ok"))
 			// A patched URL must not be put in place of the one redirected to.
 			patch := wire.Patch{URL: server.URL() + "/patched"}
 			text, err := postAs(t.Context(), t, wire.Options{}, server.URL(), wire.Call{Patch: patch})
@@ -200,7 +201,7 @@ func TestRedirections(t *testing.T) {
 	}
 	t.Run("endless", func(t *testing.T) {
 		server := openaitest.New(t)
-		server.Always(openaitest.Status(http.StatusTemporaryRedirect, "", "Location", "/v1/again"))
+		server.Always(wiretest.Status(http.StatusTemporaryRedirect, "", "Location", "/v1/again"))
 		if _, err := post(t, wire.Options{}, server.URL()); err == nil || len(server.Requests()) != 4 {
 			t.Errorf("error %v after %d requests", err, len(server.Requests()))
 		}
@@ -273,7 +274,7 @@ func TestSilence(t *testing.T) {
 // TestMaxReply allows exactly so much.
 func TestMaxReply(t *testing.T) {
 	server := openaitest.New(t)
-	server.Always(openaitest.Raw("text/plain", "12345"))
+	server.Always(wiretest.Body("text/plain", "12345"))
 	if text, err := post(t, wire.Options{MaxReply: 5}, server.URL()); text != "12345" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -302,10 +303,10 @@ func TestSecretsStayOut(t *testing.T) {
 			}
 		}
 	}
-	for name, re := range map[string]openaitest.Reply{
-		"status":      openaitest.Status(401, `{"error":{"message":"`+all+`","type":"`+key+`"}}`),
-		"plain_text":  openaitest.Status(500, "header was: Bearer "+all),
-		"redirection": openaitest.Status(302, "", "Location", "http://x.invalid/"+key),
+	for name, re := range map[string]wiretest.Reply{
+		"status":      wiretest.Status(401, `{"error":{"message":"`+all+`","type":"`+key+`"}}`),
+		"plain_text":  wiretest.Status(500, "header was: Bearer "+all),
+		"redirection": wiretest.Status(302, "", "Location", "http://x.invalid/"+key),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Script(re)
@@ -316,7 +317,7 @@ func TestSecretsStayOut(t *testing.T) {
 		})
 	}
 	t.Run("inside_a_reply", func(t *testing.T) {
-		server.Script(openaitest.Raw("application/json", `{"error":{"message":"`+all+`"}}`))
+		server.Script(wiretest.Body("application/json", `{"error":{"message":"`+all+`"}}`))
 		ctx := wire.WithCall(t.Context(), call)
 		client, err := wire.NewClient(wire.Options{})
 		if err != nil {
@@ -343,7 +344,7 @@ func TestSecretsStayOut(t *testing.T) {
 // TestRejection: the words of a rejection are kept for who adapts to them.
 func TestRejection(t *testing.T) {
 	server := openaitest.New(t)
-	server.Script(openaitest.Status(422, `{"error":{"message":"no","param":"stream_options"}}`))
+	server.Script(wiretest.Status(422, `{"error":{"message":"no","param":"stream_options"}}`))
 	client, err := wire.NewClient(wire.Options{})
 	if err != nil {
 		t.Fatal(err)

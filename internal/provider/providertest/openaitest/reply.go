@@ -2,48 +2,37 @@ package openaitest
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"math"
 	"net/http"
 	"strings"
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/provider/providertest/wiretest"
 )
 
-// Reply answers one request. The functions of this package make the usual ones;
-// a test may write its own.
-type Reply func(c *Call)
-
-// Call is a request that a [Reply] answers.
-type Call struct {
-	W      http.ResponseWriter
-	R      *http.Request
-	Body   []byte
-	Model  string
-	Stream bool // the reply is to come as server-sent events
-	Usage  bool // the reply is to tell the usage
-
-	closing <-chan struct{} // closed when the server stops
+// call is a request that is answered.
+type call struct {
+	*wiretest.Call
+	model string
+	usage bool // the reply is to report the usage
 }
 
-// Wait blocks until the client has gone away.
-func (c *Call) Wait() {
-	select {
-	case <-c.R.Context().Done():
-	case <-c.closing:
+// answer makes a reply of a function.
+func answer(f func(call)) wiretest.Reply {
+	return func(c *wiretest.Call) {
+		var wants struct {
+			Model         string
+			StreamOptions struct {
+				IncludeUsage bool `json:"include_usage"`
+			} `json:"stream_options"`
+		}
+		_ = json.Unmarshal(c.Body, &wants) // a body of another form wants nothing
+		f(call{c, wants.Model, !c.Streamed() || wants.StreamOptions.IncludeUsage})
 	}
 }
 
-// Send writes text and flushes it.
-func (c *Call) Send(text string) {
-	_, _ = io.WriteString(c.W, text) // the client may be gone, which is what some tests are about
-	_ = http.NewResponseController(c.W).Flush()
-}
-
 // event sends one chunk of a streamed reply.
-func (c *Call) event(delta map[string]any, finish string) {
+func (c call) event(delta map[string]any, finish string) {
 	choice := map[string]any{"index": 0, "delta": delta, "finish_reason": nil}
 	if finish != "" {
 		choice["finish_reason"] = finish
@@ -51,43 +40,43 @@ func (c *Call) event(delta map[string]any, finish string) {
 	c.chunk(map[string]any{"choices": []any{choice}})
 }
 
-func (c *Call) chunk(v map[string]any) {
-	v["id"], v["object"], v["model"], v["created"] = "chatcmpl-1", "chat.completion.chunk", c.Model, 1700000000
+func (c call) chunk(v map[string]any) {
+	v["id"], v["object"], v["model"], v["created"] = "chatcmpl-1", "chat.completion.chunk", c.model, 1700000000
 	c.Send("data: " + toJSON(v) + "\n\n")
 }
 
-func (c *Call) startStream() {
+func (c call) startStream() {
 	c.W.Header().Set("Content-Type", "text/event-stream")
 }
 
-func (c *Call) sendJSON(v any) {
+func (c call) sendJSON(v any) {
 	c.W.Header().Set("Content-Type", "application/json")
 	c.Send(toJSON(v))
 }
 
 // Text answers with text: in one piece, or streamed piece by piece.
-func Text(pieces ...string) Reply {
-	return message{pieces: pieces}.reply
+func Text(pieces ...string) wiretest.Reply {
+	return answer(message{pieces: pieces}.reply)
 }
 
 // Reasoned answers with reasoning and then text.
-func Reasoned(reasoning string, pieces ...string) Reply {
-	return message{reasoning: reasoning, pieces: pieces}.reply
+func Reasoned(reasoning string, pieces ...string) wiretest.Reply {
+	return answer(message{reasoning: reasoning, pieces: pieces}.reply)
 }
 
 // ToolCalls answers with text, which may be empty, and then calls. Streamed calls
 // have their arguments cut in two.
-func ToolCalls(text string, calls ...chat.ToolCall) Reply {
+func ToolCalls(text string, calls ...chat.ToolCall) wiretest.Reply {
 	m := message{calls: calls}
 	if text != "" {
 		m.pieces = []string{text}
 	}
-	return m.reply
+	return answer(m.reply)
 }
 
 // CutOff answers with a call whose arguments the output limit has cut off.
-func CutOff(call chat.ToolCall) Reply {
-	return message{calls: []chat.ToolCall{call}, cutOff: true}.reply
+func CutOff(made chat.ToolCall) wiretest.Reply {
+	return answer(message{calls: []chat.ToolCall{made}, cutOff: true}.reply)
 }
 
 type message struct {
@@ -97,12 +86,12 @@ type message struct {
 	cutOff    bool // at the output limit
 }
 
-func (m message) reply(c *Call) {
+func (m message) reply(c call) {
 	if c.inResponses() {
 		m.respond(c)
 		return
 	}
-	if c.Stream {
+	if c.Streamed() {
 		m.stream(c)
 		return
 	}
@@ -111,20 +100,20 @@ func (m message) reply(c *Call) {
 		msg["reasoning_content"] = m.reasoning
 	}
 	var calls []any
-	for _, call := range m.calls {
-		calls = append(calls, wireCall(call, call.Arguments))
+	for _, made := range m.calls {
+		calls = append(calls, wireCall(made, made.Arguments))
 	}
 	if calls != nil {
 		msg["tool_calls"] = calls
 	}
 	c.sendJSON(map[string]any{
-		"id": "chatcmpl-1", "object": "chat.completion", "model": c.Model,
+		"id": "chatcmpl-1", "object": "chat.completion", "model": c.model,
 		"choices": []any{map[string]any{"index": 0, "message": msg, "finish_reason": m.finish()}},
 		"usage":   m.usage(),
 	})
 }
 
-func (m message) stream(c *Call) {
+func (m message) stream(c call) {
 	c.startStream()
 	c.event(map[string]any{"role": "assistant", "content": ""}, "")
 	if m.reasoning != "" {
@@ -133,16 +122,16 @@ func (m message) stream(c *Call) {
 	for _, p := range m.pieces {
 		c.event(map[string]any{"content": p}, "")
 	}
-	for i, call := range m.calls {
-		half := len(call.Arguments) / 2
-		first := wireCall(call, call.Arguments[:half])
+	for i, made := range m.calls {
+		half := len(made.Arguments) / 2
+		first := wireCall(made, made.Arguments[:half])
 		first["index"] = i
 		c.event(map[string]any{"tool_calls": []any{first}}, "")
-		rest := map[string]any{"index": i, "function": map[string]any{"arguments": call.Arguments[half:]}}
+		rest := map[string]any{"index": i, "function": map[string]any{"arguments": made.Arguments[half:]}}
 		c.event(map[string]any{"tool_calls": []any{rest}}, "")
 	}
 	c.event(map[string]any{}, m.finish())
-	if c.Usage {
+	if c.usage {
 		c.chunk(map[string]any{"choices": []any{}, "usage": m.usage()})
 	}
 	c.Send("data: [DONE]\n\n")
@@ -167,122 +156,57 @@ func (m message) usage() map[string]any {
 	return map[string]any{"prompt_tokens": PromptTokens, "completion_tokens": out, "total_tokens": PromptTokens + out}
 }
 
-func wireCall(call chat.ToolCall, arguments string) map[string]any {
+func wireCall(made chat.ToolCall, arguments string) map[string]any {
 	return map[string]any{
-		"id": call.ID, "type": "function",
-		"function": map[string]any{"name": call.Name, "arguments": arguments},
-	}
-}
-
-// Raw answers with status 200 and body, written and flushed piece by piece.
-func Raw(contentType string, body ...string) Reply {
-	return func(c *Call) {
-		c.W.Header().Set("Content-Type", contentType)
-		for _, piece := range body {
-			c.Send(piece)
-		}
-	}
-}
-
-// Status answers with an HTTP status, a body and header fields, given as names and
-// values in turn. A body is JSON unless the fields say otherwise.
-func Status(code int, body string, fields ...string) Reply {
-	return func(c *Call) {
-		c.W.Header().Set("Content-Type", "application/json")
-		for i := 0; i+1 < len(fields); i += 2 {
-			c.W.Header().Set(fields[i], fields[i+1])
-		}
-		c.W.WriteHeader(code)
-		c.Send(body)
+		"id": made.ID, "type": "function",
+		"function": map[string]any{"name": made.Name, "arguments": arguments},
 	}
 }
 
 // RateLimit answers with status 429 and asks to wait, in whole seconds rounded up.
-func RateLimit(wait time.Duration) Reply {
-	return Status(http.StatusTooManyRequests,
-		`{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`,
-		"Retry-After", fmt.Sprint(int(math.Ceil(wait.Seconds()))))
+func RateLimit(wait time.Duration) wiretest.Reply {
+	name, value := wiretest.RetryAfter(wait)
+	return wiretest.Status(http.StatusTooManyRequests,
+		`{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`, name, value)
 }
 
 // Garbage answers with status 200 and a body that is no reply.
-func Garbage() Reply {
-	return func(c *Call) {
-		if c.Stream {
-			Raw("text/event-stream", "data: {\"choices\": [{\n\n")(c)
-			return
-		}
-		Raw("application/json", "{\"choices\": [{")(c)
-	}
+func Garbage() wiretest.Reply {
+	return wiretest.Either(wiretest.Events("data: {\"choices\": [{\n\n"), wiretest.JSON("{\"choices\": [{"))
 }
 
 // Drop streams text and then closes the connection in the middle of the reply.
-func Drop(pieces ...string) Reply {
-	return func(c *Call) {
-		c.startText(pieces)
-		c.cut()
-	}
-}
-
-// Cut gives the reply and then cuts the connection, so that the reply lacks the
-// end that HTTP asks for.
-func Cut(r Reply) Reply {
-	return func(c *Call) {
-		r(c)
-		c.cut()
-	}
-}
-
-func (c *Call) cut() {
-	panic(http.ErrAbortHandler) // the documented way, see http.Handler
-}
+func Drop(pieces ...string) wiretest.Reply { return wiretest.Then(beginning(pieces), wiretest.Drop) }
 
 // Stall streams text and then says nothing more until the client goes away.
-func Stall(pieces ...string) Reply {
-	return func(c *Call) {
-		c.startText(pieces)
-		c.Wait()
-	}
-}
+func Stall(pieces ...string) wiretest.Reply { return wiretest.Then(beginning(pieces), wiretest.Hang) }
 
-func (c *Call) startText(pieces []string) {
-	c.startStream()
-	for _, p := range pieces {
-		if c.inResponses() {
-			c.textDelta(p)
-			continue
+// beginning streams text that is not all of a reply.
+func beginning(pieces []string) wiretest.Reply {
+	return answer(func(c call) {
+		c.startStream()
+		for _, p := range pieces {
+			if c.inResponses() {
+				c.textDelta(p)
+				continue
+			}
+			c.event(map[string]any{"content": p}, "")
 		}
-		c.event(map[string]any{"content": p}, "")
-	}
-}
-
-// Hang takes the request and says nothing until the client goes away.
-func Hang() Reply { return (*Call).Wait }
-
-// After gives the reply once ready is closed, or none if the client goes away
-// before that.
-func After(ready <-chan struct{}, r Reply) Reply {
-	return func(c *Call) {
-		select {
-		case <-ready:
-			r(c)
-		case <-c.R.Context().Done():
-		case <-c.closing:
-		}
-	}
+	})
 }
 
 // Embeddings answers with one vector per text.
-func Embeddings(vectors ...[]float32) Reply {
-	return func(c *Call) {
+func Embeddings(vectors ...[]float32) wiretest.Reply {
+	return answer(func(c call) {
 		data := []any{}
 		for i, v := range vectors {
 			data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": v})
 		}
 		c.sendJSON(map[string]any{
-			"object": "list", "model": c.Model, "data": data,
+			"object": "list", "model": c.model, "data": data,
 			"usage": map[string]any{"prompt_tokens": PromptTokens, "total_tokens": PromptTokens},
 		})
-	}
+	})
 }
 
 // Rank is one document of a [Ranking].
@@ -292,20 +216,20 @@ type Rank struct {
 }
 
 // Ranking answers with documents, best first.
-func Ranking(ranks ...Rank) Reply {
-	return func(c *Call) {
-		c.sendJSON(map[string]any{"model": c.Model, "results": ranks, "usage": map[string]any{"total_tokens": PromptTokens}})
-	}
+func Ranking(ranks ...Rank) wiretest.Reply {
+	return answer(func(c call) {
+		c.sendJSON(map[string]any{"model": c.model, "results": ranks, "usage": map[string]any{"total_tokens": PromptTokens}})
+	})
 }
 
-func modelList(names []string) Reply {
-	return func(c *Call) {
+func modelList(names []string) wiretest.Reply {
+	return answer(func(c call) {
 		data := []any{}
 		for _, n := range names {
 			data = append(data, map[string]any{"id": n, "object": "model", "owned_by": "openaitest"})
 		}
 		c.sendJSON(map[string]any{"object": "list", "data": data})
-	}
+	})
 }
 
 func toJSON(v any) string {

@@ -6,22 +6,22 @@ import (
 )
 
 // inResponses reports whether the reply is to be in the responses format.
-func (c *Call) inResponses() bool { return strings.HasSuffix(c.R.URL.Path, "/responses") }
+func (c call) inResponses() bool { return strings.HasSuffix(c.R.URL.Path, "/responses") }
 
 // typed sends one event of a streamed response.
-func (c *Call) typed(typ string, v map[string]any) {
+func (c call) typed(typ string, v map[string]any) {
 	v["type"] = typ
 	c.Send("event: " + typ + "\ndata: " + toJSON(v) + "\n\n")
 }
 
-func (c *Call) textDelta(text string) {
+func (c call) textDelta(text string) {
 	c.typed("response.output_text.delta", map[string]any{"output_index": 0, "content_index": 0, "item_id": "msg_1", "delta": text})
 }
 
 // respond answers in the responses format.
-func (m message) respond(c *Call) {
+func (m message) respond(c call) {
 	items := m.items()
-	if !c.Stream {
+	if !c.Streamed() {
 		c.sendJSON(m.response(c, items))
 		return
 	}
@@ -45,14 +45,14 @@ func (m message) respond(c *Call) {
 	c.typed("response."+response["status"].(string), map[string]any{"response": response})
 }
 
-func (m message) response(c *Call, items []map[string]any) map[string]any {
+func (m message) response(c call, items []map[string]any) map[string]any {
 	out := max(1, len(m.pieces)+len(m.calls))
 	status, incomplete := "completed", any(nil)
 	if m.cutOff {
 		status, incomplete = "incomplete", map[string]any{"reason": "max_output_tokens"}
 	}
 	return map[string]any{
-		"id": "resp_1", "object": "response", "status": status, "incomplete_details": incomplete, "model": c.Model, "error": nil, "output": items,
+		"id": "resp_1", "object": "response", "status": status, "incomplete_details": incomplete, "model": c.model, "error": nil, "output": items,
 		"usage": map[string]any{"input_tokens": PromptTokens, "output_tokens": out, "total_tokens": PromptTokens + out},
 	}
 }
@@ -71,10 +71,10 @@ func (m message) items() []map[string]any {
 		text := map[string]any{"type": "output_text", "text": strings.Join(m.pieces, ""), "annotations": []any{}}
 		items = append(items, map[string]any{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []any{text}})
 	}
-	for i, call := range m.calls {
+	for i, made := range m.calls {
 		items = append(items, map[string]any{
 			"type": "function_call", "id": fmt.Sprintf("fc_%d", i+1), "status": "completed",
-			"call_id": call.ID, "name": call.Name, "arguments": call.Arguments,
+			"call_id": made.ID, "name": made.Name, "arguments": made.Arguments,
 		})
 	}
 	return items

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider/providertest/openaitest"
+	"loki/internal/provider/providertest/wiretest"
 )
 
 func post(t *testing.T, s *openaitest.Server, body string) (int, string) {
@@ -106,9 +107,9 @@ func TestModels(t *testing.T) {
 func TestAfterAndWaitIdle(t *testing.T) {
 	s := openaitest.New(t)
 	started, ready := make(chan struct{}), make(chan struct{})
-	s.Script(func(c *openaitest.Call) {
+	s.Script(func(c *wiretest.Call) {
 		close(started)
-		openaitest.After(ready, openaitest.Text("late"))(c)
+		wiretest.After(ready, openaitest.Text("late"))(c)
 	})
 	got := make(chan string)
 	go func() { // ends with the reply, which the test waits for

@@ -34,11 +34,7 @@ func (b *base) executePyCode() tool.Tool {
 				"The code gets no input; each call starts a new interpreter.",
 			params: params,
 			hints:  tool.Hints{Destructive: true, Timeout: b.CommandTimeout},
-			run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				args, err := arguments[codeArgs](call, params)
-				if err != nil {
-					return tool.Result{}, err
-				}
+			run: run(params, func(ctx context.Context, args codeArgs, call tool.Call) (tool.Result, error) {
 				python, err := b.python()
 				if err != nil {
 					return tool.Result{}, err
@@ -49,15 +45,11 @@ func (b *base) executePyCode() tool.Tool {
 					Args:  append(python[1:], "-c", driver),
 					Stdin: strings.NewReader(args.Code),
 				}, env)
-			},
+			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[codeArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args codeArgs) (string, error) {
 			return "Run this Python code?\n\n" + indent(args.Code), nil
-		},
+		}),
 	}
 }
 

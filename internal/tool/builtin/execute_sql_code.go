@@ -22,11 +22,7 @@ func (b *base) executeSQLCode() tool.Tool {
 			description: "Run SQL on the user's database and return the rows of each statement.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true, Timeout: b.CommandTimeout},
-			run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				args, err := arguments[codeArgs](call, params)
-				if err != nil {
-					return tool.Result{}, err
-				}
+			run: run(params, func(ctx context.Context, args codeArgs, call tool.Call) (tool.Result, error) {
 				dsn, err := b.need("USQL_DSN")
 				if err != nil {
 					return tool.Result{}, err
@@ -35,18 +31,14 @@ func (b *base) executeSQLCode() tool.Tool {
 					return b.sqliteQuery(ctx, db, args.Code)
 				}
 				return b.usql(ctx, call, dsn[0], args.Code)
-			},
+			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[codeArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args codeArgs) (string, error) {
 			if sqltext.ReadOnly(args.Code, dialect(b.Getenv("USQL_DSN"))) {
 				return "", nil
 			}
 			return "Run this SQL?\n\n" + indent(args.Code), nil
-		},
+		}),
 	}
 }
 

@@ -56,18 +56,14 @@ func (b *base) fsGlob() tool.Tool {
 			"What .gitignore and .ignore files name is left out, and so are directories such as .git, node_modules and vendor.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
-		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[globArgs](call, params)
-			if err != nil {
-				return tool.Result{}, err
-			}
+		run: run(params, func(ctx context.Context, args globArgs, _ tool.Call) (tool.Result, error) {
 			dir, pattern := splitPattern(cmp.Or(args.Path, "."), filepath.ToSlash(args.Pattern))
 			g, err := tree.Compile(pattern)
 			if err != nil {
 				return tool.Result{}, err
 			}
 			return b.reading(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g) })
-		},
+		}),
 	}
 }
 
@@ -173,11 +169,7 @@ func (b *base) fsGrep() tool.Tool {
 			"Left out are binary files, what .gitignore and .ignore files name, and generated files and directories such as node_modules, vendor and *.min.js.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
-		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[grepArgs](call, params)
-			if err != nil {
-				return tool.Result{}, err
-			}
+		run: run(params, func(ctx context.Context, args grepArgs, _ tool.Call) (tool.Result, error) {
 			if args.Pattern == "" {
 				return tool.Result{}, fmt.Errorf("argument %q is empty", "pattern")
 			}
@@ -194,7 +186,7 @@ func (b *base) fsGrep() tool.Tool {
 			return b.reading(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
 				return grepFiles(ctx, p, args.Pattern, files)
 			})
-		},
+		}),
 	}
 }
 

@@ -51,11 +51,7 @@ func (b *base) fsCat() tool.Tool {
 		description: "Read the contents of a text file. Use fs_read instead to see line numbers or a part of a large file.",
 		params:      pathParam,
 		hints:       tool.Hints{ReadOnly: true},
-		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[pathArgs](call, pathParam)
-			if err != nil {
-				return tool.Result{}, err
-			}
+		run: run(pathParam, func(_ context.Context, args pathArgs, _ tool.Call) (tool.Result, error) {
 			return b.reading(args.Path, func(p fsys.Path) (string, error) {
 				data, _, err := fsys.Text(p, maxCat)
 				if err != nil {
@@ -63,7 +59,7 @@ func (b *base) fsCat() tool.Tool {
 				}
 				return verbatim(string(data)), nil
 			})
-		},
+		}),
 	}
 }
 
@@ -109,12 +105,8 @@ func (b *base) fsRead() tool.Tool {
 			"A note at the end says where to go on if lines remain. For a directory the names in it are listed.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
-		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[readArgs](call, params)
-			switch {
-			case err != nil:
-				return tool.Result{}, err
-			case args.Offset < 0 || args.Limit < 0:
+		run: run(params, func(ctx context.Context, args readArgs, _ tool.Call) (tool.Result, error) {
+			if args.Offset < 0 || args.Limit < 0 {
 				return tool.Result{}, errors.New("offset and limit cannot be negative")
 			}
 			args.Offset, args.Limit = max(args.Offset, 1), orNumber(args.Limit, defaultLines)
@@ -124,7 +116,7 @@ func (b *base) fsRead() tool.Tool {
 				}
 				return readLines(ctx, p, int(args.Offset), int(args.Limit))
 			})
-		},
+		}),
 	}
 }
 
@@ -232,13 +224,9 @@ func (b *base) fsLs() tool.Tool {
 		description: "List the files and directories in a directory, one name per line. The names of directories end with a slash.",
 		params:      params,
 		hints:       tool.Hints{ReadOnly: true},
-		run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[pathArgs](call, params)
-			if err != nil {
-				return tool.Result{}, err
-			}
+		run: run(params, func(_ context.Context, args pathArgs, _ tool.Call) (tool.Result, error) {
 			return b.reading(args.Path, list)
-		},
+		}),
 	}
 }
 

@@ -49,13 +49,9 @@ func (b *base) fsWrite() tool.Tool {
 				return fmt.Sprintf("%s %s (%d lines, %d bytes)", done, args.Path, lineCount(args.Contents), len(args.Contents)), nil
 			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[writeArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args writeArgs) (string, error) {
 			return b.writeQuestion(args.Path, args.Contents)
-		},
+		}),
 	}
 }
 
@@ -159,13 +155,9 @@ func (b *base) fsPatch() tool.Tool {
 				return fmt.Sprintf("changed %s: %s", args.Path, changed(stat)), nil
 			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[writeArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args writeArgs) (string, error) {
 			return b.patchQuestion(args.Path, args.Contents)
-		},
+		}),
 	}
 }
 
@@ -210,17 +202,13 @@ func (b *base) fsMkdir() tool.Tool {
 				return "created the directory " + args.Path, nil
 			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[pathArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args pathArgs) (string, error) {
 			p, err := b.root.Writable(args.Path)
 			if err != nil || p.Inside {
 				return "", err
 			}
 			return fmt.Sprintf("Make the directory %s, which is outside of the working directory?", shownPath(p)), nil
-		},
+		}),
 	}
 }
 
@@ -240,17 +228,13 @@ func (b *base) fsRm() tool.Tool {
 				return "removed the " + e.String(), nil
 			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[pathArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args pathArgs) (string, error) {
 			e, err := b.root.Removable(context.Background(), args.Path) // it counts to a limit only
 			if err != nil {
 				return "", err
 			}
 			e.Path.Shown = shownPath(e.Path)
 			return fmt.Sprintf("Remove the %s?", e), nil
-		},
+		}),
 	}
 }

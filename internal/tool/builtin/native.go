@@ -169,15 +169,33 @@ func arguments[A any](call tool.Call, params []param) (A, error) {
 	return tool.Decode[A](call)
 }
 
-// function makes what a native tool runs of a function of its arguments.
-func function[A any](params []param, f func(ctx context.Context, args A, call tool.Call) (string, error)) func(context.Context, tool.Call) (tool.Result, error) {
+// run makes what a native tool runs of a function of its arguments.
+func run[A any](params []param, f func(ctx context.Context, args A, call tool.Call) (tool.Result, error)) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		args, err := arguments[A](call, params)
 		if err != nil {
 			return tool.Result{}, err
 		}
+		return f(ctx, args, call)
+	}
+}
+
+// function is [run] for a function that returns a text.
+func function[A any](params []param, f func(ctx context.Context, args A, call tool.Call) (string, error)) func(context.Context, tool.Call) (tool.Result, error) {
+	return run(params, func(ctx context.Context, args A, call tool.Call) (tool.Result, error) {
 		out, err := f(ctx, args, call)
 		return tool.Result{Output: out}, err
+	})
+}
+
+// consent makes what a guarded tool asks of a function of its arguments.
+func consent[A any](params []param, f func(args A) (string, error)) func(tool.Call) (string, error) {
+	return func(call tool.Call) (string, error) {
+		args, err := arguments[A](call, params)
+		if err != nil {
+			return "", err
+		}
+		return f(args)
 	}
 }
 

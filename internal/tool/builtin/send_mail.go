@@ -49,13 +49,9 @@ func (b *base) sendMail() tool.Tool {
 				return "", err
 			}),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[mailArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args mailArgs) (string, error) {
 			return "Send this email?\n\n" + indent(fmt.Sprintf("To: %s\nSubject: %s\n\n%s", args.Recipient, args.Subject, args.Body)), nil
-		},
+		}),
 	}
 }
 

@@ -32,13 +32,9 @@ func (b *base) sendTwilio() tool.Tool {
 			hints:       tool.Hints{Destructive: true, Timeout: serviceTimeout},
 			run:         function(params, b.twilio),
 		},
-		consent: func(call tool.Call) (string, error) {
-			args, err := arguments[twilioArgs](call, params)
-			if err != nil {
-				return "", err
-			}
+		consent: consent(params, func(args twilioArgs) (string, error) {
 			return fmt.Sprintf("Send this message to %s?\n\n%s", text.Visible(args.To), indent(args.Message)), nil
-		},
+		}),
 	}
 }
 

@@ -2,6 +2,8 @@ package patch
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,6 +96,23 @@ func TestDiff(t *testing.T) {
 				t.Errorf("got %v\n%s\nwant %v\n%s", stat, got, tt.stat, tt.want)
 			}
 		})
+	}
+}
+
+// A difference of many small changes is not one of large regions.
+func TestDiffOfManyChanges(t *testing.T) {
+	t.Parallel()
+	before := make([]string, 5000)
+	for i := range before {
+		before[i] = fmt.Sprintf("line %d\n", i)
+	}
+	after := slices.Clone(before)
+	for i := 0; i < len(after); i += 33 {
+		after[i] = "changed\n"
+	}
+	want := Stat{Added: 152, Removed: 152}
+	if _, got := Diff(strings.Join(before, ""), strings.Join(after, "")); got != want {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

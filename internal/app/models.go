@@ -13,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
+	"loki/internal/retry"
 )
 
 // connection is a client's provider, or why there is none.
@@ -61,7 +62,9 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 	}
 	client := a.Config.Client(m.Client)
 	if client.Type != config.TypeBuiltin {
-		model.Retry = engine.Retry{Attempts: client.Extra.Retries + 1, First: time.Second, Longest: time.Minute}
+		model.Retry = retry.Policy{ // waits of 0.5 to 1 s, 1 to 2 s and so on, up to 1 minute
+			Attempts: client.Extra.Retries + 1, Backoff: 750 * time.Millisecond, Factor: 2, MaxBackoff: 45 * time.Second, Jitter: 1. / 3,
+		}
 	}
 	if model.Provider, err = a.connect(m.Client); err != nil {
 		return model, err

@@ -12,6 +12,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/retry"
 )
 
 // cut is a reply that ends at the output limit, with a text and calls.
@@ -223,7 +224,7 @@ func TestHalfAnAnswerIsAskedForAgain(t *testing.T) {
 		lost := &provider.Error{Kind: provider.Transient, Msg: "connection lost"}
 		f := &flaky{errors: []error{lost}, partial: "Hel", text: "Hello"}
 		e, err := New(Options{
-			Models: one(Model{ID: "c:m", Name: "m", Provider: f, Retry: Retry{Attempts: 3}}),
+			Models: one(Model{ID: "c:m", Name: "m", Provider: f, Retry: retry.Policy{Attempts: 3}}),
 			Sleep:  func(context.Context, time.Duration) error { return nil },
 		})
 		if err != nil {

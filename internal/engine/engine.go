@@ -18,6 +18,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/provider"
+	"loki/internal/retry"
 	"loki/internal/schema"
 	"loki/internal/steps"
 	"loki/internal/token"
@@ -50,7 +51,7 @@ type Model struct {
 	// price of a part of it is not known. Nil for models that cost nothing.
 	Price func(chat.Usage) (usd float64, known bool)
 
-	Retry     Retry
+	Retry     retry.Policy
 	Fallbacks []string // ids of the models to ask instead when this one stays out of reach, in order
 }
 
@@ -112,6 +113,10 @@ type RequestContext struct {
 	Budget   Budget      // nil bounds nothing
 	Events   event.Scope // where events go, and what they say of their source
 	Steps    steps.Steps // record of the work done, empty where nothing is durable
+
+	// Failures has requests that are made again share the repetitions of their calls. Nil
+	// means that each call has its own.
+	Failures *Failures
 }
 
 // Budget bounds what calls may use. Its methods may be called from several
@@ -174,7 +179,7 @@ func New(o Options) (*Engine, error) {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = retry.Sleep
 	}
 	return &Engine{models: o.Models, now: o.Now, sleep: o.Sleep, showRequests: o.ShowRequests}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/retry"
 	"loki/internal/steps"
 )
 
@@ -70,7 +72,8 @@ func rateLimited() error {
 	return &provider.Error{Kind: provider.RateLimited, RetryAfter: 7 * time.Second, Msg: "slow down"}
 }
 
-var threeTimes = Retry{Attempts: 3, First: time.Second, Longest: 20 * time.Second}
+// threeTimes waits for 0.5 to 1 and for 1 to 2 seconds.
+var threeTimes = retry.Policy{Attempts: 3, Backoff: 750 * time.Millisecond, Factor: 2, MaxBackoff: 15 * time.Second, Jitter: 1. / 3}
 
 func TestRetry(t *testing.T) {
 	t.Parallel()
@@ -94,10 +97,10 @@ func TestRetry(t *testing.T) {
 		{"at_once", nil, "", 1, nil, "hello", false},
 		{"transient", []error{overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "hello", false},
 		{"as_asked", []error{rateLimited()}, "", 2, []time.Duration{7 * time.Second}, "hello", false},
-		{"as_asked_the_longest", []error{after(20 * time.Second)}, "", 2, []time.Duration{20 * time.Second}, "hello", false},
+		{"as_asked_the_longest", []error{after(time.Minute)}, "", 2, []time.Duration{time.Minute}, "hello", false},
 		{"too_often", []error{overloaded(), overloaded(), overloaded()}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: overloaded (HTTP 529)", false},
-		{"too_often_as_asked", []error{second, second, second}, "", 3, []time.Duration{time.Second, time.Second}, "model c:m: slow down; try again in 1 second, at 09:30:01", false},
-		{"too_often_as_asked_the_longest", []error{second, second, after(20 * time.Second)}, "", 3, []time.Duration{time.Second, time.Second}, "model c:m: slow down; try again in 20 seconds, at 09:30:20", false},
+		{"too_often_as_asked", []error{second, second, second}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: slow down; try again in 1 second, at 09:30:01", false},
+		{"too_often_as_asked_the_longest", []error{second, second, after(time.Minute)}, "", 3, []time.Duration{time.Second, 2 * time.Second}, "model c:m: slow down; try again in 60 seconds, at 09:31:00", false},
 		{"too_long", []error{longWait}, "", 1, nil, "model c:m: tomorrow; try again in 60 minutes, at 10:30:00", true},
 		{"half_a_day", []error{halfADay}, "", 1, nil, "model c:m: tonight; try again in 12 hours, at November 22, 21:30", true},
 		{"for_good", []error{invalid}, "", 1, nil, "model c:m: no such thing", false},
@@ -124,7 +127,7 @@ func TestRetry(t *testing.T) {
 			if got != tt.want || len(f.requests) != tt.calls {
 				t.Errorf("%q after %d calls", got, len(f.requests))
 			}
-			if l, ok := errors.AsType[*LaterError](err); ok != tt.later || ok && !l.At.After(now.Add(threeTimes.Longest)) {
+			if l, ok := errors.AsType[*LaterError](err); ok != tt.later || ok && !l.At.After(now.Add(threeTimes.Patience())) {
 				t.Errorf("later: %+v", l)
 			}
 			if len(waits) != len(tt.waits) {
@@ -159,24 +162,36 @@ func TestTheWarningOfARetryRoundsTheWait(t *testing.T) {
 	}
 }
 
-func TestRoughly(t *testing.T) {
+func TestRoundedWait(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		time.Second: "1 second", 1500 * time.Millisecond: "2 seconds", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes",
 		61*time.Minute + time.Second: "62 minutes", 2*time.Hour + time.Second: "3 hours", 24 * time.Hour: "24 hours",
 	} {
-		if got := roughly(d); got != want {
+		if got := roundedWait(d); got != want {
 			t.Errorf("%v is %s, want %s", d, got, want)
 		}
 	}
 }
 
-func TestWaitsStayWithinTheLongest(t *testing.T) {
+// TestFailuresAreShared: tries of the same work do not renew the repetitions of its calls, until
+// one of them succeeds.
+func TestFailuresAreShared(t *testing.T) {
 	t.Parallel()
-	r := Retry{Attempts: 1000, First: time.Second, Longest: time.Minute}
-	for attempt := range r.Attempts - 1 {
-		if d, ok := r.wait(attempt+1, overloaded()); !ok || d <= 0 || d > r.Longest {
-			t.Fatalf("after attempt %d: %v, %v", attempt+1, d, ok)
+	f := &flaky{text: "hello"}
+	e, err := New(Options{
+		Models: modelMap{"c:m": {Provider: f, Retry: threeTimes}},
+		Sleep:  func(context.Context, time.Duration) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, _ := newContext()
+	rc.Failures = new(Failures)
+	for i, tt := range []struct{ failing, calls int }{{9, 3}, {6, 1}, {5, 1}, {0, 1}, {2, 3}} {
+		f.errors, f.requests = slices.Repeat([]error{overloaded()}, tt.failing), nil
+		if _, err := e.Run(t.Context(), rc, user("hi")); (err == nil) != (len(f.errors) == 0) || len(f.requests) != tt.calls {
+			t.Errorf("request %d made %d calls, %v", i+1, len(f.requests), err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/retry"
 	"loki/internal/value"
 )
 
@@ -190,9 +191,9 @@ type Node struct {
 
 	Fallback string // script and llm: node to go to on failure, "" for none
 
-	Retry       *Retry    // agent, llm, rag and script; nil for none
-	OnUncertain Uncertain // agent, llm and script
-	Cache       *Cache    // llm, rag and script; nil for none
+	Retry       *retry.Policy // agent, llm, rag and script; nil for none
+	OnUncertain Uncertain     // agent, llm and script
+	Cache       *Cache        // llm, rag and script; nil for none
 
 	// Exactly one of these is set, as Type says.
 	Agent    *Agent
@@ -203,17 +204,6 @@ type Node struct {
 	RAG      *RAG
 	Map      *Map
 	End      *End
-}
-
-// Retry says how often a failing node is tried in all, and how long to wait in
-// between: before try n, from the second on, Backoff × Factor^(n-2), at most
-// MaxBackoff, times a random factor between 1-Jitter and 1+Jitter.
-type Retry struct {
-	Attempts   int           // at least 1, which is no retry
-	Backoff    time.Duration // not negative
-	Factor     float64       // at least 1
-	MaxBackoff time.Duration // not negative
-	Jitter     float64       // from 0 to 1
 }
 
 // Uncertain says what to do about a step that may have changed the world, was begun,

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"loki/internal/retry"
 	"loki/internal/yamldoc"
 )
 
@@ -36,7 +37,7 @@ func (p *parser) retry(n *Node, m *yamldoc.Map) {
 	if r == nil {
 		return
 	}
-	n.Retry = &Retry{
+	n.Retry = &retry.Policy{
 		Attempts: DefaultRetryAttempts, Backoff: DefaultRetryBackoff, Factor: DefaultRetryFactor,
 		MaxBackoff: DefaultRetryMaxBackoff, Jitter: DefaultRetryJitter,
 	}

@@ -7,26 +7,27 @@ import (
 	"time"
 
 	"loki/internal/graph"
+	"loki/internal/retry"
 )
 
 func TestRetry(t *testing.T) {
 	for _, tt := range []struct {
 		name, retry string
-		want        *graph.Retry
+		want        *retry.Policy
 	}{
 		{"absent", "", nil},
 		{"null", ", retry: ~", nil},
-		{"empty", ", retry: {}", &graph.Retry{Attempts: 1, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute, Jitter: 0.2}},
-		{"nulls", ", retry: {attempts: ~, backoff: , factor: ~, max_backoff: ~, jitter: ~}", &graph.Retry{Attempts: 1, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute, Jitter: 0.2}},
+		{"empty", ", retry: {}", &retry.Policy{Attempts: 1, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute, Jitter: 0.2}},
+		{"nulls", ", retry: {attempts: ~, backoff: , factor: ~, max_backoff: ~, jitter: ~}", &retry.Policy{Attempts: 1, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute, Jitter: 0.2}},
 		{
 			"whole_numbers", ", retry: {attempts: 5, backoff: 3, factor: 1, max_backoff: 20, jitter: 0}",
-			&graph.Retry{Attempts: 5, Backoff: 3 * time.Second, Factor: 1, MaxBackoff: 20 * time.Second},
+			&retry.Policy{Attempts: 5, Backoff: 3 * time.Second, Factor: 1, MaxBackoff: 20 * time.Second},
 		},
 		{
 			"fractions", ", retry: {attempts: 2, backoff: 0.25, factor: 1.5, max_backoff: 1e1, jitter: 1.0}",
-			&graph.Retry{Attempts: 2, Backoff: 250 * time.Millisecond, Factor: 1.5, MaxBackoff: 10 * time.Second, Jitter: 1},
+			&retry.Policy{Attempts: 2, Backoff: 250 * time.Millisecond, Factor: 1.5, MaxBackoff: 10 * time.Second, Jitter: 1},
 		},
-		{"no_wait", ", retry: {attempts: 2, backoff: 0, max_backoff: 0}", &graph.Retry{Attempts: 2, Factor: 2, Jitter: 0.2}},
+		{"no_wait", ", retry: {attempts: 2, backoff: 0, max_backoff: 0}", &retry.Policy{Attempts: 2, Factor: 2, Jitter: 0.2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, kind := range []string{"type: llm, prompt: p", "type: script, script: s.sh", "type: agent, agent: c, prompt: p", "type: rag, documents: [d]"} {

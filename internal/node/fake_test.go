@@ -18,6 +18,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/node"
 	"loki/internal/provider"
+	"loki/internal/retry"
 	"loki/internal/run"
 )
 
@@ -25,6 +26,7 @@ import (
 // requests.
 type model struct {
 	answer func(ctx context.Context, req provider.Request, call int) (string, error)
+	retry  retry.Policy // of its calls
 
 	mu       sync.Mutex
 	requests []provider.Request
@@ -44,7 +46,7 @@ func replies(all ...any) *model {
 }
 
 func (m *model) ChatModel(id string) (engine.Model, error) {
-	return engine.Model{ID: id, Name: id, Provider: m}, nil
+	return engine.Model{ID: id, Name: id, Provider: m, Retry: m.retry}, nil
 }
 
 func (m *model) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {

@@ -264,7 +264,7 @@ func (r *Runner) askUncertain(ctx context.Context, t *run.Task, key, question st
 func (r *Runner) askOnce(ctx context.Context, t *run.Task, key string, q ask.Question) (string, error) {
 	for n := 1; ; n++ {
 		numbered := fmt.Sprintf("%s/%d", key, n)
-		if _, used, err := noted[bool](ctx, t.Steps, numbered+"/used"); err != nil {
+		if _, used, err := readNote[bool](ctx, t.Steps, numbered+"/used"); err != nil {
 			return "", err
 		} else if used {
 			continue
@@ -273,6 +273,6 @@ func (r *Runner) askOnce(ctx context.Context, t *run.Task, key string, q ask.Que
 		if err != nil {
 			return "", err
 		}
-		return answer, note(ctx, t.Steps, numbered+"/used", true)
+		return answer, writeNote(ctx, t.Steps, numbered+"/used", true)
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
-	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/retry"
 	"loki/internal/run"
 	"loki/internal/schema"
 	"loki/internal/steps"
@@ -28,7 +27,8 @@ const outputKey = "output"
 // llm calls a model. A failure goes to the node's fallback or next, where the run
 // allows, with the failure's text as the result.
 func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, error) {
-	result, err := retrying(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.llmResult(ctx, t) })
+	failures := new(engine.Failures)
+	result, err := tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.llmResult(ctx, t, failures) })
 	var p product
 	if err = later(t, err); err != nil {
 		if p, err = r.tolerate(ctx, t, err); err != nil {
@@ -90,7 +90,7 @@ func undeclared(err error) error {
 }
 
 // llmResult is the reply's text, or with an output schema the JSON value in it.
-func (r *Runner) llmResult(ctx context.Context, t *run.Task) (value.Value, error) {
+func (r *Runner) llmResult(ctx context.Context, t *run.Task, failures *engine.Failures) (value.Value, error) {
 	llm := t.Node.LLM
 	var instructions string
 	var err error
@@ -112,7 +112,7 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task) (value.Value, error
 	}
 	material := func() []string { return r.llmMaterial(t, instructions, prompt) }
 	return caching(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
-		return r.llmCall(ctx, t, conversation(strings.TrimSpace(instructions), prompt))
+		return r.llmCall(ctx, t, conversation(strings.TrimSpace(instructions), prompt), failures)
 	})
 }
 
@@ -135,7 +135,7 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 }
 
 // llmCall asks the model and reads its answer.
-func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message) (value.Value, error) {
+func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message, failures *engine.Failures) (value.Value, error) {
 	llm := t.Node.LLM
 	req := engine.Request{
 		Messages: messages, Model: llm.Model, Sampling: llm.Sampling, MaxTurns: llm.MaxIterations, Whole: true, Node: t.Node.ID,
@@ -148,7 +148,7 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 		req.Form = form
 	}
 	answer, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
-		return r.attempts(ctx, t, req)
+		return r.attempts(ctx, t, req, failures)
 	})
 	if fault.CodeOf(err) == fault.Suspended {
 		return value.Value{}, err
@@ -159,7 +159,9 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	if req.Form == nil {
 		return value.Of(answer), nil
 	}
-	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: answer}, true)
+	rc := r.request(t)
+	rc.Failures = failures
+	result, reply, err := r.Engine.Structured(ctx, rc, req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
 	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
 		err = fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, text.Cut(unfit.Last, 200))
@@ -178,12 +180,9 @@ func conversation(system, user string) []chat.Message {
 	return append(messages, chat.Text(chat.User, user))
 }
 
-// longestWait is how long a provider may ask to wait before another attempt.
-const longestWait = time.Minute
-
-// attempts asks the model until it answers, fails for good or max_attempts are used
-// up. Each attempt starts from scratch.
-func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request) (string, error) {
+// attempts asks the model until it answers, fails for good or max_attempts are used up. Each
+// attempt starts from scratch, at once unless the provider asks to wait.
+func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, failures *engine.Failures) (string, error) {
 	llm := t.Node.LLM
 	if llm.MaxAttempts == 0 {
 		return "", errors.New("max_attempts is 0, so the model was not asked")
@@ -195,39 +194,14 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request) 
 	if req.Tools, err = r.toolbox(ctx, t); err != nil {
 		return "", err
 	}
-	for attempt := 1; ; attempt++ {
-		failed := fmt.Sprintf("attempt/%d/failed", attempt)
-		if used, done, err := failedBefore(ctx, t.Steps, failed); err != nil {
-			return "", err
-		} else if done && attempt < llm.MaxAttempts {
-			r.charge(t, used)
-			t.Retries++
-			continue
-		}
+	limit := tries{policy: retry.Policy{Attempts: llm.MaxAttempts}, name: "attempt", passes: provider.Retryable}
+	return tryWork(ctx, r, t, limit, func(ctx context.Context) (string, error) {
 		rc := r.request(t)
-		if attempt > 1 {
-			rc.Steps = t.Steps.At(fmt.Sprintf("attempt/%d", attempt))
-		}
+		rc.Failures = failures
 		reply, err := r.Engine.Run(ctx, rc, req)
 		addUsage(t, reply.Usage)
-		if err == nil {
-			return reply.Text, nil
-		}
-		wait := provider.RetryAfter(err) // the engine has waited between its own attempts
-		if attempt >= llm.MaxAttempts || final(ctx, err) || !isTransient(err) || wait > longestWait {
-			return "", err
-		}
-		if err := note(ctx, t.Steps, failed, failedAttempt{reply.Usage}); err != nil {
-			return "", err
-		}
-		t.Retries++
-		if err := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err), Wait: wait}); err != nil {
-			return "", err
-		}
-		if wait > 0 && r.Sleep(ctx, wait) != nil {
-			return "", context.Cause(ctx)
-		}
-	}
+		return reply.Text, err
+	})
 }
 
 // toolbox holds the tools that the node lists, nil if it lists none.
@@ -278,19 +252,4 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 		return q.Answer(text), err
 	}
 	return tool.NewBox(o), nil
-}
-
-// isTransient reports whether a second attempt may succeed. Errors of providers know;
-// others are judged by the texts that are promised to be transient.
-func isTransient(err error) bool {
-	if _, ok := errors.AsType[*provider.Error](err); ok {
-		return provider.Retryable(err)
-	}
-	text := err.Error()
-	for _, sign := range [...]string{"timed out", "rate limit", "429", "Connection reset", "Connection refused", "produced no output"} {
-		if strings.Contains(text, sign) {
-			return true
-		}
-	}
-	return false
 }

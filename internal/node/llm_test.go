@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
+	"loki/internal/retry"
 	"loki/internal/run"
 	"loki/internal/run/memstore"
 )
@@ -248,6 +250,72 @@ nodes:
 			t.Errorf("%d requests, for %s", len(w.model.requests), took)
 		}
 	})
+}
+
+// TestRetriesShareTheirFailures: the repetitions that a client allows are not made again for
+// each try of the node.
+func TestRetriesShareTheirFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name, node string
+		replies    []any
+		calls      int
+	}{
+		{"client_only", "", []any{lost, lost, lost}, 3},
+		{"all_layers", "max_attempts: 2, retry: {attempts: 2}", []any{lost, lost, lost, lost, lost, lost}, 6},
+		{"success_in_between", "max_attempts: 2, output_schema: {}", []any{lost, lost, lost, "prose", lost, lost, "1"}, 7},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := world{model: replies(tt.replies...)}
+				w.model.retry = retry.Policy{Attempts: 3, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute}
+				_, _, err := w.drive(t.Context(), t, `
+start: ask
+nodes:
+  ask: {type: llm, prompt: x, next: done, `+tt.node+`}
+  done: {type: end, output: done}
+`)
+				if err != nil || len(w.model.requests) != tt.calls {
+					t.Errorf("%d calls, want %d, %v", len(w.model.requests), tt.calls, err)
+				}
+			})
+		})
+	}
+}
+
+// TestRetryOfATimeout: a try that took too long is made again, by its type and not by the words
+// of an error.
+func TestRetryOfATimeout(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		first func(ctx context.Context) error
+		calls int
+	}{
+		{"timeout", func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, 2},
+		{"words_only", func(context.Context) error {
+			return &provider.Error{Kind: provider.Invalid, Msg: "429 timed out, rate limit, Connection reset"}
+		}, 1},
+		{"of_unknown_kind", func(context.Context) error { return errors.New("429 timed out, rate limit, Connection reset") }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := world{model: &model{answer: func(ctx context.Context, _ provider.Request, call int) (string, error) {
+					if call == 1 {
+						return "", tt.first(ctx)
+					}
+					return "hello", nil
+				}}}
+				_, _, err := w.drive(t.Context(), t, `
+start: ask
+nodes:
+  ask: {type: llm, prompt: x, timeout: 5, retry: {attempts: 3}, next: done}
+  done: {type: end, output: done}
+`)
+				if err != nil || len(w.model.requests) != tt.calls {
+					t.Errorf("%d calls, want %d, %v", len(w.model.requests), tt.calls, err)
+				}
+			})
+		})
+	}
 }
 
 func TestLLMCancelledIsNotTolerated(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/process"
+	"loki/internal/retry"
 	"loki/internal/run"
 	"loki/internal/text"
 	"loki/internal/tool"
@@ -76,7 +77,7 @@ func New(o Options) *Runner {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = retry.Sleep
 	}
 	if o.Random == nil {
 		o.Random = random

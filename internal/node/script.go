@@ -37,7 +37,7 @@ const nextKey = "_next"
 // script runs a program that prints a JSON object, merges the object into the state
 // and follows its _next, or else the node's next.
 func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
-	next, err := retrying(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
+	next, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
 	if err != nil {
 		return r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
 	}
@@ -53,7 +53,7 @@ func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 
 // scriptBody is a script's work as the branch of a map, where routes do not matter.
 func (r *Runner) scriptBody(ctx context.Context, t *run.Task) error {
-	if _, err := retrying(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) }); err != nil {
+	if _, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) }); err != nil {
 		return fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")

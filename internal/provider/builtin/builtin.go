@@ -20,6 +20,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/builtin/script"
+	"loki/internal/retry"
 )
 
 // The names of the models.
@@ -62,7 +63,7 @@ var _ provider.Chat = (*Provider)(nil)
 func New(o Options) *Provider {
 	p := &Provider{options: o, sleep: o.Sleep, scripts: make(map[string]*script.File)}
 	if p.sleep == nil {
-		p.sleep = sleep
+		p.sleep = retry.Sleep
 	}
 	return p
 }
@@ -120,18 +121,6 @@ func (p *Provider) answer(req provider.Request) (reply, error) {
 // invalid returns the error of a request that will fail again. cause may be nil.
 func invalid(cause error, format string, args ...any) error {
 	return &provider.Error{Kind: provider.Invalid, Msg: fmt.Sprintf(format, args...), Err: cause}
-}
-
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // lastUser returns the last user message, the zero message if there is none.

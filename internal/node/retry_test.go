@@ -10,6 +10,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
+	"loki/internal/retry"
 	"loki/internal/run"
 	"loki/internal/steps"
 )
@@ -33,7 +34,7 @@ func (r record) Record(_ context.Context, key string, _ steps.Step, result []byt
 
 func repeatTask(rec record) *run.Task {
 	return &run.Task{Steps: steps.New(rec), Task: graph.Task{Node: &graph.Node{
-		ID: "n", Type: graph.ScriptNode, Retry: &graph.Retry{Attempts: 3, Factor: 2, Backoff: time.Second, MaxBackoff: time.Minute},
+		ID: "n", Type: graph.ScriptNode, Retry: &retry.Policy{Attempts: 3, Factor: 2, Backoff: time.Second, MaxBackoff: time.Minute},
 	}}}
 }
 
@@ -65,7 +66,7 @@ func TestRetrying(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var waits []time.Duration
 			r, calls := repeatRunner(&waits), 0
-			_, err := retrying(t.Context(), r, repeatTask(record{}), func(context.Context) (int, error) {
+			_, err := tryNode(t.Context(), r, repeatTask(record{}), func(context.Context) (int, error) {
 				calls++
 				return 0, tt.err
 			})
@@ -88,7 +89,7 @@ func TestRetryingGoesOnWithItsAttempt(t *testing.T) {
 	r, rec := repeatRunner(&waits), record{}
 	made := 0
 	attempt := func(task *run.Task, die bool) (string, error) {
-		return retrying(t.Context(), r, task, func(ctx context.Context) (string, error) {
+		return tryNode(t.Context(), r, task, func(ctx context.Context) (string, error) {
 			text, err := steps.Do(ctx, task.Steps, steps.Step{Kind: steps.Script, Key: "script", Effect: true}, func(context.Context) (string, error) {
 				if made++; made == 1 {
 					return "", errors.New("the first attempt fails")
@@ -131,7 +132,7 @@ func TestRetryingCountsFailedAttempts(t *testing.T) {
 		r.Context.Budget = budget
 		task := repeatTask(rec)
 		made := 0
-		_, err := retrying(t.Context(), r, task, func(context.Context) (int, error) {
+		_, err := tryNode(t.Context(), r, task, func(context.Context) (int, error) {
 			if made++; i == 0 && made == 3 || i == 1 {
 				return 0, fault.New(fault.Limit, "the budget is used up")
 			}
@@ -155,12 +156,12 @@ func TestRetryingCountsFailedAttempts(t *testing.T) {
 func TestFailedAttemptOfOldRecords(t *testing.T) {
 	rec := record{"a": {Done: true, Result: []byte("true")}, "b": {Done: true, Result: []byte(`{"usage":{"output_tokens":7}}`)}}
 	for key, want := range map[string]int{"a": 0, "b": 7} {
-		used, failed, err := failedBefore(t.Context(), steps.New(rec), key)
+		used, failed, err := readFailure(t.Context(), steps.New(rec), key)
 		if err != nil || !failed || used.OutputTokens != want {
 			t.Errorf("%s: %+v, %v, %v", key, used, failed, err)
 		}
 	}
-	if _, failed, err := failedBefore(t.Context(), steps.New(rec), "c"); failed || err != nil {
+	if _, failed, err := readFailure(t.Context(), steps.New(rec), "c"); failed || err != nil {
 		t.Errorf("%v, %v", failed, err)
 	}
 }

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/provider"
+	"loki/internal/retry"
+	"loki/internal/run"
+	"loki/internal/steps"
+)
+
+// tries says how often a part of a node's work is tried.
+type tries struct {
+	policy retry.Policy
+	name   string           // steps from the second try on are recorded below name/2, name/3, ...
+	passes func(error) bool // reports whether a failure may pass, so that another try makes sense
+}
+
+// tryWork calls fn until it succeeds, fails for good, or the tries are used up. A resumed run
+// does not repeat the tries that failed.
+func tryWork[T any](ctx context.Context, r *Runner, t *run.Task, tries tries, fn func(context.Context) (T, error)) (T, error) {
+	first := t.Steps
+	defer func() { t.Steps = first }()
+	for attempt := 1; ; attempt++ {
+		failed := fmt.Sprintf("%s/%d/failed", tries.name, attempt)
+		if used, done, err := readFailure(ctx, first, failed); err != nil {
+			var none T
+			return none, err
+		} else if done && attempt < tries.policy.Attempts {
+			r.charge(t, used)
+			t.Retries++
+			continue
+		}
+		if attempt > 1 {
+			t.Steps = first.At(fmt.Sprintf("%s/%d", tries.name, attempt))
+		}
+		before := t.Usage
+		result, err := fn(ctx)
+		if err == nil || isFinal(ctx, err) || !tries.passes(err) {
+			return result, err
+		}
+		wait, ok := tries.policy.Wait(attempt, provider.RetryAfter(err), r.Random())
+		if !ok {
+			return result, err
+		}
+		if err := writeNote(ctx, first, failed, failedAttempt{t.Usage.Sub(before)}); err != nil {
+			return result, err
+		}
+		t.Retries++
+		if emitErr := t.Events.Emit(ctx, event.Retry{Attempt: attempt, Error: short(err), Wait: wait}); emitErr != nil {
+			return result, emitErr
+		}
+		if wait > 0 && r.Sleep(ctx, wait) != nil {
+			return result, context.Cause(ctx)
+		}
+	}
+}
+
+// tryNode calls fn as often as the retry of the node allows.
+func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context.Context) (T, error)) (T, error) {
+	if t.Node.Retry == nil {
+		return fn(ctx)
+	}
+	passes := func(error) bool { return true } // nothing is known of why a script fails
+	if t.Node.Type == graph.LLMNode {
+		passes = func(err error) bool {
+			_, timeout := errors.AsType[*timeoutError](err)
+			return timeout || provider.Retryable(err)
+		}
+	}
+	return tryWork(ctx, r, t, tries{policy: *t.Node.Retry, name: "retry", passes: passes}, fn)
+}
+
+// isFinal reports whether an error ends a node's work whatever its retries: it is
+// cancelled, waits for a human, has no budget left, lacks what it stands on, or its run
+// was taken over.
+func isFinal(ctx context.Context, err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.Suspended, fault.Limit, fault.Canceled:
+		return true
+	}
+	_, held := errors.AsType[*run.LeaseError](err)
+	_, unfit := errors.AsType[*unfitError](err)
+	return held || unfit || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
+}
+
+// errNoNote keeps a look at a note from making one.
+var errNoNote = errors.New("there is no note")
+
+// failedAttempt is what is recorded of an attempt that a resumed run does not come back to:
+// what it used counts all the same. Records of older versions have true in its place.
+type failedAttempt struct {
+	Usage chat.Usage `json:"usage"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *failedAttempt) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" {
+		return nil
+	}
+	type plain failedAttempt
+	return json.Unmarshal(data, (*plain)(f))
+}
+
+// readFailure reports whether an attempt was noted under key as failed, and what it used.
+func readFailure(ctx context.Context, s steps.Steps, key string) (used chat.Usage, failed bool, err error) {
+	f, failed, err := readNote[failedAttempt](ctx, s, key)
+	return f.Usage, failed, err
+}
+
+// readNote returns the note under key, if one was made.
+func readNote[T any](ctx context.Context, s steps.Steps, key string) (content T, found bool, err error) {
+	content, err = steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) {
+		return content, errNoNote
+	})
+	if errors.Is(err, errNoNote) {
+		return content, false, nil
+	}
+	return content, err == nil, err
+}
+
+// writeNote records that something was done with, so that a resumed run does not come back
+// to it.
+func writeNote[T any](ctx context.Context, s steps.Steps, key string, content T) error {
+	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) { return content, nil })
+	return err
+}
+
+// charge counts what attempts used that are not made again.
+func (r *Runner) charge(t *run.Task, used chat.Usage) {
+	addUsage(t, used)
+	if r.Context.Budget != nil {
+		r.Context.Budget.Spend(used)
+	}
+}
+
+func random() float64 { return rand.Float64() }

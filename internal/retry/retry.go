@@ -1,0 +1,59 @@
+// Package retry says how often work that failed is tried again, and how long to wait before.
+//
+// provider.Retryable reports whether a failed call may succeed later.
+package retry
+
+import (
+	"context"
+	"time"
+)
+
+// Policy says how often something is tried, and how long to wait between tries. The zero
+// Policy tries once and waits for nothing.
+type Policy struct {
+	Attempts   int           // tries in all; 0 and 1 mean no repetition
+	Backoff    time.Duration // wait before the second try; not negative
+	Factor     float64       // by which each further wait is longer; at least 1
+	MaxBackoff time.Duration // longest wait, before Jitter; not negative
+	Jitter     float64       // part by which a wait is randomly shorter or longer, from 0 to 1
+}
+
+// Wait returns how long to wait after failures in a row, at least 1, before the next try. ok is
+// false if the tries are used up, or if the provider asks to wait for longer than
+// [Policy.Patience]; asked is that time, 0 if it does not ask. The wait is not shorter than
+// asked. random is a number from 0 up to 1.
+func (p Policy) Wait(failures int, asked time.Duration, random float64) (wait time.Duration, ok bool) {
+	if failures >= p.Attempts || asked > p.Patience() {
+		return 0, false
+	}
+	most := float64(p.MaxBackoff)
+	backoff := min(float64(p.Backoff), most)
+	for range failures - 1 {
+		if backoff *= p.Factor; backoff >= most {
+			backoff = most
+			break
+		}
+	}
+	return max(time.Duration(backoff*(1+p.Jitter*(2*random-1))), asked), true
+}
+
+// Patience returns how long a provider may ask to wait: a minute, or MaxBackoff if that is
+// longer. Work whose provider asks for more ends instead.
+func (p Policy) Patience() time.Duration {
+	if p.Attempts == 0 {
+		return 0
+	}
+	return max(p.MaxBackoff, time.Minute)
+}
+
+// Sleep waits for d. If ctx ends before, it returns the error of ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -78,6 +78,17 @@ type Tools interface {
 	Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error)
 }
 
+// Ordered is implemented by [Tools] whose calls may ask the user.
+type Ordered interface {
+	// InOrder returns functions like Call for n calls that are made at once. What they ask
+	// the user before the calls is asked in the order of the functions. They are called once
+	// each, beginning in that order.
+	InOrder(n int) []CallFunc
+}
+
+// CallFunc makes one call, as the method of [Tools] does.
+type CallFunc = func(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error)
+
 // Request is one question to a model.
 type Request struct {
 	Messages      []chat.Message // at most one system message, first

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"loki/internal/chat"
@@ -40,22 +41,22 @@ func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (
 		return answerCutOff(ctx, c.rc, calls)
 	}
 	alerts := make([]string, len(calls)) // why a call is not made, empty if it is
-	made := 0
+	refused := 0
 	for i, call := range calls {
 		var looped bool
-		if alerts[i], looped = l.repeated.check(call); !looped {
-			made++
+		if alerts[i], looped = l.repeated.check(call); looped {
+			refused++
 		}
 	}
 	l.repeated.record(calls)
-	if l.refused++; made > 0 {
+	if l.refused++; refused < len(calls) {
 		l.refused = 0
 	}
 	if l.refused == maxRefusals {
 		return nil, fault.New(fault.Provider, "model %s repeats itself: it called %s with the same arguments again after %d refusals", c.model.ID, calls[0].Name, maxRefusals-1).
 			WithHint("ask in another way, or take another model with -m")
 	}
-	return callTools(ctx, c.rc, c.req.Tools, turn, calls, alerts)
+	return callTools(ctx, c.rc, c.req.Tools, turn, calls, alerts, refused)
 }
 
 // announce emits the calls of a reply in their order.
@@ -86,22 +87,25 @@ func answerCutOff(ctx context.Context, rc *RequestContext, calls []chat.ToolCall
 	return results, nil
 }
 
-// callTools runs the calls of one reply side by side and returns their results in
-// the order of the calls. A call with an alert is not run and gets it as its result.
-func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, calls []chat.ToolCall, alerts []string) ([]chat.Message, error) {
+// callTools runs the calls of one reply side by side, beginning in their order, and returns
+// their results in that order. Those with an alert, which are refused, get it as their result.
+func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, calls []chat.ToolCall, alerts []string, refused int) ([]chat.Message, error) {
 	results := make([]chat.Message, len(calls)) // goroutine i writes results[i] and errs[i] only
 	errs := make([]error, len(calls))
 	slots := make(chan struct{}, toolConcurrency)
 	var wg sync.WaitGroup
+	run := callFuncs(tools, len(calls)-refused)
 	for i, call := range calls {
+		if alerts[i] != "" {
+			results[i], errs[i] = refuse(ctx, rc, call, alerts[i])
+			continue
+		}
+		one := run[0]
+		run = run[1:]
+		slots <- struct{}{} // not in the goroutine: a call may wait for those in front of it
 		wg.Go(func() {
-			slots <- struct{}{}
 			defer func() { <-slots }()
-			if alerts[i] != "" {
-				results[i], errs[i] = refuse(ctx, rc, call, alerts[i])
-				return
-			}
-			results[i], errs[i] = callTool(ctx, tools, rc, call, rc.Steps.At(fmt.Sprintf("tool/%d/%d", turn, i+1)))
+			results[i], errs[i] = callTool(ctx, one, rc, call, rc.Steps.At(fmt.Sprintf("tool/%d/%d", turn, i+1)))
 		})
 	}
 	wg.Wait()
@@ -116,11 +120,19 @@ func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why str
 	return answerCall(ctx, rc, call, why, true)
 }
 
-func callTool(ctx context.Context, tools Tools, rc *RequestContext, call chat.ToolCall, st steps.Steps) (chat.Message, error) {
+// callFuncs returns what makes each of n calls.
+func callFuncs(tools Tools, n int) []CallFunc {
+	if o, ok := tools.(Ordered); ok {
+		return o.InOrder(n)
+	}
+	return slices.Repeat([]CallFunc{tools.Call}, n)
+}
+
+func callTool(ctx context.Context, run CallFunc, rc *RequestContext, call chat.ToolCall, st steps.Steps) (chat.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return chat.Message{}, err
 	}
-	text, failed, err := tools.Call(ctx, call, st)
+	text, failed, err := run(ctx, call, st)
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
 	}

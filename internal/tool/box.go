@@ -49,8 +49,10 @@ type Options struct {
 
 // Box answers the tool calls of one request. It may be used from several goroutines.
 type Box struct {
-	o     Options
-	human chan struct{} // holds one element while the user is talked to
+	o       Options
+	human   chan struct{}   // holds one element while the user is talked to
+	earlier []chan struct{} // closed when the calls in front of this one have asked their questions
+	asked   func()          // says so of this one
 }
 
 // NewBox returns a Box.
@@ -58,7 +60,7 @@ func NewBox(o Options) *Box {
 	o.Uncertain = cmp.Or(o.Uncertain, Ask)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxOutput = cmp.Or(o.MaxOutput, DefaultMaxOutput)
-	return &Box{o: o, human: make(chan struct{}, 1)}
+	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}}
 }
 
 // Declarations lists the tools as the model sees them.
@@ -75,13 +77,14 @@ func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (tex
 	return out.Text, out.Failed, nil
 }
 
-func (b *Box) call(ctx context.Context, asked chat.ToolCall, st steps.Steps) (outcome, error) {
-	e, ok := b.o.Tools.lookup(asked.Name)
+func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps) (outcome, error) {
+	defer b.asked()
+	e, ok := b.o.Tools.lookup(requested.Name)
 	if !ok {
-		unknown := UnknownError{Name: asked.Name, Available: slices.Sorted(slices.Values(b.o.Tools.Names()))}
+		unknown := UnknownError{Name: requested.Name, Available: slices.Sorted(slices.Values(b.o.Tools.Names()))}
 		return failure("%s", unknown.Error()), nil
 	}
-	args, err := chat.ParseArguments(asked.Arguments)
+	args, err := chat.ParseArguments(requested.Arguments)
 	if err != nil {
 		return failure("%s was not run: %v. Write the call again.", e.declared.Name, err), nil
 	}
@@ -106,6 +109,7 @@ func (b *Box) call(ctx context.Context, asked chat.ToolCall, st steps.Steps) (ou
 	}
 	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) { return b.decide(ctx, call, st, confirm) }
 	out, err := steps.Do(ctx, st, step, func(ctx context.Context) (outcome, error) {
+		b.asked()
 		return b.run(ctx, e.tool, hints, call)
 	})
 	if errors.Is(err, steps.ErrSkipped) {
@@ -142,17 +146,6 @@ func (b *Box) confirmNow(ctx context.Context, key, question string) (bool, error
 	}
 	return b.o.Confirm(ctx, key, question)
 }
-
-func (b *Box) acquire(ctx context.Context) error {
-	select {
-	case b.human <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
-	}
-}
-
-func (b *Box) release() { <-b.human }
 
 // timeoutError says that a call took longer than it may.
 type timeoutError struct {

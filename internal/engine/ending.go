@@ -11,14 +11,14 @@ import (
 	"loki/internal/provider"
 )
 
-// cutOff reports whether the reply ended before the model was done. What it holds may then
-// lack its end, tool calls included.
-func (t turnResult) cutOff() bool {
+// isCutOff reports whether the reply ended before the model was done. Its text and its tool
+// calls may then lack their end.
+func (t turnResult) isCutOff() bool {
 	return t.Stop == chat.StopLength || t.Stop == chat.StopFiltered
 }
 
-// judge returns the error of a reply that is none, although the provider delivered it, and
-// warns of one that was cut off. said is the text of all turns so far.
+// judge returns the error of a reply that cannot be used although the provider delivered it,
+// and warns of a reply that was cut off. said is the text of all turns so far.
 func (c *call) judge(ctx context.Context, t turnResult, said string) error {
 	made, blank := len(t.Message.ToolCalls), strings.TrimSpace(said) == ""
 	switch {
@@ -45,7 +45,7 @@ func (c *call) failure(kind provider.ErrorKind, format string, args ...any) erro
 	return fmt.Errorf("model %s: %w", c.model.ID, &provider.Error{Kind: kind, Msg: fmt.Sprintf(format, args...)})
 }
 
-// body returns what the server sent, as the end of a message.
+// body returns the beginning of what the server sent, as the end of a message.
 func (t turnResult) body() string {
 	if t.Body == "" {
 		return ""
@@ -53,12 +53,12 @@ func (t turnResult) body() string {
 	return ": " + t.Body
 }
 
-// cutOffError is the failure of a reply that was cut off where a whole one is needed.
+// cutOffError returns the error of a reply that was cut off where a whole one is needed.
 func (c *call) cutOffError(t turnResult) error {
 	return fault.New(fault.Provider, "%s", c.cutOffText(t)).WithHint("%s", c.moreOutput(t))
 }
 
-// cutOffText says what the output limit did to a reply.
+// cutOffText returns a sentence on what the output limit did to a reply.
 func (c *call) cutOffText(t turnResult) string {
 	what := "the answer of " + c.model.ID
 	switch {
@@ -70,7 +70,7 @@ func (c *call) cutOffText(t turnResult) string {
 	return what + " was cut off at " + c.limit(t)
 }
 
-// limit names the limit that a reply has reached.
+// limit returns the name of the limit that a reply has reached.
 func (c *call) limit(t turnResult) string {
 	switch {
 	case t.Limit > 0:
@@ -83,7 +83,7 @@ func (c *call) limit(t turnResult) string {
 	return "the server's own output limit"
 }
 
-// moreOutput says how to get a longer reply.
+// moreOutput returns how to get a longer reply.
 func (c *call) moreOutput(t turnResult) string {
 	if t.Limit > 0 && t.Limit == c.model.OutputLimit {
 		return "the model writes no more at once: ask for less, or for the rest"

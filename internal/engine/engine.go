@@ -1,9 +1,9 @@
 // Package engine is the only road to a model.
 //
-// An [Engine] takes a [Request] and the [RequestContext] of the conversation it belongs
-// to, calls the model, runs the tools the model asks for and calls it again, until
-// a reply asks for none. Each model call is a turn. Everything that happens is
-// emitted as events to the context's scope; nothing is printed and nobody is asked.
+// An [Engine] takes a [Request] and the [RequestContext] of its conversation. It calls the
+// model, runs the tools that the model asks for and calls the model again, until a reply asks
+// for no tool. Each model call is a turn. Everything that happens is emitted as events to the
+// context's scope. The engine prints nothing and asks the user nothing.
 package engine
 
 import (
@@ -34,29 +34,29 @@ type Models interface {
 	ChatModel(id string) (Model, error)
 }
 
-// Model is a chat model and what has to be known to call it.
+// Model is a chat model and what it takes to call it.
 type Model struct {
 	ID                 string // client:model
 	Name               string // the provider's own name
 	Provider           provider.Chat
 	MaxInputTokens     int    // 0 means unknown
 	MaxOutputTokens    int    // sent with requests; 0 leaves it to the provider
-	OutputLimit        int    // the longest reply that the model can write, in tokens; 0 means unknown
+	OutputLimit        int    // of the model itself, in tokens; 0 means unknown
 	NoStream           bool   // replies come in one piece
 	NoSystemMessage    bool   // system text goes into the first user message
 	SystemPromptPrefix string // goes before, or as, the system message
 	SupportsTools      bool
 
-	// Price returns what the usage of a call costs in US dollars; known is false if the
-	// price of a part of it is not known. Nil for models that cost nothing.
+	// Price returns the cost of a usage in US dollars. known is false if the price of a part
+	// of it is not known. Nil means that the model costs nothing.
 	Price func(chat.Usage) (usd float64, known bool)
 
 	Retry     retry.Policy
-	Fallbacks []string // ids of the models to ask instead when this one stays out of reach, in order
+	Fallbacks []string // ids of the models to ask, in order, when this one stays out of reach
 }
 
-// cost returns u with its price.
-func (m Model) cost(u chat.Usage) chat.Usage {
+// withCost returns u with its price.
+func (m Model) withCost(u chat.Usage) chat.Usage {
 	if m.Price == nil {
 		return u
 	}
@@ -68,7 +68,7 @@ func (m Model) cost(u chat.Usage) chat.Usage {
 	return u
 }
 
-// Tools are what a model may call during a request.
+// Tools are the tools that a model may call during a request.
 type Tools interface {
 	// Declarations lists the tools as the model sees them.
 	Declarations() []chat.Tool
@@ -97,33 +97,32 @@ type Request struct {
 	Tools         Tools          // nil for none
 	MaxTurns      int            // 0 means DefaultMaxTurns
 
-	// Node is the graph node that asks; "" means that of the events, which in a map is the
-	// map.
+	// Node is the graph node that makes the request; "" means that of the events, which in a
+	// map is the map.
 	Node string
 
-	// OnRound is given what each round of tool calls adds to the conversation when it is
-	// finished: the message with the calls, and their results. Nil drops it.
+	// OnRound is called after each round of tool calls with what it adds to the conversation:
+	// the message with the calls, and their results. It may be nil.
 	OnRound func(round []chat.Message)
 
 	// Form is the form that the answer has to have, nil for any text. The messages have to
 	// ask for it as well, and [Engine.Structured] checks the answer.
 	Form *schema.Schema
 
-	// Whole says that the answer is parsed, run or stored, so that one which was cut off at
-	// the output limit is an error. Otherwise it is a warning.
+	// Whole says that the answer is parsed, run or stored. If it is cut off at the output
+	// limit, that is an error then, and otherwise a warning.
 	Whole bool
 }
 
-// RequestContext is what belongs to one conversation. It is passed beside the
-// context.Context and never shared between conversations; a Fork may run beside its
-// original.
+// RequestContext holds what belongs to one conversation. It is passed beside the
+// context.Context and never shared between conversations.
 type RequestContext struct {
 	Model string // id of the current chat model, "" for none
 	chat.Sampling
 	NoStream bool        // ask for replies in one piece
 	Budget   Budget      // nil bounds nothing
-	Events   event.Scope // where events go, and what they say of their source
-	Steps    steps.Steps // record of the work done, empty where nothing is durable
+	Events   event.Scope // where events go, and what they name as their source
+	Steps    steps.Steps // record of the work done; the zero value records nothing
 
 	// Failures has requests that are made again share the repetitions of their calls. Nil
 	// means that each call has its own.
@@ -133,10 +132,10 @@ type RequestContext struct {
 // Budget bounds what calls may use. Its methods may be called from several
 // goroutines.
 type Budget interface {
-	// Reserve sets aside what one call can use, which is most or, if bounded is false, not
-	// known. It waits for calls under way if that does not fit beside them, and fails if
-	// least, which the call is sure to use, is too much. settle is called once, with
-	// what was used.
+	// Reserve sets aside the estimated usage of one call: most, or an unknown amount if
+	// bounded is false. It waits for calls under way if that does not fit beside them. It
+	// fails if least, which the call uses in any case, exceeds the budget. settle is called
+	// once, with what was used.
 	Reserve(ctx context.Context, least, most chat.Usage, bounded bool) (settle func(used chat.Usage), err error)
 	// Spend adds what was used without a reservation.
 	Spend(used chat.Usage)
@@ -145,7 +144,7 @@ type Budget interface {
 // Reply is the answer to a [Request].
 type Reply struct {
 	Text     string          // the texts of all turns, joined by a line feed
-	Messages []chat.Message  // what the turns added to the conversation, in order; after an error also what came of the last
+	Messages []chat.Message  // added to the conversation by the turns, in order; after an error also what the last turn received
 	Model    string          // id
 	Stop     chat.StopReason // of the last turn
 	Usage    chat.Usage      // of all turns
@@ -160,7 +159,7 @@ func (e *MaxTurnsError) Error() string {
 
 // Engine answers requests. It may be used from several goroutines.
 type Engine struct {
-	notes        sync.Map // those that were shown, by their text
+	notes        sync.Map // notes that were shown, by their text
 	models       Models
 	now          func() time.Time
 	sleep        func(context.Context, time.Duration) error
@@ -172,12 +171,12 @@ type Options struct {
 	Models Models           // required
 	Now    func() time.Time // nil means time.Now
 
-	// Sleep waits between the attempts of a call, unless its context ends before. Nil
-	// means a timer.
+	// Sleep waits between the attempts of a call. It returns early, with an error, if its
+	// context ends. Nil means [retry.Sleep].
 	Sleep func(context.Context, time.Duration) error
 
-	// ShowRequests emits an event.Request for each call: the models of a dry run send
-	// nothing.
+	// ShowRequests emits an event.Request for each call. It is for dry runs, whose models
+	// send nothing.
 	ShowRequests bool
 }
 
@@ -200,9 +199,9 @@ func (e *Engine) Model(rc *RequestContext, id string) (Model, error) {
 	return e.models.ChatModel(cmp.Or(id, rc.Model))
 }
 
-// Run answers req. On error the reply holds what was received until then. A reply that
-// was filtered is an error with code [fault.Refused], an empty one and, if req.Whole says
-// so, one that was cut off are errors with code [fault.Provider].
+// Run answers req. On error the reply holds what was received until then. A filtered reply
+// is an error with code [fault.Refused]. An empty reply is an error with code
+// [fault.Provider], and so is a reply that was cut off if req.Whole is set.
 func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
 	model, err := e.Model(rc, req.Model)
 	if err != nil {
@@ -257,7 +256,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	}
 }
 
-// adjust fits the messages to what the model takes.
+// adjust returns the messages in the form that the model accepts.
 func adjust(messages []chat.Message, model Model) []chat.Message {
 	if model.SystemPromptPrefix == "" && !model.NoSystemMessage {
 		return messages
@@ -278,8 +277,8 @@ func adjust(messages []chat.Message, model Model) []chat.Message {
 	return messages
 }
 
-// guard refuses a conversation that the model is known not to take. Only one whose
-// estimate comes near the limit is counted exactly, which takes time.
+// guard refuses a conversation that exceeds the input limit of the model. It counts exactly,
+// which takes time, only if the estimate comes near the limit.
 func guard(messages []chat.Message, model Model) error {
 	if model.MaxInputTokens == 0 || token.Estimate().Messages(messages) < model.MaxInputTokens/3 {
 		return nil

@@ -6,8 +6,7 @@ import (
 	"loki/internal/chat"
 )
 
-// partsBuilder puts the parts of a message together from the pieces they come in, in
-// the order in which they come.
+// partsBuilder builds the parts of a message from pieces, in the order of the pieces.
 type partsBuilder struct {
 	parts []chat.Part
 	open  strings.Builder // the text of the last part so far
@@ -38,7 +37,7 @@ func (b *partsBuilder) close() {
 	}
 }
 
-func (b *partsBuilder) done() []chat.Part {
+func (b *partsBuilder) finish() []chat.Part {
 	b.close()
 	return b.parts
 }

@@ -28,7 +28,7 @@ func (f *Failures) add(model string) int {
 // clear forgets the failures of a model that answered.
 func (f *Failures) clear(model string) { delete(f.inARow, model) }
 
-// ask asks the model of c and, as long as none answers, its fallbacks.
+// ask asks the model of c and then its fallbacks, until one answers.
 func (e *Engine) ask(ctx context.Context, c *call, turn int) (turnResult, error) {
 	first := c.model
 	t, err := e.attempts(ctx, c, turn)

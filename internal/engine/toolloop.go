@@ -16,25 +16,25 @@ import (
 // toolConcurrency is how many tool calls of one reply run at once.
 const toolConcurrency = 8
 
-// maxRefusals is how many replies in a row a model may spend on calls that are all
-// refused. The last one ends the request.
+// maxRefusals is how many replies in a row may hold refused calls only. The last of them ends
+// the request.
 const maxRefusals = 3
 
 // toolLoop is what the rounds of tool calls of one request have in common.
 type toolLoop struct {
-	repeated loops
-	refused  int // rounds in a row without a call that was run
+	repeats repeatGuard
+	refused int // rounds in a row without a call that was run
 }
 
 // round answers the calls of one reply and returns their results in the order of the
-// calls. The calls are announced in that order before any of them is run. Those of a reply
-// that was cut off are answered with an error and not run.
+// calls. The calls are announced in that order before any of them is run. The calls of a
+// reply that was cut off are not run: the results say why.
 func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) ([]chat.Message, error) {
 	calls := t.Message.ToolCalls
 	if err := announce(ctx, c.rc, calls); err != nil {
 		return nil, err
 	}
-	if t.cutOff() {
+	if t.isCutOff() {
 		if l.refused++; l.refused == maxRefusals {
 			return nil, c.cutOffError(t)
 		}
@@ -44,11 +44,11 @@ func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (
 	refused := 0
 	for i, call := range calls {
 		var looped bool
-		if alerts[i], looped = l.repeated.check(call); looped {
+		if alerts[i], looped = l.repeats.check(call); looped {
 			refused++
 		}
 	}
-	l.repeated.record(calls)
+	l.repeats.record(calls)
 	if l.refused++; refused < len(calls) {
 		l.refused = 0
 	}
@@ -72,8 +72,8 @@ func announce(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) er
 	return nil
 }
 
-// answerCutOff answers the calls of a reply that was cut off. Which of them are complete
-// cannot be known: closing brackets alone say nothing of the members that were to come.
+// answerCutOff answers the calls of a reply that was cut off. It is not known which of them
+// are complete: a closing bracket does not say which members were to follow.
 func answerCutOff(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) ([]chat.Message, error) {
 	results := make([]chat.Message, len(calls))
 	for i, call := range calls {
@@ -112,7 +112,7 @@ func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, c
 	return results, errors.Join(errs...)
 }
 
-// refuse answers a call that is not made because it repeats others.
+// refuse answers a call that is not run because it repeats others.
 func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why string) (chat.Message, error) {
 	if err := rc.Events.Emit(ctx, event.Warning{Text: "the model repeats itself: " + call.Name + " is not called again"}); err != nil {
 		return chat.Message{}, err
@@ -146,9 +146,9 @@ func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, tex
 	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
 }
 
-// repair puts the arguments of the calls of a complete reply into the form in which they
-// are run, so that the history says what was run. What cannot be repaired stays as the
-// model wrote it.
+// repair brings the arguments of the calls of a complete reply into the form in which they are
+// run, so that the history shows what was run. Arguments that cannot be repaired stay as the
+// model wrote them.
 func repair(calls []chat.ToolCall) {
 	for i, call := range calls {
 		if args, err := chat.ParseArguments(call.Arguments); err == nil {

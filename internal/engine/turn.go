@@ -20,8 +20,8 @@ type call struct {
 	messages []chat.Message // of the request and of the turns so far
 }
 
-// to returns the request of a turn as model gets it.
-func (c *call) to(model Model, turn int) provider.Request {
+// providerRequest returns the request of a turn as model gets it.
+func (c *call) providerRequest(model Model, turn int) provider.Request {
 	r := provider.Request{
 		Model:           model.Name,
 		Messages:        adjust(c.messages, model),
@@ -46,12 +46,12 @@ type turnResult struct {
 	Stop    chat.StopReason `json:"stop"`
 	Usage   chat.Usage      `json:"usage"`
 	Model   string          `json:"model,omitempty"` // id of the fallback that answered
-	Limit   int             `json:"limit,omitempty"` // output limit that the request set, in tokens; 0 for none
+	Limit   int             `json:"limit,omitempty"` // output limit of the request, in tokens; 0 for none
 	Body    string          `json:"body,omitempty"`  // of an empty reply: the beginning of what the server sent
 }
 
-// turn makes one model call, or takes its recorded result. If a fallback answers it
-// becomes the model of c.
+// turn makes one model call, or reads its recorded result. A fallback that answers becomes the
+// model of c.
 func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error) {
 	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", turn), Name: c.model.ID}
 	made := false
@@ -70,8 +70,8 @@ func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error
 	return t, err
 }
 
-// replace makes the model called id that of c. What another model has reasoned is its
-// own affair: its signatures would be refused.
+// replace makes the model called id that of c. The reasoning of another model is removed: its
+// signatures would be refused.
 func (e *Engine) replace(c *call, id string) error {
 	model, err := e.models.ChatModel(id)
 	if err != nil {
@@ -106,7 +106,7 @@ func withoutReasoning(messages []chat.Message) []chat.Message {
 // attempt sends the request once, within the budget.
 func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, error) {
 	rc, model := c.rc, c.model
-	request := c.to(model, turn)
+	request := c.providerRequest(model, turn)
 	if err := guard(request.Messages, model); err != nil {
 		return turnResult{}, err
 	}
@@ -119,13 +119,13 @@ func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, er
 		return turnResult{}, err
 	}
 	if e.showRequests {
-		if err := rc.Events.Emit(ctx, shown(model.ID, request)); err != nil {
+		if err := rc.Events.Emit(ctx, requestEvent(model.ID, request)); err != nil {
 			settle(chat.Usage{})
 			return turnResult{}, err
 		}
 	}
 	t, err := e.send(ctx, rc, model, request)
-	t.Usage = model.cost(t.Usage)
+	t.Usage = model.withCost(t.Usage)
 	settle(t.Usage)
 	if err != nil {
 		return t, err
@@ -133,8 +133,8 @@ func (e *Engine) attempt(ctx context.Context, c *call, turn int) (turnResult, er
 	return t, rc.Events.Emit(ctx, event.Reply{Model: model.ID, Text: t.Message.Text(), Stop: t.Stop, Usage: t.Usage})
 }
 
-// shown returns the event for a request.
-func shown(id string, r provider.Request) event.Request {
+// requestEvent returns the event for a request.
+func requestEvent(id string, r provider.Request) event.Request {
 	var schema json.RawMessage
 	if r.Format != nil {
 		schema = r.Format.Schema.AppendJSON(nil)
@@ -158,11 +158,11 @@ func reserve(ctx context.Context, b Budget, model Model, request provider.Reques
 	}
 	most, limit := least, cmp.Or(request.MaxOutputTokens, request.OutputLimit)
 	most.OutputTokens = limit
-	return b.Reserve(ctx, model.cost(least), model.cost(most), limit > 0)
+	return b.Reserve(ctx, model.withCost(least), model.withCost(most), limit > 0)
 }
 
-// note warns the user of what a provider has done in another way than asked, once for
-// each model.
+// note warns the user, once for each model, that a provider did something in another way than
+// asked.
 func (e *Engine) note(ctx context.Context, rc *RequestContext, model Model, text string) error {
 	text = fmt.Sprintf("model %s: %s", model.ID, text)
 	if _, again := e.notes.LoadOrStore(text, true); again {
@@ -177,7 +177,7 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 	var parts partsBuilder
 	for chunk, err := range model.Provider.Chat(ctx, request) {
 		if err != nil {
-			t.Message.Parts = parts.done()
+			t.Message.Parts = parts.finish()
 			return t, fmt.Errorf("model %s: %w", model.ID, err)
 		}
 		switch chunk.Kind {
@@ -198,15 +198,15 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 			t.Limit, t.Body = cmp.Or(chunk.Limit, request.MaxOutputTokens), chunk.Body
 		}
 		if err != nil {
-			t.Message.Parts = parts.done()
+			t.Message.Parts = parts.finish()
 			return t, err
 		}
 	}
-	t.Message.Parts = parts.done()
+	t.Message.Parts = parts.finish()
 	if t.Message.Text() != "" && t.Stop != chat.StopToolCalls {
 		t.Body = "" // nothing is missing
 	}
-	if !t.cutOff() {
+	if !t.isCutOff() {
 		repair(t.Message.ToolCalls)
 	}
 	return t, nil

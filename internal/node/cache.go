@@ -27,9 +27,9 @@ type lookup struct {
 	Value value.Value `json:"value"`
 }
 
-// caching returns the node's result from the cache, or calls fn and keeps what it
+// withCache returns the node's result from the cache, or calls fn and keeps what it
 // returns. What the result depends on is material, unless the node names a key.
-func caching(ctx context.Context, r *Runner, t *run.Task, material func() []string, fn func(context.Context) (value.Value, error)) (value.Value, error) {
+func withCache(ctx context.Context, r *Runner, t *run.Task, material func() []string, fn func(context.Context) (value.Value, error)) (value.Value, error) {
 	policy := t.Node.Cache
 	if policy == nil || r.Cache == nil {
 		return fn(ctx)

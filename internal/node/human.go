@@ -35,7 +35,7 @@ func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
 	}
 	choice, err := r.ask(ctx, t, questionKey, q)
 	if err != nil {
-		return product{}, unanswered("approval", err)
+		return product{}, notAnswered("approval", err)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "choice", value.Of(choice), "")
 	for _, route := range a.Routes {
@@ -76,7 +76,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	}
 	text, err := r.ask(ctx, t, questionKey, q)
 	if err != nil {
-		return product{}, unanswered("input", err)
+		return product{}, notAnswered("input", err)
 	}
 	if text == "" {
 		text = q.Default
@@ -89,9 +89,9 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	return product{targets: t.Node.Next[:1]}, nil
 }
 
-// unanswered is how a node fails whose question was not answered. One that waits did
+// notAnswered is how a node fails whose question was not answered. One that waits did
 // not fail.
-func unanswered(kind string, err error) error {
+func notAnswered(kind string, err error) error {
 	if fault.CodeOf(err) == fault.Suspended {
 		return err
 	}
@@ -161,7 +161,7 @@ func (r *Runner) answer(ctx context.Context, t *run.Task, q ask.Question, deadli
 	case errors.Is(context.Cause(waitCtx), errDeadline):
 		return defaultAnswer(q)
 	case errors.Is(err, ask.ErrUnavailable):
-		return "", r.suspended(t, q, deadline)
+		return "", r.suspendedError(t, q, deadline)
 	}
 	return "", err
 }
@@ -173,8 +173,8 @@ func defaultAnswer(q ask.Question) (string, error) {
 	return q.Default, nil
 }
 
-// suspended is how a node ends that has to wait for an answer.
-func (r *Runner) suspended(t *run.Task, q ask.Question, deadline time.Time) error {
+// suspendedError is how a node ends that has to wait for an answer.
+func (r *Runner) suspendedError(t *run.Task, q ask.Question, deadline time.Time) error {
 	waiting := fmt.Sprintf("node %q waits for an answer to: %s", t.Node.ID, text.OneLine(q.Text, 200))
 	if !deadline.IsZero() && q.HasDefault {
 		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(q.Default, 60))
@@ -228,8 +228,8 @@ func shortKey(key string) string {
 // toolPart is the part of a key that names a tool call: its turn and its place in it.
 var toolPart = regexp.MustCompile(`(^|/)tool/(\d+)/(\d+)(/)`)
 
-// uncertain decides about an effect of t that was begun when the run was interrupted.
-func (r *Runner) uncertain(t *run.Task) func(context.Context, string) (steps.Decision, error) {
+// decideUncertain returns what decides about an effect of t that was begun when the run was interrupted.
+func (r *Runner) decideUncertain(t *run.Task) func(context.Context, string) (steps.Decision, error) {
 	return func(ctx context.Context, key string) (steps.Decision, error) {
 		switch t.Node.OnUncertain {
 		case graph.UncertainSkip:

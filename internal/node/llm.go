@@ -30,9 +30,9 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 	failures := new(engine.Failures)
 	result, err := tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.llmResult(ctx, t, failures) })
 	var p product
-	if err = later(t, err); err != nil {
+	if err = suspendedUntilLater(t, err); err != nil {
 		if p, err = r.tolerate(ctx, t, err); err != nil {
-			return p, undeclared(err)
+			return p, withoutFallback(err)
 		}
 		result = value.Of(p.failure.Message)
 	} else {
@@ -50,9 +50,9 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 	return p, nil
 }
 
-// later makes err one that suspends a recorded run, if the provider asks to come back
+// suspendedUntilLater makes err one that suspends a recorded run, if the provider asks to come back
 // later: the run is to go on then, and not without the model.
-func later(t *run.Task, err error) error {
+func suspendedUntilLater(t *run.Task, err error) error {
 	if _, ok := errors.AsType[*engine.LaterError](err); ok && t.Steps.Recording() {
 		if failure, ok := errors.AsType[*llmFailure](err); ok {
 			err = failure.err // it waits, and has not failed
@@ -73,8 +73,8 @@ func (e *llmFailure) Error() string { return "LLM node " + e.stage + ": " + e.er
 // Unwrap returns the cause.
 func (e *llmFailure) Unwrap() error { return e.err }
 
-// undeclared is the failure of an llm node that nothing takes over from.
-func undeclared(err error) error {
+// withoutFallback is the failure of an llm node that nothing takes over from.
+func withoutFallback(err error) error {
 	failure, ok := errors.AsType[*llmFailure](err)
 	if !ok {
 		return err // cancelled
@@ -111,8 +111,8 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task, failures *engine.Fa
 		}
 	}
 	material := func() []string { return r.llmMaterial(t, instructions, prompt) }
-	return caching(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
-		return r.llmCall(ctx, t, conversation(strings.TrimSpace(instructions), prompt), failures)
+	return withCache(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
+		return r.llmCall(ctx, t, promptMessages(strings.TrimSpace(instructions), prompt), failures)
 	})
 }
 
@@ -172,7 +172,7 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	return result, nil
 }
 
-func conversation(system, user string) []chat.Message {
+func promptMessages(system, user string) []chat.Message {
 	messages := make([]chat.Message, 0, 2)
 	if system != "" {
 		messages = append(messages, chat.Text(chat.System, system))

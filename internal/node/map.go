@@ -56,7 +56,7 @@ func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, wi
 			for i := range next {
 				sub := r.subTask(t, base, i, items.At(i))
 				collected[i], errs[i] = r.branch(ctx, sub, t.Node.Map.OutputKey)
-				if err := progress.done(ctx, sub); err != nil && errs[i] == nil {
+				if err := progress.finish(ctx, sub); err != nil && errs[i] == nil {
 					errs[i] = err
 				}
 			}
@@ -122,15 +122,15 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 		if err != nil {
 			return v, err
 		}
-		return delivered(t.Node, p, key), nil
+		return branchValue(t.Node, p, key), nil
 	default:
 		return v, fmt.Errorf("a %s node cannot be the branch of a map", t.Node.Type)
 	}
 }
 
-// delivered is what a branch other than a script hands to the map: the state_updates
+// branchValue is what a branch other than a script hands to the map: the state_updates
 // entry for key, the member of that name of a structured result, or the result.
-func delivered(n *graph.Node, p product, key string) value.Value {
+func branchValue(n *graph.Node, p product, key string) value.Value {
 	if p.updated {
 		return p.wanted
 	}
@@ -151,7 +151,7 @@ type mapProgress struct {
 	total    int
 }
 
-func (p *mapProgress) done(ctx context.Context, sub *run.Task) error {
+func (p *mapProgress) finish(ctx context.Context, sub *run.Task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finished++

@@ -180,9 +180,9 @@ func (e *unfitError) Error() string         { return e.err.Error() }
 func (e *unfitError) Unwrap() error         { return e.err }
 func (e *unfitError) FaultCode() fault.Code { return e.code }
 
-// exhausted returns err as an unfitError if the system had no room left to do the work,
+// asUnfit returns err as an unfitError if the system had no room left to do the work,
 // which says nothing about the work; other errors it returns as they are.
-func exhausted(err error) error {
+func asUnfit(err error) error {
 	_, start := errors.AsType[*process.StartError](err)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || start && errors.Is(err, syscall.EAGAIN) {
 		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").
@@ -201,7 +201,7 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit {
 		return product{}, err
 	}
-	err = exhausted(err)
+	err = asUnfit(err)
 	if _, unfit := errors.AsType[*unfitError](err); unfit {
 		return product{}, err
 	}

@@ -77,8 +77,8 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 		code, _ := os.ReadFile(path) // a missing script is told when it is run
 		return []string{path, string(code), string(state.AppendJSON(nil)), strings.Join(r.Scripts.Child.Environ, "\n")}
 	}
-	printed, err := caching(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
-		step := steps.Step{Kind: steps.Script, Key: "script", Name: t.Node.Script.Script, Effect: true, Uncertain: r.uncertain(t)}
+	printed, err := withCache(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
+		step := steps.Step{Kind: steps.Script, Key: "script", Name: t.Node.Script.Script, Effect: true, Uncertain: r.decideUncertain(t)}
 		v, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
 			return r.runScript(ctx, t, path, state)
 		})

@@ -44,7 +44,7 @@ func (c *checker) coverage(s *value.Object, v value.Value) coverage {
 }
 
 func (c *checker) cover(seen *coverage, s *value.Object, v value.Value) {
-	for _, sub := range c.applied(s, v) {
+	for _, sub := range c.appliedSchemas(s, v) {
 		o := sub.AsObject() // nil for true
 		leave := c.enter(o)
 		c.cover(seen, o, v)
@@ -59,8 +59,8 @@ func (c *checker) cover(seen *coverage, s *value.Object, v value.Value) {
 	}
 }
 
-// applied returns the schemas that s applies to v itself and that v satisfies.
-func (c *checker) applied(s *value.Object, v value.Value) []value.Value {
+// appliedSchemas returns the schemas that s applies to v itself and that v satisfies.
+func (c *checker) appliedSchemas(s *value.Object, v value.Value) []value.Value {
 	var subs []value.Value
 	if target, ok := c.index.reference(s); ok {
 		subs = append(subs, target)

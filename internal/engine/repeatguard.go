@@ -8,22 +8,23 @@ import (
 	"loki/internal/value"
 )
 
-// A model that makes the same call again and again does not get on. The limits are how
-// many equal calls in a row are let pass, and how many calls an alert shows.
+// A model that makes the same call again and again makes no progress. The limits are how many
+// equal calls in a row are run, and how many calls an alert shows.
 const (
 	maxRepeats = 2
 	chainLen   = 3
 )
 
-// loops remembers the last calls of a request, to tell a model that repeats itself. Calls
-// of one reply are made side by side and are no repetition of each other.
-type loops struct{ calls []chat.ToolCall }
+// repeatGuard remembers the last calls of a request and detects a model that repeats a call
+// from turn to turn, although it has read the result. Calls of one reply are not repetitions of
+// each other: package normalize drops those of a reply that does not come to its end.
+type repeatGuard struct{ calls []chat.ToolCall }
 
-// check returns the result that the model gets instead of another repetition; looped is
-// false if the call is none.
-func (l *loops) check(call chat.ToolCall) (alert string, looped bool) {
+// check returns the result that the model gets instead of another repetition. looped is false
+// if the call is not a repetition.
+func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
 	repeats := 0
-	for i := len(l.calls) - 1; i >= 0 && sameCall(l.calls[i], call); i-- {
+	for i := len(g.calls) - 1; i >= 0 && sameCall(g.calls[i], call); i-- {
 		repeats++
 	}
 	if repeats < maxRepeats {
@@ -44,8 +45,8 @@ func (l *loops) check(call chat.ToolCall) (alert string, looped bool) {
 		Code:  400,
 		Hint:  "use the results you have, call it with other arguments, take another tool, or ask the user",
 	}
-	if len(l.calls) >= chainLen {
-		for _, c := range l.calls[len(l.calls)-chainLen:] {
+	if len(g.calls) >= chainLen {
+		for _, c := range g.calls[len(g.calls)-chainLen:] {
 			parameters := json.RawMessage(c.Arguments)
 			if !json.Valid(parameters) {
 				parameters, _ = json.Marshal(c.Arguments) // a string can be marshalled
@@ -61,10 +62,10 @@ func (l *loops) check(call chat.ToolCall) (alert string, looped bool) {
 }
 
 // record remembers the calls of a reply.
-func (l *loops) record(calls []chat.ToolCall) {
-	l.calls = append(l.calls, calls...)
-	if n := len(l.calls) - maxRepeats*chainLen; n > 0 {
-		l.calls = l.calls[n:]
+func (g *repeatGuard) record(calls []chat.ToolCall) {
+	g.calls = append(g.calls, calls...)
+	if n := len(g.calls) - maxRepeats*chainLen; n > 0 {
+		g.calls = g.calls[n:]
 	}
 }
 

@@ -34,7 +34,7 @@ func TestLoops(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var l loops
+			var l repeatGuard
 			for _, calls := range tt.rounds {
 				l.record(calls)
 			}
@@ -64,7 +64,7 @@ func TestLoops(t *testing.T) {
 			}
 		})
 	}
-	var l loops
+	var l repeatGuard
 	for range 20 {
 		l.record([]chat.ToolCall{look, call("bad", "{")})
 	}

@@ -17,24 +17,25 @@ type AnswerOptions struct {
 	Terminal bool      // Out is a terminal, the one of the screen if that is a terminal too
 	Quiet    bool      // no spinner, no reasoning and no usage
 	Usage    bool      // a line below a single answer on the screen says what it used
-	Replies  bool      // the narrator does so for each reply: one that is all needs no other line
+	Replies  bool      // the narrator does so for each reply, so that an answer of one reply needs no other line
 
 	// Markdown says how the answer is drawn if Out is a terminal. Nil means that it is
 	// written as it comes, as it always is elsewhere.
 	Markdown *MarkdownOptions
 }
 
-// Answer brings the answer to Out: a model's own while it arrives, and the output of a
+// Answer writes the answer to Out: a model's own while it arrives, and the output of a
 // graph run when it ends. Either ends with a line feed, and an answer of no characters
 // prints nothing. What models say within the nodes of a graph, or as child agents, is
 // not printed.
 //
 // If the screen is a terminal, a spinner turns there until the answer begins, and the
-// model's reasoning is shown, dimmed or, without colour, behind bars; elsewhere reasoning
+// model's reasoning is shown, dimmed or, without color, behind bars; elsewhere reasoning
 // is dropped.
 //
 // On a terminal the answer is drawn as Markdown if the options say so. Control characters
-// in it are shown, not obeyed. Text may wait for 50 ms, in a goroutine that Close waits for.
+// in it are shown, not obeyed. Text may wait for 50 ms, in a goroutine that the screen's Close
+// waits for.
 type Answer struct {
 	screen *Screen
 	o      AnswerOptions
@@ -103,14 +104,14 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		return err
 	case event.Finished:
 		err := a.finish(body.Output)
-		a.tellUsage(body.Usage)
+		a.showUsage(body.Usage)
 		return err
 	}
 	return nil
 }
 
-// tellUsage says below a single answer what it used.
-func (a *Answer) tellUsage(u chat.Usage) {
+// showUsage shows below a single answer what it used.
+func (a *Answer) showUsage(u chat.Usage) {
 	if !a.o.Usage || a.o.Quiet || a.graph || u.Total() == 0 || a.o.Replies && u == a.last {
 		return
 	}
@@ -130,7 +131,7 @@ func (a *Answer) Close() error {
 	return err
 }
 
-// reply prints what of a turn's text did not arrive in pieces: all of it if the model
+// reply prints the text of a turn that did not arrive in pieces: all of it if the model
 // does not stream or its reply was on record.
 func (a *Answer) reply(b event.Reply) error {
 	missing, ok := strings.CutPrefix(b.Text, a.turn.String())
@@ -240,7 +241,7 @@ func (a *Answer) endReasoning() {
 	a.screen.inline("\n")
 }
 
-// spin turns the spinner, if people can see it.
+// spin turns the spinner if the user can see it.
 func (a *Answer) spin(what string) {
 	if a.o.Quiet || !a.screen.o.Terminal || a.open {
 		return

@@ -175,7 +175,7 @@ func TestAnswerStopsWithItsOutput(t *testing.T) {
 	for _, body := range []event.Body{event.Delta{Text: "a"}, event.Reply{Text: "a"}, event.Finished{Output: "a"}} {
 		a := render.NewAnswer(render.NewScreen(render.ScreenOptions{Out: brokenWriter{}}), render.AnswerOptions{Out: brokenWriter{}})
 		if err := a.Emit(t.Context(), event.Event{Body: body}); err == nil {
-			t.Errorf("%s: no error, though nobody reads the answer", body.Type())
+			t.Errorf("%s: no error, though there is no reader", body.Type())
 		}
 	}
 }

@@ -83,8 +83,8 @@ func darkAnswer(got []byte) (dark, known bool) {
 	return light < 0.5, true
 }
 
-// DarkEnvironment tells whether the background is dark from COLORFGBG, which some
-// terminals set to the numbers of the foreground and background colours.
+// DarkEnvironment reports whether the background is dark according to COLORFGBG, which some
+// terminals set to the numbers of the foreground and background colors.
 func DarkEnvironment(getenv func(string) string) (dark, known bool) {
 	fields := strings.Split(getenv("COLORFGBG"), ";")
 	n, err := strconv.Atoi(fields[len(fields)-1])

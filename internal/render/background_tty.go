@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BackgroundPatience is how long the answer of a terminal is waited for. Links around the
-// world answer within a third of a second.
+// BackgroundPatience is the time that a terminal has for its answer. Links around the
+// world need a third of a second.
 const BackgroundPatience = 1500 * time.Millisecond
 
 // Background is a question for the color of a terminal's background that is under way.
@@ -34,7 +34,7 @@ type Background struct {
 }
 
 // AskBackground asks the controlling terminal for the color of its background. It returns
-// nil if the question cannot be asked without harm: there is no terminal, the process is
+// nil if the question cannot be asked without harm: there is not a terminal, the process is
 // in the background, or something was typed ahead.
 //
 // Until [Background.Settle] the terminal neither echoes nor edits lines, so that the answer
@@ -150,8 +150,8 @@ func foreground(f *os.File) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// TerminalSession names the terminal f and the login or window that uses it, so that what is
-// learned of a terminal can be remembered. It is "" if f is no terminal.
+// TerminalSession names the terminal f and the login or window that uses it, so that the color of
+// its background can be remembered. It returns "" if f is not a terminal.
 func TerminalSession(f *os.File, getenv func(string) string) string {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {

@@ -2,11 +2,11 @@ package render
 
 import "strings"
 
-// ColorEnabled reports whether a stream is to be coloured. In this order: NO_COLOR with
-// any value but the empty one turns colour off; CLICOLOR_FORCE and FORCE_COLOR turn it on,
-// even where there is no terminal, unless they are 0 or false, and a FORCE_COLOR of 0 or
+// ColorEnabled reports whether a stream is to be colored. In this order: NO_COLOR with
+// any value but the empty one turns color off; CLICOLOR_FORCE and FORCE_COLOR turn it on,
+// even if there is not a terminal, unless they are 0 or false, and a FORCE_COLOR of 0 or
 // false turns it off; CLICOLOR=0 and TERM=dumb turn it off; otherwise a terminal is
-// coloured and anything else is not.
+// colored and anything else is not.
 //
 // Sources: no-color.org, bixense.com/clicolors, force-color.org.
 func ColorEnabled(getenv func(string) string, isTerminal bool) bool {
@@ -37,11 +37,11 @@ const (
 	cyan   style = "36"
 )
 
-// colors says whether text is styled at all.
+// colors is whether text is styled at all.
 type colors bool
 
 // paint returns text in style st. It resets to plain at the end, so that a line cut off
-// there cannot colour the next one.
+// there cannot color the next one.
 func (on colors) paint(st style, text string) string {
 	if !on || st == plain || text == "" {
 		return text

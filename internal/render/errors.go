@@ -12,8 +12,8 @@ import (
 	"loki/internal/graph"
 )
 
-// Error prints err for people: its message, the causes the message does not already
-// tell, and what to do about it.
+// Error prints err for people: its message, the causes that the message does not
+// contain, and what to do about it.
 //
 //	Error: graph execution failed for agent writer
 //
@@ -73,14 +73,14 @@ func causes(messages []string) string {
 // chain takes err's text apart: the part each error of the chain adds, outermost first,
 // without control characters. There is always at least one.
 //
-// Only errors of this module and of fmt.Errorf are taken apart. That "open x: no such
-// file" consists of two errors is nobody's concern.
+// Only errors of this module and of fmt.Errorf are taken apart. The user does not need to know that
+// "open x: no such file" consists of two.
 func chain(err error) []string {
 	var messages []string
 	for err != nil {
 		text := err.Error()
 		cause := errors.Unwrap(err)
-		if cause == nil || !layered(err) {
+		if cause == nil || !wraps(err) {
 			messages = append(messages, text)
 			break
 		}
@@ -104,8 +104,8 @@ func chain(err error) []string {
 	return messages
 }
 
-// layered reports whether err's text is its own message followed by that of its cause.
-func layered(err error) bool {
+// wraps reports whether err's text is its own message followed by that of its cause.
+func wraps(err error) bool {
 	t := reflect.TypeOf(err)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

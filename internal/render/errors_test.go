@@ -70,10 +70,10 @@ func TestError(t *testing.T) {
 			var colored bytes.Buffer
 			render.Error(&colored, tt.err, true)
 			if got := escapes.ReplaceAllString(colored.String(), ""); got != tt.want {
-				t.Errorf("in colour the text is\n%s\nwant\n%s", got, tt.want)
+				t.Errorf("in color the text is\n%s\nwant\n%s", got, tt.want)
 			}
 			if tt.err != nil && !strings.HasPrefix(colored.String(), "\x1b[3") {
-				t.Errorf("in colour there is none: %q", colored.String())
+				t.Errorf("in color there is none: %q", colored.String())
 			}
 		})
 	}
@@ -113,11 +113,11 @@ func TestFindings(t *testing.T) {
 	}
 	render.Findings(&colored, "graph.yaml", findings, true)
 	if got := escapes.ReplaceAllString(colored.String(), ""); got != want {
-		t.Errorf("in colour the text is\n%s\nwant\n%s", got, want)
+		t.Errorf("in color the text is\n%s\nwant\n%s", got, want)
 	}
 	for _, part := range []string{"\x1b[31merror\x1b[0m [join]", "\x1b[33mwarning\x1b[0m [placeholder]"} {
 		if !strings.Contains(colored.String(), part) {
-			t.Errorf("in colour %q is missing from %q", part, colored.String())
+			t.Errorf("in color %q is missing from %q", part, colored.String())
 		}
 	}
 }

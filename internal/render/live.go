@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// task is something that runs: a line of the live area.
+// task is a unit of work that runs: a line of the live area.
 type task struct {
 	key    taskKey
 	kind   string // type of the node
@@ -14,8 +14,8 @@ type task struct {
 
 	note        string // what it is doing, if that is known
 	attempt     int    // above 1 after a retry
-	done, total int    // of a map; total 0 means it is none
-	told        int    // tenths of the map that were told as lines
+	done, total int    // of a map; total is 0 for other nodes
+	tenths      int    // of the map that were shown as lines
 }
 
 // taskKey says which node a task is.
@@ -57,9 +57,9 @@ func (s *Screen) drawLive(columns, rows int) {
 	}
 	switch {
 	case folded > 0 && len(shown) == 0:
-		s.drawLine(dim, "", clip(grouped(folded)+" running", columns-1))
+		s.drawLine(dim, "", clip(thousands(folded)+" running", columns-1))
 	case folded > 0:
-		s.drawLine(dim, "", clip("+"+grouped(folded)+" more running", columns-1))
+		s.drawLine(dim, "", clip("+"+thousands(folded)+" more running", columns-1))
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *Screen) drawLine(st style, mark, text string) {
 	s.buf.WriteString(on.paint(st, mark) + on.paint(dim, text) + "\x1b[K\n")
 }
 
-// line writes what t is doing, in so many columns: name, kind and time, then how far
+// line returns what t is doing, in at most so many columns: name, kind and time, then how far
 // it has come, then a bar if there is room for one.
 func (t *task) line(now time.Time, columns int) string {
 	var b strings.Builder
@@ -79,15 +79,15 @@ func (t *task) line(now time.Time, columns int) string {
 	if t.kind != "" {
 		b.WriteString(" (" + t.kind + ")")
 	}
-	b.WriteString(" " + running(now.Sub(t.since)))
+	b.WriteString(" " + elapsed(now.Sub(t.since)))
 	if t.total > 0 {
-		b.WriteString("  " + grouped(t.done) + "/" + grouped(t.total))
+		b.WriteString("  " + thousands(t.done) + "/" + thousands(t.total))
 		if room := min(columns-width(b.String())-2, barMax); room >= barMin {
 			b.WriteString("  " + bar(t.done, t.total, room))
 		}
 	}
 	if t.attempt > 1 {
-		b.WriteString(", attempt " + grouped(t.attempt))
+		b.WriteString(", attempt " + thousands(t.attempt))
 	}
 	if t.note != "" {
 		b.WriteString(" · " + oneLine(t.note, 200))

@@ -76,7 +76,7 @@ func (l *liveRows) draw(final, tail []byte, columns, rows int) []byte {
 	out := l.out[:0]
 	switch {
 	case same < len(old):
-		if suffix, ok := l.added(rest, n, same); ok {
+		if suffix, ok := l.suffix(rest, n, same); ok {
 			out = append(out, suffix...)
 			if len(rest) > 0 {
 				out = append(out, '\n')
@@ -150,9 +150,9 @@ func (l *liveRows) layTail(tail []byte, columns, rows int) {
 	l.next = append(l.next[:0], l.next[first:]...)
 }
 
-// added returns what the row at same, the last live one, is to be extended by, if that
+// suffix returns what the row at same, the last live one, is to be extended by, if that
 // is all that changes in it: it has no style, and its text goes on.
-func (l *liveRows) added(rest []byte, n, same int) (suffix []byte, ok bool) {
+func (l *liveRows) suffix(rest []byte, n, same int) (suffix []byte, ok bool) {
 	if same != len(l.rows)-1 {
 		return nil, false
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // story is a graph run with everything a report has: a node that fails once, a map, a
-// child agent, and a question nobody answers.
+// child agent, and a question without an answer.
 func story() []event.Event {
 	top := event.Source{Run: "0198c2a4", Agent: "research"}
 	at := func(step int, node string) event.Source {
@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 			}
 			golden(t, "report/"+tt.name, out.String())
 			if !json.Valid(out.Bytes()) {
-				t.Error("the report is no JSON")
+				t.Error("the report is not JSON")
 			}
 		})
 	}
@@ -221,10 +221,10 @@ func TestNDJSONEndsWithFinished(t *testing.T) {
 
 func TestMachineOutputStopsWithItsReader(t *testing.T) {
 	if err := render.NewNDJSON(brokenWriter{}, nil).Emit(t.Context(), event.Event{Body: event.Delta{}}); err == nil {
-		t.Error("NDJSON: no error, though nobody reads")
+		t.Error("NDJSON: no error, though there is no reader")
 	}
 	if err := render.NewReport(brokenWriter{}).Close(nil); err == nil {
-		t.Error("report: no error, though nobody reads")
+		t.Error("report: no error, though there is no reader")
 	}
 }
 

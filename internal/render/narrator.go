@@ -15,22 +15,22 @@ type NarratorOptions struct {
 	// Verbose 1 adds the tokens of each model reply, the tool calls of nodes, the state
 	// keys that each super-step changed, the end of a run that failed, and the runs of
 	// child agents, indented. 2 adds tool results and shows values at length. The pieces
-	// of a model's answer are never told.
+	// of a model's answer are never shown.
 	Verbose int
-	// HideQuestions leaves questions and answers out, because whoever asks shows them on
+	// HideQuestions leaves questions and answers out, because the asker shows them on
 	// the same terminal.
 	HideQuestions bool
 	// Location is the time zone of the clock times; nil means the local one.
 	Location *time.Location
 }
 
-// Narrator tells a graph run on a Screen, line by line, and what runs now in its live
+// Narrator shows a graph run on a Screen, line by line, and what runs now in its live
 // area. It also prints warnings, retries and tool calls of single answers. A line is
 // never longer than it has to be: long texts in it are cut.
 //
-// Progress of a map is drawn in the live area of a terminal. Elsewhere it is told in
-// lines, one for each tenth of the list and none for the last item, whose end the node's
-// own line tells.
+// Progress of a map is drawn in the live area of a terminal. Elsewhere it is shown in
+// lines, one for each tenth of the list and none for the last item, whose end is in the
+// node's own line.
 type Narrator struct {
 	screen *Screen
 	o      NarratorOptions
@@ -42,7 +42,7 @@ type Narrator struct {
 	text  strings.Builder
 }
 
-// NewNarrator returns a narrator that writes to screen. Several runs may be told one
+// NewNarrator returns a narrator that writes to screen. Several runs may be shown one
 // after another.
 func NewNarrator(screen *Screen, o NarratorOptions) *Narrator {
 	if o.Location == nil {
@@ -54,29 +54,29 @@ func NewNarrator(screen *Screen, o NarratorOptions) *Narrator {
 	return &Narrator{screen: screen, o: o}
 }
 
-// Emit tells ev. It never fails.
+// Emit shows ev. It never fails.
 func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
 	case event.Delta, event.Reasoning:
-		return nil // many, and never told
+		return nil // many, and never shown
 	}
 	n.screen.mu.Lock()
 	defer n.screen.mu.Unlock()
 	n.text.Reset()
-	n.tell(ev)
-	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is told
+	n.show(ev)
+	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is shown
 	if over || n.text.Len() > 0 {
 		n.screen.show(n.text.String())
 	}
 	return nil
 }
 
-// tell gathers the lines for ev in n.text and keeps the screen's tasks. What warns the
-// user is told whatever its depth.
-func (n *Narrator) tell(ev event.Event) {
+// show gathers the lines for ev in n.text and keeps the screen's tasks. Warnings are shown
+// at any depth.
+func (n *Narrator) show(ev event.Event) {
 	switch body := ev.Body.(type) {
 	case event.Warning:
-		n.warn(placed(ev) + oneLine(body.Text, warningLimit))
+		n.warn(origin(ev) + oneLine(body.Text, warningLimit))
 	case event.NodeFinished:
 		n.nodeFinished(ev, body)
 	case event.ToolResult:
@@ -88,7 +88,7 @@ func (n *Narrator) tell(ev event.Event) {
 	}
 }
 
-// narrates reports whether ev is told when it is no warning.
+// narrates reports whether ev is shown if it is not a warning.
 func (n *Narrator) narrates(ev event.Event) bool {
 	return !n.o.Quiet && (ev.Depth == 0 || n.o.Verbose > 0)
 }
@@ -96,7 +96,7 @@ func (n *Narrator) narrates(ev event.Event) bool {
 func (n *Narrator) narrate(ev event.Event) {
 	switch body := ev.Body.(type) {
 	case event.Started:
-		n.started(ev, body)
+		n.start(ev, body)
 	case event.StepStarted:
 		n.wide = ev.Depth == 0 && len(body.Nodes) >= manyNames
 		n.say(dim, n.clock(ev)+"super-step start: "+joinComma(body.Nodes))
@@ -125,9 +125,9 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.Request:
 		n.request(ev, body)
 	case event.CompressionFinished:
-		n.compressed(ev, body)
+		n.compression(ev, body)
 	case event.Finished:
-		n.finished(ev, body)
+		n.finish(ev, body)
 	}
 }
 
@@ -143,8 +143,8 @@ func (n *Narrator) warn(text string) {
 	n.text.WriteByte('\n')
 }
 
-// placed begins a warning with where it comes from, if that is known.
-func placed(ev event.Event) string {
+// origin returns where a warning comes from, to begin it with, if that is known.
+func origin(ev event.Event) string {
 	if where := place(ev.Source); where != "" {
 		return where + ": "
 	}
@@ -184,7 +184,7 @@ func place(src event.Source) string {
 	}
 	where := oneLine(keyOf(src).path(), nameLimit)
 	if src.Item != nil {
-		where += "[" + grouped(*src.Item) + "]"
+		where += "[" + thousands(*src.Item) + "]"
 	}
 	return where
 }
@@ -193,7 +193,7 @@ func keyOf(src event.Source) taskKey {
 	return taskKey{run: src.Run, agent: src.Agent, depth: src.Depth, node: src.Node}
 }
 
-// task returns what runs as ev's node, nil if nothing does. Items of a map belong to
+// task returns the task of ev's node, nil if it does not run. Items of a map belong to
 // the map.
 func (n *Narrator) task(ev event.Event) *task {
 	if ev.Node == "" {

@@ -23,7 +23,7 @@ const (
 	nameLimit    = 200
 )
 
-func (n *Narrator) started(ev event.Event, b event.Started) {
+func (n *Narrator) start(ev event.Event, b event.Started) {
 	if ev.Depth == 0 {
 		n.graph, n.nodes, n.wide = b.Graph != "", 0, false
 	}
@@ -43,7 +43,7 @@ func (n *Narrator) started(ev event.Event, b event.Started) {
 
 func (n *Narrator) nodeStarted(ev event.Event, b event.NodeStarted) {
 	if ev.Item != nil {
-		return // the map is told, not its items
+		return // the map is shown, not its items
 	}
 	t := &task{key: keyOf(ev.Source), kind: b.NodeType, since: n.screen.o.Now()}
 	if b.Parallel {
@@ -88,11 +88,11 @@ func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
 	case b.Waiting:
 		n.say(dim, text+"waits for an answer")
 	case b.Error != "":
-		n.say(red, text+"FAILED in "+took(b.Duration)+" -- "+oneLine(b.Error, failureLimit))
+		n.say(red, text+"FAILED in "+duration(b.Duration)+" -- "+oneLine(b.Error, failureLimit))
 	case b.End:
-		n.say(dim, text+"done in "+took(b.Duration)+" -> END")
+		n.say(dim, text+"done in "+duration(b.Duration)+" -> END")
 	default:
-		n.say(dim, text+"done in "+took(b.Duration)+arrow(b.Targets))
+		n.say(dim, text+"done in "+duration(b.Duration)+arrow(b.Targets))
 	}
 }
 
@@ -103,11 +103,11 @@ func (n *Narrator) mapProgress(ev event.Event, b event.MapProgress) {
 	}
 	t.done, t.total = b.Done, b.Total
 	tenth := 10 * b.Done / b.Total
-	if n.screen.o.Terminal || tenth <= t.told || b.Done >= b.Total {
+	if n.screen.o.Terminal || tenth <= t.tenths || b.Done >= b.Total {
 		return
 	}
-	t.told = tenth
-	n.say(dim, n.subject(ev)+grouped(b.Done)+"/"+grouped(b.Total))
+	t.tenths = tenth
+	n.say(dim, n.subject(ev)+thousands(b.Done)+"/"+thousands(b.Total))
 }
 
 func (n *Narrator) retry(ev event.Event, b event.Retry) {
@@ -116,7 +116,7 @@ func (n *Narrator) retry(ev event.Event, b event.Retry) {
 	}
 	text := fmt.Sprintf("attempt %d failed, trying again", b.Attempt)
 	if b.Wait > 0 {
-		text += " in " + took(b.Wait)
+		text += " in " + duration(b.Wait)
 	}
 	n.say(yellow, n.subject(ev)+text+" -- "+oneLine(b.Error, failureLimit))
 }
@@ -153,13 +153,13 @@ func (n *Narrator) reply(ev event.Event, b event.Reply) {
 
 // tokens writes what one or more model calls used.
 func tokens(u chat.Usage) string {
-	text := grouped(u.InputTokens) + " tokens in"
+	text := thousands(u.InputTokens) + " tokens in"
 	if u.CachedInputTokens > 0 {
-		text += " (" + grouped(u.CachedInputTokens) + " cached)"
+		text += " (" + thousands(u.CachedInputTokens) + " cached)"
 	}
-	text += ", " + grouped(u.OutputTokens) + " out"
+	text += ", " + thousands(u.OutputTokens) + " out"
 	if u.ReasoningTokens > 0 {
-		text += " (" + grouped(u.ReasoningTokens) + " reasoning)"
+		text += " (" + thousands(u.ReasoningTokens) + " reasoning)"
 	}
 	if u.Estimated {
 		text += ", estimated"
@@ -170,7 +170,7 @@ func tokens(u chat.Usage) string {
 	return text
 }
 
-// request shows what a dry run would send, but for the messages, which are its answer.
+// request shows what a dry run would send except for the messages, which are its answer.
 func (n *Narrator) request(ev event.Event, b event.Request) {
 	settings := []string{oneLine(b.Model, nameLimit)}
 	for name, v := range map[string]*float64{"temperature": b.Temperature, "top_p": b.TopP} {
@@ -208,14 +208,14 @@ func (n *Narrator) request(ev event.Event, b event.Request) {
 	}
 }
 
-// compressed shows that a recap has made a session shorter. Why one is not is a
+// compression shows that a recap has made a session shorter. Why one is not is a
 // warning.
-func (n *Narrator) compressed(ev event.Event, b event.CompressionFinished) {
+func (n *Narrator) compression(ev event.Event, b event.CompressionFinished) {
 	if b.Error != "" {
 		return
 	}
 	n.say(dim, n.subject(ev)+fmt.Sprintf("session compressed: a recap replaces %s, %s became %s (%s)",
-		count(b.Messages, "message"), count(b.Before, "token"), grouped(b.After), tokens(b.Usage)))
+		count(b.Messages, "message"), count(b.Before, "token"), thousands(b.After), tokens(b.Usage)))
 	if n.o.Verbose > 0 {
 		for line := range strings.Lines(strings.TrimSpace(safe(b.Recap))) {
 			n.say(dim, "  "+strings.TrimRight(line, "\n"))
@@ -238,7 +238,7 @@ func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 	n.note(ev, "")
 	switch {
 	case b.Failed && (ev.Depth == 0 || n.o.Verbose > 0):
-		n.warn(placed(ev) + failedCall(oneLine(b.Name, nameLimit), b.Text))
+		n.warn(origin(ev) + failedCall(oneLine(b.Name, nameLimit), b.Text))
 	case !b.Failed && n.o.Verbose > 1:
 		n.say(dim, n.subject(ev)+oneLine(b.Name, nameLimit)+" returned "+oneLine(b.Text, n.valueLimit()))
 	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.Depth == 0 && n.screen.o.Terminal: // of a single answer
@@ -246,7 +246,7 @@ func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 	}
 }
 
-// failedCall says of a failed call what its result says, which names the tool as a rule.
+// failedCall returns what is shown of a failed call: its result, which names the tool as a rule.
 func failedCall(name, text string) string {
 	var wrapped struct {
 		Error  string `json:"tool_call_error"`
@@ -297,14 +297,14 @@ func short(v value.Value, limit int) string {
 	return oneLine(string(v.AppendJSON(nil)), limit)
 }
 
-func (n *Narrator) finished(ev event.Event, b event.Finished) {
+func (n *Narrator) finish(ev event.Event, b event.Finished) {
 	graph := b.Steps > 0
 	if ev.Depth == 0 {
-		n.screen.tasks = nil // what a cancelled run left behind
+		n.screen.tasks = nil // what a canceled run left behind
 		graph = n.graph
 	}
 	if !graph || b.Error != "" && n.o.Verbose == 0 {
-		return // whoever started the run prints the error
+		return // the caller of the run prints the error
 	}
 	text := "graph " + outcome(b) + inSeconds(b.Duration)
 	if ev.Depth == 0 {
@@ -329,7 +329,7 @@ func (n *Narrator) finished(ev event.Event, b event.Finished) {
 	n.say(dim, text)
 }
 
-// outcome says how a graph run ended, up to the time it took.
+// outcome returns how a graph run ended, up to the time it took.
 func outcome(b event.Finished) string {
 	switch code := fault.Code(b.Code); {
 	case b.Error == "":

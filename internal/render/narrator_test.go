@@ -65,7 +65,7 @@ func fanOut(s *stage) {
 	s.shot("end")
 }
 
-// TestWideStep: of many nodes side by side not all are named, and not each tells that it
+// TestWideStep: of many nodes side by side not all are named, and not each shows that it
 // starts, unless the user wants to know more.
 func TestWideStep(t *testing.T) {
 	for _, tt := range []struct {
@@ -206,7 +206,7 @@ func asking(s *stage) {
 }
 
 // TestNarration plays every scenario off and on a terminal. What stays on the terminal is
-// what is told off it, except for the progress of maps.
+// what is shown off it, except for the progress of maps.
 func TestNarration(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -242,7 +242,7 @@ func TestNarration(t *testing.T) {
 			golden(t, "narration/"+tt.name+".terminal", on.shots.String())
 			stays := wrap(withoutProgress(plain), 200)
 			if got := on.vt.screen(); strings.TrimSpace(got) != strings.TrimSpace(stays) {
-				t.Errorf("on the terminal stays\n%s\nbut off it is told\n%s", got, stays)
+				t.Errorf("on the terminal stays\n%s\nbut off it is shown\n%s", got, stays)
 			}
 			if x, y := on.vt.cursor(); x != 0 || y != strings.Count(stays, "\n") {
 				t.Errorf("the cursor is left at column %d, row %d", x, y)
@@ -296,7 +296,7 @@ func TestNarratorCountsEachRunAnew(t *testing.T) {
 func TestNarratorIgnoresBrokenScreen(t *testing.T) {
 	n := render.NewNarrator(render.NewScreen(render.ScreenOptions{Out: brokenWriter{}}), render.NarratorOptions{})
 	if err := n.Emit(t.Context(), event.Event{Body: event.Warning{Text: "w"}}); err != nil {
-		t.Errorf("the work ends because nobody watches: %v", err)
+		t.Errorf("the work ends because the display is gone: %v", err)
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"loki/internal/fault"
 )
 
-// Report gathers what happens and writes it as one JSON object when it is closed, as
+// Report gathers events and writes them as one JSON object when it is closed, as
 // docs/events.md describes it. Of child agents it keeps only the warnings: their tokens
-// are part of the totals, if whoever ran them counted them.
+// are part of the totals if the caller that ran them counted them.
 type Report struct {
 	out     io.Writer
 	summary summary
@@ -69,7 +69,7 @@ type requestSummary struct {
 	event.Request
 }
 
-// questionSummary is a question that nobody answered.
+// questionSummary is a question without an answer.
 type questionSummary struct {
 	Node string `json:"node,omitempty"`
 	event.Question
@@ -98,7 +98,7 @@ func (r *Report) Emit(_ context.Context, ev event.Event) error {
 	}
 	switch body := ev.Body.(type) {
 	case event.Started:
-		r.started(ev.Source, body)
+		r.start(ev.Source, body)
 	case event.NodeStarted:
 		if ev.Item == nil {
 			n := r.node(ev.Node)
@@ -118,9 +118,9 @@ func (r *Report) Emit(_ context.Context, ev event.Event) error {
 	case event.Question:
 		r.summary.Questions = append(r.summary.Questions, questionSummary{Node: ev.Node, Question: body})
 	case event.Answer:
-		r.answered(body.ID)
+		r.dropQuestion(body.ID)
 	case event.Finished:
-		r.finished(body)
+		r.finish(body)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (r *Report) node(id string) *nodeSummary {
 	return n
 }
 
-func (r *Report) started(src event.Source, b event.Started) {
+func (r *Report) start(src event.Source, b event.Started) {
 	s := &r.summary
 	s.Graph, s.Agent, s.Run, s.Model = b.Graph, src.Agent, src.Run, b.Model
 	s.Error, s.Code, s.Stop = "", "", ""
@@ -155,13 +155,13 @@ func (r *Report) reply(ev event.Event, b event.Reply) {
 	n.Stop = b.Stop
 }
 
-func (r *Report) answered(id string) {
+func (r *Report) dropQuestion(id string) {
 	r.summary.Questions = slices.DeleteFunc(r.summary.Questions, func(q questionSummary) bool { return q.ID == id })
 }
 
-// finished adds what a run or answer came to. Where several follow one another, the last
+// finish adds the result of a run or answer. Where several follow one another, the last
 // one's output and error count.
-func (r *Report) finished(b event.Finished) {
+func (r *Report) finish(b event.Finished) {
 	s := &r.summary
 	s.Output, s.Error, s.Code = b.Output, b.Error, b.Code
 	s.Steps += b.Steps
@@ -171,7 +171,7 @@ func (r *Report) finished(b event.Finished) {
 }
 
 // Close writes the object, indented and followed by a line feed. An err that ended the
-// work is told in it, with its code and hint.
+// work is part of it, with its code and hint.
 func (r *Report) Close(err error) error {
 	s := &r.summary
 	if err != nil {

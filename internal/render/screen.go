@@ -18,34 +18,34 @@ const (
 type ScreenOptions struct {
 	Out      io.Writer                  // required; it need not be safe for concurrent use
 	Terminal bool                       // Out is a terminal that obeys escape sequences
-	Color    bool                       // finished and live lines are coloured
+	Color    bool                       // finished and live lines are colored
 	Size     func() (columns, rows int) // of the terminal, asked for at each drawing; nil or 0 means 80 by 24
 	Now      func() time.Time           // nil means time.Now
 }
 
-// Screen is the stream people watch. Everything written to it is complete lines, which
+// Screen is the stream that users watch. Everything written to it is complete lines, which
 // scroll; on a terminal the live area stands below them while something runs. What is
-// written stays when the live area goes: the same lines as on a stream that is no
-// terminal.
+// written stays when the live area goes: the same lines as on a stream that is not
+// a terminal.
 //
 // A Screen may be used from several goroutines. It runs one of its own while there is
 // something live, for the spinners; Close waits for it. Errors of Out are ignored: work
-// does not end because nobody watches.
+// does not end because its display is gone.
 type Screen struct {
 	o    ScreenOptions
 	done chan struct{} // closed by Close
 	wg   sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows, and the state of the emitters that use the screen
+	mu      sync.Mutex // guards what follows, the sink, and the state of the emitters that use the screen
 	tasks   []*task    // what runs, in order of start
 	drawn   []int      // columns of the live lines on the terminal, from the top
-	pauses  int
-	held    []byte // lines that wait for Resume
-	partial []byte // what Write was given after the last line feed
-	midline bool   // text on the same terminal left the cursor inside a line
+	pauses  int        // how many Pauses were not ended by Resume
+	held    []byte     // lines that wait for Resume
+	partial []byte     // what Write was given after the last line feed
+	midline bool       // text on the same terminal left the cursor inside a line
 	ticking bool
 	closed  bool
-	sink    *sink // on the same terminal; nil while there is none
+	sink    *sink // of an answer on the same terminal; nil while there is none
 	buf     bytes.Buffer
 }
 
@@ -58,8 +58,8 @@ func NewScreen(o ScreenOptions) *Screen {
 }
 
 // Pause takes the live area away, and holds back what is written until Resume, so that
-// a human can be asked on the terminal. Pauses nest. On a stream that is no terminal
-// nothing is held back.
+// the user can be asked on the terminal. Pauses nest. On a stream that is not a
+// terminal nothing is held back.
 func (s *Screen) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Screen) Resume() {
 func (s *Screen) release() {
 	text := string(s.held)
 	s.held = nil
-	s.midline = false // whoever asked left the cursor at the start of a line
+	s.midline = false // the asker left the cursor at the start of a line
 	if text != "" && lastByte(text) != '\n' {
 		text += "\n"
 	}
@@ -126,7 +126,7 @@ func (s *Screen) Warn(text string) {
 	s.show(Warning(text, s.o.Color) + "\n")
 }
 
-// tame makes text of others fit to be shown.
+// tame returns text of other programs as it may be shown.
 func (s *Screen) tame(text []byte) string {
 	if s.o.Terminal {
 		return safe(string(text))
@@ -178,8 +178,8 @@ func (s *Screen) show(text string) {
 	s.sink.unhide()
 }
 
-// endText makes final what there is of an answer, so that lines are shown below it. Errors
-// of its output are told by the Answer. s.mu is held.
+// endText makes final what there is of an answer, so that lines are shown below it. The Answer
+// returns errors of its output. s.mu is held.
 func (s *Screen) endText() {
 	if s.sink != nil {
 		_ = s.sink.end()

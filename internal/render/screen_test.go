@@ -306,7 +306,7 @@ func TestScreenConcurrently(t *testing.T) {
 		t.Errorf("%d of 80 warnings are there", got)
 	}
 	if got := strings.Count(out.String(), "(llm) done in 0ms\n"); got != 80 {
-		t.Errorf("%d of 80 nodes are told as done", got)
+		t.Errorf("%d of 80 nodes are shown as done", got)
 	}
 }
 

@@ -186,7 +186,7 @@ func (w *warner) Write(p []byte) (int, error) {
 
 // TestMarkdownLargePiece draws a large piece in slices, between which a warning is shown.
 func TestMarkdownLargePiece(t *testing.T) {
-	code := "```go\n" + strings.Repeat("\tx := \"a\" + f(1) // one\n", 60_000) + "```\n"
+	code := "```go\n" + strings.Repeat("\tx := \"a\" + f(1) // one\n", 30_000) + "```\n"
 	var wg sync.WaitGroup
 	var screen *render.Screen
 	w := &warner{warn: func() { wg.Go(func() { screen.Warn("careful") }) }}
@@ -208,7 +208,7 @@ func TestMarkdownLargePiece(t *testing.T) {
 	if !strings.Contains(before, "careful") || strings.Index(before, "careful") > len(before)*9/10 {
 		t.Error("the warning was not shown before the end of the code")
 	}
-	if n := strings.Count(before, "// one"); n < 60_000 {
+	if n := strings.Count(before, "// one"); n < 30_000 {
 		t.Errorf("%d lines of code were shown", n)
 	}
 }

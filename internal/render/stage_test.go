@@ -106,7 +106,7 @@ type stage struct {
 	t        *testing.T
 	screen   *render.Screen
 	emitters event.Emitter
-	out      bytes.Buffer // standard output that is no terminal
+	out      bytes.Buffer // standard output that is not a terminal
 	vt       *terminal    // nil off terminal
 	plain    bytes.Buffer // what the screen shows off terminal
 	shots    strings.Builder
@@ -167,10 +167,10 @@ func play(t *testing.T, o setup, scenario func(*stage)) *stage {
 	return s
 }
 
-// emit tells an event of the run itself.
+// emit emits an event of the run itself.
 func (s *stage) emit(body event.Body) { s.at(s.run, body) }
 
-// node tells an event of a node.
+// node emits an event of a node.
 func (s *stage) node(id string, body event.Body) {
 	src := s.run
 	src.Node = id

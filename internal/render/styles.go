@@ -9,15 +9,15 @@ import (
 	"loki/internal/render/theme"
 )
 
-// Capabilities are what a terminal can do beyond colours.
+// Capabilities are what a terminal can do beyond colors.
 type Capabilities struct {
-	TrueColor    bool // 24-bit colours
+	TrueColor    bool // 24-bit colors
 	Hyperlinks   bool // OSC 8
 	Synchronized bool // draws what is between two marks at once (mode 2026)
 }
 
-// DetectCapabilities tells from the environment what the terminal can do. What is not
-// known it cannot do.
+// DetectCapabilities returns what the terminal can do according to the environment. What is
+// unknown it cannot do.
 //
 // Sources: COLORTERM as S-Lang and VTE set it; the lists of terminals of the documents on
 // OSC 8 (Koblinger) and on synchronized output (Parasuraman).
@@ -57,7 +57,7 @@ func DetectCapabilities(getenv func(string) string) Capabilities {
 	return c
 }
 
-// Styles says how Markdown looks in a theme.
+// Styles returns how Markdown looks in a theme.
 func Styles(t *theme.Theme, trueColor bool) *markdown.Styles {
 	prose := func(extra, scopes string) string {
 		st := t.Style("text.html.markdown", scopes)

@@ -7,13 +7,13 @@ import (
 )
 
 // IsTerminal reports whether f is a terminal that understands escape sequences: it is
-// one at all, TERM is not dumb and, on Windows, the console could be told to obey them.
+// a terminal at all, TERM is not dumb and, on Windows, the console could be set to obey them.
 func IsTerminal(f *os.File, getenv func(string) string) bool {
 	return term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb" && enableEscapes(f)
 }
 
 // Size returns a function that asks for the current size of the terminal f, in columns
-// and rows. Where the terminal does not say, it is taken for 80 by 24.
+// and rows. If the terminal does not report it, it is 80 by 24.
 func Size(f *os.File) func() (columns, rows int) {
 	return func() (int, int) {
 		columns, rows, err := term.GetSize(int(f.Fd()))

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableEscapes tells the console behind f to obey escape sequences. Consoles older than
+// enableEscapes sets the console behind f to obey escape sequences. Consoles older than
 // Windows 10 1511 cannot.
 func enableEscapes(f *os.File) bool {
 	h := windows.Handle(f.Fd())

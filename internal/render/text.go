@@ -24,8 +24,8 @@ func width(s string) int { return ansi.StringWidth(s) }
 // clip cuts s to so many columns.
 func clip(s string, columns int) string { return text.CutColumns(s, columns) }
 
-// took writes how long something took: 250ms, 1.40s.
-func took(d time.Duration) string {
+// duration writes how long a call took: 250ms, 1.40s.
+func duration(d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 	}
@@ -35,8 +35,8 @@ func took(d time.Duration) string {
 // inSeconds writes d as 2.41s.
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
-// running writes how long something has been going on: 0.4s, 12.3s, 1m05s, 2h03m.
-func running(d time.Duration) string {
+// elapsed writes how long a task has been running: 0.4s, 12.3s, 1m05s, 2h03m.
+func elapsed(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%d.%ds", d/time.Second, d%time.Second/(100*time.Millisecond))
@@ -47,10 +47,10 @@ func running(d time.Duration) string {
 }
 
 // count writes n with its unit, in groups of three digits: 1 node, 3,210 tokens.
-func count(n int, unit string) string { return grouped(n) + " " + text.Plural(n, unit) }
+func count(n int, unit string) string { return thousands(n) + " " + text.Plural(n, unit) }
 
-// grouped writes n, which is not negative, in groups of three digits.
-func grouped(n int) string {
+// thousands writes n, which is not negative, in groups of three digits.
+func thousands(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -84,13 +84,13 @@ func Dollars(u chat.Usage) string {
 // manyNames is the number of names from which on a list of them is cut.
 const manyNames = 12
 
-// joinComma joins names for a line of their own: all of them, or the first few and how
+// joinComma joins names for a line: all of them, or the first few and how
 // many more there are.
 func joinComma(names []string) string {
 	const few = 5
 	more := ""
 	if len(names) >= manyNames {
-		more = ", and " + grouped(len(names)-few) + " more"
+		more = ", and " + thousands(len(names)-few) + " more"
 		names = names[:few]
 	}
 	return oneLine(strings.Join(names, ", "), 2000) + more

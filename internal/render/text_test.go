@@ -19,11 +19,11 @@ func TestDurations(t *testing.T) {
 		{65 * time.Second, "65.00s", "1m05s"},
 		{2*time.Hour + 3*time.Minute + 4*time.Second, "7384.00s", "2h03m"},
 	} {
-		if got := took(tt.d); got != tt.took {
-			t.Errorf("took(%v) = %s, want %s", tt.d, got, tt.took)
+		if got := duration(tt.d); got != tt.took {
+			t.Errorf("duration(%v) = %s, want %s", tt.d, got, tt.took)
 		}
-		if got := running(tt.d); got != tt.going {
-			t.Errorf("running(%v) = %s, want %s", tt.d, got, tt.going)
+		if got := elapsed(tt.d); got != tt.going {
+			t.Errorf("elapsed(%v) = %s, want %s", tt.d, got, tt.going)
 		}
 	}
 }

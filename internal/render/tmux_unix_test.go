@@ -22,8 +22,8 @@ import (
 )
 
 // playScript is what runs in the terminal: an answer that arrives in pieces of seven
-// bytes, each drawn at once. At a line of "~~~ window" and a number of columns the test is
-// told to make the window so wide, and the answer goes on when the window says that it is.
+// bytes, each drawn at once. At a line of "~~~ window" and a number of columns the test
+// makes the window so wide, and the answer goes on when the window says that it is.
 func playScript(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -93,7 +93,7 @@ func (x *tmux) run(args ...string) string {
 	return string(out)
 }
 
-// capture returns what the terminal shows and has shown, with its colours.
+// capture returns what the terminal shows and has shown, with its colors.
 func (x *tmux) capture() string {
 	out := x.run("capture-pane", "-p", "-e", "-N", "-S", "-")
 	var b strings.Builder
@@ -107,7 +107,7 @@ func (x *tmux) capture() string {
 // changes, and compares what it shows with golden files.
 func TestTmux(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux")
+		t.Skip("tmux is not installed")
 	}
 	if testing.Short() {
 		t.Skip("starts processes")

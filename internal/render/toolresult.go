@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// openLines is how many lines of a result are shown when more is to be told.
+// openLines is how many lines of a result are shown with -vv.
 const openLines = 20
 
-// result adds what a tool gave: its first line and how many follow, or with verbose the
-// first lines of it, a diff in its colours.
+// result adds a tool's result: its first line and how many follow, or with verbose the
+// first lines of it, a diff in its colors.
 func (n *Narrator) result(name, text string, verbose bool) {
 	lines := resultLines(text)
 	if len(lines) == 0 {

@@ -59,20 +59,12 @@ func (cs classes) of(n *syntax.RegexNode) *class {
 	return c
 }
 
-// firstSet has the bytes that a match may begin with. Those of characters beyond ASCII are not told
-// apart.
+// firstSet has the bytes that a match may begin with. Characters beyond ASCII are
+// all in it, or none.
 type firstSet struct {
 	ascii [2]uint64
 	wide  bool // a character beyond ASCII
 	empty bool // a match may be empty, so that it does not matter what follows
-}
-
-// has reports whether a match may begin with a byte.
-func (f *firstSet) has(b byte) bool {
-	if b >= utf8.RuneSelf {
-		return f.wide
-	}
-	return f.ascii[b>>6]>>(b&63)&1 != 0
 }
 
 func (f *firstSet) addByte(b byte) { f.ascii[b>>6] |= 1 << (b & 63) }

@@ -61,11 +61,11 @@ func generate() error {
 			return err
 		}
 	}
-	licence, err := os.ReadFile(filepath.Join(module, "COPYING"))
+	license, err := os.ReadFile(filepath.Join(module, "COPYING"))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join("lexers", "COPYING"), licence, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join("lexers", "COPYING"), license, 0o644); err != nil {
 		return err
 	}
 	return index()
@@ -97,7 +97,7 @@ func dumpRules(l *chroma.RegexLexer) error {
 	}
 	for _, state := range rules {
 		for i := range state {
-			state[i].Type = serialisable(state[i].Type)
+			state[i].Type = serializable(state[i].Type)
 		}
 	}
 	clone, err := chroma.NewLexer(l.Config(), func() chroma.Rules { return rules })
@@ -112,8 +112,8 @@ func dumpRules(l *chroma.RegexLexer) error {
 	return os.WriteFile(filepath.Join("lexers", name), append(data, '\n'), 0o644)
 }
 
-// serialisable replaces what cannot be written: Go code that lexes a part is a string.
-func serialisable(e chroma.Emitter) chroma.Emitter {
+// serializable replaces what cannot be written: Go code that lexes a part is a string.
+func serializable(e chroma.Emitter) chroma.Emitter {
 	if e == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func serialisable(e chroma.Emitter) chroma.Emitter {
 		if list := v.Elem().FieldByName("Emitters"); list.IsValid() {
 			emitters := list.Interface().(chroma.Emitters)
 			for i := range emitters {
-				emitters[i] = serialisable(emitters[i])
+				emitters[i] = serializable(emitters[i])
 			}
 		}
 	}

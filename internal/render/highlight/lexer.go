@@ -248,16 +248,16 @@ func (r *run) token(l *Lexer, e *emitter, groups []int, from, to, depth int) {
 			begin, end := groups[g], groups[g+1]
 			r.emit(begin, kindText)
 			if inner != nil && i+1 == e.codeGroup {
-				r.nested(inner, inner.root, begin, end, depth)
+				r.lexPart(inner, inner.root, begin, end, depth)
 			} else if sub != nil {
 				r.token(l, sub, groups, begin, end, depth)
 			}
 		}
 	case e.self != nil:
-		r.nested(l, e.self, from, to, depth)
+		r.lexPart(l, e.self, from, to, depth)
 	case e.lexer != "":
 		if inner := l.all.find(e.lexer); inner != nil {
-			r.nested(inner, inner.root, from, to, depth)
+			r.lexPart(inner, inner.root, from, to, depth)
 		} else {
 			r.emit(to, kindText)
 		}
@@ -266,8 +266,8 @@ func (r *run) token(l *Lexer, e *emitter, groups []int, from, to, depth int) {
 	}
 }
 
-// nested lexes a part of the text from a state of its own.
-func (r *run) nested(l *Lexer, home *state, from, to, depth int) {
+// lexPart lexes a part of the text from a state of its own.
+func (r *run) lexPart(l *Lexer, home *state, from, to, depth int) {
 	if depth >= maxNested {
 		r.emit(to, kindText)
 		return

@@ -75,7 +75,7 @@ func examples(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/alecthomas/chroma/v2").Output()
 	if err != nil {
-		t.Skip("the go command does not tell where the chroma module is:", err)
+		t.Skip("the go command does not find the chroma module:", err)
 	}
 	return filepath.Join(strings.TrimSpace(string(out)), "lexers", "testdata")
 }
@@ -278,10 +278,10 @@ func TestLexersAreSound(t *testing.T) {
 	}
 }
 
-func TestLicence(t *testing.T) {
+func TestLicense(t *testing.T) {
 	text, err := os.ReadFile("lexers/COPYING")
 	if err != nil || !strings.Contains(string(text), "Alec Thomas") || !strings.Contains(string(text), "Permission is hereby granted") {
-		t.Errorf("the licence of the lexers is not there: %v", err)
+		t.Errorf("the license of the lexers is missing: %v", err)
 	}
 }
 

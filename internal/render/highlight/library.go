@@ -85,15 +85,15 @@ func (l *library) find(name string) *Lexer {
 	return lexer
 }
 
-// Detect returns the lexer for the language that the first line of a text tells, nil if
-// it tells none.
+// Detect returns the lexer for the language that the first line of a text names, nil if
+// it names none.
 func Detect(line string) *Lexer {
 	line = strings.TrimSpace(line)
 	if shebang, ok := strings.CutPrefix(line, "#!"); ok {
 		for word := range strings.FieldsSeq(shebang) {
 			name := strings.TrimRight(path.Base(word), "0123456789.-")
 			if name != "env" && !strings.Contains(word, "=") && !strings.HasPrefix(word, "-") {
-				return Find(interpreted(name))
+				return Find(languageOf(name))
 			}
 		}
 		return nil
@@ -115,8 +115,8 @@ func Detect(line string) *Lexer {
 	return nil
 }
 
-// interpreted returns the language that a program runs.
-func interpreted(program string) string {
+// languageOf returns the language that a program runs.
+func languageOf(program string) string {
 	switch program {
 	case "node":
 		return "javascript"

@@ -55,6 +55,13 @@ func libraryGroupsOf(re *regexp2.Regexp, text string, at int) string {
 	return out
 }
 
+// mayBegin reports whether a match of p may begin with a byte.
+func mayBegin(p *program, b byte) bool {
+	may := false
+	p.first.each(func(c int) { may = may || c == min(int(b), jumpWide) })
+	return may
+}
+
 // comparePattern compares the two at every step-th place of text.
 func comparePattern(t *testing.T, pattern, text string, step int) {
 	t.Helper()
@@ -78,7 +85,7 @@ func comparePattern(t *testing.T, pattern, text string, step int) {
 			t.Errorf("%s at %q: got %s, want %s", pattern, text[at:], got, want)
 			return
 		}
-		if want != "nothing" && !p.first.empty && !p.first.has(text[at]) {
+		if want != "nothing" && !p.first.empty && !mayBegin(p, text[at]) {
 			t.Errorf("%s cannot begin with %q, but does", pattern, text[at])
 		}
 	}
@@ -89,7 +96,7 @@ func comparePattern(t *testing.T, pattern, text string, step int) {
 func TestLikeRegexp2(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/alecthomas/chroma/v2").Output()
 	if err != nil {
-		t.Skip("the go command does not tell where the chroma module is:", err)
+		t.Skip("the go command does not find the chroma module:", err)
 	}
 	examples := filepath.Join(strings.TrimSpace(string(out)), "lexers", "testdata")
 	const common = "if (x == \"a b\") { return 0x1F + .5e3; } # c\n\t'é' // 日本 \\n\n<b c=\"d\">&amp;</b>\n  select * FROM t;\r\n$a@b:\n"

@@ -113,7 +113,7 @@ func readMoves(e *element) (moves []move, ok bool, err error) {
 		n := 1
 		if text := e.attr("depth"); text != "" {
 			if n, err = strconv.Atoi(text); err != nil {
-				return nil, false, fmt.Errorf("depth %q is no number", text)
+				return nil, false, fmt.Errorf("depth %q is not a number", text)
 			}
 		}
 		return []move{{pop: n}}, true, nil

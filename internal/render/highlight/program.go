@@ -102,14 +102,14 @@ type compiler struct {
 	ways  int          // how many choices are around
 }
 
-// compile compiles a pattern. groups says that somebody wants to know what its groups matched.
+// compile compiles a pattern. If groups is set, a match reports what its groups matched.
 func compile(pattern string, groups bool, cs classes) (*program, error) {
 	tree, err := syntax.Parse(pattern, syntax.ParseOptions{})
 	if err != nil {
 		return nil, err
 	}
 	c := &compiler{classes: cs, keep: map[int]bool{}, regs: int32(2 * tree.Captop)}
-	c.wanted(tree.Root, groups)
+	c.keepGroups(tree.Root, groups)
 	c.emit(inst{op: opFail})
 	body := tree.Root.Children[0]
 	if err := c.node(body, true); err != nil {
@@ -128,13 +128,13 @@ func compile(pattern string, groups bool, cs classes) (*program, error) {
 	return &c.program, nil
 }
 
-// wanted notes the groups that are wanted: all, or those that the pattern itself refers to.
-func (c *compiler) wanted(n *syntax.RegexNode, all bool) {
+// keepGroups notes the groups that are wanted: all, or those that the pattern itself refers to.
+func (c *compiler) keepGroups(n *syntax.RegexNode, all bool) {
 	if n.T == syntax.NtRef || n.T == syntax.NtCapture && n.M > 0 && all {
 		c.keep[n.M] = true
 	}
 	for _, child := range n.Children {
-		c.wanted(child, all)
+		c.keepGroups(child, all)
 	}
 }
 
@@ -218,7 +218,7 @@ func (c *compiler) node(n *syntax.RegexNode, tail bool) error {
 	case syntax.NtCapture:
 		return c.capture(n, tail)
 	case syntax.NtAtomic, syntax.NtPosLook, syntax.NtNegLook:
-		return c.closed(n, tail)
+		return c.atomic(n, tail)
 	default:
 		condition, ok := conditions[n.T]
 		if !ok {
@@ -269,8 +269,8 @@ func (c *compiler) capture(n *syntax.RegexNode, tail bool) error {
 	return nil
 }
 
-// closed appends what nothing goes back into once it has matched.
-func (c *compiler) closed(n *syntax.RegexNode, tail bool) error {
+// atomic appends an expression that the matcher does not go back into once it has matched.
+func (c *compiler) atomic(n *syntax.RegexNode, tail bool) error {
 	child := n.Children[0]
 	if n.T == syntax.NtAtomic && tail {
 		return c.node(child, true)

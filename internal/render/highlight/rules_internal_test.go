@@ -70,12 +70,12 @@ func TestFirstSet(t *testing.T) {
 			t.Errorf("%s may match nothing", tt.pattern)
 		}
 		for _, c := range tt.in {
-			if !p.first.has(string(c)[0]) {
+			if !mayBegin(p, string(c)[0]) {
 				t.Errorf("%s cannot begin with %q", tt.pattern, c)
 			}
 		}
 		for _, c := range tt.out {
-			if p.first.has(string(c)[0]) {
+			if mayBegin(p, string(c)[0]) {
 				t.Errorf("%s can begin with %q", tt.pattern, c)
 			}
 		}
@@ -94,7 +94,7 @@ func TestParseErrors(t *testing.T) {
 		{"no_root", head + "</rules></lexer>", "no state root"},
 		{"unknown_token", head + `<state name="root"><rule pattern="a"><token type="Foo"/></rule></state></rules></lexer>`, `unknown token type "Foo"`},
 		{"unknown_element", head + `<state name="root"><rule pattern="a"><foo/></rule></state></rules></lexer>`, "unknown element <foo>"},
-		{"depth", head + `<state name="root"><rule pattern="a"><pop depth="x"/></rule></state></rules></lexer>`, "no number"},
+		{"depth", head + `<state name="root"><rule pattern="a"><pop depth="x"/></rule></state></rules></lexer>`, "not a number"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := parse([]byte(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {

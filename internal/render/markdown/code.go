@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	window  = 32       // lines that code is printed late, so that what follows can colour them
+	window  = 32       // lines that code is printed late, so that what follows can color them
 	maxCode = 32 << 10 // bytes of code that are held
 )
 
@@ -24,7 +24,7 @@ type codeState struct {
 	lexer   *highlight.Lexer // nil means that code is not highlighted
 	state   highlight.State  // at the beginning of machine.text
 	printed int              // bytes of machine.text that are rows already
-	guess   bool             // the next line may tell the language
+	guess   bool             // the next line may name the language
 }
 
 // clone returns a copy that shares nothing that changes.

@@ -26,7 +26,7 @@
 // shows that they belong to no heading or table and no mark is open in them, at the latest
 // after 32 lines or 4 KB; a table's rows when it ends or after 100 rows or 32 KB, and then
 // the widths of its columns stay as they are; code of a known language 32 lines late,
-// because a comment or string that ends there colours what comes before. A line of source
+// because a comment or string that ends there colors what comes before. A line of source
 // is cut after 64 KB. All of these are counted in source, so what is finally shown does
 // not depend on how it arrived.
 //

@@ -19,7 +19,7 @@ type inline struct {
 	hyperlinks bool
 	text       []byte
 	at         int
-	from       int // where the text begins that is no node yet
+	from       int // where the text begins that is not a node yet
 	nodes      []node
 	stack      []opener
 	brackets   []bracket
@@ -93,7 +93,7 @@ func (in *inline) reset(m *machine) {
 	in.open, in.live, in.more, in.hyperlinks = false, m.live, false, m.o.Hyperlinks
 }
 
-// print adds text that is no Markdown.
+// print adds text that is not Markdown.
 func (in *inline) print(text []byte, st style) {
 	in.begin()
 	in.vis = append(in.vis, text...)
@@ -254,7 +254,7 @@ func (in *inline) emphasis(c byte) {
 		canOpen = left && (!right || before == punctuation)
 		canClose = right && (!left || after == punctuation)
 	}
-	if in.live && in.at+n == len(in.text) && (!canClose || in.unclosed(c) != n) {
+	if in.live && in.at+n == len(in.text) && (!canClose || in.openMarks(c) != n) {
 		in.add(goneNode, n) // the rest of the mark, or its text, is about to come
 		return
 	}
@@ -269,8 +269,8 @@ func (in *inline) emphasis(c byte) {
 	}
 }
 
-// unclosed returns about how many marks c are open.
-func (in *inline) unclosed(c byte) int {
+// openMarks returns about how many marks c are open.
+func (in *inline) openMarks(c byte) int {
 	n := int32(0)
 	for _, o := range in.stack {
 		switch {
@@ -283,7 +283,7 @@ func (in *inline) unclosed(c byte) int {
 	return int(n)
 }
 
-// closesOnly marks an opener that is none.
+// closesOnly marks an opener that cannot open.
 const closesOnly = 0x80
 
 // match pairs the marks from the first one on, and forgets them.

@@ -164,7 +164,7 @@ func unescape(dest []byte) string {
 func (in *inline) finishLink(n *node, st style) {
 	url := in.links[n.link-1]
 	text := string(in.vis[in.nodes[n.from].from:])
-	if url == "" || text == url || in.hyperlinks && linkable(url) && !disguised(text, url) {
+	if url == "" || text == url || in.hyperlinks && linkable(url) && !disguises(text, url) {
 		if text == "" && url != "" {
 			in.vis = append(in.vis, url...)
 			in.cover(st|link, n.link)
@@ -184,7 +184,7 @@ func (in *inline) finishLink(n *node, st style) {
 	}
 }
 
-// linkable reports whether a terminal may be told to follow url: an address that leads to
+// linkable reports whether a terminal may follow url: an address that leads to
 // the web or to a mailbox. Others can start programs.
 func linkable(url string) bool {
 	scheme, _, ok := strings.Cut(url, ":")
@@ -198,9 +198,9 @@ func linkable(url string) bool {
 	return false
 }
 
-// disguised reports whether the text of a link looks like an address other than the
+// disguises reports whether the text of a link looks like an address other than the
 // one it leads to.
-func disguised(text, url string) bool {
+func disguises(text, url string) bool {
 	text = strings.TrimSpace(text)
 	i := strings.IndexByte(text, '.')
 	if i < 1 || i+1 == len(text) || !wordy(text[i-1]) || !wordy(text[i+1]) || strings.ContainsAny(text, " \n()") {

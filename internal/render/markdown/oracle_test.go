@@ -18,7 +18,7 @@ import (
 	"loki/internal/render/markdown"
 )
 
-// decorated gives everything that is no text of the document a style of its own.
+// decorated gives everything that is not text of the document a style of its own.
 var decorated = &markdown.Styles{Mark: "2", Bar: "2", Bullet: "2", Done: "2", Rule: "2", URL: "2"}
 
 var (
@@ -106,7 +106,7 @@ func randomDocument(rng *rand.Rand) string {
 var meant = regexp.MustCompile(`\[\s*\]\(|\[[ x]\]\s*(\n|$)|(?s)[->*+.)].*- \| -`)
 
 // TestLikeGoldmark compares the text that is shown with what goldmark takes for text. It is
-// the same but for documents that are meant to differ in ways that are hard to tell from a
+// the same but for documents that are meant to differ in ways that are hard to distinguish from a
 // distance, such as tables with more cells than columns.
 func TestLikeGoldmark(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -35,7 +35,7 @@ type Options struct {
 type Renderer struct {
 	o      Options
 	filter text.Filter
-	src    []byte // source that is no block yet
+	src    []byte // source that is not a block yet
 	done   int    // what of src is
 	seen   int    // no line ends in src[done:seen]
 	m      machine
@@ -100,7 +100,7 @@ func (r *Renderer) Tail(dst []byte, columns int) []byte {
 	r.tail.from(&r.m)
 	r.tail.resize(columns)
 	r.tail.live = true
-	if part := r.src[r.done:]; len(part) > 0 && (r.tail.severed || !undecided(part, r.tail.leaf)) {
+	if part := r.src[r.done:]; len(part) > 0 && (r.tail.severed || !mayChange(part, r.tail.leaf)) {
 		dst = r.tail.line(dst, part)
 	}
 	dst = r.tail.close(dst, 0)
@@ -139,9 +139,9 @@ func (r *Renderer) compact() {
 	}
 }
 
-// undecided reports whether part, the beginning of a line, is made of marks only, and so
+// mayChange reports whether part, the beginning of a line, is made of marks only, and so
 // may become something else with the next character.
-func undecided(part []byte, l leaf) bool {
+func mayChange(part []byte, l leaf) bool {
 	marks := " \t-=*_+#~`|:>.)([]0123456789"
 	switch l {
 	case fenced:

@@ -117,11 +117,11 @@ func (m *machine) start(dst, rest []byte, n int, lazy, opened bool) (out []byte,
 		}
 	case '=':
 		if goesOn && !lazy && isRun(text, '=') {
-			return m.underlined(dst, rest, 1), true
+			return m.underline(dst, rest, 1), true
 		}
 	case '-':
 		if goesOn && !lazy && isRun(text, '-') {
-			return m.underlined(dst, rest, 2), true
+			return m.underline(dst, rest, 2), true
 		}
 	}
 	if isRule(text) {
@@ -170,8 +170,8 @@ func (m *machine) heading(dst, rest []byte, indent, level int) []byte {
 	return m.flow(dst, &m.in, baseHeading1+style(level-1)<<9)
 }
 
-// underlined makes a heading of the paragraph that ends with this line.
-func (m *machine) underlined(dst, rest []byte, level int) []byte {
+// underline makes a heading of the paragraph that ends with this line.
+func (m *machine) underline(dst, rest []byte, level int) []byte {
 	m.in.reset(m)
 	m.in.scan(m.held())
 	dst = m.flow(dst, &m.in, baseHeading1+style(level-1)<<9)

@@ -12,7 +12,7 @@ import (
 type Styles struct {
 	Text     string // what has no other style
 	Headings [6]string
-	Mark     string // what marks something and is no text: number signs, fences
+	Mark     string // what marks something and is not text: number signs, fences
 	Quote    string
 	Bar      string // left of a quote
 	Bullet   string

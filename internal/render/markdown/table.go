@@ -25,7 +25,7 @@ type layout struct {
 	aligns []align
 	widths []int  // nil until rows are printed
 	lines  bool   // rows are separated by rules, because there are cells of several lines
-	list   bool   // there is no room for columns: each cell has a row of its own
+	list   bool   // the window has no room for columns: each cell has a row of its own
 	head   []byte // the line of the head, if list
 }
 
@@ -120,15 +120,15 @@ func (m *machine) tableLine(dst, rest []byte) []byte {
 		return m.tableRow(dst, rest, baseText)
 	}
 	m.hold(rest)
-	if m.unfinished() {
+	if m.tooLong() {
 		dst = m.printTable(dst)
 		m.release()
 	}
 	return dst
 }
 
-// unfinished reports whether a table is printed before it has ended.
-func (m *machine) unfinished() bool { return m.lines > maxTableRows || len(m.text) > maxTable }
+// tooLong reports whether a table is printed before it has ended.
+func (m *machine) tooLong() bool { return m.lines > maxTableRows || len(m.text) > maxTable }
 
 // endTable prints what is held of a table.
 func (m *machine) endTable(dst []byte) []byte {
@@ -197,7 +197,7 @@ func (m *machine) layTable() {
 	}
 	for i := range n {
 		natural[i] = max(natural[i], 1)
-		if m.unfinished() {
+		if m.tooLong() {
 			natural[i] += 2 + natural[i]/4 // rows that follow may be wider
 		}
 	}

@@ -34,7 +34,7 @@ func asciiRow(text, head []byte, limit int) (end, next int) {
 	indent := len(head) - len(bytes.TrimLeft(head, " "))
 	for i := limit; i > indent; i-- {
 		if head[i] == ' ' {
-			return trimmed(text, i), skipSpaces(text, i)
+			return withoutSpaces(text, i), skipSpaces(text, i)
 		}
 		if head[i-1] == '-' && i-1 > indent && wordy(head[i-2]) && wordy(head[i]) {
 			return i, i
@@ -46,8 +46,8 @@ func asciiRow(text, head []byte, limit int) (end, next int) {
 	return limit, limit
 }
 
-// trimmed returns the end of text[:end] without spaces.
-func trimmed(text []byte, end int) int {
+// withoutSpaces returns the end of text[:end] without spaces.
+func withoutSpaces(text []byte, end int) int {
 	for end > 0 && text[end-1] == ' ' {
 		end--
 	}
@@ -95,7 +95,7 @@ func wideRow(text []byte, limit int) (end, next int) {
 			if breakEnd > 0 {
 				return breakEnd, breakNext
 			}
-			return trimmed(text, i), i
+			return withoutSpaces(text, i), i
 		}
 		started = true
 		columns += most

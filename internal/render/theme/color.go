@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Color is a colour without transparency.
+// Color is a color without transparency.
 type Color struct{ R, G, B uint8 }
 
-// blend returns the colour of c with an alpha channel over another colour.
+// blend returns the color of c with an alpha channel over another color.
 func (c Color) blend(alpha uint8, over Color) Color {
 	mix := func(a, b uint8) uint8 {
 		return uint8((int(a)*int(alpha) + int(b)*(255-int(alpha))) / 255)
@@ -39,10 +39,10 @@ func parseColor(text string) (c Color, alpha uint8, ok bool) {
 	return Color{uint8(n >> 24), uint8(n >> 16), uint8(n >> 8)}, uint8(n), true
 }
 
-// levels are the intensities of the colour cube of xterm.
+// levels are the intensities of the color cube of xterm.
 var levels = [6]int{0, 95, 135, 175, 215, 255}
 
-// Index returns the number of the colour among the 256 of xterm that is nearest, 16 at
+// Index returns the number of the color among the 256 of xterm that is nearest, 16 at
 // least: the first sixteen look different in every terminal. The brightest, 231 and 252 to
 // 255, become 252, which is easier to read.
 func (c Color) Index() int {
@@ -58,9 +58,9 @@ func (c Color) Index() int {
 	r, g, b := nearest(c.R), nearest(c.G), nearest(c.B)
 	index := 16 + 36*r + 6*g + b
 	distance := c.distance(levels[r], levels[g], levels[b])
-	grey := min(23, max(0, ((int(c.R)+int(c.G)+int(c.B))/3-3)/10))
-	if v := 8 + 10*grey; c.distance(v, v, v) < distance {
-		index = 232 + grey
+	gray := min(23, max(0, ((int(c.R)+int(c.G)+int(c.B))/3-3)/10))
+	if v := 8 + 10*gray; c.distance(v, v, v) < distance {
+		index = 232 + gray
 	}
 	if index == 231 || index >= 252 {
 		index = 252

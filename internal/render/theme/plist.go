@@ -117,7 +117,7 @@ func (p *plist) value(start xml.StartElement, depth int) (any, error) {
 	case "string", "integer", "real", "date", "data":
 		return p.text()
 	}
-	return nil, fmt.Errorf("<%s> is no part of a property list", start.Name.Local)
+	return nil, fmt.Errorf("<%s> is not part of a property list", start.Name.Local)
 }
 
 func (p *plist) dict(depth int) (dict, error) {

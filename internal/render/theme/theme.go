@@ -61,7 +61,7 @@ func Open(file string, light bool) (*Theme, error) {
 	return Dark(), nil
 }
 
-// Parse reads a theme. What is wrong with the form of the file is an error; colours and
+// Parse reads a theme. A malformed file is an error; colors and
 // selectors that are not understood are left out.
 func Parse(data []byte) (*Theme, error) {
 	v, err := parsePlist(data)
@@ -102,7 +102,7 @@ func colorOf(d dict, key string) (Color, uint8, bool) {
 	return parseColor(text)
 }
 
-// color returns a colour of a setting as it is seen, nil if there is none.
+// color returns a color of a setting as it is seen, nil if it is not set.
 func (t *Theme) color(d dict, key string) *Color {
 	c, alpha, ok := colorOf(d, key)
 	if !ok {
@@ -154,7 +154,7 @@ func (t *Theme) add(scope string, looks dict) {
 // Name returns the name that the theme gives itself.
 func (t *Theme) Name() string { return t.name }
 
-// Foreground returns the colour of text that is nothing in particular; nil means that of
+// Foreground returns the color of text that is nothing in particular; nil means that of
 // the terminal.
 func (t *Theme) Foreground() *Color { return t.foreground }
 
@@ -170,7 +170,7 @@ func (t *Theme) Style(within, scopes string) Style {
 	return Style{Color: t.foreground}
 }
 
-// lookup returns the style of a scope. ok tells whether a rule is about the scope itself.
+// lookup returns the style of a scope. ok reports whether a rule is about the scope itself.
 func (t *Theme) lookup(within, scope string) (st Style, ok bool) {
 	st.Color = t.foreground
 	var byColor, byFont score
@@ -229,7 +229,7 @@ func parts(scope string) int { return strings.Count(scope, ".") + 1 }
 
 // Parameters returns the parameters of the escape sequence that switches the style on,
 // such as 1;38;5;208; the empty string if it is that of the terminal. A terminal that
-// does not have true colours gets those of xterm.
+// does not have true colors gets those of xterm.
 func (s Style) Parameters(trueColor bool) string {
 	var list []string
 	if s.Bold {

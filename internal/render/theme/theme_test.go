@@ -57,7 +57,7 @@ func TestStyle(t *testing.T) {
 		{"excluded", "source", "string.regexp", "38;2;0;0;255"},
 		{"later_wins", "text", "constant", "38;2;34;34;34"},
 		{"second_choice", "text", "unheard.of keyword", "38;2;255;0;0"},
-		{"colour_not_understood", "text", "bad", "38;2;238;238;238"},
+		{"color_not_understood", "text", "bad", "38;2;238;238;238"},
 		{"around", "source", "keyword.unknown", "38;2;255;0;0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestParseErrors(t *testing.T) {
 		{"no_value", "<plist><dict>\n<key>a</key></dict></plist>", `line 2: key "a" has no value`},
 		{"no_key", "<plist><dict>\n\n<string>a</string></dict></plist>", "line 3: <string> where a <key> is expected"},
 		{"no_settings", "<plist><dict><key>name</key><string>x</string></dict></plist>", "no array of settings"},
-		{"unknown_element", "<plist><table/></plist>", "<table> is no part"},
+		{"unknown_element", "<plist><table/></plist>", "<table> is not part"},
 		{"deep", "<plist>" + strings.Repeat("<array>", 100), "nested too deeply"},
 		{"entity", `<!DOCTYPE x [<!ENTITY a "b">]><plist><string>&a;</string></plist>`, "entity"},
 	} {

@@ -82,9 +82,9 @@ func (s *settings) provider() (provider.Chat, error) {
 		}))
 	case config.TypeBedrock:
 		return made(bedrock.New(bedrock.Options{
-			Name: c.Name, Region: s.field("region"), APIBase: s.field("api_base"), APIKey: s.lazy("api_key"),
-			AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
-			HTTP: s.plainHTTP(), Proxy: s.proxy(), Model: model, Patches: s.patches(), Getenv: s.app.Env.Get,
+			Options: client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.plainHTTP(), Model: model},
+			Region:  s.field("region"), AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
+			Proxy: s.proxy(), Patches: s.patches(), Getenv: s.app.Env.Get,
 		}))
 	case config.TypeCohere:
 		return made(cohere.New(client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}))

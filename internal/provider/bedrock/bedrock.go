@@ -52,50 +52,37 @@
 package bedrock
 
 import (
-	"net/http"
+	"cmp"
 	"os"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 
-	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
 // Options configures a client. The zero value of a field is its default.
 type Options struct {
-	// Name is the client's name in the configuration. It is required.
-	Name string
+	// Options are those of any client. APIBase replaces
+	// https://bedrock-runtime.<region>.amazonaws.com, for private endpoints; requests are
+	// signed for the region all the same. APIKey returns a Bedrock API key and is called for
+	// requests without access keys. HTTP needs no patches.
+	client.Options
 
 	// Region is the AWS region, such as us-east-1. If empty it is looked up as the
 	// package documentation says.
 	Region string
 
-	// APIBase replaces https://bedrock-runtime.<region>.amazonaws.com, for private
-	// endpoints. Requests are signed for the region all the same.
-	APIBase string
-
 	// AccessKeyID, SecretAccessKey and SessionToken return the parts of a set of
 	// credentials, or "" for none. They are called for each request. Nil means none.
 	AccessKeyID, SecretAccessKey, SessionToken func() (string, error)
 
-	// APIKey returns a Bedrock API key, or "" for none. It is called for requests
-	// without access keys. Nil means none.
-	APIKey func() (string, error)
-
 	// Proxy is the proxy for requests for credentials, see [wire.Options].
 	Proxy *string
 
-	// HTTP sends the requests to Bedrock. Nil means a client of [wire.NewClient] with its
-	// defaults.
-	HTTP *http.Client
-
-	// Model tells what the configuration says about a model. Nil means nothing.
-	Model func(name string) wire.Model
-
-	// Patches are the rules of the client. They are applied here, so HTTP needs none.
+	// Patches are the rules of the client. They are applied here, because requests are signed.
 	Patches wire.Patches
 
 	// Getenv looks up environment variables. Nil means [os.Getenv].
@@ -105,14 +92,11 @@ type Options struct {
 // Client is a connection to Bedrock. It implements [provider.Chat] and
 // [provider.Embedder].
 type Client struct {
-	name    string
-	source  *source
-	model   func(name string) wire.Model
-	patches wire.Patches
-	sdk     *bedrockruntime.Client
-
-	mu       sync.Mutex
-	dialects map[string]dialect // by real name: what rejected requests have taught
+	frame    *client.Frame
+	source   *source
+	patches  wire.Patches
+	sdk      *bedrockruntime.Client
+	dialects client.Dialects[dialect] // by real name
 }
 
 var (
@@ -120,25 +104,19 @@ var (
 	_ provider.Embedder = (*Client)(nil)
 )
 
-// New returns a client. It looks up no credentials. Errors are configuration
-// errors.
+const exampleBase = "https://bedrock-runtime.us-east-1.amazonaws.com"
+
+// New returns a client. It looks up no credentials. Errors have the code [fault.Config].
 func New(o Options) (*Client, error) {
-	if o.Name == "" {
-		return nil, fault.New(fault.Config, "a client needs a name")
+	own := o.Options
+	own.APIBase = cmp.Or(o.APIBase, exampleBase)
+	frame, err := client.New(own, exampleBase)
+	if err != nil {
+		return nil, err
 	}
 	var base *string // nil lets the SDK derive it from the region
 	if o.APIBase != "" {
-		checked, err := wire.BaseURL(o.Name, o.APIBase, "https://bedrock-runtime.us-east-1.amazonaws.com")
-		if err != nil {
-			return nil, err
-		}
-		base = &checked
-	}
-	if o.HTTP == nil {
-		var err error
-		if o.HTTP, err = wire.NewClient(wire.Options{Client: o.Name}); err != nil {
-			return nil, err
-		}
+		base = &frame.Base
 	}
 	proxy, err := wire.Proxy(o.Name, o.Proxy)
 	if err != nil {
@@ -148,12 +126,11 @@ func New(o Options) (*Client, error) {
 		o.Getenv = os.Getenv
 	}
 	return &Client{
-		dialects: make(map[string]dialect),
-		name:     o.Name, model: o.Model, patches: o.Patches,
+		frame: frame, patches: o.Patches,
 		source: &source{
 			client: o.Name, region: o.Region, getenv: o.Getenv, proxy: proxy,
 			accessKeyID: o.AccessKeyID, secretAccessKey: o.SecretAccessKey, sessionToken: o.SessionToken, apiKey: o.APIKey,
 		},
-		sdk: bedrockruntime.New(bedrockruntime.Options{HTTPClient: o.HTTP, Retryer: aws.NopRetryer{}, BaseEndpoint: base}),
+		sdk: bedrockruntime.New(bedrockruntime.Options{HTTPClient: frame.HTTP, Retryer: aws.NopRetryer{}, BaseEndpoint: base}),
 	}, nil
 }

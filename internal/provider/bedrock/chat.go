@@ -14,92 +14,68 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		err := c.chat(ctx, req, func(chunk provider.Chunk) error {
-			if ctx.Err() != nil {
-				return failure(ctx, c.reading(), ctx.Err())
-			}
-			if !yield(chunk, nil) {
-				return errStopped
-			}
-			return nil
-		})
-		if err != nil && err != errStopped {
-			yield(provider.Chunk{}, err)
-		}
-	}
-}
-
-// errStopped says that the consumer of a reply wants no more of it.
-var errStopped = errors.New("the consumer stopped")
-
-func (c *Client) asking() string  { return "asking " + c.name }
-func (c *Client) reading() string { return "reading the reply of " + c.name }
-
-func (c *Client) chat(ctx context.Context, req provider.Request, emit func(provider.Chunk) error) error {
-	m := wire.Lookup(c.model, req.Model)
+	m := c.frame.Model(req.Model)
 	if req.Effort != "" {
 		for _, path := range [][]string{{"thinking"}, {"output_config", "effort"}} {
 			m.Patch = m.Patch.Without(append([]string{"additionalModelRequestFields"}, path...)...)
 		}
 	}
 	f := familyOf(m.RealName, req.Model)
-	known := c.dialect(m.RealName)
-	for d := known; ; {
-		conv, err := newConversation(req, f, m.Efforts, d.of(m))
-		if err != nil {
-			return err
-		}
-		a, err := c.source.resolve(ctx)
-		if err != nil {
-			return err
-		}
-		call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
-		b := newBuilder(req, func(chunk provider.Chunk) error {
-			if text := conv.note(req, f); text != "" && !conv.noted {
-				if err := emit(provider.Chunk{Kind: provider.Note, Text: text}); err != nil {
-					return err
-				}
+	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
+	unpatched := wire.Call{API: call.API, Model: call.Model} // patches are applied before requests are signed
+	return c.frame.Chat(ctx, unpatched, func(ctx context.Context, emit client.Emit) error {
+		return c.dialects.Ask(m.RealName, emit, func(d dialect) (client.Attempt[dialect], error) {
+			conv, err := newConversation(req, f, m.Efforts, d.of(m))
+			if err != nil {
+				return client.Attempt[dialect]{}, err
 			}
-			conv.noted = true
-			return emit(chunk)
+			return client.Attempt[dialect]{
+				Notes: conv.notes(req, f),
+				Send: func(emit client.Emit) error {
+					a, err := c.source.resolve(ctx)
+					if err != nil {
+						return err
+					}
+					return c.ask(ctx, a, call, req.Stream, m.RealName, conv, newDecoder(req, emit))
+				},
+				Adapt: func(err error) (dialect, bool) {
+					words, ok := client.Complaint(err)
+					if !ok {
+						return d, false
+					}
+					return d.adapt(words, conv)
+				},
+			}, nil
 		})
-		err = c.ask(ctx, a, call, req.Stream, m.RealName, conv, b)
-		e, ok := errors.AsType[*provider.Error](err)
-		if !ok || e.Kind != provider.Invalid || conv.noted {
-			if err == nil && d != known {
-				c.learn(m.RealName, d)
-			}
-			return err
-		}
-		if d, ok = d.adapt(e.Msg, conv); !ok { // each adaptation can be made once, so this ends
-			return err
-		}
-	}
+	})
 }
+
+func (c *Client) asking() string  { return "asking " + c.frame.Name }
+func (c *Client) reading() string { return "reading the reply of " + c.frame.Name }
 
 // ask asks for the reply as a stream, or in one piece. A stream that turns out to be a
 // document is read as what it is.
-func (c *Client) ask(ctx context.Context, a access, call wire.Call, stream bool, model string, conv conversation, b *builder) error {
+func (c *Client) ask(ctx context.Context, a access, call wire.Call, stream bool, model string, conv conversation, d *decoder) error {
 	whole := c.options(a, call, false)
 	if stream {
-		err := c.stream(ctx, model, conv, b, c.options(a, call, true))
+		err := c.stream(ctx, model, conv, d, c.options(a, call, true))
 		r, ok := errors.AsType[*wholeReply](err)
 		if !ok {
 			return err
 		}
 		whole = r.asWhole(whole)
 	}
-	return c.converse(ctx, model, conv, b, whole)
+	return c.converse(ctx, model, conv, d, whole)
 }
 
 // converse asks for the reply in one piece.
-func (c *Client) converse(ctx context.Context, model string, conv conversation, b *builder, o func(*bedrockruntime.Options)) error {
+func (c *Client) converse(ctx context.Context, model string, conv conversation, d *decoder, o func(*bedrockruntime.Options)) error {
 	out, err := c.sdk.Converse(ctx, &bedrockruntime.ConverseInput{
 		ModelId: &model, System: conv.system, Messages: conv.messages, InferenceConfig: &conv.inference,
 		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields, OutputConfig: conv.output,
@@ -111,15 +87,15 @@ func (c *Client) converse(ctx context.Context, model string, conv conversation, 
 	if !ok {
 		return &provider.Error{Kind: provider.BadReply, Msg: c.asking() + ": the reply holds no message"}
 	}
-	b.stop, b.usage = out.StopReason, out.Usage
-	if err := b.whole(message.Value); err != nil {
+	d.stop, d.usage = out.StopReason, out.Usage
+	if err := d.whole(message.Value); err != nil {
 		return err
 	}
-	return b.finish()
+	return d.finish()
 }
 
 // stream asks for the reply piece by piece.
-func (c *Client) stream(ctx context.Context, model string, conv conversation, b *builder, o func(*bedrockruntime.Options)) error {
+func (c *Client) stream(ctx context.Context, model string, conv conversation, d *decoder, o func(*bedrockruntime.Options)) error {
 	out, err := c.sdk.ConverseStream(ctx, &bedrockruntime.ConverseStreamInput{
 		ModelId: &model, System: conv.system, Messages: conv.messages, InferenceConfig: &conv.inference,
 		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields, OutputConfig: conv.output,
@@ -134,40 +110,40 @@ func (c *Client) stream(ctx context.Context, model string, conv conversation, b 
 	complete := false
 	defer func() { release(s, complete) }()
 	for event := range s.Events() {
-		if err := b.event(event); err != nil {
+		if err := d.event(event); err != nil {
 			return err
 		}
-		if b.stop != "" && b.usage != nil {
+		if d.stop != "" && d.usage != nil {
 			complete = true
-			return b.finish()
+			return d.finish()
 		}
 	}
-	if err := s.Err(); err != nil && (b.stop == "" || ctx.Err() != nil) {
+	if err := s.Err(); err != nil && (d.stop == "" || ctx.Err() != nil) {
 		return failure(ctx, c.reading(), err)
 	}
-	if b.stop == "" {
+	if d.stop == "" {
 		// The SDK reports the end of the connection as the end of the stream.
 		return failure(ctx, c.reading(), io.ErrUnexpectedEOF)
 	}
-	return b.finish()
+	return d.finish()
 }
 
 // event takes one event of a stream. Those of unknown kinds are passed over.
-func (b *builder) event(e types.ConverseStreamOutput) error {
+func (d *decoder) event(e types.ConverseStreamOutput) error {
 	switch e := e.(type) {
 	case *types.ConverseStreamOutputMemberContentBlockStart:
-		b.begin(e.Value)
+		d.begin(e.Value)
 	case *types.ConverseStreamOutputMemberContentBlockDelta:
-		return b.delta(e.Value)
+		return d.delta(e.Value)
 	case *types.ConverseStreamOutputMemberContentBlockStop:
-		return b.end(e.Value.ContentBlockIndex)
+		return d.end(e.Value.ContentBlockIndex)
 	case *types.ConverseStreamOutputMemberMessageStop:
-		b.stop = e.Value.StopReason
-		if b.stop == "" {
-			b.stop = types.StopReasonEndTurn
+		d.stop = e.Value.StopReason
+		if d.stop == "" {
+			d.stop = types.StopReasonEndTurn
 		}
 	case *types.ConverseStreamOutputMemberMetadata:
-		b.usage = e.Value.Usage
+		d.usage = e.Value.Usage
 	}
 	return nil
 }

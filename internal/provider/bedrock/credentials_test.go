@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest/wiretest"
 )
 
@@ -140,13 +141,13 @@ func TestBearerToken(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no_name": {}, "base_without_host": {Name: "a", APIBase: "https://"}, "base_of_other_kind": {Name: "a", APIBase: "ftp://a"},
+		"no_name": {}, "base_without_host": {Options: client.Options{Name: "a", APIBase: "https://"}}, "base_of_other_kind": {Options: client.Options{Name: "a", APIBase: "ftp://a"}},
 	} {
 		if _, err := New(o); fault.CodeOf(err) != fault.Config {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New(Options{Name: "a"}); err != nil {
+	if _, err := New(Options{Options: client.Options{Name: "a"}}); err != nil {
 		t.Errorf("a name is enough: %v", err)
 	}
 }

@@ -18,10 +18,9 @@ type dialect struct {
 	noFormat   bool // no form of the reply
 }
 
-// adapt returns the dialect that a model may take after it has rejected c with msg; ok
-// reports whether there is one. It always differs from d.
+// adapt returns the dialect that a model may take after it has rejected c with msg, in
+// lower case; ok reports whether there is one. It always differs from d.
 func (d dialect) adapt(msg string, c conversation) (next dialect, ok bool) {
-	msg = strings.ToLower(msg)
 	says := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(msg, w) {
@@ -61,16 +60,4 @@ func (d dialect) of(m wire.Model) dialect {
 		d.noThinking = true
 	}
 	return d
-}
-
-func (c *Client) dialect(model string) dialect {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dialects[model]
-}
-
-func (c *Client) learn(model string, d dialect) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dialects[model] = d
 }

@@ -3,10 +3,8 @@ package bedrock
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -16,7 +14,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
-	"loki/internal/provider/normalize"
+	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
 )
 
@@ -26,46 +24,35 @@ const maxTexts = 96
 // titanRequests is how many requests run at once. Titan models take one text each.
 const titanRequests = 4
 
-// Embed implements [provider.Embedder] for the models of Cohere and Titan. Without
-// texts it asks nobody.
+// Embed implements [provider.Embedder] for the models of Cohere and Titan.
 func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
 	if len(req.Texts) == 0 {
 		return nil, chat.Usage{}, nil
 	}
-	m := wire.Lookup(c.model, req.Model)
-	e := embedding{client: c, model: m, req: req}
-	var batches []batch
-	width := 1
+	m := c.frame.Model(req.Model)
+	var batches client.Batches
+	var payload func(texts []string) any
 	switch name := strings.ToLower(m.RealName + " " + req.Model); {
 	case strings.Contains(name, "cohere.embed"):
-		batches = e.cohereBatches()
+		batches.Size = maxTexts
+		payload = func(texts []string) any { return newCohereRequest(texts, req.Query) }
 	case strings.Contains(name, "titan-embed"):
-		batches, width = e.titanBatches(), titanRequests
+		batches = client.Batches{Size: 1, Width: titanRequests}
+		payload = func(texts []string) any { return titanRequest{texts[0]} }
 	default:
 		return nil, chat.Usage{}, &provider.Error{
 			Kind: provider.Invalid,
-			Msg:  "model " + req.Model + " of client " + c.name + ": embeddings are known for the models cohere.embed and amazon.titan-embed",
+			Msg:  "model " + req.Model + " of client " + c.frame.Name + ": embeddings are known for the models cohere.embed and amazon.titan-embed",
 		}
 	}
-	var err error
-	if e.access, err = c.source.resolve(ctx); err != nil {
+	access, err := c.source.resolve(ctx)
+	if err != nil {
 		return nil, chat.Usage{}, err
 	}
-	return e.run(ctx, batches, width)
-}
-
-// embedding is one call of Embed.
-type embedding struct {
-	client *Client
-	model  wire.Model
-	req    provider.EmbedRequest
-	access access
-}
-
-// batch is one request, for some of the texts.
-type batch struct {
-	texts []string
-	body  any
+	call := c.options(access, wire.Call{API: wire.Embeddings, Model: req.Model, Patch: m.Patch}, false)
+	return c.frame.Embed(ctx, req.Texts, batches, func(ctx context.Context, texts []string) ([][]float32, int, error) {
+		return c.embed(ctx, m.RealName, payload(texts), call)
+	})
 }
 
 type cohereRequest struct {
@@ -77,104 +64,28 @@ type titanRequest struct {
 	InputText string `json:"inputText"`
 }
 
-func (e embedding) cohereBatches() []batch {
-	inputType := "search_document"
-	if e.req.Query {
-		inputType = "search_query"
+func newCohereRequest(texts []string, query bool) cohereRequest {
+	if query {
+		return cohereRequest{texts, "search_query"}
 	}
-	var batches []batch
-	for rest := e.req.Texts; len(rest) > 0; {
-		n := min(len(rest), maxTexts)
-		batches = append(batches, batch{rest[:n], cohereRequest{rest[:n], inputType}})
-		rest = rest[n:]
-	}
-	return batches
+	return cohereRequest{texts, "search_document"}
 }
 
-func (e embedding) titanBatches() []batch {
-	batches := make([]batch, len(e.req.Texts))
-	for i, text := range e.req.Texts {
-		batches[i] = batch{e.req.Texts[i : i+1], titanRequest{text}}
-	}
-	return batches
-}
-
-// embedded is what one request gave.
-type embedded struct {
-	vectors [][]float32
-	usage   chat.Usage
-	err     error
-}
-
-// run sends the batches, width at a time, and puts the vectors together. The first
-// failure stops the others.
-func (e embedding) run(ctx context.Context, batches []batch, width int) ([][]float32, chat.Usage, error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make([]embedded, len(batches)) // each is written by the one goroutine that took its index
-	next := make(chan int)
-	var failed error
-	var once sync.Once
-	var wg sync.WaitGroup
-	for range min(width, len(batches)) {
-		wg.Go(func() { // ends when next is closed
-			for i := range next {
-				results[i] = e.send(inner, batches[i])
-				if err := results[i].err; err != nil {
-					once.Do(func() { failed = err; cancel() })
-				}
-			}
-		})
-	}
-	for i := range batches {
-		next <- i // after a failure requests end at once
-	}
-	close(next)
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, chat.Usage{}, failure(ctx, e.client.asking(), ctx.Err())
-	}
-	if failed != nil {
-		return nil, chat.Usage{}, failed
-	}
-	var vectors [][]float32
-	var usage chat.Usage
-	for _, r := range results {
-		vectors = append(vectors, r.vectors...)
-		usage = usage.Add(r.usage)
-	}
-	for _, v := range vectors {
-		if len(v) == 0 || len(v) != len(vectors[0]) {
-			return nil, chat.Usage{}, badEmbeddings("embeddings that are empty or differ in length")
-		}
-	}
-	return vectors, usage, nil
-}
-
-func badEmbeddings(format string, args ...any) error {
-	return &provider.Error{Kind: provider.BadReply, Msg: fmt.Sprintf(format, args...)}
-}
-
-func (e embedding) send(ctx context.Context, b batch) embedded {
-	c := e.client
-	body, err := json.Marshal(b.body)
+// embed sends one request and returns the vectors of the reply and the tokens that were
+// counted.
+func (c *Client) embed(ctx context.Context, model string, payload any, o func(*bedrockruntime.Options)) ([][]float32, int, error) {
+	body, err := json.Marshal(payload)
 	if err != nil {
-		return embedded{err: &provider.Error{Kind: provider.Invalid, Msg: "the request cannot be written as JSON", Err: err}}
+		return nil, 0, &provider.Error{Kind: provider.Invalid, Msg: "the request cannot be written as JSON", Err: err}
 	}
 	out, err := c.sdk.InvokeModel(ctx, &bedrockruntime.InvokeModelInput{
-		ModelId: &e.model.RealName, Body: body, ContentType: aws.String("application/json"), Accept: aws.String("application/json"),
-	}, c.options(e.access, wire.Call{API: wire.Embeddings, Model: e.req.Model, Patch: e.model.Patch}, false))
+		ModelId: &model, Body: body, ContentType: aws.String("application/json"), Accept: aws.String("application/json"),
+	}, o)
 	if err != nil {
-		return embedded{err: failure(ctx, c.asking(), err)}
+		return nil, 0, failure(ctx, c.asking(), err)
 	}
 	vectors, tokens, err := readVectors(out.Body)
-	if err != nil {
-		return embedded{err: err}
-	}
-	if len(vectors) != len(b.texts) {
-		return embedded{err: badEmbeddings("%d embeddings for %d texts", len(vectors), len(b.texts))}
-	}
-	return embedded{vectors: vectors, usage: normalize.InputUsage(max(tokens, countedTokens(out.ResultMetadata)), b.texts...)}
+	return vectors, max(tokens, countedTokens(out.ResultMetadata)), err
 }
 
 // readVectors reads the replies of both makers: embeddings is a list of vectors or

@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/wiretest"
 )
@@ -303,8 +304,8 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x10\x00\x00\x00\x00"))
 	f.Add(event("contentBlockStop", `{"contentBlockIndex":-5}`))
 	c, err := New(Options{
-		Name: "aws", Region: testRegion, AccessKeyID: func() (string, error) { return "a", nil }, SecretAccessKey: func() (string, error) { return "b", nil },
-		HTTP: &http.Client{Transport: canned{}},
+		Options: client.Options{Name: "aws", HTTP: &http.Client{Transport: canned{}}},
+		Region:  testRegion, AccessKeyID: wiretest.Key("a"), SecretAccessKey: wiretest.Key("b"),
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -330,8 +331,8 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Add(`contentBlockDelta {"contentBlockIndex":-1,"delta":{"reasoningContent":{"signature":"x"}}}`)
 	c, err := New(Options{
-		Name: "aws", Region: testRegion, AccessKeyID: func() (string, error) { return "a", nil }, SecretAccessKey: func() (string, error) { return "b", nil },
-		HTTP: &http.Client{Transport: canned{}},
+		Options: client.Options{Name: "aws", HTTP: &http.Client{Transport: canned{}}},
+		Region:  testRegion, AccessKeyID: wiretest.Key("a"), SecretAccessKey: wiretest.Key("b"),
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -27,7 +27,6 @@ type conversation struct {
 	asked  additional      // what fields are made of
 	effort provider.Effort // that is asked for
 	cached bool            // there are cache points
-	noted  bool            // something of the reply has been emitted
 }
 
 // replyForm returns the form of the reply that req asks for, nil where the prompt has to
@@ -213,18 +212,18 @@ func (c *conversation) think(req provider.Request, f family, efforts []provider.
 	}
 }
 
-// note returns what the model gets instead of the effort of req, "" if it gets that. A
-// budget stands for its effort.
-func (c *conversation) note(req provider.Request, f family) string {
+// notes returns what the model gets instead of the effort of req. A budget stands for its
+// effort.
+func (c *conversation) notes(req provider.Request, f family) []string {
 	switch {
 	case req.Effort == "" || !f.adaptive():
-		return ""
+		return nil
 	case c.asked.OutputConfig == nil && c.effort != provider.NoEffort:
-		return req.Effort.Replaced("")
+		return []string{req.Effort.Replaced("")}
 	case c.effort != req.Effort:
-		return req.Effort.Replaced(c.effort)
+		return []string{req.Effort.Replaced(c.effort)}
 	}
-	return ""
+	return nil
 }
 
 // addCachePoints marks the ends of what stays the same from request to request.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/smithy-go/eventstream"
 
+	"loki/internal/provider/client"
 	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/provider/wire"
 )
@@ -50,7 +51,7 @@ func (s *server) client(change func(*Options)) *Client {
 		s.t.Fatal(err)
 	}
 	o := Options{
-		Name: "aws", Region: testRegion, APIBase: s.URL() + "/", HTTP: h,
+		Options: client.Options{Name: "aws", APIBase: s.URL() + "/", HTTP: h}, Region: testRegion,
 		AccessKeyID: wiretest.Key(testKeyID), SecretAccessKey: wiretest.Key(testSecret), SessionToken: wiretest.Key(testToken),
 		Getenv: func(string) string { return "" },
 	}

@@ -65,7 +65,7 @@ func openVertex(base string, h *http.Client) (provider.Chat, error) {
 
 func openBedrock(base string, h *http.Client) (provider.Chat, error) {
 	return bedrock.New(bedrock.Options{
-		Name: "bedrock", Region: "us-east-1", APIBase: base, Getenv: noEnv, HTTP: h,
+		Options: client.Options{Name: "bedrock", APIBase: base, HTTP: h}, Region: "us-east-1", Getenv: noEnv,
 		AccessKeyID: wiretest.Key("AKIATEST"), SecretAccessKey: wiretest.Key("secret"),
 	})
 }

@@ -3,6 +3,7 @@ package pydecl
 import (
 	"strings"
 
+	"loki/internal/tool/script/lexer"
 	"loki/internal/tool/script/signature"
 )
 
@@ -11,7 +12,7 @@ func (s *scanner) number() error {
 	start := s.pos
 	rest := s.src[s.pos:]
 	if len(rest) > 1 && rest[0] == '0' && strings.ContainsRune("xXoObB", rune(rest[1])) {
-		digits := map[byte]string{'x': hexadecimal, 'o': "01234567", 'b': "01"}[rest[1]|0x20]
+		digits := map[byte]string{'x': lexer.Hexadecimal, 'o': "01234567", 'b': "01"}[rest[1]|0x20]
 		s.pos += 2
 		if n := s.digits(digits); n == 0 || s.badDigit(digits) {
 			return signature.Errorf(s.line, "invalid number %s", rest[:2])
@@ -19,13 +20,13 @@ func (s *scanner) number() error {
 		s.add(number, s.src[start:s.pos])
 		return nil
 	}
-	s.digits(decimal)
+	s.digits(lexer.Decimal)
 	whole := s.src[start:s.pos]
 	real := false
 	if strings.HasPrefix(s.src[s.pos:], ".") {
 		real = true
 		s.pos++
-		s.digits(decimal)
+		s.digits(lexer.Decimal)
 	}
 	if rest := s.src[s.pos:]; rest != "" && rest[0]|0x20 == 'e' {
 		sign := len(rest) > 1 && (rest[1] == '+' || rest[1] == '-')
@@ -34,7 +35,7 @@ func (s *scanner) number() error {
 		if sign {
 			s.pos++
 		}
-		if s.digits(decimal) == 0 {
+		if s.digits(lexer.Decimal) == 0 {
 			s.pos = before // "1else" is a number and a keyword
 		} else {
 			real = true
@@ -54,11 +55,6 @@ func (s *scanner) number() error {
 	return nil
 }
 
-const (
-	decimal     = "0123456789"
-	hexadecimal = "0123456789abcdefABCDEF"
-)
-
 // digits reads digits with single underscores between them, and returns how many bytes.
 func (s *scanner) digits(set string) int {
 	start := s.pos
@@ -75,7 +71,7 @@ func (s *scanner) badDigit(set string) bool {
 		return false
 	}
 	c := s.src[s.pos]
-	return c == '_' || strings.IndexByte(decimal, c) >= 0 && strings.IndexByte(set, c) < 0
+	return c == '_' || strings.IndexByte(lexer.Decimal, c) >= 0 && strings.IndexByte(set, c) < 0
 }
 
 // str reads a string behind its prefix.

@@ -2,7 +2,6 @@ package pydecl
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"loki/internal/tool/script/lexer"
@@ -211,10 +210,8 @@ func (s *scanner) token() error {
 // bracket keeps account of brackets.
 func (s *scanner) bracket(c byte) error {
 	here := len(s.tokens) - 1
-	opener, paired, err := s.brackets.Take(c, here, s.line)
-	if paired {
-		s.tokens[opener].match, s.tokens[here].match = here-opener, opener-here
-	}
+	back, err := s.brackets.Take(c, here, s.line)
+	s.tokens[here-back].match, s.tokens[here].match = back, -back
 	return err
 }
 
@@ -225,8 +222,7 @@ func (s *scanner) name() error {
 		if r == utf8.RuneError && size == 1 {
 			return signature.Errorf(s.line, "the text is not UTF-8")
 		}
-		if r != '_' && !unicode.IsLetter(r) && !unicode.In(r, unicode.Nl, unicode.Other_ID_Start) &&
-			(s.pos == start || !unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Pc, unicode.Other_ID_Continue)) {
+		if r != '_' && !lexer.NameStart(r) && (s.pos == start || !lexer.NamePart(r)) {
 			break
 		}
 		s.pos += size

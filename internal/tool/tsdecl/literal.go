@@ -7,11 +7,6 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-const (
-	decimal     = "0123456789"
-	hexadecimal = "0123456789abcdefABCDEF"
-)
-
 // number reads a number. Nothing that can be a part of a name may follow it.
 func (s *scanner) number() error {
 	src := s.src[s.pos:]
@@ -25,7 +20,7 @@ func (s *scanner) number() error {
 		i = 2
 		switch src[1] | 0x20 {
 		case 'x':
-			digits(hexadecimal)
+			digits(lexer.Hexadecimal)
 		case 'o':
 			digits("01234567")
 		default:
@@ -35,10 +30,10 @@ func (s *scanner) number() error {
 			return signature.Errorf(s.line, "invalid number %s", src[:2])
 		}
 	} else {
-		digits(decimal)
+		digits(lexer.Decimal)
 		if i < len(src) && src[i] == '.' {
 			i++
-			digits(decimal)
+			digits(lexer.Decimal)
 		}
 		if i < len(src) && src[i]|0x20 == 'e' {
 			i++
@@ -46,7 +41,7 @@ func (s *scanner) number() error {
 				i++
 			}
 			before := i
-			digits(decimal)
+			digits(lexer.Decimal)
 			if i == before {
 				return signature.Errorf(s.line, "invalid number %s", src[:i])
 			}
@@ -55,7 +50,7 @@ func (s *scanner) number() error {
 	if i < len(src) && src[i] == 'n' {
 		i++
 	}
-	if src[i-1] == '_' || i < len(src) && (isNameStart(rune(src[i])) && src[i] < 0x80 || strings.IndexByte(decimal, src[i]) >= 0) {
+	if src[i-1] == '_' || i < len(src) && (isNameStart(rune(src[i])) && src[i] < 0x80 || strings.IndexByte(lexer.Decimal, src[i]) >= 0) {
 		return signature.Errorf(s.line, "invalid number %s", src[:min(i+1, len(src))])
 	}
 	s.add(number, i)

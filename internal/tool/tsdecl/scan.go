@@ -193,15 +193,13 @@ func (s *scanner) token(r rune) error {
 // bracket keeps account of brackets.
 func (s *scanner) bracket(c byte) error {
 	here := len(s.tokens) - 1
-	opener, paired, err := s.brackets.Take(c, here, s.line)
-	if paired {
-		s.tokens[opener].match, s.tokens[here].match = here-opener, opener-here
-	}
+	back, err := s.brackets.Take(c, here, s.line)
+	s.tokens[here-back].match, s.tokens[here].match = back, -back
 	return err
 }
 
 func isNameStart(r rune) bool {
-	return r == '_' || r == '$' || r == '\\' || unicode.IsLetter(r) || unicode.In(r, unicode.Nl, unicode.Other_ID_Start)
+	return r == '_' || r == '$' || r == '\\' || lexer.NameStart(r)
 }
 
 // name reads a name behind its first n bytes, which is one for a private name.
@@ -209,7 +207,7 @@ func (s *scanner) name(n int) error {
 	i := s.pos + n
 	for i < len(s.src) {
 		r, size := utf8.DecodeRuneInString(s.src[i:])
-		part := isNameStart(r) || unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Pc, unicode.Other_ID_Continue) || r == '\u200c' || r == '\u200d'
+		part := isNameStart(r) || lexer.NamePart(r) || r == '\u200c' || r == '\u200d'
 		if r == utf8.RuneError && size == 1 || !part && !(r == '{' || r == '}') {
 			break
 		}
@@ -234,7 +232,7 @@ func (s *scanner) name(n int) error {
 func unicodeEscape(s string) (size int, ok bool) {
 	if inner, found := strings.CutPrefix(s, `\u{`); found {
 		n := strings.IndexByte(inner, '}')
-		return n + 4, n > 0 && strings.Trim(inner[:n], hexadecimal) == ""
+		return n + 4, n > 0 && strings.Trim(inner[:n], lexer.Hexadecimal) == ""
 	}
-	return 6, len(s) >= 6 && s[1] == 'u' && strings.Trim(s[2:6], hexadecimal) == ""
+	return 6, len(s) >= 6 && s[1] == 'u' && strings.Trim(s[2:6], lexer.Hexadecimal) == ""
 }

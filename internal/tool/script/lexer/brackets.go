@@ -15,14 +15,14 @@ type bracket struct {
 }
 
 // Take takes the next token of one character, c, and ignores it unless it is a bracket.
-// For a closing one paired is true, and opener the token that it closes. A closing bracket
-// that does not belong to the last open one is an error.
-func (b *Brackets) Take(c byte, token, line int) (opener int, paired bool, err error) {
+// For a closing one back is the distance to the token that it closes, and otherwise 0. A
+// closing bracket that does not belong to the last open one is an error.
+func (b *Brackets) Take(c byte, token, line int) (back int, err error) {
 	want := byte(0)
 	switch c {
 	case '(', '[', '{':
 		b.open = append(b.open, bracket{c, token, line})
-		return 0, false, nil
+		return 0, nil
 	case ')':
 		want = '('
 	case ']':
@@ -30,17 +30,17 @@ func (b *Brackets) Take(c byte, token, line int) (opener int, paired bool, err e
 	case '}':
 		want = '{'
 	default:
-		return 0, false, nil
+		return 0, nil
 	}
 	if len(b.open) == 0 {
-		return 0, false, signature.Errorf(line, "unmatched %c", c)
+		return 0, signature.Errorf(line, "unmatched %c", c)
 	}
 	last := b.open[len(b.open)-1]
 	if last.char != want {
-		return 0, false, signature.Errorf(line, "%c does not match %c of line %d", c, last.char, last.line)
+		return 0, signature.Errorf(line, "%c does not match %c of line %d", c, last.char, last.line)
 	}
 	b.open = b.open[:len(b.open)-1]
-	return last.token, true, nil
+	return token - last.token, nil
 }
 
 // Open returns the number of brackets that are open.

@@ -48,7 +48,7 @@ func TestBrackets(t *testing.T) {
 			var b lexer.Brackets
 			var failure error
 			for i := range len(tt.source) {
-				opener, paired, err := b.Take(tt.source[i], i, i+1)
+				back, err := b.Take(tt.source[i], i, i+1)
 				if err != nil {
 					failure = err
 					if i != len(tt.openers) {
@@ -56,8 +56,8 @@ func TestBrackets(t *testing.T) {
 					}
 					break
 				}
-				if want := tt.openers[i]; paired != (want != none) || paired && opener != want {
-					t.Errorf("token %d: %d, %t; want %d", i, opener, paired, want)
+				if want := tt.openers[i]; want == none && back != 0 || want != none && i-back != want {
+					t.Errorf("token %d: %d back; want %d", i, back, want)
 				}
 			}
 			if b.Open() != tt.open {
@@ -70,5 +70,28 @@ func TestBrackets(t *testing.T) {
 				t.Errorf("error %q, want %q", message(failure), tt.err)
 			}
 		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		char        rune
+		start, part bool
+	}{
+		{'a', true, true},
+		{'é', true, true},
+		{'Ⅷ', true, true},
+		{'\u2118', true, true},
+		{'1', false, true},
+		{'\u0301', false, true},
+		{'_', false, true},
+		{'·', false, true},
+		{'-', false, false},
+		{' ', false, false},
+		{'$', false, false},
+	} {
+		if start, part := lexer.NameStart(tt.char), lexer.NamePart(tt.char); start != tt.start || part != tt.part {
+			t.Errorf("%q: %t, %t; want %t, %t", tt.char, start, part, tt.start, tt.part)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/filelock"
+	"loki/internal/value"
 )
 
 // Answers is an open file of answers. Nobody else writes to it until Close. Its methods
@@ -102,10 +103,8 @@ func (a *Answers) Has(key string) bool {
 // Append adds a record. After one that could not be written whole all fail, so that what
 // may be an unfinished line stays the last.
 func (a *Answers) Append(rec Record) error {
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(rec); err != nil {
+	line, err := value.Marshal(rec)
+	if err != nil {
 		return err
 	}
 	a.mu.Lock()
@@ -117,7 +116,7 @@ func (a *Answers) Append(rec Record) error {
 	if a.file != nil {
 		out = a.file
 	}
-	if _, err := out.Write(line.Bytes()); err != nil {
+	if _, err := out.Write(append(line, '\n')); err != nil {
 		a.torn = err
 		return err
 	}

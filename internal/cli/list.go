@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,14 +61,10 @@ func escaped(text []byte) []byte {
 
 // printJSON prints v as indented JSON.
 func printJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return err
+	doc, err := value.MarshalLines(v)
+	if err == nil {
+		_, err = w.Write(escaped(doc))
 	}
-	_, err := w.Write(escaped(b.Bytes()))
 	return err
 }
 

@@ -7,7 +7,6 @@
 package event
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -364,14 +363,14 @@ type wire struct {
 // MarshalJSON returns the event as one flat object: type, time (RFC 3339 in UTC with
 // microseconds), source, then the fields of the body. Durations are in seconds.
 func (e Event) MarshalJSON() ([]byte, error) {
-	head, err := marshal(wire{
+	head, err := value.Marshal(wire{
 		Type: e.Body.Type(), Time: e.Time.UTC().Format("2006-01-02T15:04:05.000000Z"),
 		Run: e.Run, Agent: e.Agent, Depth: e.Depth, Step: e.Step, Node: e.Node, Item: e.Item,
 	})
 	if err != nil {
 		return nil, err
 	}
-	body, err := marshal(e.Body)
+	body, err := value.Marshal(e.Body)
 	if err != nil || len(body) == 2 {
 		return head, err
 	}
@@ -382,7 +381,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // MarshalJSON adds the duration in seconds.
 func (b NodeFinished) MarshalJSON() ([]byte, error) {
 	type plain NodeFinished
-	return marshal(struct {
+	return value.Marshal(struct {
 		plain
 		Seconds float64 `json:"seconds"`
 	}{plain(b), seconds(b.Duration)})
@@ -391,7 +390,7 @@ func (b NodeFinished) MarshalJSON() ([]byte, error) {
 // MarshalJSON adds the wait in seconds.
 func (b Retry) MarshalJSON() ([]byte, error) {
 	type plain Retry
-	return marshal(struct {
+	return value.Marshal(struct {
 		plain
 		Seconds float64 `json:"wait_seconds"`
 	}{plain(b), seconds(b.Wait)})
@@ -400,7 +399,7 @@ func (b Retry) MarshalJSON() ([]byte, error) {
 // MarshalJSON adds the duration in seconds.
 func (b Finished) MarshalJSON() ([]byte, error) {
 	type plain Finished
-	return marshal(struct {
+	return value.Marshal(struct {
 		plain
 		Seconds float64 `json:"seconds"`
 	}{plain(b), seconds(b.Duration)})
@@ -408,19 +407,9 @@ func (b Finished) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON returns the values as one object.
 func (b StateUpdated) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return value.Marshal(struct {
 		Values value.Value `json:"values"`
 	}{value.ObjectOf(b.Values...).Value()})
-}
-
-// marshal is json.Marshal without escapes for HTML: the text of models is full of <, >
-// and &.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // seconds rounds to microseconds, so that the JSON is short.

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/mcp/rank"
+	"loki/internal/value"
 )
 
 // Tool is a tool of a server, as the server describes it.
@@ -200,13 +200,11 @@ func schemaText(schema any) json.RawMessage {
 		clone["type"] = "object"
 		object = clone
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(object) != nil {
+	doc, err := value.Marshal(object)
+	if err != nil {
 		return json.RawMessage(anything)
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return doc
 }
 
 // declared returns the schema as it may be declared to a provider, which refuses a whole

@@ -1,14 +1,13 @@
 package render
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"time"
 
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/value"
 )
 
 // NDJSON writes each event as one line of JSON, as docs/events.md describes it, in one
@@ -16,7 +15,7 @@ import (
 type NDJSON struct {
 	out  io.Writer
 	now  func() time.Time
-	buf  bytes.Buffer
+	buf  []byte
 	over bool // the last event of depth 0 was Finished
 }
 
@@ -33,13 +32,11 @@ func (n *NDJSON) Emit(_ context.Context, ev event.Event) error {
 	if ev.Depth == 0 {
 		_, n.over = ev.Body.(event.Finished)
 	}
-	n.buf.Reset()
-	enc := json.NewEncoder(&n.buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(ev); err != nil {
-		return err
+	var err error
+	if n.buf, err = value.AppendJSON(n.buf[:0], ev); err == nil {
+		n.buf = append(n.buf, '\n')
+		_, err = n.out.Write(n.buf)
 	}
-	_, err := n.out.Write(n.buf.Bytes())
 	return err
 }
 

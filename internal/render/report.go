@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"slices"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/value"
 )
 
 // Report gathers events and writes them as one JSON object when it is closed, as
@@ -181,10 +181,11 @@ func (r *Report) Close(err error) error {
 	for _, n := range s.Nodes {
 		n.Seconds = seconds(n.total)
 	}
-	enc := json.NewEncoder(r.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(s)
+	doc, err := value.MarshalLines(s)
+	if err == nil {
+		_, err = r.out.Write(doc)
+	}
+	return err
 }
 
 // seconds rounds to microseconds, as events do.

@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/filelock"
+	"loki/internal/value"
 )
 
 // MessagesFile keeps the turns outside sessions as Markdown, for people to read and search.
@@ -130,13 +131,11 @@ func (e MessagesEntry) reply() (tools, output string) {
 	if len(results) == 0 {
 		return "", strings.Join(append(texts, output), "")
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(results); err != nil { // impossible: the arguments were checked
+	doc, err := value.Marshal(results)
+	if err != nil { // impossible: the arguments were checked
 		return "", output
 	}
-	texts = append(texts, strings.TrimSuffix(b.String(), "\n"))
+	texts = append(texts, string(doc))
 	return "<tool_calls>\n" + strings.Join(texts, "\n") + "\n</tool_calls>\n", output
 }
 

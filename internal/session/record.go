@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/value"
 )
 
 // The kinds of mark.
@@ -42,14 +43,19 @@ type group struct {
 
 // encode appends the lines of g.
 func (g group) encode(b *bytes.Buffer) error {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
+	line := func(v any) error {
+		doc, err := value.Marshal(v)
+		if err == nil {
+			b.Write(append(doc, '\n'))
+		}
+		return err
+	}
 	for _, m := range g.messages {
-		if err := enc.Encode(m); err != nil {
+		if err := line(m); err != nil {
 			return fmt.Errorf("message of role %s: %w", m.Role, err)
 		}
 	}
-	return enc.Encode(g.mark)
+	return line(g.mark)
 }
 
 // line is any line of a log.

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/value"
 )
 
 // DefaultTimeout is how long a call may take where nothing else is said.
@@ -143,11 +143,9 @@ func (e *ExitError) Error() string {
 
 // marshal returns v as JSON in which <, > and & stay readable.
 func marshal(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	doc, err := value.Marshal(v)
+	if err != nil {
 		panic(err) // only texts and checked JSON are passed in
 	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return string(doc)
 }

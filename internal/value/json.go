@@ -226,13 +226,3 @@ func ParseNumber(text string) (Value, error) {
 	}
 	return Value{f}, nil
 }
-
-// FromJSON returns the Value of anything encoding/json can encode. It is for small
-// things such as the payload of an event or a test.
-func FromJSON(x any) (Value, error) {
-	data, err := json.Marshal(x)
-	if err != nil {
-		return Value{}, err
-	}
-	return ParseJSON(data)
-}

@@ -2,13 +2,13 @@ package vault
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
@@ -102,13 +102,11 @@ func (d *document) text() []byte {
 	return b.Bytes()
 }
 
-// quoted returns text as a JSON string, which YAML reads as what it is.
-func quoted(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
+// quoted returns s as a JSON string, which YAML reads as what it is.
+func quoted(s string) string {
+	doc, err := value.Marshal(s)
+	if err != nil {
 		panic(err) // strings can be encoded
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(doc)
 }

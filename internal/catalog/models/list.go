@@ -2,10 +2,10 @@ package models
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"loki/internal/catalog"
+	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
@@ -79,19 +79,6 @@ func provided(list []provider) []catalog.Provider {
 	return providers
 }
 
-// encodeLines returns list in the form in which the program carries it: one provider
-// a line.
-func encodeLines(list []provider) ([]byte, error) {
-	var b bytes.Buffer
-	for _, p := range list {
-		if err := encode(&b, p); err != nil {
-			return nil, err
-		}
-		b.WriteByte('\n')
-	}
-	return b.Bytes(), nil
-}
-
 // encodeOverride returns the text of an override file: JSON, which is YAML too and is
 // read many times faster, with one model a line for people.
 func encodeOverride(version string, list []provider) ([]byte, error) {
@@ -127,11 +114,10 @@ func encodeOverride(version string, list []provider) ([]byte, error) {
 
 // encode appends v as JSON without a line break.
 func encode(b *bytes.Buffer, v any) error {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	doc, err := value.Marshal(v)
+	if err != nil {
 		return fmt.Errorf("encode the list of models: %w", err)
 	}
-	b.Truncate(b.Len() - 1)
+	b.Write(doc)
 	return nil
 }

@@ -40,17 +40,20 @@ func source(t testing.TB) []provider {
 
 // TestGenerated checks that known.jsonl is what models.yaml says, or writes it.
 func TestGenerated(t *testing.T) {
-	want, err := encodeLines(source(t))
-	if err != nil {
-		t.Fatal(err)
+	var want bytes.Buffer // a line for each provider
+	for _, p := range source(t) {
+		if err := encode(&want, p); err != nil {
+			t.Fatal(err)
+		}
+		want.WriteByte('\n')
 	}
 	if *update {
-		if err := os.WriteFile("known.jsonl", want, 0o644); err != nil {
+		if err := os.WriteFile("known.jsonl", want.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if !bytes.Equal(want, []byte(known)) {
+	if !bytes.Equal(want.Bytes(), []byte(known)) {
 		t.Error("known.jsonl is not what models.yaml says: run go generate ./internal/catalog/models")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
+	"loki/internal/value"
 )
 
 // Chat implements [provider.Chat].
@@ -186,7 +187,7 @@ func unescaped(text []byte) string {
 	if dec.Decode(&v) != nil {
 		return string(text)
 	}
-	if plain, err := wire.Encode(v); err == nil {
+	if plain, err := value.Marshal(v); err == nil {
 		text = plain
 	}
 	return string(text)

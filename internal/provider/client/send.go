@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
+	"loki/internal/value"
 )
 
 // Post sends payload as JSON to target, a URL, and returns the response, which succeeded;
@@ -16,7 +17,7 @@ import (
 // events. fields are further header fields, names and values in turn; one without a value
 // is not sent. ctx is one of [wire.WithCall]. The error may be a [*wire.Rejection].
 func (f *Frame) Post(ctx context.Context, target string, payload any, stream bool, fields ...string) (*http.Response, error) {
-	data, err := wire.Encode(payload)
+	data, err := value.Marshal(payload)
 	if err != nil {
 		return nil, &provider.Error{Kind: provider.Invalid, Msg: "the request cannot be written as JSON", Err: err}
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"loki/internal/provider/wire"
+	"loki/internal/value"
 )
 
 // Arguments returns the arguments of a call of the past as a JSON object. Servers parse
@@ -21,7 +21,7 @@ func Arguments(s string) json.RawMessage {
 	case t[0] == '{' && json.Valid([]byte(t)):
 		return json.RawMessage(t)
 	}
-	wrapped, err := wire.Encode(map[string]string{"malformed_arguments": s})
+	wrapped, err := value.Marshal(map[string]string{"malformed_arguments": s})
 	if err != nil {
 		return json.RawMessage("{}") // cannot happen: a string can always be written
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"loki/internal/provider/wire"
+	"loki/internal/value"
 )
 
 // WithProperties returns the JSON Schema of a tool's parameters with a member properties,
@@ -54,7 +54,7 @@ func complete(schema json.RawMessage, members map[string]json.RawMessage) json.R
 	if members["properties"] == nil {
 		members["properties"] = json.RawMessage("{}")
 	}
-	out, err := wire.Encode(members)
+	out, err := value.Marshal(members)
 	if err != nil {
 		return schema // cannot happen: the members have been parsed
 	}

@@ -184,7 +184,7 @@ type proof struct {
 }
 
 func (p proof) String() string {
-	data, err := wire.Encode(p)
+	data, err := value.Marshal(p)
 	if err != nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/provider/wire"
+	"loki/internal/value"
 )
 
 // Signatures of compatible servers bear a mark, because a conversation may hold those of
@@ -96,7 +97,7 @@ func extend(block, piece map[string]json.RawMessage) {
 	for name, v := range piece {
 		switch name {
 		case "text", "summary", "data":
-			text, err := wire.Encode(wire.Unquote(block[name]) + wire.Unquote(v))
+			text, err := value.Marshal(wire.Unquote(block[name]) + wire.Unquote(v))
 			if err == nil {
 				block[name] = text
 			}
@@ -113,7 +114,7 @@ func (r *reasoningDetails) signature() string {
 	if len(r.blocks) == 0 {
 		return ""
 	}
-	text, err := wire.Encode(r.blocks)
+	text, err := value.Marshal(r.blocks)
 	if err != nil {
 		return ""
 	}

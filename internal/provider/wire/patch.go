@@ -256,7 +256,7 @@ func writeMembers(members []member) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := Encode(m.name)
+		name, err := value.Marshal(m.name)
 		if err != nil {
 			return nil, err
 		}
@@ -287,15 +287,4 @@ func without(o *value.Object, path []string) *value.Object {
 		}
 	}
 	return o.Without(path[0])
-}
-
-// Encode is [json.Marshal] without the escapes for HTML.
-func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -124,8 +124,11 @@ func state(kv ...any) graph.State {
 	for i := 0; i < len(kv); i += 2 {
 		v, ok := kv[i+1].(value.Value)
 		if !ok {
-			var err error
-			if v, err = value.FromJSON(kv[i+1]); err != nil {
+			doc, err := value.Marshal(kv[i+1])
+			if err == nil {
+				v, err = value.ParseJSON(doc)
+			}
+			if err != nil {
 				panic(err)
 			}
 		}

@@ -11,14 +11,13 @@
 package bashdecl
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"loki/internal/argc"
 	"loki/internal/chat"
+	"loki/internal/value"
 )
 
 // Instructions is the subcommand that an agent script may have for the program's own use.
@@ -102,7 +101,7 @@ func declare(c *argc.Command, name string) (Function, error) {
 			required = append(required, key)
 		}
 	}
-	parameters, err := encode(schema{Type: "object", Properties: &list, Required: &required})
+	parameters, err := value.Marshal(schema{Type: "object", Properties: &list, Required: &required})
 	if err != nil {
 		return f, fmt.Errorf("function %s: %w", name, err)
 	}
@@ -162,26 +161,15 @@ func (ps properties) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		key, err := encode(p.key)
+		key, err := value.Marshal(p.key)
 		if err != nil {
 			return nil, err
 		}
-		value, err := encode(p.schema)
+		member, err := value.Marshal(p.schema)
 		if err != nil {
 			return nil, err
 		}
-		out = append(append(append(out, key...), ':'), value...)
+		out = append(append(append(out, key...), ':'), member...)
 	}
 	return append(out, '}'), nil
-}
-
-// encode returns the JSON of x without escapes for HTML, which would cost tokens.
-func encode(x any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(x); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }

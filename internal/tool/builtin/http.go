@@ -16,6 +16,7 @@ import (
 	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/web"
+	"loki/internal/value"
 )
 
 // Limits of requests.
@@ -135,9 +136,6 @@ func once(call tool.Call) string {
 
 // pretty returns v as JSON for a model.
 func pretty(v any) (string, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return out.String(), err
+	doc, err := value.Marshal(v)
+	return string(doc), err
 }

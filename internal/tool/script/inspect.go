@@ -1,11 +1,9 @@
 package script
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"loki/internal/chat"
 	"loki/internal/tool"
+	"loki/internal/value"
 )
 
 // Schema returns the declarations of tools as models see them: a JSON array, indented, and
@@ -15,12 +13,5 @@ func Schema(tools []tool.Tool) ([]byte, error) {
 	for _, t := range tools {
 		list = append(list, t.Declaration())
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(list); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return value.MarshalLines(list)
 }

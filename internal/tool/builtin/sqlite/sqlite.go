@@ -13,7 +13,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -28,6 +27,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"loki/internal/tool/builtin/sqltext"
+	"loki/internal/value"
 )
 
 // Limits of a result.
@@ -136,13 +136,11 @@ func marshal(results []any, statements int) string {
 	case statements == 1:
 		v = results[0]
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	doc, err := value.Marshal(v)
+	if err != nil {
 		return fmt.Sprintf("[the result has no JSON form: %v]", err)
 	}
-	return b.String()
+	return string(doc) + "\n"
 }
 
 // table is the result of a statement with rows.

@@ -7,12 +7,12 @@
 package signature
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/value"
 )
 
 // Instructions is the function that an agent's script may have for the program's own use.
@@ -122,13 +122,11 @@ func (t Type) append(dst []byte, description string) []byte {
 
 // appendString appends a string of JSON without escapes for HTML, which would cost tokens.
 func appendString(dst []byte, s string) []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
+	dst, err := value.AppendJSON(dst, s)
+	if err != nil {
 		panic(err) // there is no string that has no JSON
 	}
-	return append(dst, strings.TrimSuffix(b.String(), "\n")...)
+	return dst
 }
 
 // Error says what is wrong with a source.

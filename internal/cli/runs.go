@@ -34,6 +34,7 @@ func (c *command) withRuns(work func(run.Store) error) error {
 // runInfo is a run in machine output.
 type runInfo struct {
 	ID          string     `json:"id"`
+	Kind        run.Kind   `json:"kind,omitempty"` // empty for the run of a graph
 	Agent       string     `json:"agent"`
 	AgentDir    string     `json:"agent_dir"`
 	Dir         string     `json:"dir"`
@@ -57,7 +58,7 @@ type runInfo struct {
 
 func newRunInfo(i run.Info) runInfo {
 	return runInfo{
-		ID: i.ID, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: statusOf(i), Active: i.Active,
+		ID: i.ID, Kind: i.Kind, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: statusOf(i), Active: i.Active,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
 		Error: i.Error, Code: i.Code, Output: i.Output, Gap: i.Gap, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
 	}
@@ -254,7 +255,11 @@ func printRun(w io.Writer, h run.History) error {
 		}
 	}
 	row("run", i.ID)
-	row("agent", i.Agent+"  "+i.AgentDir)
+	if i.Kind == run.GraphRun {
+		row("agent", i.Agent+"  "+i.AgentDir)
+	} else {
+		row(string(i.Kind), i.Agent)
+	}
 	row("status", statusText(i))
 	if i.Gap != nil {
 		row("gap", fmt.Sprintf("nothing is on record after super-step %d", i.Gap.Step))
@@ -266,7 +271,11 @@ func printRun(w io.Writer, h run.History) error {
 	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is told below
 		row("error", cut(i.Error, maxText))
 	}
-	row("used", fmt.Sprintf("%s, %s, %s", text.Count(i.Steps, "super-step"), text.Count(i.Usage.Total(), "token"), dollars(i.Usage)))
+	used := fmt.Sprintf("%s, %s", text.Count(i.Usage.Total(), "token"), dollars(i.Usage))
+	if i.Kind == run.GraphRun {
+		used = text.Count(i.Steps, "super-step") + ", " + used
+	}
+	row("used", used)
 	if len(h.Visits) > 0 {
 		b.WriteString("\npath\n")
 		for _, step := range bySteps(h.Visits) {

@@ -5,6 +5,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/chat"
+	"loki/internal/graph"
 	"loki/internal/mcp"
 	"loki/internal/permission"
 )
@@ -58,7 +59,8 @@ type Config struct {
 	CmdPrelude           *string
 	AgentSession         *string
 	SaveSession          *bool
-	CompressionThreshold *int // tokens, 0 for never; nil leaves it to the model
+	ChatDurability       graph.Durability // what the record of a chat survives; empty for off
+	CompressionThreshold *int             // tokens, 0 for never; nil leaves it to the model
 	SummarizationPrompt  *string
 	SummarizationModel   *string // id, nil for the session's own
 	SummaryContextPrompt *string

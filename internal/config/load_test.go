@@ -14,6 +14,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
 	"loki/internal/value"
@@ -99,6 +100,7 @@ func TestLoadFull(t *testing.T) {
 		CmdPrelude:           ptr("session:work"),
 		AgentSession:         ptr("temp"),
 		SaveSession:          ptr(false),
+		ChatDurability:       graph.DurabilityPower,
 		CompressionThreshold: ptr(0),
 		SummarizationModel:   ptr("openai:small"),
 		SummarizationPrompt:  ptr("Sum up."),

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/value"
 )
@@ -85,6 +86,8 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseBool)
 	case *Mapping:
 		return set(field, text, parseMapping)
+	case *graph.Durability:
+		return set(field, text, parseDurability)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
 	case *provider.Effort:
@@ -167,6 +170,14 @@ func parseEffort(text string) (provider.Effort, error) {
 		return e, nil
 	}
 	return "", fmt.Errorf("want one of %s, not %q", provider.EffortNames(), text)
+}
+
+func parseDurability(text string) (graph.Durability, error) {
+	switch d := graph.Durability(text); d {
+	case graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff:
+		return d, nil
+	}
+	return "", fmt.Errorf("want %s, %s or %s, not %q", graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff, text)
 }
 
 func parseKeybindings(text string) (Keybindings, error) {

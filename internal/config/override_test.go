@@ -135,7 +135,7 @@ func TestOverrideEach(t *testing.T) {
 			standard := reflect.ValueOf(k.field(defaults())).Elem().Interface()
 			text := map[string]string{
 				"bool": "0", "*bool": "0", "int": "77", "*int": "77", "*float64": "0.5",
-				"config.Wrap": "77", "config.Keybindings": "vi", "config.Mapping": `{"a": "b"}`, "chat.Effort": "low",
+				"config.Wrap": "77", "config.Keybindings": "vi", "config.Mapping": `{"a": "b"}`, "chat.Effort": "low", "graph.Durability": "power",
 			}[reflect.TypeOf(standard).String()]
 			if text == "" {
 				text = "text"

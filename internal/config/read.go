@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"loki/internal/graph"
 	"loki/internal/provider"
 	"loki/internal/yamldoc"
 )
@@ -45,6 +46,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		readWrap(m, key, field)
 	case *Keybindings:
 		readKeybindings(m, key, field)
+	case *graph.Durability:
+		readDurability(m, key, field)
 	default:
 		panic(fmt.Sprintf("config: no rule for %s, a setting of type %T", key, field))
 	}
@@ -89,6 +92,19 @@ func readEffort(m *yamldoc.Map, key string, field *provider.Effort) {
 		m.Get(key).Errorf("%v", err)
 	}
 	*field = effort
+}
+
+func readDurability(m *yamldoc.Map, key string, field *graph.Durability) {
+	var text string
+	if !m.Text(key, &text) {
+		return
+	}
+	durability, err := parseDurability(text)
+	if err != nil {
+		m.Get(key).Errorf("%v", err)
+		return
+	}
+	*field = durability
 }
 
 func readKeybindings(m *yamldoc.Map, key string, field *Keybindings) {

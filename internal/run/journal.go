@@ -155,6 +155,7 @@ type Info struct {
 	Fingerprint string // of the definition, see Fingerprint
 	Definition  []byte // text of the definition
 	Prompt      string
+	Question    []byte            // of a chat: JSON of what is asked, as package conversation has it
 	Variables   map[string]string // of the agent
 	Model       string            // id the user asked for, empty for none
 	Parent      string            // "id@step" it was forked from, empty for none
@@ -184,9 +185,9 @@ type Info struct {
 const HeadSize = 1024
 
 // Head returns i as it is in a list: texts of HeadSize bytes and more are cut and end
-// with "…", and there is no definition.
+// with "…", and there are no definition and no question.
 func (i Info) Head() Info {
-	i.Definition = nil
+	i.Definition, i.Question = nil, nil
 	for _, text := range []*string{&i.Prompt, &i.Output, &i.Error} {
 		*text = Head(*text)
 	}

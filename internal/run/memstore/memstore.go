@@ -85,7 +85,7 @@ func (r *record) described() run.Info {
 		info.Held = r.leaseError()
 	}
 	info.Variables = maps.Clone(info.Variables)
-	info.Definition = slices.Clone(info.Definition)
+	info.Definition, info.Question = slices.Clone(info.Definition), slices.Clone(info.Question)
 	return info
 }
 

@@ -112,7 +112,7 @@ func (s *suite) reopen() {
 func sample() run.Info {
 	return run.Info{
 		Agent: "writer", AgentDir: "/agents/writer", Dir: "/home/ada", Graph: "main",
-		Fingerprint: "f00d", Definition: []byte("name: main\nnodes: {}\n"), Prompt: "write <a> \"book\" & more",
+		Fingerprint: "f00d", Definition: []byte("name: main\nnodes: {}\n"), Prompt: "write <a> \"book\" & more", Kind: run.ChatRun, Question: []byte(`{"user":{"role":"user"},"whole":true}`),
 		Variables: map[string]string{"tone": "dry"}, Model: "openai:gpt", Parent: "7qabcdef@3", ByName: true,
 		Files: map[string]string{"work.sh": "1f2e"},
 	}

@@ -19,6 +19,8 @@ import (
 
 // about is what a run is created with, as it is stored, less what runs are found by.
 type about struct {
+	Kind        run.Kind          `json:"kind,omitempty"`
+	Question    json.RawMessage   `json:"question,omitempty"`
 	AgentDir    string            `json:"agent_dir,omitempty"`
 	Graph       string            `json:"graph,omitempty"`
 	Fingerprint string            `json:"fingerprint,omitempty"`
@@ -34,7 +36,7 @@ type about struct {
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
 	doc, err := s.seal().encode(about{
-		AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
+		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
 		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files,
 	})
 	if err != nil {
@@ -237,7 +239,7 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 	}
 	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
-	info.ByName, info.Files = a.ByName, a.Files
+	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if r.ending != nil {
 		var e ending
 		if err := decode(r.ending, blobs, &e); err != nil {

@@ -62,10 +62,10 @@ func (b *Budget) Reserve(ctx context.Context, least, most chat.Usage, bounded bo
 func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used chat.Usage), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.exceeded(least); err != nil {
+	if err := b.refusal(least); err != nil {
 		return nil, nil, err // what is used does not become less
 	}
-	if b.open > 0 && (b.whole || !bounded || b.exceeds(b.spent().Add(b.reserved).Add(most))) {
+	if b.open > 0 && (b.whole || !bounded || b.exceeds(b.total().Add(b.reserved).Add(most))) {
 		return nil, b.settled, nil
 	}
 	b.open++
@@ -116,8 +116,8 @@ func (b *Budget) Spend(used chat.Usage) {
 	}
 }
 
-// spent is all that was used. b.mu is held.
-func (b *Budget) spent() chat.Usage { return b.used.Add(b.recorded) }
+// total is all that was used. b.mu is held.
+func (b *Budget) total() chat.Usage { return b.used.Add(b.recorded) }
 
 // Overrun says by how much the budget is exceeded, or that this is not known, and "" if it is
 // kept.
@@ -127,7 +127,7 @@ func (b *Budget) Overrun() string {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch used := b.spent(); {
+	switch used := b.total(); {
 	case b.limit.Tokens > 0 && used.Total() > b.limit.Tokens:
 		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last reply was longer than estimated", used.Total(), b.limit.Tokens)
 	case b.limit.USD > 0 && used.Cost > b.limit.USD:
@@ -143,10 +143,10 @@ func (b *Budget) exceeds(usage chat.Usage) bool {
 	return b.limit.Tokens > 0 && usage.Total() > b.limit.Tokens || b.limit.USD > 0 && usage.Cost > b.limit.USD
 }
 
-// exceeded returns an error if a call that is sure to use least is too much. b.mu is held.
-func (b *Budget) exceeded(least chat.Usage) error {
+// refusal returns an error if a call that is sure to use least is too much. b.mu is held.
+func (b *Budget) refusal(least chat.Usage) error {
 	limit, state := "", ""
-	used := b.spent()
+	used := b.total()
 	switch would := used.Add(least); {
 	case b.limit.Tokens > 0 && would.Total() > b.limit.Tokens:
 		limit = fmt.Sprintf("%d tokens", b.limit.Tokens)

@@ -149,7 +149,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	}
 	if err := failure(results); err != nil {
 		if fault.CodeOf(err) == fault.Suspended {
-			err = d.keeper.waiting(err)
+			err = d.keeper.suspension(err)
 		}
 		return pr, err
 	}
@@ -187,15 +187,15 @@ func failure(results []graph.Result) error {
 		case fault.CodeOf(r.Err) != fault.Suspended:
 			return &graph.NodeError{Node: r.Node, Err: r.Err}
 		case waits == nil:
-			waits = waiting(r.Err) // it names its node
+			waits = suspension(r.Err) // it names its node
 		}
 	}
 	return waits
 }
 
-// waiting returns the innermost error with code Suspended in err's chain: what waits is
-// worth telling, and not what it is a part of.
-func waiting(err error) error {
+// suspension returns the innermost error with code Suspended in err's chain: the user is
+// shown what waits, and not what it is a part of.
+func suspension(err error) error {
 	inner := err
 	for e, ok := errors.AsType[*fault.Error](err); ok; e, ok = errors.AsType[*fault.Error](e.Err) {
 		if e.Code == fault.Suspended {
@@ -241,7 +241,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	errs := make([]error, len(tasks))
 	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
 	for i, t := range tasks {
-		if rec, ok := d.recovered(t); ok {
+		if rec, ok := d.record(t); ok {
 			done[i] = finishedTask{rec.Result, rec.Visit}
 			continue
 		}
@@ -279,9 +279,9 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	return done, errors.Join(errs...)
 }
 
-// recovered returns the record of a task that was finished before the run was
+// record returns the record of a task that was finished before the run was
 // interrupted.
-func (d *driver) recovered(t graph.Task) (TaskRecord, bool) {
+func (d *driver) record(t graph.Task) (TaskRecord, bool) {
 	for _, rec := range d.Tasks {
 		if rec.Step == t.Step && rec.Result.Node == t.Node.ID {
 			return rec, true
@@ -294,7 +294,7 @@ func (d *driver) recovered(t graph.Task) (TaskRecord, bool) {
 // the result.
 func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finishedTask, error) {
 	start := d.now()
-	res := d.guarded(ctx, t)
+	res := d.protect(ctx, t)
 	res.Node = t.Node.ID
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
@@ -321,8 +321,8 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finish
 	})
 }
 
-// guarded executes t and turns a panic into a failure of the node.
-func (d *driver) guarded(ctx context.Context, t *Task) (res graph.Result) {
+// protect executes t and turns a panic into a failure of the node.
+func (d *driver) protect(ctx context.Context, t *Task) (res graph.Result) {
 	if err := context.Cause(ctx); err != nil {
 		return graph.Result{Err: err}
 	}

@@ -64,8 +64,8 @@ func (k *keeper) write(ctx context.Context, record func(context.Context) error) 
 func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx) // what was done is recorded also if the run is cancelled now
 	var warnErr error
-	err := k.patience.Do(k.ctx, func(text string) error {
-		warnErr = warn(ctx, event.Warning{Text: text})
+	err := k.patience.Do(k.ctx, func(note string) error {
+		warnErr = warn(ctx, event.Warning{Text: note})
 		return warnErr
 	}, func() error {
 		if !k.works() { // before, or since another goroutine has given up
@@ -78,7 +78,7 @@ func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context
 		return nil
 	case warnErr != nil:
 		return warnErr
-	case lost(err):
+	case isLost(err):
 		k.lose(err)
 		return err
 	case errors.Is(err, ErrPassing) && k.ctx.Err() != nil:
@@ -91,8 +91,8 @@ func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context
 // errGivenUp says that nothing is recorded any more.
 var errGivenUp = errors.New("the run is not recorded any more")
 
-// lost reports whether an error of a journal says that the run is another process's.
-func lost(err error) bool {
+// isLost reports whether an error of a journal says that the run is another process's.
+func isLost(err error) bool {
 	_, held := errors.AsType[*LeaseError](err)
 	return held || errors.Is(err, ErrLeaseLost)
 }
@@ -106,14 +106,11 @@ func (k *keeper) giveUp(ctx context.Context, warn warner, err error) error {
 	}
 	k.gap = &Gap{Reason: err.Error(), Since: k.now(), Step: k.step}
 	k.mu.Unlock()
-	text := fmt.Sprintf("the run cannot be recorded any more: %v. It goes on to its answer, but cannot be resumed after an interruption", err)
+	note := fmt.Sprintf("the run cannot be recorded any more: %v. It goes on to its answer, but cannot be resumed after an interruption", err)
 	if noteErr := k.noteGap(ctx); noteErr != nil {
-		text += fmt.Sprintf(". That could not be noted beside the record (%v), so do not resume run %s later", noteErr, k.journal.ID())
+		note += fmt.Sprintf(". That could not be noted beside the record (%v), so do not resume run %s later", noteErr, k.journal.ID())
 	}
-	if hint := fault.HintOf(err); hint != "" {
-		text += "; " + hint
-	}
-	return warn(ctx, event.Warning{Text: text})
+	return warn(ctx, event.Warning{Text: withHint(note, err)})
 }
 
 // noteGap notes in the journal what is not on record.
@@ -123,7 +120,7 @@ func (k *keeper) noteGap(ctx context.Context) error {
 	g.Nodes = maps.Clone(g.Nodes)
 	k.mu.Unlock()
 	err := k.journal.Gap(context.WithoutCancel(ctx), g)
-	if lost(err) {
+	if isLost(err) {
 		k.lose(err)
 	}
 	return err
@@ -189,7 +186,7 @@ func (k *keeper) commit(ctx context.Context, c Checkpoint, visits []Visit) error
 		k.gap.Nodes[v.Node]++
 	}
 	k.mu.Unlock()
-	if err := k.noteGap(ctx); lost(err) {
+	if err := k.noteGap(ctx); isLost(err) {
 		return err
 	}
 	return nil // the first note was what mattered, and its failure was reported
@@ -205,22 +202,18 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 		k.mu.Lock()
 		k.gap.Status, k.gap.Error = e.Status, e.Error
 		k.mu.Unlock()
-		if err := k.noteGap(ctx); lost(err) {
+		if err := k.noteGap(ctx); isLost(err) {
 			return err
 		}
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	warn := func(text string) error { return k.outside(ctx, event.Warning{Text: text}) }
+	warn := func(note string) error { return k.outside(ctx, event.Warning{Text: note}) }
 	err := k.patience.Do(k.ctx, warn, func() error { return k.journal.End(ctx, e) })
-	if err == nil || lost(err) {
+	if err == nil || isLost(err) {
 		return err
 	}
-	text := fmt.Sprintf("the end of the run could not be recorded: %v", err)
-	if hint := fault.HintOf(err); hint != "" {
-		text += "; " + hint
-	}
-	return warn(text)
+	return warn(withHint(fmt.Sprintf("the end of the run could not be recorded: %v", err), err))
 }
 
 // Emit keeps an event and passes it on.
@@ -299,9 +292,9 @@ func (k *keeper) countQuestion(ev event.Event) {
 	}
 }
 
-// waiting returns the error of a run that waits for answers: err, which is about one of
+// suspension returns the error of a run that waits for answers: err, which is about one of
 // them, or one that names all.
-func (k *keeper) waiting(err error) error {
+func (k *keeper) suspension(err error) error {
 	if !k.works() {
 		return err
 	}
@@ -313,22 +306,22 @@ func (k *keeper) waiting(err error) error {
 	lines, ids := make([]string, len(k.open)), make([]string, len(k.open))
 	for i, q := range k.open {
 		ids[i] = q.ID
-		lines[i] = fmt.Sprintf("\n  %s: %s", q.ID, brief(q.Text))
+		lines[i] = fmt.Sprintf("\n  %s: %s", q.ID, oneLine(q.Text))
 	}
 	return fault.New(fault.Suspended, "%d questions wait for answers:%s", len(lines), strings.Join(lines, "")).
 		WithHint("answer them: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER", k.journal.ID(), ids[0])
 }
 
-// briefLength bounds a question's text in an error, in bytes.
-const briefLength = 200
+// lineLength bounds a question's text in an error, in bytes.
+const lineLength = 200
 
-// brief returns text on one line, cut.
-func brief(text string) string {
+// oneLine returns text on one line, cut.
+func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= briefLength {
+	if len(text) <= lineLength {
 		return text
 	}
-	return strings.ToValidUTF8(text[:briefLength], "") + "…"
+	return strings.ToValidUTF8(text[:lineLength], "") + "…"
 }
 
 // checkpoint is pr as it is stored, with the visits of all nodes that were run.

@@ -40,14 +40,14 @@ func (p *Patience) Do(ctx context.Context, notice func(text string) error, write
 		err := write()
 		switch {
 		case err == nil:
-			if waited := p.over(); waited > 0 {
+			if waited := p.succeed(); waited > 0 {
 				return notice(fmt.Sprintf("the run goes on after %s, with a complete record", waited.Round(time.Second)))
 			}
 			return nil
 		case !errors.Is(err, ErrPassing):
 			return err
 		}
-		waited, first := p.failed(start)
+		waited, first := p.fail(start)
 		if ctx.Err() != nil || waited >= patienceTime {
 			return err
 		}
@@ -66,9 +66,9 @@ func (p *Patience) Do(ctx context.Context, notice func(text string) error, write
 	}
 }
 
-// failed returns for how long writes have failed, and whether the one that began at start
+// fail returns for how long writes have failed, and whether the one that began at start
 // is the first of them.
-func (p *Patience) failed(start time.Time) (waited time.Duration, first bool) {
+func (p *Patience) fail(start time.Time) (waited time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.since.IsZero() {
@@ -77,8 +77,8 @@ func (p *Patience) failed(start time.Time) (waited time.Duration, first bool) {
 	return time.Since(p.since), first
 }
 
-// over returns for how long writes failed before the one that succeeded.
-func (p *Patience) over() time.Duration {
+// succeed returns for how long writes failed before the one that succeeded.
+func (p *Patience) succeed() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.since.IsZero() {

@@ -27,6 +27,7 @@ func (a *App) Conversations() *conversation.Service {
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
 		NoStream:    !cfg.Stream,
 		SaveSession: cfg.SaveSession,
+		Durability:  cfg.ChatDurability, Runs: a.Runs(),
 		Compression: conversation.Compression{
 			Threshold: cfg.CompressionThreshold, Model: text(cfg.SummarizationModel), Prompt: text(cfg.SummarizationPrompt), ContextPrompt: text(cfg.SummaryContextPrompt),
 		},

@@ -21,6 +21,9 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 	if err := a.enter(c.Command, info, c.Here); err != nil {
 		return run.Job{}, err
 	}
+	if info.Kind == run.ChatRun {
+		return a.Conversations().Recall(ctx, info, c)
+	}
 	ref, err := a.recordedAgent(info)
 	if err != nil && !c.Force {
 		return run.Job{}, err

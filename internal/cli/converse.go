@@ -106,7 +106,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 			err = closeErr
 		}
 	}()
-	a, err := conv.Ask(ctx, conversation.Question{User: asked.User, Images: asked.Images, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
+	a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
 	if err != nil {
 		return err
 	}

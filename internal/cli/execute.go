@@ -39,7 +39,7 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 		}
 	}()
 	for {
-		a, err := conv.Ask(ctx, conversation.Question{User: asked.User, Images: asked.Images, Command: true})
+		a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Command: true})
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (c *command) showAnswer(ctx context.Context, conv *conversation.Conversatio
 	plain := *c
 	plain.opts.execute = false // it is an answer like any other
 	face := plain.newFace(ctx)
-	_, err := conv.With(c.app.Events(face.emitter)).Ask(ctx, conversation.Question{User: chat.Text(chat.User, text), Role: &r})
+	_, err := conv.With(c.app.Events(face.emitter)).Ask(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, text)}, Role: &r})
 	return face.close(err)
 }
 

@@ -156,7 +156,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 		if err != nil {
 			return err
 		}
-		a, err := conv.Ask(ctx, conversation.Question{User: chat.Text(chat.User, row.Prompt), Form: form})
+		a, err := conv.Ask(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, row.Prompt)}, Form: form})
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 // rowConversation begins the conversation of a row.
 func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*conversation.Conversation, error) {
 	conv := c.app.Conversations().Begin(conversation.Options{
-		Settings: c.opts.settings(), NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes},
+		Settings: c.opts.settings(), NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes}, Unrecorded: true,
 	})
 	if r == nil {
 		return conv, nil
@@ -185,7 +185,7 @@ func (c *command) askRow(r *role.Role, form *conversation.Form, observer event.E
 		if err != nil {
 			return batch.Record{}, err
 		}
-		a, err := conv.Ask(ctx, conversation.Question{User: chat.Text(chat.User, row.Prompt), Code: c.opts.code, Form: form, Whole: true})
+		a, err := conv.Ask(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, row.Prompt)}, Code: c.opts.code, Form: form, Whole: true})
 		rec := batch.Record{Model: a.Model, Stop: a.Stop, Usage: &a.Usage}
 		if err != nil {
 			rec.Text = c.hide(a.Text)

@@ -22,6 +22,7 @@ type Conversation struct {
 	session *session.Session
 	release func()         // lets others into the session
 	draft   *session.Draft // the question that was asked last, until it is recorded
+	kept    bool           // it was recorded with its run
 }
 
 // Session returns the session, nil if there is none.

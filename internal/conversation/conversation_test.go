@@ -59,7 +59,7 @@ func begin(t *testing.T, replies ...any) (*conversation.Conversation, *event.Col
 }
 
 func question(text string) conversation.Question {
-	return conversation.Question{User: chat.Text(chat.User, text)}
+	return conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, text)}}
 }
 
 func types(events *event.Collector) (names []string) {

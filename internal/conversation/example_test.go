@@ -43,7 +43,7 @@ func Example() {
 	if err := c.UseRole(role.Role{Name: "poet", Prompt: "Answer in verse."}); err != nil {
 		panic(err)
 	}
-	answer, err := c.Ask(context.Background(), conversation.Question{User: chat.Text(chat.User, "Name a river.")})
+	answer, err := c.Ask(context.Background(), conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, "Name a river.")}})
 	if err != nil {
 		panic(err)
 	}

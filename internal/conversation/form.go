@@ -23,30 +23,34 @@ type Form struct {
 // LoadForm reads a JSON Schema from a file. The error is of code NotFound if there is no
 // such file, and else of code Usage.
 func LoadForm(file string) (*Form, error) {
-	failed := func(err error) (*Form, error) { return nil, fault.Wrap(fault.Usage, err, "schema %s", file) }
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "schema %s: there is no such file", file)
 	}
 	if err != nil {
-		return failed(err)
+		return nil, fault.Wrap(fault.Usage, err, "schema %s", file)
 	}
+	return newForm(file, data)
+}
+
+// newForm returns the form that data describes. Messages call it name.
+func newForm(name string, data []byte) (*Form, error) {
 	if line, column, err := value.JSONErrorPlace(data); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", file, line, column)
+		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", name, line, column)
 	}
 	v, err := value.ParseJSON(data)
 	if err != nil {
-		return failed(err)
+		return nil, fault.Wrap(fault.Usage, err, "schema %s", name)
 	}
 	s, err := schema.Compile(v)
 	if invalid, ok := errors.AsType[*schema.InvalidError](err); ok {
 		line, column := value.JSONPlace(data, invalid.Violations[0].Path)
-		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", file, line, column)
+		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", name, line, column)
 	}
 	if err != nil {
-		return failed(err)
+		return nil, fault.Wrap(fault.Usage, err, "schema %s", name)
 	}
-	return &Form{name: file, schema: s}, nil
+	return &Form{name: name, schema: s}, nil
 }
 
 // Source returns the schema as compact JSON.

@@ -18,23 +18,34 @@ type Asked struct {
 }
 
 // Record keeps a question and its answer: in the session if there is one, else in the file
-// of messages if the configuration says so. In a dry run nothing is kept.
+// of messages if the configuration says so. In a dry run nothing is kept. A question whose
+// run was recorded has been kept with it.
 func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
+	if c.kept {
+		c.kept = false
+		return nil
+	}
+	lead, put := c.split(q.User)
+	name := ""
+	if c.role != nil {
+		name = c.role.Name
+	}
+	return c.keep(ctx, session.Turn{Role: lead, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)},
+		session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages, Role: name})
+}
+
+// keep keeps what was asked and answered, in one of two forms.
+func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
 	switch {
 	case c.service.DryRun:
 		return nil
 	case c.session != nil && c.draft != nil:
 		d := c.draft
 		c.draft = nil
-		return d.Finish(ctx, a.Messages, a.Usage)
+		return d.Finish(ctx, t.Reply, t.Usage)
 	case c.session != nil:
-		roleMessages, put := c.split(q.User)
-		return c.session.Append(ctx, session.Turn{Role: roleMessages, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)})
+		return c.session.Append(ctx, t)
 	case c.service.MessagesFile != nil:
-		e := session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
-		if c.role != nil {
-			e.Role = c.role.Name
-		}
 		return c.service.MessagesFile.Append(ctx, e)
 	}
 	return nil
@@ -42,7 +53,7 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 
 // begin has the session keep a question and the rounds of tool calls while it is answered.
 // Where that cannot be done the question is asked nevertheless.
-func (t *turn) begin(ctx context.Context, asked session.Turn) {
+func (t *turn) begin(ctx context.Context) {
 	c := t.c
 	if c.session == nil || c.service.DryRun {
 		return
@@ -53,7 +64,7 @@ func (t *turn) begin(ctx context.Context, asked session.Turn) {
 		}
 	}
 	var err error
-	c.draft, err = c.session.Begin(ctx, asked)
+	c.draft, err = c.session.Begin(ctx, session.Turn{Role: t.q.Lead, User: t.q.User, DataURLs: t.q.Images})
 	warn(err)
 	t.req.OnRound = func(round []chat.Message) { warn(c.draft.Add(round)) }
 }

@@ -7,7 +7,9 @@ import (
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
+	"loki/internal/graph"
 	"loki/internal/role"
+	"loki/internal/run"
 	"loki/internal/session"
 )
 
@@ -28,7 +30,9 @@ type Service struct {
 	MessagesFile *session.MessagesFile  // keeps turns outside of sessions; nil keeps none
 	SaveSession  *bool                  // that new sessions begin with
 	Compression  Compression
-	DryRun       bool // models answer with what would be sent, and nothing is kept
+	Durability   graph.Durability // of the records of questions; off and "" keep none
+	Runs         *run.Service     // records them; nil if Durability says that there are none
+	DryRun       bool             // models answer with what would be sent, and nothing is kept
 }
 
 // Wanted says for whom which tools are wanted.
@@ -52,6 +56,10 @@ type Options struct {
 	NoStream bool          // replies come in one piece
 	Caller
 
+	// Unrecorded says that there are no records of its questions, such as when a list of
+	// them is asked.
+	Unrecorded bool
+
 	// EmptySession has a session that is entered forget its messages, in a dry run only
 	// for the time being.
 	EmptySession bool
@@ -61,4 +69,12 @@ type Options struct {
 func (s *Service) Begin(o Options) *Conversation {
 	o.NoStream = o.NoStream || s.NoStream
 	return &Conversation{service: s, options: o}
+}
+
+// runs returns what questions are run by.
+func (s *Service) runs() *run.Service {
+	if s.Runs == nil {
+		return &run.Service{Unrecorded: true}
+	}
+	return s.Runs
 }

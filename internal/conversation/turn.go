@@ -15,8 +15,7 @@ import (
 
 // Question is what is asked in a conversation.
 type Question struct {
-	User   chat.Message
-	Images map[string]string // where the pictures in User came from, by their data: URLs
+	Asked
 	// Role answers this question instead of the conversation's; the session then has
 	// nothing to do with it.
 	Role *role.Role
@@ -41,19 +40,24 @@ type Answer struct {
 	Usage    chat.Usage // without that of a compression in front of it
 }
 
-// Ask sends a question and returns the answer. It records nothing, but if the session
-// has become too long it is compressed first. An answer that is not of the form that was
-// asked for, not even after it was asked for once more, is an error with code Provider.
+// Ask sends a question and returns the answer. It keeps neither in the session, see
+// [Conversation.Record], but if the session has become too long it is compressed first. An
+// answer that is not of the form that was asked for, not even after it was asked for once
+// more, is an error with code Provider.
 func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
-	t, done, err := c.newTurn(ctx, q)
+	t := c.newTurn(q)
+	done, err := t.equip(ctx)
 	defer done()
 	if err != nil {
 		return Answer{}, err
 	}
-	_, err = run.Run(ctx, run.Options{Work: t, Events: c.options.Events})
+	job, err := t.job()
+	if err != nil {
+		return Answer{}, err
+	}
+	_, err = c.service.runs().Start(ctx, job)
 	answer := t.answer()
 	if err != nil {
-		err = fault.Wrap(fault.CodeOf(err), err, "")
 		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, answer)
 	}
 	return answer, err
@@ -62,39 +66,59 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 // turn is a question while it is answered. It is the work of a run.
 type turn struct {
 	c     *Conversation
-	q     Question
+	q     question
+	form  *Form  // nil for any text
 	model string // id
 	rc    engine.RequestContext
 	req   engine.Request
 	reply engine.Reply
 	spent chat.Usage // of a compression, not part of that of the reply
+
+	// Of a question that goes on after an interruption.
+	resumed    *run.Continuation // nil for a new one
+	unanswered int               // messages at the end of the session that came of it before
 }
 
-// newTurn returns a question with its model, its tools and how they are used. Do adds the
-// messages.
-func (c *Conversation) newTurn(ctx context.Context, q Question) (t *turn, done func(), err error) {
+// newTurn returns a question with all that it takes to ask it.
+func (c *Conversation) newTurn(q Question) *turn {
 	s, r := c.Settings(), c.role
+	lead, user := c.split(q.User)
 	if q.Role != nil {
 		s, r = withRole(s, *q.Role), q.Role
+		messages := r.Messages(q.User)
+		lead, user = messages[:len(messages)-1], messages[len(messages)-1]
 	}
-	t = &turn{c: c, q: q, rc: engine.RequestContext{Model: s.Model, Sampling: s.Sampling, NoStream: c.options.NoStream, Events: c.options.Events}}
-	t.req.Whole = q.Whole || q.Code || q.Command || q.Form != nil
-	if q.Form != nil {
-		t.req.Form = q.Form.schema
+	t := &turn{c: c, form: q.Form, q: question{
+		Settings: s, NoStream: c.options.NoStream,
+		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
+		Lead:  lead, User: user, Images: hashURLs(q.Images),
+		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
+		Aside: q.Role != nil, Text: q.Text, Sources: q.Sources,
+	}}
+	if r != nil {
+		t.q.Role = r.Name
+	}
+	return t
+}
+
+// equip finds the model and the tools of a question. done releases what they hold; it is to
+// be called also after an error.
+func (t *turn) equip(ctx context.Context) (done func(), err error) {
+	c, q := t.c, t.q
+	t.rc = engine.RequestContext{Model: q.Settings.Model, Sampling: q.Settings.Sampling, NoStream: q.NoStream, Events: c.options.Events}
+	t.req.Whole = q.Whole
+	if t.form != nil {
+		t.req.Form = t.form.schema
 	}
 	done = func() {}
 	if c.service.Tools != nil {
-		t.req.Tools, done, err = c.service.Tools(ctx, Wanted{
-			Settings: s, Caller: c.options.Caller,
-			Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
-		})
-		if err != nil {
-			return t, done, err
+		if t.req.Tools, done, err = c.service.Tools(ctx, Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}); err != nil {
+			return done, err
 		}
 	}
 	m, err := c.service.Engine.Model(&t.rc, "")
 	t.model = m.ID
-	return t, done, err
+	return done, err
 }
 
 // equal reports whether two texts that may be absent are the same.
@@ -110,6 +134,9 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	if err == nil {
 		t.reply, err = t.send(ctx)
 	}
+	if t.rc.Steps.Recording() {
+		err = t.conclude(ctx, err)
+	}
 	return run.Outcome{Output: t.reply.Text, Usage: t.reply.Usage.Add(t.spent), Stop: t.reply.Stop}, err
 }
 
@@ -117,24 +144,20 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 // become too long.
 func (t *turn) prepare(ctx context.Context) error {
 	c, q := t.c, t.q
-	if q.Role != nil {
-		t.req.Messages = q.Role.Messages(q.User)
-	} else {
+	var live []chat.Message
+	if c.session != nil && !q.Aside {
 		if err := t.compress(ctx); err != nil {
 			return err
 		}
-		roleMessages, user := c.split(q.User)
-		in := session.Input{Role: roleMessages, User: user}
-		if c.session == nil {
-			t.req.Messages = session.Request(nil, in)
-		} else {
-			t.req.Messages = c.session.Request(in)
-		}
-		t.begin(ctx, session.Turn{Role: roleMessages, User: user, DataURLs: hashURLs(q.Images)})
+		live = c.session.Messages()
 	}
-	if q.Form != nil {
+	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Role: q.Lead, User: q.User})
+	if !q.Aside && t.resumed == nil {
+		t.begin(ctx)
+	}
+	if t.form != nil {
 		last := len(t.req.Messages) - 1
-		t.req.Messages = append(t.req.Messages[:last:last], q.Form.hint(t.req.Messages[last]))
+		t.req.Messages = append(t.req.Messages[:last:last], t.form.hint(t.req.Messages[last]))
 	}
 	return nil
 }
@@ -142,8 +165,8 @@ func (t *turn) prepare(ctx context.Context) error {
 // send asks the model, and takes what is wanted out of the reply.
 func (t *turn) send(ctx context.Context) (engine.Reply, error) {
 	e, dry := t.c.service.Engine, t.c.service.DryRun
-	if t.q.Form != nil && !dry {
-		return t.q.Form.ask(ctx, e, &t.rc, t.req)
+	if t.form != nil && !dry {
+		return t.form.ask(ctx, e, &t.rc, t.req)
 	}
 	reply, err := e.Run(ctx, &t.rc, t.req)
 	if err == nil && (t.q.Code || t.q.Command) && !dry {

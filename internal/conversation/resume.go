@@ -1,0 +1,202 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/session"
+)
+
+// question is all that it takes to ask a question, also again: what the record of its run has
+// of it.
+type question struct {
+	Settings chat.Settings     `json:"settings"`            // in force
+	NoStream bool              `json:"no_stream,omitempty"` // replies come in one piece
+	Usual    bool              `json:"usual,omitempty"`     // see [Wanted]
+	Lead     []chat.Message    `json:"lead,omitempty"`      // what the role puts in front
+	User     chat.Message      `json:"user"`                // the question as the role puts it
+	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
+
+	// What is done with the answer; see [Question].
+	Code    bool        `json:"code,omitempty"`
+	Command bool        `json:"command,omitempty"`
+	Whole   bool        `json:"whole,omitempty"`
+	Form    *formRecord `json:"form,omitempty"`
+
+	// Where it is kept.
+	Aside   bool         `json:"aside,omitempty"` // nowhere
+	Text    string       `json:"text,omitempty"`  // what was typed
+	Sources []string     `json:"sources,omitempty"`
+	Role    string       `json:"role,omitempty"`    // name
+	Session *sessionMark `json:"session,omitempty"` // nil for none
+}
+
+// formRecord is a form on record.
+type formRecord struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// sessionMark is a session at the time of a question.
+type sessionMark struct {
+	ID    session.ID    `json:"id"`
+	Alias session.Alias `json:"alias,omitempty"`
+	Place string        `json:"place,omitempty"` // what it ended with, see [session.Session.Place]
+}
+
+// job returns what a question is run and recorded as.
+func (t *turn) job() (run.Job, error) {
+	c := t.c
+	job := run.Job{
+		Info: run.Info{Kind: run.ChatRun}, Events: c.options.Events,
+		Make: func(context.Context, run.Point) (run.Work, func() error, error) { return t, nil, nil },
+	}
+	if d := c.service.Durability; d == graph.DurabilityOff || d == "" || c.options.Unrecorded {
+		return job, nil
+	}
+	job.Durability = c.service.Durability
+	if t.form != nil {
+		t.q.Form = &formRecord{t.form.name, json.RawMessage(t.form.Source())}
+	}
+	if s := c.session; s != nil && !t.q.Aside {
+		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
+	}
+	data, err := json.Marshal(t.q)
+	if err != nil {
+		return job, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = ""
+	}
+	job.Info = run.Info{
+		Kind: run.ChatRun, Agent: cmp.Or(t.q.Role, string(run.ChatRun)), Dir: dir,
+		Prompt: cmp.Or(t.q.Text, t.q.User.Text()), Model: c.options.Settings.Model, Question: data,
+	}
+	return job, nil
+}
+
+// conclude ends a question that is recorded. Its answer is kept before the run is over, so that
+// there is none which is on record and nowhere else. If the provider asks to come back later,
+// the run is to go on then.
+func (t *turn) conclude(ctx context.Context, err error) error {
+	if _, later := errors.AsType[*engine.LaterError](err); later {
+		return fault.Wrap(fault.Suspended, err, "the question waits for its provider")
+	}
+	if err != nil || t.q.Aside {
+		return err
+	}
+	a, q := t.answer(), t.q
+	turn := session.Turn{Role: q.Lead, User: q.User, DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
+	if t.unanswered > 0 {
+		turn = session.Turn{Mode: session.Regenerate, Reply: a.Messages, Usage: a.Usage}
+	}
+	t.c.kept = true
+	return t.c.keep(context.WithoutCancel(ctx), turn, session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages, Role: q.Role})
+}
+
+// Recall returns the job of a question on record, see [run.Service].
+func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation) (run.Job, error) {
+	t := &turn{
+		c:       &Conversation{service: s, options: Options{Caller: Caller{Events: k.Events, Asker: k.Asker, Yes: k.Yes}}},
+		resumed: &k,
+	}
+	if err := json.Unmarshal(info.Question, &t.q); err != nil {
+		return run.Job{}, fault.Wrap(fault.Config, err, "the question on record of run %s cannot be read", info.ID)
+	}
+	t.q.Settings.Model = cmp.Or(k.Model, t.q.Settings.Model)
+	t.q.NoStream = t.q.NoStream || k.NoStream
+	if f := t.q.Form; f != nil {
+		var err error
+		if t.form, err = newForm(f.Name, f.Schema); err != nil {
+			return run.Job{}, err
+		}
+	}
+	// That the session can go on is looked at now, and again when it does.
+	if err := t.enter(ctx, info.ID); err != nil {
+		return run.Job{}, err
+	}
+	t.c.leave()
+	return run.Job{
+		Info: info, Durability: s.Durability, Events: k.Events,
+		Make: func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
+			if err := t.enter(ctx, info.ID); err != nil {
+				return nil, nil, err
+			}
+			done, err := t.equip(ctx)
+			if err != nil {
+				done()
+				t.c.leave()
+				return nil, nil, err
+			}
+			return t, func() error {
+				done()
+				return t.c.Close(context.WithoutCancel(ctx))
+			}, nil
+		},
+	}, nil
+}
+
+// leave lets others into the session again.
+func (c *Conversation) leave() {
+	if c.release != nil {
+		c.release()
+	}
+}
+
+// enter has a recorded question go on in its session: in place of what the session has of it, if
+// it ends with that. It is refused if the session has gone on since, unless the user insists.
+func (t *turn) enter(ctx context.Context, id string) error {
+	mark, c := t.q.Session, t.c
+	if mark == nil {
+		return nil
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	c.session, err = store.Open(ctx, "", mark.ID)
+	if errors.Is(err, session.ErrNotFound) {
+		return t.enterAnew(ctx, store, id, err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.release, err = c.session.Acquire(ctx); err != nil {
+		return err
+	}
+	t.unanswered = c.session.Unanswered(t.q.User)
+	if c.session.Place(t.unanswered) == mark.Place || t.resumed.Force {
+		return nil
+	}
+	c.leave()
+	return fault.New(fault.Config, "session %s has gone on since run %s asked its question", c.session.Name(), id).
+		WithHint("ask again, or have the question answered behind what was said since: %s --force", t.resumed.Command)
+}
+
+// enterAnew is enter for a session that is not stored. One that was empty begins again, if it
+// has a name.
+func (t *turn) enterAnew(ctx context.Context, store session.Store, id string, gone error) (err error) {
+	mark, c := t.q.Session, t.c
+	c.session = nil
+	if mark.Place != "" && !t.resumed.Force {
+		return fault.Wrap(fault.Config, gone, "the session of run %s is gone", id).
+			WithHint("go on without it: %s --force", t.resumed.Command)
+	}
+	if mark.Place != "" || mark.Alias == "" {
+		return nil
+	}
+	if c.session, err = c.open(ctx, store, string(mark.Alias)); err != nil {
+		return err
+	}
+	c.release, err = c.session.Acquire(ctx)
+	return err
+}

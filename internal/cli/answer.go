@@ -100,7 +100,7 @@ func (c *command) newAnswer(f *face) textAnswer {
 		Answer: render.NewAnswer(f.screen, o),
 		screen: f.screen,
 		quiet:  c.opts.quiet,
-		whole:  c.opts.schema != "" || c.opts.execute || c.opts.extracts(c.OutTerminal),
+		whole:  c.opts.schema != "" || c.opts.execute || c.opts.resume != "" || c.opts.extracts(c.OutTerminal),
 	}
 }
 

@@ -156,6 +156,8 @@ type talk struct {
 	*testing.T
 	server *openaitest.Server
 	dir    string
+
+	durability string // of questions; empty for none
 }
 
 func newTalk(t *testing.T) *talk {
@@ -169,6 +171,9 @@ func newTalk(t *testing.T) *talk {
 func (p *talk) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.Context(), "loki", args...)
 	cmd.Dir, cmd.Env = p.dir, emptyHome(p.dir)
+	if p.durability != "" {
+		cmd.Env = append(cmd.Env, "LOKI_CHAT_DURABILITY="+p.durability)
+	}
 	return cmd
 }
 

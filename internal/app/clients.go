@@ -20,22 +20,48 @@ import (
 	"loki/internal/provider/wire"
 )
 
-// newProvider returns the provider of a configured client. The error is of code Config.
+// makers returns the constructors of providers by the type of client. A new provider is a
+// line here and in [config.ClientTypes].
+func makers() map[string]func(*settings) (provider.Chat, error) {
+	return map[string]func(*settings) (provider.Chat, error){
+		config.TypeOpenAI:           asClient(openai.New),
+		config.TypeOpenAICompatible: asClient(openai.NewCompatible),
+		config.TypeAzureOpenAI:      asClient(openai.NewAzure),
+		config.TypeClaude:           asClient(anthropic.New),
+		config.TypeGemini:           asClient(gemini.New),
+		config.TypeCohere:           asClient(cohere.New),
+		config.TypeVertexAI:         (*settings).vertexAI,
+		config.TypeBedrock:          (*settings).bedrock,
+		config.TypeBuiltin:          (*settings).builtin,
+	}
+}
+
+// newProvider returns the provider of a configured client. The error has the code Config.
 func (a *App) newProvider(c *config.Client) (provider.Chat, error) {
-	if c.Type == config.TypeBuiltin {
-		script, err := c.Field(a.Env, "script")
-		if err != nil {
-			return nil, err
-		}
-		return builtin.New(builtin.Options{ScriptFile: cmp.Or(a.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
+	create, ok := makers()[c.Type]
+	if !ok {
+		return nil, fault.New(fault.Config, "client %s: there is no type %s", c.Name, c.Type)
 	}
 	s := settings{app: a, client: c}
-	p, err := s.provider()
+	p, err := create(&s)
 	if err = cmp.Or(s.err, err); err != nil {
 		if fault.CodeOf(err) != fault.Failure {
 			return nil, err
 		}
 		return nil, fault.Wrap(fault.Config, err, "")
+	}
+	return p, nil
+}
+
+// asClient makes a provider with the options of any client.
+func asClient[T provider.Chat](create func(client.Options) (T, error)) func(*settings) (provider.Chat, error) {
+	return func(s *settings) (provider.Chat, error) { return asChat(create(s.options())) }
+}
+
+// asChat turns a provider of its own type into a [provider.Chat].
+func asChat[T provider.Chat](p T, err error) (provider.Chat, error) {
+	if err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -47,57 +73,41 @@ type settings struct {
 	err    error
 }
 
-// provider makes the provider of the client's type.
-func (s *settings) provider() (provider.Chat, error) {
-	c, model := s.client, s.app.wireModel(s.client)
-	token, tokenHeaders := s.token() // an error for types that cannot log in
-	switch c.Type {
-	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI:
-		o := client.Options{
-			Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), API: s.field("api"),
-			Token: token, HTTP: s.http(), Model: model,
-		}
-		switch c.Type {
-		case config.TypeOpenAI:
-			if org := s.field("organization_id"); org != "" {
-				o.Headers = map[string]string{"OpenAI-Organization": org}
-			}
-			return made(openai.New(o))
-		case config.TypeAzureOpenAI:
-			return made(openai.NewAzure(o))
-		}
-		return made(openai.NewCompatible(o))
-	case config.TypeClaude:
-		o := client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
-		o.Token, o.Headers = token, tokenHeaders
-		return made(anthropic.New(o))
-	case config.TypeGemini:
-		o := client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}
-		o.Token = token
-		return made(gemini.New(o))
-	case config.TypeVertexAI:
-		return made(vertexai.New(vertexai.Options{
-			Options: client.Options{Name: c.Name, APIBase: s.field("api_base"), HTTP: s.http(), Model: model},
-			Project: s.field("project_id"), Location: s.field("location"), ADCFile: s.field("adc_file"), TokenHTTP: s.tokenHTTP(),
-		}))
-	case config.TypeBedrock:
-		return made(bedrock.New(bedrock.Options{
-			Options: client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.plainHTTP(), Model: model},
-			Region:  s.field("region"), AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
-			Proxy: s.proxy(), Patches: s.patches(), Getenv: s.app.Env.Get,
-		}))
-	case config.TypeCohere:
-		return made(cohere.New(client.Options{Name: c.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), HTTP: s.http(), Model: model}))
+// options returns the options of any client.
+func (s *settings) options() client.Options {
+	o := client.Options{
+		Name: s.client.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), API: s.field("api"),
+		HTTP: s.http(), Model: s.app.wireModel(s.client),
 	}
-	return nil, fault.New(fault.Config, "client %s: there is no type %s", c.Name, c.Type)
+	o.Token, o.Headers = s.token() // an error for types that cannot log in
+	if s.client.Type == config.TypeOpenAI {
+		if org := s.field("organization_id"); org != "" {
+			o.Headers = map[string]string{"OpenAI-Organization": org}
+		}
+	}
+	return o
 }
 
-// made turns a provider of its own type into a [provider.Chat].
-func made[T provider.Chat](p T, err error) (provider.Chat, error) {
-	if err != nil {
-		return nil, err
+func (s *settings) vertexAI() (provider.Chat, error) {
+	return asChat(vertexai.New(vertexai.Options{
+		Options: s.options(), Project: s.field("project_id"), Location: s.field("location"),
+		ADCFile: s.field("adc_file"), TokenHTTP: s.tokenHTTP(),
+	}))
+}
+
+func (s *settings) bedrock() (provider.Chat, error) {
+	o := bedrock.Options{
+		Options: s.options(), Region: s.field("region"),
+		AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
+		Proxy: s.proxy(), Patches: s.patches(), Getenv: s.app.Env.Get,
 	}
-	return p, nil
+	o.HTTP = s.plainHTTP() // what is signed must not be changed
+	return asChat(bedrock.New(o))
+}
+
+func (s *settings) builtin() (provider.Chat, error) {
+	script := s.field("script")
+	return builtin.New(builtin.Options{ScriptFile: cmp.Or(s.app.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
 }
 
 func (s *settings) field(name string) string {

@@ -13,27 +13,6 @@ import (
 	"loki/internal/provider/wire"
 )
 
-// Types of client. Those that this version talks to come first.
-const (
-	TypeOpenAI           = "openai"
-	TypeOpenAICompatible = catalog.CompatibleType
-	TypeBuiltin          = catalog.Builtin
-	TypeGemini           = "gemini"
-	TypeClaude           = "claude"
-	TypeCohere           = "cohere"
-	TypeAzureOpenAI      = "azure-openai"
-	TypeVertexAI         = "vertexai"
-	TypeBedrock          = "bedrock"
-)
-
-// ClientTypes returns the types that a configuration may name.
-func ClientTypes() []string {
-	return []string{
-		TypeOpenAI, TypeOpenAICompatible, TypeBuiltin,
-		TypeGemini, TypeClaude, TypeCohere, TypeAzureOpenAI, TypeVertexAI, TypeBedrock,
-	}
-}
-
 // Client is one entry of clients. It keeps its fields to itself, because some are
 // secret: printing or logging a Client shows its name and type only.
 type Client struct {
@@ -155,13 +134,11 @@ func (c *Client) raw(env Env, f field) (text, source string) {
 // makersVariable returns the variable in which the programs of a provider look for a key,
 // "" if there is none but that of the client's name.
 func (c *Client) makersVariable(field string) string {
-	switch {
-	case field == "api_key" && c.Type == TypeClaude:
-		return "ANTHROPIC_API_KEY"
-	case field == "api_key" && c.Type == TypeGemini:
-		return "GOOGLE_API_KEY"
+	if field != "api_key" {
+		return ""
 	}
-	return ""
+	t, _ := clientType(c.Type)
+	return t.KeyVariable
 }
 
 // KeyVariable returns the variable that holds the key of c.
@@ -210,13 +187,8 @@ func shellVariable(name string) string {
 }
 
 func (c *Client) defaultAPIBase() string {
-	switch c.Type {
-	case TypeOpenAI:
-		return "https://api.openai.com/v1"
-	case TypeOpenAICompatible:
-		return c.platform().APIBase
-	}
-	return ""
+	t, _ := clientType(c.Type)
+	return cmp.Or(t.APIBase, c.platform().APIBase)
 }
 
 // Local reports whether c is one of the platforms that run on the user's own machine, where

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"loki/internal/catalog"
@@ -39,13 +38,13 @@ func where(file string, pos yamldoc.Pos) string {
 func readClient(n *yamldoc.Node, dir string) *Client {
 	m := n.Map()
 	for _, p := range m.Require("type") {
-		p.Hint = "the types are " + strings.Join(ClientTypes(), ", ")
+		p.Hint = "the types are " + strings.Join(typeNames(), ", ")
 	}
 	c := &Client{fields: make(map[string]*string), Extra: defaultExtra()}
 	if !m.Str("type", &c.Type) {
 		return nil
 	}
-	if !slices.Contains(ClientTypes(), c.Type) {
+	if _, ok := clientType(c.Type); !ok {
 		p := m.Get("type").Warnf("unknown type of client %q: the client is left out", c.Type)
 		p.Hint = unknownTypeHint(c.Type)
 		return nil
@@ -102,8 +101,8 @@ func unknownTypeHint(name string) string {
 	if p, ok := platform(name); ok {
 		return fmt.Sprintf("write type: %s and name: %s", TypeOpenAICompatible, p.Name)
 	}
-	hint := "the types are " + strings.Join(ClientTypes(), ", ")
-	if near := yamldoc.Nearest(name, ClientTypes()); near != "" {
+	hint := "the types are " + strings.Join(typeNames(), ", ")
+	if near := yamldoc.Nearest(name, typeNames()); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near) + hint
 	}
 	return hint

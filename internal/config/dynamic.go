@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"loki/internal/yamldoc"
@@ -48,7 +47,7 @@ func knownClient(name string) *Client {
 	if p, ok := platform(name); ok {
 		return &Client{Type: TypeOpenAICompatible, Name: p.Name, Extra: defaultExtra()}
 	}
-	if !slices.Contains(ClientTypes(), name) {
+	if _, ok := clientType(name); !ok {
 		return nil
 	}
 	return &Client{Type: name, Name: name, Extra: defaultExtra()}
@@ -58,8 +57,10 @@ func knownClient(name string) *Client {
 // known providers. The environment has their keys.
 func implied() []*Client {
 	var clients []*Client
-	for _, name := range []string{TypeOpenAI, TypeGemini, TypeClaude, TypeCohere, TypeAzureOpenAI, TypeVertexAI, TypeBedrock} {
-		clients = append(clients, knownClient(name))
+	for _, t := range ClientTypes() {
+		if t.Name != TypeOpenAICompatible && t.Name != TypeBuiltin {
+			clients = append(clients, knownClient(t.Name))
+		}
 	}
 	for _, p := range platforms {
 		clients = append(clients, knownClient(p.Name))
@@ -68,7 +69,7 @@ func implied() []*Client {
 }
 
 func unknownProviderHint(name string) string {
-	known := ClientTypes()
+	known := typeNames()
 	for _, p := range platforms {
 		known = append(known, p.Name)
 	}

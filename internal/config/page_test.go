@@ -65,7 +65,7 @@ func TestPageNamesEverything(t *testing.T) {
 	for _, p := range platforms {
 		names = append(names, p.Name)
 	}
-	names = append(names, ClientTypes()...)
+	names = append(names, typeNames()...)
 	for _, name := range names {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("the page does not name %s", name)

@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/ask"
 	"loki/internal/config"
+	"loki/internal/oauth"
 	"loki/internal/provider/local"
 )
 
@@ -45,32 +46,27 @@ func checkURL(text string) error {
 	return nil
 }
 
-var (
-	apiKey      = field{name: "api_key", text: "API key", secret: true}
-	optionalKey = field{name: "api_key", text: "API key (empty for none)", secret: true, optional: true}
-	apiBase     = field{name: "api_base", text: "API base, such as https://example.com/v1", check: checkURL}
-)
+var optionalKey = field{name: "api_key", text: "API key (empty for none)", secret: true, optional: true}
 
-// fieldsOf says what each type of client needs.
-var fieldsOf = map[string][]field{
-	config.TypeOpenAI:           {apiKey},
-	config.TypeOpenAICompatible: {apiBase, optionalKey},
-	config.TypeGemini:           {apiKey},
-	config.TypeClaude:           {apiKey},
-	config.TypeCohere:           {apiKey},
-	config.TypeAzureOpenAI: {
-		{name: "api_base", text: "API base, such as https://RESOURCE.openai.azure.com", check: checkURL},
-		apiKey,
-	},
-	config.TypeVertexAI: {
-		{name: "project_id", text: "Project id"},
-		{name: "location", text: "Location, such as us-central1"},
-	},
-	config.TypeBedrock: {
-		{name: "access_key_id", text: "Access key id", secret: true},
-		{name: "secret_access_key", text: "Secret access key", secret: true},
-		{name: "region", text: "Region, such as us-east-1"},
-	},
+// fieldsOf returns the settings that a client of a type needs.
+func fieldsOf(t config.ClientType) []field {
+	fields := make([]field, len(t.Asks))
+	for i, name := range t.Asks {
+		fields[i] = map[string]field{
+			"api_key":           {text: "API key", secret: true},
+			"api_base":          {text: "API base, such as " + t.ExampleBase, check: checkURL},
+			"project_id":        {text: "Project id"},
+			"location":          {text: "Location, such as us-central1"},
+			"access_key_id":     {text: "Access key id", secret: true},
+			"secret_access_key": {text: "Secret access key", secret: true},
+			"region":            {text: "Region, such as us-east-1"},
+		}[name]
+		fields[i].name = name
+		if name == optionalKey.name && t.KeyOptional() {
+			fields[i] = optionalKey
+		}
+	}
+	return fields
 }
 
 // kindNames are how the programs call themselves.
@@ -85,11 +81,10 @@ func providers(servers []local.Server) []provider {
 			typ:   config.TypeOpenAICompatible, name: string(s.Kind), server: &s, base: s.BaseURL,
 		})
 	}
-	for _, t := range []string{
-		config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeGemini, config.TypeClaude,
-		config.TypeCohere, config.TypeAzureOpenAI, config.TypeVertexAI, config.TypeBedrock,
-	} {
-		list = append(list, provider{label: t, typ: t, name: t, fields: fieldsOf[t]})
+	for _, t := range config.ClientTypes() {
+		if len(t.Asks) > 0 {
+			list = append(list, provider{label: t.Name, typ: t.Name, name: t.Name, fields: fieldsOf(t)})
+		}
 	}
 	for _, p := range config.Platforms() {
 		if slices.ContainsFunc(servers, func(s local.Server) bool { return string(s.Kind) == p.Name }) {
@@ -159,7 +154,7 @@ const withKey, withOAuth = "API key", "OAuth"
 // chooseLogin returns what p needs with the kind of login that the user has, where there
 // are two.
 func (w *wizard) chooseLogin(ctx context.Context, p provider, d *draft) ([]field, error) {
-	if p.typ != config.TypeClaude && p.typ != config.TypeGemini {
+	if _, ok := oauth.Defaults(p.typ); !ok {
 		return p.fields, nil
 	}
 	answer, err := w.selectOne(ctx, "auth", "How do you log in?", []string{withKey, withOAuth})

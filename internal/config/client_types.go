@@ -1,0 +1,67 @@
+package config
+
+import (
+	"slices"
+
+	"loki/internal/catalog"
+)
+
+// Types of client. Those that this version talks to come first.
+const (
+	TypeOpenAI           = "openai"
+	TypeOpenAICompatible = catalog.CompatibleType
+	TypeBuiltin          = catalog.Builtin
+	TypeGemini           = "gemini"
+	TypeClaude           = "claude"
+	TypeCohere           = "cohere"
+	TypeAzureOpenAI      = "azure-openai"
+	TypeVertexAI         = "vertexai"
+	TypeBedrock          = "bedrock"
+)
+
+// ClientType is what the configuration has to know of a provider. How one is made is in
+// package app.
+type ClientType struct {
+	Name        string
+	APIBase     string   // where its API is; empty if only the provider knows, or if it has to be configured
+	KeyVariable string   // in which the provider's own programs look for a key; may be empty
+	Asks        []string // the settings that a first configuration asks for, in order; none for what needs none
+	ExampleBase string   // of an api_base that is asked for
+}
+
+// KeyOptional reports whether clients of the type may do without a key.
+func (t ClientType) KeyOptional() bool { return t.Name == TypeOpenAICompatible }
+
+// ClientTypes returns the types of client that a configuration may name.
+func ClientTypes() []ClientType {
+	return []ClientType{
+		{Name: TypeOpenAI, APIBase: "https://api.openai.com/v1", Asks: []string{"api_key"}},
+		{Name: TypeOpenAICompatible, Asks: []string{"api_base", "api_key"}, ExampleBase: "https://example.com/v1"},
+		{Name: TypeBuiltin},
+		{Name: TypeGemini, KeyVariable: "GOOGLE_API_KEY", Asks: []string{"api_key"}},
+		{Name: TypeClaude, KeyVariable: "ANTHROPIC_API_KEY", Asks: []string{"api_key"}},
+		{Name: TypeCohere, Asks: []string{"api_key"}},
+		{Name: TypeAzureOpenAI, Asks: []string{"api_base", "api_key"}, ExampleBase: "https://RESOURCE.openai.azure.com"},
+		{Name: TypeVertexAI, Asks: []string{"project_id", "location"}},
+		{Name: TypeBedrock, Asks: []string{"access_key_id", "secret_access_key", "region"}},
+	}
+}
+
+// clientType returns the type called name, and whether there is one.
+func clientType(name string) (ClientType, bool) {
+	types := ClientTypes()
+	i := slices.IndexFunc(types, func(t ClientType) bool { return t.Name == name })
+	if i < 0 {
+		return ClientType{}, false
+	}
+	return types[i], true
+}
+
+// typeNames returns the names of the types of client.
+func typeNames() []string {
+	var names []string
+	for _, t := range ClientTypes() {
+		names = append(names, t.Name)
+	}
+	return names
+}

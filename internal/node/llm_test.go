@@ -49,6 +49,9 @@ func TestLLMOutcomes(t *testing.T) {
 			state: map[string]string{graph.LastErrorKey: "the reply is empty"},
 		},
 		{
+			name: "retry_of_empty_text", node: "next: done, max_attempts: 2", replies: []any{"", "hello"}, calls: 2, end: "done hello",
+		},
+		{
 			name: "schema", node: "next: done, " + schema, replies: []any{`{"score": 7, "more": [1]}`}, calls: 1,
 			end: `done {"score":7,"more":[1]}`, state: map[string]string{"score": "7", "more": "[1]"},
 		},

@@ -13,12 +13,12 @@ import (
 // object that is valid comes back unchanged, nothing and null are the empty object, and
 // an object that was written as a JSON string is taken out of it.
 //
-// Text that is not valid JSON is repaired once, where only one thing can have been meant: a
-// Markdown fence around it, line breaks and other control characters in strings, a comma
-// before a closing bracket, and closing brackets missing at the end. A string or number that
-// the text breaks off in is never completed: half a command must not be run. The repair is for
-// calls of complete replies only: in a reply that was cut off, missing brackets may stand for
-// missing members. The error says what is wrong, in words for the model.
+// Text that is not valid JSON is repaired once, where its meaning is clear: a Markdown fence
+// around it, line breaks and other control characters in strings, a comma before a closing
+// bracket, and closing brackets missing at the end. A string or number in which the text ends
+// is never completed: half a command must not be run. The repair is for calls of complete
+// replies only: in a reply that was cut off, members may be missing as well. The error says
+// what is wrong, in words for the model.
 func ParseArguments(text string) (json.RawMessage, error) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed == "null" {
@@ -47,7 +47,7 @@ func ParseArguments(text string) (json.RawMessage, error) {
 	return nil, errors.New("the arguments have to be a JSON object, such as {\"name\": \"value\"}")
 }
 
-// syntaxProblem says where text stops being JSON.
+// syntaxProblem returns an error that says where text stops being JSON.
 func syntaxProblem(text string) error {
 	var v json.RawMessage
 	err := json.Unmarshal([]byte(text), &v)
@@ -131,7 +131,7 @@ func repair(text string) (string, bool) {
 	return string(out), true
 }
 
-// endsWhole reports whether the last value of text cannot go on, as a number could.
+// endsWhole reports whether the last value of text is complete. A number could go on.
 func endsWhole(text []byte) bool {
 	text = bytes.TrimRight(text, " \t\r\n")
 	for _, end := range [...]string{`"`, "}", "]", "true", "false", "null"} {
@@ -142,7 +142,7 @@ func endsWhole(text []byte) bool {
 	return false
 }
 
-// unfence takes text out of a Markdown code fence that is all around it.
+// unfence removes a Markdown code fence that surrounds all of text.
 func unfence(text string) string {
 	inner, ok := strings.CutPrefix(text, "```")
 	if !ok {

@@ -1,6 +1,6 @@
 // Package chat is the vocabulary of a conversation with a model: messages and
-// their parts, tool declarations, calls and results, usage and stop reasons. Every
-// other package speaks it, and it imports none of them.
+// their parts, tool declarations, calls and results, usage and stop reasons. It imports no
+// other package of the program.
 package chat
 
 import (
@@ -71,8 +71,8 @@ type Part struct {
 	URL  string   `json:"url,omitempty"`  // images: an https: or a data: URL
 
 	// Signature is the provider's own proof of a reasoning part. It is sent back
-	// unchanged to the provider that made it and means nothing to anyone else. A
-	// reasoning part of a signature and no text is one the provider keeps secret.
+	// unchanged to the provider that made it and has no meaning elsewhere. A reasoning
+	// part with a signature but no text is encrypted by the provider.
 	Signature string `json:"signature,omitempty"`
 }
 
@@ -103,8 +103,8 @@ type Usage struct {
 	ReasoningTokens   int  `json:"reasoning_tokens,omitempty"`    // part of OutputTokens
 	Estimated         bool `json:"estimated,omitempty"`           // at least one call reported no usage and was estimated
 
-	// Cost is the price of the tokens in US dollars. A call of which a part has no known
-	// price costs 0 and sets CostUnknown, so that a part is never shown as the whole.
+	// Cost is the price of the tokens in US dollars. If the price of a part of a call is
+	// unknown, Cost is 0 and CostUnknown is set, so that a part is never shown as the whole.
 	Cost        float64 `json:"cost,omitempty"`
 	CostUnknown bool    `json:"cost_unknown,omitempty"` // the cost of at least one call is not in Cost
 }
@@ -149,7 +149,7 @@ const (
 	StopOther     StopReason = "other"
 )
 
-// EstimateTokens is a rough count of the tokens in text: an ASCII character is a
+// EstimateTokens returns a rough count of the tokens in text: an ASCII character is a
 // quarter of a token and any other a half, rounded up.
 func EstimateTokens(text string) int {
 	quarters := 0

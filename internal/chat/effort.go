@@ -7,8 +7,8 @@ import (
 )
 
 // Effort says how much a model is to reason before it answers. Providers without levels of
-// their own translate efforts into budgets of tokens. A model that lacks one gets its
-// nearest.
+// their own translate efforts into budgets of tokens. A model that lacks an effort gets the
+// nearest one that it has.
 type Effort string
 
 // The efforts, in ascending order.

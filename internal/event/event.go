@@ -1,4 +1,4 @@
-// Package event is what happens while Loki works, as one stream of typed events.
+// Package event describes what happens while Loki works, as one stream of typed events.
 //
 // An [Event] is a [Body], which says what happened, and a [Source], which says where.
 // An [Emitter] receives events: a terminal, a JSON writer, a journal, a test that
@@ -58,7 +58,7 @@ type ModelCall struct {
 	Turn  int    `json:"turn"`  // call of the same request, from 1
 }
 
-// Request says what a dry run would send to a model. It is not emitted otherwise.
+// Request shows what a dry run would send to a model. It is emitted in dry runs only.
 type Request struct {
 	Model string `json:"model"` // id, client:model
 	chat.Sampling
@@ -70,7 +70,7 @@ type Request struct {
 	Schema json.RawMessage `json:"schema,omitempty"` // JSON Schema of the reply, nil for any text
 }
 
-// Delta is a piece of a model's answer. A slow reader may drop it: Reply has it all.
+// Delta is a piece of a model's answer. A slow reader may drop it: Reply has the whole.
 type Delta struct {
 	Text string `json:"text"`
 }
@@ -126,7 +126,7 @@ type NodeFinished struct {
 	Duration time.Duration `json:"-"`
 	Targets  []string      `json:"targets,omitempty"` // nodes it leads to
 	End      bool          `json:"end,omitempty"`     // it ended the run
-	Waiting  bool          `json:"waiting,omitempty"` // it did not end: it waits for a human who cannot be asked here
+	Waiting  bool          `json:"waiting,omitempty"` // it did not end: it waits for an answer of the user
 	Error    string        `json:"error,omitempty"`   // why it failed, whether or not the run goes on
 	Parallel bool          `json:"parallel"`
 }
@@ -142,7 +142,7 @@ type StateUpdated struct {
 	Values []value.Member // ascending by name
 }
 
-// Question says that a human is asked.
+// Question says that the user is asked.
 type Question struct {
 	ID      string   `json:"id"`
 	Text    string   `json:"text"`
@@ -153,14 +153,14 @@ type Question struct {
 	Key      string    `json:"-"`                 // of the step that the answer completes
 }
 
-// Answer is what the human said.
+// Answer holds what the user answered.
 type Answer struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 }
 
-// Retry says that a failed attempt is made again. Deltas since the attempt began are
-// void.
+// Retry says that an attempt failed and another one follows. Deltas since the attempt began
+// are void.
 type Retry struct {
 	Attempt int           `json:"attempt"` // the one that failed, from 1
 	Error   string        `json:"error"`
@@ -174,7 +174,7 @@ type CompressionStarted struct {
 	Tokens int    `json:"tokens"` // of the messages of the session
 }
 
-// CompressionFinished says what became of a compression.
+// CompressionFinished reports the result of a compression.
 type CompressionFinished struct {
 	Messages int        `json:"messages"` // how many the recap replaces
 	Before   int        `json:"before"`   // tokens of the messages of the session
@@ -184,7 +184,7 @@ type CompressionFinished struct {
 	Error    string     `json:"error,omitempty"` // why the session stays as it is
 }
 
-// Warning tells the user something that does not stop the work.
+// Warning reports something to the user that does not stop the work.
 type Warning struct {
 	Text string `json:"text"`
 	Once bool   `json:"-"` // it concerns more than this question: see [Once]
@@ -260,9 +260,8 @@ func Tee(emitters ...Emitter) Emitter {
 	})
 }
 
-// Collector is an Emitter that keeps everything, for tests and callers that want the
-// whole story at the end. The zero Collector is ready; it may be used from several
-// goroutines.
+// Collector is an Emitter that keeps everything, for tests and for callers that need all
+// events at the end. The zero Collector is ready; it may be used from several goroutines.
 type Collector struct {
 	mu     sync.Mutex
 	events []Event
@@ -335,7 +334,7 @@ func (s Scope) Through(wrap func(Emitter) Emitter) Scope {
 	return s
 }
 
-// Silent reports whether nobody listens, so that building an event can be spared.
+// Silent reports whether events are dropped, so that a caller need not build them.
 func (s Scope) Silent() bool { return s.sink == nil }
 
 // Emit sends body to the emitter, stamped with the time and the scope's source.
@@ -412,7 +411,7 @@ func (b StateUpdated) MarshalJSON() ([]byte, error) {
 	}{value.ObjectOf(b.Values...).Value()})
 }
 
-// seconds rounds to microseconds, so that the JSON is short.
+// seconds returns d in seconds, rounded to microseconds so that the JSON is short.
 func seconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1e6
 }

@@ -14,21 +14,21 @@ import (
 )
 
 // Cache keeps results of nodes for a time. Its methods may be called from several
-// goroutines and processes. Whatever goes wrong in it is a miss.
+// goroutines and processes. A failure of the cache is a miss.
 type Cache interface {
 	Get(key string) (data []byte, ok bool)
 	Put(key string, data []byte, ttl time.Duration)
 }
 
-// lookup is a look into the cache, as it is recorded: a resumed run must not see
-// another answer than the one it went on with.
+// lookup is the recorded result of a look into the cache: a resumed run must see the result
+// that it went on with.
 type lookup struct {
 	Hit   bool        `json:"hit"`
 	Value value.Value `json:"value"`
 }
 
 // withCache returns the node's result from the cache, or calls fn and keeps what it
-// returns. What the result depends on is material, unless the node names a key.
+// returns. The key is made of material, unless the node has a key of its own.
 func withCache(ctx context.Context, r *Runner, t *run.Task, material func() []string, fn func(context.Context) (value.Value, error)) (value.Value, error) {
 	policy := t.Node.Cache
 	if policy == nil || r.Cache == nil {
@@ -63,7 +63,7 @@ func withCache(ctx context.Context, r *Runner, t *run.Task, material func() []st
 	return result, err
 }
 
-// digest is a name for parts that no other list of parts has.
+// digest returns a name for parts that differs from that of other lists.
 func digest(parts []string) string {
 	h := sha256.New()
 	for _, part := range parts {

@@ -22,7 +22,7 @@ import (
 // questionKey is the step of an approval's or input's own question.
 const questionKey = "question"
 
-// approval asks a human to choose and routes by the answer.
+// approval asks the user to choose and routes by the answer.
 func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
 	a := t.Node.Approval
 	q := ask.Question{Kind: ask.Choice, Options: a.Options}
@@ -46,7 +46,7 @@ func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
 	return product{targets: []string{a.OnOther}}, nil
 }
 
-// input asks a human for a text. An empty answer stands for the default, which is
+// input asks the user for a text. An empty answer stands for the default, which is
 // not validated.
 func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	in := t.Node.Input
@@ -89,8 +89,8 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	return product{targets: t.Node.Next[:1]}, nil
 }
 
-// notAnswered is how a node fails whose question was not answered. One that waits did
-// not fail.
+// notAnswered returns the error of a node whose question was not answered. A node that waits
+// for the answer has not failed.
 func notAnswered(kind string, err error) error {
 	if fault.CodeOf(err) == fault.Suspended {
 		return err
@@ -98,9 +98,9 @@ func notAnswered(kind string, err error) error {
 	return fmt.Errorf("%s interaction failed: %w", kind, err)
 }
 
-// ask puts a question to the human, or takes the recorded answer. A node with a
-// timeout waits that long since the question was first asked, through interruptions,
-// and then takes the default.
+// ask asks the user a question, or reads the recorded answer. A node with a timeout waits
+// that long since the question was first asked, interruptions included, and then takes the
+// default.
 func (r *Runner) ask(ctx context.Context, t *run.Task, key string, q ask.Question) (string, error) {
 	q.ID = questionID(t, key)
 	q.Node, q.Agent, q.Depth = t.Node.ID, r.Agent, r.Depth
@@ -138,9 +138,9 @@ func (r *Runner) ask(ctx context.Context, t *run.Task, key string, q ask.Questio
 }
 
 // errDeadline ends the wait for an answer.
-var errDeadline = errors.New("nobody answered in time")
+var errDeadline = errors.New("no answer in time")
 
-// answer waits for the human until the deadline, zero for none.
+// answer waits for the user until the deadline, zero for none.
 func (r *Runner) answer(ctx context.Context, t *run.Task, q ask.Question, deadline time.Time) (string, error) {
 	waitCtx := ctx
 	if !deadline.IsZero() {
@@ -173,7 +173,7 @@ func defaultAnswer(q ask.Question) (string, error) {
 	return q.Default, nil
 }
 
-// suspendedError is how a node ends that has to wait for an answer.
+// suspendedError returns the error of a node that has to wait for an answer.
 func (r *Runner) suspendedError(t *run.Task, q ask.Question, deadline time.Time) error {
 	waiting := fmt.Sprintf("node %q waits for an answer to: %s", t.Node.ID, text.OneLine(q.Text, 200))
 	if !deadline.IsZero() && q.HasDefault {
@@ -183,7 +183,7 @@ func (r *Runner) suspendedError(t *run.Task, q ask.Question, deadline time.Time)
 	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
 	switch {
 	case t.Steps.Recording() && q.Consent:
-		return f.WithHint("answer it: loki --resume %s --answer TEXT; not to be asked, %s", t.Events.Run, beforehand)
+		return f.WithHint("answer it: loki --resume %s --answer TEXT; to be asked less often, %s", t.Events.Run, beforehand)
 	case t.Steps.Recording():
 		return f.WithHint("answer it: loki --resume %s --answer TEXT", t.Events.Run)
 	case q.Consent:
@@ -192,9 +192,9 @@ func (r *Runner) suspendedError(t *run.Task, q ask.Question, deadline time.Time)
 	return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
 }
 
-// questionID names a question within its run, for people to type: the node, and what
-// distinguishes it from the node's other questions, which is as short as it can be. No other
-// question of the run has the same id, whatever nodes are called.
+// questionID names a question within its run, for users to type: the node, and as short as
+// possible what distinguishes it from the node's other questions. No other question of the run
+// has the same id, whatever the names of the nodes are.
 func questionID(t *run.Task, key string) string {
 	id := place(t)
 	if t.Visit > 1 {
@@ -228,7 +228,8 @@ func shortKey(key string) string {
 // toolPart is the part of a key that names a tool call: its turn and its place in it.
 var toolPart = regexp.MustCompile(`(^|/)tool/(\d+)/(\d+)(/)`)
 
-// decideUncertain returns what decides about an effect of t that was begun when the run was interrupted.
+// decideUncertain returns the function that decides about an effect of t that was begun when
+// the run was interrupted.
 func (r *Runner) decideUncertain(t *run.Task) func(context.Context, string) (steps.Decision, error) {
 	return func(ctx context.Context, key string) (steps.Decision, error) {
 		switch t.Node.OnUncertain {
@@ -242,7 +243,7 @@ func (r *Runner) decideUncertain(t *run.Task) func(context.Context, string) (ste
 	}
 }
 
-// askUncertain lets the human decide.
+// askUncertain lets the user decide.
 func (r *Runner) askUncertain(ctx context.Context, t *run.Task, key, question string) (steps.Decision, error) {
 	valid := func(answer string) error {
 		if answer == string(steps.Retry) || answer == string(steps.Skip) {
@@ -259,8 +260,8 @@ func (r *Runner) askUncertain(ctx context.Context, t *run.Task, key, question st
 	return steps.Decision(answer), err
 }
 
-// askOnce is ask for a question whose answer holds for one time: when the same comes
-// up again, after another interruption, it is asked again.
+// askOnce is ask for a question whose answer holds once: after another interruption the same
+// question is asked again.
 func (r *Runner) askOnce(ctx context.Context, t *run.Task, key string, q ask.Question) (string, error) {
 	for n := 1; ; n++ {
 		numbered := fmt.Sprintf("%s/%d", key, n)

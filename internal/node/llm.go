@@ -50,8 +50,9 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 	return p, nil
 }
 
-// suspendedUntilLater makes err one that suspends a recorded run, if the provider asks to come back
-// later: the run is to go on then, and not without the model.
+// suspendedUntilLater returns the error that suspends a recorded run if the provider asks for a
+// long wait: the run goes on after it, and not without the model. Other errors it returns as they
+// are.
 func suspendedUntilLater(t *run.Task, err error) error {
 	if _, ok := errors.AsType[*engine.LaterError](err); ok && t.Steps.Recording() {
 		if failure, ok := errors.AsType[*llmFailure](err); ok {
@@ -62,7 +63,7 @@ func suspendedUntilLater(t *run.Task, err error) error {
 	return err
 }
 
-// llmFailure is a failed llm node, as its text goes into state.
+// llmFailure is the failure of an llm node. Its text goes into the state.
 type llmFailure struct {
 	stage string // what failed, of the node's work
 	err   error
@@ -73,11 +74,12 @@ func (e *llmFailure) Error() string { return "LLM node " + e.stage + ": " + e.er
 // Unwrap returns the cause.
 func (e *llmFailure) Unwrap() error { return e.err }
 
-// withoutFallback is the failure of an llm node that nothing takes over from.
+// withoutFallback returns the error of an llm node that has neither a fallback nor a next
+// node.
 func withoutFallback(err error) error {
 	failure, ok := errors.AsType[*llmFailure](err)
 	if !ok {
-		return err // cancelled
+		return err // canceled
 	}
 	switch fault.CodeOf(err) {
 	case fault.Suspended:
@@ -89,7 +91,7 @@ func withoutFallback(err error) error {
 		WithHint("add fallback: to the node, so that the run can go on without the model")
 }
 
-// llmResult is the reply's text, or with an output schema the JSON value in it.
+// llmResult returns the text of the reply, or with an output schema the JSON value in it.
 func (r *Runner) llmResult(ctx context.Context, t *run.Task, failures *engine.Failures) (value.Value, error) {
 	llm := t.Node.LLM
 	var instructions string
@@ -116,7 +118,7 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task, failures *engine.Fa
 	})
 }
 
-// llmMaterial is what the result of an llm node depends on.
+// llmMaterial returns what the result of an llm node depends on.
 func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string {
 	llm := t.Node.LLM
 	parts := append([]string{cmp.Or(llm.Model, r.Context.Model), instructions, prompt}, llm.Tools...)
@@ -204,7 +206,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 	})
 }
 
-// toolbox holds the tools that the node lists, nil if it lists none.
+// toolbox returns the tools that the node lists, nil if it lists none.
 func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error) {
 	if len(t.Node.LLM.Tools) == 0 {
 		return nil, nil
@@ -240,8 +242,7 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 		o.Confirm, o.Consent = tool.ConfirmWith(r.Asker, from), tool.ConsentWith(r.Asker, from)
 		return tool.NewBox(o), nil
 	}
-	// What the user says is a recorded answer. Where nobody can be asked the run waits
-	// for it.
+	// The user's answers are recorded. Where the user cannot be asked, the run waits.
 	answerKey := func(key string) string { return strings.TrimPrefix(key, t.Steps.Key("")) + "/answer" }
 	o.Confirm = func(ctx context.Context, key, question string) (bool, error) { // about an uncertain call
 		decision, err := r.askUncertain(ctx, t, answerKey(key), question)

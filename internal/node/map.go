@@ -14,9 +14,8 @@ import (
 	"loki/internal/value"
 )
 
-// mapOver runs the branch node once for each element of a list, side by side, and
-// collects what the branches deliver in the order of the list. Nothing else leaves
-// the branches.
+// mapOver runs the branch node once for each element of a list, side by side, and collects
+// the results of the branches in the order of the list. Other changes to their state are lost.
 func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
 	m := t.Node.Map
 	if len(t.Node.Next) == 0 {
@@ -45,7 +44,7 @@ func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
 func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, width int) ([]value.Value, error) {
 	var (
 		base      = t.Draft.State()
-		collected = make([]value.Value, items.Len()) // written by whoever took the index
+		collected = make([]value.Value, items.Len()) // element i is written by the goroutine that took i
 		errs      = make([]error, items.Len())
 		next      = make(chan int)
 		wg        sync.WaitGroup
@@ -78,7 +77,7 @@ func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, wi
 	return collected, nil
 }
 
-// subTask is the task of one item.
+// subTask returns the task of one item.
 func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value) *run.Task {
 	branch := r.Plan.Graph().Node(t.Node.Map.Branch)
 	draft := graph.NewDraft(base)
@@ -91,10 +90,10 @@ func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value)
 	}
 }
 
-// itemKey begins the keys of the steps of an item.
+// itemKey returns the beginning of the keys of the steps of an item.
 func itemKey(i int) string { return "item/" + strconv.Itoa(i) }
 
-// branch runs one branch and returns what it delivers under key.
+// branch runs one branch and returns its result under key.
 func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.Value, err error) {
 	if ctx.Err() != nil {
 		return v, context.Cause(ctx)
@@ -128,7 +127,7 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 	}
 }
 
-// branchValue is what a branch other than a script hands to the map: the state_updates
+// branchValue returns what a branch other than a script passes to the map: the state_updates
 // entry for key, the member of that name of a structured result, or the result.
 func branchValue(n *graph.Node, p product, key string) value.Value {
 	if p.updated {

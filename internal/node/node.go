@@ -1,9 +1,9 @@
-// Package node is what each type of graph node does.
+// Package node implements the types of graph nodes.
 //
 // A [Runner] executes one task at a time: it renders the node's templates against the
-// task's draft of the state, does the work, stores what state_updates say and tells
-// where the run goes next. Everything that reaches outside (models, scripts, humans)
-// is made as a recorded step and reported as events.
+// task's draft of the state, does the work, applies state_updates and returns where the run
+// goes next. What reaches outside (models, scripts, the user) is made as a recorded step and
+// reported as events.
 package node
 
 import (
@@ -34,19 +34,19 @@ type Options struct {
 	Plan    *graph.Plan
 	Engine  *engine.Engine
 	Context engine.RequestContext // copied for every request: model and sampling of the agent
-	Asker   ask.Asker             // nil means that nobody can be asked
+	Asker   ask.Asker             // nil means that the user cannot be asked
 	Scripts Scripts
-	Tools   tool.Set // what llm nodes may list
+	Tools   tool.Set // those that llm nodes may list
 	// Servers returns the tools of MCP servers of the agent; nil if there are none.
 	Servers func(ctx context.Context, ids []string) ([]tool.Tool, error)
-	// Calls says how tools are called: who judges the calls, what limits there are. The
-	// node fills in what it knows better.
+	// Calls says how tools are called: who judges the calls, and which limits they have. The
+	// node sets the fields that depend on it.
 	Calls tool.Options
 	Agent string // name of the agent, for messages
 	Depth int    // 0 for an agent the user started
 
-	// Answered are the questions that the user answered to have the run go on. An
-	// event says so when their nodes come to it.
+	// Answered are the questions that the user answered so that the run goes on. Their nodes
+	// emit an event for the answer.
 	Answered []string
 
 	Cache  Cache            // nil caches nothing
@@ -61,8 +61,8 @@ type Runner struct {
 	states stateDir
 }
 
-// Close removes what the nodes left in the directory for temporary files, and what
-// processes left there that were killed. Call it when the run is over.
+// Close removes the temporary files of the nodes, and those of processes that were killed.
+// Call it when the run is over.
 func (r *Runner) Close() error {
 	removeDeadStates(os.TempDir())
 	return r.states.close()
@@ -85,10 +85,10 @@ func New(o Options) *Runner {
 	return &Runner{Options: o}
 }
 
-// product is what came of a node's work.
+// product is the result of a node's work.
 type product struct {
-	result  value.Value // what the scoped variable of state_updates held
-	wanted  value.Value // what the state_updates entry for the wanted key rendered to
+	result  value.Value // value of the scoped variable of state_updates
+	wanted  value.Value // rendered state_updates entry of the wanted key
 	updated bool        // there was such an entry
 	targets []string
 	ended   bool
@@ -105,8 +105,8 @@ func (r *Runner) Execute(ctx context.Context, t *run.Task) graph.Result {
 	return graph.Result{Targets: p.targets, Ended: p.ended, Output: p.output, Failure: p.failure}
 }
 
-// work runs the node of t. wanted is the state key whose state_updates entry the
-// caller wants to see, empty for none.
+// work runs the node of t. wanted is the state key whose state_updates entry the caller
+// needs, empty for none.
 func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	switch t.Node.Type {
 	case graph.LLMNode:
@@ -137,7 +137,7 @@ const InsteadHint = "replace the node by an llm or script node"
 // Runs reports whether nodes of a type can be run.
 func Runs(t graph.Type) bool { return t != graph.AgentNode && t != graph.RAGNode }
 
-// timeoutError says that a node's own time was used up.
+// timeoutError says that a node took longer than its timeout.
 type timeoutError struct {
 	what  string
 	limit time.Duration
@@ -145,7 +145,7 @@ type timeoutError struct {
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("%s timed out after %s", e.what, e.limit) }
 
-// within runs fn, for at most the node's timeout if it has one.
+// within calls fn and ends its context after the node's timeout, if it has one.
 func within[T any](ctx context.Context, n *graph.Node, fn func(context.Context) (T, error)) (T, error) {
 	if !n.HasTimeout {
 		return fn(ctx)
@@ -160,7 +160,7 @@ func within[T any](ctx context.Context, n *graph.Node, fn func(context.Context) 
 	return result, err
 }
 
-// proceed is the product of a node that succeeded with result and follows its next.
+// proceed returns the product of a node that succeeded with result and goes to its next.
 func proceed(n *graph.Node, result value.Value) (product, error) {
 	if len(n.Next) == 0 {
 		return product{}, fmt.Errorf("%s node has no next", n.Type)
@@ -168,9 +168,9 @@ func proceed(n *graph.Node, result value.Value) (product, error) {
 	return product{result: result, targets: n.Next}, nil
 }
 
-// unfitError is a failure of what the run stands on, not of the node's work: something
-// that it was promised is not there. No other node can make up for it, and going on would
-// hide it.
+// unfitError is a failure of what the run depends on, not of the node's work: something is
+// missing that was there when the run was checked. Another node cannot make up for it, and
+// going on would hide it.
 type unfitError struct {
 	code fault.Code
 	err  error
@@ -180,20 +180,20 @@ func (e *unfitError) Error() string         { return e.err.Error() }
 func (e *unfitError) Unwrap() error         { return e.err }
 func (e *unfitError) FaultCode() fault.Code { return e.code }
 
-// asUnfit returns err as an unfitError if the system had no room left to do the work,
-// which says nothing about the work; other errors it returns as they are.
+// asUnfit returns err as an unfitError if a limit of the system was reached, which says
+// nothing about the work. Other errors it returns as they are.
 func asUnfit(err error) error {
 	_, start := errors.AsType[*process.StartError](err)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || start && errors.Is(err, syscall.EAGAIN) {
 		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").
-			WithHint("too much runs at once for the system's limits: raise them (ulimit -n, ulimit -u) or lower settings.max_concurrency")}
+			WithHint("a limit of the system is reached: raise it (ulimit -n, ulimit -u) or lower settings.max_concurrency")}
 	}
 	return err
 }
 
-// tolerate is the product of a node that failed with err, if the run can go on, and
-// err otherwise. Cancellation is never tolerated, nor is that a human has to be waited
-// for, that a budget is used up, or an unfitError.
+// tolerate returns the product of a node that failed with err if the run can go on, and err
+// otherwise. It does not tolerate a cancellation, a question that waits for the user, a used-up
+// budget and an unfitError.
 func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
 	if ctx.Err() != nil {
 		return product{}, context.Cause(ctx)
@@ -215,7 +215,7 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 	}, nil
 }
 
-// shortLength bounds an error's text in state and prompts, in bytes.
+// shortLength bounds the text of an error in state and prompts, in bytes.
 const shortLength = 600
 
 // short returns the text of err, cut to a length that fits a prompt.
@@ -234,5 +234,5 @@ func (r *Runner) request(t *run.Task) *engine.RequestContext {
 	return &rc
 }
 
-// addUsage adds what a request used to its task's count.
+// addUsage adds the usage of a request to that of its task.
 func addUsage(t *run.Task, u chat.Usage) { t.Usage = t.Usage.Add(u) }

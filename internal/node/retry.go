@@ -69,7 +69,7 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 	if t.Node.Retry == nil {
 		return fn(ctx)
 	}
-	passes := func(error) bool { return true } // nothing is known of why a script fails
+	passes := func(error) bool { return true } // it is unknown why a script failed
 	if t.Node.Type == graph.LLMNode {
 		passes = func(err error) bool {
 			_, timeout := errors.AsType[*timeoutError](err)
@@ -79,9 +79,9 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 	return tryWork(ctx, r, t, tries{policy: *t.Node.Retry, name: "retry", passes: passes}, fn)
 }
 
-// isFinal reports whether an error ends a node's work whatever its retries: it is
-// cancelled, waits for a human, has no budget left, lacks what it stands on, or its run
-// was taken over.
+// isFinal reports whether an error ends a node's work whatever its retries are: the work was
+// canceled, waits for the user, has no budget left or lacks what it depends on, or another
+// process took over the run.
 func isFinal(ctx context.Context, err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.Suspended, fault.Limit, fault.Canceled:
@@ -92,11 +92,11 @@ func isFinal(ctx context.Context, err error) bool {
 	return held || unfit || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
 }
 
-// errNoNote keeps a look at a note from making one.
+// errNoNote ends a step that only looks for a note, so that none is recorded.
 var errNoNote = errors.New("there is no note")
 
-// failedAttempt is what is recorded of an attempt that a resumed run does not come back to:
-// what it used counts all the same. Records of older versions have true in its place.
+// failedAttempt is the record of an attempt that a resumed run does not repeat. Its usage
+// counts nevertheless. Records of older versions have true in its place.
 type failedAttempt struct {
 	Usage chat.Usage `json:"usage"`
 }
@@ -110,13 +110,13 @@ func (f *failedAttempt) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(f))
 }
 
-// readFailure reports whether an attempt was noted under key as failed, and what it used.
+// readFailure reports whether a failed attempt is on record under key, and what it used.
 func readFailure(ctx context.Context, s steps.Steps, key string) (used chat.Usage, failed bool, err error) {
 	f, failed, err := readNote[failedAttempt](ctx, s, key)
 	return f.Usage, failed, err
 }
 
-// readNote returns the note under key, if one was made.
+// readNote returns the note under key, if there is one.
 func readNote[T any](ctx context.Context, s steps.Steps, key string) (content T, found bool, err error) {
 	content, err = steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) {
 		return content, errNoNote
@@ -127,14 +127,13 @@ func readNote[T any](ctx context.Context, s steps.Steps, key string) (content T,
 	return content, err == nil, err
 }
 
-// writeNote records that something was done with, so that a resumed run does not come back
-// to it.
+// writeNote records that something is over, so that a resumed run does not repeat it.
 func writeNote[T any](ctx context.Context, s steps.Steps, key string, content T) error {
 	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) { return content, nil })
 	return err
 }
 
-// charge counts what attempts used that are not made again.
+// charge counts the usage of an attempt that is not made again.
 func (r *Runner) charge(t *run.Task, used chat.Usage) {
 	addUsage(t, used)
 	if r.Context.Budget != nil {

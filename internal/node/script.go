@@ -19,10 +19,10 @@ import (
 	"loki/internal/value"
 )
 
-// Scripts is what script nodes need to know of the world.
+// Scripts says where scripts are and what they get.
 type Scripts struct {
 	AgentDir string        // directory that relative script paths start from
-	Child    environ.Child // what scripts get, without the state
+	Child    environ.Child // their environment, without the state
 	// Parent returns an entry for the environment of each script, or nothing; nil is none.
 	Parent func() string
 }
@@ -51,7 +51,7 @@ func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 	return product{}, fmt.Errorf("script %s gave no %s and the node has no next", t.Node.Script.Script, nextKey)
 }
 
-// scriptBody is a script's work as the branch of a map, where routes do not matter.
+// scriptBody runs a script as the branch of a map, where routes do not matter.
 func (r *Runner) scriptBody(ctx context.Context, t *run.Task) error {
 	if _, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) }); err != nil {
 		return fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script)
@@ -74,7 +74,7 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 	path := t.Node.Script.Path(r.Scripts.AgentDir)
 	state := t.Draft.State()
 	material := func() []string {
-		code, _ := os.ReadFile(path) // a missing script is told when it is run
+		code, _ := os.ReadFile(path) // a missing script is reported when it is run
 		return []string{path, string(code), string(state.AppendJSON(nil)), strings.Join(r.Scripts.Child.Environ, "\n")}
 	}
 	printed, err := withCache(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
@@ -102,7 +102,7 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 	return next, nil
 }
 
-// environ is the environment of a script that is started now.
+// environ returns the environment of a script that is started now.
 func (s Scripts) environ() []string {
 	if s.Parent == nil {
 		return s.Child.Environ
@@ -110,7 +110,7 @@ func (s Scripts) environ() []string {
 	return append(s.Child.Environ[:len(s.Child.Environ):len(s.Child.Environ)], s.Parent())
 }
 
-// remedy says how a script of a graph gets a variable.
+// remedy returns how a script of a graph gets a variable.
 const remedy = "list what it needs under environment: in graph.yaml"
 
 // runScript runs the program at path and returns the JSON object it printed.
@@ -150,17 +150,17 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	return printed, r.checkNext(t, printed)
 }
 
-// checkNext fails if the output of a script names a node that there is not. It comes
-// before the output is recorded, so that a run whose script was mended can go on.
+// checkNext fails if the output of a script names a node that does not exist. It is called
+// before the output is recorded, so that a run can go on once the script is fixed.
 func (r *Runner) checkNext(t *run.Task, printed value.Value) error {
 	next, _ := printed.AsObject().Get(nextKey)
 	id, ok := next.AsString()
 	if !ok || t.Events.Item != nil || r.Plan.Graph().Node(id) != nil { // in a map routes do not matter
 		return nil
 	}
-	err := fault.New(fault.Failure, "its %s is %q, and there is no such node", nextKey, id).WithHint("mend the script, or add the node")
+	err := fault.New(fault.Failure, "its %s is %q, and there is no such node", nextKey, id).WithHint("fix the script, or add the node")
 	if t.Steps.Recording() {
-		err = err.WithHint("mend the script, or add the node, and go on with: loki --resume %s --force", t.Events.Run)
+		err = err.WithHint("fix the script, or add the node, and go on with: loki --resume %s --force", t.Events.Run)
 	}
 	return &unfitError{fault.Failure, err}
 }
@@ -175,11 +175,11 @@ func place(t *run.Task) string {
 }
 
 // plainID escapes what has a meaning in ids of questions and in idempotency keys, so that
-// no two of them are the same whatever nodes are called.
+// they differ whatever the names of the nodes are.
 var plainID = strings.NewReplacer("%", "%25", "/", "%2F", "@", "%40", "[", "%5B", "]", "%5D")
 
-// idempotencyKey names the one effect that the script of t may have: the same however
-// often the script is tried, after failures and after interruptions.
+// idempotencyKey names the one effect that the script of t may have. It is the same for all
+// tries of the script, after failures and after interruptions.
 func idempotencyKey(t *run.Task) string {
 	key := fmt.Sprintf("%s/%d/%s", t.Events.Run, t.Step, place(t))
 	if t.Events.Item != nil {

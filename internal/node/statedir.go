@@ -15,12 +15,12 @@ import (
 	"loki/internal/filelock"
 )
 
-// stateDir is a directory for the states that are too large for an environment. It is
-// made when the first of them is, readable by its owner only, as state may hold secrets.
+// stateDir is a directory for the states that are too large for an environment. It is made
+// for the first of them, readable by its owner only, because a state may hold secrets.
 //
 // A process that is killed leaves its directory behind. The next one that makes its own, or
-// ends a run, removes it: it is named after the process, and holds a file that the process has locked
-// as long as it lives. The zero stateDir is ready to use.
+// ends a run, removes it: it has the id of the process in its name, and a file that the process
+// keeps locked. The zero stateDir is ready to use.
 type stateDir struct {
 	mu   sync.Mutex
 	path string // empty before the first state
@@ -40,8 +40,8 @@ func (d *stateDir) write(state []byte) (path string, err error) {
 		return "", err
 	}
 	f, err := os.CreateTemp(dir, "*.json") // readable by its owner only
-	if errors.Is(err, fs.ErrNotExist) {    // something has tidied up while the run took long
-		if dir, err = d.again(dir); err == nil {
+	if errors.Is(err, fs.ErrNotExist) {    // a cleaner of temporary files was faster
+		if dir, err = d.replace(dir); err == nil {
 			f, err = os.CreateTemp(dir, "*.json")
 		}
 	}
@@ -56,7 +56,7 @@ func (d *stateDir) write(state []byte) (path string, err error) {
 	return f.Name(), nil
 }
 
-// open returns the directory, and makes it if need be.
+// open returns the directory, and makes it if there is none.
 func (d *stateDir) open() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,8 +76,8 @@ func (d *stateDir) open() (string, error) {
 	return path, nil
 }
 
-// again returns another directory in place of one that is gone.
-func (d *stateDir) again(gone string) (string, error) {
+// replace returns another directory in place of one that is gone.
+func (d *stateDir) replace(gone string) (string, error) {
 	d.mu.Lock()
 	if d.path == gone {
 		_ = d.lock.Close()
@@ -99,9 +99,8 @@ func (d *stateDir) close() error {
 	return err
 }
 
-// removeDeadStates removes the directories below dir whose processes are gone, as far as
-// they are the user's own. Processes of other containers, which cannot be seen, hold their
-// locks.
+// removeDeadStates removes the user's own directories below dir whose processes are gone.
+// Processes of other containers, which are not visible here, hold their locks.
 func removeDeadStates(dir string) {
 	found, _ := filepath.Glob(filepath.Join(dir, stateDirPrefix+"*"))
 	for _, path := range found {
@@ -120,7 +119,7 @@ func removeDeadStates(dir string) {
 	}
 }
 
-// processLives reports whether there is a process with this id, or may be.
+// processLives reports whether a process with this id exists or may exist.
 func processLives(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package steps is how work inside a task reaches the outside world.
+// Package steps records the work inside a task that reaches the outside world.
 //
 // A step is one model call, script run, tool call or question: something that costs
-// money or time, or changes the world, and must not happen twice. Code that makes a
-// step does so inside [Do], under a key that is the same whenever the task is run
-// again. With a [Recorder] behind it, a step whose result is on record is not made
-// again: the result is read back. Without one, steps are simply made.
+// money or time, or changes the world, and must not happen twice. Code makes a step
+// inside [Do], under a key that is the same whenever the task is run again. With a
+// [Recorder], a step whose result is on record is not made again: the result is read
+// back. Without one, each step is made.
 //
-// An effect is a step that may change the world. That it begins is recorded before it
-// is made. If the process dies before the result is recorded, the step is uncertain:
-// nobody knows whether it happened, and its Uncertain function decides what to do.
+// An effect is a step that may change the world. Its beginning is recorded before it is
+// made. If the process dies before the result is recorded, the step is uncertain: it is
+// unknown whether it happened, and its Uncertain function decides what to do.
 package steps
 
 import (
@@ -40,8 +40,8 @@ type Step struct {
 	Name   string // what is called, for people: a model, a tool, a script
 	Effect bool   // it may change the world
 
-	// Uncertain decides about an effect that was begun and whose end is unknown. Nil
-	// means Retry. It is called with the step's full key.
+	// Uncertain decides what to do with an effect that was begun and whose end is unknown.
+	// Nil means Retry. It is called with the step's full key.
 	Uncertain func(ctx context.Context, key string) (Decision, error)
 }
 
@@ -51,7 +51,7 @@ type Decision string
 // The decisions.
 const (
 	Retry Decision = "retry" // make it again, under the same key
-	Skip  Decision = "skip"  // take it for made; Do returns ErrSkipped
+	Skip  Decision = "skip"  // assume it happened; Do returns ErrSkipped
 )
 
 // ErrSkipped is what [Do] returns for a step that was uncertain and is not made again.
@@ -69,11 +69,11 @@ type Record struct {
 type Recorder interface {
 	// Lookup returns what is known of the step with key.
 	Lookup(ctx context.Context, key string) (Record, error)
-	// Begin notes that an effect is about to be made.
+	// Begin records that an effect is about to be made.
 	Begin(ctx context.Context, key string, s Step) error
-	// Forget takes a Begin back: the effect failed, and that is known.
+	// Forget undoes a Begin: the effect is known to have failed.
 	Forget(ctx context.Context, key string) error
-	// Record keeps the result of a step. It returns once the result is safe.
+	// Record keeps the result of a step. It returns when the result is safe.
 	Record(ctx context.Context, key string, s Step, result []byte) error
 }
 
@@ -101,7 +101,7 @@ func (s Steps) Key(key string) string { return s.prefix + key }
 
 // Do returns the recorded result of the step, or makes the step by calling fn and
 // records what it returns. An fn that fails is not recorded and is made again next
-// time; an effect that was cancelled while it was made stays uncertain. T must survive
+// time; an effect that was canceled while it was made stays uncertain. T must survive
 // a round trip through JSON.
 func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context) (T, error)) (T, error) {
 	if s.rec == nil {
@@ -130,11 +130,11 @@ func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context)
 	}
 	if step.Effect && !known.Begun {
 		if err := s.rec.Begin(ctx, key, step); err != nil {
-			return result, fmt.Errorf("recording the begin of step %s: %w", key, err)
+			return result, fmt.Errorf("recording the beginning of step %s: %w", key, err)
 		}
 	}
 	result, err = fn(ctx)
-	// What was done is recorded even if the run is cancelled now.
+	// What was done is recorded even if the run is canceled now.
 	ctx, live := context.WithoutCancel(ctx), ctx.Err() == nil
 	if err != nil {
 		if step.Effect && live {

@@ -36,8 +36,8 @@ var families = []struct {
 
 // For returns the counter for a model, by the provider's own name of it or by its id
 // "client:model". The name may be that of a fine-tuned model ("ft:gpt-4o:acme") and
-// have the maker in front, as routers spell it ("openai/gpt-4o"). A model nothing is
-// known about gets the zero value. Nothing is loaded yet.
+// have the maker in front, as routers spell it ("openai/gpt-4o"). The counter of an
+// unknown model is the zero value. Nothing is loaded yet.
 func For(model string) Counter {
 	name := strings.ToLower(model)
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -57,7 +57,7 @@ func For(model string) Counter {
 func family(name string) (Counter, bool) {
 	for _, f := range families {
 		rest, ok := strings.CutPrefix(name, f.prefix)
-		// "o1" is a model and "o1-mini" another, but "o100" has nothing to do with them.
+		// "o1" and "o1-mini" are of one family, but "o100" is not.
 		if ok && (rest == "" || !isAlnum(rest[0])) {
 			return f.counter, true
 		}

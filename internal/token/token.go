@@ -5,8 +5,8 @@
 // [chat.EstimateTokens]. Beside the content of messages it counts their framing, the
 // tokens that separate one message from the next.
 //
-// Importing the package costs nothing worth mentioning: an encoding is loaded when a
-// text is first counted with it, which takes some ten milliseconds and megabytes.
+// Importing the package costs nothing: an encoding is loaded when a text is first counted
+// with it, which takes about ten milliseconds and ten megabytes.
 package token
 
 import (
@@ -21,8 +21,7 @@ type Counter struct {
 	image    int      // tokens of one image
 }
 
-// Estimate returns the counter for models nothing is known about, which is the zero
-// value.
+// Estimate returns the counter for unknown models, which is the zero value.
 func Estimate() Counter { return Counter{} }
 
 // Exact reports whether texts are counted with the encoding of the model. Framing and
@@ -103,11 +102,11 @@ func (c Counter) Tools(tools []chat.Tool) int {
 	return n
 }
 
-// reserve is the room that must be left for the reply to begin.
+// reserve is the number of tokens that must be left for the beginning of the reply.
 const reserve = 2
 
-// Fit returns an error of code Limit if messages are too long for a model that reads
-// at most limit tokens. A limit of 0 is none.
+// Fit returns an error with code Limit if messages are too long for a model that reads
+// at most limit tokens. A limit of 0 bounds nothing.
 func (c Counter) Fit(messages []chat.Message, limit int) error {
 	if limit <= 0 {
 		return nil

@@ -11,8 +11,9 @@ import (
 // NumberedID is what the ids begin with that are given here; a number from 1 follows.
 const NumberedID = "call_"
 
-// maxEqualCalls is how many equal calls may stand in a row. A model that repeats itself
-// more often than this is caught in a loop.
+// maxEqualCalls is how many equal calls may stand in a row in one reply. A reply with more of
+// them did not come to its end. Calls that are repeated from turn to turn, after their results
+// were read, are the business of the engine.
 const maxEqualCalls = 3
 
 // Calls returns the made calls that can be run, in their order. Those without a name are
@@ -28,7 +29,7 @@ func Calls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 		if strings.TrimSpace(c.Arguments) == "" {
 			c.Arguments = "{}"
 		}
-		if c.Name != "" && !surplus(calls, c) {
+		if c.Name != "" && !isSurplus(calls, c) {
 			calls = append(calls, c)
 		}
 	}
@@ -43,7 +44,8 @@ func Numbered(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 	return calls
 }
 
-func surplus(calls []chat.ToolCall, next chat.ToolCall) bool {
+// isSurplus reports whether next equals the last calls of a reply once too often.
+func isSurplus(calls []chat.ToolCall, next chat.ToolCall) bool {
 	if len(calls) < maxEqualCalls {
 		return false
 	}

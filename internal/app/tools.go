@@ -175,13 +175,8 @@ func (a *App) box(set tool.Set, agent string, asker ask.Asker, yes bool) (*tool.
 	if err != nil {
 		return nil, err
 	}
-	o := tool.Options{
-		Tools: set, Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()),
+	return tool.NewBox(tool.Options{
+		Tools: set, Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: agent},
 		Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
-	}
-	if asker != nil {
-		from := ask.Question{Agent: agent}
-		o.Consent, o.Confirm = tool.ConsentWith(asker, from), tool.ConfirmWith(asker, from)
-	}
-	return tool.NewBox(o), nil
+	}), nil
 }

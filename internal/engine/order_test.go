@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
@@ -68,10 +69,13 @@ func TestConsentIsAskedInTheOrderOfTheCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		var asked, want []string
-		box := tool.NewBox(tool.Options{Tools: set, Confirm: func(_ context.Context, _, question string) (bool, error) {
-			asked = append(asked, question)
-			return len(asked)%2 == 0, nil
-		}})
+		box := tool.NewBox(tool.Options{Tools: set, Asker: ask.Func(func(_ context.Context, q ask.Question) (string, error) {
+			asked = append(asked, q.Text)
+			if len(asked)%2 == 0 {
+				return "yes", nil
+			}
+			return "no", nil
+		})})
 		e, err := engine.New(engine.Options{Models: saving{n}})
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"loki/internal/chat"
 	"loki/internal/text"
@@ -18,11 +17,6 @@ type invoker struct {
 	function
 	link     *connection
 	describe string // name of the function that describes tools
-
-	mu sync.Mutex
-	// unknown counts, by arguments, the calls that Consent let through because the tools
-	// of the server were not known yet.
-	unknown map[string]int
 }
 
 // invocation is what a model asks for.
@@ -68,9 +62,6 @@ func (v *invoker) Consent(call tool.Call) string {
 		box = c.tools.peek()
 	}
 	if box == nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.unknown[string(call.Arguments)]++
 		return ""
 	}
 	if t, ok := box.lookup(args.Tool); !ok || !t.Destructive {
@@ -80,36 +71,20 @@ func (v *invoker) Consent(call tool.Call) string {
 		text.Visible(args.Tool), text.Visible(v.link.server.ID), text.Visible(string(args.Arguments)))
 }
 
-// unasked reports whether Consent let a call through without knowing the tool.
-func (v *invoker) unasked(call tool.Call) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	text := string(call.Arguments)
-	n := v.unknown[text]
-	if n == 0 {
-		return false
-	}
-	if v.unknown[text]--; n == 1 {
-		delete(v.unknown, text)
-	}
-	return true
-}
-
 // Call implements tool.Tool.
 func (v *invoker) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	unasked := v.unasked(call)
 	args, err := v.read(call)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("MCP tool invocation failed: %w", err)
 	}
-	if unasked {
+	if call.Unasked { // perhaps only because the tools were not known yet
 		box, err := v.link.list(ctx)
 		if err != nil {
 			return tool.Result{}, fmt.Errorf("MCP tool invocation failed: %w", err)
 		}
 		if t, ok := box.lookup(args.Tool); ok && t.Destructive {
-			return tool.Result{}, fmt.Errorf("the tool %s may destroy something, and was not looked at before; "+
-				"call %s for it, and then this again", args.Tool, v.describe)
+			return tool.Result{}, fmt.Errorf("%s is marked destructive, and its description has not been read yet. "+
+				"Call %s for it first, then repeat this call", args.Tool, v.describe)
 		}
 	}
 	return v.link.call(ctx, args.Tool, args.Arguments)

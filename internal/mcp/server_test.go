@@ -86,6 +86,7 @@ func call(ctx context.Context, s *mcp.Scope, suffix, arguments string) (string, 
 				if q := g.Consent(c); q != "" {
 					return "", errors.New("question: " + q)
 				}
+				c.Unasked = true
 			}
 			r, err := f.Call(ctx, c)
 			return r.Output, err
@@ -234,14 +235,14 @@ func TestMetaTools(t *testing.T) {
 	}
 }
 
-// A tool that nobody has looked at may be destructive: the user is asked before it runs.
+// A tool whose description was not read may be destructive: the user is asked before it runs.
 func TestDestructiveToolIsNotRunUnasked(t *testing.T) {
 	sc := scope(t, pool(t, nil), mcp.ScopeOptions{}, fake(t, "odd_tools"))
 	tools, err := sc.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := tool.Call{Arguments: json.RawMessage(`{"tool":"wipe"}`)}
+	c := tool.Call{Arguments: json.RawMessage(`{"tool":"wipe"}`), Unasked: true}
 	guard := tools[0].(tool.Guard)
 	if q := guard.Consent(c); q != "" {
 		t.Fatalf("asked before the server was: %s", q)
@@ -252,6 +253,7 @@ func TestDestructiveToolIsNotRunUnasked(t *testing.T) {
 	if q := guard.Consent(c); !strings.Contains(q, "wipe") {
 		t.Fatalf("question: %q", q)
 	}
+	c.Unasked = false
 	if out, err := tools[0].Call(t.Context(), c); err != nil || out.Output != "{}" {
 		t.Errorf("after consent: %v, %v", out, err)
 	}

@@ -84,7 +84,6 @@ func (l *connection) meta(taken map[string]bool) []tool.Tool {
 			},
 			link:     l,
 			describe: describe,
-			unknown:  make(map[string]int),
 		},
 		&function{
 			declared: chat.Tool{

@@ -16,6 +16,7 @@ import (
 	"loki/internal/run"
 	"loki/internal/steps"
 	"loki/internal/text"
+	"loki/internal/tool"
 	"loki/internal/value"
 )
 
@@ -245,19 +246,20 @@ func (r *Runner) decideUncertain(t *run.Task) func(context.Context, string) (ste
 
 // askUncertain lets the user decide.
 func (r *Runner) askUncertain(ctx context.Context, t *run.Task, key, question string) (steps.Decision, error) {
-	valid := func(answer string) error {
-		if answer == string(steps.Retry) || answer == string(steps.Skip) {
-			return nil
-		}
-		return fmt.Errorf("the answer has to be %s or %s", steps.Retry, steps.Skip)
-	}
-	answer, err := r.askOnce(ctx, t, key, ask.Question{
-		Kind: ask.Choice, Text: question, Options: []string{string(steps.Retry), string(steps.Skip)}, Validate: valid, Consent: true,
-	})
+	q := tool.UncertainQuestion(ask.Question{}, question)
+	answer, err := r.askOnce(ctx, t, key, q)
 	if err == nil {
-		err = valid(answer)
+		err = q.Validate(answer)
 	}
 	return steps.Decision(answer), err
+}
+
+// recordedAsker returns an asker whose answers are steps of the record, so that a resumed
+// task gets them again. Where the user cannot be asked the run waits for the answer.
+func (r *Runner) recordedAsker(t *run.Task) ask.Asker {
+	return ask.Func(func(ctx context.Context, q ask.Question) (string, error) {
+		return r.askOnce(ctx, t, strings.TrimPrefix(q.ID, t.Steps.Key(""))+"/answer", q)
+	})
 }
 
 // askOnce is ask for a question whose answer holds once: after another interruption the same

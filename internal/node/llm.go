@@ -15,7 +15,6 @@ import (
 	"loki/internal/retry"
 	"loki/internal/run"
 	"loki/internal/schema"
-	"loki/internal/steps"
 	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/value"
@@ -237,20 +236,9 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 	}
 	o := r.Calls
 	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, place(t)), tool.Policy(t.Node.OnUncertain)
-	from := ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth}
-	if !t.Steps.Recording() {
-		o.Confirm, o.Consent = tool.ConfirmWith(r.Asker, from), tool.ConsentWith(r.Asker, from)
-		return tool.NewBox(o), nil
-	}
-	// The user's answers are recorded. Where the user cannot be asked, the run waits.
-	answerKey := func(key string) string { return strings.TrimPrefix(key, t.Steps.Key("")) + "/answer" }
-	o.Confirm = func(ctx context.Context, key, question string) (bool, error) { // about an uncertain call
-		decision, err := r.askUncertain(ctx, t, answerKey(key), question)
-		return decision == steps.Retry, err
-	}
-	o.Consent = func(ctx context.Context, key string, q tool.ConsentQuestion) (tool.ConsentAnswer, error) {
-		text, err := r.askOnce(ctx, t, answerKey(key), q.Ask(from))
-		return q.Answer(text), err
+	o.Asker, o.From = r.Asker, ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth}
+	if t.Steps.Recording() {
+		o.Asker = r.recordedAsker(t)
 	}
 	return tool.NewBox(o), nil
 }

@@ -18,7 +18,7 @@ type Judge interface {
 	Judge(call permission.Call) permission.Verdict
 	// Remember keeps what the user granted.
 	Remember(scope permission.Scope, grants []permission.Grant) error
-	// Unattended says what becomes of calls that nobody can be asked about.
+	// Unattended says what becomes of calls that no user can be asked about.
 	Unattended() permission.Unattended
 	// Agent is the one that grants can be made to; empty if there is none.
 	Agent() string
@@ -26,27 +26,38 @@ type Judge interface {
 
 var _ Judge = (*permission.Judge)(nil)
 
-// admit decides whether a call is made, and returns why not, empty if it is. harmless is
-// [permission.Verdict]'s.
-func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (refused string, harmless bool, err error) {
+// admission is the decision about a call.
+type admission struct {
+	refused  string // why the call is not made; empty if it is
+	harmless bool   // as [permission.Verdict] has it
+	// unasked marks a call that guard let through without a question. What it is about may
+	// change until it is made, by a call beside it, and then a question is due.
+	unasked bool
+	guard   Guard
+}
+
+// admit decides whether a call is made.
+func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (a admission, err error) {
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
 	}
+	question := ""
 	guard, guarded := t.(Guard)
-	text := ""
 	if guarded {
-		text = guard.Consent(call)
+		question = guard.Consent(call)
 	}
-	needed := h.Destructive && (!guarded || text != "") || text != ""
+	needed := h.Destructive && !guarded || question != ""
+	a = admission{guard: guard, unasked: guarded && question == "" && !b.o.AutoConfirm}
 	if b.o.Judge == nil {
-		if !needed {
-			return "", false, nil
+		if needed {
+			a.refused, err = b.consent(ctx, aboutCall(question, call), st)
 		}
-		refused, err = b.consent(ctx, asking(text, call), st)
-		return refused, false, err
+		return a, err
 	}
 	v := b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive})
-	if !v.Decided && v.Action != permission.Deny {
+	if v.Decided {
+		a.unasked = false // a rule decides, whatever the tool thinks of the call
+	} else if v.Action != permission.Deny {
 		// It is only what is usual for such tools: this one knows about this call.
 		v.Action = permission.Allow
 		if needed {
@@ -55,27 +66,28 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 	}
 	switch v.Action {
 	case permission.Allow:
+		a.harmless = v.Harmless
 		if h.ReadOnly {
-			return "", v.Harmless, nil
+			return a, nil
 		}
 		// The decision is recorded, so that a call that is done is not asked about when rules
 		// have changed since.
-		refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) { return "", nil })
-		return refused, v.Harmless, err
+		a.refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) { return "", nil })
 	case permission.Deny:
-		refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) {
+		a.refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) {
 			return fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or tell the user.", v.Reason), nil
 		})
-		return refused, false, err
+	default:
+		q := aboutCall(question, call)
+		q.Reason, q.Always, q.Agent = v.Reason, v.Always, b.o.Judge.Agent()
+		a.refused, err = b.consent(ctx, q, st)
+		a.unasked = false
 	}
-	q := asking(text, call)
-	q.Reason, q.Always, q.Agent = v.Reason, v.Always, b.o.Judge.Agent()
-	refused, err = b.consent(ctx, q, st)
-	return refused, false, err
+	return a, err
 }
 
-// asking is the question about a call, with the tool's own text if it has one.
-func asking(text string, call Call) ConsentQuestion {
+// aboutCall returns the question about a call, with the tool's own text if it has one.
+func aboutCall(text string, call Call) ConsentQuestion {
 	if text == "" {
 		text = PlainQuestion(call)
 	}
@@ -96,7 +108,10 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (r
 		if b.o.AutoConfirm {
 			return "", nil
 		}
-		answer, err := b.askConsent(ctx, st.Key("consent"), q)
+		asked := q.Ask(b.o.From)
+		asked.ID = st.Key("consent")
+		said, err := b.ask(ctx, asked)
+		answer := q.Answer(said)
 		switch {
 		case fault.CodeOf(err) == fault.Suspended:
 			return "", err
@@ -118,7 +133,7 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (r
 	})
 }
 
-// unattended is what becomes of a call that nobody can be asked about.
+// unattended returns what becomes of a call that no user can be asked about.
 func (b *Box) unattended(cause error) (refused string, err error) {
 	policy := permission.UnattendedDeny
 	if b.o.Judge != nil {
@@ -132,18 +147,4 @@ func (b *Box) unattended(cause error) (refused string, err error) {
 			WithHint("run it in a terminal, allow such calls with a rule under permission in config.yaml, or consent to all with --yes")
 	}
 	return "it needs the user's consent, and the user cannot be asked here. The user can allow such calls with a rule under permission in config.yaml, or consent to all calls with --yes or AUTO_CONFIRM=1.", nil
-}
-
-// askConsent asks the user, one question at a time.
-func (b *Box) askConsent(ctx context.Context, key string, q ConsentQuestion) (ConsentAnswer, error) {
-	if b.o.Consent == nil {
-		text := q.Text
-		yes, err := b.confirm(ctx, key, text)
-		return ConsentAnswer{Yes: yes}, err
-	}
-	if err := b.acquire(ctx); err != nil {
-		return ConsentAnswer{}, err
-	}
-	defer b.release()
-	return b.o.Consent(ctx, key, q)
 }

@@ -81,7 +81,7 @@ func TestJudgedCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "permissions.yaml")
-			o := tool.Options{AutoConfirm: tt.auto, Consent: tool.ConsentWith(ask.NewScripted(tt.answers...), ask.Question{})}
+			o := tool.Options{AutoConfirm: tt.auto, Asker: ask.NewScripted(tt.answers...)}
 			text, calls, err := erasing(t, o, permission.Options{Rules: tt.rules, Memory: permission.NewMemory(file), Agent: "coder"}, tt.times)
 			if tt.suspend {
 				if fault.CodeOf(err) != fault.Suspended {
@@ -96,17 +96,6 @@ func TestJudgedCalls(t *testing.T) {
 				t.Errorf("kept %v", granted)
 			}
 		})
-	}
-}
-
-// A Confirm, which knows yes and no only, works with a judge too.
-func TestConfirmWithJudge(t *testing.T) {
-	t.Parallel()
-	asked := ""
-	o := tool.Options{Confirm: func(_ context.Context, _, q string) (bool, error) { asked = q; return true, nil }}
-	text, calls, err := erasing(t, o, permission.Options{}, 1)
-	if err != nil || calls != 1 || !strings.Contains(asked, "May the tool erase be run") {
-		t.Errorf("%s, %d calls, %v, asked %q", text, calls, err, asked)
 	}
 }
 

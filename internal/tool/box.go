@@ -24,14 +24,16 @@ type Options struct {
 	// own key they make a call's idempotency key. Without a Run calls have none.
 	Run, Task string
 
-	// Confirm asks the user about calls that need consent, and about uncertain ones.
-	// Nil means that nobody can be asked: then the former are refused, and the latter end
-	// the request with code fault.Suspended. A Confirm that itself fails with that code
-	// ends the request in both cases, so that the run can wait. Calls do not overlap.
-	Confirm Confirm
-	// Consent, if set, asks instead of Confirm where a call needs consent, and takes answers
-	// that hold for more than this call. What is said of Confirm holds for it too.
-	Consent Consent
+	// Asker asks the user about calls that need consent, and about uncertain ones; nil is
+	// [ask.Unavailable]. If the user cannot be asked, the former are refused or, as Judge
+	// says, allowed or suspended, and the latter end the request with code fault.Suspended.
+	// An Asker that itself fails with that code ends the request in both cases, so that the
+	// run can wait. Calls do not overlap. The ID of a question is the key of the step that it
+	// is about, unique within the task: another call asks under another key, even if it asks
+	// the same.
+	Asker ask.Asker
+	// From says where the questions come from: the agent, node and depth.
+	From ask.Question
 	// Judge decides which calls may be made; nil leaves it to the tools' hints and guards.
 	Judge Judge
 	// AutoConfirm consents to every call without asking. What is denied stays so.
@@ -57,6 +59,9 @@ type Box struct {
 
 // NewBox returns a Box.
 func NewBox(o Options) *Box {
+	if o.Asker == nil {
+		o.Asker = ask.Unavailable{}
+	}
 	o.Uncertain = cmp.Or(o.Uncertain, Ask)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxOutput = cmp.Or(o.MaxOutput, DefaultMaxOutput)
@@ -67,8 +72,8 @@ func NewBox(o Options) *Box {
 func (b *Box) Declarations() []chat.Tool { return b.o.Tools.Declarations() }
 
 // Call makes one call and returns the text for the model; failed marks one that tells of
-// a failure. The error is that of ctx if it has ended, one of st, one of code
-// fault.Suspended, or that of a Confirm that was broken off.
+// a failure. The error is that of ctx if it has ended, one of st, one with code
+// fault.Suspended, or that of an Asker that was broken off.
 func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error) {
 	out, err := b.call(ctx, call, st)
 	if err != nil {
@@ -94,22 +99,25 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	if b.o.Run != "" {
 		call.IdempotencyKey = joinKey(b.o.Run, b.o.Task, st.Key(step.Key))
 	}
-	refused, harmless, err := b.admit(ctx, e.tool, hints, call, st)
-	if err != nil || refused != "" {
-		return failure("%s was not run: %s", call.Name, refused), err
+	a, err := b.admit(ctx, e.tool, hints, call, st)
+	if err != nil || a.refused != "" {
+		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
-	call.Harmless = harmless
-	confirm := b.confirm
+	call.Harmless, call.Unasked = a.harmless, a.unasked
+	put := b.ask
 	if hints.Interactive {
 		if err := b.acquire(ctx); err != nil {
 			return outcome{}, err
 		}
 		defer b.release()
-		confirm = b.confirmNow
+		put = b.o.Asker.Ask
 	}
-	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) { return b.decide(ctx, call, st, confirm) }
+	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) { return b.decide(ctx, call, st, put) }
 	out, err := steps.Do(ctx, st, step, func(ctx context.Context) (outcome, error) {
 		b.asked()
+		if a.unasked && a.guard.Consent(call) != "" {
+			return failure("%s was not run: the target changed while the call was being prepared, and now needs the user's approval. Repeat the call if you still want it.", call.Name), nil
+		}
 		return b.run(ctx, e.tool, hints, call)
 	})
 	if errors.Is(err, steps.ErrSkipped) {
@@ -130,21 +138,13 @@ func joinKey(parts ...string) string {
 	return key
 }
 
-// confirm asks the user, one question at a time.
-func (b *Box) confirm(ctx context.Context, key, question string) (bool, error) {
+// ask asks the user, one question at a time.
+func (b *Box) ask(ctx context.Context, q ask.Question) (string, error) {
 	if err := b.acquire(ctx); err != nil {
-		return false, err
+		return "", err
 	}
 	defer b.release()
-	return b.confirmNow(ctx, key, question)
-}
-
-// confirmNow asks the user. The caller has the turn to talk to them.
-func (b *Box) confirmNow(ctx context.Context, key, question string) (bool, error) {
-	if b.o.Confirm == nil {
-		return false, ask.ErrUnavailable
-	}
-	return b.o.Confirm(ctx, key, question)
+	return b.o.Asker.Ask(ctx, q)
 }
 
 // timeoutError says that a call took longer than it may.
@@ -191,7 +191,7 @@ func (b *Box) guarded(ctx context.Context, t Tool, call Call) (r Result, err err
 			if b.o.OnPanic != nil {
 				b.o.OnPanic(call.Name, v, debug.Stack())
 			}
-			r, err = Result{}, fmt.Errorf("%s broke down, which is a mistake in the tool: %v", call.Name, v)
+			r, err = Result{}, fmt.Errorf("%s panicked (a bug in the tool): %v", call.Name, v)
 		}
 	}()
 	return t.Call(ctx, call)

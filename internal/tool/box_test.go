@@ -257,7 +257,7 @@ func TestInteractiveCallsRunOneAtATime(t *testing.T) {
 			now.Add(-1)
 			calls.Add(1)
 		}
-		box := newBox(t, tool.Options{Confirm: func(ctx context.Context, _, _ string) (bool, error) { talk(ctx); return true, nil }},
+		box := newBox(t, tool.Options{Asker: ask.Func(func(ctx context.Context, _ ask.Question) (string, error) { talk(ctx); return "yes", nil })},
 			fake{name: "fake", hints: tool.Hints{Interactive: true}, call: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 				talk(ctx)
 				return tool.Result{}, nil
@@ -294,8 +294,8 @@ func TestConsent(t *testing.T) {
 			return guarded{fake{name: "fake", hints: tool.Hints{Destructive: true}}, q}
 		}
 	}
-	answer := func(yes bool, err error) tool.Confirm {
-		return func(context.Context, string, string) (bool, error) { return yes, err }
+	answer := func(text string, err error) ask.Asker {
+		return ask.Func(func(context.Context, ask.Question) (string, error) { return text, err })
 	}
 	for _, tt := range []struct {
 		name     string
@@ -306,25 +306,25 @@ func TestConsent(t *testing.T) {
 		err      error
 	}{
 		{name: "harmless", tool: func(*testing.T) tool.Tool { return fake{name: "fake"} }},
-		{name: "yes", tool: destructive, o: tool.Options{Confirm: answer(true, nil)}, question: `{"a":"\u202e"}`},
-		{name: "no", tool: destructive, o: tool.Options{Confirm: answer(false, nil)}, question: "fake", refused: "the user did not consent"},
-		{name: "nobody", tool: destructive, o: tool.Options{Confirm: answer(false, ask.ErrUnavailable)}, question: "fake", refused: "AUTO_CONFIRM"},
+		{name: "yes", tool: destructive, o: tool.Options{Asker: answer("yes", nil)}, question: `{"a":"\u202e"}`},
+		{name: "no", tool: destructive, o: tool.Options{Asker: answer("no", nil)}, question: "fake", refused: "the user did not consent"},
+		{name: "nobody", tool: destructive, o: tool.Options{Asker: answer("", ask.ErrUnavailable)}, question: "fake", refused: "AUTO_CONFIRM"},
 		{name: "no_way_to_ask", tool: destructive, refused: "AUTO_CONFIRM"},
-		{name: "the_run_waits", tool: destructive, o: tool.Options{Confirm: answer(false, waits)}, question: "fake", err: waits},
-		{name: "broken_off", tool: destructive, o: tool.Options{Confirm: answer(false, broken)}, question: "fake", err: broken},
-		{name: "consent_in_advance", tool: destructive, o: tool.Options{AutoConfirm: true, Confirm: answer(false, nil)}},
-		{name: "own_question", tool: asks("Really?"), o: tool.Options{Confirm: answer(true, nil)}, question: "Really?"},
-		{name: "own_judgement", tool: asks(""), o: tool.Options{Confirm: answer(false, nil)}},
+		{name: "the_run_waits", tool: destructive, o: tool.Options{Asker: answer("", waits)}, question: "fake", err: waits},
+		{name: "broken_off", tool: destructive, o: tool.Options{Asker: answer("", broken)}, question: "fake", err: broken},
+		{name: "consent_in_advance", tool: destructive, o: tool.Options{AutoConfirm: true, Asker: answer("no", nil)}},
+		{name: "own_question", tool: asks("Really?"), o: tool.Options{Asker: answer("yes", nil)}, question: "Really?"},
+		{name: "own_judgement", tool: asks(""), o: tool.Options{Asker: answer("no", nil)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			asked := ""
 			o := tt.o
-			if confirm := o.Confirm; confirm != nil {
-				o.Confirm = func(ctx context.Context, key, q string) (bool, error) {
-					asked = q
-					return confirm(ctx, key, q)
-				}
+			if asker := o.Asker; asker != nil {
+				o.Asker = ask.Func(func(ctx context.Context, q ask.Question) (string, error) {
+					asked = q.Text
+					return asker.Ask(ctx, q)
+				})
 			}
 			text, failed, err := newBox(t, o, tt.tool(t)).Call(t.Context(), callFake("{\"a\":\"\u202e\"}"), steps.Steps{})
 			if !errors.Is(err, tt.err) || failed != (tt.refused != "") {
@@ -340,23 +340,49 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-func TestConfirmWith(t *testing.T) {
+func TestQuestionSaysWhereItComesFrom(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bool{"yes": true, " Y ": true, "no": false, "": false, "yes, but not there": false} {
 		var got ask.Question
-		confirm := tool.ConfirmWith(ask.Func(func(_ context.Context, q ask.Question) (string, error) {
-			got = q
-			return answer, nil
-		}), ask.Question{Node: "write", Agent: "coder"})
-		if yes, err := confirm(t.Context(), "key", "Sure?"); yes != want || err != nil {
-			t.Errorf("%q is %v, %v", answer, yes, err)
+		box := newBox(t, tool.Options{
+			Asker: ask.Func(func(_ context.Context, q ask.Question) (string, error) {
+				got = q
+				return answer, nil
+			}),
+			From: ask.Question{Node: "write", Agent: "coder"},
+		}, fake{name: "fake", hints: tool.Hints{Destructive: true}})
+		_, failed, err := box.Call(t.Context(), callFake("{}"), steps.Steps{}.At("tool/1/1"))
+		if failed == want || err != nil {
+			t.Errorf("%q: failed %v, %v", answer, failed, err)
 		}
-		if got.Text != "Sure?" || got.Node != "write" || got.Agent != "coder" || got.Kind != ask.Choice {
+		if got.ID != "tool/1/1/consent" || got.Node != "write" || got.Agent != "coder" || got.Kind != ask.Choice || !got.Consent {
 			t.Errorf("asked %+v", got)
 		}
 	}
-	if _, err := tool.ConfirmWith(ask.Unavailable{}, ask.Question{})(t.Context(), "key", "Sure?"); !errors.Is(err, ask.ErrUnavailable) {
-		t.Errorf("error %v", err)
+}
+
+// changing needs consent from the second time on that it is looked at.
+type changing struct {
+	fake
+	looked *int
+}
+
+func (c changing) Consent(tool.Call) string {
+	if *c.looked++; *c.looked > 1 {
+		return "Overwrite it?"
+	}
+	return ""
+}
+
+// TestTargetChangedMeanwhile: a call that needed no consent is not made if it needs one by then.
+func TestTargetChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, yes := range []bool{false, true} {
+		looked := 0
+		text, failed, err := newBox(t, tool.Options{AutoConfirm: yes}, changing{fake{name: "fake"}, &looked}).Call(t.Context(), callFake("{}"), steps.Steps{})
+		if err != nil || failed == yes || failed && !strings.Contains(text, "Repeat the call") {
+			t.Errorf("consent in advance %v: %s, failed %v, %v", yes, text, failed, err)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -9,31 +8,6 @@ import (
 	"loki/internal/permission"
 	"loki/internal/text"
 )
-
-// Confirm asks the user a question that is answered with yes or no. The key is that of
-// the step which the question is about, unique within the task: another call asks
-// under another key, even if it asks the same. The error wraps [ask.ErrUnavailable] if
-// nobody can be asked; any other ends the request.
-type Confirm func(ctx context.Context, key, question string) (bool, error)
-
-// ConfirmWith returns a Confirm that puts its questions to a. What from says of where the
-// question comes from goes with each of them. Only yes and y are a yes.
-func ConfirmWith(a ask.Asker, from ask.Question) Confirm {
-	return func(ctx context.Context, _, question string) (bool, error) {
-		q := from
-		q.Kind, q.Text, q.Options, q.Consent = ask.Choice, question, []string{"yes", "no"}, true
-		answer, err := a.Ask(ctx, q)
-		if err != nil {
-			return false, err
-		}
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		return answer == "yes" || answer == "y", nil
-	}
-}
-
-// Consent asks the user whether a call may be made. The key and the errors are those of
-// [Confirm].
-type Consent func(ctx context.Context, key string, q ConsentQuestion) (ConsentAnswer, error)
 
 // ConsentQuestion is a question whether a call may be made.
 type ConsentQuestion struct {
@@ -109,17 +83,6 @@ func (q ConsentQuestion) Answer(text string) ConsentAnswer {
 		}
 	}
 	return ConsentAnswer{Reason: text}
-}
-
-// ConsentWith returns a Consent that puts its questions to a, see [ConsentQuestion.Ask].
-func ConsentWith(a ask.Asker, from ask.Question) Consent {
-	return func(ctx context.Context, _ string, q ConsentQuestion) (ConsentAnswer, error) {
-		text, err := a.Ask(ctx, q.Ask(from))
-		if err != nil {
-			return ConsentAnswer{}, err
-		}
-		return q.Answer(text), nil
-	}
 }
 
 // AutoConfirm reports whether an environment, as from os.Environ, says that the user

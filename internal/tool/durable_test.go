@@ -78,10 +78,10 @@ func TestInterruptedQuestionLeavesNoDoubt(t *testing.T) {
 	t.Parallel()
 	subject, rec := newCounter(tool.Hints{Destructive: true}), newRecorder()
 	ctx, cancel := context.WithCancel(t.Context())
-	box := newBox(t, tool.Options{Confirm: func(ctx context.Context, _, _ string) (bool, error) {
+	box := newBox(t, tool.Options{Asker: ask.Func(func(ctx context.Context, _ ask.Question) (string, error) {
 		cancel()
-		return false, ctx.Err()
-	}}, subject)
+		return "", ctx.Err()
+	})}, subject)
 	if _, _, err := box.Call(ctx, callFake("{}"), steps.New(rec)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
@@ -104,8 +104,8 @@ func died(t *testing.T, subject tool.Tool) *recorder {
 
 func TestUncertainCall(t *testing.T) {
 	t.Parallel()
-	answer := func(yes bool, err error) tool.Confirm {
-		return func(context.Context, string, string) (bool, error) { return yes, err }
+	answer := func(text string, err error) ask.Asker {
+		return ask.Func(func(context.Context, ask.Question) (string, error) { return text, err })
 	}
 	for _, tt := range []struct {
 		name  string
@@ -117,13 +117,13 @@ func TestUncertainCall(t *testing.T) {
 	}{
 		{"retry", tool.Hints{}, tool.Options{Uncertain: tool.Retry}, 2, "done", ""},
 		{"skip", tool.Hints{}, tool.Options{Uncertain: tool.Skip}, 1, "unknown whether it did its work", ""},
-		{"ask_yes", tool.Hints{}, tool.Options{Confirm: answer(true, nil)}, 2, "done", ""},
-		{"ask_no", tool.Hints{}, tool.Options{Confirm: answer(false, nil)}, 1, "unknown whether it did its work", ""},
-		{"ask_interactive", tool.Hints{Interactive: true}, tool.Options{Confirm: answer(true, nil)}, 2, "done", ""},
-		{"ask_nobody", tool.Hints{}, tool.Options{Confirm: answer(false, ask.ErrUnavailable)}, 1, "", fault.Suspended},
-		{"the_run_waits", tool.Hints{}, tool.Options{Confirm: answer(false, fault.New(fault.Suspended, "waits"))}, 1, "", fault.Suspended},
+		{"ask_yes", tool.Hints{}, tool.Options{Asker: answer("retry", nil)}, 2, "done", ""},
+		{"ask_no", tool.Hints{}, tool.Options{Asker: answer("skip", nil)}, 1, "unknown whether it did its work", ""},
+		{"ask_interactive", tool.Hints{Interactive: true}, tool.Options{Asker: answer("retry", nil)}, 2, "done", ""},
+		{"ask_nobody", tool.Hints{}, tool.Options{Asker: answer("", ask.ErrUnavailable)}, 1, "", fault.Suspended},
+		{"the_run_waits", tool.Hints{}, tool.Options{Asker: answer("", fault.New(fault.Suspended, "waits"))}, 1, "", fault.Suspended},
 		{"no_way_to_ask", tool.Hints{}, tool.Options{}, 1, "", fault.Suspended},
-		{"broken_off", tool.Hints{}, tool.Options{Confirm: answer(false, context.Canceled)}, 1, "", fault.Canceled},
+		{"broken_off", tool.Hints{}, tool.Options{Asker: answer("", context.Canceled)}, 1, "", fault.Canceled},
 		{"read_only", tool.Hints{ReadOnly: true}, tool.Options{Uncertain: tool.Skip}, 2, "done", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestRetryIsAskedAboutEachTime(t *testing.T) {
 	subject := newCounter(tool.Hints{})
 	rec := died(t, subject)
 	asked := 0
-	o := tool.Options{Confirm: func(context.Context, string, string) (bool, error) { asked++; return true, nil }}
+	o := tool.Options{Asker: ask.Func(func(context.Context, ask.Question) (string, error) { asked++; return "retry", nil })}
 	for range 2 {
 		rec.lose = "call"
 		if _, _, err := newBox(t, o, subject).Call(t.Context(), callFake("{}"), steps.New(rec)); !errors.Is(err, errDied) {

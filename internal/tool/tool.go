@@ -75,6 +75,9 @@ type Call struct {
 	// nor the user allowed it.
 	Harmless bool
 
+	// Unasked says that the tool's [Guard] let the call through without a question.
+	Unasked bool
+
 	// RunID names the run that the call belongs to, empty where nothing is durable.
 	RunID string
 	// IdempotencyKey is the same when a call is made again because its end was not

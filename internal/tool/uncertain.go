@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"loki/internal/ask"
 	"loki/internal/fault"
@@ -22,10 +23,23 @@ const (
 	Ask   Policy = "ask"   // let the user decide between the two
 )
 
-// decide is what the policy makes of an uncertain call. A decision to skip is recorded,
-// because the model goes on from there; one to retry holds for this time only. confirm
-// asks the user.
-func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, confirm Confirm) (steps.Decision, error) {
+// UncertainQuestion returns a question that is answered with [Retry] or [Skip]. What from
+// says of where it comes from goes with it.
+func UncertainQuestion(from ask.Question, text string) ask.Question {
+	from.Kind, from.Text, from.Options, from.Consent = ask.Choice, text, []string{string(Retry), string(Skip)}, true
+	from.Validate = func(answer string) error {
+		if slices.Contains(from.Options, answer) {
+			return nil
+		}
+		return fmt.Errorf("the answer has to be %s or %s", Retry, Skip)
+	}
+	return from
+}
+
+// decide returns what the policy makes of an uncertain call. A decision to skip is recorded,
+// because the model goes on from there; one to retry holds for this time only. The user is
+// asked with put.
+func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, put func(context.Context, ask.Question) (string, error)) (steps.Decision, error) {
 	again := errors.New("made again") // an error, so that it is not recorded
 	step := steps.Step{Kind: steps.Question, Key: "uncertain", Name: call.Name}
 	decision, err := steps.Do(ctx, st, step, func(ctx context.Context) (steps.Decision, error) {
@@ -35,8 +49,13 @@ func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, confirm Con
 		case Skip:
 			return steps.Skip, nil
 		}
-		yes, err := confirm(ctx, st.Key("uncertain"), fmt.Sprintf("The run was interrupted during a call of the tool %s, and it is unknown whether the call was done.\n\n    %s\n\nMake it again?",
+		q := UncertainQuestion(b.o.From, fmt.Sprintf("The run was interrupted during a call of the tool %s, and it is unknown whether the call was done.\n\n    %s\n\nMake it again?",
 			call.Name, text.Visible(string(call.Arguments))))
+		q.ID = st.Key("uncertain")
+		answer, err := put(ctx, q)
+		if err == nil {
+			err = q.Validate(answer)
+		}
 		switch {
 		case fault.CodeOf(err) == fault.Suspended:
 			return "", err
@@ -45,7 +64,7 @@ func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, confirm Con
 				WithHint("resume the run in a terminal, and answer whether to make the call again")
 		case err != nil:
 			return "", err
-		case yes:
+		case answer == string(Retry):
 			return "", again
 		}
 		return steps.Skip, nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/environ"
 	"loki/internal/steps"
@@ -133,10 +134,10 @@ func TestConsent(t *testing.T) {
 		{"nothing_to_run", " ", "", true},
 	} {
 		var asked string
-		box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}}, tool.Options{Confirm: func(_ context.Context, _, q string) (bool, error) {
-			asked = q
-			return tt.yes, nil
-		}})
+		box := newBox(t, builtin.Options{Child: environ.Child{Environ: testEnviron()}}, tool.Options{Asker: ask.Func(func(_ context.Context, q ask.Question) (string, error) {
+			asked = q.Text
+			return yesOrNo(tt.yes), nil
+		})})
 		text, failed, err := box.Call(t.Context(), command(t, tt.command), steps.Steps{})
 		if err != nil || asked != tt.question || failed == (tt.name == "yes") {
 			t.Errorf("%s: got %s, failed %v, error %v, asked %q", tt.name, text, failed, err, asked)

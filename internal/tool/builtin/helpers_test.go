@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"loki/internal/ask"
 	"loki/internal/chat"
+	"loki/internal/permission"
 	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
@@ -40,10 +42,10 @@ func asks(t testing.TB, o builtin.Options, name string, args map[string]any) (te
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := tool.NewBox(tool.Options{Tools: set, Run: "run-1", Confirm: func(_ context.Context, _, q string) (bool, error) {
-		question = q
-		return true, nil
-	}})
+	box := tool.NewBox(tool.Options{Tools: set, Run: "run-1", Asker: ask.Func(func(_ context.Context, q ask.Question) (string, error) {
+		question = q.Text
+		return "yes", nil
+	})})
 	arguments, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
@@ -111,4 +113,30 @@ func site(t testing.TB, handle http.HandlerFunc) string {
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+func yesOrNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// meddler leaves every call to the tool, and does something between the question whether it
+// needs consent and the call.
+type meddler func()
+
+func (m meddler) Judge(permission.Call) permission.Verdict {
+	m()
+	return permission.Verdict{Action: permission.Allow}
+}
+func (m meddler) Remember(permission.Scope, []permission.Grant) error { return nil }
+func (m meddler) Unattended() permission.Unattended                   { return permission.UnattendedDeny }
+func (m meddler) Agent() string                                       { return "" }
+
+func write(t testing.TB, file, contents string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(contents), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

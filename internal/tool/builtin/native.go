@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"loki/internal/chat"
 	"loki/internal/text"
@@ -36,13 +34,7 @@ type guarded struct {
 	// consent returns the question of [tool.Guard]. The error says why the call would fail:
 	// then it needs no consent either.
 	consent func(call tool.Call) (question string, err error)
-
-	mu      sync.Mutex
-	unasked map[string]int // calls that needed no consent and are not made yet
 }
-
-// maxUnasked bounds the calls that are remembered, as some are never made.
-const maxUnasked = 256
 
 var (
 	_ tool.Tool  = (*native)(nil)
@@ -71,59 +63,7 @@ func (g *guarded) Consent(call tool.Call) string {
 	return question
 }
 
-func (g *guarded) question(call tool.Call) (string, error) {
-	question, err := g.consent(call)
-	if question == "" {
-		g.remember(call)
-	}
-	return question, err
-}
-
-// remember keeps that a call needed no consent.
-func (g *guarded) remember(call tool.Call) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.unasked == nil || len(g.unasked) >= maxUnasked {
-		g.unasked = make(map[string]int)
-	}
-	g.unasked[callKey(call)]++
-}
-
-// Call implements [tool.Tool].
-func (g *guarded) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if err := g.stillUnasked(call); err != nil {
-		return tool.Result{}, err
-	}
-	return g.native.Call(ctx, call)
-}
-
-// stillUnasked fails if the user has to be asked about a call now, but was not. That a call
-// does no harm, such as writing a file that does not exist, may have changed since, by a
-// call beside it.
-func (g *guarded) stillUnasked(call tool.Call) error {
-	if !g.wasUnasked(call) {
-		return nil
-	}
-	if question, _ := g.consent(call); question != "" {
-		return errors.New("what is there has changed while the call was prepared, and the user has to be asked now. Nothing was done; make the call again if it is still right")
-	}
-	return nil
-}
-
-func (g *guarded) wasUnasked(call tool.Call) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	key := callKey(call)
-	n := g.unasked[key]
-	if n > 1 {
-		g.unasked[key] = n - 1
-	} else {
-		delete(g.unasked, key)
-	}
-	return n > 0
-}
-
-func callKey(call tool.Call) string { return call.IdempotencyKey + "\x00" + string(call.Arguments) }
+func (g *guarded) question(call tool.Call) (string, error) { return g.consent(call) }
 
 // schema is the JSON Schema of parameters, in their order.
 func schema(params []param) json.RawMessage {

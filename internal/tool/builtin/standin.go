@@ -1,10 +1,6 @@
 package builtin
 
-import (
-	"context"
-
-	"loki/internal/tool"
-)
+import "loki/internal/tool"
 
 // standIn is a script of the user that runs instead of a tool of the program.
 type standIn struct {
@@ -50,14 +46,4 @@ func (s *standIn) Consent(call tool.Call) string {
 		return tool.PlainQuestion(call)
 	}
 	return question
-}
-
-// Call implements [tool.Tool].
-func (s *standIn) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if g, ok := s.native.(*guarded); ok {
-		if err := g.stillUnasked(call); err != nil {
-			return tool.Result{}, err
-		}
-	}
-	return s.FromFile.Call(ctx, call)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/environ"
 	"loki/internal/permission"
@@ -95,10 +96,10 @@ func checkStandIn(t *testing.T, dir string, native tool.Tool, rule permission.Ac
 			t.Fatal(err)
 		}
 		asked := 0
-		box := tool.NewBox(tool.Options{Tools: set, Judge: judge, Confirm: func(context.Context, string, string) (bool, error) {
+		box := tool.NewBox(tool.Options{Tools: set, Judge: judge, Asker: ask.Func(func(context.Context, ask.Question) (string, error) {
 			asked++
-			return consents, nil
-		}})
+			return yesOrNo(consents), nil
+		})})
 		text, _, err := box.Call(t.Context(), chat.ToolCall{ID: "1", Name: name, Arguments: args}, steps.Steps{})
 		if err != nil {
 			t.Fatal(err)
@@ -130,22 +131,15 @@ func TestStandInHints(t *testing.T) {
 // by then.
 func TestStandInChange(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	for _, native := range builtin.Tools(builtin.Options{Dir: dir}) {
-		if native.Declaration().Name != "fs_write" {
-			continue
-		}
-		own := &ownScript{name: "fs_write"}
-		s := builtin.StandIn(own, native).(tool.StandIn)
-		call := tool.Call{Name: "fs_write", Arguments: json.RawMessage(`{"path":"new","contents":"x"}`)}
-		if s.Consent(call) != "" {
-			t.Fatal("asks about a new file")
-		}
-		if err := os.WriteFile(filepath.Join(dir, "new"), []byte("of another call"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Call(t.Context(), call); err == nil || own.calls > 0 {
-			t.Errorf("error %v, %d calls", err, own.calls)
-		}
+	dir := files(t, nil)
+	own := &ownScript{name: "fs_write"}
+	set, err := tool.NewSet(builtin.StandIn(own, named(t, at(dir), "fs_write")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := tool.NewBox(tool.Options{Tools: set, Judge: meddler(func() { write(t, filepath.Join(dir, "new"), "of another call") })})
+	_, failed, err := box.Call(t.Context(), chat.ToolCall{Name: "fs_write", Arguments: `{"path":"new","contents":"x"}`}, steps.Steps{})
+	if err != nil || !failed || own.calls > 0 {
+		t.Errorf("failed %v, error %v, %d calls", failed, err, own.calls)
 	}
 }

@@ -300,6 +300,7 @@ func TestLoadErrors(t *testing.T) {
 		{"mapping", `mapping_tools: [a]`, `1:16: mapping_tools: expected a mapping, found a list`},
 		{"mapping_of_strings", `mapping_tools: {a: [b]}`, `1:20: mapping_tools.a: expected a string, found a list`},
 		{"wrap", `wrap: wide`, `1:7: wrap: want no, auto or a number of columns up to 65535, not "wide"`},
+		{"durability", `chat_durability: on`, `1:18: chat_durability: want process, power or off, not "on"`},
 		{"wrap_too_wide", `wrap: 65536`, `1:7: wrap: want no, auto or a number of columns up to 65535, not "65536"`},
 		{"vault_of_vault", `vault_password_file: '/x/{{USER}}'`, `1:22: vault_password_file: what opens the vault cannot itself be a secret of the vault`},
 		{"no_mapping", `- model`, `1:1: expected a mapping, found a list`},

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/fault"
+	"loki/internal/graph"
 )
 
 func TestOverride(t *testing.T) {
@@ -77,6 +78,10 @@ mapping_tools: {file: x}
 		{"KEYBINDINGS", "nano", Vi, `want emacs or vi, not "nano"`},
 
 		{"THEME", "dark", ptr("dark"), ""},
+
+		{"CHAT_DURABILITY", "power", graph.DurabilityPower, ""},
+		{"CHAT_DURABILITY", "off", graph.DurabilityOff, ""},
+		{"CHAT_DURABILITY", "on", graph.Durability(""), `want process, power or off, not "on"`},
 
 		{"MAPPING_TOOLS", `{"b": "1,2", "a": "3"}`, Mapping{{"b", "1,2"}, {"a", "3"}}, ""},
 		{"MAPPING_TOOLS", `{}`, Mapping{}, ""},

@@ -13,6 +13,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/engine"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/role"
@@ -47,14 +48,14 @@ func (s *script) Chat(ctx context.Context, _ provider.Request) iter.Seq2[provide
 }
 
 // begin begins a conversation with a model that gives these replies.
-func begin(t *testing.T, replies ...any) (*conversation.Conversation, *event.Collector) {
+func begin(t *testing.T, replies ...any) (*conversation.Conversation, *eventtest.Collector) {
 	t.Helper()
 	e, err := engine.New(engine.Options{Models: &script{replies}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	service := &conversation.Service{Engine: e, Settings: chat.Settings{Model: "test:script", Sampling: chat.Sampling{Temperature: new(1.0), Effort: chat.LowEffort}}}
-	var events event.Collector
+	var events eventtest.Collector
 	return service.Begin(conversation.Options{Caller: conversation.Caller{Events: event.NewScope(&events, event.Source{}, nil)}}), &events
 }
 
@@ -62,7 +63,7 @@ func question(text string) conversation.Question {
 	return conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, text)}}
 }
 
-func types(events *event.Collector) (names []string) {
+func types(events *eventtest.Collector) (names []string) {
 	for _, ev := range events.Events() {
 		names = append(names, ev.Body.Type())
 	}
@@ -83,14 +84,14 @@ func TestTurnsAreRuns(t *testing.T) {
 	if diff := cmp.Diff(want, types(events)); diff != "" {
 		t.Error(diff)
 	}
-	fin := event.Bodies[event.Finished](events)
+	fin := eventtest.Bodies[event.Finished](events)
 	if fin[0].Output != "Hello" || fin[0].Error != "" || fin[0].Usage.InputTokens != 10 || fin[0].Stop != chat.StopEnd {
 		t.Errorf("finished %+v", fin[0])
 	}
 	if !strings.Contains(fin[1].Error, "boom") || fin[1].Code == "" {
 		t.Errorf("finished %+v", fin[1])
 	}
-	if started := event.Bodies[event.Started](events); started[0].Model != "test:script" || events.Events()[0].Run != "" {
+	if started := eventtest.Bodies[event.Started](events); started[0].Model != "test:script" || events.Events()[0].Run != "" {
 		t.Errorf("started %+v", events.Events()[0])
 	}
 }
@@ -102,7 +103,7 @@ func TestCanceledTurnIsFinished(t *testing.T) {
 	if _, err := c.Ask(ctx, question("hi")); fault.CodeOf(err) != fault.Canceled {
 		t.Errorf("error %v", err)
 	}
-	if fin := event.Bodies[event.Finished](events); len(fin) != 1 || fin[0].Code != string(fault.Canceled) {
+	if fin := eventtest.Bodies[event.Finished](events); len(fin) != 1 || fin[0].Code != string(fault.Canceled) {
 		t.Errorf("finished %+v", fin)
 	}
 }

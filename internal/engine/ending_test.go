@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/retry"
@@ -72,7 +73,7 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 				contains(t, err.Error()+" / "+fault.HintOf(err), tt.says)
 			}
 			var warnings []string
-			for _, w := range event.Bodies[event.Warning](events) {
+			for _, w := range eventtest.Bodies[event.Warning](events) {
 				warnings = append(warnings, w.Text)
 			}
 			if len(warnings) > 1 || len(warnings) == 0 != (len(tt.warnings) == 0) {
@@ -153,7 +154,7 @@ func TestCallOfACutOffReplyIsNotRun(t *testing.T) {
 				t.Errorf("result %+v", m)
 			}
 		}
-		if w := event.Bodies[event.Warning](events); len(w) != 1 || !strings.Contains(w[0].Text, "a tool call of c:m was cut off") {
+		if w := eventtest.Bodies[event.Warning](events); len(w) != 1 || !strings.Contains(w[0].Text, "a tool call of c:m was cut off") {
 			t.Errorf("warnings %v", w)
 		}
 	}
@@ -208,7 +209,7 @@ func TestCallsAreAnnouncedInTheirOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, c := range event.Bodies[event.ToolCall](events) {
+		for _, c := range eventtest.Bodies[event.ToolCall](events) {
 			got = append(got, c.ID)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -235,7 +236,7 @@ func TestHalfAnAnswerIsAskedForAgain(t *testing.T) {
 		req.Whole = whole
 		reply, err := e.Run(t.Context(), rc, req)
 		if whole {
-			if err != nil || reply.Text != "Hello" || len(event.Bodies[event.Retry](events)) != 1 || len(event.Bodies[event.Warning](events)) != 0 {
+			if err != nil || reply.Text != "Hello" || len(eventtest.Bodies[event.Retry](events)) != 1 || len(eventtest.Bodies[event.Warning](events)) != 0 {
 				t.Errorf("%q, %v, %v", reply.Text, err, types(events))
 			}
 			continue

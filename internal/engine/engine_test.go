@@ -16,6 +16,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/steps"
@@ -96,8 +97,8 @@ func newEngine(t *testing.T, m Model) *Engine {
 	return e
 }
 
-func newContext() (*RequestContext, *event.Collector) {
-	c := new(event.Collector)
+func newContext() (*RequestContext, *eventtest.Collector) {
+	c := new(eventtest.Collector)
 	return &RequestContext{Model: "c:m", Events: event.NewScope(c, event.Source{Node: "n"}, nil)}, c
 }
 
@@ -150,7 +151,7 @@ func TestRunWithoutTools(t *testing.T) {
 	}
 }
 
-func types(c *event.Collector) []string {
+func types(c *eventtest.Collector) []string {
 	var names []string
 	for _, ev := range c.Events() {
 		names = append(names, ev.Body.Type())
@@ -372,12 +373,12 @@ func TestToolLoop(t *testing.T) {
 			t.Errorf("declared %v", f.requests[0].Tools)
 		}
 		var failed []string
-		for _, r := range event.Bodies[event.ToolResult](events) {
+		for _, r := range eventtest.Bodies[event.ToolResult](events) {
 			if r.Failed {
 				failed = append(failed, r.Name)
 			}
 		}
-		if len(event.Bodies[event.ToolCall](events)) != 3 || len(failed) != 1 || failed[0] != "none" {
+		if len(eventtest.Bodies[event.ToolCall](events)) != 3 || len(failed) != 1 || failed[0] != "none" {
 			t.Errorf("events %v", events.Events())
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/provider"
 	"loki/internal/tool"
 )
@@ -80,7 +81,7 @@ func TestConsentIsAskedInTheOrderOfTheCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rc := &engine.RequestContext{Model: "c:m", Events: event.NewScope(new(event.Collector), event.Source{}, nil)}
+		rc := &engine.RequestContext{Model: "c:m", Events: event.NewScope(new(eventtest.Collector), event.Source{}, nil)}
 		reply, err := e.Run(t.Context(), rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, "save")}, Tools: box})
 		if err != nil || reply.Text != "Done." {
 			t.Fatalf("%q, %v", reply.Text, err)

@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 )
 
@@ -115,7 +116,7 @@ func TestAModelThatOnlyRepeatsItselfIsStopped(t *testing.T) {
 	if fault.CodeOf(err) != fault.Provider || !strings.Contains(err.Error(), "look") || !strings.Contains(err.Error(), "c:m") || !strings.Contains(err.Error(), "again after 2 refusals") || fault.HintOf(err) == "" {
 		t.Errorf("error %v", err)
 	}
-	if len(f.requests) != maxRepeats+maxRefusals || len(event.Bodies[event.ToolResult](events)) != maxRepeats+maxRefusals-1 {
+	if len(f.requests) != maxRepeats+maxRefusals || len(eventtest.Bodies[event.ToolResult](events)) != maxRepeats+maxRefusals-1 {
 		t.Errorf("%d requests, events %v", len(f.requests), types(events))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/retry"
@@ -157,7 +158,7 @@ func TestTheWarningOfARetryRoundsTheWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []event.Warning{{Text: "model c:m: slow down; trying again in 7s"}}
-	if diff := cmp.Diff(want, event.Bodies[event.Warning](events)); diff != "" {
+	if diff := cmp.Diff(want, eventtest.Bodies[event.Warning](events)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -260,39 +260,6 @@ func Tee(emitters ...Emitter) Emitter {
 	})
 }
 
-// Collector is an Emitter that keeps everything, for tests and for callers that need all
-// events at the end. The zero Collector is ready; it may be used from several goroutines.
-type Collector struct {
-	mu     sync.Mutex
-	events []Event
-}
-
-// Emit keeps ev.
-func (c *Collector) Emit(_ context.Context, ev Event) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.events = append(c.events, ev)
-	return nil
-}
-
-// Events returns what was collected so far.
-func (c *Collector) Events() []Event {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.events)
-}
-
-// Bodies returns the bodies of the collected events of type B.
-func Bodies[B Body](c *Collector) []B {
-	var bodies []B
-	for _, ev := range c.Events() {
-		if b, ok := ev.Body.(B); ok {
-			bodies = append(bodies, b)
-		}
-	}
-	return bodies
-}
-
 // Scope emits events of one source. The zero Scope drops them; copies are cheap.
 type Scope struct {
 	Source

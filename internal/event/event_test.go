@@ -19,6 +19,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/value"
 )
@@ -296,7 +297,7 @@ func TestMarshal(t *testing.T) {
 }
 
 func TestScopeStampsEvents(t *testing.T) {
-	var c event.Collector
+	var c eventtest.Collector
 	now := time.Unix(1000, 0)
 	s := event.NewScope(&c, event.Source{Run: "r", Agent: "a"}, func() time.Time { return now })
 	node := s.With(func(src *event.Source) { src.Step, src.Node = 2, "n" })
@@ -367,7 +368,7 @@ func TestScopesTakeTurns(t *testing.T) {
 }
 
 func TestTee(t *testing.T) {
-	var a, b event.Collector
+	var a, b eventtest.Collector
 	full := errors.New("disk full")
 	broken := event.Func(func(context.Context, event.Event) error { return full })
 	ev := event.Event{Body: event.Warning{Text: "w"}}
@@ -384,7 +385,7 @@ func TestTee(t *testing.T) {
 		{name: "discard", tee: event.Tee(event.Discard, &b), wantB: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, b = event.Collector{}, event.Collector{}
+			a, b = eventtest.Collector{}, eventtest.Collector{}
 			if err := tt.tee.Emit(t.Context(), ev); !errors.Is(err, tt.wantErr) {
 				t.Errorf("error %v, want %v", err, tt.wantErr)
 			}
@@ -399,7 +400,7 @@ func TestTee(t *testing.T) {
 }
 
 func TestTeeKeepsItsList(t *testing.T) {
-	var a, b event.Collector
+	var a, b eventtest.Collector
 	list := []event.Emitter{&a, nil, &b}
 	tee := event.Tee(list...)
 	if list[1] != nil || list[2] != &b {
@@ -415,24 +416,24 @@ func TestTeeKeepsItsList(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
-	var c event.Collector
+	var c eventtest.Collector
 	for _, body := range []event.Body{event.Delta{Text: "a"}, event.Warning{Text: "w"}, event.Delta{Text: "b"}} {
 		if err := c.Emit(t.Context(), event.Event{Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := event.Bodies[event.Delta](&c), []event.Delta{{Text: "a"}, {Text: "b"}}; !slices.Equal(got, want) {
+	if got, want := eventtest.Bodies[event.Delta](&c), []event.Delta{{Text: "a"}, {Text: "b"}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestCollectorEventsAreACopy(t *testing.T) {
-	var c event.Collector
+	var c eventtest.Collector
 	if err := c.Emit(t.Context(), event.Event{Body: event.Delta{Text: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	c.Events()[0].Body = event.Delta{Text: "changed"}
-	if got := event.Bodies[event.Delta](&c)[0].Text; got != "a" {
+	if got := eventtest.Bodies[event.Delta](&c)[0].Text; got != "a" {
 		t.Errorf("the collector now holds %q", got)
 	}
 }
@@ -448,7 +449,7 @@ func BenchmarkMarshalDelta(b *testing.B) {
 
 // TestThrough has events pass two emitters, one after the other, also where nobody listened.
 func TestThrough(t *testing.T) {
-	var first, second event.Collector
+	var first, second eventtest.Collector
 	in := func(next event.Emitter) event.Emitter { return event.Tee(&first, next) }
 	outer := event.NewScope(&second, event.Source{Run: "r"}, nil)
 	for _, s := range []event.Scope{outer.Through(in), event.Scope{}.Through(in), outer} {

@@ -15,6 +15,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/environ"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/graph"
 	"loki/internal/node"
 	"loki/internal/provider"
@@ -79,7 +80,7 @@ type world struct {
 }
 
 // drive runs a graph in the world and returns what came of it and the events.
-func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcome, *event.Collector, error) {
+func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcome, *eventtest.Collector, error) {
 	t.Helper()
 	g, findings, err := graph.Parse("graph.yaml", []byte("name: test\n"+text))
 	if err != nil {
@@ -105,7 +106,7 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 		t.Fatal(err)
 	}
 	p := graph.NewPlan(g)
-	c := new(event.Collector)
+	c := new(eventtest.Collector)
 	nodes := node.New(node.Options{
 		Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
 		Scripts: node.Scripts{AgentDir: dir, Child: environ.Child{Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)}},

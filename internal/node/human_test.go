@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/ask"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 )
 
@@ -49,7 +50,7 @@ nodes:
 			if got := state(out, "choice"); got != `"before"` {
 				t.Errorf("the scoped variable left %s behind", got)
 			}
-			question, answer := event.Bodies[event.Question](c)[0], event.Bodies[event.Answer](c)[0]
+			question, answer := eventtest.Bodies[event.Question](c)[0], eventtest.Bodies[event.Answer](c)[0]
 			if question.Text != "Publish a text?" || answer.Text != tt.answer || question.ID != answer.ID || question.ID == "" {
 				t.Errorf("events %+v, %+v", question, answer)
 			}
@@ -121,7 +122,7 @@ nodes:
 					t.Errorf("error %v lacks %q", err, part)
 				}
 			}
-			if len(event.Bodies[event.Question](c)) != 1 || len(event.Bodies[event.Answer](c)) != 0 {
+			if len(eventtest.Bodies[event.Question](c)) != 1 || len(eventtest.Bodies[event.Answer](c)) != 0 {
 				t.Errorf("events %v", c.Events())
 			}
 		})
@@ -138,7 +139,7 @@ nodes:
 	if err == nil || !strings.Contains(err.Error(), "question: ") || !strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error %v", err)
 	}
-	if len(event.Bodies[event.Question](c)) != 0 {
+	if len(eventtest.Bodies[event.Question](c)) != 0 {
 		t.Error("it was asked")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
@@ -144,7 +145,7 @@ nodes:
 			if got := len(w.model.requests); got != tt.calls {
 				t.Errorf("the model was asked %d times, want %d", got, tt.calls)
 			}
-			if fin := event.Bodies[event.NodeFinished](c)[0]; (fin.Error != "") != failed {
+			if fin := eventtest.Bodies[event.NodeFinished](c)[0]; (fin.Error != "") != failed {
 				t.Errorf("node finished %+v", fin)
 			}
 			if out.Usage.OutputTokens != succeeded(tt.replies) {
@@ -349,7 +350,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := event.Bodies[event.Retry](c)
+	got := eventtest.Bodies[event.Retry](c)
 	if len(got) != 1 || got[0].Attempt != 1 || !strings.Contains(got[0].Error, "connection lost") {
 		t.Errorf("retries %+v", got)
 	}

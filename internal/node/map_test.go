@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/run"
@@ -127,7 +128,7 @@ nodes:
 		if err != nil || out.Output != `["1","2","3","4","5"]` || most != 2 {
 			t.Errorf("output %s, %v, %d at once", out.Output, err, most)
 		}
-		progress := event.Bodies[event.MapProgress](c)
+		progress := eventtest.Bodies[event.MapProgress](c)
 		if len(progress) != 5 || progress[4] != (event.MapProgress{Done: 5, Total: 5}) {
 			t.Errorf("progress %v", progress)
 		}
@@ -224,7 +225,7 @@ nodes:
 	if n := len(w.model.requests); n < before || n > before+width {
 		t.Errorf("the model was called %d times, the lease was lost at %d", n, before)
 	}
-	for _, warning := range event.Bodies[event.Warning](events) {
+	for _, warning := range eventtest.Bodies[event.Warning](events) {
 		t.Errorf("warning: %s", warning.Text)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/redact"
 	"loki/internal/value"
 )
@@ -109,7 +110,7 @@ func TestEmitter(t *testing.T) {
 			}
 			return string(text)
 		}
-		var got event.Collector
+		var got eventtest.Collector
 		ev := event.Event{Time: time.Unix(0, 0), Body: body}
 		before := raw(ev)
 		if err := s.Emitter(&got).Emit(t.Context(), ev); err != nil {
@@ -127,7 +128,7 @@ func TestEmitter(t *testing.T) {
 		}
 	}
 	var none *redact.Secrets
-	var got event.Collector
+	var got eventtest.Collector
 	if none.Emitter(&got) != event.Emitter(&got) || s.Emitter(nil) != nil {
 		t.Error("without secrets or listeners there is an emitter of its own")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -323,11 +324,11 @@ func TestJournalThatFails(t *testing.T) {
 				if tt.lasts > 0 {
 					journal.until = time.Now().Add(tt.lasts)
 				}
-				var events event.Collector
+				var events eventtest.Collector
 				nodes := &scripted{made: map[string]int{}}
 				out, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Events: event.NewScope(&events, event.Source{}, nil), Journal: journal})
 				var texts []string
-				for _, w := range event.Bodies[event.Warning](&events) {
+				for _, w := range eventtest.Bodies[event.Warning](&events) {
 					texts = append(texts, w.Text)
 				}
 				ok := len(texts) == len(tt.warnings)
@@ -420,7 +421,7 @@ func TestEndWithoutRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer inner.Close()
-			var events event.Collector
+			var events eventtest.Collector
 			out, err := run.Run(t.Context(), run.Options{
 				Work:    run.Graph{Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start},
 				Events:  event.NewScope(&events, event.Source{}, nil),
@@ -429,7 +430,7 @@ func TestEndWithoutRecord(t *testing.T) {
 			if out.Output != durableOutput {
 				t.Errorf("the answer is %q", out.Output)
 			}
-			warnings := event.Bodies[event.Warning](&events)
+			warnings := eventtest.Bodies[event.Warning](&events)
 			if tt.warning == "" {
 				if !errors.Is(err, tt.err) || len(warnings) > 0 {
 					t.Errorf("warnings %+v, %v", warnings, err)
@@ -540,7 +541,7 @@ func TestQuestionWhileLocked(t *testing.T) {
 					Events:  event.NewScope(nil, event.Source{Run: inner.ID()}, nil),
 					Journal: &failing{Journal: inner, after: 100, err: errLocked, asks: time.Now().Add(10 * time.Second)},
 				}
-				var events event.Collector
+				var events eventtest.Collector
 				if shown {
 					o.Events = event.NewScope(&events, event.Source{}, nil)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -54,9 +55,9 @@ func plan(t *testing.T, text string) *graph.Plan {
 }
 
 // drive runs a graph and returns what came of it and the events.
-func drive(ctx context.Context, t *testing.T, text string, ns nodes) (run.Outcome, *event.Collector, error) {
+func drive(ctx context.Context, t *testing.T, text string, ns nodes) (run.Outcome, *eventtest.Collector, error) {
 	t.Helper()
-	c := new(event.Collector)
+	c := new(eventtest.Collector)
 	p := plan(t, text)
 	out, err := run.Run(ctx, run.Options{Work: run.Graph{Plan: p, Nodes: ns, Start: start(p)}, Events: event.NewScope(c, event.Source{Agent: "test"}, nil)})
 	return out, c, err
@@ -117,7 +118,7 @@ func TestFanOutFoldsInTheOrderOfTheNodes(t *testing.T) {
 				if err != nil || out.Output != "b\nc\nd\ne" || out.Steps != 3 {
 					t.Errorf("outcome %+v, %v", out, err)
 				}
-				started := event.Bodies[event.StepStarted](c)
+				started := eventtest.Bodies[event.StepStarted](c)
 				if len(started) != 1 || !slices.Equal(started[0].Nodes, []string{"b", "c", "d", "e"}) {
 					t.Errorf("step started %v", started)
 				}
@@ -202,11 +203,11 @@ nodes:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	fin := event.Bodies[event.Finished](c)[0]
+	fin := eventtest.Bodies[event.Finished](c)[0]
 	if fin.Output != "a" || fin.Steps != 3 || fin.Error != "" || out.Output != "a" {
 		t.Errorf("finished %+v", fin)
 	}
-	last := event.Bodies[event.NodeFinished](c)[3]
+	last := eventtest.Bodies[event.NodeFinished](c)[3]
 	if !last.End || last.Parallel || len(last.Targets) != 0 {
 		t.Errorf("the end: %+v", last)
 	}
@@ -215,7 +216,7 @@ nodes:
 func TestStartSaysWhetherStatesAreShown(t *testing.T) {
 	for text, want := range map[string]bool{chain: false, "settings: {log_state_snapshots: false}\n" + chain: true, "settings: {log_state_snapshots: true}\n" + chain: false} {
 		_, c, err := drive(t.Context(), t, text, nil)
-		if started := event.Bodies[event.Started](c); err != nil || len(started) != 1 || started[0].NoSnapshots != want || started[0].Graph != "chain" || started[0].Node != "a" {
+		if started := eventtest.Bodies[event.Started](c); err != nil || len(started) != 1 || started[0].NoSnapshots != want || started[0].Graph != "chain" || started[0].Node != "a" {
 			t.Errorf("%s\nstarts with %+v, %v", text, started, err)
 		}
 	}
@@ -278,7 +279,7 @@ func TestFailures(t *testing.T) {
 					t.Errorf("error %v lacks %q", err, part)
 				}
 			}
-			fin := event.Bodies[event.Finished](c)
+			fin := eventtest.Bodies[event.Finished](c)
 			if len(fin) != 1 || fin[0].Error == "" || fin[0].Code != string(tt.code) || fin[0].Output != "" {
 				t.Errorf("finished %+v", fin)
 			}
@@ -341,7 +342,7 @@ func TestCancelledRunLeavesNothingRunning(t *testing.T) {
 		if took := time.Since(begin); took != time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if fin := event.Bodies[event.Finished](c); len(fin) != 1 || fin[0].Code != string(fault.Canceled) {
+		if fin := eventtest.Bodies[event.Finished](c); len(fin) != 1 || fin[0].Code != string(fault.Canceled) {
 			t.Errorf("finished %+v", fin)
 		}
 		// The bubble ends only when all its goroutines have.

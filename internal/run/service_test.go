@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/engine"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -109,13 +110,13 @@ func TestUnrecordedJobs(t *testing.T) {
 
 // TestUnrecordableJob runs a job although the store cannot be opened.
 func TestUnrecordableJob(t *testing.T) {
-	var events event.Collector
+	var events eventtest.Collector
 	j := job(&attempt{errs: []error{nil}}, &events)
 	s := &run.Service{Open: func(graph.Durability) (run.Store, error) {
 		return nil, fault.New(fault.Failure, "disk full").WithHint("free some")
 	}}
 	out, err := s.Start(t.Context(), j)
-	warnings := event.Bodies[event.Warning](&events)
+	warnings := eventtest.Bodies[event.Warning](&events)
 	if err != nil || out.Output != "done" || len(warnings) != 1 || warnings[0].Text != "the run is not recorded and cannot be resumed: disk full; free some" {
 		t.Errorf("outcome %+v, warnings %+v, %v", out, warnings, err)
 	}
@@ -166,7 +167,7 @@ func TestAcceptGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events event.Collector
+	var events eventtest.Collector
 	work := &attempt{errs: []error{nil}}
 	s := service(lasting{Store: store}, job(work, &events))
 	r := run.Resumption{Continuation: run.Continuation{ID: j.ID()}}
@@ -180,7 +181,7 @@ func TestAcceptGap(t *testing.T) {
 	if _, err := s.Resume(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	warnings := event.Bodies[event.Warning](&events)
+	warnings := eventtest.Bodies[event.Warning](&events)
 	if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "and repeats everything the run did after super-step 0, at least pay") {
 		t.Errorf("warnings are %v", warnings)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/event/eventtest"
 	"loki/internal/run"
 	"loki/internal/run/memstore"
 	"loki/internal/steps"
@@ -38,7 +39,7 @@ func (w *talk) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	return out, nil
 }
 
-func types(c *event.Collector) (list []string) {
+func types(c *eventtest.Collector) (list []string) {
 	for _, ev := range c.Events() {
 		list = append(list, ev.Body.Type())
 	}
@@ -46,7 +47,7 @@ func types(c *event.Collector) (list []string) {
 }
 
 func TestWorkThatIsOneTask(t *testing.T) {
-	var events event.Collector
+	var events eventtest.Collector
 	work := &talk{}
 	out, err := run.Run(t.Context(), run.Options{Work: work, Events: event.NewScope(&events, event.Source{}, nil)})
 	if err != nil || out.Output != "did did " || out.Run != "" || out.Recorded || out.Steps != 0 {
@@ -55,7 +56,7 @@ func TestWorkThatIsOneTask(t *testing.T) {
 	if got, want := types(&events), []string{"started", "reply", "reply", "finished"}; !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
-	fin := event.Bodies[event.Finished](&events)
+	fin := eventtest.Bodies[event.Finished](&events)
 	if len(fin) != 1 || fin[0].Output != out.Output || fin[0].Stop != chat.StopEnd || fin[0].Usage.InputTokens != 3 || events.Events()[0].Run != "" {
 		t.Errorf("finished with %+v", fin)
 	}
@@ -69,7 +70,7 @@ func TestWorkThatIsOneTaskGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events event.Collector
+	var events eventtest.Collector
 	work := &talk{fail: errors.New("boom")}
 	scope := event.NewScope(&events, event.Source{}, nil)
 	out, err := run.Run(t.Context(), run.Options{Work: work, Events: scope, Journal: journal})
@@ -95,7 +96,7 @@ func TestWorkThatIsOneTaskGoesOn(t *testing.T) {
 	if err != nil || h.Info.Status != run.Done || h.Info.Output != out.Output || h.Info.Usage.InputTokens != 3 || len(h.Events) < 6 {
 		t.Errorf("on record is %+v, %v", h, err)
 	}
-	if !event.Bodies[event.Started](&events)[1].Resumed {
+	if !eventtest.Bodies[event.Started](&events)[1].Resumed {
 		t.Error("the second execution is not marked as resumed")
 	}
 }

@@ -62,6 +62,3 @@ func (p Predicate) Holds(text string) bool {
 	}
 	return false
 }
-
-// String returns the predicate in its normal form, "len(input) >= 3".
-func (p Predicate) String() string { return fmt.Sprintf("len(input) %s %d", p.op, p.limit) }

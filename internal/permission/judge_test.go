@@ -108,17 +108,6 @@ func TestShellRules(t *testing.T) {
 	}
 }
 
-func TestLayers(t *testing.T) {
-	t.Parallel()
-	user, agent := read(t, `execute_command: {"git *": allow, "rm *": deny}`), read(t, `execute_command: {"*": ask, "rm *": allow}`)
-	j := judge(t, permission.Options{Root: project(t), Rules: permission.Stack(user, agent)})
-	for command, want := range map[string]permission.Action{"git fetch": permission.Ask, "ls": permission.Ask, "rm x": permission.Deny} {
-		if v := j.Judge(shellCall(command)); v.Action != want {
-			t.Errorf("%s: %+v", command, v)
-		}
-	}
-}
-
 func TestForeignShells(t *testing.T) {
 	t.Parallel()
 	j := judge(t, permission.Options{Root: project(t), Shell: "powershell", Rules: read(t, `execute_command: {"Get-ChildItem": allow, "Get-Content *": allow}`)})

@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -111,23 +110,6 @@ type Rules struct {
 	KeepEnv []string
 	// Trust names MCP servers, with * for any text, whose word that a tool only reads is taken.
 	Trust []string
-}
-
-// Stack puts layers of rules on top of each other, the later ones nearer to the call. A
-// rule of a later layer wins over all of the earlier ones, unless one of them denies.
-func Stack(layers ...Rules) Rules {
-	var all Rules
-	for i, layer := range layers {
-		all.Default = cmp.Or(layer.Default, all.Default)
-		all.Unattended = cmp.Or(layer.Unattended, all.Unattended)
-		all.KeepEnv = append(all.KeepEnv, layer.KeepEnv...)
-		all.Trust = append(all.Trust, layer.Trust...)
-		for _, r := range layer.List {
-			r.layer = i
-			all.List = append(all.List, r)
-		}
-	}
-	return all
 }
 
 // match is the rule that decides so far, with how specific its matching pattern is.

@@ -225,11 +225,5 @@ func Variables(g *graph.Graph, preset map[string]string, ask func(graph.Variable
 	return values, nil
 }
 
-// EnvironName returns the environment variable in which scripts get a variable of the
-// agent.
-func EnvironName(variable string) string {
-	return "LLM_AGENT_VAR_" + strings.ToUpper(strings.ReplaceAll(variable, "-", "_"))
-}
-
 // File returns the path of the graph definition, which need not exist.
 func (r Ref) File() string { return filepath.Join(r.Dir, graph.FileName) }

@@ -205,7 +205,7 @@ func (a *App) consents(r GraphRun) bool {
 		return true
 	}
 	for name, v := range r.Given {
-		if agent.EnvironName(name) == agent.EnvironName("auto_confirm") && tool.Consents(v) {
+		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(v) {
 			return true
 		}
 	}
@@ -228,7 +228,7 @@ func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
 		return environ.Child{}, err
 	}
 	for name, v := range variables {
-		set[agent.EnvironName(name)] = v
+		set[environ.AgentVariable(name)] = v
 	}
 	if path, ok := a.Env.Lookup("PATH"); ok {
 		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path

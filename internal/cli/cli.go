@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"loki/internal/app"
+	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/yamldoc"
@@ -176,16 +177,7 @@ func (c *command) getenv(name string) string {
 	if c.app != nil {
 		return c.app.Env.Get(name)
 	}
-	return envValue(c.environ, name)
-}
-
-func envValue(environ []string, name string) string {
-	for i := len(environ) - 1; i >= 0; i-- {
-		if n := len(name); len(environ[i]) > n && environ[i][n] == '=' && environ[i][:n] == name {
-			return environ[i][n+1:]
-		}
-	}
-	return ""
+	return environ.Get(c.environ, name)
 }
 
 // report prints an error, the only place that does.

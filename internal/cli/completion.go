@@ -13,6 +13,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/catalog"
 	"loki/internal/completion"
+	"loki/internal/environ"
 )
 
 // Values returns the values that the flag may have, nil for any.
@@ -57,7 +58,7 @@ func completionFlags(set *pflag.FlagSet) []completion.Flag {
 // "--" are the words to complete, which never fails: whatever goes wrong, there are no
 // candidates.
 func (c *command) complete(ctx context.Context, flags *pflag.FlagSet, args []string) (ok bool, err error) {
-	name := envValue(c.environ, completion.Variable)
+	name := environ.Get(c.environ, completion.Variable)
 	if name == "" || name == "0" || len(args) > 0 && args[0] != "--" {
 		return false, nil
 	}

@@ -36,6 +36,12 @@ func Get(environ []string, name string) string {
 	return v
 }
 
+// AgentVariable returns the name of the variable in which scripts get the variable of an
+// agent.
+func AgentVariable(name string) string {
+	return "LLM_AGENT_VAR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
 func same(a, b string) bool {
 	return a == b || runtime.GOOS == "windows" && strings.EqualFold(a, b)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/environ"
 	"loki/internal/yamldoc"
 )
 
@@ -123,7 +124,7 @@ func (v *validator) undefinedHint(key string, known []string) string {
 		return fmt.Sprintf("%s is there only in the state_updates of the node it comes from; store it under a key of your own", key)
 	}
 	if slices.ContainsFunc(v.g.Variables, func(variable Variable) bool { return variable.Name == key }) {
-		return "agent variables reach scripts, as LLM_AGENT_VAR_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_")) + ", but not the state"
+		return "agent variables reach scripts, as " + environ.AgentVariable(key) + ", but not the state"
 	}
 	return ""
 }

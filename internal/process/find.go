@@ -6,7 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+
+	"loki/internal/environ"
 )
 
 // find returns the path of the program that name means to a process with environment
@@ -18,7 +19,7 @@ func find(name string, env []string) (string, error) {
 	if filepath.Base(name) != name {
 		return name, nil
 	}
-	path, ok := lookupEnv(env, "PATH")
+	path, ok := environ.Lookup(env, "PATH")
 	if !ok || runtime.GOOS == "windows" {
 		found, err := exec.LookPath(name)
 		if errors.Is(err, exec.ErrNotFound) {
@@ -40,14 +41,4 @@ func find(name string, env []string) (string, error) {
 		}
 	}
 	return "", notFound(name)
-}
-
-// lookupEnv returns the value of the last entry for key in env.
-func lookupEnv(env []string, key string) (value string, ok bool) {
-	for _, entry := range env {
-		if k, v, has := strings.Cut(entry, "="); has && k == key {
-			value, ok = v, true
-		}
-	}
-	return value, ok
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"loki/internal/ask"
+	"loki/internal/environ"
 	"loki/internal/permission"
 	"loki/internal/text"
 )
@@ -88,16 +89,8 @@ func (q ConsentQuestion) Answer(text string) ConsentAnswer {
 // AutoConfirm reports whether an environment, as from os.Environ, says that the user
 // consents to every call: AUTO_CONFIRM, or the agent's variable auto_confirm as
 // LLM_AGENT_VAR_AUTO_CONFIRM, see [Consents].
-func AutoConfirm(environ []string) bool {
-	set := make(map[string]bool, 2)
-	for _, entry := range environ {
-		name, v, _ := strings.Cut(entry, "=")
-		if name != "AUTO_CONFIRM" && name != "LLM_AGENT_VAR_AUTO_CONFIRM" {
-			continue
-		}
-		set[name] = Consents(v) // the last entry of a name counts
-	}
-	return set["AUTO_CONFIRM"] || set["LLM_AGENT_VAR_AUTO_CONFIRM"]
+func AutoConfirm(env []string) bool {
+	return Consents(environ.Get(env, "AUTO_CONFIRM")) || Consents(environ.Get(env, environ.AgentVariable("auto_confirm")))
 }
 
 // Consents reports whether a value of AUTO_CONFIRM or auto_confirm is a consent: any but

@@ -47,7 +47,7 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 			return child, nil, err
 		}
 		for name, v := range variables {
-			set["LLM_AGENT_VAR_"+strings.ReplaceAll(strings.ToUpper(name), "-", "_")] = v
+			set[environ.AgentVariable(name)] = v
 		}
 	}
 	if environ.Get(child.Environ, "NO_COLOR") == "" {

@@ -35,19 +35,20 @@ type place struct {
 type resource struct {
 	root    value.Value
 	uri     *url.URL
-	anchors map[string]value.Value
-	dynamic map[string]value.Value // the anchors among them that a $dynamicRef finds
+	anchors map[string]anchor
 }
 
-func newResource(root value.Value, uri *url.URL) *resource {
-	return &resource{root: root, uri: uri, anchors: map[string]value.Value{}, dynamic: map[string]value.Value{}}
+// anchor is a sub-schema with a name.
+type anchor struct {
+	schema  value.Value
+	dynamic bool // a $dynamicRef finds it from other resources
 }
 
-// free reports whether an anchor of the resource may be called name. Of two with one name the
-// first counts.
-func (r *resource) free(name string) bool {
-	_, taken := r.anchors[name]
-	return name != "" && !taken
+// name adds an anchor. Of two with one name the first counts.
+func (r *resource) name(name string, a anchor) {
+	if _, taken := r.anchors[name]; name != "" && !taken {
+		r.anchors[name] = a
+	}
 }
 
 func newIndex(root value.Value, d dialect) (*index, error) {
@@ -56,7 +57,7 @@ func newIndex(root value.Value, d dialect) (*index, error) {
 		return nil, err
 	}
 	ix := &index{dialect: d, places: map[*value.Object]place{}, resources: map[string]*resource{}, patterns: map[string]*regexp.Regexp{}}
-	r := newResource(root, base)
+	r := &resource{root: root, uri: base, anchors: map[string]anchor{}}
 	ix.resources[base.String()] = r
 	if err := ix.add(root, "", r); err != nil {
 		return nil, err
@@ -80,21 +81,17 @@ func (ix *index) add(s value.Value, path string, r *resource) error {
 		}
 		switch {
 		case u.Fragment == "":
-			r = newResource(s, r.uri.ResolveReference(u))
+			r = &resource{root: s, uri: r.uri.ResolveReference(u), anchors: map[string]anchor{}}
 			ix.resources[r.uri.String()] = r
 		case ix.dialect == draft7:
-			r.anchors[u.Fragment] = s
+			r.name(u.Fragment, anchor{schema: s})
 		default:
 			return invalid(path+"/$id", "must not have a fragment; $anchor names a place")
 		}
 	}
 	if ix.dialect != draft7 {
-		if name := stringIn(o, "$anchor"); r.free(name) {
-			r.anchors[name] = s
-		}
-		if name := stringIn(o, "$dynamicAnchor"); r.free(name) {
-			r.anchors[name], r.dynamic[name] = s, s
-		}
+		r.name(stringIn(o, "$anchor"), anchor{schema: s})
+		r.name(stringIn(o, "$dynamicAnchor"), anchor{schema: s, dynamic: true})
 	}
 	ix.places[o] = place{path, r}
 	ix.order = append(ix.order, o)
@@ -152,10 +149,10 @@ func (ix *index) dynamicReference(o *value.Object, scope []*resource) (target va
 	if !ok {
 		return target, false
 	}
-	if _, dynamic := r.dynamic[name]; dynamic {
+	if r.anchors[name].dynamic {
 		for _, outer := range scope {
-			if anchor, ok := outer.dynamic[name]; ok {
-				return anchor, true
+			if a := outer.anchors[name]; a.dynamic {
+				return a.schema, true
 			}
 		}
 	}
@@ -177,14 +174,14 @@ func (ix *index) resolve(o *value.Object, ref string) (r *resource, fragment str
 		return nil, "", value.Value{}, false
 	}
 	if fragment != "" && fragment[0] != '/' {
-		target, ok = r.anchors[fragment]
+		target = r.anchors[fragment].schema
 	} else {
-		target, ok = dereference(r.root, fragment)
+		target, _ = dereference(r.root, fragment)
 	}
 	if o := target.AsObject(); o != nil {
 		_, ok = ix.places[o] // else it stands where no schema does
-	} else if _, boolean := target.AsBool(); !boolean {
-		ok = false
+	} else {
+		_, ok = target.AsBool()
 	}
 	return r, fragment, target, ok
 }
@@ -279,7 +276,9 @@ func (ix *index) inPlace(o *value.Object) []*value.Object {
 		// when a value is checked; any of them might close a loop.
 		add(target)
 		for _, r := range ix.resources {
-			add(r.dynamic[name])
+			if a := r.anchors[name]; a.dynamic {
+				add(a.schema)
+			}
 		}
 	}
 	for keyword, v := range o.All() {

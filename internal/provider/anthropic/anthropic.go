@@ -16,7 +16,7 @@
 // # Requests
 //
 // A round of tool use is one message of the assistant with its text and calls, and one
-// of the user with the results. Neighbouring messages of the same role are merged, and
+// of the user with the results. Neighboring messages of the same role are merged, and
 // blocks without a word left out, since the API rejects them. Thinking blocks go back
 // unchanged within the tool loop that they are part of; of older answers only the words
 // are sent, without a leading <think> block that another provider may have left there.
@@ -26,7 +26,7 @@
 // has written. A single question without tools is not marked, since writing to the cache
 // costs more than a plain read.
 //
-// The API wants to be told how long a reply may be: [DefaultMaxTokens] if the request
+// The API has to know how long a reply may be: [DefaultMaxTokens] if the request
 // does not say. An effort becomes adaptive thinking for models from Claude 4.6 on and a
 // budget of tokens for others. Models that think by themselves, as from Claude 5 on, are
 // asked for the words of their thoughts even without an effort, because what they say

@@ -6,8 +6,8 @@ import (
 	"loki/internal/chat"
 )
 
-// made returns the calls of a complete reply as the server sent them.
-func (d *decoder) made() []chat.ToolCall {
+// toolCalls returns the calls of a complete reply as the server sent them.
+func (d *decoder) toolCalls() []chat.ToolCall {
 	var calls []chat.ToolCall
 	for _, blk := range d.blocks {
 		if blk.typ != callBlock || blk.name == "" {

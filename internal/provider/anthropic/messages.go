@@ -15,7 +15,7 @@ import (
 // translation is a conversation in the API's form.
 type translation struct {
 	system   string
-	messages []sdk.MessageParam // none of them empty, no two neighbours of the same role
+	messages []sdk.MessageParam // none of them empty, no two neighbors of the same role
 	blocks   bool               // there are thinking blocks
 
 	// thoughtless says that the tool loop at the end began without thinking, after
@@ -91,7 +91,7 @@ func (t *translation) add(role sdk.MessageParamRole, blocks []sdk.ContentBlockPa
 // is left out, since neither the API nor the model can do anything with it. The last
 // message of a conversation is one that the model is to go on with.
 func assistantBlocks(m chat.Message, thinking, last bool) (blocks []sdk.ContentBlockParamUnion, thoughts bool) {
-	said := 0 // length of blocks up to the last that is no thinking
+	said := 0 // length of blocks up to the last that is not thinking
 	first := true
 	for _, p := range m.Parts {
 		switch p.Type {

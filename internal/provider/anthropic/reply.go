@@ -17,7 +17,7 @@ type decoder struct {
 	client.Reply
 
 	blocks  []*block   // in the order in which they began
-	usage   chat.Usage // as far as it has been told
+	usage   chat.Usage // as far as it has been reported
 	stop    sdk.StopReason
 	refusal string // what the provider says about a refusal
 	body    []byte // what says how the reply ended
@@ -109,8 +109,8 @@ func (d *decoder) End(cut bool) error {
 	if cut {
 		return io.ErrUnexpectedEOF
 	}
-	calls := d.Calls(d.made())
-	if d.stop == sdk.StopReasonRefusal && !d.Texted() && len(calls) == 0 {
+	calls := d.Calls(d.toolCalls())
+	if d.stop == sdk.StopReasonRefusal && !d.HasText() && len(calls) == 0 {
 		return &provider.Error{Kind: provider.Refused, Msg: cmp.Or(d.refusal, "the model refuses to answer")}
 	}
 	return d.Reply.End(calls, d.stopReason(len(calls) > 0), d.usage, d.body)

@@ -28,13 +28,13 @@ func (d *decoder) Document(body io.Reader) error {
 		}
 		return wire.Lacking("content", data)
 	}
-	d.tell(counts(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens, m.Usage.OutputTokensDetails.ThinkingTokens))
+	d.count(counts(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens, m.Usage.OutputTokensDetails.ThinkingTokens))
 	d.stop, d.refusal, d.body = m.StopReason, m.StopDetails.Explanation, data
 	for i, c := range m.Content {
 		index := int64(i)
 		if err := d.start(index, piece{
 			typ: c.Type, text: c.Text, thinking: c.Thinking, signature: c.Signature, data: c.Data,
-			id: c.ID, name: c.Name, input: unquoted(string(c.Input)),
+			id: c.ID, name: c.Name, input: withoutQuotes(string(c.Input)),
 		}); err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ func (d *decoder) Document(body io.Reader) error {
 	return nil
 }
 
-// unquoted returns the arguments of a call, which some servers send as a text.
-func unquoted(input string) string {
+// withoutQuotes returns the arguments of a call, which some servers send as a text.
+func withoutQuotes(input string) string {
 	return cmp.Or(wire.Unquote([]byte(input)), input)
 }
 
@@ -72,12 +72,12 @@ func (d *decoder) Event(typ string, data []byte) (over bool, err error) {
 	switch e.Type {
 	case "message_start":
 		u := e.Message.Usage
-		d.tell(counts(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens))
+		d.count(counts(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens))
 	case "content_block_start":
 		c := e.ContentBlock
 		return false, d.start(e.Index, piece{
 			typ: c.Type, text: c.Text, thinking: c.Thinking, signature: c.Signature, data: c.Data,
-			id: c.ID, name: c.Name, input: unquoted(c.JSON.Input.Raw()),
+			id: c.ID, name: c.Name, input: withoutQuotes(c.JSON.Input.Raw()),
 		})
 	case "content_block_delta":
 		p := e.Delta
@@ -86,7 +86,7 @@ func (d *decoder) Event(typ string, data []byte) (over bool, err error) {
 		return false, d.close(e.Index)
 	case "message_delta":
 		u := e.Usage
-		d.tell(counts(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens))
+		d.count(counts(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens))
 		if e.Delta.StopReason != "" {
 			d.stop, d.refusal, d.body = e.Delta.StopReason, e.Delta.StopDetails.Explanation, data
 		}

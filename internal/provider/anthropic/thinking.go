@@ -16,7 +16,7 @@ type form uint8
 const (
 	adaptive form = 1 << iota // the model decides, guided by an effort
 	budget                    // so many tokens and no more
-	disabled                  // no thinking, of models that think unless told otherwise
+	disabled                  // no thinking, of models that think by default
 )
 
 // minBudget is the smallest budget that the API takes, in tokens.
@@ -44,7 +44,7 @@ func budgetOf(e provider.Effort) int64 {
 // effortOf returns the effort in the words of adaptive thinking.
 func effortOf(e provider.Effort) sdk.OutputConfigEffort { return sdk.OutputConfigEffort(e) }
 
-// available returns the efforts that a model takes. A nil list means that the catalogue
+// available returns the efforts that a model takes. A nil list means that the catalog
 // knows none: then its name decides.
 func available(model string, list []provider.Effort) []provider.Effort {
 	if list != nil {
@@ -82,7 +82,7 @@ func formFor(model string, e provider.Effort, rejected form) form {
 
 // thinksAdaptively guesses from a model's name whether it takes adaptive thinking, as
 // Claude does from 4.6 on; from 4.7 on it takes no budget. A Claude without a version is
-// a new one. What is no Claude takes what was there first.
+// a new one. Other models take what was there first.
 func thinksAdaptively(model string) bool {
 	major, minor, ok := claudeVersion(model)
 	return ok && (major < 0 || major > 4 || major == 4 && minor >= 6)

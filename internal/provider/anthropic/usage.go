@@ -6,7 +6,7 @@ import (
 	"loki/internal/chat"
 )
 
-// counts returns what a server tells in our terms: its input tokens are those that were
+// counts returns what a server reports in our terms: its input tokens are those that were
 // neither read from the cache nor written to it.
 func counts(input, read, written, output, thinking int64) chat.Usage {
 	sane := func(n int64) int { return int(min(max(0, n), maxCount)) }
@@ -23,9 +23,9 @@ func counts(input, read, written, output, thinking int64) chat.Usage {
 // maxCount bounds a count, so that sums of nonsense stay in range.
 const maxCount = 1 << 40
 
-// tell takes a usage. Those of a stream are cumulative, but the later ones do not tell
-// everything again.
-func (d *decoder) tell(u chat.Usage) {
+// count takes a usage. Those of a stream are cumulative, but the later ones do not repeat
+// everything.
+func (d *decoder) count(u chat.Usage) {
 	if u.InputTokens > 0 && u.InputTokens >= d.usage.InputTokens {
 		d.usage.InputTokens = u.InputTokens
 		d.usage.CachedInputTokens = u.CachedInputTokens

@@ -20,7 +20,7 @@
 // # Requests
 //
 // Patches change the body and the headers before the request is signed; their URL
-// has no effect. Neighbouring messages of one role become one, since Converse wants
+// has no effect. Neighboring messages of one role become one, since Converse wants
 // the roles to alternate, and blank texts are left out, since it rejects them.
 // Images have to be data: URLs. The output of a tool goes out as JSON if it is an
 // object and as text otherwise. Tools that only the history names are declared as

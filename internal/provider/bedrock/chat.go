@@ -160,7 +160,7 @@ func release(s *bedrockruntime.ConverseStreamEventStream, complete bool) {
 		timer := time.AfterFunc(endGrace, func() { _ = s.Close() })
 		defer timer.Stop()
 	} else {
-		_ = s.Close() // nobody wants to know how it ended
+		_ = s.Close() // how it ended does not matter
 	}
 	for range s.Events() { // ends with the stream
 	}
@@ -176,11 +176,11 @@ func inputText(d document.Interface) string {
 	if err != nil || string(text) == "null" {
 		return ""
 	}
-	return unescaped(text)
+	return withoutEscapes(text)
 }
 
-// unescaped returns JSON text without the escapes for HTML that package json adds.
-func unescaped(text []byte) string {
+// withoutEscapes returns JSON text without the escapes for HTML that package json adds.
+func withoutEscapes(text []byte) string {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()

@@ -73,22 +73,22 @@ func cause(err error) error {
 
 // exception returns the error for a failure that Bedrock reports. Its type says what
 // kind it is, save for a conversation that is too long: of that only the wording of
-// a validation exception tells.
+// a validation exception shows that.
 func exception(e smithy.APIError) error {
 	err := wire.Complaint(e.ErrorMessage(), e.ErrorCode(), "")
 	complaint, ok := errors.AsType[*provider.Error](err)
 	if !ok {
 		return err
 	}
-	if kind, ok := exceptionKind(e.ErrorCode()); ok && (kind != provider.Invalid || !telling(complaint.Kind)) {
+	if kind, ok := exceptionKind(e.ErrorCode()); ok && (kind != provider.Invalid || !specific(complaint.Kind)) {
 		complaint.Kind = kind
 	}
 	return complaint
 }
 
-// telling reports whether a wording that stands for kind says more than that the
+// specific reports whether a wording that stands for kind says more than that the
 // request is invalid.
-func telling(kind provider.ErrorKind) bool {
+func specific(kind provider.ErrorKind) bool {
 	return kind == provider.ContextOverflow || kind == provider.Refused
 }
 

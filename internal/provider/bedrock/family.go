@@ -7,7 +7,7 @@ import (
 	"loki/internal/provider"
 )
 
-// family is what the name of a model tells about its abilities. Ids such as
+// family is what the name of a model says about its abilities. Ids such as
 // us.anthropic.claude-opus-4-6-v1, with or without a region or the start of an ARN,
 // are understood; the id of an application inference profile says nothing, but then
 // the name that the configuration gives the model may.

@@ -199,9 +199,9 @@ const (
 	maxCallID   = 64
 )
 
-// limited returns s with what is neither a letter nor a digit of ASCII, nor one of
+// legalName returns s with what is neither a letter nor a digit of ASCII, nor one of
 // _ and -, replaced by _, and cut to n characters.
-func limited(s string, n int) string {
+func legalName(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
@@ -214,7 +214,7 @@ func limited(s string, n int) string {
 // callID returns id in a form that Converse takes: as it is if possible, else one
 // that is derived from it, so that a call and its result stay together.
 func callID(id string) string {
-	if id != "" && limited(id, maxCallID) == id {
+	if id != "" && legalName(id, maxCallID) == id {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

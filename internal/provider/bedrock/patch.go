@@ -101,7 +101,7 @@ const maxWhole = 64 << 20
 // gateways send it.
 type wholeReply struct{ body []byte }
 
-func (*wholeReply) Error() string { return "the reply is no event stream" }
+func (*wholeReply) Error() string { return "the reply is not an event stream" }
 
 // asWhole returns options that have the SDK read r as the answer to the next request,
 // which is not sent.
@@ -117,7 +117,7 @@ func (r *wholeReply) asWhole(o func(*bedrockruntime.Options)) func(*bedrockrunti
 	}
 }
 
-// checkStream refuses a reply that is no event stream: the SDK would take the first
+// checkStream refuses a reply that is not an event stream: the SDK would take the first
 // bytes of a page or a JSON document for the length of a frame. The error is a
 // [*wholeReply] for one that is a reply all the same.
 func checkStream(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
@@ -146,5 +146,5 @@ func checkStream(ctx context.Context, in middleware.DeserializeInput, next middl
 	if json.Unmarshal(body, &doc) == nil && doc.Output.Message != nil {
 		return out, meta, &wholeReply{body}
 	}
-	return out, meta, wire.BadReply("the reply is no event stream", body)
+	return out, meta, wire.BadReply("the reply is not an event stream", body)
 }

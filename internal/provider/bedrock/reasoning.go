@@ -11,16 +11,16 @@ import (
 )
 
 // Signatures bear a mark, because a conversation may hold reasoning of several
-// providers and a model rejects what it has not signed. The mark also tells a
+// providers and a model rejects what it has not signed. The mark also distinguishes a
 // redacted block, whose bytes stand in base64, from a signed one without text.
 const (
 	signedMark   = "bedrock:signed:"
 	redactedMark = "bedrock:redacted:"
 )
 
-func signed(signature string) string { return signedMark + signature }
+func ownSignature(signature string) string { return signedMark + signature }
 
-func redacted(content []byte) string {
+func redactedSignature(content []byte) string {
 	return redactedMark + base64.StdEncoding.EncodeToString(content)
 }
 

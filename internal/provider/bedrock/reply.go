@@ -82,9 +82,9 @@ func (d *decoder) end(i *int32) error {
 		in.call.Arguments = in.arguments.String()
 		d.calls = append(d.calls, *in.call)
 	case in.redacted != nil:
-		return d.Reasoning("", redacted(in.redacted))
+		return d.Reasoning("", redactedSignature(in.redacted))
 	case in.signature.Len() > 0:
-		return d.Reasoning("", signed(in.signature.String()))
+		return d.Reasoning("", ownSignature(in.signature.String()))
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func TestTranscripts(t *testing.T) {
 		want []provider.Chunk
 	}{
 		{"thinking_and_tools", []provider.Chunk{
-			reasoning("The user wants ", ""), reasoning("two cities.", ""), reasoning("", signed("EqoBCkgIARAB")),
-			reasoning("", redacted([]byte("secret"))), reasoning("", redacted([]byte("more"))),
+			reasoning("The user wants ", ""), reasoning("two cities.", ""), reasoning("", ownSignature("EqoBCkgIARAB")),
+			reasoning("", redactedSignature([]byte("secret"))), reasoning("", redactedSignature([]byte("more"))),
 			text("Let me "), text("look."),
 			call("tooluse_1", "weather", `{"city": "Paris"}`), call("tooluse_2", "weather", `{"city": "Rome <b>"}`),
 			ended(chat.StopToolCalls, usage),
@@ -106,7 +106,7 @@ func TestWholeReply(t *testing.T) {
 			{"toolUse":{"toolUseId":"t","name":"f","input":{"z":"<a>","n":12345678901234567890}}},{"sdkUnknown":{}},{"another":{}}]}},
 			"stopReason":"tool_use","usage":{"inputTokens":10,"outputTokens":20,"totalTokens":33,"cacheReadInputTokens":3}}`,
 			[]provider.Chunk{
-				reasoning("Hm.", ""), reasoning("", signed("sig")), reasoning("", redacted([]byte{1, 2, 3})), text("One."), text("Two."),
+				reasoning("Hm.", ""), reasoning("", ownSignature("sig")), reasoning("", redactedSignature([]byte{1, 2, 3})), text("One."), text("Two."),
 				call("t", "f", `{"n":12345678901234567890,"z":"<a>"}`),
 				ended(chat.StopToolCalls, chat.Usage{InputTokens: 13, CachedInputTokens: 3, OutputTokens: 20}),
 			},
@@ -144,9 +144,9 @@ func TestWholeReply(t *testing.T) {
 // What a model signed comes back to it as it was.
 func TestReasoningRoundTrip(t *testing.T) {
 	for _, p := range []chat.Part{
-		{Type: chat.ReasoningPart, Text: "Hm.", Signature: signed("sig")},
-		{Type: chat.ReasoningPart, Signature: signed("sig")}, // its text is not shown
-		{Type: chat.ReasoningPart, Signature: redacted([]byte("x"))},
+		{Type: chat.ReasoningPart, Text: "Hm.", Signature: ownSignature("sig")},
+		{Type: chat.ReasoningPart, Signature: ownSignature("sig")}, // its text is not shown
+		{Type: chat.ReasoningPart, Signature: redactedSignature([]byte("x"))},
 	} {
 		if reasoningBlock(p) == nil {
 			t.Errorf("%+v is not sent back", p)

@@ -249,5 +249,5 @@ func (c *conversation) addCachePoints(f family) {
 // toolName returns name in the characters that Converse takes. Models make names up,
 // and one of them must not get the conversation rejected.
 func toolName(name string) string {
-	return cmp.Or(limited(name, maxToolName), "unknown")
+	return cmp.Or(legalName(name, maxToolName), "unknown")
 }

@@ -55,8 +55,8 @@ func TestRequestBody(t *testing.T) {
 	calls := chat.Message{
 		Role: chat.Assistant,
 		Parts: []chat.Part{
-			{Type: chat.ReasoningPart, Text: "hm", Signature: signed("sig==")},
-			{Type: chat.ReasoningPart, Signature: redacted([]byte{1, 2, 3})},
+			{Type: chat.ReasoningPart, Text: "hm", Signature: ownSignature("sig==")},
+			{Type: chat.ReasoningPart, Signature: redactedSignature([]byte{1, 2, 3})},
 			{Type: chat.ReasoningPart, Text: "foreign", Signature: "xyz"},
 			{Type: chat.ReasoningPart, Text: "unsigned"},
 			{Type: chat.TextPart, Text: "I look."},

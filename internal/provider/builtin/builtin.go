@@ -37,7 +37,7 @@ type Options struct {
 	ScriptFile string
 
 	// OnlyScriptFile refuses the models "script/PATH". It is for servers, where
-	// whoever names a model must not name a file to read.
+	// a caller who names a model must not name a file to read.
 	OnlyScriptFile bool
 
 	// Sleep waits for d, or until ctx is done and then returns ctx's error. Nil means
@@ -78,7 +78,7 @@ type Model struct {
 // Models returns the models, in a fixed order.
 func (p *Provider) Models() []Model {
 	return []Model{
-		{Name: Extract, Summary: "summarises by choosing the most telling sentences of a text"},
+		{Name: Extract, Summary: "summarizes by choosing the most important sentences of a text"},
 		{Name: Echo, Summary: "repeats the last user message"},
 		{Name: Script, Summary: "answers from a file of rules, for tests", Tools: true},
 	}

@@ -79,7 +79,7 @@ func countUsage(req provider.Request, chunks []provider.Chunk) chat.Usage {
 			chat.EstimateTokens(string(t.Parameters))
 	}
 	// Rounding each chunk up would count a reply in many chunks as longer.
-	for _, c := range merged(chunks) {
+	for _, c := range mergeChunks(chunks) {
 		switch c.Kind {
 		case provider.Text:
 			u.OutputTokens += chat.EstimateTokens(c.Text)
@@ -98,8 +98,8 @@ func countCall(c chat.ToolCall) int {
 	return chat.EstimateTokens(c.Name) + chat.EstimateTokens(c.Arguments)
 }
 
-// merged returns chunks with neighbours of one kind put together.
-func merged(chunks []provider.Chunk) []provider.Chunk {
+// mergeChunks returns chunks with neighbors of one kind put together.
+func mergeChunks(chunks []provider.Chunk) []provider.Chunk {
 	var out []provider.Chunk
 	for i := 0; i < len(chunks); {
 		c := chunks[i]
@@ -117,11 +117,11 @@ func merged(chunks []provider.Chunk) []provider.Chunk {
 	return out
 }
 
-// send yields r. A reply in one piece has neighbouring chunks put together and no
+// send yields r. A reply in one piece has neighboring chunks put together and no
 // delays between them, and if it fails, nothing comes before the error.
 func (p *Provider) send(ctx context.Context, req provider.Request, r reply, yield func(provider.Chunk, error) bool) {
 	if !req.Stream {
-		r.chunks, r.failAfter, r.chunkDelay = merged(r.chunks), 0, 0
+		r.chunks, r.failAfter, r.chunkDelay = mergeChunks(r.chunks), 0, 0
 	}
 	if r.fail != nil {
 		r.chunks = r.chunks[:min(r.failAfter, len(r.chunks))]

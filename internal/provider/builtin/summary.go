@@ -6,8 +6,8 @@ import (
 	"loki/internal/provider/builtin/extract"
 )
 
-// noText is the answer to a request without a text to summarise.
-const noText = "There is no text to summarise: put it into the message, after the instruction."
+// noText is the answer to a request without a text to summarize.
+const noText = "There is no text to summarize: put it into the message, after the instruction."
 
 // extractReply summarises the text of the last user message, sentence by sentence.
 //

@@ -54,11 +54,11 @@ type Reply struct {
 	output strings.Builder // all that counts as output, for the estimate
 }
 
-// Begun reports whether the model has said anything.
-func (r *Reply) Begun() bool { return r.said }
+// HasBegun reports whether the model has said anything.
+func (r *Reply) HasBegun() bool { return r.said }
 
-// Texted reports whether there has been text.
-func (r *Reply) Texted() bool { return r.texted }
+// HasText reports whether there has been text.
+func (r *Reply) HasText() bool { return r.texted }
 
 // Text emits a piece of the answer unless it is empty.
 func (r *Reply) Text(s string) error {

@@ -66,7 +66,7 @@ func (d *decoder) Event(_ string, data []byte) (over bool, err error) {
 	case "content-start", "content-delta":
 		return false, d.content(m.Content.one())
 	case "tool-plan-delta":
-		if d.reply.Texted() && !d.plan { // a text says what the plan says
+		if d.reply.HasText() && !d.plan { // a text says what the plan says
 			return false, nil
 		}
 		d.plan = true

@@ -114,7 +114,7 @@ func (d *decoder) whole(data []byte) error {
 			return err
 		}
 	}
-	if !d.reply.Texted() { // a text says what the plan says
+	if !d.reply.HasText() { // a text says what the plan says
 		if err := d.reply.Text(r.Message.ToolPlan); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (d *decoder) End(cut bool) error {
 	if cut {
 		return io.ErrUnexpectedEOF
 	}
-	calls := d.reply.Calls(d.madeCalls())
+	calls := d.reply.Calls(d.toolCalls())
 	return d.reply.End(calls, stopReason(d.reason, len(calls) > 0), d.usage.usage(), d.body)
 }
 
@@ -207,8 +207,8 @@ func stopReason(reason string, calls bool) chat.StopReason {
 	return chat.StopOther
 }
 
-// madeCalls returns the calls as the server tells them.
-func (d *decoder) madeCalls() []chat.ToolCall {
+// toolCalls returns the calls as the server sent them.
+func (d *decoder) toolCalls() []chat.ToolCall {
 	calls := make([]chat.ToolCall, len(d.calls))
 	for i, p := range d.calls {
 		calls[i] = chat.ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()}

@@ -52,7 +52,8 @@ func documents(body io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// jsonError tells malformed JSON from a failure to read; an end within an array is one.
+// jsonError distinguishes malformed JSON from a failure to read, such as an end within an
+// array.
 func jsonError(err error) error {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return wire.BadReply("the reply is not JSON: "+err.Error(), nil)

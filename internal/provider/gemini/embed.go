@@ -93,7 +93,7 @@ func (c *Client) embedRequest(model string, texts []string, query bool) (method 
 	return predict, map[string]any{"instances": instances}
 }
 
-// vector is a vector with what the API tells about its text.
+// vector is a vector with what the API reports about its text.
 type vector struct {
 	Values     []float32 `json:"values"`
 	Statistics struct {

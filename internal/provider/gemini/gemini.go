@@ -25,7 +25,7 @@
 //
 // Streams are server-sent events, but a stream of JSON documents or an array of them is
 // read as well. A text part that follows another in one document is set off by a blank
-// line. Thoughts are reasoning; the signature of a part that is no call is a chunk of
+// line. Thoughts are reasoning; the signature of a part that is not a call is a chunk of
 // reasoning of its own. Calls are yielded when the reply is complete: with a finish
 // reason. Calls without an id of their own get call_1, call_2 and so on, counted through
 // the conversation, and a call beyond three equal ones in a row is dropped.

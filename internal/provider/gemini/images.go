@@ -87,7 +87,7 @@ func invalidImage(why string) error {
 	return &provider.Error{Kind: provider.Invalid, Msg: "an image cannot be sent: " + why}
 }
 
-// mimeType guesses the media type of a remote image, which the API wants to be told.
+// mimeType guesses the media type of a remote image, which the API has to know.
 func mimeType(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png":

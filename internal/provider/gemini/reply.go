@@ -27,8 +27,8 @@ type decoder struct {
 	body    []byte // the last document
 }
 
-// begun reports whether the model has said anything.
-func (d *decoder) begun() bool { return d.Begun() || len(d.calls) > 0 }
+// hasBegun reports whether the model has said anything.
+func (d *decoder) hasBegun() bool { return d.HasBegun() || len(d.calls) > 0 }
 
 // Complete implements [client.Decoder].
 func (d *decoder) Complete() bool { return d.finish != "" }
@@ -133,8 +133,8 @@ func arguments(args json.RawMessage) string {
 // off.
 func (d *decoder) End(bool) error {
 	switch {
-	case d.blocked != nil && !d.begun():
-		return refused("the prompt was blocked", d.blocked.BlockReason, d.blocked.BlockReasonMessage)
+	case d.blocked != nil && !d.hasBegun():
+		return refusal("the prompt was blocked", d.blocked.BlockReason, d.blocked.BlockReasonMessage)
 	case !d.answers:
 		return wire.BadReply("the reply has no candidate", nil)
 	case d.finish == "" && !d.whole:
@@ -154,8 +154,8 @@ func (d *decoder) stop() (chat.StopReason, error) {
 		return chat.StopLength, nil
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		if !d.begun() {
-			return "", refused("the reply was blocked", d.finish, "")
+		if !d.hasBegun() {
+			return "", refusal("the reply was blocked", d.finish, "")
 		}
 		return chat.StopFiltered, nil
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
@@ -173,7 +173,7 @@ func (d *decoder) stop() (chat.StopReason, error) {
 	return chat.StopOther, nil
 }
 
-func refused(what, reason, message string) error {
+func refusal(what, reason, message string) error {
 	what += " (" + reason + ")"
 	if message != "" {
 		what += ": " + message

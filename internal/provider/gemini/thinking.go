@@ -18,7 +18,7 @@ const (
 	noThinking       // no thinking configuration at all
 )
 
-// generation is what a model's name tells about the way it reasons.
+// generation is the way a model reasons, as far as its name says.
 type generation int
 
 const (
@@ -31,7 +31,7 @@ var geminiVersion = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^gemini-(\d+)(?:\.(\d+))?\b`)
 })
 
-// baseName cuts the name of a model down to what tells its kind.
+// baseName cuts the name of a model down to what says its kind.
 func baseName(model string) string {
 	return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 }

@@ -54,7 +54,7 @@ func DefaultProbes(ollamaHost string) []Probe {
 	}
 }
 
-// ollamaURL reads [SCHEME://][HOST][:PORT]. A server that is told to listen on all
+// ollamaURL reads [SCHEME://][HOST][:PORT]. A server that listens on all
 // addresses is asked on the loopback one.
 func ollamaURL(host string) string {
 	scheme, rest, hasScheme := strings.Cut(strings.Trim(strings.TrimSpace(host), `"'`), "://")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// question is a request that tells a program from others.
+// question is a request that identifies a program.
 type question struct {
 	path string
 
@@ -102,7 +102,7 @@ func ownedBy(owner string) func([]byte) ([]string, bool) {
 	}
 }
 
-// chats reports whether a model is a chat model, as far as its name tells.
+// chats reports whether a model is a chat model, as far as its name says.
 func chats(name string) bool {
 	name = strings.ToLower(name)
 	return !slices.ContainsFunc([]string{"embed", "rerank", "bge-", "minilm"}, func(word string) bool {

@@ -4,7 +4,7 @@
 //
 // The past is what the conversation of a request holds already: its messages, with the
 // tool calls that the assistant has made in them. A made call is one that the model has
-// made in the reply at hand, as the server tells it. What a server tells is taken as it
+// made in the reply at hand, as the server reports it. What a server reports is taken as it
 // is where it can be; what it leaves out is counted or estimated here.
 //
 // Nothing in this package fails or keeps state: its functions may be called from several

@@ -14,7 +14,7 @@ const FormatName = "answer"
 // StrictFormat returns the schema of a format for servers that speak OpenAI's formats, with
 // strict set; ok is false if there is no format, or one that they cannot take.
 func StrictFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
-	return reduced(f, schema.Subset{
+	return reduce(f, schema.Subset{
 		Keywords: []string{
 			"anyOf", "$defs", "definitions", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
 		},
@@ -25,7 +25,7 @@ func StrictFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
 
 // ClaudeFormat is [StrictFormat] for Claude, at Anthropic and on Bedrock.
 func ClaudeFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
-	return reduced(f, schema.Subset{
+	return reduce(f, schema.Subset{
 		Keywords: []string{"anyOf", "const", "$defs", "definitions", "format"},
 		Formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 		Closed:   true, ObjectRoot: true,
@@ -34,7 +34,7 @@ func ClaudeFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
 
 // GeminiFormat is [StrictFormat] for Gemini, which takes schemas of any type.
 func GeminiFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
-	return reduced(f, schema.Subset{
+	return reduce(f, schema.Subset{
 		Keywords: []string{
 			"anyOf", "oneOf", "$defs", "format", "prefixItems", "minItems", "maxItems", "minimum", "maximum", "additionalProperties",
 		},
@@ -44,12 +44,12 @@ func GeminiFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
 
 // CohereFormat is [StrictFormat] for Cohere.
 func CohereFormat(f *provider.Format) (shape json.RawMessage, ok bool) {
-	return reduced(f, schema.Subset{
+	return reduce(f, schema.Subset{
 		Keywords: []string{"anyOf", "$defs", "format"}, Formats: []string{"date-time", "date", "time", "uuid"}, ObjectRoot: true,
 	})
 }
 
-func reduced(f *provider.Format, s schema.Subset) (json.RawMessage, bool) {
+func reduce(f *provider.Format, s schema.Subset) (json.RawMessage, bool) {
 	if f == nil {
 		return nil, false
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // WithProperties returns the JSON Schema of a tool's parameters with a member properties,
-// which some servers require of every object. A schema that has one, or is no object, is
+// which some servers require of every object. A schema that has one, or is not an object, is
 // returned as it is; of others the result is [ObjectSchema]. Nothing at all, and null, are
 // schemas without members.
 func WithProperties(schema json.RawMessage) json.RawMessage {
@@ -21,7 +21,7 @@ func WithProperties(schema json.RawMessage) json.RawMessage {
 
 // ObjectSchema returns the JSON Schema of a tool's parameters with the members type and
 // properties, "object" and {} unless it has them. One that has both is returned as it is,
-// and the members of what is changed are sorted. What is no object counts as a schema
+// and the members of what is changed are sorted. What is not an object counts as a schema
 // without members.
 func ObjectSchema(schema json.RawMessage) json.RawMessage {
 	members, ok := membersOf(schema)

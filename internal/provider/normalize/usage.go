@@ -8,7 +8,7 @@ import (
 // messageTokens is what a message costs beside its text.
 const messageTokens = 5
 
-// EstimatedUsage returns the usage of a reply whose server tells none: an estimate of the
+// EstimatedUsage returns the usage of a reply whose server reports none: an estimate of the
 // request, without its images, and the output, in tokens, that the caller has estimated.
 func EstimatedUsage(req provider.Request, output int) chat.Usage {
 	n := 0
@@ -25,10 +25,10 @@ func EstimatedUsage(req provider.Request, output int) chat.Usage {
 }
 
 // InputUsage returns the usage of a call that reads texts and writes nothing: the tokens
-// that the server tells, or an estimate if it tells none, which is 0 or less.
-func InputUsage(told int, texts ...string) chat.Usage {
-	if told > 0 {
-		return chat.Usage{InputTokens: told}
+// that the server reports, or an estimate if it reports none, which is 0 or less.
+func InputUsage(reported int, texts ...string) chat.Usage {
+	if reported > 0 {
+		return chat.Usage{InputTokens: reported}
 	}
 	n := 0
 	for _, t := range texts {

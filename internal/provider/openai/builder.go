@@ -32,8 +32,8 @@ type builder struct {
 	body    []byte     // the last document of the reply that was more than usage
 }
 
-// came notes a document of the reply, to show it should the reply turn out to be empty.
-func (b *builder) came(doc []byte, choices bool) {
+// keepBody keeps a document of the reply, to show it should the reply turn out to be empty.
+func (b *builder) keepBody(doc []byte, choices bool) {
 	if choices || b.body == nil {
 		b.body = doc
 	}
@@ -42,10 +42,10 @@ func (b *builder) came(doc []byte, choices bool) {
 // Complete implements [client.Decoder].
 func (b *builder) Complete() bool { return b.finish != "" }
 
-func (b *builder) begun() bool { return b.Begun() || len(b.calls.calls) > 0 }
+func (b *builder) hasBegun() bool { return b.HasBegun() || len(b.calls.calls) > 0 }
 
-// tell takes a usage that says anything.
-func (b *builder) tell(u *wireUsage) {
+// count takes a usage that says anything.
+func (b *builder) count(u *wireUsage) {
 	if u.usage().Total() > 0 {
 		b.usage = u
 	}
@@ -72,7 +72,7 @@ func (b *builder) End(cut bool) error {
 	if refusal := b.refusal.String(); refusal != "" && len(b.calls.calls) == 0 {
 		return &provider.Error{Kind: provider.Refused, Msg: refusal}
 	}
-	calls := b.Calls(b.calls.made())
+	calls := b.Calls(b.calls.list())
 	stop, err := stopReason(b.finish, len(calls) > 0)
 	if err != nil {
 		return err

@@ -39,8 +39,8 @@ type wireFunction struct {
 	Arguments arguments
 }
 
-// callAssembler puts tool calls together from their pieces. Servers tell the pieces
-// of one call from those of another by id, by index, by both, by neither, or send
+// callAssembler puts tool calls together from their pieces. Servers mark the pieces
+// of one call by id, by index, by both, by neither, or send
 // each call whole; ids come with the first piece or with all of them.
 type callAssembler struct {
 	calls   []*partialCall
@@ -134,7 +134,7 @@ func (a *callAssembler) last(match func(*partialCall) bool) *partialCall {
 }
 
 // repeatedBy reports whether piece starts a call of its own although nothing but
-// its content tells: c is whole, and piece has another name or arguments too.
+// its content says: c is whole, and piece has another name or arguments too.
 func (c *partialCall) repeatedBy(piece wireCall) bool {
 	name := string(piece.Function.Name)
 	if name == "" || c.name == "" || !c.whole() {
@@ -168,8 +168,8 @@ func (c *partialCall) addName(piece string) {
 	c.name += piece
 }
 
-// made returns the calls as the server tells them, in the order in which they began.
-func (a *callAssembler) made() []chat.ToolCall {
+// list returns the calls as the server sent them, in the order in which they began.
+func (a *callAssembler) list() []chat.ToolCall {
 	calls := make([]chat.ToolCall, len(a.calls))
 	for i, c := range a.calls {
 		calls[i] = chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.String(), Signature: c.signature}

@@ -118,7 +118,7 @@ func TestCallAssembler(t *testing.T) {
 					a.add(p)
 				}
 			}
-			if got := normalize.Calls(a.made(), nil); !slices.Equal(got, tt.want) {
+			if got := normalize.Calls(a.list(), nil); !slices.Equal(got, tt.want) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

@@ -62,8 +62,8 @@ func readVectors(data []byte) ([][]float32, int, error) {
 	return vectors, reply.Usage.total(), nil
 }
 
-// distinguish tells the two platforms whose models embed queries and documents
-// differently which of them it has.
+// distinguish says, for the two platforms whose models embed queries and documents
+// differently, which of them the texts are.
 func (r *embedRequest) distinguish(client string, query bool) {
 	pick := func(q, d string) string {
 		if query {

@@ -1,13 +1,13 @@
 // Package openai is the client of the OpenAI wire formats, for OpenAI itself ([New]),
 // for Azure ([NewAzure]) and for the many servers and gateways that speak a dialect
 // of them ([NewCompatible]). Chats are held in one of two formats: chat completions,
-// which everybody speaks, and responses, whose models go on with their own reasoning
+// which all servers speak, and responses, whose models go on with their own reasoning
 // from one call of a tool to the next. See [New].
 //
 // # Requests
 //
 // A client is one configured connection. A request names a model as the
-// configuration does; [client.Options].Model tells the real name and the model's own
+// configuration does; [client.Options].Model returns the real name and the model's own
 // patch. Package wire applies the patches and sends.
 //
 // A round of tool use is one assistant message, text and calls together, followed
@@ -58,7 +58,7 @@
 // a response. A connection that ends
 // before is a [provider.Transient] failure and yields no tool call. An error object
 // inside a reply fails the request after the text before it. Usage that the server
-// does not tell is estimated.
+// does not report is estimated.
 //
 // # Failures
 //

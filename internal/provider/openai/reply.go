@@ -80,9 +80,9 @@ func (r *chatReply) take(doc []byte, whole bool) error {
 	if err := wire.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
 	}
-	r.came(doc, len(w.Choices) > 0)
+	r.keepBody(doc, len(w.Choices) > 0)
 	for _, u := range []*wireUsage{w.Usage, w.XGroq.Usage} {
-		r.tell(u)
+		r.count(u)
 	}
 	for _, c := range w.Choices {
 		if c.Index != 0 {
@@ -100,10 +100,10 @@ func (r *chatReply) take(doc []byte, whole bool) error {
 
 func (r *chatReply) choice(c wireChoice, whole bool) error {
 	r.choices = true
-	r.tell(c.Usage)
+	r.count(c.Usage)
 	// Some servers send both: beside a delta all of the message so far, and beside
 	// a whole message an empty delta.
-	if c.Message != nil && (whole || c.Delta == nil && !r.begun()) {
+	if c.Message != nil && (whole || c.Delta == nil && !r.hasBegun()) {
 		if err := r.message(c.Message, true); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // responseReply decodes responses. A reply is a list of items, which are messages,
-// blocks of reasoning and calls of functions. A stream tells the items piece by
+// blocks of reasoning and calls of functions. A stream sends the items piece by
 // piece, and then each of them whole; what has come in pieces is not taken again.
 type responseReply struct {
 	builder
@@ -78,7 +78,7 @@ func (r *responseReply) Document(body io.Reader) error {
 	if err := wire.Tolerate(json.Unmarshal(doc, &w)); err != nil || doc[0] != '{' {
 		return notAnObject(doc)
 	}
-	r.came(doc, true)
+	r.keepBody(doc, true)
 	if err := r.response(&w); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *responseReply) Event(typ string, data []byte) (over bool, err error) {
 		return false, notAnObject(data)
 	}
 	item := int(ev.OutputIndex)
-	r.came(data, ev.Item != nil || ev.Response != nil)
+	r.keepBody(data, ev.Item != nil || ev.Response != nil)
 	switch typ = cmp.Or(string(ev.Type), typ); typ {
 	case "response.output_text.delta":
 		return false, r.answer(item, string(ev.Delta))
@@ -138,7 +138,7 @@ func (r *responseReply) response(w *wireResponse) error {
 			return err
 		}
 	}
-	r.tell(w.Usage.inChat())
+	r.count(w.Usage.inChat())
 	if err := errorMember(w.Error); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (r *responseReply) response(w *wireResponse) error {
 		r.finish = "stop"
 	case "incomplete":
 		r.finish = cmp.Or(string(w.Incomplete.Reason), "incomplete")
-	case "": // not all servers tell it
+	case "": // not all servers report it
 		if r.anything {
 			r.finish = "stop"
 		}

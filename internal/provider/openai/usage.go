@@ -5,7 +5,7 @@ import (
 	"loki/internal/provider/wire"
 )
 
-// wireUsage is what servers tell about tokens, under the names of all dialects.
+// wireUsage is what servers report about tokens, under the names of all dialects.
 type wireUsage struct {
 	PromptTokens     wire.Int `json:"prompt_tokens"`
 	CompletionTokens wire.Int `json:"completion_tokens"`
@@ -50,7 +50,7 @@ func (u *wireUsage) total() int {
 	return max(int(u.PromptTokens), int(u.TotalTokens))
 }
 
-// responseUsage is what servers tell about tokens in the responses format.
+// responseUsage is what servers report about tokens in the responses format.
 type responseUsage struct {
 	InputTokens  wire.Int `json:"input_tokens"`
 	OutputTokens wire.Int `json:"output_tokens"`

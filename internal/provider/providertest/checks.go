@@ -32,7 +32,7 @@ var checks = []struct {
 	{"text_streamed", TextReply, func(t testing.TB, s Subject) { checkText(t, s, true) }},
 	{"text_in_one_piece", TextReply, func(t testing.TB, s Subject) { checkText(t, s, false) }},
 	{"concurrent_requests", TextReply, checkConcurrent},
-	{"cancelled_before_the_request", TextReply, checkCancelledBefore},
+	{"canceled_before_the_request", TextReply, checkCanceledBefore},
 	{"release_after_reply", TextReply, checkReleaseAfterReply},
 	{"tool_calls_streamed", ToolCallReply, func(t testing.TB, s Subject) { checkCalls(t, s, true) }},
 	{"tool_calls_in_one_piece", ToolCallReply, func(t testing.TB, s Subject) { checkCalls(t, s, false) }},
@@ -110,7 +110,7 @@ func checkConcurrent(t testing.TB, s Subject) {
 	}
 }
 
-func checkCancelledBefore(t testing.TB, s Subject) {
+func checkCanceledBefore(t testing.TB, s Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := s.ask(ctx, t, true)

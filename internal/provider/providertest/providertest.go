@@ -92,7 +92,7 @@ type Subject struct {
 	WaitIdle func(ctx context.Context) error
 }
 
-// Case tells [Run] how to test one provider.
+// Case says how [Run] tests one provider.
 type Case struct {
 	// New returns a provider whose far end is in scenario s. It is called once
 	// for each test and registers its clean-up with t.

@@ -181,7 +181,7 @@ func TestChecksFindFlaws(t *testing.T) {
 		"hides_the_limit": {"cut_off_call_streamed", "cut_off_call_in_one_piece"},
 		"drops":           {"cut_off_call_streamed", "cut_off_call_in_one_piece"},
 		"gullible":        {"garbage_streamed", "garbage_in_one_piece"},
-		"deaf":            {"cancelled_before_the_request", "deadline_streamed", "deadline_in_one_piece", "cancel_mid_stream"},
+		"deaf":            {"canceled_before_the_request", "deadline_streamed", "deadline_in_one_piece", "cancel_mid_stream"},
 		"leak": {
 			"release_after_reply", "rate_limit_streamed", "rate_limit_in_one_piece", "garbage_streamed", "garbage_in_one_piece",
 			"deadline_streamed", "deadline_in_one_piece", "cancel_mid_stream", "early_break",

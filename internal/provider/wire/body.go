@@ -29,7 +29,7 @@ type body struct {
 // Read reads, and fails with an error as [Failure] returns them.
 func (b *body) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		// One byte more tells a body of exactly the allowed length from a longer one.
+		// One byte more distinguishes a body of exactly the allowed length from a longer one.
 		p = p[:min(1, len(p))]
 	}
 	stop := b.watch()

@@ -25,7 +25,7 @@
 // from the server's error code and wording where these are known, else from the
 // HTTP status; an exhausted account is [provider.Authentication] although it comes
 // as 429, since waiting does not help. Messages hold neither keys nor headers, and
-// show at most a piece of a page that is no JSON. Nothing is retried.
+// show at most a piece of a page that is not JSON. Nothing is retried.
 //
 // A reply has a maximum size, and its server a maximum silence; exceeding the silence
 // is [provider.Transient]. The time that the reader spends elsewhere does not count.

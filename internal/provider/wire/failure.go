@@ -62,7 +62,8 @@ func redirectTarget(resp *http.Response) string {
 }
 
 // ReplyError returns the failure that a JSON object inside a successful response
-// reports, be it the whole reply or a piece of a stream, or the first item of an array; nil if it reports none.
+// reports, or the first item of an array does; nil if it reports none. The object may be
+// the whole reply or a piece of a stream.
 // What marks a failure is a member "error" or "errors" that says something, or the
 // object or type "error"; a reply may well have members called message or detail.
 func ReplyError(doc []byte) error {
@@ -94,9 +95,9 @@ func Complaint(msg, typ, code string) error {
 	case msg == "":
 		f.msg = "the server reports an error: " + cmp.Or(typ, code, "unknown")
 	case typ != "":
-		f.msg = suffixed(f.msg, "type", typ)
+		f.msg = withSuffix(f.msg, "type", typ)
 	case code != "" && f.status == 0:
-		f.msg = suffixed(f.msg, "code", code)
+		f.msg = withSuffix(f.msg, "code", code)
 	}
 	return f.asError(f.status, nil)
 }
@@ -115,7 +116,7 @@ func Excerpt(body []byte) string { return text.Cut(describeBody(body), maxPage) 
 
 // Lacking returns the error for a whole reply, or what stands in its place, without
 // the thing that was asked for: the failure that it reports, in whatever form, or
-// that it is no reply.
+// that it is not a reply.
 func Lacking(thing string, body []byte) error {
 	if f, ok := parseFailure(body); ok {
 		return f.asError(f.status, nil)
@@ -162,14 +163,14 @@ func parseFailure(body []byte) (failure, bool) {
 	}
 	if len(doc.Errors) > 0 && doc.Errors[0].Message != "" {
 		e := doc.Errors[0]
-		return failure{msg: suffixed(string(e.Message), "status", string(e.Code)), code: string(e.Code), status: httpStatus(string(e.Code))}, true
+		return failure{msg: withSuffix(string(e.Message), "status", string(e.Code)), code: string(e.Code), status: httpStatus(string(e.Code))}, true
 	}
 	if r := doc.BaseResp; r.StatusMsg != "" && r.StatusCode != "0" {
-		return failure{msg: suffixed(string(r.StatusMsg), "code", string(r.StatusCode)), code: string(r.StatusCode)}, true
+		return failure{msg: withSuffix(string(r.StatusMsg), "code", string(r.StatusCode)), code: string(r.StatusCode)}, true
 	}
 	top.msg = cmp.Or(string(doc.Detail), string(doc.Message))
 	if doc.Detail != "" {
-		top.msg = suffixed(top.msg, "status", string(doc.Status))
+		top.msg = withSuffix(top.msg, "status", string(doc.Status))
 		top.status = httpStatus(string(doc.Status))
 	}
 	return top, top.msg != ""
@@ -212,11 +213,11 @@ func parseErrorMember(v json.RawMessage, top failure) (failure, bool) {
 	code := string(e.Code)
 	switch {
 	case e.Type != "":
-		msg = suffixed(msg, "type", string(e.Type))
+		msg = withSuffix(msg, "type", string(e.Type))
 	case code != "" && httpStatus(code) == 0:
-		msg = suffixed(msg, "code", code)
+		msg = withSuffix(msg, "code", code)
 	case e.Status != "":
-		msg = suffixed(msg, "status", string(e.Status))
+		msg = withSuffix(msg, "status", string(e.Status))
 	}
 	if e.Inner.Code != "" {
 		code += " " + string(e.Inner.Code)
@@ -227,7 +228,7 @@ func parseErrorMember(v json.RawMessage, top failure) (failure, bool) {
 	}, true
 }
 
-func suffixed(msg, label, value string) string {
+func withSuffix(msg, label, value string) string {
 	if value == "" {
 		return msg
 	}

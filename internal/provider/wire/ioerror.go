@@ -127,7 +127,7 @@ func Refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.Errno(10061))
 }
 
-// UnknownHost reports whether a call failed because there is no host of the name.
+// UnknownHost reports whether a call failed because the host does not exist.
 func UnknownHost(err error) bool {
 	e, ok := errors.AsType[*net.DNSError](err)
 	return ok && e.IsNotFound

@@ -44,7 +44,7 @@ type Options struct {
 	Credentials bool
 
 	// AnyStatus hands responses of all statuses on as they are, for protocols in which
-	// others than 2xx are answers too.
+	// non-2xx responses carry answers.
 	AnyStatus bool
 
 	// Transport sends the requests instead of the client's own transport; Proxy and
@@ -56,7 +56,7 @@ type Options struct {
 // patches a request as [WithCall] says, turns every response with another status
 // than 2xx into an error that holds a [*provider.Error], and bounds the length of
 // bodies and the silence before and in them ([Options.AnyStatus] leaves statuses alone). It is safe for concurrent use. Errors
-// are of code [fault.Config].
+// have the code [fault.Config].
 func NewClient(o Options) (*http.Client, error) {
 	t := &transport{
 		userAgent: o.UserAgent,
@@ -110,7 +110,7 @@ func newBase(client string, proxy *string, connect time.Duration) (*http.Transpo
 }
 
 // Proxy returns the field of that name for a transport, as [Options.Proxy] says. Errors
-// are of code [fault.Config].
+// have the code [fault.Config].
 func Proxy(client string, proxy *string) (func(*http.Request) (*url.URL, error), error) {
 	switch {
 	case proxy == nil:
@@ -128,7 +128,7 @@ func Proxy(client string, proxy *string) (func(*http.Request) (*url.URL, error),
 
 // BaseURL returns base, the URL that a client's paths are appended to, without
 // slashes at its end. If it is missing, malformed or holds a {PLACEHOLDER} the
-// error is of code [fault.Config]; example is a URL that its hint shows.
+// error has the code [fault.Config]; example is a URL that its hint shows.
 func BaseURL(client, base, example string) (string, error) {
 	base = strings.TrimRight(strings.TrimSpace(base), "/")
 	bad := func(format string, args ...any) (string, error) {

@@ -27,11 +27,11 @@ func retryAfter(h http.Header, msg string) time.Duration {
 }
 
 func milliseconds(s string) time.Duration {
-	return scaled(s, time.Millisecond)
+	return duration(s, time.Millisecond)
 }
 
-// scaled returns s, a number of units, as a duration; 0 if it is no number above 0.
-func scaled(s string, unit time.Duration) time.Duration {
+// duration returns s, a number of units, as a duration; 0 if it is not a number above 0.
+func duration(s string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	if err != nil || math.IsNaN(n) || n <= 0 {
 		return 0
@@ -42,7 +42,7 @@ func scaled(s string, unit time.Duration) time.Duration {
 // secondsOrDate reads the two forms of Retry-After. A date is counted from the
 // response's own Date, whose clock is the one that set it.
 func secondsOrDate(s, date string) time.Duration {
-	if d := scaled(s, time.Second); d > 0 {
+	if d := duration(s, time.Second); d > 0 {
 		return d
 	}
 	at, err := http.ParseTime(s)
@@ -85,7 +85,7 @@ func resetTime(s, date string) time.Duration {
 	case n > 1e9:
 		at = time.Unix(n, 0)
 	default:
-		return scaled(s, time.Second)
+		return duration(s, time.Second)
 	}
 	now, err := http.ParseTime(date)
 	if err != nil {

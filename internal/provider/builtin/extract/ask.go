@@ -185,7 +185,7 @@ func isRequest(clause []string) bool {
 }
 
 // clausesOf returns the words of s in lower case, cut at the given marks. The comma
-// in 1,000 is no mark.
+// in 1,000 is not a mark.
 func clausesOf(s, marks string) [][]string {
 	s = strings.ReplaceAll(strings.ToLower(s), "tl;dr", "tldr")
 	var clauses [][]string

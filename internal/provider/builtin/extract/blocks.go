@@ -72,7 +72,7 @@ func (c *cutter) take(i int) int {
 }
 
 // fence reports whether a fenced code block begins at line i, and where the text
-// goes on behind it. A fence that is never closed is no fence, or a single stray
+// goes on behind it. A fence that is never closed is not a fence, or a single stray
 // line would hide the rest of the text.
 func (c *cutter) fence(i int) (int, bool) {
 	char, n := fenceMark(c.lines[i])
@@ -129,7 +129,7 @@ func deliberate(line, next string, longest int) bool {
 	return 4*(utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word)) <= 3*longest
 }
 
-// joinLines puts wrapped lines together, with a blank unless both neighbours are of
+// joinLines puts wrapped lines together, with a blank unless both neighbors are of
 // a script that is written without.
 func joinLines(lines []string) string {
 	var b strings.Builder

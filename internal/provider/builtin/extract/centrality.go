@@ -26,7 +26,7 @@ func (c *corpus) centrality() []float64 {
 	full := make([]float64, len(c.postings))
 	for range maxRounds {
 		clear(full)
-		alone := 0.0 // rank of the sentences without neighbours, which is spread over all
+		alone := 0.0 // rank of the sentences without neighbors, which is spread over all
 		for i, v := range c.vectors {
 			if degree[i] == 0 {
 				alone += rank[i]

@@ -22,8 +22,8 @@ func isWordRune(r rune) bool {
 }
 
 // termsOf yields the terms of a sentence: words in lower case without their plural
-// ending and without stop words, and pairs of neighbouring characters where a
-// script has no blanks. Addresses are no terms.
+// ending and without stop words, and pairs of neighboring characters where a
+// script has no blanks. Addresses are not terms.
 func termsOf(sentence string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for field := range strings.FieldsSeq(sentence) {

@@ -49,9 +49,9 @@ const maxShown = 121
 
 // String describes q for an error message.
 func (q Query) String() string {
-	s := fmt.Sprintf("text %s", shown(q.Text))
+	s := fmt.Sprintf("text %s", excerpt(q.Text))
 	if q.ToolResult != "" {
-		s += fmt.Sprintf(", tool result %s", shown(q.ToolResult))
+		s += fmt.Sprintf(", tool result %s", excerpt(q.ToolResult))
 	}
 	if q.Node != "" {
 		s += fmt.Sprintf(", node %q", q.Node)
@@ -62,11 +62,11 @@ func (q Query) String() string {
 	return s
 }
 
-func shown(s string) string {
+func excerpt(s string) string {
 	return strconv.Quote(text.CutRunes(s, maxShown))
 }
 
-// conditions say when a rule applies. The zero value of a field is no condition.
+// conditions say when a rule applies. The zero value of a field is not a condition.
 type conditions struct {
 	text       string
 	regex      *regexp.Regexp

@@ -8,7 +8,7 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// strict reports the keys of m that nobody asked for and those without a value, and
+// strict reports the keys of m that were not asked for and those without a value, and
 // returns whether there are none. It comes after all other readers of m.
 func strict(m *yamldoc.Map) bool {
 	ok := true

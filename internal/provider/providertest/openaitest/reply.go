@@ -170,7 +170,7 @@ func RateLimit(wait time.Duration) wiretest.Reply {
 		`{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`, name, value)
 }
 
-// Garbage answers with status 200 and a body that is no reply.
+// Garbage answers with status 200 and a body that is not a reply.
 func Garbage() wiretest.Reply {
 	return wiretest.Either(wiretest.Events("data: {\"choices\": [{\n\n"), wiretest.JSON("{\"choices\": [{"))
 }

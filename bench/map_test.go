@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"testing"
 
 	"loki/internal/engine"
@@ -13,7 +14,7 @@ import (
 // echoModels offers one model that answers at once.
 type echoModels struct{ p *builtin.Provider }
 
-func (m echoModels) ChatModel(string) (engine.Model, error) {
+func (m echoModels) ChatModel(context.Context, string) (engine.Model, error) {
 	return engine.Model{ID: "builtin:echo", Name: "echo", Provider: m.p}, nil
 }
 

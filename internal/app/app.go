@@ -37,22 +37,11 @@ const Version = "0.1.0"
 // App holds what one start of the program works with. It may be used from several
 // goroutines.
 type App struct {
-	Env      config.Env
-	Paths    config.Paths
-	Config   *config.Config
-	Catalog  *catalog.Catalog
-	Agents   agent.Library
-	Warnings []string // about the configuration, for the user
-
-	// OnWarning is told of what went wrong later and can be lived with. It may be set
-	// before anything else is done; nil drops warnings. It may be called from several
-	// goroutines.
-	OnWarning func(text string)
-	// OnToolOutput is told of each line that a script of the user's prints while a model
-	// uses it; nil drops them. It may be called from several goroutines.
-	OnToolOutput func(tool, line string)
-	// Terminal says that there is a user at a terminal, to whom scripts may talk.
-	Terminal bool
+	Env     config.Env
+	Paths   config.Paths
+	Config  *config.Config
+	Catalog *catalog.Catalog
+	Agents  agent.Library
 
 	engine         *engine.Engine // over the configured models
 	dryRun         bool
@@ -64,9 +53,8 @@ type App struct {
 
 	sessions session.Store      // made on first use; guarded by mu
 	memory   *permission.Memory // likewise
-	noticed  map[string]bool    // keys of the notices of this process; likewise
 	servers  *servers           // likewise
-	given    []string           // warnings that were given once; guarded by mu
+	warnings []string           // see Warnings; guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu
@@ -115,10 +103,10 @@ func New(o Options) (*App, error) {
 		}
 	}
 	if envErr != nil {
-		a.Warnings = append(a.Warnings, envErr.Error())
+		a.warnings = append(a.warnings, envErr.Error())
 	}
 	for _, w := range warnings {
-		a.Warnings = append(a.Warnings, w.Text())
+		a.warnings = append(a.warnings, w.Text())
 	}
 	a.Agents = agent.Library{
 		Paths: paths, Bundled: bundle.Names(assets.Agents),
@@ -161,22 +149,4 @@ func (a *App) Roles() role.Library {
 		Dir: a.Paths.RolesDir, Bundled: assets.Roles,
 		Variables: role.ThisMachine(a.Shell().Name, a.Env.Get).Lookup,
 	}
-}
-
-// warn shows the user, once, a problem that does not stop the work.
-func (a *App) warn(err error) {
-	if a.OnWarning != nil && a.firstTime(err.Error()) {
-		a.OnWarning(err.Error())
-	}
-}
-
-// firstTime reports whether a warning has not been given before.
-func (a *App) firstTime(text string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if slices.Contains(a.given, text) {
-		return false
-	}
-	a.given = append(a.given, text)
-	return true
 }

@@ -62,7 +62,7 @@ func (a *App) Sessions() (session.Store, error) {
 	defer a.mu.Unlock()
 	if a.sessions == nil {
 		store, err := filestore.New(filestore.Options{
-			Options:  session.Options{Counter: token.For, Warn: a.warn, Hide: a.Hide},
+			Options:  session.Options{Counter: token.For, Warn: warn, Hide: a.Hide},
 			Dir:      a.Paths.SessionsDir,
 			AgentDir: func(agent string) string { return a.Paths.Agent(agent).SessionsDir },
 		})
@@ -113,13 +113,13 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	if text(w.EnabledTools) == "" || !a.Config.FunctionCallingSupport {
 		return tool.Set{}, nil
 	}
-	shelf, err := a.shelf(a.Paths.FunctionsDir)
+	shelf, err := a.shelf(a.Paths.FunctionsDir, w.Asker)
 	if err != nil {
 		return tool.Set{}, err
 	}
-	selected := shelf.visible().Pick(*w.EnabledTools, a.Config.MappingTools.Get)
+	selected := shelf.visible(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
 	if !w.Usual {
-		for _, text := range shelf.missing(selected.Unknown) {
+		for _, text := range shelf.missing(ctx, selected.Unknown) {
 			if err := w.Events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 				return tool.Set{}, err
 			}
@@ -130,10 +130,10 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 
 // missing returns the warnings about names that the user wrote and that are no visible tools:
 // of those that could be made visible, how.
-func (s *shelf) missing(names []string) (texts []string) {
+func (s *shelf) missing(ctx context.Context, names []string) (texts []string) {
 	var invisible []string
 	for _, name := range names {
-		_, err := s.find(name)
+		_, err := s.find(ctx, name)
 		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
 		case unknown:
 			texts = append(texts, "no tool is called "+name)

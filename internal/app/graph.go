@@ -40,7 +40,9 @@ type GraphRun struct {
 // that, one that is not valid. The error is a [*fault.Error].
 func (a *App) GraphJob(ctx context.Context, r GraphRun) (run.Job, error) {
 	g := r.Agent.Graph
-	tools, err := a.agentTools(r)
+	events := r.Events.With(func(s *event.Source) { s.Agent = r.Agent.Name })
+	ctx = event.NewContext(ctx, events)
+	tools, err := a.agentTools(ctx, r)
 	if err != nil {
 		return run.Job{}, err
 	}
@@ -48,7 +50,6 @@ func (a *App) GraphJob(ctx context.Context, r GraphRun) (run.Job, error) {
 	if err != nil {
 		return run.Job{}, err
 	}
-	events := r.Events.With(func(s *event.Source) { s.Agent = r.Agent.Name })
 	if g.Settings.ValidateBeforeRun {
 		if err := a.refuseInvalid(ctx, events, r.Agent); err != nil {
 			return run.Job{}, err
@@ -127,7 +128,7 @@ func (a *App) graphContext(r GraphRun, budget *run.Budget) engine.RequestContext
 // warnings about it. That no edge leads to some nodes is usual where scripts choose the way,
 // so only --validate shows it.
 func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Agent) error {
-	findings := a.Validate(of)
+	findings := a.Validate(ctx, of)
 	if len(findings.Errors()) > 0 {
 		return fault.Wrap(fault.Config, findings.Err(), "graph execution failed for agent %s", of.Name).
 			WithHint("see all findings: loki --validate %s", of.Arg)
@@ -175,13 +176,13 @@ func (a *App) graphServers(ctx context.Context, r GraphRun, events event.Scope) 
 
 // agentTools are the tools that nodes of the graph may list: those of the agent's own
 // script, those that global_tools names, and those that ask the user.
-func (a *App) agentTools(r GraphRun) (tool.Set, error) {
-	shelf, err := a.shelf(r.Agent.Dir)
+func (a *App) agentTools(ctx context.Context, r GraphRun) (tool.Set, error) {
+	shelf, err := a.shelf(r.Agent.Dir, r.Asker)
 	if err != nil {
 		return tool.Set{}, err
 	}
 	var tools []tool.Tool
-	if file, o, ok := a.agentScript(r.Agent.Ref, r.Variables); ok {
+	if file, o, ok := a.agentScript(ctx, r.Agent.Ref, r.Variables, r.Asker); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
 			return tool.Set{}, err
@@ -189,7 +190,7 @@ func (a *App) agentTools(r GraphRun) (tool.Set, error) {
 		tools = standIns(own, shelf.natives)
 	}
 	for _, name := range r.Agent.InForce.GlobalTools {
-		found, err := shelf.find(name)
+		found, err := shelf.find(ctx, name)
 		if err != nil {
 			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", r.Agent.Graph.Name)
 		}

@@ -68,7 +68,7 @@ func (a *App) Close() error {
 }
 
 // serverScope returns the servers that pick picks, nil if there are none. What is wrong
-// with the choice, and with the file, is reported through events, once for the whole program.
+// with the choice, and with the file, is reported through events, once in a conversation.
 // The caller closes it.
 func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (*mcp.Scope, error) {
 	if !a.Config.MCPServerSupport {
@@ -84,10 +84,7 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 		texts = append(texts, w.String())
 	}
 	for _, text := range texts {
-		if !a.firstTime(text) {
-			continue
-		}
-		if err := events.Emit(ctx, event.Warning{Text: text}); err != nil {
+		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ type connection struct {
 }
 
 // ChatModel implements [engine.Models].
-func (a *App) ChatModel(id string) (engine.Model, error) {
+func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
 	m, err := a.Catalog.Resolve(id, catalog.Chat)
 	if err != nil {
 		return engine.Model{}, a.placed(id, err)
@@ -32,9 +32,9 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 	switch {
 	case retirement == "":
 	case id == a.model:
-		a.notice("retired "+m.ID(), retirement)
+		warnText(ctx, retirement)
 	default:
-		a.noticeOnce("retired "+m.ID(), retirement)
+		a.noticeOnce("retired "+m.ID(), retirement, func(text string) { warnText(ctx, text) })
 	}
 	model := engine.Model{
 		ID:                 m.ID(),
@@ -74,7 +74,7 @@ func (a *App) ChatModel(id string) (engine.Model, error) {
 		unknown = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	if client.Type != config.TypeBuiltin {
-		model.Provider = hinted{model.Provider, func(err error) string { return a.advice(client, unknown, err) }}
+		model.Provider = hinted{model.Provider, func(err error) string { return a.advice(client, unknown, err) }, a.Warnings}
 	}
 	return model, nil
 }
@@ -89,15 +89,20 @@ func (a *App) placed(id string, err error) error {
 	return fault.Wrap(fault.CodeOf(err), err, "%s: model", from).WithHint("%s", fault.HintOf(err))
 }
 
-// hinted adds a hint to the errors of a provider.
+// hinted adds a hint to the errors of a provider, and emits what has come up meanwhile, when
+// the client looked for its key.
 type hinted struct {
-	chat provider.Chat
-	hint func(error) string // returns "" for none
+	chat     provider.Chat
+	hint     func(error) string // returns "" for none
+	warnings func() []string
 }
 
 func (h hinted) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
 		for chunk, err := range h.chat.Chat(ctx, req) {
+			for _, text := range h.warnings() {
+				warnText(ctx, text)
+			}
 			if err != nil && fault.HintOf(err) == "" {
 				if hint := h.hint(err); hint != "" {
 					err = fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", hint)
@@ -141,7 +146,7 @@ func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 		}
 		p, err := client.ModelPatch(m)
 		if err != nil {
-			a.warn(err) // the request goes out without it
+			a.later(err.Error()) // the request goes out without it
 		}
 		if p == nil {
 			p = new(wire.Patch)

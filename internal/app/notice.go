@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,32 +10,43 @@ import (
 
 	"loki/internal/atomicfile"
 	"loki/internal/catalog/models"
+	"loki/internal/event"
 )
 
 // noticesFile holds, in the state directory, the keys of the notices that the user has
 // seen, one a line.
 const noticesFile = "notices"
 
-// noticeOnce warns of text, once for each key: never again on this machine, as far as the
-// state directory can be read and written.
-func (a *App) noticeOnce(key, text string) {
-	if a.seen(key) {
-		return
-	}
-	file := filepath.Join(a.Paths.StateDir, noticesFile)
-	src, err := os.ReadFile(file)
-	if err == nil && slices.Contains(strings.Split(string(src), "\n"), key) {
-		return
-	}
-	a.warnText(text)
-	_ = atomicfile.Append(file, []byte(key+"\n")) // what is not written is shown once more
+// Warnings returns what the user should know of the program and has not been returned
+// before: what is wrong with its configuration, and what came up since where no request could
+// show it.
+func (a *App) Warnings() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	warnings := a.warnings
+	a.warnings = nil
+	return warnings
 }
 
-// Notices reports, with [App.OnWarning], what the user has to know of the configuration once,
-// and puts an outdated list of models aside.
+// later has [App.Warnings] return text.
+func (a *App) later(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.warnings = append(a.warnings, text)
+}
+
+// warn emits a problem that does not stop the work to the scope of ctx, which shows it once.
+func warn(ctx context.Context, err error) { warnText(ctx, err.Error()) }
+
+func warnText(ctx context.Context, text string) {
+	_ = event.FromContext(ctx).Emit(ctx, event.Warning{Text: text, Once: true}) // the work goes on without it
+}
+
+// Notices adds to [App.Warnings] what the user has to know of the configuration once, and
+// puts an outdated list of models aside.
 func (a *App) Notices() {
 	for _, note := range a.Config.Notes {
-		a.noticeOnce(note, note)
+		a.noticeOnce(note, note, a.later)
 	}
 	if a.outdatedModels == "" {
 		return
@@ -42,35 +54,20 @@ func (a *App) Notices() {
 	file := a.Paths.ModelsOverrideFile
 	text := fmt.Sprintf("%s is a list of models for version %s, and this is version %s: the built-in list is used", file, a.outdatedModels, Version)
 	if renamed, err := models.PutAside(file, a.outdatedModels); err == nil {
-		a.notice(text, text+", and the file is "+filepath.Base(renamed)+" now; loki --sync-models fetches a new list")
+		a.later(text + ", and the file is " + filepath.Base(renamed) + " now; loki --sync-models fetches a new list")
 		return
 	}
-	a.noticeOnce(text, text)
+	a.noticeOnce(text, text, a.later)
 }
 
-// notice warns of text, once for each key in this process.
-func (a *App) notice(key, text string) {
-	if !a.seen(key) {
-		a.warnText(text)
+// noticeOnce shows text, once for each key: never again on this machine, as far as the state
+// directory can be read and written.
+func (a *App) noticeOnce(key, text string, show func(text string)) {
+	file := filepath.Join(a.Paths.StateDir, noticesFile)
+	src, err := os.ReadFile(file)
+	if err == nil && slices.Contains(strings.Split(string(src), "\n"), key) {
+		return
 	}
-}
-
-// seen reports whether it was called with key before.
-func (a *App) seen(key string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.noticed[key] {
-		return true
-	}
-	if a.noticed == nil {
-		a.noticed = make(map[string]bool)
-	}
-	a.noticed[key] = true
-	return false
-}
-
-func (a *App) warnText(text string) {
-	if a.OnWarning != nil {
-		a.OnWarning(text)
-	}
+	show(text)
+	_ = atomicfile.Append(file, []byte(key+"\n")) // what is not written is shown once more
 }

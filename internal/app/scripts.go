@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,24 +10,24 @@ import (
 
 	"loki/assets"
 	"loki/internal/agent"
+	"loki/internal/ask"
 	"loki/internal/bundle"
+	"loki/internal/event"
 	"loki/internal/tool/script"
 )
 
-// scriptOptions say how the user's own tools are run. dir is what they get as their root.
-func (a *App) scriptOptions(root string) script.Options {
+// scriptOptions say how the user's own tools are run. root is what they get as theirs.
+func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	return script.Options{
 		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.Env.Environ(), Policy: a.policy(), Parent: a.parentAddress, Terminal: a.Terminal, Output: a.toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.policy(), Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 
-// toolOutput shows a line that a script prints for the user.
-func (a *App) toolOutput(name, line string) {
-	if a.OnToolOutput != nil {
-		a.OnToolOutput(name, line)
-	}
+// toolOutput emits a line that a script prints for the user.
+func toolOutput(ctx context.Context, name, line string) {
+	_ = event.FromContext(ctx).Emit(ctx, event.ToolOutput{Name: name, Text: line}) // the tool goes on if nobody sees it
 }
 
 // installUtils puts the file that scripts may source where they find it, unless it is
@@ -46,8 +47,8 @@ func (a *App) installUtils() error {
 
 // agentScript returns the script with an agent's own tools, and how it is run; ok is
 // false if it has none.
-func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file string, o script.Options, ok bool) {
-	o = a.scriptOptions(a.Paths.ConfigDir)
+func (a *App) agentScript(ctx context.Context, ref agent.Ref, variables map[string]string, asker ask.Asker) (file string, o script.Options, ok bool) {
+	o = a.scriptOptions(a.Paths.ConfigDir, asker)
 	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", ref.Name)}
 	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
 	o.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
@@ -55,7 +56,7 @@ func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file stri
 		file = filepath.Join(ref.Dir, name)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			if err := a.installUtils(); err != nil {
-				a.warn(err)
+				warn(ctx, err)
 			}
 			return file, o, true
 		}
@@ -64,11 +65,11 @@ func (a *App) agentScript(ref agent.Ref, variables map[string]string) (file stri
 }
 
 // ToolSchema returns what models see of the tools in a script, as indented JSON.
-func (a *App) ToolSchema(file string) ([]byte, error) {
-	o := a.scriptOptions(a.Paths.FunctionsDir)
+func (a *App) ToolSchema(ctx context.Context, file string) ([]byte, error) {
+	o := a.scriptOptions(a.Paths.FunctionsDir, nil)
 	if filepath.Base(filepath.Dir(absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
 		dir := filepath.Dir(absolute(file))
-		_, o, _ = a.agentScript(agent.Ref{Name: filepath.Base(dir), Dir: dir}, nil)
+		_, o, _ = a.agentScript(ctx, agent.Ref{Name: filepath.Base(dir), Dir: dir}, nil, nil)
 	}
 	tools, err := script.Load(file, o)
 	if err != nil {
@@ -86,21 +87,21 @@ func absolute(path string) string {
 
 // BuildTools makes the visible ones of the user's scripts, or an agent's own, ready to be
 // run by hand. It returns the files it wrote.
-func (a *App) BuildTools(ref *agent.Ref) (written []string, err error) {
+func (a *App) BuildTools(ctx context.Context, ref *agent.Ref) (written []string, err error) {
 	if ref != nil {
-		file, o, ok := a.agentScript(*ref, nil)
+		file, o, ok := a.agentScript(ctx, *ref, nil, nil)
 		if !ok {
 			return nil, nil // there is nothing to be made ready
 		}
 		return script.Build([]string{file}, o)
 	}
-	s, err := a.shelf(a.Paths.FunctionsDir)
+	s, err := a.shelf(a.Paths.FunctionsDir, nil)
 	if err != nil {
 		return nil, err
 	}
 	var files []string
 	for _, file := range s.visibleFiles() {
-		if _, err := s.load(file); a.Config.VisibleTools == nil && errors.Is(err, script.ErrNoTool) {
+		if _, err := s.load(ctx, file); a.Config.VisibleTools == nil && errors.Is(err, script.ErrNoTool) {
 			continue
 		}
 		files = append(files, s.path(file))

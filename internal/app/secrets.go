@@ -63,7 +63,7 @@ func (a *App) sealedSecret(marked string) (string, bool) {
 		if redact.SameName(name, marked) {
 			text, err := a.lookupSecret(name)
 			if err != nil {
-				a.warn(fmt.Errorf("the record of the run has the secret %s, which the vault does not give: %w", name, err))
+				a.later(fmt.Sprintf("the record of the run has the secret %s, which the vault does not give: %v", name, err))
 			}
 			return text, err == nil
 		}
@@ -111,11 +111,7 @@ func (a *App) newVault() *vault.Vault {
 			File: file, DefaultFile: a.Paths.VaultPasswordFile,
 			Command: text(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
 		},
-		Warn: func(text string) {
-			if a.OnWarning != nil {
-				a.OnWarning(text)
-			}
-		},
+		Warn: a.later,
 	})
 }
 

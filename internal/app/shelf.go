@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/process"
 	"loki/internal/tool"
@@ -40,8 +42,9 @@ type loadedScript struct {
 	err   error
 }
 
-// shelf returns the tools there are; scripts get root as theirs.
-func (a *App) shelf(root string) (*shelf, error) {
+// shelf returns the tools there are. Scripts get root as theirs, and talk to the user at the
+// terminal if that is where asker asks; it may be nil.
+func (a *App) shelf(root string, asker ask.Asker) (*shelf, error) {
 	files, err := a.scriptFiles()
 	if err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func (a *App) shelf(root string) (*shelf, error) {
 		return nil, err
 	}
 	natives, err := tool.NewSet(bundled...)
-	return &shelf{app: a, options: a.scriptOptions(root), files: files, natives: natives, loaded: make(map[string]loadedScript)}, err
+	return &shelf{app: a, options: a.scriptOptions(root, asker), files: files, natives: natives, loaded: make(map[string]loadedScript)}, err
 }
 
 // scriptFiles are the names of the scripts in the directory of tools.
@@ -99,9 +102,9 @@ func (s *shelf) fileOf(name string) string {
 
 // find returns the tools that name means: a tool, or a script with all it gives. The error
 // is a [*tool.UnknownError], or says what is wrong with the script.
-func (s *shelf) find(name string) ([]tool.Tool, error) {
+func (s *shelf) find(ctx context.Context, name string) ([]tool.Tool, error) {
 	if file := s.fileOf(name); file != "" {
-		return s.load(file)
+		return s.load(ctx, file)
 	}
 	if native, ok := s.natives.Lookup(name); ok {
 		return []tool.Tool{native}, nil
@@ -112,7 +115,7 @@ func (s *shelf) find(name string) ([]tool.Tool, error) {
 			if names, err := script.Names(s.path(file), s.options); err != nil || !slices.Contains(names, name) {
 				continue
 			}
-			tools, err := s.load(file)
+			tools, err := s.load(ctx, file)
 			return slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool { return t.Declaration().Name != name }), err
 		}
 	}
@@ -120,12 +123,12 @@ func (s *shelf) find(name string) ([]tool.Tool, error) {
 }
 
 // load returns the tools of a script.
-func (s *shelf) load(file string) ([]tool.Tool, error) {
+func (s *shelf) load(ctx context.Context, file string) ([]tool.Tool, error) {
 	if l, ok := s.loaded[file]; ok {
 		return l.tools, l.err
 	}
 	if err := s.app.installUtils(); err != nil {
-		s.app.warn(err)
+		warn(ctx, err)
 	}
 	tools, err := script.Load(s.path(file), s.options)
 	tools = standIns(tools, s.natives)
@@ -185,13 +188,13 @@ func (s *shelf) hidden(name string) bool {
 
 // visible returns the tools that conversations may be given. A script among them that is
 // wrong or gone gives none, and a warning: it is no reason to do without the others.
-func (s *shelf) visible() tool.Pool {
+func (s *shelf) visible(ctx context.Context) tool.Pool {
 	if s.app.Config.VisibleTools == nil {
-		return s.usual()
+		return s.usual(ctx)
 	}
 	var tools []tool.Tool
 	for _, name := range s.app.Config.VisibleTools {
-		found, err := s.find(name)
+		found, err := s.find(ctx, name)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
 			err = fmt.Errorf("visible_tools in %s: there is no tool %s", s.app.Config.File, name)
 			if near := yamldoc.Nearest(tool.Name(name), unknown.Available); near != "" {
@@ -199,7 +202,7 @@ func (s *shelf) visible() tool.Pool {
 			}
 		}
 		if err != nil {
-			s.app.warn(err)
+			warn(ctx, err)
 		}
 		tools = append(tools, found...)
 	}
@@ -208,7 +211,7 @@ func (s *shelf) visible() tool.Pool {
 
 // usual returns the tools that there are without visible_tools: the usual ones of the
 // program, and all of the user's own.
-func (s *shelf) usual() tool.Pool {
+func (s *shelf) usual(ctx context.Context) tool.Pool {
 	var tools []tool.Tool
 	for _, name := range usualTools {
 		if s.fileOf(name) == "" {
@@ -217,9 +220,9 @@ func (s *shelf) usual() tool.Pool {
 		}
 	}
 	for _, file := range s.visibleFiles() {
-		found, err := s.load(file)
+		found, err := s.load(ctx, file)
 		if err != nil && !errors.Is(err, script.ErrNoTool) { // modules that tools use are there too
-			s.app.warn(err)
+			warn(ctx, err)
 		}
 		for _, t := range found {
 			if !s.hidden(t.Declaration().Name) {

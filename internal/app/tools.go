@@ -69,11 +69,11 @@ func (a *App) grants() *permission.Memory {
 // Toolbox returns a box with the tool that name means, for a user who tries it, and the
 // name under which it is declared: any tool that a model can be offered. If there is none
 // the box has all that there are. done releases what the box holds.
-func (a *App) Toolbox(ctx context.Context, name string, emitter event.Emitter, asker ask.Asker, yes bool) (box *tool.Box, declared string, done func(), err error) {
+func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes bool) (box *tool.Box, declared string, done func(), err error) {
 	done = func() {}
-	tools, err := a.lookUpTools(name, asker)
+	tools, err := a.lookUpTools(ctx, name, asker)
 	if err == nil && len(tools) == 0 {
-		tools, done, err = a.serverTools(ctx, name, emitter, asker)
+		tools, done, err = a.serverTools(ctx, name, asker)
 	}
 	if err != nil {
 		return nil, "", done, err
@@ -92,7 +92,7 @@ func (a *App) Toolbox(ctx context.Context, name string, emitter event.Emitter, a
 			WithHint("name one of them: %s", strings.Join(set.Names(), ", "))
 	}
 	if set.Len() == 0 {
-		if set, err = a.allTools(asker); err != nil {
+		if set, err = a.allTools(ctx, asker); err != nil {
 			return nil, "", done, err
 		}
 	}
@@ -102,12 +102,12 @@ func (a *App) Toolbox(ctx context.Context, name string, emitter event.Emitter, a
 
 // lookUpTools returns the tools that name means, without those of MCP servers: none if
 // there is no such tool.
-func (a *App) lookUpTools(name string, asker ask.Asker) ([]tool.Tool, error) {
-	shelf, err := a.shelf(a.Paths.FunctionsDir)
+func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]tool.Tool, error) {
+	shelf, err := a.shelf(a.Paths.FunctionsDir, asker)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := shelf.find(name)
+	tools, err := shelf.find(ctx, name)
 	if _, unknown := errors.AsType[*tool.UnknownError](err); !unknown {
 		return tools, err
 	}
@@ -121,10 +121,9 @@ func (a *App) lookUpTools(name string, asker ask.Asker) ([]tool.Tool, error) {
 
 // serverTools returns the tool of an MCP server that is called name, none if there is no
 // such tool. Only servers that may have it are started.
-func (a *App) serverTools(ctx context.Context, name string, emitter event.Emitter, asker ask.Asker) (tools []tool.Tool, done func(), err error) {
+func (a *App) serverTools(ctx context.Context, name string, asker ask.Asker) (tools []tool.Tool, done func(), err error) {
 	done = func() {}
-	events := event.NewScope(emitter, event.Source{}, nil)
-	scope, err := a.serverScope(ctx, events, asker, func(f *mcp.File, _ map[string]string) mcp.Selection {
+	scope, err := a.serverScope(ctx, event.FromContext(ctx), asker, func(f *mcp.File, _ map[string]string) mcp.Selection {
 		sel := f.Select(mcp.All, nil)
 		sel.Servers = slices.DeleteFunc(sel.Servers, func(s mcp.Server) bool { return !s.MayOffer(name) })
 		return sel
@@ -147,14 +146,14 @@ func (a *App) serverTools(ctx context.Context, name string, emitter event.Emitte
 
 // allTools returns the tools there are, but for those of MCP servers. Scripts that are
 // wrong are left out.
-func (a *App) allTools(asker ask.Asker) (tool.Set, error) {
-	shelf, err := a.shelf(a.Paths.FunctionsDir)
+func (a *App) allTools(ctx context.Context, asker ask.Asker) (tool.Set, error) {
+	shelf, err := a.shelf(a.Paths.FunctionsDir, asker)
 	if err != nil {
 		return tool.Set{}, err
 	}
 	tools := userTools(asker, "")
 	for _, name := range shelf.names() {
-		if found, err := shelf.find(name); err == nil {
+		if found, err := shelf.find(ctx, name); err == nil {
 			tools = append(tools, found...)
 		}
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,9 +18,9 @@ import (
 
 // Validate checks a graph in the light of what this program, its configuration and the
 // agent have: what would keep the agent from running is an error. Nothing is started.
-func (a *App) Validate(of agent.Agent) graph.Findings {
+func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 	v := validator{app: a, ref: of.Ref, g: of.InForce}
-	tools := v.tools()
+	tools := v.tools(ctx)
 	v.servers()
 	v.nodes()
 	return append(graph.Validate(v.g, graph.ValidateEnv{
@@ -65,14 +66,14 @@ func (v *validator) err(rule graph.Rule, n *graph.Node, path, hint, format strin
 
 // tools checks the tools that the agent lists and those of its own script, and returns
 // those that are in order.
-func (v *validator) tools() tool.Set {
-	shelf, err := v.app.shelf(v.ref.Dir)
+func (v *validator) tools(ctx context.Context) tool.Set {
+	shelf, err := v.app.shelf(v.ref.Dir, nil)
 	if err != nil {
 		v.err(graph.RuleUnknownTool, nil, "global_tools", fault.HintOf(err), "%v", err)
 		return tool.Set{}
 	}
 	var tools []tool.Tool
-	if file, o, ok := v.app.agentScript(v.ref, nil); ok {
+	if file, o, ok := v.app.agentScript(ctx, v.ref, nil, nil); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
 			v.err(graph.RuleToolScript, nil, "", "see what models get of it: loki --tool-schema "+file, "the agent's tools: %v", err)
@@ -80,7 +81,7 @@ func (v *validator) tools() tool.Set {
 		tools = own
 	}
 	for i, name := range v.g.GlobalTools {
-		found, err := shelf.find(name)
+		found, err := shelf.find(ctx, name)
 		path := fmt.Sprintf("global_tools[%d]", i)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
 			v.err(graph.RuleUnknownTool, nil, path, "available: "+strings.Join(unknown.Available, ", "), "there is no tool %q", name)

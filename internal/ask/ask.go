@@ -32,6 +32,13 @@ type Asker interface {
 	Ask(ctx context.Context, q Question) (string, error)
 }
 
+// AtTerminal reports whether the human whom a asks sits at the terminal of the program, so
+// that scripts may talk to them there: a then has a method AtTerminal that says so.
+func AtTerminal(a Asker) bool {
+	t, ok := a.(interface{ AtTerminal() bool })
+	return ok && t.AtTerminal()
+}
+
 // Kind says what a [Question] asks for.
 type Kind int
 

@@ -107,14 +107,26 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	if !c.InTerminal && !c.ErrTerminal {
 		return ask.Unavailable{}
 	}
-	terminal := ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
-	return ask.Func(func(ctx context.Context, q ask.Question) (string, error) {
-		f.settle()
-		f.screen.Pause()
-		defer f.screen.Resume()
-		return terminal.Ask(ctx, q)
-	})
+	return terminalAsker{ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv}), f, c.InTerminal && c.ErrTerminal}
 }
+
+// terminalAsker asks at the terminal, which the screen leaves to it meanwhile.
+type terminalAsker struct {
+	terminal *ask.Terminal
+	face     *face
+	scripts  bool // may talk to the user, too
+}
+
+// Ask implements [ask.Asker].
+func (a terminalAsker) Ask(ctx context.Context, q ask.Question) (string, error) {
+	a.face.settle()
+	a.face.screen.Pause()
+	defer a.face.screen.Resume()
+	return a.terminal.Ask(ctx, q)
+}
+
+// AtTerminal is for [ask.AtTerminal].
+func (a terminalAsker) AtTerminal() bool { return a.scripts }
 
 // variables returns a value for each of the agent's variables.
 func (c *command) variables(ctx context.Context, g *graph.Graph, given map[string]string, asker ask.Asker) (map[string]string, error) {

@@ -50,8 +50,6 @@ func (c *command) newFace(ctx context.Context) *face {
 	var observer event.Emitter
 	observed := func(context.Context) []string { return nil }
 	if c.app != nil { // its configuration could be read
-		c.app.Terminal = c.InTerminal && c.ErrTerminal
-		c.app.OnToolOutput = func(_, line string) { f.screen.Print(c.hide(line)) }
 		observer, observed = c.app.Observe(ctx)
 	}
 	shown := event.Tee(narrator, out)

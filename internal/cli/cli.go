@@ -21,6 +21,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/environ"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/yamldoc"
@@ -114,12 +115,11 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		if closeErr := c.app.Close(); closeErr != nil {
 			c.warn(closeErr.Error())
 		}
+		c.warnOf(c.app.Warnings())
 	}()
-	c.app.OnWarning = c.warn
-	for _, w := range c.app.Warnings {
-		c.warn(w)
-	}
 	c.app.Notices()
+	c.warnOf(c.app.Warnings())
+	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
 	if action.do != nil {
 		return action.do(c, ctx)
 	}
@@ -132,6 +132,24 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 // warn tells the user something on standard error.
 func (c *command) warn(text string) {
 	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color()))
+}
+
+// warnOf shows warnings.
+func (c *command) warnOf(texts []string) {
+	for _, text := range texts {
+		c.warn(text)
+	}
+}
+
+// warner returns an emitter that shows warnings about the program and drops all else: for
+// work without a face.
+func (c *command) warner() event.Emitter {
+	return event.Once(event.Func(func(_ context.Context, ev event.Event) error {
+		if w, ok := ev.Body.(event.Warning); ok && w.Once {
+			c.warn(w.Text)
+		}
+		return nil
+	}))
 }
 
 // noteText shows a note about words that are going to be sent as text and look as if they were meant

@@ -144,7 +144,7 @@ func (o *options) extracts(outTerminal bool) bool {
 	return o.code && !outTerminal && o.output == outputText
 }
 
-// terminalAsker asks at the terminal, which the screen leaves to it meanwhile.
-func (c *command) terminalAsker() *ask.Terminal {
+// terminal asks at the terminal, which no screen uses.
+func (c *command) terminal() *ask.Terminal {
 	return ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
 }

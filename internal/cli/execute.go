@@ -69,7 +69,7 @@ func (c *command) decides() bool {
 // decide asks what to do with a command and does it. It returns how the command is to be
 // revised, "" if all is done.
 func (c *command) decide(ctx context.Context, face *face, conv *conversation.Conversation, command string) (revision string, err error) {
-	terminal := c.terminalAsker()
+	terminal := c.terminal()
 	face.screen.Close() // from here on the terminal is the user's
 	keys := "erdcq"     // Enter stands for the first
 	if !c.present(command) {

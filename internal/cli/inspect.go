@@ -36,13 +36,13 @@ type validation struct {
 }
 
 // validate checks an agent's graph and prints everything that was found.
-func (c *command) validate(context.Context) error {
+func (c *command) validate(ctx context.Context) error {
 	ref, err := c.app.Agents.Find(c.opts.validate)
 	if err != nil {
 		return err
 	}
 	v := validation{Agent: ref.Name, File: ref.File()}
-	v.Findings, err = c.findings(ref)
+	v.Findings, err = c.findings(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *command) validate(context.Context) error {
 }
 
 // findings are those of the parser and, if it could read the file, of the validator.
-func (c *command) findings(ref agent.Ref) (graph.Findings, error) {
+func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, error) {
 	g, warnings, err := c.app.Agents.Graph(ref)
 	if err != nil {
 		found := graph.ErrorFindings(err)
@@ -67,7 +67,7 @@ func (c *command) findings(ref agent.Ref) (graph.Findings, error) {
 		}
 		return append(found, warnings...), nil
 	}
-	return append(warnings, c.app.Validate(c.inForce(ref, g))...), nil
+	return append(warnings, c.app.Validate(ctx, c.inForce(ref, g))...), nil
 }
 
 func (c *command) printValidation(v validation) error {

@@ -31,7 +31,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.rows(r, form)
+	rows, err := c.rows(ctx, r, form)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *command) mapRows(ctx context.Context) error {
 		return err
 	}
 	observer, observed := c.app.Observe(ctx)
-	p, err := batch.Run(ctx, rows, answers, c.opts.jobs, c.askRow(r, form, observer), c.reportProgress)
+	p, err := batch.Run(ctx, rows, answers, c.opts.jobs, c.askRow(r, form, event.Once(event.Tee(observer, warnings(ctx)))), c.reportProgress)
 	err = errors.Join(err, answers.Close())
 	for _, w := range observed(context.WithoutCancel(ctx)) {
 		c.warn(w)
@@ -87,7 +87,7 @@ func (c *command) answers(ctx context.Context) (answers *batch.Answers, name str
 
 // rows reads the file of --map. The text is the template for its lines. A model that
 // cannot be asked is an error now, not one for each row.
-func (c *command) rows(r *role.Role, form *conversation.Form) ([]batch.Row, error) {
+func (c *command) rows(ctx context.Context, r *role.Role, form *conversation.Form) ([]batch.Row, error) {
 	c.noteText()
 	in, name := c.In, "standard input"
 	if c.opts.mapFile != dash {
@@ -102,7 +102,7 @@ func (c *command) rows(r *role.Role, form *conversation.Form) ([]batch.Row, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.app.ChatModel(conv.Settings().Model); err != nil {
+	if _, err := c.app.ChatModel(ctx, conv.Settings().Model); err != nil {
 		return nil, err
 	}
 	under, err := c.under(conv.Settings(), form)
@@ -149,10 +149,10 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 	screen := render.NewScreen(render.ScreenOptions{Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size()})
 	defer screen.Close()
 	// The settings are the same for all.
-	var first event.Emitter = render.NewNarrator(screen, render.NarratorOptions{Quiet: c.opts.quiet, Verbose: c.opts.verbose})
+	var observer event.Emitter = render.NewNarrator(screen, render.NarratorOptions{Quiet: c.opts.quiet, Verbose: c.opts.verbose})
 	for _, row := range rows {
-		conv, err := c.rowConversation(r, first)
-		first = nil
+		conv, err := c.rowConversation(r, observer)
+		observer = warnings(ctx)
 		if err != nil {
 			return err
 		}
@@ -176,6 +176,18 @@ func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*conver
 		return conv, nil
 	}
 	return conv, conv.UseRole(*r)
+}
+
+// warnings returns an emitter that passes what the program warns of on to the scope of ctx,
+// where it is shown once for all rows, and drops what concerns a row alone.
+func warnings(ctx context.Context) event.Emitter {
+	all := event.FromContext(ctx)
+	return event.Func(func(ctx context.Context, ev event.Event) error {
+		if w, ok := ev.Body.(event.Warning); ok && w.Once {
+			return all.Emit(ctx, w)
+		}
+		return nil
+	})
 }
 
 // askRow returns what answers a row: a conversation of its own.

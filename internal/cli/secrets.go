@@ -115,7 +115,7 @@ func (c *command) askerOfSecrets() ask.Asker {
 	if !c.InTerminal {
 		return ask.NewPipedSecrets(c.In)
 	}
-	return c.terminalAsker()
+	return c.terminal()
 }
 
 // say tells the user that something is done.
@@ -141,7 +141,7 @@ func (c *command) authenticate(ctx context.Context) error {
 			name = names[0]
 		default:
 			var err error
-			if name, err = c.terminalAsker().Ask(ctx, ask.Question{Kind: ask.Select, Text: "Log in to which client?", Options: names}); err != nil {
+			if name, err = c.terminal().Ask(ctx, ask.Question{Kind: ask.Select, Text: "Log in to which client?", Options: names}); err != nil {
 				return err
 			}
 		}

@@ -30,7 +30,7 @@ func (c *command) setUp(ctx context.Context) error {
 	paths := c.app.Paths
 	known, _, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
 	_, err := setup.Run(ctx, setup.Options{
-		File: paths.ConfigFile, Asker: c.terminalAsker(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
+		File: paths.ConfigFile, Asker: c.terminal(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
 		Servers: c.localServers(ctx), Known: known, Today: time.Now(), Getenv: c.app.Env.Get,
 		Note: func(text string) { fmt.Fprintln(c.Err, text) },
 	})
@@ -125,7 +125,7 @@ func (c *command) install(ctx context.Context) error {
 		if category == "mcp_config" {
 			question = fmt.Sprintf("The servers in %s will be lost.", target)
 		}
-		key, err := c.terminalAsker().Key(ctx, question+" Go on? y/N: ", "ny")
+		key, err := c.terminal().Key(ctx, question+" Go on? y/N: ", "ny")
 		if err != nil {
 			return err
 		}

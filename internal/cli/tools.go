@@ -12,6 +12,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/argc"
 	"loki/internal/chat"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/steps"
 	"loki/internal/text"
@@ -21,7 +22,8 @@ import (
 func (c *command) callTool(ctx context.Context) error {
 	name, arguments := c.opts.callTool[0][0], c.opts.callTool[0][1]
 	face := c.newFace(ctx)
-	box, name, done, err := c.app.Toolbox(ctx, name, face.emitter, c.asker(face, false), c.opts.yes)
+	ctx = event.NewContext(ctx, c.app.Events(face.emitter))
+	box, name, done, err := c.app.Toolbox(ctx, name, c.asker(face, false), c.opts.yes)
 	defer done()
 	if err != nil {
 		return face.close(err)
@@ -45,7 +47,7 @@ func (c *command) callTool(ctx context.Context) error {
 }
 
 // buildTools makes the scripts of tools ready to be run by hand.
-func (c *command) buildTools(context.Context) error {
+func (c *command) buildTools(ctx context.Context) error {
 	var ref *agent.Ref
 	if c.opts.agent != "" {
 		found, err := c.app.Agents.Find(c.opts.agent)
@@ -54,7 +56,7 @@ func (c *command) buildTools(context.Context) error {
 		}
 		ref = &found
 	}
-	written, err := c.app.BuildTools(ref)
+	written, err := c.app.BuildTools(ctx, ref)
 	for _, file := range written {
 		fmt.Fprintln(c.Out, file)
 	}
@@ -62,8 +64,8 @@ func (c *command) buildTools(context.Context) error {
 }
 
 // toolSchema shows the declarations of the tools in a script.
-func (c *command) toolSchema(context.Context) error {
-	text, err := c.app.ToolSchema(c.opts.toolSchema)
+func (c *command) toolSchema(ctx context.Context) error {
+	text, err := c.app.ToolSchema(ctx, c.opts.toolSchema)
 	if err != nil {
 		return err
 	}

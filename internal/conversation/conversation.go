@@ -35,6 +35,12 @@ func (c *Conversation) With(events event.Scope) *Conversation {
 	return &other
 }
 
+// context returns ctx for work of the conversation: what only a context reaches, such as the
+// store of sessions, emits its warnings to the conversation's scope.
+func (c *Conversation) context(ctx context.Context) context.Context {
+	return event.NewContext(ctx, c.options.Events)
+}
+
 // UseRole puts r in force. In a session that has messages already it is an error with code
 // Usage, as their instructions are part of them.
 func (c *Conversation) UseRole(r role.Role) error {
@@ -55,6 +61,7 @@ func (c *Conversation) UseRole(r role.Role) error {
 // UseSession goes on with the session called name, or begins it; "" and "temp" mean a
 // temporary one. Nobody else in this process takes part in it until Close.
 func (c *Conversation) UseSession(ctx context.Context, name string) error {
+	ctx = c.context(ctx)
 	store, err := c.service.Sessions()
 	if err != nil {
 		return err
@@ -92,7 +99,7 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 	alias, err := session.ParseAlias(name)
 	if err != nil {
 		// A session of an older version may have had a name that is not allowed any more.
-		if old := oldAlias(store, name); old != "" {
+		if old := oldAlias(ctx, store, name); old != "" {
 			alias, err = old, nil
 		}
 	}
@@ -104,14 +111,14 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 
 // oldAlias returns the alias that the session of an older version called name has now, ""
 // if there is no such session.
-func oldAlias(store session.Store, name string) session.Alias {
+func oldAlias(ctx context.Context, store session.Store, name string) session.Alias {
 	old, ok := store.(interface {
-		OldAlias(scope session.Scope, name string) (session.Alias, error)
+		OldAlias(ctx context.Context, scope session.Scope, name string) (session.Alias, error)
 	})
 	if !ok {
 		return ""
 	}
-	alias, _ := old.OldAlias("", name)
+	alias, _ := old.OldAlias(ctx, "", name)
 	return alias
 }
 
@@ -250,6 +257,7 @@ func (c *Conversation) Close(ctx context.Context) error {
 		return nil
 	}
 	defer c.release()
+	ctx = c.context(ctx)
 	if c.service.DryRun || c.session.Verdict() != session.Write {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 // script is a model whose replies are written beforehand: texts, and errors.
 type script struct{ replies []any }
 
-func (s *script) ChatModel(id string) (engine.Model, error) {
+func (s *script) ChatModel(_ context.Context, id string) (engine.Model, error) {
 	if id != "test:script" {
 		return engine.Model{}, fault.New(fault.NotFound, "no model %s", id)
 	}

@@ -16,7 +16,7 @@ import (
 type echo struct{}
 
 // ChatModel implements [engine.Models].
-func (echo) ChatModel(id string) (engine.Model, error) {
+func (echo) ChatModel(_ context.Context, id string) (engine.Model, error) {
 	return engine.Model{ID: id, Provider: echo{}, SupportsTools: true}, nil
 }
 

@@ -25,6 +25,7 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 		c.kept = false
 		return nil
 	}
+	ctx = c.context(ctx)
 	lead, put := c.split(q.User)
 	name := ""
 	if c.role != nil {

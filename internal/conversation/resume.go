@@ -121,13 +121,14 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation)
 		}
 	}
 	// That the session can go on is looked at now, and again when it does.
-	if err := t.enter(ctx, info.ID); err != nil {
+	if err := t.enter(t.c.context(ctx), info.ID); err != nil {
 		return run.Job{}, err
 	}
 	t.c.leave()
 	return run.Job{
 		Info: info, Durability: s.Durability, Events: k.Events,
 		Make: func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
+			ctx = t.c.context(ctx)
 			if err := t.enter(ctx, info.ID); err != nil {
 				return nil, nil, err
 			}

@@ -44,10 +44,9 @@ type Wanted struct {
 
 // Caller is the user behind a conversation: where it turns to them.
 type Caller struct {
-	Events   event.Scope // the zero Scope drops events
-	Asker    ask.Asker   // asks whether tools may be used, and what tools ask; nil if the user cannot be asked
-	Yes      bool        // whatever tools would ask is answered with yes
-	Terminal bool        // the user is at the terminal of the program, where scripts may talk to them
+	Events event.Scope // the zero Scope drops events
+	Asker  ask.Asker   // asks whether tools may be used, and what tools ask; nil if the user cannot be asked
+	Yes    bool        // whatever tools would ask is answered with yes
 }
 
 // Options configure [Service.Begin]. The zero value of a field is its default.

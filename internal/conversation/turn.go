@@ -45,6 +45,7 @@ type Answer struct {
 // answer that is not of the form that was asked for, not even after it was asked for once
 // more, is an error with code Provider.
 func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
+	ctx = c.context(ctx)
 	t := c.newTurn(q)
 	done, err := t.equip(ctx)
 	defer done()
@@ -116,7 +117,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 			return done, err
 		}
 	}
-	m, err := c.service.Engine.Model(&t.rc, "")
+	m, err := c.service.Engine.Model(ctx, &t.rc, "")
 	t.model = m.ID
 	return done, err
 }
@@ -130,6 +131,7 @@ func (t *turn) Started() event.Started { return event.Started{Model: t.model} }
 // Do implements [run.Work].
 func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	t.rc.Events, t.rc.Steps = f.Events, f.Steps()
+	ctx = event.NewContext(ctx, f.Events)
 	err := t.prepare(ctx)
 	if err == nil {
 		t.reply, err = t.send(ctx)

@@ -30,8 +30,8 @@ const DefaultMaxTurns = 100
 // Models finds chat models by id. Its method may be called from several goroutines.
 type Models interface {
 	// ChatModel returns the model called id, "client:model" or "client". The error is
-	// a [*fault.Error].
-	ChatModel(id string) (Model, error)
+	// a [*fault.Error]. What the user should know of the model goes to the scope of ctx.
+	ChatModel(ctx context.Context, id string) (Model, error)
 }
 
 // Model is a chat model and what it takes to call it.
@@ -195,15 +195,16 @@ func New(o Options) (*Engine, error) {
 }
 
 // Model returns the model that a request of rc for id ("" for the context's) uses.
-func (e *Engine) Model(rc *RequestContext, id string) (Model, error) {
-	return e.models.ChatModel(cmp.Or(id, rc.Model))
+func (e *Engine) Model(ctx context.Context, rc *RequestContext, id string) (Model, error) {
+	return e.models.ChatModel(event.NewContext(ctx, rc.Events), cmp.Or(id, rc.Model))
 }
 
 // Run answers req. On error the reply holds what was received until then. A filtered reply
 // is an error with code [fault.Refused]. An empty reply is an error with code
 // [fault.Provider], and so is a reply that was cut off if req.Whole is set.
 func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
-	model, err := e.Model(rc, req.Model)
+	ctx = event.NewContext(ctx, rc.Events)
+	model, err := e.Model(ctx, rc, req.Model)
 	if err != nil {
 		return Reply{}, err
 	}

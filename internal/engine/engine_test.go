@@ -80,7 +80,7 @@ func end(stop chat.StopReason) provider.Chunk {
 // one is Models of one model.
 type one Model
 
-func (m one) ChatModel(id string) (Model, error) {
+func (m one) ChatModel(_ context.Context, id string) (Model, error) {
 	if id != "c:m" {
 		return Model{}, fault.New(fault.NotFound, "no model %q", id)
 	}

@@ -15,7 +15,7 @@ import (
 // scripted is a provider that makes its replies one after the other.
 type scripted struct{ replies [][]provider.Chunk }
 
-func (s *scripted) ChatModel(id string) (engine.Model, error) {
+func (s *scripted) ChatModel(_ context.Context, id string) (engine.Model, error) {
 	return engine.Model{ID: id, Provider: s, SupportsTools: true}, nil
 }
 

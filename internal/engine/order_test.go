@@ -40,7 +40,7 @@ func (s slowToAsk) Consent(c tool.Call) string {
 // saving asks for n calls in its first reply.
 type saving struct{ n int }
 
-func (s saving) ChatModel(id string) (engine.Model, error) {
+func (s saving) ChatModel(_ context.Context, id string) (engine.Model, error) {
 	return engine.Model{ID: id, Name: id, Provider: s, SupportsTools: true}, nil
 }
 

@@ -40,7 +40,7 @@ func (e *Engine) ask(ctx context.Context, c *call, turn int) (turnResult, error)
 		if err := c.rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
 			return t, err
 		}
-		if err := e.replace(c, id); err != nil {
+		if err := e.replace(ctx, c, id); err != nil {
 			return t, err
 		}
 		t, err = e.attempts(ctx, c, turn)

@@ -56,7 +56,7 @@ func (f *flaky) Chat(_ context.Context, req provider.Request) iter.Seq2[provider
 
 type modelMap map[string]Model
 
-func (m modelMap) ChatModel(id string) (Model, error) {
+func (m modelMap) ChatModel(_ context.Context, id string) (Model, error) {
 	model, ok := m[id]
 	if !ok {
 		return Model{}, fault.New(fault.NotFound, "no model %s", id)

@@ -64,7 +64,7 @@ func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error
 			c.rc.Budget.Spend(t.Usage)
 		}
 		if t.Model != "" {
-			err = e.replace(c, t.Model)
+			err = e.replace(ctx, c, t.Model)
 		}
 	}
 	return t, err
@@ -72,8 +72,8 @@ func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error
 
 // replace makes the model called id that of c. The reasoning of another model is removed: its
 // signatures would be refused.
-func (e *Engine) replace(c *call, id string) error {
-	model, err := e.models.ChatModel(id)
+func (e *Engine) replace(ctx context.Context, c *call, id string) error {
+	model, err := e.models.ChatModel(ctx, id)
 	if err != nil {
 		return err
 	}

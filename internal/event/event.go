@@ -103,6 +103,13 @@ type ToolResult struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
+// ToolOutput is a line that a tool prints for the user while it runs. A slow reader may drop
+// it.
+type ToolOutput struct {
+	Name string `json:"name"` // of the tool
+	Text string `json:"text"`
+}
+
 // StepStarted opens a super-step of several nodes.
 type StepStarted struct {
 	Nodes []string `json:"nodes"` // ascending
@@ -212,6 +219,7 @@ func (Reasoning) Type() string    { return "reasoning" }
 func (Reply) Type() string        { return "reply" }
 func (ToolCall) Type() string     { return "tool_call" }
 func (ToolResult) Type() string   { return "tool_result" }
+func (ToolOutput) Type() string   { return "tool_output" }
 func (StepStarted) Type() string  { return "step_started" }
 func (StepFinished) Type() string { return "step_finished" }
 func (NodeStarted) Type() string  { return "node_started" }

@@ -73,6 +73,7 @@ func documented() []event.Event {
 			Messages: []chat.Message{chat.Text(chat.User, "Name three rivers")},
 		}},
 	}
+	events = append(events, event.Event{Source: mapped, Body: event.ToolOutput{Name: "deploy", Text: "3 of 12 files copied"}})
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)
 	}

@@ -65,7 +65,7 @@ type runLog struct {
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.MapProgress:
+	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress:
 		return nil // many, and never logged
 	}
 	e.mu.Lock()

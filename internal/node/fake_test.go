@@ -46,7 +46,7 @@ func replies(all ...any) *model {
 	}}
 }
 
-func (m *model) ChatModel(id string) (engine.Model, error) {
+func (m *model) ChatModel(_ context.Context, id string) (engine.Model, error) {
 	return engine.Model{ID: id, Name: id, Provider: m, Retry: m.retry}, nil
 }
 

@@ -173,6 +173,9 @@ func (s *Secrets) body(b event.Body) event.Body {
 	case event.ToolResult:
 		b.Text = s.Text(b.Text)
 		return b
+	case event.ToolOutput:
+		b.Text = s.Text(b.Text)
+		return b
 	case event.NodeFinished:
 		b.Error = s.Text(b.Error)
 		return b

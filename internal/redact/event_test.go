@@ -31,6 +31,7 @@ func bodies() []event.Body {
 		event.Reply{Text: text},
 		event.ToolCall{Arguments: `{"a":"` + secret + `"}`},
 		event.ToolResult{Text: text},
+		event.ToolOutput{Text: text},
 		event.NodeFinished{Error: text},
 		event.Question{Text: text, Options: []string{text}, Default: &text},
 		event.Answer{Text: text},

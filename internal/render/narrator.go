@@ -81,6 +81,8 @@ func (n *Narrator) show(ev event.Event) {
 		n.nodeFinished(ev, body)
 	case event.ToolResult:
 		n.toolResult(ev, body)
+	case event.ToolOutput: // what the user's own tools have to say is never left out
+		n.text.WriteString(body.Text + "\n")
 	default:
 		if n.narrates(ev) {
 			n.narrate(ev)

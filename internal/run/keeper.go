@@ -233,7 +233,7 @@ func (k *keeper) keep(ctx context.Context, ev event.Event) error {
 	}
 	k.countQuestion(ev)
 	switch b := ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.MapProgress, event.StateUpdated:
+	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.StateUpdated:
 		return nil
 	case event.Question:
 		err := k.writeWith(ctx, k.inside(ev), func(ctx context.Context) error {

@@ -159,9 +159,9 @@ func TestTurnOfNothingIsNotRecorded(t *testing.T) {
 func TestDamageIsReportedWhereSomebodyListens(t *testing.T) {
 	const log = "\x00\n" + `{"mark":"turn"}` + "\n"
 	var warnings []error
-	for _, warn := range []func(error){nil, func(err error) { warnings = append(warnings, err) }} {
+	for _, warn := range []func(context.Context, error){nil, func(_ context.Context, err error) { warnings = append(warnings, err) }} {
 		s := New("", "x", nil, Options{Warn: warn}, State{})
-		if torn := s.read(&s.view, []byte(log)); torn != nil || s.view.offset != int64(len(log)) {
+		if torn := s.read(t.Context(), &s.view, []byte(log)); torn != nil || s.view.offset != int64(len(log)) {
 			t.Errorf("read %d of %d bytes, %v", s.view.offset, len(log), torn)
 		}
 	}

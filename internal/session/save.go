@@ -145,7 +145,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 		if len(s.pending) == 0 && fresh == nil {
 			return nil
 		}
-		return s.writeLog(tx, fresh)
+		return s.writeLog(ctx, tx, fresh)
 	})
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *Session) writeState(tx Tx) error {
 }
 
 // writeLog appends what is pending and fresh, behind what others have appended.
-func (s *Session) writeLog(tx Tx, fresh op) error {
+func (s *Session) writeLog(ctx context.Context, tx Tx, fresh op) error {
 	size, err := tx.Size()
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (s *Session) writeLog(tx Tx, fresh op) error {
 		if err != nil {
 			return err
 		}
-		torn = s.read(&v, tail)
+		torn = s.read(ctx, &v, tail)
 	}
 	var data bytes.Buffer
 	add := func(g group) error {
@@ -269,7 +269,7 @@ func (s *Session) writeLog(tx Tx, fresh op) error {
 		return err
 	}
 	if torn != nil {
-		s.options.Warn(torn)
+		s.options.Warn(ctx, torn)
 	}
 	v.offset += int64(data.Len())
 	s.view, s.pending = v, nil

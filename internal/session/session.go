@@ -24,7 +24,7 @@ type Options struct {
 
 	// Warn is told of damage that could be lived with, such as a [*Damage]. It must not
 	// use the session. nil drops warnings.
-	Warn func(error)
+	Warn func(ctx context.Context, err error)
 
 	// Hide returns a text, JSON or not, as it may be stored: without secrets. It is called
 	// from several goroutines. nil stores texts as they are.
@@ -116,7 +116,7 @@ func Load(ctx context.Context, scope Scope, id ID, log Log, o Options) (*Session
 	s := newSession(scope, id, log, o)
 	s.stored = true
 	s.setState(st)
-	s.read(&s.view, data)
+	s.read(ctx, &s.view, data)
 	return s, nil
 }
 
@@ -128,7 +128,7 @@ func newSession(scope Scope, id ID, log Log, o Options) *Session {
 		o.Counter = func(string) token.Counter { return token.Estimate() }
 	}
 	if o.Warn == nil {
-		o.Warn = func(error) {}
+		o.Warn = func(context.Context, error) {}
 	}
 	return &Session{options: o, scope: scope, id: id, log: log, turn: make(chan struct{}, 1)}
 }
@@ -148,12 +148,12 @@ func (s *Session) count() {
 
 // read adds the complete groups in data, which follow those of v, to v. It returns the
 // torn rest, if there is one.
-func (s *Session) read(v *view, data []byte) (torn *Damage) {
+func (s *Session) read(ctx context.Context, v *view, data []byte) (torn *Damage) {
 	groups, used, why, damages := parse(data)
 	for _, d := range damages {
 		d.ID = s.id
 		d.Offset += v.offset
-		s.options.Warn(d)
+		s.options.Warn(ctx, d)
 	}
 	for _, g := range groups {
 		v.history.apply(g)
@@ -198,9 +198,9 @@ func (s *Session) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.read(&s.view, data)
+	s.read(ctx, &s.view, data)
 	if err := s.recover(ctx); err != nil {
-		s.options.Warn(fmt.Errorf("session %s: a question that was interrupted is not in it yet: %w", s.name(), err))
+		s.options.Warn(ctx, fmt.Errorf("session %s: a question that was interrupted is not in it yet: %w", s.name(), err))
 	}
 	return nil
 }

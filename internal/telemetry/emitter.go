@@ -74,7 +74,7 @@ func (t *Tracer) failure(kind, text string) outcome {
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.StateUpdated, event.MapProgress:
+	case event.Delta, event.Reasoning, event.ToolOutput, event.StateUpdated, event.MapProgress:
 		return nil // many, and of no span
 	}
 	t := e.tracer

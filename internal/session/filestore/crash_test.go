@@ -164,10 +164,10 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 
 // openShared opens the session of the children. Warnings are given to warn, nil
 // expects none.
-func openShared(t *testing.T, dir string, warn func(error)) *session.Session {
+func openShared(t *testing.T, dir string, warn func(context.Context, error)) *session.Session {
 	t.Helper()
 	if warn == nil {
-		warn = func(err error) { t.Errorf("warning: %v", err) }
+		warn = func(_ context.Context, err error) { t.Errorf("warning: %v", err) }
 	}
 	st := open(t, filestore.Options{Options: session.Options{Warn: warn}, Dir: dir, NoSync: true})
 	s, err := st.OpenOrCreate(t.Context(), "", "shared", func() (session.Settings, error) { return session.Settings{Settings: chat.Settings{Model: "m"}}, nil })
@@ -201,7 +201,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		}
 		confirmed[name] = strings.Count(out.String(), "\n")
 		// At most the turn it was killed in is there without having been confirmed.
-		got := appended(t, openShared(t, dir, func(err error) { t.Log(err) }))
+		got := appended(t, openShared(t, dir, func(_ context.Context, err error) { t.Log(err) }))
 		for name, n := range confirmed {
 			if got[name] < n || got[name] > n+1 {
 				t.Fatalf("%s has confirmed %d turns, and %d are there", name, n, got[name])
@@ -236,7 +236,7 @@ func TestTornAtEveryByte(t *testing.T) {
 	for size := len(before); size <= len(whole); size++ {
 		write(t, file, whole[:size])
 		var warnings []error
-		s := openShared(t, dir, func(err error) { warnings = append(warnings, err) })
+		s := openShared(t, dir, func(_ context.Context, err error) { warnings = append(warnings, err) })
 		want := len(s.Messages())
 		switch torn := size > len(before) && size < len(whole); {
 		case size < len(whole) && want != 5:
@@ -277,7 +277,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	write(t, file, bytes.Join(lines, nil))
 
 	var warnings []error
-	again := openShared(t, dir, func(err error) { warnings = append(warnings, err) })
+	again := openShared(t, dir, func(_ context.Context, err error) { warnings = append(warnings, err) })
 	if got := again.Messages(); len(got) != 6 {
 		t.Errorf("%d of the 6 messages that can be read", len(got))
 	}

@@ -15,7 +15,7 @@ import (
 // open returns the session called "a" as a process of its own has it.
 func openIn(t *testing.T, dir string) *session.Session {
 	t.Helper()
-	st, err := filestore.New(filestore.Options{Dir: dir, NoSync: true, Options: session.Options{Warn: func(err error) { t.Error(err) }}})
+	st, err := filestore.New(filestore.Options{Dir: dir, NoSync: true, Options: session.Options{Warn: func(_ context.Context, err error) { t.Error(err) }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func New(o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	if o.Warn == nil {
-		o.Warn = func(error) {}
+		o.Warn = func(context.Context, error) {}
 	}
 	if o.LockTimeout <= 0 {
 		o.LockTimeout = 10 * time.Second
@@ -139,7 +139,7 @@ func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias se
 		}
 		st.table.Forget(scope, s.ID()) // another process has deleted it
 	}
-	switch id, err := r.resolve(alias); {
+	switch id, err := r.resolve(ctx, alias); {
 	case err == nil:
 		s, err := st.Open(ctx, scope, id)
 		if !errors.Is(err, session.ErrNotFound) {
@@ -158,12 +158,12 @@ func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias se
 }
 
 // Resolve implements [session.Store].
-func (st *Store) Resolve(_ context.Context, scope session.Scope, alias session.Alias) (session.ID, error) {
+func (st *Store) Resolve(ctx context.Context, scope session.Scope, alias session.Alias) (session.ID, error) {
 	r, err := st.room(scope)
 	if err != nil {
 		return "", err
 	}
-	return r.resolve(alias)
+	return r.resolve(ctx, alias)
 }
 
 // Rename implements [session.Store].
@@ -197,12 +197,12 @@ func (st *Store) Delete(ctx context.Context, scope session.Scope, id session.ID)
 }
 
 // List implements [session.Store].
-func (st *Store) List(_ context.Context, scope session.Scope) ([]session.Meta, error) {
+func (st *Store) List(ctx context.Context, scope session.Scope) ([]session.Meta, error) {
 	r, err := st.room(scope)
 	if err != nil {
 		return nil, err
 	}
-	return r.list()
+	return r.list(ctx)
 }
 
 // missing reports whether err says that a file or directory is not there.

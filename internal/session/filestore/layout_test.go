@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -99,7 +100,7 @@ func TestNamesWithoutASession(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "by-name", "a"), []byte(tt.content))
 			warnings := 0
-			st := open(t, filestore.Options{Options: session.Options{Warn: func(error) { warnings++ }}, Dir: dir, NoSync: true})
+			st := open(t, filestore.Options{Options: session.Options{Warn: func(context.Context, error) { warnings++ }}, Dir: dir, NoSync: true})
 			if _, err := st.Resolve(t.Context(), "", "a"); !errors.Is(err, session.ErrNotFound) {
 				t.Fatalf("the name stands for something: %v", err)
 			}

@@ -28,7 +28,7 @@ func (l *log) Create(ctx context.Context, st session.State) error {
 	}
 	defer lock.Close()
 	if st.Alias != "" {
-		switch _, err := r.resolve(st.Alias); {
+		switch _, err := r.resolve(ctx, st.Alias); {
 		case err == nil:
 			return session.AliasInUse(st.Alias)
 		case !errors.Is(err, session.ErrNotFound):
@@ -40,7 +40,7 @@ func (l *log) Create(ctx context.Context, st session.State) error {
 
 func (l *log) Adopt(ctx context.Context, alias session.Alias) (session.ID, error) {
 	r := l.room
-	id, err := r.resolve(alias)
+	id, err := r.resolve(ctx, alias)
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +131,7 @@ func (l *log) Rename(ctx context.Context, alias session.Alias) error {
 		return err
 	}
 	defer lock.Close()
-	switch id, err := r.resolve(alias); {
+	switch id, err := r.resolve(ctx, alias); {
 	case err == nil && id != l.id:
 		return session.AliasInUse(alias)
 	case err != nil && !errors.Is(err, session.ErrNotFound):

@@ -64,7 +64,7 @@ func (r *room) legacyFile(id session.ID) (string, error) {
 
 // legacyFiles returns the sessions that have not been converted and whose names are
 // not taken.
-func (r *room) legacyFiles() ([]legacyFile, error) {
+func (r *room) legacyFiles(ctx context.Context) ([]legacyFile, error) {
 	names, err := r.legacyNames()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (r *room) legacyFiles() ([]legacyFile, error) {
 	var files, renamed []legacyFile
 	seen := make(map[session.Alias]bool)
 	free := func(alias session.Alias) bool {
-		id, err := r.named(alias)
+		id, err := r.named(ctx, alias)
 		return err == nil && id == "" && !seen[alias]
 	}
 	for _, name := range names {
@@ -132,13 +132,13 @@ func (r *room) converted(alias session.Alias) bool {
 	return slices.ContainsFunc(legacyNamesOf(alias), func(name string) bool { return r.stored(legacyID(r.scope, name)) })
 }
 
-func (r *room) legacyByAlias(alias session.Alias) (*legacyFile, error) {
+func (r *room) legacyByAlias(ctx context.Context, alias session.Alias) (*legacyFile, error) {
 	for _, name := range legacyNamesOf(alias) {
 		if old, err := r.legacyAt(name, alias); old != nil || err != nil {
 			return old, err
 		}
 	}
-	files, err := r.legacyFiles()
+	files, err := r.legacyFiles(ctx)
 	for _, old := range files {
 		if old.alias == alias {
 			return &old, nil
@@ -147,8 +147,8 @@ func (r *room) legacyByAlias(alias session.Alias) (*legacyFile, error) {
 	return nil, err
 }
 
-func (r *room) legacyByID(id session.ID) (*legacyFile, error) {
-	files, err := r.legacyFiles()
+func (r *room) legacyByID(ctx context.Context, id session.ID) (*legacyFile, error) {
+	files, err := r.legacyFiles(ctx)
 	for _, old := range files {
 		if old.id == id {
 			return &old, nil
@@ -162,7 +162,7 @@ func (r *room) ensure(ctx context.Context, id session.ID) error {
 	if r.stored(id) {
 		return nil
 	}
-	old, err := r.legacyByID(id)
+	old, err := r.legacyByID(ctx, id)
 	switch {
 	case err != nil:
 		return err
@@ -205,19 +205,19 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 		return fmt.Errorf("converting %s: %w", old.path, err)
 	}
 	if name := oldName(old.path); name != string(old.alias) {
-		r.options.Warn(fmt.Errorf("the session %q of an older version is called %q now", name, old.alias))
+		r.options.Warn(ctx, fmt.Errorf("the session %q of an older version is called %q now", name, old.alias))
 	}
 	return nil
 }
 
 // OldAlias returns the alias of the session that an older version called name, which is
 // no longer allowed; "" if there is none.
-func (st *Store) OldAlias(scope session.Scope, name string) (session.Alias, error) {
+func (st *Store) OldAlias(ctx context.Context, scope session.Scope, name string) (session.Alias, error) {
 	r, err := st.room(scope)
 	if err != nil {
 		return "", err
 	}
-	files, err := r.legacyFiles()
+	files, err := r.legacyFiles(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -256,7 +256,7 @@ func (st *Store) Glance(ctx context.Context, scope session.Scope, id session.ID)
 		first, turns = s.Glance()
 		return first, turns, nil
 	}
-	old, err := r.legacyByID(id)
+	old, err := r.legacyByID(ctx, id)
 	if err != nil || old == nil {
 		return "", 0, err
 	}

@@ -2,6 +2,7 @@ package filestore_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func oldSessions(t *testing.T) (string, filestore.Options) {
 	write(t, filepath.Join(dir, "notes.txt"), []byte("not a session"))
 	write(t, filepath.Join(dir, "..", "agents", "coder", "sessions", "garden.yaml"), []byte("model: agent\nmessages: []\n"))
 	return dir, filestore.Options{
-		Options: session.Options{Warn: func(err error) { t.Errorf("warning: %v", err) }}, Dir: dir, NoSync: true,
+		Options: session.Options{Warn: func(_ context.Context, err error) { t.Errorf("warning: %v", err) }}, Dir: dir, NoSync: true,
 	}
 }
 

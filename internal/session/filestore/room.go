@@ -54,15 +54,15 @@ func (r *room) lock(ctx context.Context) (*os.File, error) {
 }
 
 // resolve returns the id of the session called alias.
-func (r *room) resolve(alias session.Alias) (session.ID, error) {
+func (r *room) resolve(ctx context.Context, alias session.Alias) (session.ID, error) {
 	if _, err := session.ParseAlias(string(alias)); err != nil {
 		return "", err
 	}
-	id, err := r.named(alias)
+	id, err := r.named(ctx, alias)
 	if err != nil || id != "" {
 		return id, err
 	}
-	old, err := r.legacyByAlias(alias)
+	old, err := r.legacyByAlias(ctx, alias)
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +70,7 @@ func (r *room) resolve(alias session.Alias) (session.ID, error) {
 		return old.id, nil
 	}
 	if r.converted(alias) { // perhaps just now, between the two looks
-		if id, err = r.named(alias); err != nil || id != "" {
+		if id, err = r.named(ctx, alias); err != nil || id != "" {
 			return id, err
 		}
 	}
@@ -79,7 +79,7 @@ func (r *room) resolve(alias session.Alias) (session.ID, error) {
 
 // named returns the id that a file in by-name has, "" if there is none or nothing
 // sensible in it.
-func (r *room) named(alias session.Alias) (session.ID, error) {
+func (r *room) named(ctx context.Context, alias session.Alias) (session.ID, error) {
 	text, err := os.ReadFile(r.namePath(alias))
 	if missing(err) {
 		return "", nil
@@ -89,7 +89,7 @@ func (r *room) named(alias session.Alias) (session.ID, error) {
 	}
 	id, err := session.ParseID(strings.TrimSpace(string(text)))
 	if err != nil {
-		r.options.Warn(fmt.Errorf("%s is ignored: %w", r.namePath(alias), err))
+		r.options.Warn(ctx, fmt.Errorf("%s is ignored: %w", r.namePath(alias), err))
 		return "", nil
 	}
 	if !r.stored(id) {
@@ -263,7 +263,7 @@ func (r *room) sync(f *os.File) error {
 }
 
 // list returns what is in the directory.
-func (r *room) list() ([]session.Meta, error) {
+func (r *room) list(ctx context.Context) ([]session.Meta, error) {
 	aliases, err := r.aliases()
 	if err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func (r *room) list() ([]session.Meta, error) {
 		}
 		list = append(list, m)
 	}
-	old, err := r.legacyFiles()
+	old, err := r.legacyFiles(ctx)
 	if err != nil {
 		return nil, err
 	}

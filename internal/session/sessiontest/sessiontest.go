@@ -65,7 +65,7 @@ func Run(t *testing.T, newStore func(t *testing.T, o session.Options) session.St
 			s := &suite{T: t, clock: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)}
 			s.options = session.Options{
 				Now:  func() time.Time { return s.clock },
-				Warn: func(err error) { t.Errorf("warning: %v", err) },
+				Warn: func(_ context.Context, err error) { t.Errorf("warning: %v", err) },
 			}
 			s.store = newStore(t, s.options)
 			s.again = func() session.Store { return again(t, s.store) }

@@ -39,7 +39,7 @@ const rules = `rules:
 // scripted is the only model there is.
 type scripted struct{ provider *models.Provider }
 
-func (s scripted) ChatModel(string) (engine.Model, error) {
+func (s scripted) ChatModel(context.Context, string) (engine.Model, error) {
 	return engine.Model{ID: "builtin:script", Name: models.Script, Provider: s.provider, SupportsTools: true}, nil
 }
 

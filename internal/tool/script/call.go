@@ -68,7 +68,7 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	t.attend(&command)
+	t.attend(ctx, &command)
 	printed, err := process.Run(ctx, command)
 	r := tool.Result{}
 	var unread error
@@ -88,12 +88,12 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 }
 
 // attend adds what connects a script with the user.
-func (t *scriptTool) attend(c *process.Command) {
+func (t *scriptTool) attend(ctx context.Context, c *process.Command) {
 	o := t.script.o
 	c.Dir, c.MaxStdout = o.Dir, maxPrinted
 	if o.Output != nil {
 		name := t.declared.Name
-		c.OnStdout = func(line string) { o.Output(name, line) }
+		c.OnStdout = func(line string) { o.Output(ctx, name, line) }
 	}
 	if t.hints.Interactive && o.Terminal {
 		c.Terminal = true

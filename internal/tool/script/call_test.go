@@ -176,7 +176,7 @@ func TestOutput(t *testing.T) {
 	needs(t, ".sh")
 	h := newHome(t)
 	var lines []string
-	h.o.Output = func(name, line string) { lines = append(lines, name+": "+line) }
+	h.o.Output = func(_ context.Context, name, line string) { lines = append(lines, name+": "+line) }
 	for _, tt := range []struct{ name, body, want, err string }{
 		{name: "json", body: `echo '{"a": 1}' >>"$LLM_OUTPUT"`, want: "{\"a\": 1}\n"},
 		{name: "nothing", body: `echo one; echo two >&2`},
@@ -224,7 +224,7 @@ func TestCancel(t *testing.T) {
 	needs(t, ".sh")
 	h := newHome(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	h.o.Output = func(_, line string) {
+	h.o.Output = func(_ context.Context, _, line string) {
 		if line == "started" {
 			cancel()
 		}

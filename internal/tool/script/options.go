@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,7 @@ type Options struct {
 
 	// Output, if set, gets each line that a script prints on standard output while it runs.
 	// Calls for one call of a tool come in order; those of several may overlap.
-	Output func(tool, line string)
+	Output func(ctx context.Context, tool, line string)
 	// Terminal is whether there is a user at a terminal, to whom interactive scripts may
 	// talk. Stdin is their standard input then, if it is set; others have none.
 	Terminal bool

@@ -17,7 +17,7 @@ func ExampleSettings_Over() {
 	// Output: claude:opus 0.2 low
 }
 
-// TestEverySetting: a setting that somebody adds is laid over others, and has a key of its
+// TestEverySetting: a setting that is added later is laid over others, and has a key of its
 // own in files.
 func TestEverySetting(t *testing.T) {
 	var below chat.Settings

@@ -459,7 +459,7 @@ func TestToolLoopEnds(t *testing.T) {
 	}
 }
 
-func TestCancelledBetweenTools(t *testing.T) {
+func TestCanceledBetweenTools(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{replies: [][]provider.Chunk{calls("", chat.ToolCall{ID: "1", Name: "stop"}), says("never")}}
 	rc, _ := newContext()

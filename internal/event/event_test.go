@@ -317,7 +317,7 @@ func TestScopeStampsEvents(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if s.Silent() {
-		t.Error("a scope with an emitter says that nobody listens")
+		t.Error("a scope with an emitter reports that events are dropped")
 	}
 }
 
@@ -448,7 +448,7 @@ func BenchmarkMarshalDelta(b *testing.B) {
 	}
 }
 
-// TestThrough has events pass two emitters, one after the other, also where nobody listened.
+// TestThrough has events pass two emitters, one after the other, also where events were dropped.
 func TestThrough(t *testing.T) {
 	var first, second eventtest.Collector
 	in := func(next event.Emitter) event.Emitter { return event.Tee(&first, next) }

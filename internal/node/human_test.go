@@ -103,7 +103,7 @@ func TestQuestionsWithoutAHuman(t *testing.T) {
 		code  fault.Code
 		parts []string
 	}{
-		{"nobody", nil, fault.Suspended, []string{`"who"`, "Your name?"}},
+		{"unavailable", nil, fault.Suspended, []string{`"who"`, "Your name?"}},
 		{"end_of_the_pipe", ask.NewPiped(strings.NewReader("")), fault.Suspended, []string{`"who"`, "Your name?"}},
 		{"interrupted", ask.Func(func(context.Context, ask.Question) (string, error) { return "", context.Canceled }), fault.Canceled, []string{"input interaction failed"}},
 	} {
@@ -115,7 +115,7 @@ nodes:
   done: {type: end, output: ""}
 `)
 			if fault.CodeOf(err) != tt.code {
-				t.Errorf("error %v of code %s, want %s", err, fault.CodeOf(err), tt.code)
+				t.Errorf("error %v with code %s, want %s", err, fault.CodeOf(err), tt.code)
 			}
 			for _, part := range tt.parts {
 				if err == nil || !strings.Contains(err.Error(), part) {

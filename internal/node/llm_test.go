@@ -126,7 +126,7 @@ nodes:
 				t.Fatal(err)
 			}
 			if tt.code != "" && (err == nil || fault.CodeOf(err) != tt.code) {
-				t.Errorf("error %v of code %s, want %s", err, fault.CodeOf(err), tt.code)
+				t.Errorf("error %v with code %s, want %s", err, fault.CodeOf(err), tt.code)
 			}
 			for _, part := range tt.parts {
 				if !strings.Contains(err.Error(), part) {
@@ -322,7 +322,7 @@ nodes:
 	}
 }
 
-func TestLLMCancelledIsNotTolerated(t *testing.T) {
+func TestLLMCanceledIsNotTolerated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := world{model: &model{answer: func(ctx context.Context, _ provider.Request, _ int) (string, error) {
 		cancel()
@@ -339,7 +339,7 @@ nodes:
 	}
 }
 
-func TestRetriesAreTold(t *testing.T) {
+func TestRetriesAreReported(t *testing.T) {
 	w := world{model: replies(lost, "hello")}
 	_, c, err := w.drive(t.Context(), t, `
 start: ask
@@ -420,7 +420,7 @@ nodes:
 			}
 			out, _, err := w.drive(t.Context(), t, text)
 			if fault.CodeOf(err) != tt.code || out.Output != tt.output {
-				t.Errorf("output %q, error %v of code %q", out.Output, err, fault.CodeOf(err))
+				t.Errorf("output %q, error %v with code %q", out.Output, err, fault.CodeOf(err))
 			}
 			if tt.code == fault.Suspended && !strings.Contains(err.Error(), `node "ask" waits for its provider: model c:m: too many requests; try again in 60 minutes, at `) {
 				t.Errorf("error %v", err)

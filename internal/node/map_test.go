@@ -77,7 +77,7 @@ nodes:
 `)
 			if tt.error != nil {
 				if fault.CodeOf(err) != tt.code {
-					t.Fatalf("error %v of code %s, want %s", err, fault.CodeOf(err), tt.code)
+					t.Fatalf("error %v with code %s, want %s", err, fault.CodeOf(err), tt.code)
 				}
 				for _, part := range tt.error {
 					if !strings.Contains(err.Error(), part) {
@@ -171,7 +171,7 @@ nodes:
 	}
 }
 
-func TestMapCancelled(t *testing.T) {
+func TestMapCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)

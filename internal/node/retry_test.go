@@ -61,7 +61,7 @@ func TestRetrying(t *testing.T) {
 		{"waits_for_a_human", fault.New(fault.Suspended, "asks about a rate limit"), 1, nil},
 		{"budget", fault.New(fault.Limit, "429 tokens"), 1, nil},
 		{"taken_over", run.ErrLeaseLost, 1, nil},
-		{"cancelled", context.Canceled, 1, nil},
+		{"canceled", context.Canceled, 1, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var waits []time.Duration

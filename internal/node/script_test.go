@@ -52,8 +52,8 @@ func TestScriptFailures(t *testing.T) {
 		{name: "silent", script: "exit 0", fields: "next: done", end: "done", parts: []string{"no output"}},
 		{name: "array", script: "echo '[]'", fields: "next: done", end: "done", parts: []string{"JSON object"}},
 		{name: "nowhere_to_go", script: "echo '{}'", code: fault.Failure, parts: []string{"_next", "no next"}},
-		{name: "to_nobody", script: `echo '{"_next": "nobody"}'`, code: fault.Failure, parts: []string{"nobody"}},
-		{name: "to_nobody_in_spite_of_a_fallback", script: `echo '{"_next": "nobody"}'`, fields: "next: done, fallback: rescued", code: fault.Failure, parts: []string{"nobody"}},
+		{name: "to_unknown_node", script: `echo '{"_next": "nobody"}'`, code: fault.Failure, parts: []string{"nobody"}},
+		{name: "to_unknown_node_in_spite_of_a_fallback", script: `echo '{"_next": "nobody"}'`, fields: "next: done, fallback: rescued", code: fault.Failure, parts: []string{"nobody"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world{scripts: map[string]string{"a.sh": tt.script}}
@@ -71,7 +71,7 @@ nodes:
 			text := state(out, graph.LastErrorKey)
 			if tt.code != "" {
 				if fault.CodeOf(err) != tt.code {
-					t.Fatalf("error %v of code %s, want %s", err, fault.CodeOf(err), tt.code)
+					t.Fatalf("error %v with code %s, want %s", err, fault.CodeOf(err), tt.code)
 				}
 				text = err.Error()
 			} else if err != nil || out.Output != tt.end || out.Failures != 1 {

@@ -15,7 +15,7 @@ import (
 const baseURI = "schema:///"
 
 // index holds the sub-schemas of a schema, and where its references lead. Sub-schemas
-// are told apart by the address of their object.
+// are identified by the address of their object.
 type index struct {
 	dialect   dialect
 	places    map[*value.Object]place

@@ -98,7 +98,7 @@ func parseRunStep(text string) (id string, step int, err error) {
 	}
 	step, err = strconv.Atoi(number)
 	if err != nil || step < 0 || id == "" {
-		return "", 0, fault.New(fault.Usage, "%q is no step of a run: ID@STEP is expected, with a step from 0", text)
+		return "", 0, fault.New(fault.Usage, "%q is not a step of a run: ID@STEP is expected, with a step from 0", text)
 	}
 	return id, step, nil
 }

@@ -268,7 +268,7 @@ func printRun(w io.Writer, h run.History) error {
 	row("started", i.Started.Local().Format(time.DateTime)+"  in "+i.Dir)
 	row("forked", i.Parent)
 	row("prompt", oneLine(i.Prompt))
-	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is told below
+	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is shown below
 		row("error", cut(i.Error, maxText))
 	}
 	used := fmt.Sprintf("%s, %s", text.Count(i.Usage.Total(), "token"), dollars(i.Usage))

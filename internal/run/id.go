@@ -28,7 +28,7 @@ func NewID() string {
 // ParseID returns what a person typed as an id, or the beginning of one, in the form
 // that ids have: in lower case, with 0 for o and 1 for i and l, which Crockford's
 // alphabet leaves out because people mix them up. Text that cannot be the beginning
-// of an id is an error of code NotFound, and no text at all is one of code Usage.
+// of an id is an error with code NotFound, and an empty text is one with code Usage.
 func ParseID(typed string) (prefix string, err error) {
 	if typed == "" {
 		return "", fault.New(fault.Usage, "the id of a run is missing").WithHint("loki --runs lists the runs")

@@ -21,7 +21,7 @@ import (
 //
 // A run has an id: eight characters of lower-case Crockford base 32. Wherever an id is
 // taken, any beginning of it that means one run will do; one that means none is an
-// error of code NotFound, and one that means several is of code Usage and lists them.
+// error with code NotFound, and one that means several has code Usage and lists them.
 type Store interface {
 	// Create begins a run with the checkpoint before its first super-step. The store
 	// picks the id. The caller holds the run's lease until it closes the journal.
@@ -89,7 +89,8 @@ type Journal interface {
 	// note replaces the one before.
 	Gap(ctx context.Context, g Gap) error
 
-	// Task returns the record of the steps that a node makes in a super-step.
+	// Task returns the record of the steps that a node makes in a super-step. Work that is one
+	// task has it under super-step 1 and no node.
 	Task(step int, node string) steps.Recorder
 
 	// Finished keeps the result of a task whose super-step is not over.
@@ -119,7 +120,7 @@ type Journal interface {
 // Status is what a run is doing.
 type Status string
 
-// The statuses. A run that is running without anybody holding its lease was
+// The statuses. A run that is running while no process holds its lease was
 // interrupted: it can be resumed, like one that is suspended, canceled or failed.
 const (
 	Running   Status = "running"
@@ -295,7 +296,7 @@ type StepRecord struct {
 	Key    string
 	Kind   steps.Kind
 	Name   string
-	Done   bool // false: it was begun, and nobody knows how it ended
+	Done   bool // false: it was begun, and how it ended is unknown
 	At     time.Time
 	Size   int // bytes of the result
 }

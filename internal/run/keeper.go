@@ -62,7 +62,7 @@ func (k *keeper) write(ctx context.Context, record func(context.Context) error) 
 
 // writeWith is write with a way to warn.
 func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context.Context) error) error {
-	ctx = context.WithoutCancel(ctx) // what was done is recorded also if the run is cancelled now
+	ctx = context.WithoutCancel(ctx) // what was done is recorded also if the run is canceled now
 	var warnErr error
 	err := k.patience.Do(k.ctx, func(note string) error {
 		warnErr = warn(ctx, event.Warning{Text: note})

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"loki/internal/fault"
-	"loki/internal/mcp"
-	"loki/internal/permission"
 	"loki/internal/yamldoc"
 )
 
@@ -87,13 +85,9 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	if c.Model != "" {
 		c.modelFrom = where(c.File, root.KeyPos("model"))
 	}
-	c.Permission, _ = permission.Read(root.Get("permission")) // what is wrong with it is an error of doc
-	c.MCPPool = mcp.ReadPool(root.Map("mcp_pool"))
-	root.Seconds("tool_timeout", &c.ToolTimeout)
-	root.Uint("tool_max_output", &c.ToolMaxOutput)
 	c.checkVault(root)
 	if p := c.UserAgent; p != nil && HasSecretPlaceholder(*p) {
-		root.Get("user_agent").Warnf("is sent to everybody and cannot refer to a secret, so it is left out")
+		root.Get("user_agent").Warnf("is sent to every server and cannot refer to a secret, so it is left out")
 		c.UserAgent = nil
 	}
 	c.places = placesOf(doc.Root())

@@ -403,7 +403,7 @@ func TestLoadWarnings(t *testing.T) {
 			`3:37: clients[0].patch.chat_completions.*: the pattern "*" is not a regular expression and matches nothing | error parsing regexp: missing argument to repetition operator: ` + "`*`",
 		}},
 		{"keybindings", "keybindings: nano", []string{`1:14: keybindings: want emacs or vi, not "nano"; taken for emacs`}},
-		{"user_agent", "user_agent: '{{AGENT}}'", []string{`1:13: user_agent: is sent to everybody and cannot refer to a secret, so it is left out`}},
+		{"user_agent", "user_agent: '{{AGENT}}'", []string{`1:13: user_agent: is sent to every server and cannot refer to a secret, so it is left out`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg, got, err := load(t, tt.text)

@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"loki/internal/graph"
+	"loki/internal/mcp"
+	"loki/internal/permission"
 	"loki/internal/provider"
 	"loki/internal/yamldoc"
 )
@@ -33,6 +36,12 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		m.Uint(key, field)
 	case **int:
 		optional(m.Uint, key, field)
+	case *time.Duration:
+		m.Seconds(key, field)
+	case *permission.Rules:
+		*field, _ = permission.Read(m.Get(key)) // the error is one of the document, too
+	case *mcp.PoolConfig:
+		*field = mcp.ReadPool(m.Map(key))
 	case *[]string:
 		if n := m.Get(key); n != nil && n.Kind() == yamldoc.Null {
 			*field = []string{}

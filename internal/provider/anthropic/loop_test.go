@@ -1,12 +1,14 @@
 package anthropic_test
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
+	"loki/internal/provider/providertest"
 	"loki/internal/provider/providertest/wiretest"
 )
 
@@ -53,7 +55,7 @@ func TestToolLoop(t *testing.T) {
 	if r := collect(t, c, req); r.Err != nil || r.Text != "It is raining." {
 		t.Fatalf("text %q, error %v", r.Text, r.Err)
 	}
-	golden(t, "testdata/loop.json", laidOut(t, s.Last()))
+	providertest.Golden(t, "testdata/loop.json", providertest.Indented(t, json.RawMessage(s.Last().Body)), *update)
 
 	// In the next turn the loop is over, and its thoughts with it.
 	req.Messages = append(req.Messages, chat.Text(chat.Assistant, "It is raining."), chat.Text(chat.User, "And tomorrow?"))

@@ -69,7 +69,7 @@ func TestReplies(t *testing.T) {
 			slow := func() io.Reader { return iotest.OneByteReader(bytes.NewReader(data)) }
 			marked := func() io.Reader { return io.MultiReader(strings.NewReader("\uFEFF\n"), bytes.NewReader(data)) }
 			got := describe(t, ask(t, fixed{right, whole}, stream))
-			golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got)
+			providertest.Golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got, *update)
 			for name, other := range map[string]func() providertest.Reply{
 				"byte_by_byte":         func() providertest.Reply { return ask(t, fixed{right, slow}, stream) },
 				"no_content_type":      func() providertest.Reply { return ask(t, fixed{"", whole}, stream) },
@@ -124,7 +124,7 @@ func describe(t *testing.T, r providertest.Reply) string {
 		}
 		d.Kind, d.Error = string(e.Kind), e.Error()
 	}
-	return indented(t, d)
+	return providertest.Indented(t, d)
 }
 
 // TestCallIDs continues a conversation whose ids the server uses again.

@@ -3,39 +3,17 @@ package anthropic_test
 import (
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/providertest"
 	"loki/internal/provider/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file.
-func golden(t testing.TB, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
-	}
-}
 
 func text(s string) chat.Part { return chat.Part{Type: chat.TextPart, Text: s} }
 
@@ -161,7 +139,7 @@ func TestRequests(t *testing.T) {
 			if !strings.Contains(string(body), "12345678901234567890") && strings.Contains(string(body), `"n":`) {
 				t.Error("a large integer has been rounded")
 			}
-			golden(t, "testdata/requests/"+tt.name+".json", laidOut(t, s.Last()))
+			providertest.Golden(t, "testdata/requests/"+tt.name+".json", providertest.Indented(t, json.RawMessage(s.Last().Body)), *update)
 		})
 	}
 }

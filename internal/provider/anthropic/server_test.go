@@ -15,16 +15,6 @@ import (
 	"loki/internal/provider/providertest/wiretest"
 )
 
-// laidOut returns the body of a request as it came, laid out for people.
-func laidOut(t testing.TB, r wiretest.Request) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Indent(&b, r.Body, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	return b.String() + "\n"
-}
-
 func contains(r wiretest.Request, word string) bool { return bytes.Contains(r.Body, []byte(word)) }
 
 // server is a scripted server of the API.
@@ -156,17 +146,4 @@ func question(more ...chat.Message) provider.Request {
 func collect(t testing.TB, c provider.Chat, req provider.Request) providertest.Reply {
 	t.Helper()
 	return providertest.Collect(t, c.Chat(t.Context(), req))
-}
-
-// indented returns v as JSON for people.
-func indented(t testing.TB, v any) string {
-	t.Helper()
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }

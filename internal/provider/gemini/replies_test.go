@@ -74,23 +74,6 @@ func describe(t testing.TB, r providertest.Reply) string {
 	return b.String()
 }
 
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("got\n%s\nwant (%s)\n%s", got, file, want)
-	}
-}
-
 // TestReplies reads replies as the API and gateways before it send them. What comes
 // out is the same however the bytes are cut.
 func TestReplies(t *testing.T) {
@@ -111,7 +94,7 @@ func TestReplies(t *testing.T) {
 			stream := ext == ".sse"
 			whole := func() io.Reader { return bytes.NewReader(data) }
 			got := answered(t, whole, stream)
-			golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got)
+			providertest.Golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got, *update)
 			for name, other := range map[string]answer{
 				"byte_by_byte": func() io.Reader { return iotest.OneByteReader(bytes.NewReader(data)) },
 				"crlf":         func() io.Reader { return bytes.NewReader(bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))) },

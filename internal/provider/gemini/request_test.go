@@ -114,18 +114,9 @@ func TestRequests(t *testing.T) {
 			if r := ask(t, newClient(t, server, options{}), tt.req); r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			golden(t, "testdata/requests/"+tt.name+".golden", indented(t, server.Requests()[0].Body))
+			providertest.Golden(t, "testdata/requests/"+tt.name+".golden", providertest.Indented(t, json.RawMessage(server.Requests()[0].Body)), *update)
 		})
 	}
-}
-
-func indented(t *testing.T, body []byte) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Indent(&b, body, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(b.String()) + "\n"
 }
 
 func TestRequestsThatCannotBeSent(t *testing.T) {
@@ -314,7 +305,7 @@ func TestRoundTrip(t *testing.T) {
 	if r := ask(t, c, provider.Request{Model: "gemini-3.1-pro", Messages: conversation([]chat.Message{answer, result})}); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	golden(t, "testdata/requests/round_trip.golden", indented(t, server.Requests()[1].Body))
+	providertest.Golden(t, "testdata/requests/round_trip.golden", providertest.Indented(t, json.RawMessage(server.Requests()[1].Body)), *update)
 }
 
 // TestNearestEffort: a model that lacks an effort gets its nearest, and the user is shown

@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -69,7 +68,7 @@ func testReplies(t *testing.T, api, dir string) {
 			req := provider.Request{Model: "m", Stream: ext == ".sse", Messages: []chat.Message{chat.Text(chat.User, "Question?")}}
 			whole := func() io.Reader { return bytes.NewReader(data) }
 			got := describe(t, ask(t, api, answer{http.Header{"Content-Type": {right}}, whole}, req))
-			golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got)
+			providertest.Golden(t, strings.TrimSuffix(file, ext)+"_"+ext[1:]+".golden", got, *update)
 
 			slow := func() io.Reader { return iotest.OneByteReader(bytes.NewReader(data)) }
 			marked := func() io.Reader { return io.MultiReader(strings.NewReader("\uFEFF"), bytes.NewReader(data)) }
@@ -116,34 +115,5 @@ func describe(t *testing.T, r providertest.Reply) string {
 			d.RetryAfter = e.RetryAfter.String()
 		}
 	}
-	return indented(t, d)
-}
-
-func indented(t *testing.T, v any) string {
-	t.Helper()
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
-	}
+	return providertest.Indented(t, d)
 }

@@ -131,7 +131,7 @@ func TestRequests(t *testing.T) {
 				if err := json.Indent(&b, server.Requests()[0].Body, "", "  "); err != nil {
 					t.Fatal(err)
 				}
-				golden(t, "testdata/"+dir+"/"+tt.name+".golden", b.String()+"\n")
+				providertest.Golden(t, "testdata/"+dir+"/"+tt.name+".golden", b.String()+"\n", *update)
 			}
 		})
 	}

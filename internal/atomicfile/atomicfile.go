@@ -13,6 +13,10 @@
 //
 // A symbolic link stays one: the file it leads to is replaced, or made where it leads.
 // Modes are exact: the umask does not matter.
+//
+// Locks hold off other processes, and other open files of this one, that ask for them. They
+// are those of the operating system: a lock ends with the process at the latest. On a file
+// system without locks there is none, and no caller waits.
 package atomicfile
 
 import (

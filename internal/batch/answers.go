@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
-	"loki/internal/filelock"
 	"loki/internal/value"
 )
 
@@ -52,7 +52,7 @@ func Open(ctx context.Context, path string) (*Answers, error) {
 	}
 	lockCtx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
-	if err := filelock.Lock(lockCtx, file); err != nil {
+	if err := atomicfile.LockFile(lockCtx, file); err != nil {
 		_ = file.Close()
 		if ctx.Err() == nil {
 			err = errors.New("another batch is writing to it")

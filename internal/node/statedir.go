@@ -12,7 +12,7 @@ import (
 	"sync"
 	"syscall"
 
-	"loki/internal/filelock"
+	"loki/internal/atomicfile"
 )
 
 // stateDir is a directory for the states that are too large for an environment. It is made
@@ -68,7 +68,7 @@ func (d *stateDir) open() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lock, err := filelock.Open(context.Background(), filepath.Join(path, stateDirLock))
+	lock, err := atomicfile.OpenLocked(context.Background(), filepath.Join(path, stateDirLock))
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(path))
 	}
@@ -112,7 +112,7 @@ func removeDeadStates(dir string) {
 		if err != nil {
 			continue // another user's, or just being made in another container
 		}
-		if free, err := filelock.TryLock(lock); err == nil && free {
+		if free, err := atomicfile.TryLock(lock); err == nil && free {
 			_ = os.RemoveAll(path)
 		}
 		_ = lock.Close()

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"loki/internal/filelock"
+	"loki/internal/atomicfile"
 )
 
 // TestStatesOfTheDeadAreRemoved: what killed processes left goes, and nothing else.
@@ -20,7 +20,7 @@ func TestStatesOfTheDeadAreRemoved(t *testing.T) {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := filelock.Open(t.Context(), filepath.Join(path, stateDirLock))
+		lock, err := atomicfile.OpenLocked(t.Context(), filepath.Join(path, stateDirLock))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
-	"loki/internal/filelock"
 )
 
 // Source hands out the token of one client. Its method may be called from several
@@ -140,7 +140,7 @@ func (s *Source) obtain(ctx context.Context) (*oauth2.Token, error) {
 	}
 	lockCtx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
-	lock, err := filelock.Open(lockCtx, s.Store.File+".lock")
+	lock, err := atomicfile.OpenLocked(lockCtx, s.Store.File+".lock")
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

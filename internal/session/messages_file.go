@@ -13,8 +13,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"loki/internal/atomicfile"
 	"loki/internal/chat"
-	"loki/internal/filelock"
 	"loki/internal/value"
 )
 
@@ -57,7 +57,7 @@ func (f MessagesFile) Append(ctx context.Context, e MessagesEntry) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockTimeout)
 	defer cancel()
-	file, err := filelock.Open(ctx, f.Path)
+	file, err := atomicfile.OpenLocked(ctx, f.Path)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/text"
-	"loki/internal/vault/secretfile"
 )
 
 // Options configures a [Vault].
@@ -187,7 +186,7 @@ func (v *Vault) change(ctx context.Context, edit func(*document) error) error {
 		return err
 	}
 	defer done()
-	unlock, err := secretfile.Lock(ctx, v.opts.File+".lock")
+	unlock, err := atomicfile.Lock(ctx, v.opts.File+".lock")
 	if err != nil {
 		return v.border(err)
 	}

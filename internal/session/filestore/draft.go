@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"loki/internal/filelock"
+	"loki/internal/atomicfile"
 	"loki/internal/session"
 )
 
@@ -28,7 +28,7 @@ func (l *log) NewDraft(ctx context.Context) (session.DraftFile, error) {
 		if err != nil {
 			return err
 		}
-		if _, err := filelock.TryLock(f); err != nil { // it is free: the file is new
+		if _, err := atomicfile.TryLock(f); err != nil { // it is free: the file is new
 			return errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 		d = &draft{f}
@@ -55,7 +55,7 @@ func (l *log) Abandoned(ctx context.Context) (list []session.DraftFile, err erro
 			if err != nil {
 				return err
 			}
-			free, err := filelock.TryLock(f)
+			free, err := atomicfile.TryLock(f)
 			if err == nil && free && exists(path) { // else it has just become a turn
 				list = append(list, &draft{f})
 				continue

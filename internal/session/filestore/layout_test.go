@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/atomicfile"
 	"loki/internal/chat"
-	"loki/internal/filelock"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 	"loki/internal/session/sessiontest"
@@ -163,7 +163,7 @@ func TestWaitingForAnotherProcessEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := filelock.Open(t.Context(), filepath.Join(dir, "by-id", string(s.ID()), "lock"))
+	held, err := atomicfile.OpenLocked(t.Context(), filepath.Join(dir, "by-id", string(s.ID()), "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"loki/internal/filelock"
+	"loki/internal/atomicfile"
 	"loki/internal/session"
 )
 
@@ -107,7 +107,7 @@ func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 func (l *log) locked(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.room.options.LockTimeout)
 	defer cancel()
-	lock, err := filelock.Open(ctx, l.path(lockFile))
+	lock, err := atomicfile.OpenLocked(ctx, l.path(lockFile))
 	if missing(err) {
 		return session.NotFound(l.id)
 	}

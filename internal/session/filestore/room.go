@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"loki/internal/atomicfile"
-	"loki/internal/filelock"
 	"loki/internal/session"
 )
 
@@ -50,7 +49,7 @@ func (r *room) lock(ctx context.Context) (*os.File, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.options.LockTimeout)
 	defer cancel()
-	return filelock.Open(ctx, filepath.Join(r.dir, lockFile))
+	return atomicfile.OpenLocked(ctx, filepath.Join(r.dir, lockFile))
 }
 
 // resolve returns the id of the session called alias.

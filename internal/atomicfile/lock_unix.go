@@ -1,6 +1,6 @@
 //go:build !windows
 
-package filelock
+package atomicfile
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package filelock_test
+package atomicfile_test
 
 import (
 	"context"
@@ -7,23 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/filelock"
+	"loki/internal/atomicfile"
 )
 
-func TestLock(t *testing.T) {
+func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := filelock.Open(t.Context(), path)
+	first, err := atomicfile.OpenLocked(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := filelock.Open(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := atomicfile.OpenLocked(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("somebody else has the lock, but the error is %v", err)
 	}
 	got := make(chan error)
 	go func() {
-		second, err := filelock.Open(t.Context(), path)
+		second, err := atomicfile.OpenLocked(t.Context(), path)
 		if err == nil {
 			err = second.Close()
 		}
@@ -37,8 +37,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-func TestNowhere(t *testing.T) {
-	if _, err := filelock.Open(t.Context(), filepath.Join(t.TempDir(), "a", "b")); err == nil {
+func TestLockNowhere(t *testing.T) {
+	if _, err := atomicfile.OpenLocked(t.Context(), filepath.Join(t.TempDir(), "a", "b")); err == nil {
 		t.Error("a file was locked in a directory that is not there")
 	}
 }

@@ -1,4 +1,4 @@
-package secretfile
+package atomicfile
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func TestLockWaitsAsLongAsTheContext(t *testing.T) {
 
 // TestLockOfAnotherProcess runs this test program again as the other process.
 func TestLockOfAnotherProcess(t *testing.T) {
-	const variable = "SECRETFILE_TEST_LOCK"
+	const variable = "ATOMICFILE_TEST_LOCK"
 	if path := os.Getenv(variable); path != "" {
 		if _, err := Lock(t.Context(), path); err != nil {
 			t.Fatal(err)

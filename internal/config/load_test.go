@@ -15,6 +15,8 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/mcp"
+	"loki/internal/permission"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
 	"loki/internal/value"
@@ -91,6 +93,10 @@ func TestLoadFull(t *testing.T) {
 		MappingTools:         Mapping{{"fs", "fs_cat,fs_ls"}, {"net", "fetch_url"}},
 		EnabledTools:         ptr("fs,web_search"),
 		VisibleTools:         []string{"fs_cat.sh", "fs_ls.sh"},
+		Permission:           permission.Rules{Default: permission.Deny},
+		ToolTimeout:          time.Minute,
+		ToolMaxOutput:        1000,
+		MCPPool:              mcp.PoolConfig{IdleTimeout: 5 * time.Minute, MaxIdle: 4},
 		MappingMCPServers:    Mapping{{"git", "github,gitlab"}},
 		EnabledMCPServers:    ptr("all"),
 		AutoContinue:         true,

@@ -107,17 +107,14 @@ func (j *journal) flushed(batch []pendingEvent) {
 	j.events = append([]pendingEvent(nil), j.events[len(batch):]...)
 }
 
-// writeEvents writes a batch in one row.
-func (j *journal) writeEvents(c *conn, batch []pendingEvent) error {
-	if len(batch) == 0 {
-		return nil
-	}
+// encodeEvents returns a batch as a document.
+func (j *journal) encodeEvents(batch []pendingEvent) (document, error) {
 	d := j.store.seal().newDocument(512 * len(batch))
 	d.data = append(d.data, tagEvents)
 	d.uvarint(uint64(len(batch)))
 	for _, p := range batch {
 		if p.err != nil {
-			return p.err
+			return d, p.err
 		}
 		text := p.doc.data[crcSize:]
 		d.uvarint(uint64(len(text)))
@@ -129,11 +126,15 @@ func (j *journal) writeEvents(c *conn, batch []pendingEvent) error {
 			j.appendValues(&d, p.values)
 		}
 	}
-	d.seal()
-	if err := j.blobs.put(c, d); err != nil {
+	return d.seal(), nil
+}
+
+// writeEvents writes a batch in one row.
+func (j *journal) writeEvents(c *conn, batch document) error {
+	if err := j.blobs.put(c, batch); err != nil {
 		return err
 	}
-	_, err := c.exec("INSERT INTO events (run, n, batch) VALUES (?, ?, ?)", j.id, j.nextEvent, d.data)
+	_, err := c.exec("INSERT INTO events (run, n, batch) VALUES (?, ?, ?)", j.id, j.nextEvent, batch.data)
 	return err
 }
 

@@ -75,13 +75,19 @@ func (j *journal) write(op string, fn func(c *conn) error, done func()) error {
 
 func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) error {
 	batch := j.pending()
-	err := j.store.write(op, false, func(c *conn) error {
+	events, err := j.encodeEvents(batch)
+	if err != nil {
+		return err
+	}
+	err = j.store.write(op, false, func(c *conn) error {
 		j.blobs.rollback() // of a call before, whose transaction failed for the sake of another run
 		if err := j.checkWriting(c); err != nil {
 			return err
 		}
-		if err := j.writeEvents(c, batch); err != nil {
-			return err
+		if len(batch) > 0 {
+			if err := j.writeEvents(c, events); err != nil {
+				return err
+			}
 		}
 		return fn(c)
 	})

@@ -41,14 +41,18 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir, only, out, doc string) error {
-	programs := []*exec.Cmd{
+// engines returns the programs of the engines.
+func engines(ctx context.Context, dir string) []*exec.Cmd {
+	return []*exec.Cmd{
 		exec.CommandContext(ctx, filepath.Join(dir, "loki")),
 		exec.CommandContext(ctx, "node", "--max-old-space-size=8192", filepath.Join(dir, "langgraph", "main.mjs")),
 		exec.CommandContext(ctx, filepath.Join(dir, "eino")),
 	}
+}
+
+func run(ctx context.Context, dir, only, out, doc string) error {
 	var sides []engine
-	for _, p := range programs {
+	for _, p := range append(engines(ctx, dir), exec.CommandContext(ctx, filepath.Join(dir, "loki"), "sqlite")) {
 		s, err := start(p)
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", p.Path, err)
@@ -71,6 +75,20 @@ func run(ctx context.Context, dir, only, out, doc string) error {
 			}
 			fmt.Fprintf(os.Stderr, "%-28s %6.1fs\n", name+suffix, time.Since(begin).Seconds())
 			t.rows = append(t.rows, row{name + suffix, results})
+		}
+		for _, name := range memoryNames {
+			if ok, _ := filepath.Match(only, name); !ok {
+				continue
+			}
+			r := memoryRow{name: name + suffix}
+			for _, p := range engines(ctx, dir) {
+				n, err := memory(p, r.name)
+				if err != nil {
+					return fmt.Errorf("memory of %s in %s: %w", r.name, p.Path, err)
+				}
+				r.bytes = append(r.bytes, n)
+			}
+			t.memory = append(t.memory, r)
 		}
 	}
 	text := t.markdown()

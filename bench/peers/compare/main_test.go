@@ -66,6 +66,7 @@ func TestMarkdown(t *testing.T) {
 			{"c/durable", []result{{true, 20 * time.Millisecond, 7, 0}, {}}},
 			{"d", []result{{}, {true, 11 * time.Second, 1, 0}}},
 		},
+		memory:  []memoryRow{{"c", []int64{12_400_000, 1_600_000_000}}, {"c/durable", []int64{30_000_000, 0}}},
 		machine: "a computer",
 		date:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
@@ -79,12 +80,27 @@ func TestMarkdown(t *testing.T) {
 [2] One run, not the median of several.  
 Times are medians of one run, after warm-up, by each engine's own clock; the engines took turns. ± is half the distance of the quartiles, where it is 10% or more. The ratio is how many times A's time the others take, in the order of the columns.
 
+| peak memory | A | B |
+|---|--:|--:|
+| c | 12 MB | 1600 MB |
+| c, checkpoints | 30 MB | - |
+
+The most memory that a new process had (resident set), after one run of the case.
+
 - A v1, x; checkpoints: a file
 - B v2, y
 - a computer; 2026-01-02 03:04 UTC
 `
 	if got := tb.markdown(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestPeak(t *testing.T) {
+	for status, want := range map[string]int64{"VmPeak:\t  900 kB\nVmHWM:\t   12 kB\nVmRSS:\t 10 kB\n": 12288, "": 0, "VmHWM: much": 0} {
+		if got := peak(status); got != want {
+			t.Errorf("%q: %d bytes, want %d", status, got, want)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type table struct {
 	sides   []engine
 	rows    []row
+	memory  []memoryRow
 	machine string
 	date    time.Time
 }
@@ -42,11 +43,7 @@ func (t *table) markdown() string {
 	}
 	b.WriteString(" ratio |\n|---|" + strings.Repeat("--:|", len(t.sides)+1) + "\n")
 	for _, r := range t.rows {
-		name, durable := strings.CutSuffix(r.name, "/durable")
-		if durable {
-			name += ", checkpoints"
-		}
-		fmt.Fprintf(&b, "| %s |", name)
+		fmt.Fprintf(&b, "| %s |", caseTitle(r.name))
 		for i, res := range r.results {
 			self := t.sides[i].about()
 			fmt.Fprintf(&b, " %s", res.text())
@@ -67,6 +64,7 @@ func (t *table) markdown() string {
 	b.WriteString("Times are medians of one run, after warm-up, by each engine's own clock; the engines took turns. ")
 	b.WriteString("± is half the distance of the quartiles, where it is 10% or more. ")
 	b.WriteString("The ratio is how many times " + t.sides[0].about().Name + "'s time the others take, in the order of the columns.\n\n")
+	b.WriteString(t.memoryTable())
 	for _, s := range t.sides {
 		a := s.about()
 		fmt.Fprintf(&b, "- %s %s, %s", a.Name, a.Version, a.Runtime)

@@ -5,6 +5,8 @@
 // Then it reads lines of a case's name, "/durable" after it for a checkpoint in each
 // super-step, and a number of runs. It makes the runs one after the other and prints
 // the nanoseconds they took together, or "-" if it has no such case.
+//
+// With the argument sqlite it is the side of SQLite alone: see replay.
 package main
 
 import (
@@ -30,7 +32,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	s := side{withStore: withSQLite, durable: "its SQLite store on a file, durability \"process\""}
+	s := side{name: "Loki", version: version(), withStore: withSQLite, durable: "its SQLite store on a file, durability \"process\""}
+	if len(os.Args) > 1 && os.Args[1] == "sqlite" {
+		s.name, s.version, s.durable = "SQLite alone", driverVersion(), "the rows of Loki's checkpoints, in as many transactions"
+		s.replay = &replay{recordings: make(map[string]recording)}
+	}
 	if err := s.serve(ctx, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "loki:", err)
 		os.Exit(1)
@@ -43,6 +49,9 @@ func withSQLite(_ context.Context, dir string) (run.Store, error) {
 
 // side answers the requests of the comparison.
 type side struct {
+	name, version string
+	// replay makes it the side of SQLite alone; nil for Loki's.
+	replay *replay
 	// withStore opens the store of a durable case in a new directory. Nil means that
 	// there are no durable cases; durable says what kind of store it is.
 	withStore func(ctx context.Context, dir string) (run.Store, error)
@@ -50,9 +59,12 @@ type side struct {
 }
 
 func (s side) serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	without := "Loki's side was built without a store."
+	if s.replay != nil {
+		without = "SQLite has a part in the cases with checkpoints only."
+	}
 	hello, err := json.Marshal(map[string]string{
-		"name": "Loki", "version": version(), "runtime": runtime.Version(),
-		"durable": s.durable, "without": "Loki's side was built without a store.",
+		"name": s.name, "version": s.version, "runtime": runtime.Version(), "durable": s.durable, "without": without,
 	})
 	if err != nil {
 		return err
@@ -68,7 +80,7 @@ func (s side) serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		name, durable := strings.CutSuffix(name, "/durable")
 		maker, ok := makers()[name]
-		if !ok || durable && s.withStore == nil {
+		if !ok || durable && s.withStore == nil || !durable && s.replay != nil {
 			fmt.Fprintln(out, "-")
 			continue
 		}
@@ -79,7 +91,12 @@ func (s side) serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			made[name] = b
 		}
-		took, err := s.measure(ctx, b, durable, runs)
+		var took time.Duration
+		if s.replay != nil {
+			took, err = s.replay.measure(ctx, name, b, runs)
+		} else {
+			took, err = s.measure(ctx, b, durable, runs)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -101,6 +118,18 @@ func version() string {
 		}
 	}
 	return cmp.Or(revision, "of unknown commit") + changed
+}
+
+// driverVersion is the version of the SQLite driver that the program was built with.
+func driverVersion() string {
+	const path = "modernc.org/sqlite"
+	info, _ := debug.ReadBuildInfo()
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return path + " " + m.Version
+		}
+	}
+	return path
 }
 
 // measure returns how long the runs take together. Opening and closing the store is

@@ -106,3 +106,20 @@ func BenchmarkCases(b *testing.B) {
 		})
 	}
 }
+
+// TestReplay times the rows of a case without Loki.
+func TestReplay(t *testing.T) {
+	var out strings.Builder
+	s := side{name: "SQLite alone", withStore: withSQLite, replay: &replay{recordings: make(map[string]recording)}}
+	if err := s.serve(t.Context(), strings.NewReader("react_agent_10/durable 2\nreact_agent_10/durable 2\nreact_agent_10 2\n"), &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 4 || len(lines[1]) < 5 || len(lines[2]) < 5 || lines[3] != "-" {
+		t.Errorf("got %q, want a line about the side, two times and a dash", lines)
+	}
+	r := s.replay.recordings["react_agent_10 2"]
+	if len(s.replay.recordings) != 1 || r.transactions < 2*23 || len(r.rows) < 2*r.transactions {
+		t.Errorf("%d recordings, of %d transactions with %d rows", len(s.replay.recordings), r.transactions, len(r.rows))
+	}
+}

@@ -130,7 +130,7 @@ func (r recording) play(ctx context.Context, path string) (time.Duration, error)
 	defer c.Close()
 	settings := []string{
 		"PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL",
-		"PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 16777216", "PRAGMA cache_size = -8000",
+		"PRAGMA wal_autocheckpoint = 4000", "PRAGMA journal_size_limit = 16777216",
 	}
 	for _, statement := range append(settings, r.schema...) {
 		if _, err := c.ExecContext(ctx, statement); err != nil {

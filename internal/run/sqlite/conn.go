@@ -170,8 +170,6 @@ func prepare(c *conn, d Durability) error {
 		// waits for the disk.
 		"PRAGMA wal_autocheckpoint = 4000",
 		"PRAGMA journal_size_limit = 16777216",
-		// Many runs at once write all over the file.
-		"PRAGMA cache_size = -8000",
 	} {
 		if _, err := c.c.ExecContext(context.Background(), pragma); err != nil {
 			return err

@@ -256,17 +256,10 @@ func (c *command) settings() []setting {
 		{"macros_dir", orNull(p.MacrosDir)},
 		{"functions_dir", orNull(p.FunctionsDir)},
 		{"messages_file", orNull(p.MessagesFile)},
-		{"vault_password_file", orNull(cmp.Or(deref(cfg.VaultPasswordFile), p.VaultPasswordFile))},
+		{"vault_password_file", orNull(cmp.Or(*cmp.Or(cfg.VaultPasswordFile, new("")), p.VaultPasswordFile))},
 		{"state_dir", orNull(p.StateDir)},
 		{"log_path", orNull(p.LogFile)},
 	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // orNull returns s, or null if it is empty.

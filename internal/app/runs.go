@@ -24,7 +24,7 @@ func (a *App) Runs() *run.Service {
 
 // Events returns the scope of a request whose events go to e, without secrets.
 func (a *App) Events(e event.Emitter) event.Scope {
-	return event.NewScope(a.used.Emitter(event.Once(e)), event.Source{}, nil)
+	return event.NewScope(a.used.Emitter(e), event.Source{}, nil)
 }
 
 // OpenRuns opens the store of runs for people to read: secrets in the records stay marks. The

@@ -144,12 +144,12 @@ func (c *command) warnOf(texts []string) {
 // warner returns an emitter that shows warnings about the program and drops all else: for
 // work without a face.
 func (c *command) warner() event.Emitter {
-	return event.Once(event.Func(func(_ context.Context, ev event.Event) error {
+	return event.Func(func(_ context.Context, ev event.Event) error {
 		if w, ok := ev.Body.(event.Warning); ok && w.Once {
 			c.warn(w.Text)
 		}
 		return nil
-	}))
+	})
 }
 
 // noteText shows a note about words that are going to be sent as text and look as if they were meant

@@ -43,7 +43,9 @@ func (c *command) mapRows(ctx context.Context) error {
 		return err
 	}
 	observer, observed := c.app.Observe(ctx)
-	p, err := batch.Run(ctx, rows, answers, c.opts.jobs, c.askRow(r, form, event.Once(event.Tee(observer, warnings(ctx)))), c.reportProgress)
+	all := event.NewScope(event.Tee(observer, warnings(ctx)), event.Source{}, nil)
+	each := event.Func(func(ctx context.Context, ev event.Event) error { return all.Emit(ctx, ev.Body) })
+	p, err := batch.Run(ctx, rows, answers, c.opts.jobs, c.askRow(r, form, each), c.reportProgress)
 	err = errors.Join(err, answers.Close())
 	for _, w := range observed(context.WithoutCancel(ctx)) {
 		c.warn(w)

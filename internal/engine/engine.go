@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"loki/internal/chat"
@@ -159,7 +158,6 @@ func (e *MaxTurnsError) Error() string {
 
 // Engine answers requests. It may be used from several goroutines.
 type Engine struct {
-	notes        sync.Map // notes that were shown, by their text
 	models       Models
 	now          func() time.Time
 	sleep        func(context.Context, time.Duration) error

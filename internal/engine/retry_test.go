@@ -298,26 +298,25 @@ func TestRecordedFallbackStays(t *testing.T) {
 	}
 }
 
-// What a provider does in another way than asked is a warning, once for each model.
+// What a provider does in another way than asked is a warning, once for each model
+// in a conversation.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	e, err := New(Options{Models: modelMap{"c:m": {Provider: noting{}}, "c:n": {Provider: noting{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var warnings []string
+	rc, collected := newContext()
 	for _, id := range []string{"c:m", "c:m", "c:n"} {
-		rc, collected := newContext()
 		rc.Model = id
 		reply, err := e.Run(t.Context(), rc, user("hi"))
 		if err != nil || reply.Text != "hello" {
 			t.Errorf("text %q, error %v", reply.Text, err)
 		}
-		for _, ev := range collected.Events() {
-			if w, ok := ev.Body.(event.Warning); ok {
-				warnings = append(warnings, w.Text)
-			}
-		}
+	}
+	var warnings []string
+	for _, w := range eventtest.Bodies[event.Warning](collected) {
+		warnings = append(warnings, w.Text)
 	}
 	want := []string{"model c:m: effort max is not available, so high is used", "model c:n: effort max is not available, so high is used"}
 	if diff := cmp.Diff(want, warnings); diff != "" {

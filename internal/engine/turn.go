@@ -161,14 +161,10 @@ func reserve(ctx context.Context, b Budget, model Model, request provider.Reques
 	return b.Reserve(ctx, model.withCost(least), model.withCost(most), limit > 0)
 }
 
-// note warns the user, once for each model, that a provider did something in another way than
-// asked.
-func (e *Engine) note(ctx context.Context, rc *RequestContext, model Model, text string) error {
-	text = fmt.Sprintf("model %s: %s", model.ID, text)
-	if _, again := e.notes.LoadOrStore(text, true); again {
-		return nil
-	}
-	return rc.Events.Emit(ctx, event.Warning{Text: text})
+// note warns the user, once for each model in a conversation, that a provider did something in
+// another way than asked.
+func note(ctx context.Context, rc *RequestContext, model Model, text string) error {
+	return rc.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("model %s: %s", model.ID, text), Once: true})
 }
 
 // send sends the request and gathers the reply, emitting its pieces.
@@ -190,7 +186,7 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 				err = rc.Events.Emit(ctx, event.Reasoning{Text: chunk.Text})
 			}
 		case provider.Note:
-			err = e.note(ctx, rc, model, chunk.Text)
+			err = note(ctx, rc, model, chunk.Text)
 		case provider.ToolCall:
 			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
 		case provider.End:

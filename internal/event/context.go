@@ -1,9 +1,6 @@
 package event
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
 type scopeKey struct{}
 
@@ -19,22 +16,4 @@ func NewContext(ctx context.Context, s Scope) context.Context {
 func FromContext(ctx context.Context) Scope {
 	s, _ := ctx.Value(scopeKey{}).(Scope)
 	return s
-}
-
-// Once returns an emitter that passes on to next what it gets, except for warnings to be
-// shown once that it has passed on before. It may be used from several goroutines if next
-// may; a nil next is nil.
-func Once(next Emitter) Emitter {
-	if next == nil {
-		return nil
-	}
-	var shown sync.Map // of texts
-	return Func(func(ctx context.Context, ev Event) error {
-		if w, ok := ev.Body.(Warning); ok && w.Once {
-			if _, again := shown.LoadOrStore(w.Text, true); again {
-				return nil
-			}
-		}
-		return next.Emit(ctx, ev)
-	})
 }

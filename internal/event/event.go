@@ -194,7 +194,7 @@ type CompressionFinished struct {
 // Warning reports something to the user that does not stop the work.
 type Warning struct {
 	Text string `json:"text"`
-	Once bool   `json:"-"` // it concerns more than this question: see [Once]
+	Once bool   `json:"-"` // it concerns more than this question, so a scope passes it on the first time only
 }
 
 // Finished closes a graph run or a single answer that Started opened.
@@ -276,9 +276,32 @@ type Scope struct {
 
 // sink serializes what several scopes emit.
 type sink struct {
-	mu      *sync.Mutex // shared by the sinks on the way to one emitter
+	*way
 	emitter Emitter
 	now     func() time.Time
+}
+
+// way is what the sinks on the way to one emitter share.
+type way struct {
+	mu    sync.Mutex
+	shown map[string]bool // texts of warnings to be shown once; guarded by mu
+}
+
+// again reports whether body is a warning to be shown once that has been. The caller has the
+// lock.
+func (w *way) again(body Body) bool {
+	warning, ok := body.(Warning)
+	if !ok || !warning.Once {
+		return false
+	}
+	if w.shown[warning.Text] {
+		return true
+	}
+	if w.shown == nil {
+		w.shown = make(map[string]bool)
+	}
+	w.shown[warning.Text] = true
+	return false
 }
 
 // NewScope returns a scope that emits to e, one event at a time. A nil e drops
@@ -290,7 +313,7 @@ func NewScope(e Emitter, src Source, now func() time.Time) Scope {
 	if now == nil {
 		now = time.Now
 	}
-	return Scope{Source: src, sink: &sink{mu: new(sync.Mutex), emitter: e, now: now}}
+	return Scope{Source: src, sink: &sink{way: new(way), emitter: e, now: now}}
 }
 
 // With returns the scope of another source that emits to the same place.
@@ -305,7 +328,7 @@ func (s Scope) Through(wrap func(Emitter) Emitter) Scope {
 	if s.sink == nil {
 		return NewScope(wrap(Discard), s.Source, nil)
 	}
-	s.sink = &sink{mu: s.sink.mu, emitter: wrap(s.sink.emitter), now: s.sink.now}
+	s.sink = &sink{way: s.sink.way, emitter: wrap(s.sink.emitter), now: s.sink.now}
 	return s
 }
 
@@ -319,6 +342,9 @@ func (s Scope) Emit(ctx context.Context, body Body) error {
 	}
 	s.sink.mu.Lock()
 	defer s.sink.mu.Unlock()
+	if s.sink.again(body) {
+		return nil
+	}
 	return s.sink.emitter.Emit(ctx, Event{Time: s.sink.now(), Source: s.Source, Body: body})
 }
 

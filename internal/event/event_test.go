@@ -462,3 +462,28 @@ func TestThrough(t *testing.T) {
 		t.Errorf("events %+v and %+v", first.Events(), second.Events())
 	}
 }
+
+// TestOnce: a warning that concerns more than a question passes a scope once, whatever the
+// scopes that share its emitter; others pass as often as they come.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	var got eventtest.Collector
+	s := event.NewScope(&got, event.Source{}, nil)
+	node := s.With(func(src *event.Source) { src.Node = "n" }).Through(func(next event.Emitter) event.Emitter { return next })
+	for range 2 {
+		for _, w := range []event.Warning{{Text: "once", Once: true}, {Text: "always"}} {
+			if err := event.FromContext(event.NewContext(t.Context(), node)).Emit(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Emit(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := eventtest.Bodies[event.Warning](&got); len(got) != 5 {
+		t.Errorf("%v", got)
+	}
+	if err := event.FromContext(t.Context()).Emit(t.Context(), event.Warning{}); err != nil {
+		t.Error(err)
+	}
+}

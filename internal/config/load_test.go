@@ -145,7 +145,7 @@ func TestLoadClients(t *testing.T) {
 	}
 	want := []*Client{
 		{
-			Type: "openai", Name: "openai", Where: "testdata/full.yaml:54:5",
+			Type: "openai", Name: "openai", Where: "testdata/full.yaml:58:5",
 			Models: []catalog.Model{
 				{
 					Name: "gpt-4o", Type: catalog.Chat, MaxInputTokens: 128000, MaxOutputTokens: 16384,
@@ -183,22 +183,22 @@ func TestLoadClients(t *testing.T) {
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:98:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:102:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:102:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:106:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:105:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:109:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:108:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:112:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:113:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:117:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 
 // Conversations returns what begins conversations with the configured models.
 func (a *App) Conversations() *conversation.Service {
-	cfg := a.Config
+	cfg, empty := a.Config, new("")
 	s := &conversation.Service{
 		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.tools, InputLimit: a.inputLimit, DryRun: a.dryRun,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
@@ -29,21 +30,13 @@ func (a *App) Conversations() *conversation.Service {
 		SaveSession: cfg.SaveSession,
 		Durability:  cfg.ChatDurability, Runs: a.Runs(),
 		Compression: conversation.Compression{
-			Threshold: cfg.CompressionThreshold, Model: text(cfg.SummarizationModel), Prompt: text(cfg.SummarizationPrompt), ContextPrompt: text(cfg.SummaryContextPrompt),
+			Threshold: cfg.CompressionThreshold, Model: *cmp.Or(cfg.SummarizationModel, empty), Prompt: *cmp.Or(cfg.SummarizationPrompt, empty), ContextPrompt: *cmp.Or(cfg.SummaryContextPrompt, empty),
 		},
 	}
 	if cfg.Save {
 		s.MessagesFile = &session.MessagesFile{Path: a.Paths.MessagesFile, Hide: a.Hide}
 	}
 	return s
-}
-
-// text returns a setting that is empty where it is not set.
-func text(setting *string) string {
-	if setting == nil {
-		return ""
-	}
-	return *setting
 }
 
 // inputLimit returns how many tokens the model called id takes, 0 if that is not known.
@@ -55,8 +48,8 @@ func (a *App) inputLimit(id string) int {
 	return m.MaxInputTokens
 }
 
-// Sessions returns the store of sessions, always the same: whoever has a session open
-// shares it.
+// Sessions returns the store of sessions, always the same: those who have a session open
+// share it.
 func (a *App) Sessions() (session.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,9 +74,9 @@ func (a *App) tools(ctx context.Context, w conversation.Wanted) (tools engine.To
 	if err != nil {
 		return nil, done, err
 	}
-	if text(w.EnabledMCPServers) != "" {
+	if list := w.EnabledMCPServers; list != nil && *list != "" {
 		scope, err := a.serverScope(ctx, w.Events, w.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
-			return f.Select(*w.EnabledMCPServers, aliases)
+			return f.Select(*list, aliases)
 		})
 		if err != nil {
 			return nil, done, err
@@ -110,7 +103,7 @@ func (a *App) tools(ctx context.Context, w conversation.Wanted) (tools engine.To
 
 // selectTools picks the tools that the settings enable, and warns of names without a tool.
 func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set, error) {
-	if text(w.EnabledTools) == "" || !a.Config.FunctionCallingSupport {
+	if w.EnabledTools == nil || *w.EnabledTools == "" || !a.Config.FunctionCallingSupport {
 		return tool.Set{}, nil
 	}
 	shelf, err := a.shelf(a.Paths.FunctionsDir, w.Asker)

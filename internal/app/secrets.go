@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -100,7 +101,7 @@ func (a *App) keepTokens(name string) func(*oauth2.Token) {
 
 func (a *App) newVault() *vault.Vault {
 	cfg := a.Config
-	file := text(cfg.VaultPasswordFile)
+	file := *cmp.Or(cfg.VaultPasswordFile, new(""))
 	if file != "" && !filepath.IsAbs(file) { // the same wherever the program is started
 		file = filepath.Join(a.Paths.ConfigDir, file)
 	}
@@ -109,7 +110,7 @@ func (a *App) newVault() *vault.Vault {
 		LegacyFile: legacyVault(a.Paths, a.Env),
 		Password: vault.Password{
 			File: file, DefaultFile: a.Paths.VaultPasswordFile,
-			Command: text(cfg.VaultPasswordCommand), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
+			Command: *cmp.Or(cfg.VaultPasswordCommand, new("")), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
 		},
 		Warn: a.later,
 	})

@@ -59,7 +59,7 @@ func (c *Conversation) UseRole(r role.Role) error {
 }
 
 // UseSession goes on with the session called name, or begins it; "" and "temp" mean a
-// temporary one. Nobody else in this process takes part in it until Close.
+// temporary one. Others in this process wait for it until Close.
 func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	ctx = c.context(ctx)
 	store, err := c.service.Sessions()

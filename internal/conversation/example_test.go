@@ -12,7 +12,7 @@ import (
 	"loki/internal/role"
 )
 
-// echo is a model that repeats what it is told.
+// echo is a model that repeats what it gets.
 type echo struct{}
 
 // ChatModel implements [engine.Models].

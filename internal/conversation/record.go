@@ -94,7 +94,7 @@ func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer
 
 // warn emits a warning of what does not stop the work. It is shown once in a conversation.
 func (c *Conversation) warn(ctx context.Context, err error) {
-	_ = c.options.Events.Emit(ctx, event.Warning{Text: err.Error(), Once: true}) // who cannot be told goes on
+	_ = c.options.Events.Emit(ctx, event.Warning{Text: err.Error(), Once: true}) // the work goes on if it cannot be shown
 }
 
 // hashURLs returns where pictures came from by the hashes of their data: URLs, as

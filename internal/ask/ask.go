@@ -4,8 +4,8 @@
 // answer of their own instead, a [Select] or [Multi] which does not, or asks for a
 // [Text], a [Line] or a [Secret]. An [Asker] gets it answered:
 // [Terminal] by a person at a terminal, [Piped] by lines of a stream, [Scripted] by a
-// test. Where nobody can be asked they return [ErrUnavailable], as [Unavailable]
-// always does, so that the caller can put its work aside until somebody answers.
+// test. Where no user can be asked they return [ErrUnavailable], as [Unavailable]
+// always does, so that the caller can put its work aside until a user answers.
 package ask
 
 import (
@@ -18,9 +18,9 @@ import (
 	"strings"
 )
 
-// ErrUnavailable means that nobody can be asked here: there is no terminal, or the
+// ErrUnavailable means that no user can be asked here: there is no terminal, or the
 // stream of answers has ended. Errors of this package wrap it.
-var ErrUnavailable = errors.New("nobody can be asked here")
+var ErrUnavailable = errors.New("no user can be asked here")
 
 // Asker gets questions answered.
 type Asker interface {

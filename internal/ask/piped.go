@@ -10,8 +10,8 @@ import (
 // Piped takes answers from a stream, one line each: what a program or a here-document
 // feeds to standard input. For a [Choice] a line is an option's text, in any letters'
 // case if that is unambiguous, or its number; any other line is an answer in its own
-// words. An empty line takes the default. When the stream ends, nobody can be asked
-// any more. A question for consent takes no line and returns [ErrUnavailable].
+// words. An empty line takes the default. After the end of the stream no user can be
+// asked. A question for consent takes no line and returns [ErrUnavailable].
 type Piped struct {
 	turn   turns
 	lines  lines

@@ -13,7 +13,7 @@ type Func func(ctx context.Context, q Question) (string, error)
 // Ask implements [Asker].
 func (f Func) Ask(ctx context.Context, q Question) (string, error) { return f(ctx, q) }
 
-// Unavailable is an [Asker] for places where nobody can be asked.
+// Unavailable is an [Asker] for places where no user can be asked.
 type Unavailable struct{}
 
 // Ask implements [Asker]. It always returns [ErrUnavailable].
@@ -24,7 +24,7 @@ func (Unavailable) Ask(ctx context.Context, q Question) (string, error) {
 	return "", q.wrap(ErrUnavailable)
 }
 
-// Scripted answers from a list, and then nobody can be asked any more. It is for
+// Scripted answers from a list; after the last answer no user can be asked. It is for
 // tests.
 type Scripted struct {
 	mu      sync.Mutex

@@ -26,7 +26,7 @@ const (
 	Refused   Code = "refused"   // a model or its provider declined to answer
 	Tool      Code = "tool"      // a tool or a script failed
 	Limit     Code = "limit"     // a budget, cap or time limit was reached
-	Suspended Code = "suspended" // a human has to answer and nobody can be asked
+	Suspended Code = "suspended" // a human has to answer and no user can be asked
 	Canceled  Code = "canceled"  // the user interrupted the work
 )
 

@@ -38,7 +38,7 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 	running := c.running()
 	asker := soleAsker(running)
 	if asker == nil || cmp.Or(req.Params.Mode, "form") != "form" {
-		c.log.Info("question of an MCP server declined: nobody can be asked")
+		c.log.Info("question of an MCP server declined: no user can be asked")
 		return &sdk.ElicitResult{Action: decline}, nil
 	}
 	for _, call := range running { // people take their time

@@ -81,7 +81,7 @@ func New(o Options) (*Judge, error) {
 	return &Judge{o: o, tree: tree, shell: dialectOf(cmp.Or(o.Shell, "sh"))}, nil
 }
 
-// Unattended is the policy for questions that nobody can be asked.
+// Unattended is the policy for calls that need consent where no user can be asked.
 func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
 
 // Agent is the agent on whose behalf calls are made, empty if there is none.

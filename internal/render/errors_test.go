@@ -56,8 +56,8 @@ func TestError(t *testing.T) {
 			want: "Interrupted.\nhint: loki --resume 7\n",
 		},
 		{
-			name: "suspended", err: fault.Wrap(fault.Suspended, errors.New("nobody can be asked here"), "node %q asks", "a").WithHint("loki --resume 7"),
-			want: "Suspended: node \"a\" asks: nobody can be asked here\nhint: loki --resume 7\n",
+			name: "suspended", err: fault.Wrap(fault.Suspended, errors.New("no user can be asked here"), "node %q asks", "a").WithHint("loki --resume 7"),
+			want: "Suspended: node \"a\" asks: no user can be asked here\nhint: loki --resume 7\n",
 		},
 		{name: "empty", err: errors.New(""), want: "Error: unknown error\n"},
 	} {

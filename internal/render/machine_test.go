@@ -54,10 +54,10 @@ func story() []event.Event {
 		{Source: at(3, "review"), Body: event.NodeFinished{NodeType: "approval", Duration: 3 * time.Second, Targets: []string{"review"}}},
 		{Source: at(4, "review"), Body: event.NodeStarted{NodeType: "approval", Visit: 2}},
 		{Source: at(4, "review"), Body: event.Question{ID: "review/2", Text: "Publish this?", Options: []string{"yes", "no"}}},
-		{Source: at(4, "review"), Body: event.NodeFinished{NodeType: "approval", Duration: time.Millisecond, Error: "nobody can be asked here"}},
+		{Source: at(4, "review"), Body: event.NodeFinished{NodeType: "approval", Duration: time.Millisecond, Error: "no user can be asked here"}},
 		{Source: top, Body: event.Finished{
 			Duration: 5451 * time.Millisecond, Steps: 3, Failures: 1, Usage: usage.Add(chat.Usage{InputTokens: 300, OutputTokens: 20, Estimated: true}),
-			Error: `at node "review": nobody can be asked here`, Code: "suspended",
+			Error: `at node "review": no user can be asked here`, Code: "suspended",
 		}},
 	}
 	for i := range events {

@@ -202,7 +202,7 @@ func asking(s *stage) {
 	s.shot("asked")
 	s.node("ok", event.Answer{ID: "ok/1", Text: "yes, but\nsoon"})
 	s.node("ok", event.NodeFinished{NodeType: "approval", Duration: 5 * time.Second, Targets: []string{"fin"}})
-	s.emit(event.Finished{Duration: 5 * time.Second, Error: "nobody can be asked", Code: string(fault.Suspended)})
+	s.emit(event.Finished{Duration: 5 * time.Second, Error: "no user can be asked", Code: string(fault.Suspended)})
 }
 
 // TestNarration plays every scenario off and on a terminal. What stays on the terminal is

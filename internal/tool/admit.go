@@ -18,7 +18,7 @@ type Judge interface {
 	Judge(call permission.Call) permission.Verdict
 	// Remember keeps what the user granted.
 	Remember(scope permission.Scope, grants []permission.Grant) error
-	// Unattended says what becomes of calls that no user can be asked about.
+	// Unattended says what becomes of a call that needs consent where no user can be asked.
 	Unattended() permission.Unattended
 	// Agent is the one that grants can be made to; empty if there is none.
 	Agent() string
@@ -133,7 +133,7 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (r
 	})
 }
 
-// unattended returns what becomes of a call that no user can be asked about.
+// unattended decides about a call that needs consent where no user can be asked.
 func (b *Box) unattended(cause error) (refused string, err error) {
 	policy := permission.UnattendedDeny
 	if b.o.Judge != nil {
@@ -143,7 +143,7 @@ func (b *Box) unattended(cause error) (refused string, err error) {
 	case permission.UnattendedAllow:
 		return "", nil
 	case permission.UnattendedSuspend:
-		return "", fault.Wrap(fault.Suspended, cause, "a call needs the user's consent, and nobody can be asked here").
+		return "", fault.Wrap(fault.Suspended, cause, "a call needs the user's consent, and no user can be asked here").
 			WithHint("run it in a terminal, allow such calls with a rule under permission in config.yaml, or consent to all with --yes")
 	}
 	return "it needs the user's consent, and the user cannot be asked here. The user can allow such calls with a rule under permission in config.yaml, or consent to all calls with --yes or AUTO_CONFIRM=1.", nil

@@ -20,7 +20,8 @@ type Judge interface {
 	Remember(scope permission.Scope, grants []permission.Grant) error
 	// Unattended says what becomes of a call that needs consent where no user can be asked.
 	Unattended() permission.Unattended
-	// Agent is the one that grants can be made to; empty if there is none.
+	// Agent returns the name of the agent to which grants can be made; empty
+	// without an agent.
 	Agent() string
 }
 
@@ -30,13 +31,13 @@ var _ Judge = (*permission.Judge)(nil)
 type admission struct {
 	refused  string // why the call is not made; empty if it is
 	harmless bool   // as [permission.Verdict] has it
-	// unasked marks a call that guard let through without a question. What it is about may
-	// change until it is made, by a call beside it, and then a question is due.
+	// unasked marks a call that guard let through without a question. Another call may
+	// change the target before this call is made, and then a question is due.
 	unasked bool
 	guard   Guard
 }
 
-// admit decides whether a call is made.
+// admit decides whether a call may be made.
 func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (a admission, err error) {
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
@@ -58,7 +59,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 	if v.Decided {
 		a.unasked = false // a rule decides, whatever the tool thinks of the call
 	} else if v.Action != permission.Deny {
-		// It is only what is usual for such tools: this one knows about this call.
+		// The verdict is only the default for such tools; this tool knows this call.
 		v.Action = permission.Allow
 		if needed {
 			v.Action = permission.Ask
@@ -75,7 +76,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 		a.refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) { return "", nil })
 	case permission.Deny:
 		a.refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) {
-			return fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or tell the user.", v.Reason), nil
+			return fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or say so to the user.", v.Reason), nil
 		})
 	default:
 		q := aboutCall(question, call)
@@ -86,7 +87,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 	return a, err
 }
 
-// aboutCall returns the question about a call, with the tool's own text if it has one.
+// aboutCall returns the question about a call, with text if the tool gave one.
 func aboutCall(text string, call Call) ConsentQuestion {
 	if text == "" {
 		text = PlainQuestion(call)
@@ -94,7 +95,8 @@ func aboutCall(text string, call Call) ConsentQuestion {
 	return ConsentQuestion{Text: text}
 }
 
-// PlainQuestion asks about a call of which no more is known than what it says.
+// PlainQuestion returns a question that shows only the name and the arguments
+// of a call.
 func PlainQuestion(call Call) string {
 	return fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, text.Visible(string(call.Arguments)))
 }

@@ -36,16 +36,16 @@ type Options struct {
 	From ask.Question
 	// Judge decides which calls may be made; nil leaves it to the tools' hints and guards.
 	Judge Judge
-	// AutoConfirm consents to every call without asking. What is denied stays so.
+	// AutoConfirm consents to every call without asking. Denied calls stay denied.
 	AutoConfirm bool
-	// Uncertain is what becomes of uncertain calls; empty means Ask.
+	// Uncertain decides about uncertain calls; empty means Ask.
 	Uncertain Policy
 
 	Timeout   time.Duration // for tools without one of their own; 0 means DefaultTimeout
 	MaxOutput int           // likewise, in bytes; 0 means DefaultMaxOutput
 
-	// OnPanic, if set, is told of a tool that panicked, for the log. The model is told
-	// without the stack.
+	// OnPanic, if set, receives each panic of a tool, for the log. The model reads
+	// about it without the stack.
 	OnPanic func(tool string, value any, stack []byte)
 }
 
@@ -54,7 +54,7 @@ type Box struct {
 	o       Options
 	human   chan struct{}   // holds one element while the user is talked to
 	earlier []chan struct{} // closed when the calls in front of this one have asked their questions
-	asked   func()          // says so of this one
+	asked   func()          // closes the channel of this call
 }
 
 // NewBox returns a Box.
@@ -71,9 +71,9 @@ func NewBox(o Options) *Box {
 // Declarations lists the tools as the model sees them.
 func (b *Box) Declarations() []chat.Tool { return b.o.Tools.Declarations() }
 
-// Call makes one call and returns the text for the model; failed marks one that tells of
-// a failure. The error is that of ctx if it has ended, one of st, one with code
-// fault.Suspended, or that of an Asker that was broken off.
+// Call makes one call and returns the text for the model; failed is true if the text
+// reports a failure. The error is that of ctx if it has ended, one of st, one with code
+// fault.Suspended, or that of an Asker that was interrupted.
 func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error) {
 	out, err := b.call(ctx, call, st)
 	if err != nil {
@@ -156,7 +156,7 @@ type timeoutError struct {
 func (e *timeoutError) Error() string { return fmt.Sprintf("%s timed out after %s", e.tool, e.limit) }
 
 // run makes the call within the tool's limits. It fails only if ctx has ended or the
-// call needs a human whom there is not.
+// call needs an answer and no user can be asked.
 func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, error) {
 	if ctx.Err() != nil {
 		return outcome{}, ended(ctx)
@@ -184,7 +184,7 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	return failed(r, err, maxOutput), nil
 }
 
-// guarded makes the call; a panic is an error.
+// guarded makes the call and turns a panic into an error.
 func (b *Box) guarded(ctx context.Context, t Tool, call Call) (r Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {

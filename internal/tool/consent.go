@@ -14,9 +14,10 @@ import (
 type ConsentQuestion struct {
 	Text   string
 	Reason string // why the user is asked; may be empty
-	// Always is what the user may grant, so as not to be asked again; perhaps nothing.
+	// Always lists what the user may grant in order not to be asked again; it may be
+	// empty.
 	Always []permission.Grant
-	// Agent is the agent to which grants can be made; empty if there is none.
+	// Agent is the agent to which grants can be made; empty without an agent.
 	Agent string
 }
 
@@ -39,8 +40,8 @@ const (
 	optionAgent   = "always for this agent"
 )
 
-// Ask returns the question as it is put to a human. What from says of where it comes from
-// goes with it. The options that hold for more than one call show what they grant.
+// Ask returns the question for a human, with the origin (agent, node, depth) that from
+// names. The options that hold for more than one call show what they grant.
 func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	from.Kind, from.Text, from.Options, from.Consent = ask.Choice, q.Text, []string{optionYes, optionNo}, true
 	if lines := strings.Count(q.Text, "\n") + 1; lines > longQuestion {
@@ -65,7 +66,8 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 }
 
 // Answer reads what a human answered to [ConsentQuestion.Ask]. Only yes and y are a yes,
-// and only the very options grant more; any other text is a no with a reason.
+// and only the exact texts of the options grant more; any other text is a no with a
+// reason.
 func (q ConsentQuestion) Answer(text string) ConsentAnswer {
 	text = strings.TrimSpace(text)
 	switch strings.ToLower(text) {

@@ -8,9 +8,9 @@ import (
 	"loki/internal/steps"
 )
 
-// InOrder returns functions like [Box.Call] for n calls that are made at once. The questions to
-// the user that come before the calls are asked in the order of the functions. Each function has
-// to be called once, and none before those in front of it.
+// InOrder returns functions like [Box.Call] for n calls that are made at once. The user is asked
+// about the calls in the order of the functions. The caller has to call each function once, and
+// in this order.
 func (b *Box) InOrder(n int) []func(context.Context, chat.ToolCall, steps.Steps) (text string, failed bool, err error) {
 	asked := make([]chan struct{}, n)
 	calls := make([]func(context.Context, chat.ToolCall, steps.Steps) (string, bool, error), n)
@@ -22,8 +22,8 @@ func (b *Box) InOrder(n int) []func(context.Context, chat.ToolCall, steps.Steps)
 	return calls
 }
 
-// acquire waits until the user can be talked to: until the calls in front of this one have asked
-// their questions, and no other call talks to the user.
+// acquire waits until the calls in front of this one have asked their questions, and no other
+// call talks to the user.
 func (b *Box) acquire(ctx context.Context) error {
 	for _, asked := range b.earlier {
 		select {

@@ -10,7 +10,7 @@ import (
 	"loki/internal/text"
 )
 
-// outcome is what the model reads of a call, as it is recorded.
+// outcome is the text of a call for the model, as it is recorded.
 type outcome struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
@@ -23,13 +23,14 @@ type message struct {
 	Stderr string `json:"stderr,omitempty"`
 }
 
-// failure is the outcome of a call that was not made, or of which nothing is known.
+// failure returns the outcome of a call that was not made or whose effect is
+// unknown.
 func failure(format string, args ...any) outcome {
 	return outcome{Text: marshal(message{Error: fmt.Sprintf(format, args...)}), Failed: true}
 }
 
-// failed is the outcome of a call that ended with err after it gave r. The texts share
-// limit bytes: a quarter is the most that the error gets, and another that stderr gets.
+// failed returns the outcome of a call that returned r and err. The texts share limit
+// bytes: the error gets at most a quarter, and stderr at most another.
 func failed(r Result, err error, limit int) outcome {
 	m := message{Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	if out := cut(r.Output, limit-len(m.Error)-len(m.Stderr)); out != "" {
@@ -38,8 +39,8 @@ func failed(r Result, err error, limit int) outcome {
 	return outcome{Text: marshal(m), Failed: true}
 }
 
-// succeeded is the outcome of a call that gave r, of at most limit bytes and notes on
-// what was left out.
+// succeeded returns the outcome of a call that returned r: at most limit bytes, plus
+// notes on what was left out.
 func succeeded(r Result, limit int) outcome {
 	m := message{Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	out := cut(r.Output, limit-len(m.Stderr))
@@ -60,7 +61,7 @@ func succeeded(r Result, limit int) outcome {
 	return outcome{Text: marshal(m)}
 }
 
-// compact returns the JSON value that text is without needless blanks.
+// compact returns text without needless blanks if it is one JSON value.
 func compact(text string) (json.RawMessage, bool) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {
@@ -69,8 +70,8 @@ func compact(text string) (json.RawMessage, bool) {
 	return b.Bytes(), true
 }
 
-// cut returns s as valid UTF-8, and if it is longer than limit bytes only its two ends,
-// with a note between them that comes on top.
+// cut returns s as valid UTF-8. If s is longer than limit bytes, only its two ends
+// remain, with a note between them that is not counted.
 func cut(s string, limit int) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")

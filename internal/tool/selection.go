@@ -9,8 +9,8 @@ import (
 // All is the selection of everything.
 const All = "all"
 
-// extensions are those of scripts. Of scripts with the same name in different languages
-// the first of these counts where no extension says otherwise.
+// extensions are those of scripts. If scripts in different languages have the same
+// name, and a list names no extension, the first one here wins.
 var extensions = [...]string{".sh", ".py", ".ts", ".js"}
 
 // Name returns the name of a tool that may be given as the file it is defined in:
@@ -24,8 +24,8 @@ func Name(file string) string {
 	return file
 }
 
-// CompareFiles orders the files of scripts by name and, where that is the same, as they
-// count: .sh, .py, .ts.
+// CompareFiles orders the files of scripts by name and then by precedence: .sh, .py,
+// .ts.
 func CompareFiles(a, b string) int {
 	if c := strings.Compare(Name(a), Name(b)); c != 0 {
 		return c
@@ -33,24 +33,24 @@ func CompareFiles(a, b string) int {
 	return rank(a) - rank(b)
 }
 
-// rank is the place of a file's extension among those of its kind; first for none.
+// rank returns the index of a file's extension in extensions; -1 for a file
+// without one of them.
 func rank(file string) int { return slices.Index(extensions[:], filepath.Ext(file)) }
 
-// FromFile is a tool that a script of the user gives.
+// FromFile is a tool that a script of the user defines.
 type FromFile interface {
 	Tool
 	// File returns the name of the script's file, without its directory.
 	File() string
-	// Source returns the absolute path of the file and what people wrote in it, without
-	// generated code.
+	// Source returns the absolute path of the file and its text without generated code.
 	Source() (path string, text []byte, err error)
 }
 
-// match returns what an entry of a list of tools means. With an extension that is the
-// file of that name: all the tools it gives. A tool of the program has every extension,
-// and so has a script that stands in for one. Without an extension it is the tool of that
-// name, of several the one in the first of .sh, .py and .ts, or what the file of that
-// name gives.
+// match returns the tools that an entry of a list of tools means. A name with an
+// extension means all the tools of the file of that name. A built-in tool has every
+// extension, and so has a script that stands in for one. A name without an extension
+// means the tool of that name (of several, the one in the first of .sh, .py and .ts), or
+// else the tools of the file of that name.
 func match(pool []entry, name string) []entry {
 	pick := func(want func(entry) bool) (found []entry) {
 		for _, e := range pool {
@@ -96,8 +96,8 @@ func NewPool(tools ...Tool) Pool {
 // Selection is what a setting such as enabled_tools selects.
 type Selection struct {
 	Tools []Tool // in the order of the pool, no two with the same name
-	// Unknown are the entries that mean nothing. Names in an alias are not among them: an
-	// alias says what may be used together, not what there is.
+	// Unknown lists the entries that mean nothing. Names in an alias are not among them:
+	// an alias says what may be used together, not what exists.
 	Unknown []string
 }
 

@@ -37,8 +37,8 @@ func (e entry) standsIn() bool {
 	return ok
 }
 
-// NewSet returns the set of tools in the order given. A name that providers do not take
-// or that two tools have is an error.
+// NewSet returns the set of tools in the order given. A name that providers do not
+// accept, or that two tools have, is an error.
 func NewSet(tools ...Tool) (Set, error) {
 	s := Set{index: make(map[string]int, len(tools))}
 	for _, t := range tools {
@@ -108,8 +108,7 @@ func (s Set) Declarations() []chat.Tool {
 	return list
 }
 
-// Lookup returns the tool that name means: its own name, or that of the file it comes
-// from.
+// Lookup returns the tool called name, or the tool from the file called name.
 func (s Set) Lookup(name string) (Tool, bool) {
 	e, ok := s.lookup(name)
 	return e.tool, ok
@@ -125,10 +124,10 @@ func (s Set) lookup(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// UnknownError says that a tool was named which does not exist.
+// UnknownError reports the name of a tool that does not exist.
 type UnknownError struct {
 	Name      string
-	Available []string // the names there are, sorted
+	Available []string // the existing names, sorted
 }
 
 func (e *UnknownError) Error() string {
@@ -142,8 +141,8 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Select returns the tools that names mean, their own or those of files, in the order of
-// names and each once. The error is an [*UnknownError].
+// Select returns the tools that names mean, in the order of names and each once. A name
+// is that of a tool or of its file. The error is an [*UnknownError].
 func (s Set) Select(names []string) (Set, error) {
 	chosen := Set{index: make(map[string]int, len(names))}
 	for _, name := range names {
@@ -158,8 +157,8 @@ func (s Set) Select(names []string) (Set, error) {
 	return chosen, nil
 }
 
-// ForNode returns the tools that a graph node of agent lists, where s is what the agent
-// has. An entry that is not among them is a [*fault.Error] of code Config.
+// ForNode returns the tools that a graph node of agent lists, where s holds those of
+// the agent. An entry that s does not have is a [*fault.Error] with code Config.
 func (s Set) ForNode(agent string, names []string) (Set, error) {
 	chosen, err := s.Select(names)
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
@@ -169,8 +168,7 @@ func (s Set) ForNode(agent string, names []string) (Set, error) {
 	return chosen, err
 }
 
-// With returns s with more tools behind its own. Of tools with the same name the first
-// stays.
+// With returns s followed by more. If tools have the same name, the first one stays.
 func (s Set) With(more ...Tool) (Set, error) {
 	list := make([]Tool, 0, s.Len()+len(more))
 	seen := make(map[string]bool, cap(list))

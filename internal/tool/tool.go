@@ -12,25 +12,25 @@ import (
 	"loki/internal/value"
 )
 
-// DefaultTimeout is how long a call may take where nothing else is said.
+// DefaultTimeout is the time limit of a call without another limit.
 const DefaultTimeout = 5 * time.Minute
 
-// DefaultMaxOutput is how many bytes of a call's output a model gets where nothing else
-// is said. English has about four bytes a token.
+// DefaultMaxOutput is how many bytes of a call's output a model gets without another
+// limit. English has about four bytes a token.
 const DefaultMaxOutput = 64 << 10
 
 // Tool is a function that a model may call. Its methods may be called from several
 // goroutines.
 type Tool interface {
-	// Declaration is how the model sees the tool; always the same. The name has 1 to 64
-	// letters, digits, "_" and "-" of ASCII.
+	// Declaration returns how the model sees the tool; it is always the same. The name
+	// has 1 to 64 letters, digits, "_" and "-" of ASCII.
 	Declaration() chat.Tool
-	// Hints say how the tool may be called; always the same.
+	// Hints returns how the tool may be called; it is always the same.
 	Hints() Hints
 	// Call runs the tool. It returns soon after ctx has ended, and leaves nothing running.
-	// An error is told to the model in its own words and so ought to say what can be
-	// done; the result beside it is what the tool got until then. An error of code
-	// fault.Suspended ends the request instead: the call needs a human and there is none.
+	// The model sees the error's text, which should say what to do next. A result returned
+	// with an error is the output so far. An error with code fault.Suspended ends the
+	// request instead: the call needs an answer and no user can be asked.
 	Call(ctx context.Context, call Call) (Result, error)
 }
 
@@ -38,7 +38,7 @@ type Tool interface {
 // destroys nothing, with the default limits.
 type Hints struct {
 	ReadOnly    bool // it changes nothing, so that it may be run twice
-	Destructive bool // it may destroy what cannot be brought back: the user is asked, see [Guard]
+	Destructive bool // it may destroy what cannot be restored: the user is asked, see [Guard]
 	Interactive bool // it talks to the user: such calls run one at a time
 
 	// Timeout bounds one call. 0 means the limit of the [Box], and none at all for an
@@ -48,21 +48,22 @@ type Hints struct {
 	MaxOutput int
 }
 
-// Guard is a destructive tool that knows of each call whether the user has to be asked.
-// Without it, every call of a destructive tool needs consent; no other's does.
+// Guard is a destructive tool that decides for each call whether the user has to be
+// asked. Without it, every call of a destructive tool needs consent, and no call of
+// another tool does.
 type Guard interface {
-	// Consent returns the question whether the call may be made, empty if it may be made
-	// without asking. It shows whatever the user has to know to decide.
+	// Consent returns the question whether the call may be made, empty if it needs no
+	// consent. The question shows everything the user has to know to decide.
 	Consent(call Call) (question string)
 }
 
-// StandIn is a tool of the user that runs instead of one of the program's with the same
-// name. Whether its calls may be made is decided as it would be for that one.
+// StandIn is a tool of the user that runs instead of a built-in tool with the same
+// name. Its calls are judged as those of the built-in tool would be.
 type StandIn interface {
 	Tool
 	Guard
-	// StandsInFor returns the hints by which calls are judged. Those of the tool itself say
-	// how it is run.
+	// StandsInFor returns the hints by which calls are judged. The hints of the tool itself
+	// say how it is run.
 	StandsInFor() Hints
 }
 
@@ -71,23 +72,25 @@ type Call struct {
 	Name      string          // as declared
 	Arguments json.RawMessage // a JSON object, never empty
 
-	// Harmless says that the call may be made because it only reads, and that neither a rule
-	// nor the user allowed it.
+	// Harmless is true if the call may be made only because it reads, and neither a rule nor
+	// the user allowed it.
 	Harmless bool
 
-	// Unasked says that the tool's [Guard] let the call through without a question.
+	// Unasked is true if the tool's [Guard] let the call through without a
+	// question.
 	Unasked bool
 
-	// RunID names the run that the call belongs to, empty where nothing is durable.
+	// RunID is the id of the run that the call belongs to, empty if the run is not
+	// recorded.
 	RunID string
 	// IdempotencyKey is the same when a call is made again because its end was not
 	// recorded, and different for every other call. A tool that changes something
-	// elsewhere can pass it on, so that the change is not made twice. It is empty where
-	// nothing is durable.
+	// elsewhere can pass it on, so that the change is not made twice. It is empty if
+	// the run is not recorded.
 	IdempotencyKey string
 }
 
-// Result is what a call gave.
+// Result is the outcome of a call.
 type Result struct {
 	Output string // for the model; empty is a success without words
 	Stderr string // what it printed besides
@@ -107,7 +110,7 @@ func Decode[T any](call Call) (T, error) {
 	return args, nil
 }
 
-// jsonType is what values of a Go type are called in JSON Schema.
+// jsonType returns the name of a Go type in JSON Schema.
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -124,13 +127,12 @@ func jsonType(t reflect.Type) string {
 	return "integer"
 }
 
-// ExitError says that the program behind a tool ended, but not with success. Its text is
-// one that models are promised.
+// ExitError reports that the program behind a tool failed. Models rely on its text.
 type ExitError struct {
 	Tool   string
 	Code   int    // exit status
 	Signal string // name of the signal that ended it, or empty
-	Note   string // what may help to explain it, or empty
+	Note   string // a possible explanation, or empty
 }
 
 func (e *ExitError) Error() string {

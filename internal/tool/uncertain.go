@@ -12,19 +12,19 @@ import (
 	"loki/internal/text"
 )
 
-// Policy says what becomes of an uncertain call: one that was begun before an
-// interruption, and whose end was not recorded. Read-only tools are always run again.
+// Policy decides about an uncertain call: one that was begun before an interruption
+// and whose end was not recorded. Read-only tools are always run again.
 type Policy string
 
 // The policies.
 const (
 	Retry Policy = "retry" // make the call again, with the same idempotency key
-	Skip  Policy = "skip"  // do not make it, and tell the model that its outcome is unknown
+	Skip  Policy = "skip"  // do not make it, and report to the model that its outcome is unknown
 	Ask   Policy = "ask"   // let the user decide between the two
 )
 
-// UncertainQuestion returns a question that is answered with [Retry] or [Skip]. What from
-// says of where it comes from goes with it.
+// UncertainQuestion returns a question that is answered with [Retry] or [Skip], with the
+// origin (agent, node, depth) that from names.
 func UncertainQuestion(from ask.Question, text string) ask.Question {
 	from.Kind, from.Text, from.Options, from.Consent = ask.Choice, text, []string{string(Retry), string(Skip)}, true
 	from.Validate = func(answer string) error {
@@ -36,9 +36,9 @@ func UncertainQuestion(from ask.Question, text string) ask.Question {
 	return from
 }
 
-// decide returns what the policy makes of an uncertain call. A decision to skip is recorded,
-// because the model goes on from there; one to retry holds for this time only. The user is
-// asked with put.
+// decide returns the policy's decision about an uncertain call. A decision to skip is
+// recorded, because the model goes on from there; a decision to retry holds for this time
+// only. The user is asked with put.
 func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, put func(context.Context, ask.Question) (string, error)) (steps.Decision, error) {
 	again := errors.New("made again") // an error, so that it is not recorded
 	step := steps.Step{Kind: steps.Question, Key: "uncertain", Name: call.Name}

@@ -1,13 +1,13 @@
 // Package bashdecl declares the functions of bash tools to models, and turns the calls
 // that models make into command lines.
 //
-// A tool is a script that its comment tags describe, see package argc. Without
-// subcommands it gives one function, named after the script; with subcommands each of the
-// first level gives one. The flags and options of a command are the function's
-// properties. Positional arguments and environment variables are not: they are for people.
+// A tool is a script that its comment tags describe, see package argc. Without subcommands
+// it has one function, named after the script; with subcommands, each one of the first
+// level is a function. The flags and options of a command are the function's properties.
+// Positional arguments and environment variables are not: they are for people.
 //
 // Models see names with "_" where the command line has "-". A [Function] remembers the
-// real ones, so every declared name can be called. Nothing of a script is run.
+// real ones, so every declared name can be called. No script is run.
 package bashdecl
 
 import (
@@ -24,7 +24,7 @@ import (
 // Like all names with "_" in front it is not meant for models.
 const Instructions = "_instructions"
 
-// Function is a function that a bash script gives. It is immutable.
+// Function is a function of a bash script. It is immutable.
 type Function struct {
 	// Tool is the declaration. Its schema always has properties and required.
 	Tool chat.Tool
@@ -35,7 +35,7 @@ type Function struct {
 }
 
 // Parse returns the functions of a script in their order. stem is the name of its file
-// without the ending. Subcommands with "_" in front are left out, except for
+// without the extension. Subcommands with "_" in front are left out, except for
 // [Instructions].
 //
 // Errors about tags are an *argc.Error. A function without a description is an error, and
@@ -73,7 +73,7 @@ func Parse(src []byte, stem string) ([]Function, error) {
 	return list, nil
 }
 
-// declare declares a command under a name.
+// declare returns the declaration of a command under a name.
 func declare(c *argc.Command, name string) (Function, error) {
 	f := Function{Subcommand: c.Name, options: make(map[string]*argc.Param)}
 	f.Tool.Name = underscored(name)
@@ -83,7 +83,7 @@ func declare(c *argc.Command, name string) (Function, error) {
 		if c.Name == "" {
 			tag = "@describe"
 		}
-		return f, &argc.Error{Line: max(c.Line, 1), Column: 1, Msg: fmt.Sprintf("function %s has no description; write one behind %s", name, tag)}
+		return f, &argc.Error{Line: max(c.Line, 1), Column: 1, Msg: fmt.Sprintf("function %s has no description; write one after %s", name, tag)}
 	}
 	list := properties{}
 	required := []string{}

@@ -11,8 +11,8 @@ import (
 	"loki/internal/value"
 )
 
-// Args returns the words behind the script's name that make a call with the given
-// arguments, which are a JSON object:
+// Args returns the words of the command line, after the script's name, for the
+// given arguments, a JSON object:
 //
 //	"key": "text"       --key=text; numbers likewise
 //	"key": [a, b]       --key=a --key=b; nothing if it is empty
@@ -20,13 +20,13 @@ import (
 //	"key": null         --key=null
 //	"key": {...}        --key={...}, compact
 //
-// Where an option takes an <INT> or a <NUM>, the value has to be one, as a number or as
-// text, and null is as good as no value: bash would evaluate any other text in arithmetic.
+// The value of an option with an <INT> or a <NUM> has to be such a number, as a number or
+// as text, and null counts as no value: bash would evaluate any other text in arithmetic.
 //
-// A declared key stands for the option that it was made of, any other one for "--" and
-// the key with "-" in place of "_", which the script then refuses. The word of a
-// subcommand comes first. Every text arrives as it is, except that a NUL, which no command
-// line can hold, is an error. Errors are worded for the model.
+// A declared key stands for its option. Any other key becomes "--" and the key with "-" in
+// place of "_", which the script then refuses. The word of a subcommand comes first. Every
+// text is passed unchanged, except that a NUL, which no command line can hold, is an
+// error. The texts of errors are for the model.
 func (f Function) Args(arguments json.RawMessage) ([]string, error) {
 	doc, err := value.ParseJSON(arguments)
 	if err != nil {
@@ -41,8 +41,8 @@ func (f Function) Args(arguments json.RawMessage) ([]string, error) {
 		words = append(words, f.Subcommand)
 	}
 	for key, v := range object.All() {
-		if strings.Contains(key, "=") { // it would come with a value of its own
-			return nil, fmt.Errorf("there is no argument %q", key)
+		if strings.Contains(key, "=") { // the key would bring its own value
+			return nil, fmt.Errorf("the tool has no argument %q", key)
 		}
 		key = underscored(key)
 		if wants := f.number(key); wants != "" {
@@ -103,7 +103,7 @@ func checkNumbers(key, wants string, v value.Value) error {
 	return nil
 }
 
-// words returns what one member of the arguments becomes.
+// words returns the words for one member of the arguments.
 func (f Function) words(key string, v value.Value) []string {
 	p := f.options[key]
 	name := "--" + strings.ReplaceAll(key, "_", "-")
@@ -131,12 +131,12 @@ func (f Function) words(key string, v value.Value) []string {
 	return []string{name + with + text(p, v)}
 }
 
-// text returns a JSON value as a script gets it.
+// text returns a JSON value in the form that a script gets.
 func text(p *argc.Param, v value.Value) string {
 	if s, ok := v.AsString(); ok {
 		return s
 	}
-	// Models write 5.0 where 5 is meant, which arithmetic in bash does not take.
+	// Models write 5.0 for 5, which arithmetic in bash does not accept.
 	if n, ok := v.AsFloat(); ok && p != nil && kind(p) == "integer" && n == float64(int64(n)) && v.Kind() == value.Float {
 		return fmt.Sprint(int64(n))
 	}

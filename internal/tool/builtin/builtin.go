@@ -1,10 +1,10 @@
 // Package builtin holds the tools that are part of the program. They are written in Go
-// and need nothing to be installed, except that execute_py_code needs a Python and
+// and need no other program, except that execute_py_code needs a Python and
 // execute_sql_code needs usql for databases other than SQLite.
 //
-// The directory of the tools is the one that relative paths start from. A path leads out
-// of it if it is written inside, but a symbolic link on the way points elsewhere: tools
-// that change something refuse such a path, and tools that read say so.
+// Relative paths start from the directory of the tools. A path that is written inside
+// this directory may lead out of it through a symbolic link: tools that change something
+// refuse such a path, and tools that read report it.
 package builtin
 
 import (
@@ -23,8 +23,8 @@ import (
 
 // Options configure Tools. The zero value of each field is its default.
 type Options struct {
-	// Child is what the programs get that tools start; of entries with the same name the
-	// last counts. A nil environment means that of this process.
+	// Child is the environment of programs that tools start; if entries have the same
+	// name, the last one wins. A nil environment means that of this process.
 	Child environ.Child
 	// Getenv returns the settings and keys of tools, such as TAVILY_API_KEY, empty for
 	// one that is not set. Nil looks them up in Environ. It may be called from several
@@ -35,14 +35,14 @@ type Options struct {
 	// CommandTimeout bounds execute_command, execute_py_code and execute_sql_code; 0
 	// means [tool.DefaultTimeout].
 	CommandTimeout time.Duration
-	// Locks keeps concurrent edits of one file apart. Whoever makes tools more than once
-	// in a process ought to share it among them; nil means that only the tools of this
-	// call know of each other.
+	// Locks serializes concurrent edits of one file. A caller that makes tools more than
+	// once in a process should pass the same Locks each time; nil means Locks for the
+	// tools of this call only.
 	Locks *fsys.Locks
 
 	// Ask puts a query to a model, which may be empty for the default one, and returns
-	// its reply. The model is expected to search the web. Without it web_search_loki
-	// says that there is none.
+	// its reply. The model is expected to search the web. If Ask is nil,
+	// web_search_loki returns an error.
 	Ask func(ctx context.Context, model, query string) (string, error)
 
 	// HTTP is the transport to the services that tools use, but not to the pages that
@@ -126,8 +126,8 @@ func lookup(list []string) func(name string) string {
 	return func(name string) string { return environ.Get(list, name) }
 }
 
-// exitError is the error of a program of a tool that ended with exit. One that complained
-// may have missed a variable that it was not given.
+// exitError returns the error of a tool's program that ended with exit. Its note names
+// variables that were withheld from a program that complained.
 func exitError(name string, exit *process.ExitError, child environ.Child, code string) error {
 	e := &tool.ExitError{Tool: name, Code: exit.Code, Signal: exit.Signal}
 	if exit.Stderr != "" {

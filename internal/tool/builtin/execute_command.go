@@ -22,7 +22,7 @@ import (
 const maxPrinted = 16 << 20
 
 // executeCommand runs a command with the user's shell. The command has no input and no
-// terminal, so that it cannot wait for somebody who is not there.
+// terminal, so that it cannot wait for a user.
 type executeCommand struct {
 	shell   process.Shell
 	child   environ.Child
@@ -61,7 +61,8 @@ func (e *executeCommand) question(call tool.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Indented, it is a block of code wherever questions are rendered as Markdown.
+	// Indented, the command is a block of code where questions are rendered as
+	// Markdown.
 	return fmt.Sprintf("Run this command with %s?\n\n    %s", e.shell.Name, strings.ReplaceAll(text.Visible(command), "\n", "\n    ")), nil
 }
 
@@ -100,8 +101,8 @@ func commandOf(call tool.Call) (string, error) {
 	return args.Command, nil
 }
 
-// env is the environment of the command. What is printed goes to a model, which colours
-// would only confuse. The ids of an outer run are not those of this call.
+// env returns the environment of the command. Colors are turned off, because a model
+// reads the output. The ids of an outer run are replaced by those of this call.
 func (e *executeCommand) env(call tool.Call) []string {
 	set := make(map[string]string, 2)
 	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"}

@@ -93,7 +93,7 @@ func (b *base) look(file string) (string, error) {
 
 // program runs a program for a call, with variables set besides those of Environ.
 func (b *base) program(ctx context.Context, call tool.Call, c process.Command, set map[string]string) (tool.Result, error) {
-	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"} // what is printed goes to a model
+	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"} // a model reads the output
 	for name, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
 		if v == "" {
 			unset = append(unset, name)

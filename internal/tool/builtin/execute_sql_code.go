@@ -83,5 +83,5 @@ func (b *base) usql(ctx context.Context, call tool.Call, dsn, code string) (tool
 	return r, err
 }
 
-// hide removes a database address, which can hold a password, from what was printed.
+// hide removes a database address, which can hold a password, from the output.
 func hide(text, dsn string) string { return strings.ReplaceAll(text, dsn, "USQL_DSN") }

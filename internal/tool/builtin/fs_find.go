@@ -22,7 +22,7 @@ const (
 	maxGrep = 50  // lines
 )
 
-// skipped are the directories that are not searched.
+// skippedByGlob reports whether a directory is not searched.
 func skippedByGlob(name string) bool {
 	switch name {
 	case ".git", "node_modules", "target", "dist", "__pycache__", "vendor", ".build":
@@ -35,7 +35,7 @@ func skippedByGrep(name string) bool {
 	return skippedByGlob(name) || name == "build" || name == ".next"
 }
 
-// generated reports whether a file is one that people do not write.
+// generated reports whether a file is a generated one, by its name.
 func generated(name string) bool {
 	return name == "package-lock.json" || slices.ContainsFunc([]string{".min.js", ".min.css", ".map", ".lock"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
@@ -47,13 +47,13 @@ type globArgs struct {
 
 func (b *base) fsGlob() tool.Tool {
 	params := []param{
-		{name: "pattern", kind: "string", description: "Glob pattern, such as *.go, src/**/*.{ts,tsx} or **/test_*.py. Without a slash it is about file names in all directories, else about paths."},
+		{name: "pattern", kind: "string", description: "Glob pattern, such as *.go, src/**/*.{ts,tsx} or **/test_*.py. A pattern without a slash matches file names in all directories, one with a slash matches paths."},
 		{name: "path", kind: "string", description: "Directory to search. Default is the working directory.", optional: true},
 	}
 	return &native{
 		name: "fs_glob",
 		description: "Find files by a glob pattern. Returns the paths of at most 100 files, the most recently modified first. " +
-			"What .gitignore and .ignore files name is left out, and so are directories such as .git, node_modules and vendor.",
+			"Files that .gitignore and .ignore name are left out, and so are directories such as .git, node_modules and vendor.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
 		run: run(params, func(ctx context.Context, args globArgs, _ tool.Call) (tool.Result, error) {
@@ -166,7 +166,7 @@ func (b *base) fsGrep() tool.Tool {
 	return &native{
 		name: "fs_grep",
 		description: "Search the contents of files with a regular expression. Returns at most 50 matching lines as 'path:number:text', sorted by path. " +
-			"Left out are binary files, what .gitignore and .ignore files name, and generated files and directories such as node_modules, vendor and *.min.js.",
+			"Binary files, files that .gitignore and .ignore name, and generated files and directories such as node_modules, vendor and *.min.js are left out.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
 		run: run(params, func(ctx context.Context, args grepArgs, _ tool.Call) (tool.Result, error) {
@@ -179,7 +179,7 @@ func (b *base) fsGrep() tool.Tool {
 				if err != nil {
 					return tool.Result{}, err
 				}
-				named := generated(args.Include) // they are asked for
+				named := generated(args.Include) // the model asks for them
 				skip := files
 				files = func(path string) bool { return g.Match(path) && (named || skip(path)) }
 			}

@@ -20,10 +20,10 @@ import (
 // Limits of what is read.
 const (
 	maxCat       = 16 << 20 // bytes of a file that fs_cat reads
-	defaultLines = 2000     // lines that fs_read returns where the model does not say
+	defaultLines = 2000     // lines that fs_read returns without a limit
 	maxLineBytes = 2000     // bytes of a line that fs_read and fs_grep show
-	largeFile    = 50 << 10 // bytes above which fs_read advises to read in parts
-	maxRead      = 60 << 10 // bytes that fs_read returns; below what a Box cuts
+	largeFile    = 50 << 10 // bytes above which fs_read recommends reading in parts
+	maxRead      = 60 << 10 // bytes that fs_read returns; less than the limit of a Box
 	maxNames     = 1000     // names of a directory that are listed
 )
 
@@ -34,8 +34,7 @@ type pathArgs struct {
 	Path string `json:"path"`
 }
 
-// reading makes what a tool runs of a function that reads at a path. The model is told if
-// the path escapes.
+// reading runs read at a path. The result has a note if the path escapes.
 func (b *base) reading(path string, read func(p fsys.Path) (string, error)) (tool.Result, error) {
 	p, err := b.root.Resolve(path)
 	if err != nil {
@@ -63,7 +62,7 @@ func (b *base) fsCat() tool.Tool {
 	}
 }
 
-// catHint adds what can be done instead.
+// catHint adds to an error what the model can do instead.
 func catHint(p fsys.Path, err error) error {
 	switch {
 	case errors.Is(err, fsys.ErrDirectory):
@@ -74,8 +73,8 @@ func catHint(p fsys.Path, err error) error {
 	return err
 }
 
-// verbatim returns output that reaches the model as it is. JSON would lose its blanks and
-// line breaks on the way, and a patch that is made of what is left would not fit.
+// verbatim returns output that reaches the model unchanged. The Box would strip blanks
+// and line breaks from JSON, and a patch made from that would not fit.
 func verbatim(text string) string {
 	if len(text) > tool.DefaultMaxOutput/2 || !json.Valid([]byte(text)) {
 		return text
@@ -173,7 +172,7 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 	case number == 0:
 		return "[the file is empty]\n", nil
 	case shown == 0:
-		return "", fmt.Errorf("%s has only %d lines, so that there is none at offset %d", p.Shown, number, offset)
+		return "", fmt.Errorf("%s has only %d lines, so there is no line at offset %d", p.Shown, number, offset)
 	}
 	return out.String(), nil
 }

@@ -152,7 +152,7 @@ func TestChanging(t *testing.T) {
 		{name: "patch_does_not_fit", tool: "fs_patch", args: m{"path": "a.txt", "contents": "@@ -2 +2 @@\n-2\n+3\n"}, text: `{"tool_call_error":"hunk 1 of 1 (@@ -2 +2 @@) does not fit, so nothing was changed: its first line \"2\" is not in the file. Read the file again and copy the lines exactly, blanks included"}`, after: map[string]string{"a.txt": "one\ntwo\n"}},
 		{name: "patch_of_nothing", tool: "fs_patch", args: m{"path": "none", "contents": "@@ -0,0 +1 @@\n+x\n"}, text: `{"tool_call_error":"none: no such file or directory"}`},
 		{name: "directory", tool: "fs_mkdir", args: m{"path": "x/y"}, text: `{"output":"created the directory x/y"}`},
-		{name: "directory_that_is_there", tool: "fs_mkdir", args: m{"path": "sub"}, text: `{"output":"the directory sub is there already"}`},
+		{name: "directory_that_is_there", tool: "fs_mkdir", args: m{"path": "sub"}, text: `{"output":"the directory sub exists already"}`},
 		{name: "remove_file", tool: "fs_rm", args: m{"path": "a.txt"}, text: `{"output":"removed the file a.txt of 8 bytes"}`, ask: "Remove the file a.txt of 8 bytes?"},
 		{name: "remove_directory", tool: "fs_rm", args: m{"path": "sub"}, text: `{"output":"removed the directory sub with 2 files and 1 directory"}`, ask: "Remove the directory sub with 2 files and 1 directory?"},
 		{name: "remove_nothing", tool: "fs_rm", args: m{"path": "none"}, text: `{"tool_call_error":"none: no such file or directory"}`},

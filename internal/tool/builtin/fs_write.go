@@ -14,7 +14,7 @@ import (
 	"loki/internal/tool/builtin/patch"
 )
 
-// Limits of changes and of what a user is shown of them.
+// Limits of changes and of the differences that a user sees.
 const (
 	maxEdited    = 16 << 20 // bytes of a file that fs_patch edits
 	maxCompared  = 2 << 20  // bytes of a file whose difference is shown
@@ -28,13 +28,13 @@ type writeArgs struct {
 
 func (b *base) fsWrite() tool.Tool {
 	params := []param{
-		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. Missing directories are made."},
+		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. Missing directories are created."},
 		{name: "contents", kind: "string", description: "The full contents of the file.", blank: true},
 	}
 	return &guarded{
 		native: native{
 			name:        "fs_write",
-			description: "Write the full contents of a file, which replace what is in it. Use fs_patch instead to change a part of a file.",
+			description: "Write a file. The contents replace those of an existing file. Use fs_patch instead to change a part of a file.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
 			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
@@ -63,8 +63,9 @@ func lineCount(text string) int {
 	return n
 }
 
-// writeQuestion asks about a file that is replaced, or made outside of the root. A call
-// that will change nothing needs no consent, nor does one that will fail, with the error.
+// writeQuestion returns the question about a file that is replaced, or created outside of
+// the root. A call that will change nothing needs no consent, nor does one that will
+// fail, whose error it returns.
 func (b *base) writeQuestion(path, contents string) (string, error) {
 	p, err := b.root.Writable(path)
 	if err != nil {
@@ -83,12 +84,12 @@ func (b *base) writeQuestion(path, contents string) (string, error) {
 	}
 	head := fmt.Sprintf("Replace the contents of %s?", shownPath(p))
 	if info.Size() > maxCompared || len(contents) > maxCompared {
-		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. That is too much to show the difference.", head, info.Size(), len(contents)), nil
+		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. The files are too large to show the difference.", head, info.Size(), len(contents)), nil
 	}
 	old, _, err := fsys.Read(p, maxCompared)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("%s\n\nWhat is in it cannot be read: %v", head, err), nil
+		return fmt.Sprintf("%s\n\nThe file cannot be read: %v", head, err), nil
 	case string(old) == contents:
 		return "", nil
 	case !fsys.IsText(old):
@@ -108,8 +109,8 @@ func changed(stat patch.Stat) string {
 	return fmt.Sprintf("%s added, %d removed", text.Count(stat.Added, "line"), stat.Removed)
 }
 
-// firstLines returns at most limit lines of text, each behind prefix, and a note on what
-// is missing.
+// firstLines returns at most limit lines of text, each after prefix, and a note on how
+// many are missing.
 func firstLines(prefix, text string, limit int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) <= limit {
@@ -118,7 +119,8 @@ func firstLines(prefix, text string, limit int) string {
 	return fmt.Sprintf("%s%s\n[%d more lines are not shown]", prefix, strings.Join(lines[:limit], "\n"+prefix), len(lines)-limit)
 }
 
-// shownPath is a path in a question: the real one, if the user could take it for another.
+// shownPath returns a path for a question: the real one if the path itself could mislead
+// the user.
 func shownPath(p fsys.Path) string {
 	if p.Inside && p.Abs == p.Real {
 		return text.Visible(p.Shown)
@@ -129,13 +131,13 @@ func shownPath(p fsys.Path) string {
 func (b *base) fsPatch() tool.Tool {
 	params := []param{
 		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. It has to exist."},
-		{name: "contents", kind: "string", description: "The patch, a unified diff. Each hunk begins with a line such as '@@ -10,4 +10,5 @@'; then lines that stay begin with a blank, " +
-			"lines that go with '-', and lines that come with '+'. The lines that stay and go must be exactly those of the file, blanks included. Give about three lines that stay around each change."},
+		{name: "contents", kind: "string", description: "The patch, a unified diff. Each hunk begins with a line such as '@@ -10,4 +10,5 @@'; then unchanged lines begin with a blank, " +
+			"removed lines with '-', and added lines with '+'. The unchanged and removed lines must match those of the file exactly, including blanks. Give about three unchanged lines around each change."},
 	}
 	return &guarded{
 		native: native{
 			name:        "fs_patch",
-			description: "Change a part of a text file with a patch. Either all hunks of the patch are applied, or nothing is changed and the error says which one does not fit.",
+			description: "Change a part of a text file with a patch. Either all hunks of the patch are applied, or nothing is changed and the error names the hunk that does not fit.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
 			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
@@ -161,8 +163,9 @@ func (b *base) fsPatch() tool.Tool {
 	}
 }
 
-// patchQuestion asks about a file that a patch changes. A patch that changes nothing needs
-// no consent, nor does one that does not apply, with the error.
+// patchQuestion returns the question about a file that a patch changes. A patch that
+// changes nothing needs no consent, nor does one that does not apply, whose error it
+// returns.
 func (b *base) patchQuestion(path, contents string) (string, error) {
 	p, err := b.root.Writable(path)
 	if err != nil {
@@ -197,7 +200,7 @@ func (b *base) fsMkdir() tool.Tool {
 				case err != nil:
 					return "", err
 				case !created:
-					return fmt.Sprintf("the directory %s is there already", args.Path), nil
+					return fmt.Sprintf("the directory %s exists already", args.Path), nil
 				}
 				return "created the directory " + args.Path, nil
 			}),
@@ -229,7 +232,7 @@ func (b *base) fsRm() tool.Tool {
 			}),
 		},
 		consent: consent(params, func(args pathArgs) (string, error) {
-			e, err := b.root.Removable(context.Background(), args.Path) // it counts to a limit only
+			e, err := b.root.Removable(context.Background(), args.Path) // it counts up to a limit only
 			if err != nil {
 				return "", err
 			}

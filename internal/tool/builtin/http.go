@@ -23,7 +23,7 @@ import (
 const (
 	serviceTimeout = 60 * time.Second
 	maxReply       = 8 << 20 // bytes
-	maxComplaint   = 500     // bytes of a reply that says what is wrong
+	maxComplaint   = 500     // bytes of an error reply
 )
 
 // userAgent names the program to sites.
@@ -38,7 +38,7 @@ func (b *base) services() *http.Client {
 	return &http.Client{Transport: rt}
 }
 
-// request is one to a service.
+// request is a request to a service.
 type request struct {
 	service string // for errors
 	method  string // GET if empty
@@ -49,8 +49,8 @@ type request struct {
 	secrets []string
 }
 
-// do sends a request and returns the reply. One whose status is not 2xx is an error. No
-// secret is in an error.
+// do sends a request and returns the reply. A status other than 2xx is an error. Errors
+// hold no secrets.
 func (b *base) do(ctx context.Context, r request) ([]byte, error) {
 	data, err := b.send(ctx, r)
 	if err != nil && ctx.Err() != nil {
@@ -102,7 +102,7 @@ func (b *base) send(ctx context.Context, r request) ([]byte, error) {
 	return data, err
 }
 
-// complaint is what a failed reply says, as far as it is text.
+// complaint returns the text of an error reply, as far as it is text.
 func complaint(data []byte) string {
 	said := strings.TrimSpace(string(data))
 	if said == "" || !utf8.ValidString(said) || strings.HasPrefix(said, "<") {
@@ -124,8 +124,8 @@ func reply[T any](ctx context.Context, b *base, r request) (T, error) {
 	return v, nil
 }
 
-// once is the key by which a service knows a request that is sent again. It tells nothing
-// about the run, and is empty where nothing is durable.
+// once returns the key by which a service recognizes a repeated request. It reveals
+// nothing about the run, and is empty if the run is not recorded.
 func once(call tool.Call) string {
 	if call.IdempotencyKey == "" {
 		return ""

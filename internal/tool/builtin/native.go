@@ -17,10 +17,10 @@ import (
 type param struct {
 	name, kind, description string // kind is a type of JSON Schema
 	optional                bool
-	blank                   bool // an empty text is a value like any other
+	blank                   bool // an empty text is a valid value
 }
 
-// native is a tool that is a Go function.
+// native is a tool written as a Go function.
 type native struct {
 	name, description string
 	params            []param
@@ -28,7 +28,7 @@ type native struct {
 	run               func(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
-// guarded is a native tool that knows what the user has to be asked.
+// guarded is a native tool with a question to the user before a call.
 type guarded struct {
 	native
 	// consent returns the question of [tool.Guard]. The error says why the call would fail:
@@ -85,8 +85,8 @@ func schema(params []param) json.RawMessage {
 	return b.Bytes()
 }
 
-// arguments reads the arguments of a call to a tool with the given parameters into a
-// struct. A required one that is missing, or empty although it must not be, is an error.
+// arguments reads the arguments of a call into a struct. A required argument that is
+// missing, or empty although it must not be, is an error.
 func arguments[A any](call tool.Call, params []param) (A, error) {
 	var none A
 	given, err := tool.Decode[map[string]json.RawMessage](call)
@@ -109,7 +109,8 @@ func arguments[A any](call tool.Call, params []param) (A, error) {
 	return tool.Decode[A](call)
 }
 
-// run makes what a native tool runs of a function of its arguments.
+// run adapts a function of decoded arguments to the function that a native tool
+// runs.
 func run[A any](params []param, f func(ctx context.Context, args A, call tool.Call) (tool.Result, error)) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		args, err := arguments[A](call, params)
@@ -128,7 +129,8 @@ func function[A any](params []param, f func(ctx context.Context, args A, call to
 	})
 }
 
-// consent makes what a guarded tool asks of a function of its arguments.
+// consent adapts a function of decoded arguments to the question of a guarded
+// tool.
 func consent[A any](params []param, f func(args A) (string, error)) func(tool.Call) (string, error) {
 	return func(call tool.Call) (string, error) {
 		args, err := arguments[A](call, params)
@@ -156,13 +158,12 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// indent makes s a block of code wherever questions are rendered as Markdown. Nothing
-// that s holds can end it.
+// indent returns s as a block of code in Markdown. No text in s can end the block.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(text.Visible(s), "\n", "\n    ")
 }
 
-// missingKey says which variable a tool needs.
+// missingKey returns an error that names the variable a tool needs.
 func missingKey(name string) error {
 	return fmt.Errorf("the user has not set the environment variable %s, which this tool needs", name)
 }

@@ -39,7 +39,7 @@ func (b *base) currentWeather() tool.Tool {
 				url:     cmp.Or(b.Services.Weather, "https://wttr.in") + "/" + url.PathEscape(strings.TrimSpace(args.Location)) + "?format=4&M",
 			})
 			if err == nil && len(strings.TrimSpace(string(data))) == 0 {
-				err = errors.New("wttr.in knows nothing about this place")
+				err = errors.New("wttr.in does not know this place")
 			}
 			return string(data), err
 		}),

@@ -16,7 +16,7 @@ type queryArgs struct {
 	Query string `json:"query"`
 }
 
-// searching makes a tool of a search.
+// searching returns a tool for a search function.
 func searching(name, description string, search func(ctx context.Context, query string) (string, error)) tool.Tool {
 	params := []param{{name: "query", kind: "string", description: "What to search for."}}
 	return &native{
@@ -68,7 +68,7 @@ func (b *base) wikipedia(ctx context.Context, query string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(hits.Query.Search) == 0:
-		return "", fmt.Errorf("there is no article about %q on Wikipedia", query)
+		return "", fmt.Errorf("Wikipedia has no article about %q", query)
 	}
 	hit := hits.Query.Search[0]
 	pages, err := reply[struct {
@@ -137,7 +137,7 @@ const webSearch = " Use this when you need current information, or feel that a s
 func (b *base) webSearchLoki() tool.Tool {
 	return searching("web_search_loki", "Perform a web search with a model that can search."+webSearch, func(ctx context.Context, query string) (string, error) {
 		if b.Ask == nil {
-			return "", errors.New("no model can be asked here")
+			return "", errors.New("no search model is available")
 		}
 		return b.Ask(ctx, cmp.Or(b.Getenv("WEB_SEARCH_MODEL"), "gemini:gemini-3.5-flash-lite"), query)
 	})
@@ -179,7 +179,7 @@ func (b *base) webSearchPerplexity() tool.Tool {
 			}
 		}
 		if text.Len() == 0 {
-			return "", errors.New("no answer came from Perplexity")
+			return "", errors.New("Perplexity returned no answer")
 		}
 		return text.String(), nil
 	})
@@ -205,7 +205,7 @@ func (b *base) webSearchTavily() tool.Tool {
 		case err != nil:
 			return "", err
 		case answer.Answer == "":
-			return "", errors.New("no answer came from Tavily")
+			return "", errors.New("Tavily returned no answer")
 		}
 		return answer.Answer, nil
 	})

@@ -55,10 +55,10 @@ func (b *base) sendMail() tool.Tool {
 	}
 }
 
-// mailServer is where mails are handed over.
+// mailServer is the server that sends mails.
 type mailServer struct {
 	host, port string
-	implicit   bool // TLS from the first byte; else STARTTLS, without which nothing is sent
+	implicit   bool // TLS from the first byte; otherwise STARTTLS is required
 }
 
 // parseMailServer reads smtps://host:465, smtp://host:587, or host:port, where port 465
@@ -71,7 +71,7 @@ func parseMailServer(addr string) (mailServer, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != "" && u.Scheme != "smtp" && u.Scheme != "smtps" {
-		return s, errors.New("the user has set EMAIL_SMTP_ADDR to what is no address of a mail server, such as smtps://smtp.example.com:465")
+		return s, errors.New("EMAIL_SMTP_ADDR, which the user has set, is not the address of a mail server, such as smtps://smtp.example.com:465")
 	}
 	s.host, s.port = u.Hostname(), u.Port()
 	s.implicit = u.Scheme == "smtps" || u.Scheme == "" && s.port == "465"
@@ -84,7 +84,7 @@ func parseMailServer(addr string) (mailServer, error) {
 	return s, nil
 }
 
-// mail hands a mail over to the user's server.
+// mail sends a mail through the user's server.
 func (b *base) mail(ctx context.Context, args mailArgs, call tool.Call) error {
 	keys, err := b.need("EMAIL_SMTP_ADDR", "EMAIL_SMTP_USER", "EMAIL_SMTP_PASS")
 	if err != nil {
@@ -128,11 +128,12 @@ func (b *base) mail(ctx context.Context, args mailArgs, call tool.Call) error {
 	if err != nil {
 		return fmt.Errorf("the mail server does not accept the mail: %w", err)
 	}
-	_ = client.Quit() // the mail is accepted; how the server says goodbye does not matter
+	_ = client.Quit() // the mail is accepted; an error at the end does not matter
 	return nil
 }
 
-// connect returns a client whose connection is encrypted, and ends with ctx.
+// connect returns a client whose connection is encrypted and is closed when ctx
+// ends.
 func (b *base) connect(ctx context.Context, server mailServer) (*smtp.Client, error) {
 	config := &tls.Config{}
 	if b.TLS != nil {
@@ -144,7 +145,7 @@ func (b *base) connect(ctx context.Context, server mailServer) (*smtp.Client, er
 		return nil, fmt.Errorf("connecting to the mail server: %w", err)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline) // a connection that has none ends with ctx all the same
+		_ = conn.SetDeadline(deadline) // without a deadline it still ends with ctx
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	conn = &watched{conn, stop}
@@ -159,7 +160,7 @@ func (b *base) connect(ctx context.Context, server mailServer) (*smtp.Client, er
 	if !server.implicit {
 		if ok, _ := client.Extension("STARTTLS"); !ok {
 			client.Close()
-			return nil, errors.New("the mail server offers no encryption, so that nothing was sent")
+			return nil, errors.New("the mail server offers no encryption, so nothing was sent")
 		}
 		if err := client.StartTLS(config); err != nil {
 			client.Close()
@@ -180,8 +181,8 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// compose writes a mail. Its id is the same when the same call is made again, so that
-// servers and readers can tell a mail that was sent twice.
+// compose writes a mail. A repeated call gives it the same id, so that servers and
+// readers can recognize a mail that was sent twice.
 func (b *base) compose(from *mail.Address, to []*mail.Address, args mailArgs, call tool.Call, host string) ([]byte, error) {
 	names := make([]string, len(to))
 	for i, a := range to {
@@ -212,6 +213,6 @@ func (b *base) compose(from *mail.Address, to []*mail.Address, args mailArgs, ca
 	out.WriteString("\r\n")
 	w := quotedprintable.NewWriter(&out)
 	_, err := w.Write([]byte(args.Body))
-	err = errors.Join(err, w.Close()) // what it holds back is the end of the text
+	err = errors.Join(err, w.Close()) // Close writes the end of the text
 	return out.Bytes(), err
 }

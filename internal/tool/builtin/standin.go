@@ -2,7 +2,7 @@ package builtin
 
 import "loki/internal/tool"
 
-// standIn is a script of the user that runs instead of a tool of the program.
+// standIn is a script of the user that runs instead of a built-in tool.
 type standIn struct {
 	tool.FromFile
 	native tool.Tool
@@ -11,13 +11,13 @@ type standIn struct {
 var _ tool.StandIn = (*standIn)(nil)
 
 // StandIn returns script as a tool that runs instead of native, which has the same name.
-// Its calls need the user's consent wherever those of native would, and where the script
-// says of itself that it is destructive. What native would refuse is a question too, as
-// the script may do it.
+// A call needs the user's consent if it would with native, or if the script declares
+// itself destructive. The user is also asked about a call that native would refuse,
+// since the script may make it.
 func StandIn(script tool.FromFile, native tool.Tool) tool.Tool { return &standIn{script, native} }
 
-// questioner is a native tool that knows what the user has to be asked. The error says why
-// the call would fail.
+// questioner is a native tool with a question to the user before a call. The error says
+// why the call would fail.
 type questioner interface {
 	question(call tool.Call) (string, error)
 }

@@ -12,13 +12,12 @@ import (
 	"loki/internal/tool"
 )
 
-// UserTools returns the tools by which a model talks to the user: it asks a question with
-// options (user__ask), one that is answered with yes or no (user__confirm), one that is
-// answered with a text (user__input), and one with options of which several can be chosen
-// (user__checkbox). They put their questions to a. What from says of where the
-// question comes from goes with each. If a cannot reach the user, the call fails with a text that
-// says so, unless a's error has code fault.Suspended: that ends the request, so that
-// the run can wait for an answer.
+// UserTools returns the tools by which a model asks the user: for one of several options
+// (user__ask), for yes or no (user__confirm), for a text (user__input), and for any number of
+// options (user__checkbox). They put their questions to a, each with the origin (agent, node,
+// depth) that from names. If a cannot reach the user, the call fails and the model reads why,
+// unless a's error has code fault.Suspended: that ends the request, so that the run can wait for
+// an answer.
 func UserTools(a ask.Asker, from ask.Question) []tool.Tool {
 	const question, options = `"question":{"type":"string","description":"The question to the user."}`, `"options":{"type":"array","items":{"type":"string"},"description":"The options to choose from."}`
 	with := func(properties, required string) json.RawMessage {
@@ -50,7 +49,8 @@ func UserTools(a ask.Asker, from ask.Question) []tool.Tool {
 	}
 }
 
-// userTool is one of them: its kind of question distinguishes it.
+// userTool is one of the tools of [UserTools], distinguished by its kind of
+// question.
 type userTool struct {
 	asker    ask.Asker
 	from     ask.Question
@@ -98,16 +98,16 @@ func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	answer, err := t.asker.Ask(ctx, q)
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
-		return tool.Result{}, errors.New("the user did not answer. Use your own judgement, or go on without")
+		return tool.Result{}, errors.New("the user did not answer. Use your own judgment, or go on without")
 	case errors.Is(err, ask.ErrUnavailable):
-		return tool.Result{}, fmt.Errorf("%w. Use your own judgement, or go on without", err)
+		return tool.Result{}, fmt.Errorf("%w. Use your own judgment, or go on without", err)
 	case err != nil:
 		return tool.Result{}, err
 	}
 	return t.result(answer)
 }
 
-// result words the answer.
+// result returns the answer as the model reads it.
 func (t *userTool) result(answer string) (tool.Result, error) {
 	var v any = map[string]string{"answer": answer}
 	if t.kind == ask.Multi {
@@ -125,7 +125,7 @@ func (t *userTool) result(answer string) (tool.Result, error) {
 }
 
 // options reads a list of options, which models also write as a string with a list in it.
-// What is not a string is left out.
+// Entries that are not strings are left out.
 func options(raw json.RawMessage) ([]string, error) {
 	form := errors.New(`argument "options" has to be a list of strings, such as ["yes", "no"]`)
 	var text string

@@ -63,8 +63,8 @@ func TestUserToolsFail(t *testing.T) {
 		tool, args string
 		want       string
 	}{
-		{"nobody", ask.Unavailable{}, "user__input", `{"question": "?"}`, `{"tool_call_error":"question of helper: no user can be asked here. Use your own judgement, or go on without"}`},
-		{"interrupted", interrupted, "user__input", `{"question": "?"}`, `{"tool_call_error":"the user did not answer. Use your own judgement, or go on without"}`},
+		{"nobody", ask.Unavailable{}, "user__input", `{"question": "?"}`, `{"tool_call_error":"question of helper: no user can be asked here. Use your own judgment, or go on without"}`},
+		{"interrupted", interrupted, "user__input", `{"question": "?"}`, `{"tool_call_error":"the user did not answer. Use your own judgment, or go on without"}`},
 		{"no_question", ask.Unavailable{}, "user__input", `{"question": " "}`, `{"tool_call_error":"argument \"question\" is missing or empty"}`},
 		{"no_options", ask.Unavailable{}, "user__checkbox", `{"question": "?", "options": []}`, `{"tool_call_error":"argument \"options\" has no options"}`},
 		{"options_missing", ask.Unavailable{}, "user__ask", `{"question": "?"}`, `{"tool_call_error":"argument \"options\" has to be a list of strings, such as [\"yes\", \"no\"]"}`},

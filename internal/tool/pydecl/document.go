@@ -6,8 +6,8 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// document adds what the docstring says about parameters, and settles their types: the
-// annotation counts, then the docstring, and otherwise it is a string.
+// document adds the descriptions of parameters from the docstring, and decides their
+// types: that of the annotation, or else of the docstring, or else string.
 func document(f *signature.Function) {
 	docs := argsSection(f.Description)
 	for i := range f.Params {
@@ -31,15 +31,15 @@ func document(f *signature.Function) {
 	}
 }
 
-// doc is what a docstring says about a parameter.
+// doc is the entry of a docstring for a parameter.
 type doc struct {
 	typ         string // a word such as int, list[int] or int?; may be empty
 	description string
 }
 
-// argsSection returns what stands behind the line "Args:" of a docstring, by parameter. An
+// argsSection returns the entries after the line "Args:" of a docstring, by parameter. An
 // entry is "name: description", "name type: description" or "name (type): description";
-// lines that are indented deeper go on with the description of the one before. A blank
+// lines with a deeper indentation continue the description of the entry before. A blank
 // line ends the section, and so do a line without indentation and the next heading.
 func argsSection(text string) map[string]doc {
 	docs := make(map[string]doc)

@@ -55,7 +55,8 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// digits reads digits with single underscores between them, and returns how many bytes.
+// digits reads digits with single underscores between them, and returns their number of
+// bytes.
 func (s *scanner) digits(set string) int {
 	start := s.pos
 	for s.pos < len(s.src) && (strings.IndexByte(set, s.src[s.pos]) >= 0 ||
@@ -65,7 +66,8 @@ func (s *scanner) digits(set string) int {
 	return s.pos - start
 }
 
-// badDigit reports whether a number is followed by what looks like a part of it.
+// badDigit reports whether a character that looks like a part of a number
+// follows it.
 func (s *scanner) badDigit(set string) bool {
 	if s.pos >= len(s.src) {
 		return false
@@ -85,8 +87,8 @@ func (s *scanner) str(prefix string) error {
 	return nil
 }
 
-// quoted reads a string from its quotes on. One with fields has expressions in braces,
-// which may hold strings with any quotes.
+// quoted reads a string, starting at its quotes. With fields it has expressions in
+// braces, which may hold strings with any quotes.
 func (s *scanner) quoted(fields bool) error {
 	line := s.line
 	quote := s.src[s.pos : s.pos+1]
@@ -126,8 +128,8 @@ func (s *scanner) skip(n int) {
 	s.pos += n
 }
 
-// field reads what is in braces in a formatted string, and the closing brace. The string
-// is quoted with quote and begins in the given line.
+// field reads an expression in braces in a formatted string, and the closing brace. The
+// string is quoted with quote and begins in the given line.
 func (s *scanner) field(quote string, line int) error {
 	for depth := 0; s.pos < len(s.src); {
 		rest := s.src[s.pos:]
@@ -161,7 +163,7 @@ func (s *scanner) field(quote string, line int) error {
 	return signature.Errorf(line, "a string is never closed")
 }
 
-// formatted reports whether the quote that comes next belongs to a formatted string.
+// formatted reports whether the next quote belongs to a formatted string.
 func (s *scanner) formatted() bool {
 	i := s.pos
 	for i > 0 && strings.IndexByte("rRfFtTbBuU", s.src[i-1]) >= 0 {

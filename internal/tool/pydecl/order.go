@@ -52,7 +52,7 @@ func (t token) role() role {
 	return edge
 }
 
-// isName reports whether the token is a name and no keyword.
+// isName reports whether the token is a name and not a keyword.
 func (t token) isName() bool {
 	_, keyword := keywords[t.text]
 	return t.kind == name && !keyword

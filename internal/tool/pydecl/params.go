@@ -14,8 +14,8 @@ func (l *paramList) more() bool { return l.at < len(l.tokens) }
 
 func (l *paramList) is(text string) bool { return l.more() && l.tokens[l.at].is(text) }
 
-// read returns the parameters. A call names its arguments, so that there can be neither
-// "*args" nor "**kwargs" nor parameters that have no name outside.
+// read returns the parameters. A call names its arguments, so "*args", "**kwargs" and
+// positional-only parameters are errors.
 func (l *paramList) read() ([]signature.Param, error) {
 	var params []signature.Param
 	defaults, star := false, false

@@ -18,7 +18,7 @@ type parser struct {
 
 func (p *parser) tok() token { return p.tokens[p.at] }
 
-// peek returns the token n places ahead, the end of the file if there is none.
+// peek returns the token n places ahead, or the end of the file.
 func (p *parser) peek(n int) token { return p.tokens[min(p.at+n, len(p.tokens)-1)] }
 
 func (p *parser) errorf(t token, format string, args ...any) error {
@@ -38,8 +38,8 @@ func (p *parser) file() error {
 // maxDepth is how deep blocks may be nested; Python has the same limit for indentation.
 const maxDepth = 100
 
-// clauses are the statements with blocks, each with what may stand in front of it in the
-// same block; none for those that begin a statement.
+// clauses are the statements with blocks, each with the clauses that may precede it in
+// the same block; nil for those that begin a statement.
 var clauses = map[string][]string{
 	"if": nil, "for": nil, "while": nil, "try": nil, "with": nil, "def": nil, "class": nil, "match": nil, "case": nil,
 	"elif":    {"if", "elif"},
@@ -56,7 +56,7 @@ func (p *parser) statements(depth int) error {
 	last := "" // the clause that came before
 	decorated := false
 	// An else belongs to a try only if it follows except, which the clauses say; a finally
-	// behind an else needs that to be one of a try.
+	// after an else requires the else of a try.
 	for p.tok().kind != end && p.tok().kind != dedent {
 		t := p.tok()
 		if t.kind == indent {
@@ -67,10 +67,10 @@ func (p *parser) statements(depth int) error {
 			return p.errorf(t, "unexpected %s", word)
 		}
 		if last == "try" && word != "except" && word != "finally" {
-			return p.errorf(t, "a try needs except or finally behind it")
+			return p.errorf(t, "a try needs except or finally after it")
 		}
 		if decorated && word != "def" && word != "class" && !t.is("@") {
-			return p.errorf(t, "a decorator needs a function or class behind it")
+			return p.errorf(t, "a decorator needs a function or class after it")
 		}
 		decorated = t.is("@")
 		if err := p.statement(word, depth); err != nil {
@@ -79,10 +79,10 @@ func (p *parser) statements(depth int) error {
 		last = word
 	}
 	if last == "try" {
-		return p.errorf(p.tok(), "a try needs except or finally behind it")
+		return p.errorf(p.tok(), "a try needs except or finally after it")
 	}
 	if decorated {
-		return p.errorf(p.tok(), "a decorator needs a function or class behind it")
+		return p.errorf(p.tok(), "a decorator needs a function or class after it")
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (p *parser) line() error {
 	return nil
 }
 
-// header passes over the first part of a clause, up to and with its colon.
+// header skips the first part of a clause, up to and including its colon.
 func (p *parser) header(word string) error {
 	first := p.tok()
 	p.at++
@@ -179,7 +179,8 @@ func (p *parser) header(word string) error {
 	}
 }
 
-// block reads what follows the colon of a clause: the rest of the line, or lines.
+// block reads the block after the colon of a clause: the rest of the line, or
+// indented lines.
 func (p *parser) block(depth int) error {
 	if p.tok().kind != newline {
 		return p.line()
@@ -211,7 +212,7 @@ func (p *parser) function() error {
 		p.at += p.tok().match + 1
 	}
 	if !p.tok().is("(") {
-		return p.errorf(p.tok(), "( is missing behind the name of function %s", f.Name)
+		return p.errorf(p.tok(), "( is missing after the name of function %s", f.Name)
 	}
 	params := p.at
 	p.at += p.tok().match
@@ -237,8 +238,8 @@ func (p *parser) function() error {
 	return nil
 }
 
-// docstring returns the text between the quotes of the string that is the first statement
-// of the block here, empty if there is none.
+// docstring returns the text of the string that is the first statement of the block here;
+// empty if the block begins with another statement.
 func (p *parser) docstring() string {
 	i := p.at
 	if p.tokens[i].kind == newline && p.tokens[i+1].kind == indent {

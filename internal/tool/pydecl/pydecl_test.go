@@ -196,7 +196,7 @@ func TestMistakes(t *testing.T) {
 		{"else", "else:\n  x", "line 1: unexpected else"},
 		{"try", "try:\n  x\ny", "line 3: a try needs except or finally"},
 		{"character", "x = a ? b", "line 1: unexpected '?'"},
-		{"nul", "x\n\x00", "line 2: there is a NUL byte"},
+		{"nul", "x\n\x00", "line 2: the script has a NUL byte"},
 		{"utf8", "x\xff", "line 1: the text is not UTF-8"},
 		{"continuation", "x = \\ 1", "line 1: unexpected character after a line continuation"},
 		{"decorator", "@x\ny = 1", "line 2: a decorator needs a function"},

@@ -43,9 +43,9 @@ type scanner struct {
 	indents  []indention // that of the file first
 }
 
-// indention is the width of white space in front of a line, with tabs up to the next
-// multiple of eight and with tabs as one. Where the two tell different stories, Python
-// refuses the source.
+// indention is the width of white space at the start of a line, counted twice: with
+// tabs up to the next multiple of eight, and with tabs as one. If the two disagree,
+// Python refuses the source.
 type indention struct{ wide, narrow int }
 
 func scan(src []byte) ([]token, error) {
@@ -207,7 +207,7 @@ func (s *scanner) token() error {
 	return s.bracket(c)
 }
 
-// bracket keeps account of brackets.
+// bracket pairs brackets.
 func (s *scanner) bracket(c byte) error {
 	here := len(s.tokens) - 1
 	back, err := s.brackets.Take(c, here, s.line)

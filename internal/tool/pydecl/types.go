@@ -8,11 +8,11 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// anything is the type of whatever cannot be said in the schemas that models get.
+// anything is the type of values that the schemas for models cannot describe.
 var anything = signature.Type{Kind: signature.String}
 
-// typeOf returns what an annotation means. Names from modules, such as typing.List, count
-// by their last part, and strings by what is in them.
+// typeOf returns the type of an annotation. Of names from modules, such as typing.List,
+// only the last part counts, and a string stands for its contents.
 func typeOf(tokens []token) signature.Type {
 	members := split(tokens, "|")
 	if len(members) > 1 {
@@ -36,7 +36,7 @@ func typeOf(tokens []token) signature.Type {
 	return anything
 }
 
-// split returns the parts of tokens between separators that are in no brackets.
+// split splits tokens at the separators outside of brackets.
 func split(tokens []token, separator string) [][]token {
 	var parts [][]token
 	start := 0
@@ -96,7 +96,7 @@ func generic(name string, args [][]token) signature.Type {
 	return t
 }
 
-// tupleItem returns the type of the items of a tuple, where they all have the same.
+// tupleItem returns the type of the items of a tuple, if all have the same.
 func tupleItem(args [][]token) *signature.Type {
 	item := typeOf(args[0])
 	for _, arg := range args[1:] {
@@ -107,9 +107,9 @@ func tupleItem(args [][]token) *signature.Type {
 	return &item
 }
 
-// union returns the type of values that have one of several types. Schemas know no such
-// thing, so types that differ make a string, except for numbers, and for literals, which
-// are collected. None is no type of its own.
+// union returns the type of values that have one of several types. Schemas have no
+// unions, so different types become a string, except for numbers, and for literals,
+// which are collected. None is not a type of its own.
 func union(members [][]token) signature.Type {
 	var list []signature.Type
 	null := false
@@ -171,8 +171,8 @@ func literals(args [][]token) signature.Type {
 	return t
 }
 
-// literal returns a value as it is written. Names are those of enumerations, which a
-// function gets as text.
+// literal returns a value as it is written. Names are those of enumerations; the
+// function gets them as text.
 func literal(tokens []token) (signature.Literal, bool) {
 	sign := ""
 	if len(tokens) == 2 && tokens[0].is("-") && tokens[1].kind == number {

@@ -17,23 +17,23 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// made is how runners are recognised, in their first or second line.
+// made marks runners, in their first or second line.
 const made = "Made by loki --build-tools. Changes will be lost."
 
 // Build makes scripts ready to be run by hand, and returns the files it wrote.
 //
-// Each bash script gets the code that parses its command line, and is made executable.
-// For each script a runner is put into o.Bin, which is made if it is not there: a program
+// Each bash script gets the code that parses its command line, and is made executable. For
+// each script Build writes a runner into o.Bin, which it creates if necessary: a program
 // with the name of the script, or of the agent if it is an agent's. A runner of a tool
-// takes the arguments as a JSON object, one of an agent the name of a function before
-// that. It sets the variables that scripts find, except for those of a call, and prints
-// the result unless LLM_OUTPUT names a file for it. One for bash needs jq. On Windows it is
-// a .cmd file.
+// takes the arguments as a JSON object; a runner of an agent takes the name of a function
+// before that. It sets the variables that scripts find, except for those of a call, and
+// prints the result unless LLM_OUTPUT names a file for it. A runner for bash needs jq. On
+// Windows it is a .cmd file.
 //
-// Files change only if they have to, all or nothing. Of two scripts with the same name in
-// different languages the later one gets the runner. Runners in o.Bin for which there is
-// no script in files are removed; other files stay. A script that is wrong does not keep
-// the others from being built; the errors are joined.
+// Files change only if they have to, all or nothing. If two scripts in different
+// languages have the same name, the later one gets the runner. Runners in o.Bin without a
+// script in files are removed; other files stay. An invalid script does not prevent the
+// others from being built; the errors are joined.
 func Build(files []string, o Options) (written []string, err error) {
 	return buildFor(runtime.GOOS, files, o)
 }
@@ -72,7 +72,7 @@ func buildFor(goos string, files []string, o Options) (written []string, err err
 	return written, errors.Join(errs...)
 }
 
-// prepare makes a bash script one that can be run by hand.
+// prepare writes into a bash script what it needs to be run by hand.
 func (s *script) prepare() (changed bool, err error) {
 	if s.lang != bash {
 		return false, nil
@@ -82,7 +82,7 @@ func (s *script) prepare() (changed bool, err error) {
 		return false, err
 	}
 	if _, err := s.current(src); err != nil {
-		return false, err // nothing is written into a script that is wrong
+		return false, err // nothing is written into an invalid script
 	}
 	changed, err = argc.BuildFile(s.file, argc.Options{})
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *script) prepare() (changed bool, err error) {
 	if err != nil || info.Mode()&0o111 != 0 || runtime.GOOS == "windows" {
 		return changed, err
 	}
-	// Whoever may read it may run it.
+	// Users who may read it may run it.
 	return true, os.Chmod(s.file, info.Mode().Perm()|info.Mode().Perm()&0o444>>2)
 }
 
@@ -119,7 +119,7 @@ func removeOthers(bin string, keep map[string][]byte) error {
 	return errors.Join(errs...)
 }
 
-// runnerConfig is what a runner knows of its script.
+// runnerConfig is the description of a script for its runner.
 type runnerConfig struct {
 	File      string                `json:"file"`
 	Agent     string                `json:"agent"`
@@ -178,7 +178,7 @@ func (s *script) runners(goos string, files map[string][]byte) error {
 	return nil
 }
 
-// runnerInterpreter returns what a runner is run with.
+// runnerInterpreter returns the command that runs a runner.
 func (s *script) runnerInterpreter(src []byte) []string {
 	if words := shebang(src); len(words) > 0 {
 		return words
@@ -221,12 +221,12 @@ func runnerOf(f *signature.Function) runnerFunc {
 	return r
 }
 
-// jsonOf returns a value of strings as JSON. A string of JSON is one of JavaScript and
-// Python too.
+// jsonOf returns a value made of strings as JSON. JavaScript and Python read a JSON
+// string as a literal of their own.
 func jsonOf(v any) string {
 	doc, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // whatever is made of strings has JSON
+		panic(err) // values made of strings have a JSON form
 	}
 	return string(doc)
 }
@@ -276,8 +276,8 @@ type switchOf struct {
 	Value string `json:"value"` // in front of a value
 }
 
-// switchesOf returns the options of a function by property. They are found by calling it
-// with a mark, as bashdecl alone knows how a property is written.
+// switchesOf returns the options of a function by property. It finds them by building a
+// command line with a mark, since only bashdecl knows how a property is written.
 func switchesOf(f function) map[string]switchOf {
 	const mark = "\x01"
 	var schema struct {

@@ -27,7 +27,7 @@ func launcher(parts ...string) []byte {
 	for _, part := range parts {
 		text, err := launch.ReadFile("launch/" + part)
 		if err != nil {
-			panic(err) // a part is not part of this program, which every test shows
+			panic(err) // a part is missing in this program, which every test would show
 		}
 		code = append(code, text...)
 	}
@@ -39,7 +39,8 @@ const (
 	maxPrinted = 64 << 20
 	// maxResult is how many bytes of a result are read. The model gets far less.
 	maxResult = 4 << 20
-	// maxWord is how long a word of a command line can be on Linux, with the NUL behind it.
+	// maxWord is how long a word of a command line can be on Linux, including the final
+	// NUL.
 	maxWord = 128 << 10
 )
 
@@ -87,7 +88,7 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	return r, err
 }
 
-// attend adds what connects a script with the user.
+// attend connects a script with the user: its terminal and its output.
 func (t *scriptTool) attend(ctx context.Context, c *process.Command) {
 	o := t.script.o
 	c.Dir, c.MaxStdout = o.Dir, maxPrinted
@@ -103,11 +104,11 @@ func (t *scriptTool) attend(ctx context.Context, c *process.Command) {
 	}
 }
 
-// remedy says how a script gets a variable.
+// remedy explains how a script gets a variable.
 const remedy = "the script gets what a comment in it declares: # @env NAME"
 
-// command returns the command that makes a call, and what it gets, and writes the files it
-// needs into dir.
+// command returns the command that makes a call, with its environment, and writes the
+// files it needs into dir.
 func (s *script) command(dir string, p *source, f function, call tool.Call, at *places) (process.Command, environ.Child, error) {
 	argv, err := s.interpreter(p.src)
 	if err != nil {
@@ -187,7 +188,8 @@ func (s *script) launchArgs(dir string, f function, call tool.Call, at *places) 
 	return args, nil
 }
 
-// result returns what a script left for the model; of much the two ends.
+// result returns the text that a script left for the model; of a long one the
+// two ends.
 func result(file string) (string, error) {
 	info, err := os.Lstat(file)
 	switch {
@@ -196,7 +198,7 @@ func result(file string) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", errors.New("what the script left at $LLM_OUTPUT is not a file")
+		return "", errors.New("$LLM_OUTPUT, which the script wrote, is not a file")
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -218,12 +220,13 @@ func result(file string) (string, error) {
 	return string(half[:maxResult/2]) + note + string(half[maxResult/2:]), nil
 }
 
-// sequences are the control sequences of terminals, of which models know nothing.
+// sequences matches the control sequences of terminals, which are useless to
+// models.
 var sequences = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-B]|[@-Z\\\\^_=>])")
 })
 
-// plain returns text without colours and the like.
+// plain returns text without colors and the like.
 func plain(text string) string {
 	if !strings.ContainsRune(text, '\x1b') {
 		return text

@@ -16,12 +16,12 @@ import (
 
 // places are the files of one call.
 type places struct {
-	output    string // what the script leaves for the model
+	output    string // the result for the model
 	arguments string // JSON for a launcher; empty for bash
 }
 
-// environ returns what a call gets, and the lines of env files that bash has to evaluate. src
-// is the script.
+// environ returns the environment of a call, and the lines of env files that bash has to
+// evaluate. src is the script.
 func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string, err error) {
 	child = s.o.Policy.Child(s.o.Environ, declared(src)...)
 	set := s.constants()
@@ -68,8 +68,8 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 	return child, lines, nil
 }
 
-// declarations finds the variables that a script declares: by the tag @env, or as what an
-// option or argument falls back on.
+// declarations matches the variables that a script declares: by the tag @env, or as the
+// default of an option or argument.
 var declarations = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*(?:#|//)[ \t]*@(?:env[ \t]+|(?:option|arg)[ \t]+(?:-\w[ \t]+)?[^\s$]+(?:[ \t]+<[^>\n]*>)*[ \t]+\$)([A-Za-z_]\w*)`)
 })
@@ -116,7 +116,8 @@ func (s *script) path(p string) string {
 	return p
 }
 
-// envFiles returns the files that fill in the environment, the more important first.
+// envFiles returns the files that complete the environment, the more important
+// first.
 func (s *script) envFiles() []string {
 	files := []string{filepath.Join(s.o.Root, ".env")}
 	if s.o.Agent == nil {
@@ -178,7 +179,7 @@ func envLine(line string) (key, v string, ok bool) {
 	return key, strings.TrimSpace(v), ok && key != "" && name && (key[0] < '0' || key[0] > '9')
 }
 
-// needsShell reports whether bash makes something else of a value.
+// needsShell reports whether bash would expand a value.
 func needsShell(v string) bool {
 	single := len(v) > 1 && v[0] == '\'' && strings.IndexByte(v[1:], '\'') == len(v)-2
 	return !single && strings.ContainsAny(v, "$`\\")

@@ -40,21 +40,21 @@ func open(file string, o Options) (*script, error) {
 	return &script{file: path, stem: stem, lang: lang, o: o}, nil
 }
 
-// ErrNoTool is in the chain of the error about a file that is no tool: a module without the
-// function that a tool has, or a library of bash that describes none.
+// ErrNoTool is in the chain of the error about a file that is not a tool: a module without
+// the function of a tool, or a bash library that describes no tool.
 var ErrNoTool = errors.New("no tool")
 
-// noTool is an error about a file that is no tool.
+// noTool is an error about a file that is not a tool.
 type noTool struct{ error }
 
 // Is makes noTool errors ErrNoTool.
 func (noTool) Is(target error) bool { return target == ErrNoTool }
 
-// Load returns the tools that a script gives, in the order of the source. The source is
-// parsed only if the cache does not know it. The error is a *fault.Error of code NotFound
-// or Config, which names the file and, for a mistake in it, the line.
+// Load returns the tools of a script, in the order of the source. The source is parsed
+// only if it is not in the cache. The error is a *fault.Error with code NotFound or
+// Config, which names the file and, for a mistake in it, the line.
 //
-// A call uses the script as it is then: changes count at once, but a tool whose name is no
+// A call uses the current script: changes take effect at once, but a tool whose name is no
 // longer in it fails, and new names need another Load.
 func Load(file string, o Options) ([]tool.Tool, error) {
 	s, err := open(file, o)
@@ -74,7 +74,7 @@ func Load(file string, o Options) ([]tool.Tool, error) {
 	return tools, nil
 }
 
-// summary returns what is declared, from the cache if it is there.
+// summary returns the declarations, from the cache if they are there.
 func (s *script) summary() (summary, error) {
 	src, err := read(s.file)
 	if err != nil {
@@ -107,9 +107,9 @@ func (s *script) current(src []byte) (*source, error) {
 	return p, nil
 }
 
-// Names returns the names of the tools that a script gives. A tool's script is not parsed
-// for that if its name says it all, so that a mistake in it may go unnoticed; it has to
-// exist. Errors are those of [Load].
+// Names returns the names of the tools of a script. If the file name determines the only
+// tool's name, the script has to exist but is not parsed, so that a mistake in it may go
+// unnoticed. Errors are those of [Load].
 func Names(file string, o Options) ([]string, error) {
 	s, err := open(file, o)
 	if err != nil {
@@ -129,8 +129,7 @@ func Names(file string, o Options) ([]string, error) {
 	return names, nil
 }
 
-// plainName returns the name of the only tool of a script, if that follows from the name of
-// the file.
+// plainName returns the name of the only tool of a script, if the file name determines it.
 func (s *script) plainName() (name string, ok bool, err error) {
 	if s.o.Agent != nil {
 		return "", false, nil
@@ -177,8 +176,8 @@ func (t *scriptTool) Source() (path string, text []byte, err error) {
 	return t.script.file, text, err
 }
 
-// build puts the code that parses the command line into a bash script, if it is not there
-// yet. Where the file cannot be written it returns the whole as it has to be run.
+// build puts the code that parses the command line into a bash script, unless it is
+// there. If the file cannot be written, it returns the complete script to run.
 func (s *script) build(p *source) (copied []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +195,7 @@ func (s *script) build(p *source) (copied []byte, err error) {
 	}
 	s.built = s.sum(code)
 	if s.built != p.sum && s.parsed == p {
-		// What is declared is the same, and need not be read again.
+		// The declarations are unchanged, and need not be read again.
 		s.parsed = &source{src: code, sum: s.built, functions: p.functions, hints: p.hints}
 		s.keep(s.built, s.parsed.summary())
 	}

@@ -68,9 +68,9 @@ func TestLoadMistakes(t *testing.T) {
 		{name: "extension", file: "x.js", want: "scripts end in .sh, .py or .ts"},
 		{name: "syntax", file: "x.py", src: "def run(:\n pass", want: "x.py: line 1: "},
 		{name: "no_description", file: "x.py", src: "def run(): pass", want: "x.py: line 1: function run has no description"},
-		{name: "no_run", file: "x.py", src: "def other(): pass", want: "there is no function run: write def run(...)"},
+		{name: "no_run", file: "x.py", src: "def other(): pass", want: "the script has no function run: write def run(...)"},
 		{name: "arrow", file: "x.ts", src: "/** A. */\nexport const run = () => 1", want: "arrow functions"},
-		{name: "agent_nothing", file: "x.ts", src: "", agent: true, want: "there is no public function"},
+		{name: "agent_nothing", file: "x.ts", src: "", agent: true, want: "the script has no public function"},
 		{name: "agent_same_name", file: "x.py", agent: true, src: "def a_b(): 'A.'\ndef A_b(): 'B.'", want: "line 2: two functions are called a_b"},
 		{name: "bash_no_description", file: "x.sh", src: "main() { :; }", want: "x.sh: line 1: "},
 	} {

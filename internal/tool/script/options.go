@@ -14,13 +14,14 @@ import (
 
 // Options say how scripts are read and run.
 type Options struct {
-	// Cache is the directory where declarations are kept, made when it is needed; empty for
-	// none.
+	// Cache is the directory where declarations are cached, created when needed; empty
+	// means no cache.
 	Cache string
 
 	// Root is what scripts get as LLM_ROOT_DIR: the directory of functions, for a tool that
 	// an agent lists the agent's own directory, and for an agent's script the directory of
-	// the configuration. The file .env in it fills in what the environment does not have.
+	// the configuration. The file .env in it sets variables that the environment does not
+	// have.
 	Root string
 	// Agent is set for an agent's script: its functions are the tools.
 	Agent *Agent
@@ -32,15 +33,18 @@ type Options struct {
 	// Bin is the directory of runners. If it exists it comes first in PATH.
 	Bin string
 
-	// Environ is the user's environment. Scripts get what Policy leaves of it and what they
-	// declare, see [declared], and then what is added here. A nil Policy leaves all of it.
+	// Environ is the user's environment. Scripts get the variables that Policy keeps and
+	// those they declare, see [declared], and then the ones added by Options. A nil Policy
+	// keeps all.
 	Environ []string
 	Policy  *environ.Policy
-	// Parent returns an entry for the environment of each call, or nothing; nil is none.
+	// Parent returns an entry for the environment of each call, or "" for no entry; may
+	// be nil.
 	Parent func() string
 	// Dir is the working directory; empty means this process's.
 	Dir string
-	// Temp is where a directory is made for each call; empty means the system's.
+	// Temp is where a directory is created for each call; empty means the
+	// system's.
 	Temp string
 
 	// Output, if set, gets each line that a script prints on standard output while it runs.
@@ -54,7 +58,7 @@ type Options struct {
 	Timeout   time.Duration // for scripts that do not say; 0 means that of the tool.Box
 	MaxOutput int           // bytes for the model; 0 means that of the tool.Box
 
-	// Look finds a program as exec.LookPath does, which is what nil stands for.
+	// Look finds a program; nil means exec.LookPath.
 	Look func(file string) (string, error)
 }
 
@@ -62,7 +66,7 @@ type Options struct {
 type Agent struct {
 	Name     string
 	Dir      string // where its script is
-	CacheDir string // for the script to use; nobody makes it
+	CacheDir string // for the script to use; Loki does not create it
 }
 
 func (o Options) look(file string) (string, error) {
@@ -72,7 +76,7 @@ func (o Options) look(file string) (string, error) {
 	return exec.LookPath(file)
 }
 
-// language is what a script is written in.
+// language is the language of a script.
 type language string
 
 const (

@@ -28,8 +28,8 @@ func shebang(src []byte) []string {
 }
 
 // interpreter returns the program that runs a script, and the arguments in front of the
-// script's path. What the first line says counts, except that the usual interpreter of a
-// language means the best one there is of its kind.
+// script's path. The first line decides, except that the usual interpreter of a language
+// means the best available one of its kind.
 func (s *script) interpreter(src []byte) ([]string, error) {
 	words := shebang(src)
 	if len(words) == 0 || s.usual(words) {
@@ -86,7 +86,7 @@ func (s *script) usualInterpreter() ([]string, error) {
 func (s *script) venv() string {
 	dir := s.o.Dir
 	if dir == "" {
-		dir, _ = os.Getwd() // without one there is no environment in it either
+		dir, _ = os.Getwd() // without one there is no virtual environment
 	}
 	if runtime.GOOS == "windows" {
 		return filepath.Join(dir, ".venv", "Scripts", "python.exe")
@@ -95,7 +95,7 @@ func (s *script) venv() string {
 }
 
 // gitBash returns the bash of Git for Windows. The bash.exe that Windows itself has in PATH
-// is another system's, and knows no paths of Windows.
+// belongs to WSL, which does not know Windows paths.
 func gitBash(getenv func(string) string, look func(string) (string, error)) ([]string, error) {
 	var places []string
 	for _, variable := range []string{"ProgramFiles", "ProgramW6432", "LocalAppData"} {

@@ -24,7 +24,7 @@ import (
 	"loki/internal/tool/tsdecl"
 )
 
-// source is a script as it is at some time. It is immutable.
+// source is a version of a script. It is immutable.
 type source struct {
 	src       []byte
 	sum       string // identifies what is declared: contents, language, name and mode
@@ -60,7 +60,7 @@ func (s *source) find(name string) (function, bool) {
 // maxSource is how large a script may be, in bytes.
 const maxSource = 8 << 20
 
-// read returns what is in a script.
+// read returns the contents of a script.
 func read(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -80,7 +80,8 @@ func read(file string) ([]byte, error) {
 	return src, nil
 }
 
-// format changes with what is kept in caches, and with how sources are read.
+// format is the version of cached summaries. It changes with their format, and
+// with how sources are read.
 const format = "1"
 
 func (s *script) sum(src []byte) string {
@@ -160,19 +161,19 @@ func (s *script) parseFunctions(p *source) error {
 	return nil
 }
 
-// nothing is the error for a script without functions.
+// nothing returns the error for a script without functions.
 func (s *script) nothing() error {
 	what, how := "def ", "at the top level of the file"
 	if s.lang == typescript {
 		what, how = "export function ", "; arrow functions and functions in variables do not count"
 	}
 	if s.o.Agent == nil {
-		return fmt.Errorf("there is no function run: write %srun(...) %s", what, strings.TrimLeft(how, "; "))
+		return fmt.Errorf("the script has no function run: write %srun(...) %s", what, strings.TrimLeft(how, "; "))
 	}
-	return fmt.Errorf("there is no public function: write %sNAME(...) %s", what, strings.TrimLeft(how, "; "))
+	return fmt.Errorf("the script has no public function: write %sNAME(...) %s", what, strings.TrimLeft(how, "; "))
 }
 
-// hints reads what a script says of itself in comments.
+// hints reads the tags in the comments of a script.
 func hints(src []byte, lang language) tool.Hints {
 	mark := "#"
 	if lang == typescript {
@@ -204,7 +205,7 @@ func hints(src []byte, lang language) tool.Hints {
 	return h
 }
 
-// summary is what a cache holds of a source.
+// summary is the cached part of a source.
 type summary struct {
 	Tools []chat.Tool `json:"tools"`
 	Hints tool.Hints  `json:"hints"`
@@ -218,7 +219,7 @@ func (p *source) summary() summary {
 	return s
 }
 
-// kept returns what the cache holds under a sum.
+// kept returns the summary in the cache under a sum.
 func (s *script) kept(sum string) (summary, bool) {
 	if s.o.Cache == "" {
 		return summary{}, false
@@ -234,7 +235,7 @@ func (s *script) kept(sum string) (summary, bool) {
 	return k, true
 }
 
-// keep puts a summary into the cache. Where that fails the cache is just of no use.
+// keep puts a summary into the cache. A failure is ignored: it only costs time.
 func (s *script) keep(sum string, k summary) {
 	if s.o.Cache == "" {
 		return

@@ -1,7 +1,7 @@
-// Package todo holds the list of what a model means to do, and the tools to keep it.
+// Package todo holds a model's list of tasks, and the tools to keep it.
 //
-// A list has a goal and items. An item is open until it is done. The revision counts what
-// changed, so that whoever lets a model go on by itself sees whether it gets anywhere.
+// A list has a goal and items. An item is open until it is done. The revision counts the
+// changes, so that a caller that lets a model go on by itself can see progress.
 package todo
 
 import (
@@ -43,8 +43,8 @@ type List struct {
 	items    []Item
 	revision int
 
-	// OnClear, if set, is told when a model clears the list, so that counters that belong
-	// to it can start again. Set it before the list is used.
+	// OnClear, if set, is called when a model clears the list, so that counters that
+	// belong to it can start again. Set it before the list is used.
 	OnClear func()
 }
 
@@ -134,7 +134,7 @@ func (l *List) Clone() *List {
 	return &List{goal: l.goal, items: slices.Clone(l.items), revision: l.revision}
 }
 
-// Render returns the list as models and people read it, without a line feed at the end:
+// Render returns the list for models and users, without a line feed at the end:
 //
 //	Goal: write a book
 //	Progress: 1/2 completed

@@ -13,8 +13,8 @@ import (
 )
 
 // Tools returns the tools that keep a list: todo__init, todo__add, todo__done, todo__list
-// and todo__clear. A task that is empty or does not exist is a result of its own,
-// {"error": "..."}; arguments that are missing are errors as with any tool.
+// and todo__clear. The result for a task that is empty or does not exist is {"error":
+// "..."}; missing arguments are errors as with any tool.
 func Tools(l *List) []tool.Tool {
 	one := func(name, kind, description string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q,"description":%q}},"required":[%q]}`, name, kind, description, name))
@@ -29,7 +29,7 @@ func Tools(l *List) []tool.Tool {
 	}
 }
 
-// keeping is one of the tools.
+// listTool is one of the tools.
 type keeping struct {
 	declared chat.Tool
 	readOnly bool
@@ -55,14 +55,14 @@ func (t *keeping) Call(ctx context.Context, call tool.Call) (tool.Result, error)
 	return tool.Result{Output: string(out)}, err
 }
 
-// told is the result of a tool that worked.
+// success is the result of a call that succeeded.
 type told struct {
 	Status  string `json:"status"`
 	ID      int    `json:"id,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// mistake is the result of a call that makes no sense.
+// mistake is the result of a call that cannot be carried out.
 type mistake struct {
 	Error string `json:"error"`
 }

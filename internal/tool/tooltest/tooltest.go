@@ -16,12 +16,11 @@ import (
 	"loki/internal/tool"
 )
 
-// patience bounds what should take no time at all. It is long because a loaded
-// machine is slow; reaching it fails a test.
+// patience bounds steps that should take almost no time. It is long because a
+// loaded machine is slow; reaching it fails a test.
 const patience = 20 * time.Second
 
-// deadline ends a call that goes on for long. A tool that keeps to its context passes
-// however short or long this is.
+// deadline ends a slow call. A tool that obeys its context passes with any deadline.
 const deadline = 30 * time.Millisecond
 
 // parallel is how many calls run at once in the test of concurrency.
@@ -31,20 +30,20 @@ const parallel = 8
 type Case struct {
 	// New returns the tool, ready for calls.
 	New func(t testing.TB) tool.Tool
-	// Good are arguments that the tool succeeds with, again and again; at least one.
+	// Good are arguments with which every call succeeds; at least one.
 	Good []string
 	// Bad are arguments that the tool fails with. Missing required arguments, which the
 	// suite finds out from the declaration, need not be among them.
 	Bad []string
-	// Slow are arguments of a call that takes much longer than the suite has patience;
-	// empty if there is none such.
+	// Slow are arguments of a call that takes much longer than patience; empty if the
+	// tool has no slow calls.
 	Slow string
 }
 
 // Run runs the suite.
 func Run(t *testing.T, c Case) {
 	if len(c.Good) == 0 {
-		t.Fatal("the case has no good arguments, so that the suite would show nothing")
+		t.Fatal("the case has no good arguments, so the suite would test nothing")
 	}
 	for _, check := range []struct {
 		name string
@@ -64,7 +63,7 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// schema is what a declaration's parameters are read for.
+// schema is the part of a declaration's parameters that the suite checks.
 type schema struct {
 	Type       string `json:"type"`
 	Properties map[string]struct {
@@ -93,7 +92,7 @@ func checkDeclaration(t testing.TB, c Case) {
 		t.Error(err)
 	}
 	if d.Description == "" {
-		t.Error("there is no description")
+		t.Error("the tool has no description")
 	}
 	s := parameters(t, d)
 	if s.Type != "object" {
@@ -131,7 +130,7 @@ func checkHints(t testing.TB, c Case) {
 	}
 }
 
-// call makes a call in the way the program does, without anybody to ask.
+// call makes a call as the program does, where no user can be asked.
 func call(ctx context.Context, subject tool.Tool, arguments string) (text string, failed bool, err error) {
 	set, err := tool.NewSet(subject)
 	if err != nil {
@@ -159,7 +158,7 @@ func wantFailure(t testing.TB, subject tool.Tool, arguments string) {
 		Error string `json:"tool_call_error"`
 	}
 	if err := json.Unmarshal([]byte(text), &told); err != nil || told.Error == "" {
-		t.Errorf("%s: the model is not told what went wrong: %s", arguments, text)
+		t.Errorf("%s: the model does not read what went wrong: %s", arguments, text)
 	}
 }
 

@@ -1,10 +1,10 @@
-// Package tsdecl reads the exported functions of TypeScript sources, and runs nothing of
+// Package tsdecl reads the exported functions of TypeScript sources without running
 // them.
 //
 // Tokens are found as TypeScript finds them, with its templates, regular expressions and
-// brackets. The parameters, types and comments of exported functions are read in full. Of
-// everything else only the order of tokens is looked at: what is reported as a mistake is
-// one, but not every mistake is found.
+// brackets. The parameters, types and comments of exported functions are read in full. In
+// everything else only the order of tokens is checked: a reported mistake is one, but not
+// every mistake is found.
 package tsdecl
 
 import (
@@ -13,9 +13,9 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// Parse returns the functions of a source for which want, given their names, is true, in
-// their order. Functions are those that are declared, with a body, in an export statement;
-// generators, arrow functions, classes and what is exported elsewhere by name are not. The
+// Parse returns the functions of a source whose names want accepts, in their order.
+// Functions are those declared, with a body, in an export statement; generators, arrow
+// functions, classes and names exported in a separate statement are not included. The
 // error is a *signature.Error.
 func Parse(src []byte, want func(name string) bool) ([]signature.Function, error) {
 	tokens, err := scan(src)

@@ -6,8 +6,8 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// document returns the description in a comment, the text before the first tag, and gives
-// the parameters theirs. It also settles types that are no values at all.
+// document returns the description in a comment, the text before the first tag, and sets
+// those of the parameters. It also replaces types that have no values.
 func document(f *signature.Function, comment string) string {
 	comment = strings.TrimSuffix(strings.TrimPrefix(comment, "/**"), "*/")
 	var text []string
@@ -31,7 +31,7 @@ func document(f *signature.Function, comment string) string {
 	return strings.TrimSpace(strings.Join(text, "\n"))
 }
 
-// settle makes a string of a type that is nothing but null.
+// settle replaces a type that is only null with a string.
 func settle(t *signature.Type) {
 	if t.Kind == nothing {
 		t.Kind = signature.String

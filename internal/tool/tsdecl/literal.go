@@ -78,7 +78,7 @@ func (s *scanner) str(quote byte) error {
 // maxTemplates is how deep templates may be nested in each other.
 const maxTemplates = 50
 
-// template reads a template as one token. The tokens of its expressions are looked at and
+// template reads a template as one token. The tokens of its expressions are checked and
 // dropped.
 func (s *scanner) template() error {
 	start, line := s.pos, s.line
@@ -109,7 +109,7 @@ func (s *scanner) template() error {
 	return signature.Errorf(line, "a template is never closed")
 }
 
-// expression reads an expression of a template and the brace behind it.
+// expression reads an expression of a template and the brace after it.
 func (s *scanner) expression() error {
 	tokens, brackets := s.tokens, s.brackets
 	s.tokens, s.brackets, s.fresh, s.doc = nil, lexer.Brackets{}, false, ""
@@ -139,7 +139,7 @@ func (s *scanner) regexAllowed() bool {
 	case "]", "++", "--":
 		return false
 	case "!":
-		return t.fresh || !t.glued || n < 2 || !endsValue(s.tokens[n-2]) // else it asserts that a value is there
+		return t.fresh || !t.glued || n < 2 || !endsValue(s.tokens[n-2]) // else it asserts that the value is not null
 	case ")":
 		before := n - 2 + t.match
 		return before >= 0 && (s.tokens[before].is("if") || s.tokens[before].is("while") || s.tokens[before].is("for") || s.tokens[before].is("with"))

@@ -34,7 +34,7 @@ var between = map[string]bool{
 	"&&=": true, "||=": true, "??=": true, "**=": true,
 }
 
-// after are operators that need a value behind them, and may need none before.
+// after are operators that need a value after them, and perhaps none before.
 var after = map[string]bool{"+": true, "-": true, "~": true, "/": true, "&": true, "|": true, "...": true, ".": true, "?.": true}
 
 // endsValue reports whether a value may end with the token.

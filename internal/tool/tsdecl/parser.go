@@ -26,14 +26,14 @@ func (p *parser) accept(text string) bool {
 	return false
 }
 
-// skip passes over a token, with all that is in it if it is a bracket.
+// skip skips a token; if it is a bracket, up to the closing one.
 func (p *parser) skip() { p.at = min(p.at+max(p.tok().match, 0)+1, len(p.tokens)-1) }
 
 func (p *parser) errorf(t token, format string, args ...any) error {
 	return signature.Errorf(t.line, format, args...)
 }
 
-// unexpected is the error for the token here.
+// unexpected returns the error for the token here.
 func (p *parser) unexpected() error {
 	if p.tok().kind == end {
 		return p.errorf(p.tok(), "unexpected end of the file")
@@ -41,8 +41,8 @@ func (p *parser) unexpected() error {
 	return p.errorf(p.tok(), "unexpected %s", p.tok().text)
 }
 
-// exported reads a function behind the word export. ok is false if something else is
-// exported, or a function that want does not want.
+// exported reads a function after the word export. ok is false if something else is
+// exported, or a function that want does not accept.
 func (p *parser) exported(want func(string) bool) (f signature.Function, ok bool, err error) {
 	p.accept("default")
 	if p.is("async") && !p.tokens[p.at+1].fresh {
@@ -57,7 +57,7 @@ func (p *parser) exported(want func(string) bool) (f signature.Function, ok bool
 		return f, false, p.unexpected()
 	}
 	if !p.is("(") {
-		return f, false, p.errorf(p.tok(), "( is missing behind the name of function %s", f.Name)
+		return f, false, p.errorf(p.tok(), "( is missing after the name of function %s", f.Name)
 	}
 	open := p.at
 	p.skip()
@@ -114,7 +114,7 @@ func (p *parser) param(closing int) (signature.Param, error) {
 	case t.is("..."):
 		return signature.Param{}, p.errorf(t, "parameter ...%s: a tool cannot have a variable number of parameters", p.tokens[p.at+1].text)
 	case t.is("{"), t.is("["):
-		return signature.Param{}, p.errorf(t, "a tool cannot take its parameters apart; give each one a name of its own, as in run(a: string, b: number)")
+		return signature.Param{}, p.errorf(t, "a tool cannot destructure its parameters; give each one a name of its own, as in run(a: string, b: number)")
 	case t.is("this"):
 		return signature.Param{}, p.errorf(t, "a tool cannot have a parameter called this")
 	case t.kind != word:

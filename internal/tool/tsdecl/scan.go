@@ -29,11 +29,11 @@ type token struct {
 	line int
 	// fresh is whether the token begins a line.
 	fresh bool
-	// glued is whether there is nothing between the token and the one before.
+	// glued is true if nothing separates the token from the one before.
 	glued bool
 	// match is the distance to the bracket that this one belongs to, 0 for other tokens.
 	match int
-	// doc is the comment in front of the token, if it is the kind that documents.
+	// doc is the documentation comment before the token, if it has one.
 	doc string
 }
 
@@ -190,7 +190,7 @@ func (s *scanner) token(r rune) error {
 	return s.bracket(byte(r))
 }
 
-// bracket keeps account of brackets.
+// bracket pairs brackets.
 func (s *scanner) bracket(c byte) error {
 	here := len(s.tokens) - 1
 	back, err := s.brackets.Take(c, here, s.line)
@@ -202,7 +202,7 @@ func isNameStart(r rune) bool {
 	return r == '_' || r == '$' || r == '\\' || lexer.NameStart(r)
 }
 
-// name reads a name behind its first n bytes, which is one for a private name.
+// name reads a name after its first n bytes; n is 1 for a private name.
 func (s *scanner) name(n int) error {
 	i := s.pos + n
 	for i < len(s.src) {

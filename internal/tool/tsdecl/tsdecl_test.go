@@ -193,7 +193,7 @@ func TestMistakes(t *testing.T) {
 		{"no_value", "x = ;", "line 1: unexpected ;"},
 		{"number", "x = 1a", "line 1: invalid number 1a"},
 		{"character", "x = \x01", `line 1: unexpected '\x01'`},
-		{"nul", "x\n\x00", "line 2: there is a NUL byte"},
+		{"nul", "x\n\x00", "line 2: the script has a NUL byte"},
 		{"utf8", "x \xff", "line 1: the text is not UTF-8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

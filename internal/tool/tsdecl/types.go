@@ -44,8 +44,8 @@ func (p *parser) typ() (signature.Type, error) {
 // nothing marks the types null, undefined and void within a union.
 const nothing signature.Kind = "nothing"
 
-// union reads types with | between them. Schemas know no such thing, so that the first
-// type counts, except for literals, of which all do. Null is no type of its own.
+// union reads types with | between them. Schemas have no unions, so the first type
+// counts, except for literals, which are collected. Null is not a type of its own.
 func (p *parser) union() (signature.Type, error) {
 	members, err := p.members("|", func() (signature.Type, error) {
 		parts, err := p.members("&", p.operand)
@@ -92,7 +92,7 @@ func unite(a, b []signature.Literal) []signature.Literal {
 	return a
 }
 
-// members reads what stands between separators, one of which may also come first.
+// members reads the types between separators; a separator may also come first.
 func (p *parser) members(separator string, read func() (signature.Type, error)) ([]signature.Type, error) {
 	p.accept(separator)
 	var list []signature.Type
@@ -268,8 +268,8 @@ func (p *parser) typeArgs() bool {
 	return ok
 }
 
-// arguments reads types in angle brackets and returns the first. What type parameters say
-// of themselves, as in <const T extends string = "a">, is passed over.
+// arguments reads types in angle brackets and returns the first. The modifiers of type
+// parameters, as in <const T extends string = "a">, are skipped.
 func (p *parser) arguments() (first signature.Type, ok bool) {
 	p.at++
 	for n := 0; !p.is(">"); n++ {

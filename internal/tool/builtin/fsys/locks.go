@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Locks keeps changes of the same file apart. The zero value is ready; it must not be
-// copied once it is used. It may be used from several goroutines.
+// Locks serializes changes of the same file. The zero value is ready; it must not be
+// copied after first use. It may be used from several goroutines.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
 
-// lock is that of one file.
+// lock is the lock of one file.
 type lock struct {
 	turn  chan struct{} // holds one element while the lock is held
 	users int           // that hold or want it

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner does nothing: a new file inherits what its directory says.
+// keepOwner does nothing: a new file inherits the owner from its directory.
 func keepOwner(*os.File, fs.FileInfo) {}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// sniffed is how many bytes tell whether a file is text.
+// sniffed is how many bytes are examined to decide whether a file is text.
 const sniffed = 8 << 10
 
 // Errors that reading may end with; the errors of this package wrap them and name the
@@ -22,8 +22,8 @@ var (
 	ErrIrregular = errors.New("is neither a file nor a directory")
 )
 
-// IsText reports whether data looks like the start of a text: there is no NUL byte in it,
-// and few bytes that are not UTF-8.
+// IsText reports whether data looks like the start of a text: it has no NUL byte, and few
+// bytes that are not UTF-8.
 func IsText(data []byte) bool {
 	data = data[:min(len(data), sniffed)]
 	if bytes.IndexByte(data, 0) >= 0 {
@@ -41,7 +41,7 @@ func IsText(data []byte) bool {
 	return bad*10 <= all*3
 }
 
-// Open opens a regular file, of which nothing is known but its path.
+// Open opens the regular file at p.
 func Open(p Path) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(p.Abs)
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(p Path) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// regular returns an error for what is no regular file.
+// regular returns an error unless info is that of a regular file.
 func regular(shown string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -68,7 +68,7 @@ func regular(shown string, info fs.FileInfo) error {
 	return nil
 }
 
-// Read returns what is in a file of at most limit bytes.
+// Read returns the contents of a file of at most limit bytes.
 func Read(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	f, info, err := Open(p)
 	if err != nil {
@@ -97,8 +97,8 @@ func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// Describe words an error of the file system for a model: with the path that it wrote, and
-// without the name of a system call.
+// Describe returns an error of the file system with a text for a model: with the path as
+// the model wrote it, and without the name of a system call.
 func Describe(shown string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,7 +115,7 @@ func Describe(shown string, err error) error {
 	return fmt.Errorf("%s: %w", shown, err)
 }
 
-// describedError has its own words for another error.
+// describedError replaces the text of another error.
 type describedError struct {
 	text string
 	err  error

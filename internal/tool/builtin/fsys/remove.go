@@ -14,14 +14,14 @@ import (
 // maxCounted bounds how many files below a directory are counted.
 const maxCounted = 10_000
 
-// Entry says what is at a path: a file, a symbolic link, or a directory with what is below
-// it.
+// Entry describes a path: a file, a symbolic link, or a directory and the number of
+// entries below it.
 type Entry struct {
 	Path        Path
 	Mode        fs.FileMode // type bits
 	Size        int64       // bytes of a file
 	Files, Dirs int         // below a directory, without itself
-	Many        bool        // there is more below it than was counted
+	Many        bool        // there are more entries below it than were counted
 }
 
 // String describes an entry for people.
@@ -41,8 +41,8 @@ func (e Entry) String() string {
 	return fmt.Sprintf("file %s of %s", e.Path.Shown, text.Count(int(e.Size), "byte"))
 }
 
-// Removable looks at what is to be removed. The root itself, the home directory, and
-// whatever they are in are an error.
+// Removable describes the entry to be removed. The root, the home directory and the
+// directories above them are an error.
 func (r Root) Removable(ctx context.Context, path string) (Entry, error) {
 	p, err := r.ResolveEntry(path)
 	e := Entry{Path: p}
@@ -76,7 +76,7 @@ func (r Root) Removable(ctx context.Context, path string) (Entry, error) {
 	return e, e.count(ctx)
 }
 
-// count counts what is below a directory.
+// count counts the entries below a directory.
 func (e *Entry) count(ctx context.Context) error {
 	err := filepath.WalkDir(e.Path.Real, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -100,9 +100,9 @@ func (e *Entry) count(ctx context.Context) error {
 	return err
 }
 
-// Remove removes a file, a symbolic link (not what it leads to), or a directory with all
-// that is in it, and returns what that was. If it fails for a directory, a part of it may
-// be gone.
+// Remove removes a file, a symbolic link (not its target), or a directory with everything
+// in it, and returns what it removed. If it fails for a directory, a part of it may be
+// gone.
 func (r Root) Remove(ctx context.Context, path string) (Entry, error) {
 	e, err := r.Removable(ctx, path)
 	if err != nil {

@@ -1,13 +1,13 @@
 // Package fsys reads and changes files on behalf of a model.
 //
-// The root is the directory that relative paths start from. A path is inside if it is in
-// the root or below it as it is written. It escapes if it is inside but a symbolic link on
-// the way leads out. The real path is the one without symbolic links; that of a file which
-// does not exist is where it would be made.
+// The root is the directory that relative paths start from. A path is inside if it is, as
+// written, the root or below it. It escapes if it is inside but a symbolic link on the way
+// leads out. The real path has no symbolic links; for a file that does not exist it is
+// where the file would be created.
 //
 // Changes are atomic: a new file is written beside the old one and takes its place. They
-// go through [os.Root] at the real path, so that a link which is put on the way meanwhile
-// leads nowhere. Changes of the same file in this process do not overlap.
+// go through [os.Root] at the real path, so that a link created on the way meanwhile is
+// not followed. Changes of the same file in this process do not overlap.
 package fsys
 
 import (
@@ -27,7 +27,7 @@ const maxLinks = 64
 type Root struct {
 	Dir   string // empty means that of this process
 	Home  string // what ~ stands for; empty if that is not known
-	Locks *Locks // nil means that changes are not kept apart
+	Locks *Locks // nil means that changes may overlap
 }
 
 // Path is a resolved path.
@@ -39,19 +39,19 @@ type Path struct {
 	Escapes bool   // is inside as it is written, and really is not
 }
 
-// EscapeError says that a path to be changed leads out of the root.
+// EscapeError reports that a path to be changed leads out of the root.
 type EscapeError struct{ Path, Real, Root string }
 
 func (e *EscapeError) Error() string {
-	return fmt.Sprintf("%s leads through a symbolic link to %s, which is outside of %s. If that is what is meant, use that path", e.Path, e.Real, e.Root)
+	return fmt.Sprintf("%s leads through a symbolic link to %s, which is outside of %s. If you mean that file, use its real path", e.Path, e.Real, e.Root)
 }
 
-// Resolve finds out where a path leads. The file need not exist.
+// Resolve returns where a path leads. The file need not exist.
 func (r Root) Resolve(path string) (Path, error) {
 	return r.resolve(path, true)
 }
 
-// ResolveEntry is like Resolve, but a symbolic link at the very end is meant itself.
+// ResolveEntry is like Resolve, but does not follow a symbolic link at the very end.
 func (r Root) ResolveEntry(path string) (Path, error) {
 	return r.resolve(path, false)
 }
@@ -126,7 +126,7 @@ func realPath(path string, follow bool) (string, error) {
 			return filepath.Join(append([]string{next}, rest...)...), nil
 		}
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 || !follow && len(rest) == 0 {
-			at = next // what cannot be looked at fails when it is used
+			at = next // an unreadable path fails when it is used
 			continue
 		}
 		if links++; links > maxLinks {
@@ -162,8 +162,8 @@ func (r Root) writable(p Path) error {
 	return nil
 }
 
-// Writable resolves the path of a file to change, see [Root.Resolve]. One that escapes is
-// an *EscapeError.
+// Writable resolves the path of a file to change, see [Root.Resolve]. The error for a
+// path that escapes is an *EscapeError.
 func (r Root) Writable(path string) (Path, error) {
 	p, err := r.Resolve(path)
 	if err != nil {
@@ -172,7 +172,7 @@ func (r Root) Writable(path string) (Path, error) {
 	return p, r.writable(p)
 }
 
-// Note says in words for a model that a path escapes; it is empty if it does not.
+// Note returns a note for a model that the path escapes; empty if it does not.
 func (p Path) Note() string {
 	if !p.Escapes {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Modes of what is made, before the umask.
+// Modes of new files and directories, before the umask.
 const (
 	fileMode = 0o666
 	dirMode  = 0o777
@@ -20,20 +20,20 @@ const (
 // Change says what a change did.
 type Change struct {
 	Path    Path
-	Old     []byte // what was in the file; nil if it is new or was not read
+	Old     []byte // the former contents; nil if the file is new or was not read
 	Created bool   // the file is new
 }
 
-// Write puts data into a file, which is made if it does not exist, with the directories
-// above it. An existing file keeps its mode; a symbolic link stays one, and the file that
-// it leads to is changed.
+// Write replaces the contents of a file with data. It creates the file, and the
+// directories above it, if they do not exist. An existing file keeps its mode; of a
+// symbolic link the target is changed.
 func (r Root) Write(ctx context.Context, path string, data []byte) (Change, error) {
 	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) { return data, nil })
 }
 
-// Edit replaces what is in an existing file of at most limit bytes by what edit makes of
-// it. An error of edit leaves the file as it is. A file that another program changes
-// meanwhile is an error, too.
+// Edit replaces the contents of an existing file of at most limit bytes with the result
+// of edit. An error of edit leaves the file as it is. It is also an error if another
+// program changes the file meanwhile.
 func (r Root) Edit(ctx context.Context, path string, limit int64, edit func(old []byte) ([]byte, error)) (Change, error) {
 	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) {
 		if info == nil {
@@ -47,7 +47,7 @@ func (r Root) Edit(ctx context.Context, path string, limit int64, edit func(old 
 	})
 }
 
-// change runs the steps that all changes of a file have.
+// change runs the steps that are common to all changes of a file.
 func (r Root) change(ctx context.Context, path string, edit func(c *Change, info fs.FileInfo) ([]byte, error)) (Change, error) {
 	p, err := r.Writable(path)
 	c := Change{Path: p}
@@ -88,13 +88,13 @@ func (r Root) change(ctx context.Context, path string, edit func(c *Change, info
 	return c, nil
 }
 
-// location is a file below a directory that is held open.
+// location is a file below an open directory.
 type location struct {
 	root *os.Root
 	name string // relative to root
 }
 
-// open holds the root's directory open, or for a real path outside of it the top of the
+// open opens the root's directory or, for a real path outside of it, the top of the
 // file system.
 func (r Root) open(real string) (location, error) {
 	dir, err := r.dir()
@@ -117,8 +117,8 @@ func (r Root) open(real string) (location, error) {
 
 func (l location) Close() error { return l.root.Close() }
 
-// replace writes a new file beside the old one, which info describes or which is nil, and
-// puts it in its place.
+// replace writes a new file and puts it in the place of the old one. info describes the
+// old file; nil means that there was none.
 func (l location) replace(info fs.FileInfo, data []byte) (err error) {
 	if info == nil {
 		if err := l.root.MkdirAll(filepath.Dir(l.name), dirMode); err != nil {
@@ -141,9 +141,9 @@ func (l location) replace(info fs.FileInfo, data []byte) (err error) {
 	now, statErr := l.root.Lstat(l.name)
 	switch {
 	case info == nil && statErr == nil:
-		return errors.New("the file was made by another program meanwhile; nothing was written")
+		return errors.New("another program created the file meanwhile; nothing was written")
 	case info != nil && (statErr != nil || !os.SameFile(info, now) || !info.ModTime().Equal(now.ModTime()) || info.Size() != now.Size()):
-		return errors.New("the file was changed by another program meanwhile; nothing was written. Read it again")
+		return errors.New("another program changed the file meanwhile; nothing was written. Read it again")
 	}
 	return l.root.Rename(temp, l.name)
 }
@@ -161,7 +161,7 @@ func (l location) fill(f *os.File, old fs.FileInfo, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Mkdir makes a directory and those above it; created is false if it is there already.
+// Mkdir creates a directory and those above it; created is false if it exists already.
 func (r Root) Mkdir(ctx context.Context, path string) (p Path, created bool, err error) {
 	if p, err = r.Writable(path); err != nil {
 		return p, false, err

@@ -5,8 +5,8 @@
 // A block is the part of a file that is in memory, whole lines of it.
 //
 // The method is that of Gallant, "ripgrep is faster than {grep, ag, git grep, ucg, pt,
-// sift}", 2016: literals out of the expression, blocks instead of lines, files side by
-// side, and no file that version control ignores.
+// sift}", 2016: it searches for literals of the expression, in blocks instead of lines
+// and in several files at once, and leaves out files that version control ignores.
 package grep
 
 import (
@@ -34,12 +34,12 @@ type Query struct {
 	Tree     tree.Walker            // how directories are walked
 	File     func(path string) bool // which files are searched; nil means all
 	MaxLines int                    // how many lines are returned
-	MaxBytes int                    // how long they are; the rest is cut off
+	MaxBytes int                    // how long each line is; the rest is cut off
 }
 
 // Line is a line that matches.
 type Line struct {
-	Path   string // relative to what is searched, with slashes; empty if that is a file
+	Path   string // relative to the searched directory, with slashes; empty if a file is searched
 	Number int    // from 1
 	Text   string // without its line end, valid UTF-8
 	Cut    int    // how many bytes of the line Text lacks
@@ -52,9 +52,9 @@ type Found struct {
 	Unreadable int    // directories and files that could not be read
 }
 
-// Search searches below the directory root, or the file root. The same tree gives the
-// same lines, however many there are. Files with a NUL byte are passed over, and so are
-// symbolic links below root.
+// Search searches below the directory root, or in the file root. The same tree always
+// gives the same lines, even if more match than are returned. Files with a NUL byte are
+// skipped, and so are symbolic links below root.
 func Search(ctx context.Context, root string, q Query) (Found, error) {
 	c, err := compile(q.Expr)
 	if err != nil {
@@ -101,8 +101,8 @@ type search struct {
 	compiled *compiled
 
 	unreadable atomic.Int64
-	// last is the path of the last line that is kept; what comes behind it cannot
-	// count any more. It is nil until there are too many lines.
+	// last is the path of the last line that is kept; lines of later paths are not
+	// needed any more. It is nil until there are too many lines.
 	last atomic.Pointer[string]
 
 	mu    sync.Mutex
@@ -117,7 +117,7 @@ func (s *search) found(unreadable int) Found {
 	return f
 }
 
-// add keeps the lines of a file as far as they are among the first.
+// add keeps those lines of a file that are among the first.
 func (s *search) add(lines []Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *search) file(ctx context.Context, b *blocks, path, full string) error {
 		}
 		n += read
 		if err == nil && read > 0 && n < len(buf) {
-			continue // it may be the end, which only another read tells
+			continue // it may be the end, which only another read shows
 		}
 		whole := n
 		end := err == io.EOF || read == 0
@@ -197,7 +197,7 @@ func (s *search) enough(lines []Line) bool {
 
 var newline = []byte{'\n'}
 
-// block appends the lines of a block that match. The first line of it has the given
+// block appends the lines of a block that match. Its first line has the given
 // number.
 func (s *search) block(lines []Line, path string, block []byte, number int) []Line {
 	counted := 0

@@ -2,13 +2,13 @@ package grep
 
 import "bytes"
 
-// piece is how many bytes are given to the regular expression at once where no needle is
-// known. Package regexp is several times as fast on short texts, as it can then afford to
-// note where it has been.
+// piece is how many bytes the regular expression gets at once if no needle is known.
+// Package regexp is several times as fast on short texts, because it then remembers
+// visited states.
 const piece = 4 << 10
 
-// lines calls yield for each line of block that matches, in order, with where it starts
-// and ends, until yield says no. The block starts with a line.
+// lines calls yield for each line of block that matches, in order, with its start and
+// end, until yield returns false. The block starts with a line.
 func (c *compiled) lines(block []byte, yield func(start, end int) bool) {
 	if len(c.needles) == 0 {
 		c.linesByRegexp(block, yield)

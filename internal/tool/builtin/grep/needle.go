@@ -6,8 +6,8 @@ import "bytes"
 type needle struct {
 	text []byte // lower case if fold
 	fold bool
-	// rare is the place of the byte of text that is looked for first if fold: it is the
-	// one that seems to be the least common.
+	// rare is the index of the byte of text that is searched first if fold: the one
+	// that is probably the least common.
 	rare         int
 	lower, upper byte
 }
@@ -43,7 +43,7 @@ func (n *needle) index(hay []byte) int {
 	if !n.fold {
 		return bytes.Index(hay, n.text)
 	}
-	// Each of the two bytes is looked for again only when its last place is behind.
+	// Each of the two bytes is searched again only after its last place was passed.
 	lower, upper := -1, -1
 	if n.upper == n.lower {
 		upper = len(hay)
@@ -78,8 +78,8 @@ func indexByteFrom(hay []byte, c byte, from int) int {
 	return len(hay)
 }
 
-// equalFold compares with a text in lower case, where only the case of ASCII letters does
-// not matter.
+// equalFold compares hay with a text in lower case. It ignores the case of ASCII letters
+// only.
 func equalFold(text, lower []byte) bool {
 	for i, c := range text {
 		if 'A' <= c && c <= 'Z' {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// descriptor is an open file that the runtime does not watch. Half of the time that a
-// search takes is the opening of small files, and [os.Open] asks the system whether each
-// can be polled, which no regular file can.
+// descriptor is an open file that the runtime does not watch. Opening small files takes
+// half of the time of a search, and [os.Open] asks the system whether each can be
+// polled, which no regular file can.
 type descriptor int
 
 func openFile(path string) (descriptor, error) {

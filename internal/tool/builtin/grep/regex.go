@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// compiled is a regular expression that never matches across lines, with texts of which
-// one is in every line that matches.
+// compiled is a regular expression that never matches across lines. Every matching line
+// holds one of its needles.
 type compiled struct {
 	re *regexp.Regexp
-	// needles are the texts; none means that they are not known.
+	// needles are the texts; empty if they are not known.
 	needles []needle
-	// exact says that each line with a needle matches.
+	// exact is true if each line with a needle matches.
 	exact bool
 }
 
@@ -30,8 +30,8 @@ func compile(expr string) (*compiled, error) {
 		return nil, fmt.Errorf("the pattern cannot be used: %w", err)
 	}
 	c := &compiled{re: re}
-	// What is written again is read again: the literals of a tree that was changed by
-	// hand are not joined.
+	// The tree is written and parsed again, because the literals of a changed tree
+	// are not joined.
 	if tree, err = syntax.Parse(tree.String(), syntax.Perl); err != nil {
 		return nil, fmt.Errorf("the pattern cannot be used: %w", err)
 	}
@@ -43,8 +43,8 @@ func compile(expr string) (*compiled, error) {
 	return c, nil
 }
 
-// byLine rewrites a tree so that it matches within lines only: no class and no dot holds
-// a line feed, and what is about the text is about the line.
+// byLine rewrites a tree so that it matches within lines only: no class and no dot
+// matches a line feed, and anchors of the text become anchors of the line.
 func byLine(re *syntax.Regexp) *syntax.Regexp {
 	for i, sub := range re.Sub {
 		re.Sub[i] = byLine(sub)
@@ -104,7 +104,7 @@ type literal struct {
 	fold bool
 }
 
-// literals are texts of which one is in every match. None means that nothing is known.
+// literals are texts of which every match holds one. Empty means that none is known.
 type literals struct {
 	texts []literal
 	exact bool // each text is a match
@@ -167,9 +167,8 @@ func (l literals) weight() int {
 	return 2*shortest - len(l.texts)
 }
 
-// ofRunes is the filter of a literal. Where case does not matter it is the longest part
-// of it that consists of characters whose only other case is that of ASCII: k and s have
-// others too.
+// ofRunes returns the filter of a literal. If case does not matter, that is its longest
+// part of characters whose only other case is in ASCII: k and s have others too.
 func ofRunes(runes []rune, fold bool) literals {
 	if !fold {
 		return literals{texts: []literal{{text: string(runes)}}, exact: true}

@@ -10,7 +10,8 @@ import (
 	"loki/internal/text"
 )
 
-// Error says that a hunk does not fit the file. Its text tells a model how to do better.
+// Error reports that a hunk does not fit the file. Its text says to a model how to
+// correct the patch.
 type Error struct {
 	Hunk, Hunks int    // number of the hunk, from 1, and how many there are
 	Header      string // of the hunk
@@ -21,14 +22,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hunk %d of %d (%s) does not fit, so nothing was changed: %s", e.Hunk, e.Hunks, e.Header, e.Reason)
 }
 
-// Apply returns text as hunks leave it. They are applied in order, each behind the one
-// before: at the line that its header says, moved by what the hunks before added, if its
-// old block is just there; or else at the first place where it is. A hunk without an old
-// block is inserted at its line, or where the hunk before ended if it has none.
+// Apply returns text after applying the hunks. They are applied in order, each after the
+// one before: at the line that its header says, moved by the lines that earlier hunks
+// added, if its old block is exactly there; or else at the first place where the block
+// is. A hunk without an old block is inserted at its line or, if it has none, where the
+// hunk before ended.
 //
-// Lines that stay keep their line ends. Lines that come have that of the line that they
-// follow. Whether the text ends with a line end stays so, unless the patch says otherwise.
-// The error is an *Error.
+// Unchanged lines keep their line ends. An added line gets that of the line before it. A
+// text without a line end at its end stays so, unless the patch says otherwise. The error
+// is an *Error.
 func Apply(text string, hunks []Hunk) (string, error) {
 	a := &applying{lines: strings.SplitAfter(text, "\n"), total: len(hunks)}
 	if last := len(a.lines) - 1; a.lines[last] == "" {
@@ -49,7 +51,7 @@ func Apply(text string, hunks []Hunk) (string, error) {
 	return a.out.String(), nil
 }
 
-// applying is the state between hunks.
+// applier is the state between hunks.
 type applying struct {
 	lines []string // of the file, with their line ends
 	next  int      // the first that is not written yet
@@ -70,8 +72,8 @@ func lineEnd(line string) string {
 	return ""
 }
 
-// put writes a line of the file. If the last line of a file without a line end at its end
-// is no longer the last, it gets one.
+// put writes a line of the file. A last line without a line end gets one if it is no
+// longer the last.
 func (a *applying) put(line string) {
 	if a.open {
 		a.out.WriteString(a.end)
@@ -110,8 +112,8 @@ func (a *applying) apply(number int, h Hunk) error {
 	return nil
 }
 
-// close settles how the file ends, after a hunk that reaches its end. unended says that the
-// old file has no line end there.
+// close decides how the file ends, after a hunk that reaches its end. unended is true if
+// the old file has no line end there.
 func (a *applying) close(h Hunk, unended bool) {
 	switch {
 	case h.noNewline || unended && !h.newline:
@@ -126,8 +128,9 @@ func (a *applying) close(h Hunk, unended bool) {
 	}
 }
 
-// find returns where a hunk belongs, and the hunk as it fits there: without empty lines at
-// its end if it fits only so, as they rather are the end of the patch.
+// find returns where a hunk belongs, and the hunk as it fits there. If it fits only
+// without the empty lines at its end, they are removed: they are probably the end of the
+// patch.
 func (a *applying) find(h Hunk) (at int, fits Hunk, ok bool) {
 	old := h.old()
 	if len(old) == 0 {
@@ -158,7 +161,7 @@ func (a *applying) insertion(h Hunk) int {
 	return a.next
 }
 
-// locate looks for an old block.
+// locate searches for an old block.
 func (a *applying) locate(h Hunk, old []string) (int, bool) {
 	if at := h.Line - 1; at >= a.next && a.matches(old, at) == len(old) {
 		return at, true
@@ -187,7 +190,7 @@ func (h Hunk) old() []string { return h.block('+') }
 
 func (h Hunk) new() []string { return h.block('-') }
 
-// adds reports whether any line comes.
+// adds reports whether any line is added.
 func (h Hunk) adds() bool {
 	return slices.ContainsFunc(h.Lines, func(l Line) bool { return l.Op == '+' })
 }
@@ -203,7 +206,7 @@ func (h Hunk) block(without byte) []string {
 	return lines
 }
 
-// reason says why a hunk has no place.
+// reason returns why a hunk has no place.
 func (a *applying) reason(h Hunk) string {
 	old := h.old()
 	if fresh := h.new(); h.adds() {
@@ -221,7 +224,7 @@ func (a *applying) reason(h Hunk) string {
 	}
 	where := ""
 	if a.next > 0 {
-		where = fmt.Sprintf(" behind line %d, where the hunk before ends", a.next)
+		where = fmt.Sprintf(" after line %d, where the hunk before ends", a.next)
 	}
 	if best < 0 {
 		return fmt.Sprintf("its first line %s is not in the file%s. Read the file again and copy the lines exactly, blanks included", quote(old[0]), where)

@@ -6,10 +6,10 @@ import (
 )
 
 // maxEdits bounds the search for the shortest difference; beyond it a whole region counts
-// as changed. The search takes time and memory in its square.
+// as changed. Time and memory of the search grow with its square.
 const maxEdits = 1000
 
-// context is how many lines stay around a change.
+// context is how many unchanged lines surround a change.
 const context = 3
 
 // Stat counts the lines of a difference.

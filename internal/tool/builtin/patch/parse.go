@@ -1,10 +1,10 @@
 // Package patch applies unified diffs that a model wrote, and makes unified diffs for
 // people to read.
 //
-// A patch is a list of hunks. A hunk has lines that stay (context), that go, and that
-// come. Its old block is the context and what goes, in order; its new block the context
-// and what comes. Nothing is fuzzy: an old block has to be in the file exactly as it is,
-// line ends aside, or the patch does not apply.
+// A patch is a list of hunks. A hunk has unchanged lines (context), removed lines and
+// added lines. Its old block is the context and the removed lines, in order; its new
+// block the context and the added lines. There is no fuzz: the file has to hold an old
+// block exactly, line ends aside, or the patch does not apply.
 package patch
 
 import (
@@ -26,13 +26,13 @@ type Hunk struct {
 
 // Line is one line of a hunk.
 type Line struct {
-	Op   byte   // ' ' stays, '-' goes, '+' comes
+	Op   byte   // ' ' unchanged, '-' removed, '+' added
 	Text string // without line end
 }
 
-// Parse reads a patch. What is outside of hunks, such as the names of files, is passed
-// over. The lengths in a hunk's header tell where it ends if they are right, and are
-// ignored if they are not, as models count badly.
+// Parse reads a patch. Lines outside of hunks, such as the names of files, are
+// skipped. The lengths in a hunk's header determine its end if they are right; wrong
+// ones are ignored, because models count badly.
 func Parse(text string) ([]Hunk, error) {
 	lines := splitLines(text)
 	var hunks []Hunk
@@ -130,8 +130,8 @@ func (h *Hunk) parseCounted(lines []string, oldLen, newLen int) (n int, ok bool)
 		if isHeader(l) || startsFile(rest[i:]) {
 			break
 		}
-		// Empty lines between hunks and at the end are no part of them. Any other line
-		// that looks like one of a hunk shows that the header is wrong.
+		// Empty lines between hunks and at the end do not belong to them. Any other
+		// line that looks like one of a hunk shows that the header is wrong.
 		if l != "" && strings.IndexByte(" +-", l[0]) >= 0 {
 			return 0, false
 		}

@@ -1,15 +1,16 @@
-// Package sqlite runs SQL of a model on a SQLite database and words the result as JSON.
+// Package sqlite runs SQL of a model on a SQLite database and returns the result as
+// JSON.
 //
-// A statement that has rows gives
+// The result of a statement with rows is
 //
 //	{"columns": ["id", "name"], "rows": [[1, "a"], [2, null]]}
 //
-// with "more_rows": true if there are more than are returned, and any other
+// with "more_rows": true if more rows exist. That of any other statement is
 //
 //	{"rows_affected": 1}
 //
-// The result of several statements is the list of theirs. A blob is text if it is UTF-8, or
-// else the text x'...' with hexadecimal digits.
+// The result of several statements is the list of their results. A blob that is UTF-8 is a
+// text; any other is the text x'...' with hexadecimal digits.
 package sqlite
 
 import (
@@ -36,18 +37,18 @@ const (
 	maxBytes = 48 << 10 // of all values, roughly
 )
 
-// Database says which database, and how it is opened.
+// Database is a database and how it is opened.
 type Database struct {
 	File     string // or ":memory:"
 	Query    string // options for the driver, as in an address
-	ReadOnly bool   // nothing can be changed, and no file is made
+	ReadOnly bool   // nothing can be changed, and no file is created
 }
 
-// schemes begin the addresses of SQLite databases.
+// schemes are the schemes of addresses of SQLite databases.
 var schemes = []string{"sqlite3", "sqlite", "moderncsqlite", "sq", "mq", "file"}
 
 // Parse reads an address such as sqlite:FILE, sqlite3://FILE or file:FILE. ok is false if
-// it is none of SQLite.
+// the address is not one of SQLite.
 func Parse(dsn string) (d Database, ok bool) {
 	scheme, rest, found := strings.Cut(dsn, ":")
 	if !found {
@@ -79,7 +80,7 @@ func (d Database) source() string {
 	if d.ReadOnly {
 		options = append(options, "_pragma=query_only(1)")
 		if !d.Memory() && !strings.Contains(d.Query, "mode=") {
-			options = append(options, "mode=rw") // and do not make the file
+			options = append(options, "mode=rw") // and do not create the file
 		}
 	}
 	if d.Memory() {
@@ -93,7 +94,7 @@ func (d Database) source() string {
 // results until then come with it.
 func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (string, error) {
 	if len(statements) == 0 {
-		return "", errors.New("there is no statement")
+		return "", errors.New("the SQL has no statement")
 	}
 	db, err := sql.Open("sqlite", d.source())
 	if err != nil {
@@ -120,7 +121,8 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	return marshal(results, len(statements)), err
 }
 
-// ended returns the cause of ctx's end instead of the driver's "interrupted".
+// ended returns the cause of the end of ctx instead of the driver's
+// "interrupted".
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -150,12 +152,12 @@ type table struct {
 	More    bool     `json:"more_rows,omitempty"`
 }
 
-// affected is the result of one without.
+// affected is the result of a statement without rows.
 type affected struct {
 	Rows int64 `json:"rows_affected"`
 }
 
-// run runs one statement. room is how many bytes values may still have.
+// run runs one statement. room is the number of bytes left for values.
 func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, room *int) (any, error) {
 	before, err := changes(ctx, conn)
 	if err != nil {
@@ -181,8 +183,8 @@ func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, room *int) (a
 	}
 	t := table{Columns: columns, Rows: [][]any{}}
 	for rows.Next() {
-		// The rest is not read, but a statement that changes something has done all of it
-		// before its first row.
+		// The remaining rows are not read. A statement that changes something has made
+		// all changes before its first row.
 		if len(t.Rows) == maxRows || *room <= 0 {
 			t.More = true
 			break
@@ -204,7 +206,7 @@ func run(ctx context.Context, conn *sql.Conn, s sqltext.Statement, room *int) (a
 	return t, rows.Err()
 }
 
-// changes is how many rows the connection has changed so far.
+// changes returns how many rows the connection has changed so far.
 func changes(ctx context.Context, conn *sql.Conn) (n int64, err error) {
 	err = conn.QueryRowContext(ctx, "SELECT total_changes()").Scan(&n)
 	return n, err

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// changing are the words that no reading statement has where words have no quotes.
+// changing are the words that a reading statement never has outside of quotes.
 var changing = []word{
 	"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "INTO", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE",
 	"CALL", "EXEC", "EXECUTE", "COPY", "LOAD", "ATTACH", "DETACH", "VACUUM", "REINDEX", "LOCK", "OUTFILE", "DUMPFILE",
@@ -15,8 +15,8 @@ var changing = []word{
 // semicolon before it.
 var elsewhere = []word{"SHUTDOWN", "BACKUP", "RESTORE", "KILL", "RECONFIGURE", "DBCC", "WAITFOR", "BULK", "DENY"}
 
-// functions are those that do more than compute. Names that begin with one of prefixes do,
-// too, unless they are among harmless.
+// functions are those that do more than compute. So do names that begin with one of
+// prefixes, unless they are among harmless.
 var (
 	functions = []string{
 		"NEXTVAL", "SETVAL", "SET_CONFIG", "LOAD_EXTENSION", "WRITEFILE", "READFILE", "EDIT", "FTS3_TOKENIZER", "TS_STAT", "CURSOR_TO_XML", "CURSOR_TO_XMLSCHEMA",
@@ -31,7 +31,8 @@ var (
 	}
 )
 
-// pragmas of SQLite that only tell something, also with an argument in parentheses.
+// pragmas of SQLite that only return something, also with an argument in
+// parentheses.
 var pragmas = []word{
 	"TABLE_INFO", "TABLE_XINFO", "TABLE_LIST", "INDEX_LIST", "INDEX_INFO", "INDEX_XINFO", "FOREIGN_KEY_LIST",
 	"FOREIGN_KEY_CHECK", "DATABASE_LIST", "COLLATION_LIST", "FUNCTION_LIST", "MODULE_LIST", "PRAGMA_LIST", "COMPILE_OPTIONS",
@@ -65,7 +66,8 @@ func (s Statement) ReadOnly(d Dialect) bool {
 	return s.reads(w)
 }
 
-// readers begin statements that read, if nothing in them speaks against it.
+// readers begin statements that read, unless they hold a changing word or
+// function.
 var readers = []word{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "("}
 
 func (s Statement) reads(w []word) bool {

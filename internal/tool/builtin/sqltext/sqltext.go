@@ -2,8 +2,8 @@
 //
 // A dialect decides what is a quote and what a comment. A text is ambiguous if dialects
 // disagree about it in a way that could hide a statement, such as a backslash in a string,
-// which only MySQL takes for an escape. Whether a statement only reads is answered with no
-// wherever there is doubt.
+// which is an escape only for MySQL. A statement counts as reading only if that is
+// certain.
 package sqltext
 
 import (
@@ -17,7 +17,7 @@ import (
 type Dialect int
 
 const (
-	// Unknown is any database: what is ambiguous does not only read.
+	// Unknown is any database: an ambiguous text does not count as reading.
 	Unknown Dialect = iota
 	// SQLite reads as SQLite does.
 	SQLite
@@ -32,12 +32,12 @@ type Statement struct {
 }
 
 // word is a keyword or name without quotes, in upper case, or a single other character.
-// What is quoted is the word "'".
+// A quoted text is the word "'".
 type word string
 
-// Split splits text at the semicolons between statements. Those in strings, names and
-// comments do not count, nor do the ones in the body of a trigger. Statements of comments
-// only are left out.
+// Split splits text at the semicolons between statements. Semicolons in strings, names
+// and comments do not count, nor do those in the body of a trigger. Statements of
+// comments only are left out.
 func Split(text string, d Dialect) []Statement {
 	s := &splitter{text: text, dialect: d}
 	for s.at < len(s.text) {
@@ -47,7 +47,7 @@ func Split(text string, d Dialect) []Statement {
 	return s.list
 }
 
-// ReadOnly reports whether a text only reads. One without a statement does.
+// ReadOnly reports whether a text only reads. A text without a statement does.
 func ReadOnly(text string, d Dialect) bool {
 	return !slices.ContainsFunc(Split(text, d), func(s Statement) bool { return !s.ReadOnly(d) })
 }

@@ -11,7 +11,7 @@ import (
 // ErrPattern reports that a glob pattern is malformed. Errors of [Compile] wrap it.
 var ErrPattern = errors.New("malformed pattern")
 
-// maxAlternatives bounds what the braces of one pattern stand for.
+// maxAlternatives bounds the alternatives of the braces in one pattern.
 const maxAlternatives = 256
 
 // Glob is a glob pattern:
@@ -23,8 +23,8 @@ const maxAlternatives = 256
 //     {a,b}    a or b
 //     \x       x itself
 //
-// A pattern without a slash is about names: it matches the last segment of a path. Any
-// other is about whole paths. It may be used from several goroutines.
+// A pattern without a slash matches the last segment of a path. Any other matches
+// whole paths. It may be used from several goroutines.
 type Glob struct {
 	names bool     // matches the last segment only
 	any   []string // patterns without braces, as translate returns them
@@ -81,8 +81,8 @@ func expand(pattern string, to []string) ([]string, error) {
 	return to, nil
 }
 
-// braces finds the first pair of braces and the commas directly in it; open is -1 if
-// there is none. A brace without its partner stands for itself.
+// braces finds the first pair of braces and the commas directly in it; open is -1
+// without such a pair. A brace without its partner stands for itself.
 func braces(pattern string) (open, shut int, commas []int) {
 	depth, class := 0, false
 	open = -1

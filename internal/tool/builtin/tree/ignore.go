@@ -9,15 +9,16 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxIgnoreFile bounds an ignore file, in bytes; a larger one is passed over.
+// maxIgnoreFile bounds an ignore file, in bytes; a larger one is ignored.
 const maxIgnoreFile = 1 << 20
 
-// ignoreFiles are read in each directory; what a later one says wins.
+// ignoreFiles are read in each directory; the rules of a later one win.
 var ignoreFiles = [...]string{".gitignore", ".ignore"}
 
-// Rules are those of the ignore files of one directory, and of the directories above it.
-// They follow gitignore(5): the last rule that matches decides, and rules of a directory
-// come before those above it. A nil *Rules ignores nothing. They are immutable.
+// Rules are the rules in the ignore files of one directory and of the directories above
+// it. They follow gitignore(5): the last rule that matches decides, and rules of a
+// directory come before those above it. A nil *Rules ignores nothing. They are
+// immutable.
 type Rules struct {
 	dir   string // with slashes, where the rules' paths start from
 	list  []rule
@@ -26,7 +27,7 @@ type Rules struct {
 
 // rule is one line of an ignore file.
 type rule struct {
-	negated bool // what matches is not ignored
+	negated bool // matching paths are not ignored
 	dirs    bool // is about directories only
 	// One of these decides.
 	name   string // the name is equal
@@ -36,8 +37,8 @@ type rule struct {
 }
 
 // ParseRules reads the text of an ignore file in the directory dir, which has slashes and
-// none at its end. Lines that are not valid patterns are passed over, as git does it. The
-// result is above itself if there are no rules in text.
+// none at its end. Invalid patterns are skipped, as in git. The result is above itself if
+// text has no rules.
 func ParseRules(dir string, text []byte, above *Rules) *Rules {
 	r := &Rules{dir: dir, above: above}
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) {
@@ -91,8 +92,8 @@ func trimBlanks(line string) string {
 }
 
 // Ignored reports whether the file or directory at a path with slashes, below the
-// directories of all rules, is ignored. It does not look at the directories on the way:
-// whoever walks does not enter ignored ones.
+// directories of all rules, is ignored. It does not check the directories on the way,
+// since a walk does not enter ignored ones.
 func (r *Rules) Ignored(path string, isDir bool) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	for ; r != nil; r = r.above {
@@ -117,7 +118,7 @@ func (r *rule) matches(dir, path, name string) bool {
 	return len(path) > len(dir)+1 && doublestar.MatchUnvalidated(r.path, strings.TrimPrefix(path[len(dir):], "/"))
 }
 
-// readRules adds the rules of a directory's own ignore files, of those that are there.
+// readRules adds the rules of the ignore files in a directory.
 func readRules(dir, slashed string, there func(name string) bool, above *Rules) *Rules {
 	for _, name := range ignoreFiles {
 		if there(name) {
@@ -138,8 +139,9 @@ func readRulesFile(file, slashed string, above *Rules) *Rules {
 	return ParseRules(slashed, text, above)
 }
 
-// rulesAbove returns the rules that the git repository around dir has above it: those of
-// its directories, and its private ones. Outside of a repository there are none.
+// rulesAbove returns the rules of the git repository around dir that come from above
+// dir: those of its directories, and its private ones. Outside of a repository it
+// returns none.
 func rulesAbove(dir string) *Rules {
 	var dirs []string
 	at := dir
@@ -161,5 +163,6 @@ func rulesAbove(dir string) *Rules {
 	return rules
 }
 
-// slashed returns a directory as the rules know it; that of the root is empty.
+// slashed returns a directory in the form of Rules.dir; that of the root is
+// empty.
 func slashed(dir string) string { return strings.TrimSuffix(filepath.ToSlash(dir), "/") }

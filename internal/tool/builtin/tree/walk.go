@@ -1,5 +1,5 @@
-// Package tree walks directory trees the way people mean it: without what version control
-// ignores and without the directories that tools fill.
+// Package tree walks directory trees without the files that version control ignores and
+// without the directories that tools fill.
 //
 // A [Glob] is a pattern for paths. [Rules] are those of .gitignore and .ignore files. [Walk]
 // visits the files of a tree from several goroutines at once. Paths are relative to the
@@ -23,12 +23,13 @@ const batch = 32
 
 // Walker configures a walk. The zero value of a field is its default.
 type Walker struct {
-	// SkipDir tells by its name which directory is not entered. The root always is.
+	// SkipDir reports by its name that a directory is not entered. The root always
+	// is.
 	SkipDir func(name string) bool
-	// Skip tells which paths need not be visited, files and whole directories; it may say
-	// yes to more and more of them while the walk goes on. Calls may overlap.
+	// Skip reports whether a path, a file or a whole directory, need not be visited. It
+	// may become true for more paths while the walk goes on. Calls may overlap.
 	Skip func(path string) bool
-	// All visits what ignore files name, too.
+	// All visits the files that ignore files name, too.
 	All bool
 	// Workers is how many goroutines visit; 0 means one for each processor.
 	Workers int
@@ -41,10 +42,10 @@ type File struct {
 	Entry fs.DirEntry
 }
 
-// Walk calls visit for the files below root, with the number of the worker that does it,
-// from 0. Calls of one worker do not overlap. Directories that cannot be read are counted
-// and passed over, except root. Files are begun roughly in the order of their paths. It
-// ends early, with its error, if ctx does. A panic of visit is one of Walk.
+// Walk calls visit for the files below root, with the number of the worker, from 0. Calls
+// of one worker do not overlap. Directories that cannot be read are counted and skipped,
+// except root. Files are begun roughly in the order of their paths. It ends early, with
+// its error, if ctx does. A panic of visit is one of Walk.
 func (w Walker) Walk(ctx context.Context, root string, visit func(worker int, f File)) (unreadable int, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -76,10 +77,10 @@ func (w Walker) Walk(ctx context.Context, root string, visit func(worker int, f 
 	return r.unreadable, ctx.Err()
 }
 
-// directory is one that is walked.
+// directory is a directory of the walk.
 type directory struct {
 	full    string
-	slashed string // absolute, as the rules know it
+	slashed string // absolute, in the form of Rules.dir
 	path    string // relative to the root, empty for that itself
 	rules   *Rules // that hold in it, without its own ignore files until it has been read
 }
@@ -101,8 +102,8 @@ type task struct {
 	files   []File // to visit
 }
 
-// running is a walk. Tasks are a stack, so that what is begun first is near the start of
-// the tree and the stack stays small.
+// walk is a running walk. Tasks are a stack, so that files near the start of the tree
+// come first and the stack stays small.
 type running struct {
 	Walker
 	ctx   context.Context
@@ -186,7 +187,7 @@ func (r *running) do(worker int, t task) {
 	}
 }
 
-// open reads a directory and returns what there is to do in it, in order.
+// open reads a directory and returns the tasks in it, in order.
 func (r *running) open(t task) []task {
 	d, entries := t.dir, t.entries
 	if !t.read {
@@ -237,8 +238,8 @@ func (r *running) open(t task) []task {
 	return tasks
 }
 
-// Compare orders paths segment by segment: what is in a directory comes directly behind
-// its name, which is not so for strings.
+// Compare orders paths segment by segment: the entries of a directory come directly
+// after its name, unlike in the order of strings.
 func Compare(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -12,20 +12,21 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// dropped are the elements that no reader of text needs, with what is in them.
+// dropped are the elements that are removed with their content, since a reader
+// of text does not need them.
 var dropped = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Picture: true,
 	atom.Video: true, atom.Audio: true, atom.Iframe: true, atom.Object: true, atom.Canvas: true, atom.Map: true,
 }
 
-// void are the elements without content that are dropped.
+// void are the elements without content that are removed.
 var void = map[atom.Atom]bool{atom.Img: true, atom.Source: true, atom.Embed: true, atom.Link: true, atom.Meta: true, atom.Track: true}
 
 // WithoutMedia returns an HTML page without scripts, styles, pictures and the like.
 func WithoutMedia(page string) string {
 	var out bytes.Buffer
 	z := html.NewTokenizer(strings.NewReader(page))
-	var inside atom.Atom // the element that is dropped now
+	var inside atom.Atom // the element that is being removed
 	depth := 0
 	for {
 		kind := z.Next()
@@ -57,10 +58,10 @@ func WithoutMedia(page string) string {
 	}
 }
 
-// emptyLink is a link around a picture that is gone.
+// emptyLink matches a link around a picture that was removed.
 var emptyLink = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\s*\]\([^()\s]*\)`) })
 
-// blankLines are more of them than a paragraph needs.
+// blankLines matches more blank lines than separate two paragraphs.
 var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n(?:[ \t]*\n){2,}`) })
 
 // Tidy removes from Markdown the links without text, and blank lines.
@@ -69,14 +70,15 @@ func Tidy(markdown string) string {
 	return strings.TrimSpace(blankLines().ReplaceAllString(markdown, "\n\n")) + "\n"
 }
 
-// windows1252 are the characters of the bytes 0x80 to 0x9f; 0 where there is none.
+// windows1252 are the characters of the bytes 0x80 to 0x9f; 0 for a byte without
+// one.
 var windows1252 = [32]rune{
 	'€', 0, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0, 'Ž', 0,
 	0, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0, 'ž', 'Ÿ',
 }
 
-// Decode returns the text of a reply. What is not UTF-8 is taken for Windows-1252, as HTML
-// does with pages in Latin-1, if its content type says so or says nothing.
+// Decode returns the text of a reply. Data that is not UTF-8 is read as Windows-1252 if
+// its content type says Latin-1 or says nothing, as HTML requires.
 func Decode(data []byte, contentType string) string {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	_, params, _ := mime.ParseMediaType(contentType)

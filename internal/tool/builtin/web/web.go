@@ -1,11 +1,10 @@
 // Package web fetches pages that a model names, and talks to services.
 //
-// A private address is one that is not of the public internet: loopback, link-local (where
-// clouds keep their metadata), the private networks, and what is reserved. A model that
-// read something hostile could be talked into fetching from such an address what only this
-// machine can reach, and so a client made by [New] refuses them unless they are allowed.
-// The address is looked at when the connection is made, so that no name and no redirect
-// leads around it.
+// A private address is one outside of the public internet: loopback, link-local (where
+// clouds keep their metadata), the private networks, and reserved ones. A hostile text
+// could make a model fetch what only this machine can reach. So a client made by [New]
+// refuses private addresses unless they are allowed. It checks the address when the
+// connection is made, so that no name and no redirect circumvents the check.
 package web
 
 import (
@@ -31,7 +30,8 @@ const (
 	maxRedirects   = 10
 )
 
-// PrivateError says that an address was not connected to.
+// PrivateError reports that no connection was made because the address is
+// private.
 type PrivateError struct{ Host, Addr string }
 
 func (e *PrivateError) Error() string {
@@ -46,7 +46,7 @@ type Allowed struct {
 }
 
 // ParseAllowed reads a list with commas or blanks of host names, addresses and networks
-// (10.0.0.0/8), or "*" for everything. What is no address is taken for a host name.
+// (10.0.0.0/8), or "*" for everything. Any other text is a host name.
 func ParseAllowed(list string) Allowed {
 	var a Allowed
 	for entry := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }) {
@@ -72,8 +72,8 @@ func (a Allowed) addr(ip netip.Addr) bool {
 	return a.all || Public(ip) || slices.ContainsFunc(a.nets, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// reserved are the networks that [netip.Addr] has no word for: shared address space, the
-// special ones of RFC 6890, and those of IPv6 that stand for an address of IPv4.
+// reserved are the networks for which [netip.Addr] has no method: shared address space,
+// the special ones of RFC 6890, and those of IPv6 that stand for an address of IPv4.
 var reserved = sync.OnceValue(func() []netip.Prefix {
 	var list []netip.Prefix
 	for _, p := range []string{
@@ -95,10 +95,9 @@ func Public(ip netip.Addr) bool {
 }
 
 // New returns a client for the addresses that a model names: http and https only, no
-// private addresses but allowed ones, at most ten redirects, no cookies. Its proxies are
-// those that getenv tells (HTTP_PROXY and so on). Through a proxy it is the proxy that
-// looks names up; they are looked up here beforehand too, and refused if that gives a
-// private address.
+// private addresses except allowed ones, at most ten redirects, no cookies. Its proxies
+// are those that getenv returns (HTTP_PROXY and so on). A proxy looks names up itself;
+// the client looks them up beforehand too, and refuses private addresses.
 func New(getenv func(string) string, allowed Allowed) *http.Client {
 	g := &guard{allowed: allowed, proxy: Proxy(getenv)}
 	direct := transport()
@@ -115,7 +114,8 @@ func New(getenv func(string) string, allowed Allowed) *http.Client {
 	}}
 }
 
-// Transport returns a transport to services, with the proxies that getenv tells.
+// Transport returns a transport to services, with the proxies that getenv
+// returns.
 func Transport(getenv func(string) string) http.RoundTripper {
 	t, proxy := transport(), Proxy(getenv)
 	t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
@@ -146,7 +146,7 @@ func transport() *http.Transport {
 	}
 }
 
-// guard sends requests to where they may go.
+// guard sends requests to allowed addresses only.
 type guard struct {
 	allowed         Allowed
 	proxy           func(*url.URL) (*url.URL, error)
@@ -188,7 +188,7 @@ func (g *guard) lookUp(ctx context.Context, host string) error {
 	return nil
 }
 
-// dial connects to a host, and looks at each address that it tries.
+// dial connects to a host, and checks each address that it tries.
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -210,7 +210,7 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// ErrTooLarge says that a reply is larger than was asked for.
+// ErrTooLarge reports that a reply is larger than the limit.
 var ErrTooLarge = errors.New("the reply is too large")
 
 // ReadAll reads a reply of at most limit bytes.
@@ -222,8 +222,8 @@ func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Reason words an error of a request for a model, without the address, which can hold a
-// key.
+// Reason returns an error of a request with a text for a model. It leaves out the
+// address, which can hold a key.
 func Reason(err error) error {
 	if e, ok := errors.AsType[*PrivateError](err); ok {
 		return e

@@ -15,8 +15,8 @@ type bracket struct {
 }
 
 // Take takes the next token of one character, c, and ignores it unless it is a bracket.
-// For a closing one back is the distance to the token that it closes, and otherwise 0. A
-// closing bracket that does not belong to the last open one is an error.
+// For a closing bracket, back is the distance to the token that it closes; otherwise it
+// is 0. A closing bracket that does not belong to the last open one is an error.
 func (b *Brackets) Take(c byte, token, line int) (back int, err error) {
 	want := byte(0)
 	switch c {

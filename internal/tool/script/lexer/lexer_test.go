@@ -12,7 +12,7 @@ func TestSource(t *testing.T) {
 		{"line_ends", "a\r\nb\rc\n\rd\r\r\n", "a\nb\nc\n\nd\n\n", ""},
 		{"byte_order_mark", "\uFEFFa\uFEFF", "a\uFEFF", ""},
 		{"not_utf8", "\xff", "\xff", ""},
-		{"nul", "a\r\nb\n\x00", "", "line 3: there is a NUL byte"},
+		{"nul", "a\r\nb\n\x00", "", "line 3: the script has a NUL byte"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := lexer.Source([]byte(tt.in))

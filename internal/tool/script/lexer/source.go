@@ -7,13 +7,13 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// Source returns the text of a file without byte order mark, and with lines that end in
-// \n, whatever they ended in: \r\n, \r or \n. A NUL byte is an error, since no language
-// takes it and some interpreters stop there.
+// Source returns the text of a file without byte order mark, and with \n in place of
+// \r\n and \r. A NUL byte is an error, since no language allows it and some
+// interpreters stop there.
 func Source(file []byte) (string, error) {
 	file = bytes.TrimPrefix(file, []byte("\uFEFF"))
 	if i := bytes.IndexByte(file, 0); i >= 0 {
-		return "", signature.Errorf(bytes.Count(file[:i], []byte("\n"))+1, "there is a NUL byte")
+		return "", signature.Errorf(bytes.Count(file[:i], []byte("\n"))+1, "the script has a NUL byte")
 	}
 	text := strings.ReplaceAll(string(file), "\r\n", "\n")
 	return strings.ReplaceAll(text, "\r", "\n"), nil

@@ -15,8 +15,8 @@ import (
 
 // Install returns the directory node_modules that belongs to the package.json and
 // package-lock.json in source. It is installed once per state of the lock file, outside of
-// the source tree, and no scripts of packages are run. The test is skipped if that cannot
-// be done.
+// the source tree, without running the packages' scripts. The test is skipped if that
+// fails.
 func Install(t testing.TB, source string) string {
 	t.Helper()
 	dir, err := install(t.Context(), source)

@@ -8,15 +8,16 @@ import (
 	"loki/internal/value"
 )
 
-// Bind returns the arguments of a call as the function takes them, in the order that the
-// call has them:
+// Bind returns the arguments of a call in the form that the function takes, in the order
+// of the call:
 //
 //   - null for a parameter that is not required and cannot be null is left out, because
 //     models write it where they mean nothing;
 //   - a parameter without default that may be null is null if it is missing;
-//   - a literal that is no string, such as 1, comes as what it is.
+//   - a literal that is not a string, such as 1, keeps its type.
 //
-// Whatever else is in arguments, a JSON object, stays. The error is worded for the model.
+// Other members of arguments, a JSON object, stay. The text of the error is for the
+// model.
 func (f Function) Bind(arguments json.RawMessage) (json.RawMessage, error) {
 	doc, err := value.ParseJSON(arguments)
 	if err != nil {
@@ -43,7 +44,7 @@ func (f Function) Bind(arguments json.RawMessage) (json.RawMessage, error) {
 	return object.Value().AppendJSON(nil), nil
 }
 
-// bind returns a value as the function takes it.
+// bind returns a value in the form that the function takes.
 func (t Type) bind(v value.Value) (value.Value, error) {
 	if list, ok := v.AsList(); ok && t.Item != nil {
 		items := make([]value.Value, 0, list.Len())

@@ -1,9 +1,9 @@
 // Package signature describes functions of scripts as their source declares them, and
-// makes of them what models see.
+// turns them into declarations for models.
 //
-// A [Function] is a function that a script in some language gives, a [Param] one of its
-// parameters, a [Type] what is known of the values that a parameter takes. Languages are
-// read elsewhere; here they are all the same.
+// A [Function] is a function of a script in any language, a [Param] one of its
+// parameters, a [Type] describes the values of a parameter. Other packages read the
+// languages.
 package signature
 
 import (
@@ -36,11 +36,11 @@ type Param struct {
 	Default     bool // the source has a value for calls without it
 }
 
-// Type is what is known of the values of a parameter.
+// Type describes the values of a parameter.
 type Type struct {
 	Kind     Kind
 	Item     *Type     // of an array
-	Literals []Literal // the values there are, nil for any; of Kind String
+	Literals []Literal // the possible values, nil for any; of Kind String
 	Optional bool      // there may be no value
 	Null     bool      // and that is a value of its own, None or null
 }
@@ -64,8 +64,8 @@ const (
 	Object  Kind = "object"
 )
 
-// Declare returns the declaration of the function under a name. Its schema has required
-// only if something is.
+// Declare returns the declaration of the function under a name. Its schema has
+// "required" only if a parameter is required.
 func (f Function) Declare(name string) (chat.Tool, error) {
 	if strings.TrimSpace(f.Description) == "" {
 		return chat.Tool{}, &Error{f.Line, fmt.Sprintf("function %s has no description, and models need one", f.Name)}
@@ -124,12 +124,12 @@ func (t Type) append(dst []byte, description string) []byte {
 func appendString(dst []byte, s string) []byte {
 	dst, err := value.AppendJSON(dst, s)
 	if err != nil {
-		panic(err) // there is no string that has no JSON
+		panic(err) // every string has a JSON form
 	}
 	return dst
 }
 
-// Error says what is wrong with a source.
+// Error is a mistake in a source.
 type Error struct {
 	Line int // from 1
 	Msg  string
@@ -144,8 +144,8 @@ func Errorf(line int, format string, args ...any) error {
 // Error returns the place and the message.
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
 
-// Normal returns a name as models see it: in lower case, and with one "_" in place of
-// whatever is neither letter nor digit of ASCII, except at the ends, where there is none.
+// Normal returns a name as models see it: in lower case, with one "_" in place of other
+// characters than ASCII letters and digits, and without "_" at the ends.
 func Normal(name string) string {
 	var b strings.Builder
 	gap := false

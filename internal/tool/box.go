@@ -159,7 +159,7 @@ func (e *timeoutError) Error() string { return fmt.Sprintf("%s timed out after %
 // call needs an answer and no user can be asked.
 func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, error) {
 	if ctx.Err() != nil {
-		return outcome{}, ended(ctx)
+		return outcome{}, endError(ctx)
 	}
 	limit := cmp.Or(h.Timeout, b.o.Timeout)
 	timeout := &timeoutError{call.Name, limit}
@@ -169,23 +169,23 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 		timed, cancel = context.WithTimeoutCause(ctx, limit, timeout)
 		defer cancel()
 	}
-	r, err := b.guarded(timed, t, call)
+	r, err := b.callSafely(timed, t, call)
 	maxOutput := cmp.Or(h.MaxOutput, b.o.MaxOutput)
 	switch {
 	case err == nil:
-		return succeeded(r, maxOutput), nil
+		return successOutcome(r, maxOutput), nil
 	case ctx.Err() != nil:
-		return outcome{}, ended(ctx)
+		return outcome{}, endError(ctx)
 	case errors.Is(context.Cause(timed), timeout):
 		err = timeout
 	case fault.CodeOf(err) == fault.Suspended:
 		return outcome{}, err
 	}
-	return failed(r, err, maxOutput), nil
+	return failureOutcome(r, err, maxOutput), nil
 }
 
-// guarded makes the call and turns a panic into an error.
-func (b *Box) guarded(ctx context.Context, t Tool, call Call) (r Result, err error) {
+// callSafely makes the call and turns a panic into an error.
+func (b *Box) callSafely(ctx context.Context, t Tool, call Call) (r Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			if b.o.OnPanic != nil {
@@ -197,8 +197,8 @@ func (b *Box) guarded(ctx context.Context, t Tool, call Call) (r Result, err err
 	return t.Call(ctx, call)
 }
 
-// ended is the error of a ctx that has ended, with its cause if that says more.
-func ended(ctx context.Context) error {
+// endError returns the error of a ctx that has ended, with its cause if that says more.
+func endError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause

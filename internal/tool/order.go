@@ -29,14 +29,14 @@ func (b *Box) acquire(ctx context.Context) error {
 		select {
 		case <-asked:
 		case <-ctx.Done():
-			return ended(ctx)
+			return endError(ctx)
 		}
 	}
 	select {
 	case b.human <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return endError(ctx)
 	}
 }
 

@@ -29,9 +29,9 @@ func failure(format string, args ...any) outcome {
 	return outcome{Text: marshal(message{Error: fmt.Sprintf(format, args...)}), Failed: true}
 }
 
-// failed returns the outcome of a call that returned r and err. The texts share limit
+// failureOutcome returns the outcome of a call that returned r and err. The texts share limit
 // bytes: the error gets at most a quarter, and stderr at most another.
-func failed(r Result, err error, limit int) outcome {
+func failureOutcome(r Result, err error, limit int) outcome {
 	m := message{Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	if out := cut(r.Output, limit-len(m.Error)-len(m.Stderr)); out != "" {
 		m.Output = out
@@ -39,9 +39,9 @@ func failed(r Result, err error, limit int) outcome {
 	return outcome{Text: marshal(m), Failed: true}
 }
 
-// succeeded returns the outcome of a call that returned r: at most limit bytes, plus
+// successOutcome returns the outcome of a call that returned r: at most limit bytes, plus
 // notes on what was left out.
-func succeeded(r Result, limit int) outcome {
+func successOutcome(r Result, limit int) outcome {
 	m := message{Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	out := cut(r.Output, limit-len(m.Stderr))
 	doc, isJSON := compact(out)

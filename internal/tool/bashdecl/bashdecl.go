@@ -76,7 +76,7 @@ func Parse(src []byte, stem string) ([]Function, error) {
 // declare returns the declaration of a command under a name.
 func declare(c *argc.Command, name string) (Function, error) {
 	f := Function{Subcommand: c.Name, options: make(map[string]*argc.Param)}
-	f.Tool.Name = underscored(name)
+	f.Tool.Name = propertyName(name)
 	f.Tool.Description = c.Describe
 	if c.Describe == "" {
 		tag := "@cmd"
@@ -91,7 +91,7 @@ func declare(c *argc.Command, name string) (Function, error) {
 		if p.ID == "help" || p.ID == "version" {
 			continue
 		}
-		key := underscored(p.ID)
+		key := propertyName(p.ID)
 		if other := f.options[key]; other != nil {
 			return f, &argc.Error{Line: p.Line, Column: 1, Msg: fmt.Sprintf("%s and %s are both property %s of function %s", other.Switch(), p.Switch(), key, name)}
 		}
@@ -109,7 +109,7 @@ func declare(c *argc.Command, name string) (Function, error) {
 	return f, nil
 }
 
-func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
+func propertyName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // describe returns the schema of an option's values.
 func describe(p *argc.Param) schema {

@@ -124,8 +124,8 @@ func TestNames(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, tt := range []struct{ name, script, want string }{
 		{"tag", "# @nonsense", "line 1, column 4: unknown tag"},
-		{"tool", "main() { :; }", "line 1, column 1: function stem has no description; write one behind @describe"},
-		{"command", "\n# @cmd\nf() { :; }", "line 2, column 1: function f has no description; write one behind @cmd"},
+		{"tool", "main() { :; }", "line 1, column 1: function stem has no description; write one after @describe"},
+		{"command", "\n# @cmd\nf() { :; }", "line 2, column 1: function f has no description; write one after @cmd"},
 		{"functions", "# @cmd a\n_instructions() { :; }\n# @cmd b\n-instructions() { :; }", "line 3, column 1: two functions are called _instructions"},
 		{"properties", "# @describe d\n# @option --a-b\n# @option --a_b\n", "line 3, column 1: --a-b and --a_b are both property a_b"},
 	} {

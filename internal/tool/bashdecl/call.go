@@ -44,7 +44,7 @@ func (f Function) Args(arguments json.RawMessage) ([]string, error) {
 		if strings.Contains(key, "=") { // the key would bring its own value
 			return nil, fmt.Errorf("the tool has no argument %q", key)
 		}
-		key = underscored(key)
+		key = propertyName(key)
 		if wants := f.number(key); wants != "" {
 			if v.Kind() == value.Null {
 				continue

@@ -177,7 +177,7 @@ func TestMissingKeys(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", tool, text, want)
 		}
 	}
-	if text, failed, _ := asks(t, o, "web_search_loki", map[string]any{"query": "x"}); !failed || !strings.Contains(text, "no model") {
+	if text, failed, _ := asks(t, o, "web_search_loki", map[string]any{"query": "x"}); !failed || !strings.Contains(text, "no search model") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -27,7 +27,7 @@ type codeArgs struct {
 
 func (b *base) executePyCode() tool.Tool {
 	params := []param{{name: "code", kind: "string", description: "The Python code to run."}}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name: "execute_py_code",
 			description: "Run Python code on the user's computer and return what it prints, and the value of its last statement if that is an expression or an assignment. " +

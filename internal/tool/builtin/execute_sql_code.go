@@ -16,7 +16,7 @@ import (
 
 func (b *base) executeSQLCode() tool.Tool {
 	params := []param{{name: "code", kind: "string", description: "The SQL to run, one or more statements."}}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "execute_sql_code",
 			description: "Run SQL on the user's database and return the rows of each statement.",

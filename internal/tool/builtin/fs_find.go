@@ -35,8 +35,8 @@ func skippedByGrep(name string) bool {
 	return skippedByGlob(name) || name == "build" || name == ".next"
 }
 
-// generated reports whether a file is a generated one, by its name.
-func generated(name string) bool {
+// isGenerated reports whether a file is a generated one, by its name.
+func isGenerated(name string) bool {
 	return name == "package-lock.json" || slices.ContainsFunc([]string{".min.js", ".min.css", ".map", ".lock"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
@@ -62,7 +62,7 @@ func (b *base) fsGlob() tool.Tool {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			return b.reading(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g) })
+			return b.readAt(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g) })
 		}),
 	}
 }
@@ -173,17 +173,17 @@ func (b *base) fsGrep() tool.Tool {
 			if args.Pattern == "" {
 				return tool.Result{}, fmt.Errorf("argument %q is empty", "pattern")
 			}
-			files := func(path string) bool { return !generated(path[strings.LastIndexByte(path, '/')+1:]) }
+			files := func(path string) bool { return !isGenerated(path[strings.LastIndexByte(path, '/')+1:]) }
 			if args.Include != "" {
 				g, err := tree.Compile(strings.TrimPrefix(args.Include, "./"))
 				if err != nil {
 					return tool.Result{}, err
 				}
-				named := generated(args.Include) // the model asks for them
+				named := isGenerated(args.Include) // the model asks for them
 				skip := files
 				files = func(path string) bool { return g.Match(path) && (named || skip(path)) }
 			}
-			return b.reading(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
+			return b.readAt(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
 				return grepFiles(ctx, p, args.Pattern, files)
 			})
 		}),

@@ -34,8 +34,8 @@ type pathArgs struct {
 	Path string `json:"path"`
 }
 
-// reading runs read at a path. The result has a note if the path escapes.
-func (b *base) reading(path string, read func(p fsys.Path) (string, error)) (tool.Result, error) {
+// readAt runs read at a path. The result has a note if the path escapes.
+func (b *base) readAt(path string, read func(p fsys.Path) (string, error)) (tool.Result, error) {
 	p, err := b.root.Resolve(path)
 	if err != nil {
 		return tool.Result{}, err
@@ -51,7 +51,7 @@ func (b *base) fsCat() tool.Tool {
 		params:      pathParam,
 		hints:       tool.Hints{ReadOnly: true},
 		run: run(pathParam, func(_ context.Context, args pathArgs, _ tool.Call) (tool.Result, error) {
-			return b.reading(args.Path, func(p fsys.Path) (string, error) {
+			return b.readAt(args.Path, func(p fsys.Path) (string, error) {
 				data, _, err := fsys.Text(p, maxCat)
 				if err != nil {
 					return "", catHint(p, err)
@@ -109,7 +109,7 @@ func (b *base) fsRead() tool.Tool {
 				return tool.Result{}, errors.New("offset and limit cannot be negative")
 			}
 			args.Offset, args.Limit = max(args.Offset, 1), orNumber(args.Limit, defaultLines)
-			return b.reading(args.Path, func(p fsys.Path) (string, error) {
+			return b.readAt(args.Path, func(p fsys.Path) (string, error) {
 				if info, err := os.Stat(p.Abs); err == nil && info.IsDir() {
 					return list(p)
 				}
@@ -224,7 +224,7 @@ func (b *base) fsLs() tool.Tool {
 		params:      params,
 		hints:       tool.Hints{ReadOnly: true},
 		run: run(params, func(_ context.Context, args pathArgs, _ tool.Call) (tool.Result, error) {
-			return b.reading(args.Path, list)
+			return b.readAt(args.Path, list)
 		}),
 	}
 }

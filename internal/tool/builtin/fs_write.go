@@ -31,7 +31,7 @@ func (b *base) fsWrite() tool.Tool {
 		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. Missing directories are created."},
 		{name: "contents", kind: "string", description: "The full contents of the file.", blank: true},
 	}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "fs_write",
 			description: "Write a file. The contents replace those of an existing file. Use fs_patch instead to change a part of a file.",
@@ -101,11 +101,11 @@ func (b *base) writeQuestion(path, contents string) (string, error) {
 // diffBlock shows a difference.
 func diffBlock(before, after string) string {
 	diff, stat := patch.Diff(before, after)
-	return fmt.Sprintf(" %s.\n\n%s", changed(stat), indent(firstLines("", diff, maxDiffLines)))
+	return fmt.Sprintf(" %s.\n\n%s", lineChanges(stat), indent(firstLines("", diff, maxDiffLines)))
 }
 
-// changed says how many lines a difference adds and removes.
-func changed(stat patch.Stat) string {
+// lineChanges says how many lines a difference adds and removes.
+func lineChanges(stat patch.Stat) string {
 	return fmt.Sprintf("%s added, %d removed", text.Count(stat.Added, "line"), stat.Removed)
 }
 
@@ -134,7 +134,7 @@ func (b *base) fsPatch() tool.Tool {
 		{name: "contents", kind: "string", description: "The patch, a unified diff. Each hunk begins with a line such as '@@ -10,4 +10,5 @@'; then unchanged lines begin with a blank, " +
 			"removed lines with '-', and added lines with '+'. The unchanged and removed lines must match those of the file exactly, including blanks. Give about three unchanged lines around each change."},
 	}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "fs_patch",
 			description: "Change a part of a text file with a patch. Either all hunks of the patch are applied, or nothing is changed and the error names the hunk that does not fit.",
@@ -154,7 +154,7 @@ func (b *base) fsPatch() tool.Tool {
 					return "", err
 				}
 				_, stat := patch.Diff(string(c.Old), text)
-				return fmt.Sprintf("changed %s: %s", args.Path, changed(stat)), nil
+				return fmt.Sprintf("changed %s: %s", args.Path, lineChanges(stat)), nil
 			}),
 		},
 		consent: consent(params, func(args writeArgs) (string, error) {
@@ -188,7 +188,7 @@ func (b *base) patchQuestion(path, contents string) (string, error) {
 
 func (b *base) fsMkdir() tool.Tool {
 	params := []param{{name: "path", kind: "string", description: "Path of the directory, absolute or relative to the working directory."}}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "fs_mkdir",
 			description: "Create a directory, and the directories above it that are missing.",
@@ -217,7 +217,7 @@ func (b *base) fsMkdir() tool.Tool {
 
 func (b *base) fsRm() tool.Tool {
 	params := []param{{name: "path", kind: "string", description: "Path of the file or directory, absolute or relative to the working directory."}}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "fs_rm",
 			description: "Remove a file, or a directory with everything in it. Of a symbolic link only the link itself is removed.",

@@ -28,8 +28,8 @@ type native struct {
 	run               func(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
-// guarded is a native tool with a question to the user before a call.
-type guarded struct {
+// guardedTool is a native tool with a question to the user before a call.
+type guardedTool struct {
 	native
 	// consent returns the question of [tool.Guard]. The error says why the call would fail:
 	// then it needs no consent either.
@@ -38,7 +38,7 @@ type guarded struct {
 
 var (
 	_ tool.Tool  = (*native)(nil)
-	_ tool.Guard = (*guarded)(nil)
+	_ tool.Guard = (*guardedTool)(nil)
 )
 
 // Declaration implements [tool.Tool].
@@ -58,12 +58,12 @@ func (n *native) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 }
 
 // Consent implements [tool.Guard].
-func (g *guarded) Consent(call tool.Call) string {
+func (g *guardedTool) Consent(call tool.Call) string {
 	question, _ := g.question(call)
 	return question
 }
 
-func (g *guarded) question(call tool.Call) (string, error) { return g.consent(call) }
+func (g *guardedTool) question(call tool.Call) (string, error) { return g.consent(call) }
 
 // schema is the JSON Schema of parameters, in their order.
 func schema(params []param) json.RawMessage {

@@ -16,8 +16,8 @@ type queryArgs struct {
 	Query string `json:"query"`
 }
 
-// searching returns a tool for a search function.
-func searching(name, description string, search func(ctx context.Context, query string) (string, error)) tool.Tool {
+// searchTool returns a tool for a search function.
+func searchTool(name, description string, search func(ctx context.Context, query string) (string, error)) tool.Tool {
 	params := []param{{name: "query", kind: "string", description: "What to search for."}}
 	return &native{
 		name:        name,
@@ -31,7 +31,7 @@ func searching(name, description string, search func(ctx context.Context, query 
 }
 
 func (b *base) searchArxiv() tool.Tool {
-	return searching("search_arxiv", "Search arXiv for scientific papers and return the top ones.", func(ctx context.Context, query string) (string, error) {
+	return searchTool("search_arxiv", "Search arXiv for scientific papers and return the top ones.", func(ctx context.Context, query string) (string, error) {
 		most := cmp.Or(b.Getenv("ARXIV_MAX_RESULTS"), "3")
 		if n, err := strconv.Atoi(most); err != nil || n < 1 {
 			return "", fmt.Errorf("the user has set ARXIV_MAX_RESULTS to %q, which is not a number above 0", most)
@@ -45,7 +45,7 @@ func (b *base) searchArxiv() tool.Tool {
 func (b *base) searchWikipedia() tool.Tool {
 	description := "Search Wikipedia and return the introduction of the article that fits best. " +
 		"Use it for detailed information about a public figure, a scientific concept, a historical event, and the like."
-	return searching("search_wikipedia", description, b.wikipedia)
+	return searchTool("search_wikipedia", description, b.wikipedia)
 }
 
 func (b *base) wikipedia(ctx context.Context, query string) (string, error) {
@@ -90,7 +90,7 @@ func (b *base) wikipedia(ctx context.Context, query string) (string, error) {
 func (b *base) searchWolfram() tool.Tool {
 	description := "Get an answer to a question using Wolfram Alpha. The query should be in English. " +
 		"Use it for questions that require computation, detailed facts or data analysis."
-	return searching("search_wolframalpha", description, func(ctx context.Context, query string) (string, error) {
+	return searchTool("search_wolframalpha", description, func(ctx context.Context, query string) (string, error) {
 		id, err := b.need("WOLFRAM_API_ID")
 		if err != nil {
 			return "", err
@@ -135,7 +135,7 @@ func (b *base) searchWolfram() tool.Tool {
 const webSearch = " Use this when you need current information, or feel that a search could provide a better answer."
 
 func (b *base) webSearchLoki() tool.Tool {
-	return searching("web_search_loki", "Perform a web search with a model that can search."+webSearch, func(ctx context.Context, query string) (string, error) {
+	return searchTool("web_search_loki", "Perform a web search with a model that can search."+webSearch, func(ctx context.Context, query string) (string, error) {
 		if b.Ask == nil {
 			return "", errors.New("no search model is available")
 		}
@@ -144,7 +144,7 @@ func (b *base) webSearchLoki() tool.Tool {
 }
 
 func (b *base) webSearchPerplexity() tool.Tool {
-	return searching("web_search_perplexity", "Perform a web search using Perplexity."+webSearch, func(ctx context.Context, query string) (string, error) {
+	return searchTool("web_search_perplexity", "Perform a web search using Perplexity."+webSearch, func(ctx context.Context, query string) (string, error) {
 		key, err := b.need("PERPLEXITY_API_KEY")
 		if err != nil {
 			return "", err
@@ -186,7 +186,7 @@ func (b *base) webSearchPerplexity() tool.Tool {
 }
 
 func (b *base) webSearchTavily() tool.Tool {
-	return searching("web_search_tavily", "Perform a web search using Tavily."+webSearch, func(ctx context.Context, query string) (string, error) {
+	return searchTool("web_search_tavily", "Perform a web search using Tavily."+webSearch, func(ctx context.Context, query string) (string, error) {
 		key, err := b.need("TAVILY_API_KEY")
 		if err != nil {
 			return "", err

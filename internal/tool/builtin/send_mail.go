@@ -32,7 +32,7 @@ func (b *base) sendMail() tool.Tool {
 		{name: "subject", kind: "string", description: "The subject."},
 		{name: "body", kind: "string", description: "The body, plain text."},
 	}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "send_mail",
 			description: "Send an email from the user's account.",
@@ -148,7 +148,7 @@ func (b *base) connect(ctx context.Context, server mailServer) (*smtp.Client, er
 		_ = conn.SetDeadline(deadline) // without a deadline it still ends with ctx
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	conn = &watched{conn, stop}
+	conn = &watchedConn{conn, stop}
 	if server.implicit {
 		conn = tls.Client(conn, config)
 	}
@@ -170,13 +170,13 @@ func (b *base) connect(ctx context.Context, server mailServer) (*smtp.Client, er
 	return client, nil
 }
 
-// watched is a connection that a context closes, until it is closed.
-type watched struct {
+// watchedConn is a connection that a context closes, until it is closed.
+type watchedConn struct {
 	net.Conn
 	stop func() bool
 }
 
-func (w *watched) Close() error {
+func (w *watchedConn) Close() error {
 	w.stop()
 	return w.Conn.Close()
 }

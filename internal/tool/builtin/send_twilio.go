@@ -24,7 +24,7 @@ func (b *base) sendTwilio() tool.Tool {
 		{name: "to_number", kind: "string", description: "The recipient's phone number, such as +15551234567. Use whatsapp:+15551234567 for WhatsApp."},
 		{name: "message", kind: "string", description: "The text of the message."},
 	}
-	return &guarded{
+	return &guardedTool{
 		native: native{
 			name:        "send_twilio",
 			description: "Send an SMS, or a WhatsApp message, using Twilio.",

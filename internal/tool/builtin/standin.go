@@ -23,7 +23,7 @@ type questioner interface {
 }
 
 var (
-	_ questioner = (*guarded)(nil)
+	_ questioner = (*guardedTool)(nil)
 	_ questioner = (*executeCommand)(nil)
 )
 

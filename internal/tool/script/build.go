@@ -17,8 +17,8 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// made marks runners, in their first or second line.
-const made = "Made by loki --build-tools. Changes will be lost."
+// runnerMark marks runners, in their first or second line.
+const runnerMark = "Made by loki --build-tools. Changes will be lost."
 
 // Build makes scripts ready to be run by hand, and returns the files it wrote.
 //
@@ -112,7 +112,7 @@ func removeOthers(bin string, keep map[string][]byte) error {
 		if err != nil {
 			continue
 		}
-		if head := text[:min(len(text), 300)]; bytes.Contains(head, []byte(made)) {
+		if head := text[:min(len(text), 300)]; bytes.Contains(head, []byte(runnerMark)) {
 			errs = append(errs, os.Remove(path))
 		}
 	}
@@ -160,16 +160,16 @@ func (s *script) runners(goos string, files map[string][]byte) error {
 		ext, comment = ".mjs", "// "
 		code = s.runner(p, "runner(JSON.parse(%s)).then(() => leave(process.exitCode ?? 0), fail);\n", "call.mjs", "runner.mjs")
 	}
-	code = append([]byte(comment+made+"\n"), code...)
+	code = append([]byte(comment+runnerMark+"\n"), code...)
 	words := s.runnerInterpreter(p.src)
 	inner := "run-" + name + ext
 	switch command := strings.Join(words, " "); {
 	case goos == "windows":
 		files[inner] = code
-		files[name+".cmd"] = fmt.Appendf(nil, "@echo off\r\nrem %s\r\n%s \"%%~dp0%s\" %%*\r\n", made, command, inner)
+		files[name+".cmd"] = fmt.Appendf(nil, "@echo off\r\nrem %s\r\n%s \"%%~dp0%s\" %%*\r\n", runnerMark, command, inner)
 	case s.lang == typescript:
 		files[inner] = code
-		files[name] = fmt.Appendf(nil, "#!/bin/sh\n# %s\nexec %s \"$(dirname \"$0\")/%s\" \"$@\"\n", made, command, inner)
+		files[name] = fmt.Appendf(nil, "#!/bin/sh\n# %s\nexec %s \"$(dirname \"$0\")/%s\" \"$@\"\n", runnerMark, command, inner)
 	case len(words) > 1:
 		files[name] = append([]byte("#!/usr/bin/env -S "+command+"\n"), code...)
 	default:

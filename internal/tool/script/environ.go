@@ -23,7 +23,7 @@ type places struct {
 // environ returns the environment of a call, and the lines of env files that bash has to
 // evaluate. src is the script.
 func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string, err error) {
-	child = s.o.Policy.Child(s.o.Environ, declared(src)...)
+	child = s.o.Policy.Child(s.o.Environ, declaredVariables(src)...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
 	unset := []string{"LLM_TOOL_DATA_FILE"}
@@ -32,7 +32,7 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 		unset = nil
 	}
 	if s.o.Agent != nil {
-		set["LLM_AGENT_FUNC"] = s.called(f)
+		set["LLM_AGENT_FUNC"] = s.callName(f)
 	}
 	for key, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
 		if v == "" {
@@ -74,8 +74,8 @@ var declarations = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*(?:#|//)[ \t]*@(?:env[ \t]+|(?:option|arg)[ \t]+(?:-\w[ \t]+)?[^\s$]+(?:[ \t]+<[^>\n]*>)*[ \t]+\$)([A-Za-z_]\w*)`)
 })
 
-// declared returns the names of the variables that a script declares.
-func declared(src []byte) []string {
+// declaredVariables returns the names of the variables that a script declares.
+func declaredVariables(src []byte) []string {
 	var names []string
 	for _, match := range declarations().FindAllSubmatch(src, -1) {
 		names = append(names, string(match[1]))
@@ -100,8 +100,8 @@ func (s *script) constants() map[string]string {
 	return set
 }
 
-// called returns the name under which a function of an agent's script is called.
-func (s *script) called(f function) string {
+// callName returns the name under which a function of an agent's script is called.
+func (s *script) callName(f function) string {
 	if name := f.real(); name != "" {
 		return name
 	}
@@ -161,7 +161,7 @@ func (s *script) envFile(env []string, set map[string]string) (filled map[string
 				lines = append(lines, "eval "+argc.Quote("export "+key+"="+v))
 				continue
 			}
-			filled[key] = unquoted(v)
+			filled[key] = unquote(v)
 		}
 	}
 	return filled, lines
@@ -185,8 +185,8 @@ func needsShell(v string) bool {
 	return !single && strings.ContainsAny(v, "$`\\")
 }
 
-// unquoted returns a value without one pair of quotes around it.
-func unquoted(v string) string {
+// unquote returns a value without one pair of quotes around it.
+func unquote(v string) string {
 	if len(v) > 1 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
 		return v[1 : len(v)-1]
 	}

@@ -80,7 +80,7 @@ func (s *script) summary() (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
-	if k, ok := s.kept(s.sum(src)); ok {
+	if k, ok := s.cached(s.sum(src)); ok {
 		return k, nil
 	}
 	p, err := s.current(src)

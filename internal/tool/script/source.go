@@ -219,8 +219,8 @@ func (p *source) summary() summary {
 	return s
 }
 
-// kept returns the summary in the cache under a sum.
-func (s *script) kept(sum string) (summary, bool) {
+// cached returns the summary in the cache under a sum.
+func (s *script) cached(sum string) (summary, bool) {
 	if s.o.Cache == "" {
 		return summary{}, false
 	}

@@ -21,29 +21,29 @@ func Tools(l *List) []tool.Tool {
 	}
 	none := json.RawMessage(`{"type":"object","properties":{}}`)
 	return []tool.Tool{
-		&keeping{chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What is to be done.")}, false, l.add},
-		&keeping{chat.Tool{Name: "todo__clear", Description: "Clear the todo list. Use it when the user cancels the work or changes its direction.", Parameters: none}, false, l.clear},
-		&keeping{chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, false, l.done},
-		&keeping{chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What is to be achieved in the end.")}, false, l.start},
-		&keeping{chat.Tool{Name: "todo__list", Description: "Get the todo list with all tasks, done and open.", Parameters: none}, true, l.list},
+		&listTool{chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What is to be done.")}, false, l.add},
+		&listTool{chat.Tool{Name: "todo__clear", Description: "Clear the todo list. Use it when the user cancels the work or changes its direction.", Parameters: none}, false, l.clear},
+		&listTool{chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, false, l.done},
+		&listTool{chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What is to be achieved in the end.")}, false, l.start},
+		&listTool{chat.Tool{Name: "todo__list", Description: "Get the todo list with all tasks, done and open.", Parameters: none}, true, l.list},
 	}
 }
 
 // listTool is one of the tools.
-type keeping struct {
+type listTool struct {
 	declared chat.Tool
 	readOnly bool
 	run      func(call tool.Call) (any, error)
 }
 
 // Declaration implements [tool.Tool].
-func (t *keeping) Declaration() chat.Tool { return t.declared }
+func (t *listTool) Declaration() chat.Tool { return t.declared }
 
 // Hints implements [tool.Tool].
-func (t *keeping) Hints() tool.Hints { return tool.Hints{ReadOnly: t.readOnly} }
+func (t *listTool) Hints() tool.Hints { return tool.Hints{ReadOnly: t.readOnly} }
 
 // Call implements [tool.Tool].
-func (t *keeping) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+func (t *listTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
@@ -56,7 +56,7 @@ func (t *keeping) Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
 // success is the result of a call that succeeded.
-type told struct {
+type success struct {
 	Status  string `json:"status"`
 	ID      int    `json:"id,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -67,8 +67,8 @@ type mistake struct {
 	Error string `json:"error"`
 }
 
-func ok(format string, args ...any) told {
-	return told{Status: "ok", Message: fmt.Sprintf(format, args...)}
+func ok(format string, args ...any) success {
+	return success{Status: "ok", Message: fmt.Sprintf(format, args...)}
 }
 
 func (l *List) start(call tool.Call) (any, error) {
@@ -99,7 +99,7 @@ func (l *List) add(call tool.Call) (any, error) {
 	if task == "" {
 		return mistake{"the task is empty"}, nil
 	}
-	return told{Status: "ok", ID: l.Add(task)}, nil
+	return success{Status: "ok", ID: l.Add(task)}, nil
 }
 
 func (l *List) done(call tool.Call) (any, error) {

@@ -176,8 +176,8 @@ func checkBad(t testing.TB, c Case) {
 	}
 }
 
-// edited returns an object as edit leaves it.
-func edited(t testing.TB, arguments string, edit func(map[string]json.RawMessage)) string {
+// withEdit returns an object as edit leaves it.
+func withEdit(t testing.TB, arguments string, edit func(map[string]json.RawMessage)) string {
 	t.Helper()
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(arguments), &members); err != nil {
@@ -194,12 +194,12 @@ func edited(t testing.TB, arguments string, edit func(map[string]json.RawMessage
 func checkMissing(t testing.TB, c Case) {
 	subject := c.New(t)
 	for _, name := range parameters(t, subject.Declaration()).Required {
-		wantFailure(t, subject, edited(t, c.Good[0], func(m map[string]json.RawMessage) { delete(m, name) }))
+		wantFailure(t, subject, withEdit(t, c.Good[0], func(m map[string]json.RawMessage) { delete(m, name) }))
 	}
 }
 
 func checkAdditional(t testing.TB, c Case) {
-	args := edited(t, c.Good[0], func(m map[string]json.RawMessage) { m["made_up"] = json.RawMessage("1") })
+	args := withEdit(t, c.Good[0], func(m map[string]json.RawMessage) { m["made_up"] = json.RawMessage("1") })
 	wantSuccess(t.Context(), t, c.New(t), args)
 }
 

@@ -173,8 +173,8 @@ export async function two() {}
 func TestMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"rest", "\nexport function f(...args: string[]) {}", "line 2: parameter ...args: a tool cannot have a variable number"},
-		{"object", "export function f({ a, b }: { a: string }) {}", "line 1: a tool cannot take its parameters apart"},
-		{"array", "export function f([a]: string[]) {}", "line 1: a tool cannot take its parameters apart"},
+		{"object", "export function f({ a, b }: { a: string }) {}", "line 1: a tool cannot destructure its parameters"},
+		{"array", "export function f([a]: string[]) {}", "line 1: a tool cannot destructure its parameters"},
 		{"this", "export function f(this: Window) {}", "line 1: a tool cannot have a parameter called this"},
 		{"comma", "export function f(a b) {}", "line 1: unexpected b"},
 		{"type", "export function f(a: ) {}", "line 1: unexpected )"},

@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 // text without a line end at its end stays so, unless the patch says otherwise. The error
 // is an *Error.
 func Apply(text string, hunks []Hunk) (string, error) {
-	a := &applying{lines: strings.SplitAfter(text, "\n"), total: len(hunks)}
+	a := &applier{lines: strings.SplitAfter(text, "\n"), total: len(hunks)}
 	if last := len(a.lines) - 1; a.lines[last] == "" {
 		a.lines = a.lines[:last]
 	}
@@ -52,7 +52,7 @@ func Apply(text string, hunks []Hunk) (string, error) {
 }
 
 // applier is the state between hunks.
-type applying struct {
+type applier struct {
 	lines []string // of the file, with their line ends
 	next  int      // the first that is not written yet
 	out   strings.Builder
@@ -74,7 +74,7 @@ func lineEnd(line string) string {
 
 // put writes a line of the file. A last line without a line end gets one if it is no
 // longer the last.
-func (a *applying) put(line string) {
+func (a *applier) put(line string) {
 	if a.open {
 		a.out.WriteString(a.end)
 	}
@@ -84,7 +84,7 @@ func (a *applying) put(line string) {
 	a.end = cmp.Or(end, a.end)
 }
 
-func (a *applying) apply(number int, h Hunk) error {
+func (a *applier) apply(number int, h Hunk) error {
 	at, h, ok := a.find(h)
 	if !ok {
 		return &Error{Hunk: number, Hunks: a.total, Header: h.Header, Reason: a.reason(h)}
@@ -114,7 +114,7 @@ func (a *applying) apply(number int, h Hunk) error {
 
 // close decides how the file ends, after a hunk that reaches its end. unended is true if
 // the old file has no line end there.
-func (a *applying) close(h Hunk, unended bool) {
+func (a *applier) close(h Hunk, unended bool) {
 	switch {
 	case h.noNewline || unended && !h.newline:
 		if text := a.out.String(); !a.open && text != "" {
@@ -131,7 +131,7 @@ func (a *applying) close(h Hunk, unended bool) {
 // find returns where a hunk belongs, and the hunk as it fits there. If it fits only
 // without the empty lines at its end, they are removed: they are probably the end of the
 // patch.
-func (a *applying) find(h Hunk) (at int, fits Hunk, ok bool) {
+func (a *applier) find(h Hunk) (at int, fits Hunk, ok bool) {
 	old := h.old()
 	if len(old) == 0 {
 		return a.insertion(h), h, true
@@ -154,7 +154,7 @@ func (a *applying) find(h Hunk) (at int, fits Hunk, ok bool) {
 }
 
 // insertion returns where a hunk without an old block goes.
-func (a *applying) insertion(h Hunk) int {
+func (a *applier) insertion(h Hunk) int {
 	if h.Line > 0 {
 		return min(max(h.Line-1, a.next), len(a.lines))
 	}
@@ -162,7 +162,7 @@ func (a *applying) insertion(h Hunk) int {
 }
 
 // locate searches for an old block.
-func (a *applying) locate(h Hunk, old []string) (int, bool) {
+func (a *applier) locate(h Hunk, old []string) (int, bool) {
 	if at := h.Line - 1; at >= a.next && a.matches(old, at) == len(old) {
 		return at, true
 	}
@@ -175,7 +175,7 @@ func (a *applying) locate(h Hunk, old []string) (int, bool) {
 }
 
 // matches returns how many lines of a block are in the file from the line at on.
-func (a *applying) matches(block []string, at int) int {
+func (a *applier) matches(block []string, at int) int {
 	n := 0
 	for n < len(block) && at+n < len(a.lines) && content(a.lines[at+n]) == block[n] {
 		n++
@@ -207,7 +207,7 @@ func (h Hunk) block(without byte) []string {
 }
 
 // reason returns why a hunk has no place.
-func (a *applying) reason(h Hunk) string {
+func (a *applier) reason(h Hunk) string {
 	old := h.old()
 	if fresh := h.new(); h.adds() {
 		for at := range a.lines {

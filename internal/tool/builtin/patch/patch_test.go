@@ -18,7 +18,7 @@ func TestApply(t *testing.T) {
 		{name: "wrong_numbers", text: abc, patch: "@@ -70,9 +70,2 @@\n-b\n+B\n", want: "a\nB\nc\n"},
 		{name: "fence_around", text: abc, patch: "```diff\n@@ -2 +2 @@\n-b\n+B\n```\n", want: "a\nB\nc\n"},
 		{name: "two_hunks", text: "a\nb\nc\nd\ne\n", patch: "@@ -1,2 +1,3 @@\n a\n+x\n b\n@@ -5 +6 @@\n-e\n+E\n", want: "a\nx\nb\nc\nd\nE\n"},
-		{name: "order_matters", text: abc, patch: "@@ -3 +3 @@\n-c\n+C\n@@ -1 +1 @@\n-a\n+A\n", wantErr: `hunk 2 of 2 (@@ -1 +1 @@) does not fit, so nothing was changed: its first line "a" is not in the file behind line 3`},
+		{name: "order_matters", text: abc, patch: "@@ -3 +3 @@\n-c\n+C\n@@ -1 +1 @@\n-a\n+A\n", wantErr: `hunk 2 of 2 (@@ -1 +1 @@) does not fit, so nothing was changed: its first line "a" is not in the file after line 3`},
 		{name: "numbers_choose", text: "x\n1\nx\n2\n", patch: "@@ -3,1 +3,1 @@\n-x\n+y\n", want: "x\n1\ny\n2\n"},
 		{name: "first_place", text: "x\n1\nx\n2\n", patch: "@@ -9,1 +9,1 @@\n-x\n+y\n", want: "y\n1\nx\n2\n"},
 		{name: "insert_at_line", text: abc, patch: "@@ -2,0 +3,1 @@\n+x\n", want: "a\nb\nx\nc\n"},

@@ -103,7 +103,7 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	defer db.Close()
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return "", ended(ctx, err)
+		return "", endError(ctx, err)
 	}
 	defer conn.Close()
 	room := maxBytes
@@ -111,7 +111,7 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	for i, s := range statements {
 		var r any
 		if r, err = run(ctx, conn, s, &room); err != nil {
-			if err = ended(ctx, err); len(statements) > 1 {
+			if err = endError(ctx, err); len(statements) > 1 {
 				err = fmt.Errorf("statement %d of %d: %w", i+1, len(statements), err)
 			}
 			break
@@ -121,9 +121,9 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	return marshal(results, len(statements)), err
 }
 
-// ended returns the cause of the end of ctx instead of the driver's
+// endError returns the cause of the end of ctx instead of the driver's
 // "interrupted".
-func ended(ctx context.Context, err error) error {
+func endError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -83,7 +83,7 @@ func (s Statement) reads(w []word) bool {
 			return false
 		case call && doesMore(string(x)):
 			return false
-		case i+1 < len(w) && w[i+1] == "." && packaged(string(x)):
+		case i+1 < len(w) && w[i+1] == "." && inPackage(string(x)):
 			return false
 		case x == "'" && call:
 			return false // a function whose name is in quotes
@@ -100,8 +100,8 @@ func doesMore(name string) bool {
 	return !slices.Contains(harmless, name) && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// packaged reports whether a name is that of a package whose functions may do more than compute.
-func packaged(name string) bool {
+// inPackage reports whether a name is that of a package whose functions may do more than compute.
+func inPackage(name string) bool {
 	return strings.HasPrefix(name, "DBMS_") || strings.HasPrefix(name, "UTL_") || strings.HasPrefix(name, "DBLINK")
 }
 

@@ -156,13 +156,13 @@ func rulesAbove(dir string) *Rules {
 		at = parent
 		dirs = append(dirs, at)
 	}
-	rules := readRulesFile(filepath.Join(at, ".git", "info", "exclude"), slashed(at), nil)
+	rules := readRulesFile(filepath.Join(at, ".git", "info", "exclude"), withSlashes(at), nil)
 	for i := len(dirs) - 1; i >= 0; i-- {
-		rules = readRules(dirs[i], slashed(dirs[i]), func(string) bool { return true }, rules)
+		rules = readRules(dirs[i], withSlashes(dirs[i]), func(string) bool { return true }, rules)
 	}
 	return rules
 }
 
-// slashed returns a directory in the form of Rules.dir; that of the root is
+// withSlashes returns a directory in the form of Rules.dir; that of the root is
 // empty.
-func slashed(dir string) string { return strings.TrimSuffix(filepath.ToSlash(dir), "/") }
+func withSlashes(dir string) string { return strings.TrimSuffix(filepath.ToSlash(dir), "/") }

@@ -59,13 +59,13 @@ func (w Walker) Walk(ctx context.Context, root string, visit func(worker int, f 
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	r := &running{Walker: w, ctx: ctx, visit: visit}
+	r := &walk{Walker: w, ctx: ctx, visit: visit}
 	r.wake.L = &r.mu
 	var rules *Rules
 	if !w.All {
 		rules = rulesAbove(abs)
 	}
-	r.push([]task{{dir: directory{full: root, slashed: slashed(abs), rules: rules}, entries: entries, read: true}})
+	r.push([]task{{dir: directory{full: root, slashed: withSlashes(abs), rules: rules}, entries: entries, read: true}})
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { r.work(i) })
@@ -104,7 +104,7 @@ type task struct {
 
 // walk is a running walk. Tasks are a stack, so that files near the start of the tree
 // come first and the stack stays small.
-type running struct {
+type walk struct {
 	Walker
 	ctx   context.Context
 	visit func(int, File)
@@ -118,7 +118,7 @@ type running struct {
 }
 
 // push adds tasks; the first of them is taken first.
-func (r *running) push(tasks []task) {
+func (r *walk) push(tasks []task) {
 	if len(tasks) == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (r *running) push(tasks []task) {
 }
 
 // take returns the next task; ok is false when there will be none.
-func (r *running) take() (t task, ok bool) {
+func (r *walk) take() (t task, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.stack) == 0 && r.busy > 0 && r.panicked == nil {
@@ -149,7 +149,7 @@ func (r *running) take() (t task, ok bool) {
 	return t, true
 }
 
-func (r *running) finished(panicked any) {
+func (r *walk) finish(panicked any) {
 	r.mu.Lock()
 	r.busy--
 	if panicked != nil {
@@ -162,7 +162,7 @@ func (r *running) finished(panicked any) {
 	}
 }
 
-func (r *running) work(worker int) {
+func (r *walk) work(worker int) {
 	for {
 		t, ok := r.take()
 		if !ok {
@@ -172,8 +172,8 @@ func (r *running) work(worker int) {
 	}
 }
 
-func (r *running) do(worker int, t task) {
-	defer func() { r.finished(recover()) }()
+func (r *walk) do(worker int, t task) {
+	defer func() { r.finish(recover()) }()
 	for _, f := range t.files {
 		if r.ctx.Err() != nil {
 			return
@@ -188,7 +188,7 @@ func (r *running) do(worker int, t task) {
 }
 
 // open reads a directory and returns the tasks in it, in order.
-func (r *running) open(t task) []task {
+func (r *walk) open(t task) []task {
 	d, entries := t.dir, t.entries
 	if !t.read {
 		if r.Skip != nil && r.Skip(d.path) {

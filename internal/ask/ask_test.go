@@ -203,23 +203,6 @@ func TestTurnsAreTakenInOrder(t *testing.T) {
 	})
 }
 
-func TestScripted(t *testing.T) {
-	s := NewScripted("yes", "ab")
-	if got, err := s.Ask(t.Context(), choice()); err != nil || got != "yes" {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := s.Ask(t.Context(), Question{Node: "term", Validate: atLeast(3)}); err == nil || errors.Is(err, ErrUnavailable) {
-		t.Errorf("invalid answer: %v", err)
-	}
-	if _, err := s.Ask(t.Context(), Question{Node: "third"}); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("no answers left: %v", err)
-	}
-	asked := s.Asked()
-	if len(asked) != 3 || asked[0].Node != "approve" || asked[2].Node != "third" {
-		t.Errorf("asked %v", asked)
-	}
-}
-
 func TestUnavailable(t *testing.T) {
 	var a Asker = Unavailable{}
 	if _, err := a.Ask(t.Context(), choice()); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "approve") {

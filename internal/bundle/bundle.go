@@ -50,19 +50,6 @@ func Ensure(bundle fs.FS, name, agentsDir string) error {
 	return err
 }
 
-// Install installs all agents of the bundle below dir as [Ensure] does one. It returns
-// the files it wrote, relative to dir with slashes, also when it fails midway.
-func Install(bundle fs.FS, dir string) (written []string, err error) {
-	for _, name := range Names(bundle) {
-		files, err := install(bundle, name, dir)
-		written = append(written, files...)
-		if err != nil {
-			return written, err
-		}
-	}
-	return written, nil
-}
-
 // install installs one agent and returns the files it wrote, relative to dir.
 func install(bundle fs.FS, name, dir string) (written []string, err error) {
 	files, err := filesOf(bundle, name)

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/chat"
 	"loki/internal/mcp"
 	"loki/internal/process"
@@ -153,7 +153,7 @@ func TestEverything(t *testing.T) {
 			var progress []mcp.Progress
 			p := pool(t, func(o *mcp.Options) { o.Dir = t.TempDir() })
 			sc := scope(t, p, mcp.ScopeOptions{
-				Asker: ask.NewScripted("decline"),
+				Asker: asktest.NewScripted("decline"),
 				Progress: func(p mcp.Progress) {
 					mu.Lock()
 					defer mu.Unlock()

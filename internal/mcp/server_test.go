@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/environ"
 	"loki/internal/mcp"
 	"loki/internal/tool"
@@ -352,7 +353,7 @@ func TestElicitation(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			asker := ask.NewScripted(tt.answers...)
+			asker := asktest.NewScripted(tt.answers...)
 			sc := scope(t, pool(t, nil), mcp.ScopeOptions{Asker: asker}, fake(t, "sound"))
 			out, err := call(t.Context(), sc, "invoke", `{"tool":"ask"}`)
 			if err != nil || out != tt.want {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/event"
 	"loki/internal/event/eventtest"
 	"loki/internal/fault"
@@ -130,7 +131,7 @@ nodes:
 }
 
 func TestQuestionOfWhatIsMissing(t *testing.T) {
-	_, c, err := world{asker: ask.NewScripted("yes")}.drive(t.Context(), t, `
+	_, c, err := world{asker: asktest.NewScripted("yes")}.drive(t.Context(), t, `
 start: review
 nodes:
   review: {type: approval, question: "About {{nothing}}?", options: [yes], routes: {yes: done}, on_other: done}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/catalog"
 	"loki/internal/catalog/models"
 	"loki/internal/config"
@@ -71,12 +72,12 @@ func (m *memory) CreatePassword(context.Context, ask.Asker, bool) (string, error
 type fixture struct {
 	Options
 	vault *memory
-	asker *ask.Scripted
+	asker *asktest.Scripted
 	notes []string
 }
 
 func newFixture(t *testing.T, answers ...string) *fixture {
-	f := &fixture{vault: &memory{secrets: make(map[string]string)}, asker: ask.NewScripted(answers...)}
+	f := &fixture{vault: &memory{secrets: make(map[string]string)}, asker: asktest.NewScripted(answers...)}
 	f.Options = Options{
 		File: filepath.Join(t.TempDir(), "config", "config.yaml"), Asker: f.asker, Vault: f.vault, Known: models.Embedded(),
 		DefaultPasswordFile: "/home/me/.loki_password",
@@ -221,7 +222,7 @@ func TestRun(t *testing.T) {
 			maps.Copy(f.vault.secrets, tt.stored)
 			f.Servers, f.Getenv = tt.servers, func(name string) string { return tt.env[name] }
 			if tt.name == "azure_models_are_typed" {
-				f.asker = ask.NewScripted(append(tt.answers, "two")...)
+				f.asker = asktest.NewScripted(append(tt.answers, "two")...)
 				f.Asker, tt.model, tt.ids = f.asker, "azure-openai:two", []catalog.Type{catalog.Chat, catalog.Chat}
 			}
 			result, err := Run(t.Context(), f.Options)

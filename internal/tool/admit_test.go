@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/permission"
@@ -81,7 +82,7 @@ func TestJudgedCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "permissions.yaml")
-			o := tool.Options{AutoConfirm: tt.auto, Asker: ask.NewScripted(tt.answers...)}
+			o := tool.Options{AutoConfirm: tt.auto, Asker: asktest.NewScripted(tt.answers...)}
 			text, calls, err := erasing(t, o, permission.Options{Rules: tt.rules, Memory: permission.NewMemory(file), Agent: "coder"}, tt.times)
 			if tt.suspend {
 				if fault.CodeOf(err) != fault.Suspended {

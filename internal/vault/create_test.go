@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/fault"
 )
 
@@ -77,7 +78,7 @@ func TestCreatePassword(t *testing.T) {
 			for i, a := range tt.answers {
 				tt.answers[i] = strings.Replace(a, "DIR", f.dir, 1)
 			}
-			asker := ask.NewScripted(tt.answers...)
+			asker := asktest.NewScripted(tt.answers...)
 			path, err := f.CreatePassword(t.Context(), asker, tt.choose)
 			if len(asker.Asked()) != len(tt.answers) {
 				t.Errorf("%d questions", len(asker.Asked()))
@@ -129,7 +130,7 @@ func TestCreatePasswordRefuses(t *testing.T) {
 			for i, a := range answers {
 				answers[i] = strings.Replace(a, "DIR", f.dir, 1)
 			}
-			if _, err := f.CreatePassword(t.Context(), ask.NewScripted(answers...), true); err == nil {
+			if _, err := f.CreatePassword(t.Context(), asktest.NewScripted(answers...), true); err == nil {
 				t.Error("no error")
 			}
 			for _, file := range []string{"new", "password"} {
@@ -148,7 +149,7 @@ func TestCreatePasswordInTheKeychain(t *testing.T) {
 	f := newFixture(t)
 	c := new(chain)
 	f.opts.Password = Password{DefaultFile: f.path("none"), UseKeychain: true, Keychain: c}
-	path, err := f.CreatePassword(t.Context(), ask.NewScripted("Yes", password, password), true)
+	path, err := f.CreatePassword(t.Context(), asktest.NewScripted("Yes", password, password), true)
 	if err != nil || path != "" || c.password != password {
 		t.Fatalf("path %q, keychain %q, %v", path, c.password, err)
 	}
@@ -157,7 +158,7 @@ func TestCreatePasswordInTheKeychain(t *testing.T) {
 	c.password, c.err = "", errors.New("no session bus")
 	v := f.another()
 	v.opts.Password = f.opts.Password
-	_, err = v.CreatePassword(t.Context(), ask.NewScripted("Yes", password), false)
+	_, err = v.CreatePassword(t.Context(), asktest.NewScripted("Yes", password), false)
 	if err == nil || !strings.Contains(err.Error(), "no session bus") || fault.HintOf(err) == "" {
 		t.Errorf("error %v", err)
 	}
@@ -166,7 +167,7 @@ func TestCreatePasswordInTheKeychain(t *testing.T) {
 func TestCreatePasswordOfACommand(t *testing.T) {
 	f := newFixture(t)
 	f.opts.Password = Password{Command: "no-such-program-anywhere", DefaultFile: f.path("password")}
-	if _, err := f.CreatePassword(t.Context(), ask.NewScripted("Yes", password, password), false); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+	if _, err := f.CreatePassword(t.Context(), asktest.NewScripted("Yes", password, password), false); err == nil || !strings.Contains(err.Error(), "no-such-program") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -191,7 +192,7 @@ func TestExpandHome(t *testing.T) {
 }
 
 func TestAskSecret(t *testing.T) {
-	asker := ask.NewScripted("a", "b", " s ", " s ")
+	asker := asktest.NewScripted("a", "b", " s ", " s ")
 	got, err := AskSecret(t.Context(), asker, "NAME")
 	if err != nil || got != " s " {
 		t.Errorf("%q, %v", got, err)
@@ -204,7 +205,7 @@ func TestAskSecret(t *testing.T) {
 	if !strings.Contains(asker.Asked()[0].Text, "NAME") {
 		t.Errorf("asked %q", asker.Asked()[0].Text)
 	}
-	if _, err := AskSecret(t.Context(), ask.NewScripted(""), "NAME"); err == nil {
+	if _, err := AskSecret(t.Context(), asktest.NewScripted(""), "NAME"); err == nil {
 		t.Error("an empty secret is accepted")
 	}
 	if _, err := AskSecret(t.Context(), ask.Unavailable{}, "NAME"); !errors.Is(err, ask.ErrUnavailable) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/steps"
@@ -42,7 +43,7 @@ func TestUserTools(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a := ask.NewScripted(tt.answer)
+			a := asktest.NewScripted(tt.answer)
 			text, err := askWith(t, a, tt.tool, tt.args)
 			if err != nil || text != tt.want {
 				t.Errorf("got %s, %v; want %s", text, err, tt.want)

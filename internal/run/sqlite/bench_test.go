@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -68,6 +69,41 @@ func BenchmarkRecord(b *testing.B) {
 				median(b, times)
 			})
 		}
+	}
+}
+
+// BenchmarkAlone makes the inserts of BenchmarkRecord with SQLite alone: one row in one
+// transaction, with the same driver and settings. It is the limit that a journal can reach.
+func BenchmarkAlone(b *testing.B) {
+	for _, size := range []int{100, 36180} {
+		b.Run(fmt.Sprintf("process/%d", size), func(b *testing.B) {
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(b.TempDir(), "alone.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(off)")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer db.Close()
+			db.SetMaxOpenConns(1)
+			if _, err := db.Exec("CREATE TABLE result (id INTEGER PRIMARY KEY, key TEXT, body BLOB)"); err != nil {
+				b.Fatal(err)
+			}
+			insert, err := db.Prepare("INSERT INTO result (key, body) VALUES (?, ?)")
+			if err != nil {
+				b.Fatal(err)
+			}
+			body := []byte(prose(1, size))
+			var times []time.Duration
+			n := 0
+			for b.Loop() {
+				n++
+				copy(body, fmt.Sprintf("%08d", n))
+				start := time.Now()
+				if _, err := insert.Exec(fmt.Sprint(n), body); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(start))
+			}
+			median(b, times)
+		})
 	}
 }
 

@@ -117,12 +117,12 @@ type Settings struct {
 	Durability        Durability
 }
 
-// Budget bounds what a run may use. A zero field is no bound; a declared bound is
+// Budget bounds what a run may use. A zero field sets no bound; a declared bound is
 // greater than zero.
 type Budget struct {
 	USD      float64       // money for models, in US dollars
 	Tokens   int           // input and output tokens together
-	Duration time.Duration // wall-clock time of one execution; a run that is resumed has it anew
+	Duration time.Duration // wall-clock time of one execution; a resumed run starts it again
 }
 
 // Durability says what the record of a run survives.
@@ -206,8 +206,8 @@ type Node struct {
 	End      *End
 }
 
-// Uncertain says what to do about a step that may have changed the world, was begun,
-// and of which nobody knows whether it happened, because the process died. The zero
+// Uncertain says what to do about a step that may have changed the world and was
+// begun, but may not have happened, because the process died. The zero
 // value is the default: retry for scripts and for tools that only read, ask for
 // everything else.
 type Uncertain string

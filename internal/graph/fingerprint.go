@@ -32,7 +32,7 @@ func Fingerprint(g *Graph) string {
 		h.Write([]byte(text))
 	}
 	put("graph " + Version)
-	for _, a := range meaning(g) {
+	for _, a := range topAspects(g) {
 		put(a.path)
 		put(a.text)
 	}
@@ -49,7 +49,7 @@ func Fingerprint(g *Graph) string {
 // Diff says in what old and next differ, one line for each difference, for people. It
 // is empty exactly if both have the same [Fingerprint].
 func Diff(old, next *Graph) []string {
-	lines := changes("", meaning(old), meaning(next))
+	lines := changes("", topAspects(old), topAspects(next))
 	for _, n := range old.Nodes {
 		if next.Node(n.ID) == nil {
 			lines = append(lines, fmt.Sprintf("nodes.%s (%s) was removed", n.ID, n.Type))
@@ -164,8 +164,8 @@ func (l *aspects) value(path string, v *value.Value) {
 	}
 }
 
-// meaning returns the aspects of g but for its nodes, by path.
-func meaning(g *Graph) aspects {
+// topAspects returns the aspects of g except its nodes, by path.
+func topAspects(g *Graph) aspects {
 	var l aspects
 	l.text("start", g.Start)
 	l.text("model", g.Model)
@@ -222,13 +222,13 @@ func nodeMeaning(n *Node) aspects {
 		l.span("cache.ttl", n.Cache.TTL)
 		l.template("cache.key", n.Cache.Key)
 	}
-	l.typed(n)
+	l.typeFields(n)
 	slices.SortStableFunc(l, byPath)
 	return l
 }
 
-// typed adds what is particular to the type of n.
-func (l *aspects) typed(n *Node) {
+// typeFields adds the fields of the type of n.
+func (l *aspects) typeFields(n *Node) {
 	switch {
 	case n.Agent != nil:
 		l.text("agent", n.Agent.Agent)

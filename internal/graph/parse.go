@@ -127,8 +127,8 @@ type parser struct {
 	ids      []idProblem
 }
 
-// idProblem is something wrong with a node's id. It is told only once the types of
-// the whole file and its version are right.
+// idProblem is something wrong with a node's id. It is reported only once the types
+// of the whole file and its version are right.
 type idProblem struct {
 	report    func(format string, args ...any) *yamldoc.Problem
 	msg, hint string
@@ -142,7 +142,7 @@ func (p *parser) graph() {
 		return
 	}
 	for _, key := range topRequired {
-		if !m.Has(key) { // an empty value is told later, see check
+		if !m.Has(key) { // an empty value is reported later, see check
 			p.doc.Root().Errorf("required field %q is missing", key).Hint = requiredHint()
 		}
 	}
@@ -170,7 +170,7 @@ func (p *parser) graph() {
 	for e := range m.Map("nodes").All() {
 		p.node(e)
 	}
-	p.unknown(m, nil)
+	p.warnUnread(m, nil)
 	for _, warning := range p.doc.Warnings() {
 		if !slices.Contains(p.unknowns, warning) {
 			p.warnings = append(p.warnings, problemFinding(SeverityWarning, RuleUnknownKey, warning))
@@ -197,7 +197,7 @@ func (p *parser) variable(n *yamldoc.Node) {
 	m.Text("name", &v.Name)
 	m.Text("description", &v.Description)
 	v.Default = optional("default", m.Text)
-	p.unknown(m, nil)
+	p.warnUnread(m, nil)
 	p.g.Variables = append(p.g.Variables, v)
 }
 
@@ -221,7 +221,7 @@ func (p *parser) settings(m *yamldoc.Map) {
 	choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
 	p.budget(m)
 	choice(m, "durability", &s.Durability, DurabilityProcess, DurabilityPower, DurabilityOff)
-	p.unknown(m, nil)
+	p.warnUnread(m, nil)
 }
 
 // choice reads one of a few words.
@@ -254,9 +254,9 @@ func (p *parser) reducers(m *yamldoc.Map) {
 	}
 }
 
-// unknown turns the keys of m that nobody read into warnings. hint, which may be
-// nil, can tell more about a key.
-func (p *parser) unknown(m *yamldoc.Map, hint func(key string) string) {
+// warnUnread turns the keys of m that were not read into warnings. hint, which may be
+// nil, can say more about a key.
+func (p *parser) warnUnread(m *yamldoc.Map, hint func(key string) string) {
 	found := m.Done()
 	p.unknowns = append(p.unknowns, found...)
 	for _, warning := range found {

@@ -41,7 +41,7 @@ func (p *parser) node(e yamldoc.Entry) {
 	choice(m, "join", &n.Join, JoinAny, JoinAll)
 	p.require(m, requiredFields[n.Type]...)
 	p.fields(n, m)
-	p.unknown(m, func(key string) string { return elsewhere(n.Type, key) })
+	p.warnUnread(m, func(key string) string { return elsewhere(n.Type, key) })
 	p.g.Nodes = append(p.g.Nodes, n)
 	p.g.byID[n.ID] = n
 }

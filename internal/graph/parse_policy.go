@@ -15,7 +15,7 @@ func (p *parser) budget(m *yamldoc.Map) {
 	positive(b, "usd", &budget.USD, b.Float)
 	positive(b, "tokens", &budget.Tokens, b.Uint)
 	positive(b, "seconds", &budget.Duration, b.Seconds)
-	p.unknown(b, nil)
+	p.warnUnread(b, nil)
 }
 
 // positive reads a number greater than zero.
@@ -50,9 +50,9 @@ func (p *parser) retry(n *Node, m *yamldoc.Map) {
 	}
 	span(r, "backoff", &n.Retry.Backoff)
 	span(r, "max_backoff", &n.Retry.MaxBackoff)
-	between(r, "factor", &n.Retry.Factor, 1, math.MaxFloat64)
-	between(r, "jitter", &n.Retry.Jitter, 0, 1)
-	p.unknown(r, nil)
+	floatBetween(r, "factor", &n.Retry.Factor, 1, math.MaxFloat64)
+	floatBetween(r, "jitter", &n.Retry.Jitter, 0, 1)
+	p.warnUnread(r, nil)
 }
 
 func (p *parser) onUncertain(n *Node, m *yamldoc.Map) {
@@ -70,7 +70,7 @@ func (p *parser) cache(n *Node, m *yamldoc.Map) {
 	}
 	n.Cache = &Cache{Key: optional("key", templates(c))}
 	c.Seconds("ttl", &n.Cache.TTL)
-	p.unknown(c, nil)
+	p.warnUnread(c, nil)
 }
 
 // section reads a mapping of options, nil if it is absent, null or no mapping, which
@@ -87,8 +87,8 @@ func (p *parser) section(m *yamldoc.Map, key, example string) *yamldoc.Map {
 	return n.Map()
 }
 
-// between reads a number from least to most.
-func between(m *yamldoc.Map, key string, dst *float64, least, most float64) {
+// floatBetween reads a number from least to most.
+func floatBetween(m *yamldoc.Map, key string, dst *float64, least, most float64) {
 	var f float64
 	if !m.Float(key, &f) {
 		return

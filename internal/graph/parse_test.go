@@ -30,7 +30,7 @@ func TestBadDefinitions(t *testing.T) {
 			if err == nil && len(warnings) == 0 {
 				t.Fatal("nothing was found wrong")
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".want", told(err, warnings))
+			golden(t, strings.TrimSuffix(file, ".yaml")+".want", messages(err, warnings))
 			if err != nil && fault.CodeOf(err) != fault.Config {
 				t.Errorf("code %s", fault.CodeOf(err))
 			}
@@ -61,8 +61,8 @@ func readFile(t *testing.T, file string) []byte {
 	return src
 }
 
-// told is everything that is said to a user.
-func told(err error, warnings graph.Findings) string {
+// messages returns the text that a user sees.
+func messages(err error, warnings graph.Findings) string {
 	var b strings.Builder
 	if err != nil {
 		fmt.Fprintf(&b, "%v\n", err)

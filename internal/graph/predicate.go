@@ -42,7 +42,7 @@ func ParsePredicate(source string) (Predicate, error) {
 }
 
 func predicateError(source string) error {
-	return fmt.Errorf("%q is no length predicate: expected len(input), one of >= <= == > <, and a whole number, as in len(input) > 0", source)
+	return fmt.Errorf("%q is not a length predicate: expected len(input), one of >= <= == > <, and a whole number, as in len(input) > 0", source)
 }
 
 // Holds reports whether text has the length asked for.

@@ -113,7 +113,7 @@ func (s State) Changes(next State) []value.Member {
 }
 
 // Draft is one branch's view of the state during a super-step: the shared state and
-// the branch's own writes over it. Nobody else sees the writes. A Draft belongs to
+// the branch's own writes over it. No other branch sees the writes. A Draft belongs to
 // one goroutine; the state below it may be shared.
 type Draft struct {
 	base   State
@@ -148,7 +148,7 @@ func (d *Draft) Set(key string, v value.Value) {
 func (d *Draft) State() State { return d.base.With(d.writes...) }
 
 // Diff returns the keys whose value differs from the shared state, with their final
-// values, ascending. A key that was written back to the value it had is no write.
+// values, ascending. A key that was written back to its old value is left out.
 func (d *Draft) Diff() []value.Member {
 	if len(d.writes) == 0 {
 		return nil

@@ -40,7 +40,7 @@ const (
 	RuleUnknownAgent     Rule = "unknown-agent"    // an agent does not exist
 	RuleUndefinedAgent   Rule = "undefined-agent"  // an agent's directory holds no definition
 	RuleMissingRoute     Rule = "missing-route"    // an option of an approval leads nowhere
-	RuleUnusedRoute      Rule = "unused-route"     // a route of an approval is no option
+	RuleUnusedRoute      Rule = "unused-route"     // a route of an approval is not an option
 	RuleNoDocuments      Rule = "no-documents"     // a rag node has nothing to search
 	RuleUnusedResult     Rule = "unused-result"    // a rag node's result is stored nowhere
 	RuleUnknownMCPServer Rule = "unknown-mcp-server"
@@ -159,7 +159,7 @@ type AgentContext struct {
 // Validate checks a definition without running it. All checks are always made, in
 // the order of the rules, and every finding is kept.
 func Validate(g *Graph, env ValidateEnv) Findings {
-	v := &validator{g: g, env: env, reached: g.reachable(), branchOf: map[string][]*Node{}, told: map[Finding]bool{}}
+	v := &validator{g: g, env: env, reached: g.reachable(), branchOf: map[string][]*Node{}, reported: map[Finding]bool{}}
 	for _, n := range g.Nodes {
 		if n.Map != nil {
 			v.branchOf[n.Map.Branch] = append(v.branchOf[n.Map.Branch], n)
@@ -203,7 +203,7 @@ type validator struct {
 	reached  map[string]bool    // nodes that can be reached from the start
 	branchOf map[string][]*Node // map nodes by their branch
 	findings Findings
-	told     map[Finding]bool
+	reported map[Finding]bool
 }
 
 // err adds an error; node may be nil, and path is below the node if there is one.
@@ -223,9 +223,9 @@ func (v *validator) add(severity Severity, rule Rule, node *Node, path, hint, ms
 		f.Path = strings.TrimSuffix("nodes."+node.ID+"."+path, ".")
 	}
 	f.Pos = v.g.Pos(f.Path)
-	// Two maps over one branch, or two equal fan-outs, need not be told twice.
-	if !v.told[f] {
-		v.told[f] = true
+	// Two maps over one branch, or two equal fan-outs, need not be reported twice.
+	if !v.reported[f] {
+		v.reported[f] = true
 		v.findings = append(v.findings, f)
 	}
 }

@@ -42,7 +42,7 @@ func (v *validator) references() {
 				field = e.Field
 			}
 			path := strings.TrimPrefix(e.Path, "nodes."+n.ID+".")
-			v.err(RuleUnknownTarget, n, path, didYouMean(yamldoc.Nearest(e.To, ids)), "%s leads to %q, which is no node", field, e.To)
+			v.err(RuleUnknownTarget, n, path, didYouMean(yamldoc.Nearest(e.To, ids)), "%s leads to %q, which is not a node", field, e.To)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (v *validator) parallelQuestions(gr group) {
 }
 
 // parallelWrites reports keys that several members write and no reducer combines,
-// and scripts of which nobody can know what they write.
+// and scripts that do not declare what they write.
 func (v *validator) parallelWrites(gr group) {
 	writers := map[string][]string{}
 	for _, n := range gr.members {
@@ -103,7 +103,7 @@ func scopedKey(t Type) string {
 }
 
 // writes returns the state keys that a node is known to write, ascending. An update
-// of the scoped key is gone with it and is no write.
+// of the scoped key does not count: it disappears with the scope.
 func writes(n *Node) []string {
 	keys := schemaProperties(n)
 	for _, u := range n.Updates {

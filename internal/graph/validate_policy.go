@@ -11,7 +11,7 @@ import (
 )
 
 // answers reports questions whose timeout and default do not go together, and default
-// answers of approvals that nobody could choose.
+// answers of approvals that are not among the options.
 func (v *validator) answers() {
 	for _, n := range v.g.Nodes {
 		var fallback *Template
@@ -26,7 +26,7 @@ func (v *validator) answers() {
 		switch {
 		case n.HasTimeout && fallback == nil:
 			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the answer to take then",
-				"there is no default, so the node fails if nobody answers in %s", seconds(n.Timeout))
+				"there is no default, so the node fails without an answer within %s", seconds(n.Timeout))
 		case n.Approval != nil && fallback != nil && !n.HasTimeout:
 			v.warn(RuleTimeoutDefault, n, "default", "add timeout: with the seconds to wait for an answer",
 				"the default of an approval is for when its timeout is over, and there is none")

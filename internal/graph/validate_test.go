@@ -58,19 +58,19 @@ func TestRules(t *testing.T) {
 		src  string // the definition below top
 		want string
 	}{
-		{graph.RuleUnknownTarget, "next", "nodes:\n  a: {type: llm, prompt: p, next: y}\n" + tail, `4:35 error [a] next leads to "y", which is no node`},
+		{graph.RuleUnknownTarget, "next", "nodes:\n  a: {type: llm, prompt: p, next: y}\n" + tail, `4:35 error [a] next leads to "y", which is not a node`},
 		{graph.RuleUnknownTarget, "next_known", "nodes:\n  a: {type: llm, prompt: p, next: z}\n" + tail, ""},
 		{
 			graph.RuleUnknownTarget, "every_field", "nodes:\n  a: {type: llm, prompt: p, next: [b, n1], fallback: n2}\n  b: {type: approval, question: q, options: [x], routes: {x: n3}, on_other: n4, next: n5}\n" +
 				"  c: {type: script, script: ok.sh, fallback: n6}\n  d: {type: map, over: o, as: i, branch: n7, collect_into: r}\n  z: {type: end, next: n8}\n",
-			`4:39 error [a] next leads to "n1", which is no node
-4:54 error [a] llm fallback leads to "n2", which is no node
-5:87 error [b] next leads to "n5", which is no node
-5:62 error [b] approval routes leads to "n3", which is no node
-5:77 error [b] approval on_other leads to "n4", which is no node
-6:46 error [c] script fallback leads to "n6", which is no node
-7:42 error [d] map branch leads to "n7", which is no node
-8:24 error [z] next leads to "n8", which is no node`,
+			`4:39 error [a] next leads to "n1", which is not a node
+4:54 error [a] llm fallback leads to "n2", which is not a node
+5:87 error [b] next leads to "n5", which is not a node
+5:62 error [b] approval routes leads to "n3", which is not a node
+5:77 error [b] approval on_other leads to "n4", which is not a node
+6:46 error [c] script fallback leads to "n6", which is not a node
+7:42 error [d] map branch leads to "n7", which is not a node
+8:24 error [z] next leads to "n8", which is not a node`,
 		},
 
 		{
@@ -226,7 +226,7 @@ func TestRules(t *testing.T) {
 
 		{
 			graph.RulePredicate, "bad", "nodes:\n  a: {type: input, question: q, validation: len(input) != 0, next: z}\n" + tail,
-			`4:45 error [a] validation: "len(input) != 0" is no length predicate: expected len(input), one of >= <= == > <, and a whole number, as in len(input) > 0`,
+			`4:45 error [a] validation: "len(input) != 0" is not a length predicate: expected len(input), one of >= <= == > <, and a whole number, as in len(input) > 0`,
 		},
 		{graph.RulePredicate, "good", "nodes:\n  a: {type: input, question: q, validation: len(input) > 0, next: z}\n" + tail, ""},
 		{
@@ -236,7 +236,7 @@ func TestRules(t *testing.T) {
 		{graph.RuleZeroLimit, "one", "settings: {max_loop_iterations: 1}\nnodes:\n  a: {type: llm, prompt: p, max_attempts: 1, max_iterations: 1, next: z}\n" + tail, ""},
 		{
 			graph.RuleTimeoutDefault, "timeout_without_default", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, timeout: 60}\n  b: {type: input, question: q, timeout: 1, next: z}\n" + tail,
-			"4:88 warning [a] there is no default, so the node fails if nobody answers in 60 seconds\n5:42 warning [b] there is no default, so the node fails if nobody answers in 1 second",
+			"4:88 warning [a] there is no default, so the node fails without an answer within 60 seconds\n5:42 warning [b] there is no default, so the node fails without an answer within 1 second",
 		},
 		{
 			graph.RuleTimeoutDefault, "default_without_timeout", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, default: x}\n  b: {type: input, question: q, default: d, next: z}\n" + tail,
@@ -426,8 +426,8 @@ func TestFindings(t *testing.T) {
 	}
 	err := findings.Err()
 	want := `graph validation failed with 2 errors:
-  [a] next leads to "y", which is no node
-  [b] next leads to "y", which is no node`
+  [a] next leads to "y", which is not a node
+  [b] next leads to "y", which is not a node`
 	if err == nil || err.Error() != want || fault.CodeOf(err) != fault.Config {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -438,7 +438,7 @@ func TestFindings(t *testing.T) {
 		t.Errorf("strict warnings: %d errors", got)
 	}
 	data, jsonErr := json.Marshal(findings[0])
-	if wantJSON := `{"severity":"error","rule":"unknown-target","node":"a","path":"nodes.a.next","line":4,"column":43,"message":"next leads to \"y\", which is no node"}`; jsonErr != nil || string(data) != wantJSON {
+	if wantJSON := `{"severity":"error","rule":"unknown-target","node":"a","path":"nodes.a.next","line":4,"column":43,"message":"next leads to \"y\", which is not a node"}`; jsonErr != nil || string(data) != wantJSON {
 		t.Errorf("got  %s, %v\nwant %s", data, jsonErr, wantJSON)
 	}
 }

@@ -116,7 +116,7 @@ func (v Value) AsList() (l List, ok bool) { l, ok = v.v.(List); return }
 func (v Value) AsObject() *Object { o, _ := v.v.(*Object); return o }
 
 // AsFloat returns the number v holds as a float, rounded if it must be; ok is false
-// if v is no number.
+// if v is not a number.
 func (v Value) AsFloat() (f float64, ok bool) {
 	switch x := v.v.(type) {
 	case int64:
@@ -159,7 +159,7 @@ type List struct {
 // ListOf returns a list of items, which it copies.
 func ListOf(items ...Value) List { return adopt(slices.Clone(items)) }
 
-// adopt makes a list of items, which nobody else may keep.
+// adopt makes a list of items, which the caller must not keep.
 func adopt(items []Value) List { return List{items: items} }
 
 // Value returns l as a Value.
@@ -178,9 +178,9 @@ func (l List) All() iter.Seq2[int, Value] { return slices.All(l.items) }
 func (l List) From(i int) List { return List{items: l.items[i:len(l.items):len(l.items)]} }
 
 // Append returns a list of l's elements followed by items. Growing the newest
-// version of a list step by step costs amortised constant time for each element,
-// as with Go slices: whoever first extends the end of the shared backing array may
-// use it, anybody else gets a copy. l is unchanged.
+// version of a list step by step costs amortized constant time for each element,
+// as with Go slices: the first call that extends the end of the shared backing array
+// uses it, later ones get a copy. l is unchanged.
 func (l List) Append(items ...Value) List {
 	n := int64(len(l.items))
 	if l.tail != nil && cap(l.items)-len(l.items) >= len(items) && l.tail.CompareAndSwap(n, n+int64(len(items))) {
@@ -235,7 +235,7 @@ const indexFrom = 12
 // value counts, at the place of the first.
 func ObjectOf(members ...Member) *Object { return adoptObject(slices.Clone(members)) }
 
-// adoptObject makes an object of members, which nobody else may keep.
+// adoptObject makes an object of members, which the caller must not keep.
 func adoptObject(members []Member) *Object {
 	o := &Object{members: members}
 	if len(members) < indexFrom {

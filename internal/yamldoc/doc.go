@@ -1,5 +1,5 @@
-// Package yamldoc reads YAML files that people write, and tells them precisely what
-// is wrong with them.
+// Package yamldoc reads YAML files that people write, and reports mistakes in them
+// precisely.
 //
 // [Parse] turns a text into a [Doc] whose nodes know their line, column and path.
 // A reader then walks the nodes with typed accessors ([Node], [Map]). An accessor
@@ -14,7 +14,7 @@
 //	m.Require("name")
 //	m.Text("name", &s.Name)
 //	m.Seconds("timeout", &s.Timeout) // keeps its default if the key is absent or null
-//	m.Done()                         // warns about keys nobody asked for
+//	m.Done()                         // warns about keys that were not read
 //	return doc.Err()
 //
 // # Dialect
@@ -100,14 +100,14 @@ func (d *Doc) Root() *Node { return &Node{doc: d, raw: d.root} }
 func (d *Doc) File() string { return d.file }
 
 // Errors returns the problems that make the document unusable, in document order.
-func (d *Doc) Errors() []*Problem { return sorted(d.errors) }
+func (d *Doc) Errors() []*Problem { return inOrder(d.errors) }
 
 // Warnings returns the problems that can be lived with, in document order.
 func (d *Doc) Warnings() []*Problem {
 	if p := d.ForeignWarning(); p != nil {
-		return sorted(append(slices.Clip(d.warnings), p))
+		return inOrder(append(slices.Clip(d.warnings), p))
 	}
-	return sorted(d.warnings)
+	return inOrder(d.warnings)
 }
 
 // Err returns nil if no error was reported, a [*Problem] if there was one, and
@@ -122,7 +122,8 @@ func (d *Doc) Err() error {
 	return Problems(d.Errors())
 }
 
-func sorted(problems []*Problem) []*Problem {
+// inOrder returns problems in the order of their places.
+func inOrder(problems []*Problem) []*Problem {
 	problems = slices.Clone(problems)
 	slices.SortStableFunc(problems, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))

@@ -90,7 +90,7 @@ func (m *Map) find(key string) (entry, bool) {
 	return entry{}, false
 }
 
-// Has reports whether key is there, be it null.
+// Has reports whether key is there, even if its value is null.
 func (m *Map) Has(key string) bool {
 	_, ok := m.find(key)
 	return ok

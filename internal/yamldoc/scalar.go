@@ -73,7 +73,7 @@ func number(text string) (Kind, value.Value, bool) {
 	}
 	if len(digits) > 2 && digits[0] == '0' {
 		if base := map[byte]int{'x': 16, 'o': 8, 'b': 2}[digits[1]]; base != 0 {
-			return based(digits[2:], base, negative)
+			return integer(digits[2:], base, negative)
 		}
 	}
 	if !isDecimal(digits) {
@@ -89,7 +89,8 @@ func number(text string) (Kind, value.Value, bool) {
 	return Int, v, true
 }
 
-func based(digits string, base int, negative bool) (Kind, value.Value, bool) {
+// integer reads an integer of another base than ten; ok is false if it is not one.
+func integer(digits string, base int, negative bool) (Kind, value.Value, bool) {
 	if strings.ContainsAny(digits, "_+-") {
 		return 0, value.Value{}, false
 	}

@@ -116,7 +116,7 @@ func (b *builder) fill(r *raw, n ast.Node, path string) {
 		*r = *b.alias(n, path)
 		r.pos = pos
 	case *ast.TagNode:
-		b.tagged(r, n, path)
+		b.tag(r, n, path)
 	case *ast.LiteralNode:
 		r.setString(n.Value.Value)
 	case *ast.StringNode:
@@ -231,8 +231,8 @@ func (b *builder) alias(n *ast.AliasNode, path string) *raw {
 	return target
 }
 
-// tagged handles the tags of YAML's core schema.
-func (b *builder) tagged(r *raw, n *ast.TagNode, path string) {
+// tag handles the tags of YAML's core schema.
+func (b *builder) tag(r *raw, n *ast.TagNode, path string) {
 	tag := n.GetToken().Value
 	pos := r.pos
 	b.fill(r, n.Value, path)

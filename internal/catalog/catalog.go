@@ -13,7 +13,7 @@ import (
 const Builtin = "builtin"
 
 // CompatibleType is the type of the clients that speak the OpenAI protocol to a
-// server of somebody else.
+// server that is not OpenAI's.
 const CompatibleType = "openai-compatible"
 
 // Client is a configured connection and the models it lists.
@@ -33,8 +33,8 @@ type Client struct {
 	lazy func() []Model // of an implied client, whose models are read when it is named
 }
 
-// listed returns the models of c.
-func (c Client) listed() []Model {
+// models returns the models of c, loading them if need be.
+func (c Client) models() []Model {
 	if c.lazy != nil {
 		return c.lazy()
 	}
@@ -45,7 +45,7 @@ func (c Client) listed() []Model {
 type Provider struct {
 	Name string // a client type, or the beginning of an openai-compatible client's name
 
-	// Models returns the list, which nobody changes. It is called only if a client
+	// Models returns the list, which the caller must not change. It is called only if a client
 	// needs it.
 	Models func() []Model
 }
@@ -59,7 +59,7 @@ type Catalog struct {
 	today string // see [Catalog.On]; empty for no day
 }
 
-// New returns the catalogue of clients. A client that lists no models has those of
+// New returns the catalog of clients. A client that lists no models has those of
 // the first known provider of its type or, if it is openai-compatible, of the first
 // whose name its own name begins with.
 func New(clients []Client, known []Provider) *Catalog {
@@ -152,8 +152,8 @@ func (c *Catalog) client(name string) *Client {
 	return &c.clients[i]
 }
 
-// configured returns the clients that somebody configured.
-func (c *Catalog) configured() []Client {
+// configuredClients returns the clients that the configuration lists.
+func (c *Catalog) configuredClients() []Client {
 	return slices.DeleteFunc(slices.Clone(c.clients), func(cl Client) bool { return cl.Implied })
 }
 
@@ -187,8 +187,8 @@ func (c *Catalog) IDs(t Type) []string {
 // visible ranges over the models of type t that cl lists and that are not hidden.
 func (c *Catalog) visible(cl Client, t Type) iter.Seq[Model] {
 	return func(yield func(Model) bool) {
-		for _, m := range cl.listed() {
-			if m.Type == t && !c.hidden(m) && !yield(m) {
+		for _, m := range cl.models() {
+			if m.Type == t && !c.isHidden(m) && !yield(m) {
 				return
 			}
 		}

@@ -53,8 +53,8 @@ func DecodeModel(n *yamldoc.Node) Model {
 	return model
 }
 
-// decodeType reads the type of a model. An unknown one is a chat model, as it
-// always was, but nobody means that.
+// decodeType reads the type of a model. An unknown type means a chat model, as it always
+// did, and is probably a mistake.
 func decodeType(m *yamldoc.Map) Type {
 	name := string(Chat)
 	if !m.Str("type", &name) {

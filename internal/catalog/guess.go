@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// What [Guess] says of an embedding model, whose limits no name tells: values that
-// nearly every server accepts.
+// The limits that [Guess] gives to an embedding model, whose name does not show them:
+// values that nearly every server accepts.
 const (
 	guessedChunkSize = DefaultChunkSize
 	guessedBatchSize = 100
 )
 
-// Guess returns what the name of a model tells about it, for a server that lists its
-// models by name only. Names that contain "rank" are rerankers, those made like the
+// Guess returns a model's properties as far as its name shows them, for a server that lists
+// its models by name only. Names that contain "rank" are rerankers, those made like the
 // well-known embedding models are embedding models, and all others are for chat, with
 // vision if the name says so. Case does not count.
 func Guess(name string) Model {

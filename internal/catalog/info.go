@@ -1,7 +1,7 @@
 package catalog
 
 // Info is a model in machine output. Its JSON form is documented and stable: members
-// may be added, none is renamed or removed. What is unknown is left out.
+// may be added, none is renamed or removed. Unknown members are left out.
 type Info struct {
 	ID       string `json:"id"`
 	Client   string `json:"client"`

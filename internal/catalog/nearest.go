@@ -11,8 +11,8 @@ import (
 const maxNearest = 3
 
 // nearest returns the ids of type t that id may be a misspelling of, best first:
-// whole ids, then, for those who left out the client, models of that name, and last
-// the same model at a client of nearly that name.
+// whole ids; then, if id has no client, models of that name; and last the same model at
+// a client of nearly that name.
 func (c *Catalog) nearest(id string, t Type) []string {
 	ids := c.IDs(t)
 	client, name, qualified := strings.Cut(id, ":")

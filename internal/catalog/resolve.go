@@ -64,7 +64,7 @@ func (c *Catalog) exact(id string, t Type) (m Model, ok bool, err error) {
 		if name, _, _ := strings.Cut(id, ":"); cl.lazy != nil && cl.Name != name {
 			continue // its models need not be read
 		}
-		for _, m := range cl.listed() {
+		for _, m := range cl.models() {
 			switch {
 			case m.ID() != id:
 			case m.Type == t:
@@ -77,10 +77,10 @@ func (c *Catalog) exact(id string, t Type) (m Model, ok bool, err error) {
 	return Model{}, false, err
 }
 
-// Default returns the chat model to use when nobody names one: the first that a
+// Default returns the chat model to use when no model is named: the first that a
 // configured client lists. The implied builtin client does not count.
 func (c *Catalog) Default() (Model, error) {
-	configured := c.configured()
+	configured := c.configuredClients()
 	if len(configured) == 0 {
 		return Model{}, nothingConfigured("no model to talk to: nothing is configured")
 	}
@@ -100,7 +100,7 @@ func (c *Catalog) unknown(id string, t Type) error {
 		return fault.New(fault.NotFound, "unknown %s model %q", t, id).
 			WithHint("did you mean %s?", alternatives(near))
 	}
-	configured := c.configured()
+	configured := c.configuredClients()
 	if len(configured) == 0 {
 		return nothingConfigured(fmt.Sprintf("unknown %s model %q: no client is configured", t, id))
 	}

@@ -6,25 +6,25 @@ import (
 )
 
 // On returns c as it is on a day: models whose [Model.Retired] has come are hidden, and
-// [Catalog.Retirement] speaks of them. A catalogue of no day retires nothing.
+// [Catalog.Retirement] describes them. In a catalog without a day no model is retired.
 func (c *Catalog) On(day time.Time) *Catalog {
 	dated := *c
 	dated.today = day.Format(time.DateOnly)
 	return &dated
 }
 
-// retired reports whether the provider of m has switched it off.
-func (c *Catalog) retired(m Model) bool {
+// isRetired reports whether the provider of m has switched it off.
+func (c *Catalog) isRetired(m Model) bool {
 	return m.Retired != "" && c.today != "" && m.Retired <= c.today // days in this form are in the order of time
 }
 
-// hidden reports whether lists leave m out.
-func (c *Catalog) hidden(m Model) bool { return m.Hidden || c.retired(m) }
+// isHidden reports whether lists leave m out.
+func (c *Catalog) isHidden(m Model) bool { return m.Hidden || c.isRetired(m) }
 
 // Retirement returns what a user of m has to know if its provider has switched it off:
 // since when, and what to use instead if that is known. It is empty for other models.
 func (c *Catalog) Retirement(m Model) string {
-	if !c.retired(m) {
+	if !c.isRetired(m) {
 		return ""
 	}
 	note := fmt.Sprintf("model %s was retired by its provider on %s", m.ID(), m.Retired)

@@ -14,7 +14,7 @@ type spelling struct {
 	alias   string // ":thinking" and its like
 }
 
-// The alternatives are as few as can be: what is no part of one belongs to the base.
+// There are as few alternatives as possible: all other text belongs to the base.
 var (
 	regional = regexp.MustCompile(`^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.`)
 	ending   = regexp.MustCompile(`^(.+?)([-@](?:20\d{6}|20\d\d-\d\d-\d\d))?(-v\d+(?::\d+)?)?(:(?:thinking|no-thinking|instruct))?$`)
@@ -51,7 +51,7 @@ func (c Client) similar(name string, t Type) (Model, bool) {
 	var best Model
 	var as spelling
 	found := false
-	for _, m := range c.listed() {
+	for _, m := range c.models() {
 		listed := spell(m.Name)
 		if m.Type != t || !asked.fills(listed) {
 			continue

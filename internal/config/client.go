@@ -33,7 +33,7 @@ type Client struct {
 	fields map[string]*string
 	oauth  *oauth.Provider // nil if not configured
 
-	secrets Secrets // nil if nobody looks them up
+	secrets Secrets // nil without a vault
 	file    string  // where places are
 	places  []place // of references to secrets
 }
@@ -164,8 +164,8 @@ func (c *Client) Source(env Env, name string) string {
 	return where
 }
 
-// variables returns the environment variables that name may be: in capitals as it
-// is and, if that is no name a shell can set, with underscores.
+// variables returns the environment variables that name stands for: name in capitals
+// and, if a shell cannot set that, the same with underscores.
 func variables(name string) []string {
 	exact := strings.ToUpper(name)
 	plain := strings.Map(func(r rune) rune {

@@ -20,7 +20,7 @@ func (c *Config) readClients(root *yamldoc.Map) {
 		}
 		client.Where = where(c.File, n.Pos())
 		client.file, client.places = c.File, placesOf(n)
-		if same := c.named(client.Name); same != nil {
+		if same := c.findClient(client.Name); same != nil {
 			p := n.Warnf("a client called %q is already at %s, and this one is never used", client.Name, same.Where)
 			p.Hint = "give one of them another name"
 			continue
@@ -33,8 +33,8 @@ func where(file string, pos yamldoc.Pos) string {
 	return fmt.Sprintf("%s:%d:%d", file, pos.Line, pos.Column)
 }
 
-// readClient reads one entry of clients from a file in dir. It returns nil, and has
-// said why, if that is no client.
+// readClient reads one entry of clients from a file in dir. It reports why and returns
+// nil if the entry is not a client.
 func readClient(n *yamldoc.Node, dir string) *Client {
 	m := n.Map()
 	for _, p := range m.Require("type") {

@@ -258,15 +258,15 @@ clients:
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := log.String() + string(marshalled)
+	shown := log.String() + string(marshalled)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
-		told += fmt.Sprintf(format, cfg) + fmt.Sprintf(format, *cfg.Clients[0]) + fmt.Sprintf(format, cfg.Clients)
+		shown += fmt.Sprintf(format, cfg) + fmt.Sprintf(format, *cfg.Clients[0]) + fmt.Sprintf(format, cfg.Clients)
 	}
-	if strings.Contains(told, secret) {
-		t.Errorf("the key is in %s", told)
+	if strings.Contains(shown, secret) {
+		t.Errorf("the key is in %s", shown)
 	}
-	if !strings.Contains(told, `client \"openai\" of type openai`) {
-		t.Errorf("the client is not in %s", told)
+	if !strings.Contains(shown, `client \"openai\" of type openai`) {
+		t.Errorf("the client is not in %s", shown)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Config is what config.yaml and the environment say. It is not changed after
-// [Load]. Optional settings are nil when they are unset; then whoever uses one has
-// a default of its own.
+// [Load]. Optional settings are nil when they are unset; the package that uses one
+// then has a default of its own.
 type Config struct {
 	File   string // where the configuration is, or would be
 	Exists bool   // File was there and was read
@@ -86,7 +86,7 @@ type Config struct {
 	implied   []*Client // can be named although they are not configured; none if any client is
 	modelFrom string    // where Model comes from: a variable, or a place in File
 
-	secrets Secrets // nil if nobody looks them up
+	secrets Secrets // nil without a vault
 	places  []place // of references to secrets in File
 }
 
@@ -118,7 +118,7 @@ func defaultLoaders() Mapping {
 // is there even if it is not configured, and so are those of all known providers if no client
 // is configured.
 func (c *Config) Client(name string) *Client {
-	if cl := c.named(name); cl != nil {
+	if cl := c.findClient(name); cl != nil {
 		return cl
 	}
 	for _, cl := range c.implied {
@@ -132,7 +132,7 @@ func (c *Config) Client(name string) *Client {
 	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), secrets: c.secrets}
 }
 
-func (c *Config) named(name string) *Client {
+func (c *Config) findClient(name string) *Client {
 	for _, cl := range c.Clients {
 		if cl.Name == name {
 			return cl
@@ -145,7 +145,7 @@ func (c *Config) named(name string) *Client {
 // or "file:line:column". It is empty if there is no such model.
 func (c *Config) ModelFrom() string { return c.modelFrom }
 
-// Catalog returns the catalogue of the configured clients. A client that lists no
+// Catalog returns the catalog of the configured clients. A client that lists no
 // models has those of its provider in known.
 func (c *Config) Catalog(known ...catalog.Provider) *catalog.Catalog {
 	clients := make([]catalog.Client, len(c.Clients))

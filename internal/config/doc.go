@@ -2,7 +2,7 @@
 // places of files and directories, and config.yaml.
 //
 // The order of precedence is: built-in default, config.yaml, environment, command
-// line; the last is the business of whoever parses it. [Env] is the environment,
+// line; the caller applies the last. [Env] is the environment,
 // [Paths] the places, [Config] the settings. A [Client] is one configured
 // connection to a maker of models.
 //

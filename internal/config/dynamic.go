@@ -53,9 +53,9 @@ func knownClient(name string) *Client {
 	return &Client{Type: name, Name: name, Extra: defaultExtra()}
 }
 
-// implied returns the clients that can be named although none is configured: those of all
-// known providers. The environment has their keys.
-func implied() []*Client {
+// impliedClients returns the clients that can be named without being configured: one for
+// each known provider. The environment has their keys.
+func impliedClients() []*Client {
 	var clients []*Client
 	for _, t := range ClientTypes() {
 		if t.Name != TypeOpenAICompatible && t.Name != TypeBuiltin {

@@ -125,9 +125,9 @@ func (e Env) process() Env {
 }
 
 // LoadEnvFile returns e with the variables of the env file, whose place
-// [Paths.EnvFile] describes. A missing file is no error. A file that exists and
-// cannot be read leaves e as it is. The error is meant for a warning; lines that hardly
-// mean what they say are one, too.
+// [Paths.EnvFile] describes. A missing file is not an error. A file that exists and
+// cannot be read leaves e as it is. The error is meant for a warning; it also
+// names lines that other programs read differently.
 func (e Env) LoadEnvFile() (Env, error) {
 	path, ok := envFile(e)
 	if !ok {

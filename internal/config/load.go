@@ -16,7 +16,7 @@ import (
 // "provider:model" stands for a client and its model.
 //
 // The warnings are for the user: keys that mean nothing, client types that do not
-// exist, variables that cannot be used. The error, of code Config, tells everything
+// exist, variables that cannot be used. The error, with code Config, lists everything
 // in the file that cannot be used, by line and column.
 func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	var warnings []*yamldoc.Problem
@@ -42,13 +42,13 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 		cfg.Notes = append(cfg.Notes, fmt.Sprintf("%s=%s is ignored, because %s lists clients", variable, id, cfg.File))
 	}
 	if len(cfg.Clients) == 0 {
-		cfg.implied = implied()
+		cfg.implied = impliedClients()
 	}
 	ignored, err := cfg.override(env)
 	for _, msg := range ignored {
 		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
 	}
-	for _, msg := range misspelled(env) {
+	for _, msg := range misspellings(env) {
 		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
 	}
 	if t := cfg.Theme; t != nil && *t != "light" && *t != "dark" && *t != "" {

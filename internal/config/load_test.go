@@ -373,12 +373,12 @@ func TestErrorsHideSecrets(t *testing.T) {
 		if err == nil {
 			t.Fatalf("no error for %q", text)
 		}
-		told := err.Error() + fault.HintOf(err)
+		shown := err.Error() + fault.HintOf(err)
 		for _, p := range yamldoc.AsProblems(err) {
-			told += p.Excerpt() + p.Hint
+			shown += p.Excerpt() + p.Hint
 		}
-		if strings.Contains(told, secret) {
-			t.Errorf("%q shows the key", told)
+		if strings.Contains(shown, secret) {
+			t.Errorf("%q shows the key", shown)
 		}
 	}
 }

@@ -15,9 +15,9 @@ var otherVariables = []string{
 	"LOKI_PROVIDER", "LOKI_PLATFORM", "LOKI_SHELL", "LOKI_FETCH_ALLOW",
 }
 
-// misspelled returns a warning for each variable that is not read and whose name is nearly
+// misspellings returns a warning for each variable that is not read and whose name is nearly
 // that of one that is. Other variables that begin with LOKI_ may belong to another program.
-func misspelled(env Env) []string {
+func misspellings(env Env) []string {
 	known := slices.Clone(otherVariables)
 	for _, k := range keys {
 		if k.env {

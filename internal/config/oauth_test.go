@@ -165,11 +165,11 @@ func TestOAuthPrintsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := string(marshalled) + slog.AnyValue(*o).Resolve().String()
+	shown := string(marshalled) + slog.AnyValue(*o).Resolve().String()
 	for _, format := range []string{"%v", "%+v", "%#v"} {
-		told += fmt.Sprintf(format, *o) + fmt.Sprintf(format, o) + fmt.Sprintf(format, cfg)
+		shown += fmt.Sprintf(format, *o) + fmt.Sprintf(format, o) + fmt.Sprintf(format, cfg)
 	}
-	if strings.Contains(told, "s3cret") {
-		t.Errorf("the secret is in %s", told)
+	if strings.Contains(shown, "s3cret") {
+		t.Errorf("the secret is in %s", shown)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // which they are tried: the first whose pattern matches the whole name of the model
 // applies, and no other. The environment variable LOKI_PATCH_<CLIENT NAME>_<API>,
 // a JSON object of patterns and patches, replaces those of the file; one that cannot be
-// read is an error of code Config. References to secrets are replaced, or are an error,
+// read is an error with code Config. References to secrets are replaced, or are an error,
 // as in [Client.Field].
 func (c *Client) PatchRules(env Env, api wire.API) ([]wire.PatchRule, error) {
 	rules, source := c.Patch[api], "patch."+string(api)
@@ -108,7 +108,7 @@ func (c *Client) patches() iter.Seq2[string, *wire.Patch] {
 	}
 }
 
-// configError turns the problems of a document into one error of code Config with
+// configError turns the problems of a document into one error with code Config with
 // the first hint there is; nil stays nil.
 func configError(err error) error {
 	if err == nil {

@@ -28,7 +28,7 @@ type Paths struct {
 	// environment of the process decides it: a file cannot say where it is itself.
 	EnvFile string
 
-	ModelsOverrideFile string // the user's own catalogue of models
+	ModelsOverrideFile string // the user's own catalog of models
 	VaultFile          string // encrypted secrets
 	VaultPasswordFile  string // unless the configuration names another; empty without a home directory
 

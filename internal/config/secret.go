@@ -25,19 +25,19 @@ func (c *Config) UseSecrets(lookup Secrets) {
 }
 
 // Expand returns text, a value of the setting key, with its references to secrets replaced.
-// It is for settings that whole programs stand in, such as document_loaders; those of
-// clients do it themselves. The error, of code Config, says where the reference is and what
+// It is for settings that hold whole commands, such as document_loaders; a client expands
+// its own settings. The error, with code Config, says where the reference is and what
 // to do.
 func (c *Config) Expand(key, text string) (string, error) {
 	expanded, err := expandValue(text, c.secrets)
 	if miss, ok := errors.AsType[*miss](err); ok {
-		return "", miss.told(describe("", placeOf(c.File, c.places, key, miss.name)) + key)
+		return "", miss.userError(describe("", placeOf(c.File, c.places, key, miss.name)) + key)
 	}
 	return expanded, err
 }
 
 // HasSecretPlaceholder reports whether text refers to a secret: {{NAME}}, on one line, with
-// at least one character between the braces that is no blank.
+// at least one non-blank character between the braces.
 func HasSecretPlaceholder(text string) bool {
 	_, ok := nextPlaceholder(text)
 	return ok
@@ -121,11 +121,11 @@ func (m *miss) Error() string { return "secret " + m.name + ": " + m.err.Error()
 
 func (m *miss) Unwrap() error { return m.err }
 
-// errNoVault is why a secret cannot be looked up where nobody said by whom.
+// errNoVault says why a secret cannot be looked up in a configuration without a vault.
 var errNoVault = errors.New("there is no vault to look it up in")
 
-// told returns the error for the user. The secret is referred to by what source describes.
-func (m *miss) told(source string) *fault.Error {
+// userError returns the error for the user. source describes what refers to the secret.
+func (m *miss) userError(source string) *fault.Error {
 	const refers = "%s refers to the secret %q"
 	switch {
 	case errors.Is(m.err, errNoVault):
@@ -140,7 +140,7 @@ func (m *miss) told(source string) *fault.Error {
 	return fault.Wrap(fault.CodeOf(m.err), m.err, refers, source, m.name)
 }
 
-// expandValue replaces the references in a value, in which nothing is a comment. The error
+// expandValue replaces the references in a value, which has no comments. The error
 // is a [*miss].
 func expandValue(text string, lookup Secrets) (string, error) {
 	p, ok := nextPlaceholder(text)

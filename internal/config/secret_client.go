@@ -33,8 +33,8 @@ func (c *Client) ModelPatch(m catalog.Model) (*wire.Patch, error) {
 }
 
 // Credentials returns the secrets of c that are written out, in the file or the
-// environment, for whoever has to keep them out of sight. Those in the vault are left
-// there. Each has the name of the environment variable that it may come from.
+// environment, so that logs can mask them. Those in the vault are left out.
+// Each has the name of the environment variable that it may come from.
 func (c *Client) Credentials(env Env) []Var {
 	var found []Var
 	add := func(name, text string) {
@@ -91,8 +91,8 @@ func (c *Client) KeyVariables() []string {
 	return names
 }
 
-// CheckSecrets returns an error of code Config if anything that c would send refers to a
-// secret and nobody can look it up, see [Config.UseSecrets]. Fields that the environment
+// CheckSecrets returns an error with code Config if anything that c would send refers to a
+// secret and there is no vault, see [Config.UseSecrets]. Fields that the environment
 // sets are taken from there. No secret is looked up.
 func (c *Client) CheckSecrets(env Env) error {
 	if c.secrets != nil {
@@ -133,19 +133,19 @@ func (c *Client) secretError(source, key string, err error) error {
 	if at == "" {
 		at = c.Where
 	}
-	told := miss.told(describe(fmt.Sprintf("client %q", c.Name), at) + source)
+	shown := miss.userError(describe(fmt.Sprintf("client %q", c.Name), at) + source)
 	field := slices.ContainsFunc(clientFields, func(f field) bool { return f.env && f.name == source })
-	if !field || fault.CodeOf(told) != fault.Config {
-		return told
+	if !field || fault.CodeOf(shown) != fault.Config {
+		return shown
 	}
 	export := fmt.Sprintf("export %s=..., which beats the file", shellVariable(c.Name+"_"+source))
 	switch {
 	case errors.Is(miss.err, errNoVault):
-		return told.WithHint("%s", export)
+		return shown.WithHint("%s", export)
 	case fault.CodeOf(miss.err) == fault.NotFound:
-		return told.WithHint("%s, or %s", told.Hint, export)
+		return shown.WithHint("%s, or %s", shown.Hint, export)
 	}
-	return told
+	return shown
 }
 
 // describe returns what begins a message about something in a file: its name, if it has

@@ -244,12 +244,12 @@ func TestSecretsStayOutOfSight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := log.String() + string(marshalled)
+	shown := log.String() + string(marshalled)
 	for _, format := range []string{"%v", "%+v", "%#v"} {
-		told += fmt.Sprintf(format, cfg) + fmt.Sprintf(format, *cfg.Clients[0])
+		shown += fmt.Sprintf(format, cfg) + fmt.Sprintf(format, *cfg.Clients[0])
 	}
-	if strings.Contains(told, "sk-0123456789") {
-		t.Errorf("the key is in %s", told)
+	if strings.Contains(shown, "sk-0123456789") {
+		t.Errorf("the key is in %s", shown)
 	}
 }
 

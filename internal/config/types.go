@@ -57,7 +57,7 @@ func (w Wrap) String() string {
 	return string(w)
 }
 
-// Columns returns the configured number of columns; ok is false if w is no number.
+// Columns returns the configured number of columns; ok is false if w is not a number.
 func (w Wrap) Columns() (n int, ok bool) {
 	n, err := strconv.Atoi(string(w))
 	return n, err == nil

@@ -9,7 +9,7 @@ import (
 	"loki/internal/catalog"
 )
 
-// providerCatalog returns a catalogue with one client for each provider, of its name.
+// providerCatalog returns a catalog with one client for each provider, of its name.
 func providerCatalog() *catalog.Catalog {
 	var clients []catalog.Client
 	for _, p := range Embedded() {

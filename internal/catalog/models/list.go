@@ -70,8 +70,8 @@ func count(list []provider) int {
 	return n
 }
 
-// provided makes the list ready for a catalogue.
-func provided(list []provider) []catalog.Provider {
+// asProviders converts the list for a catalog.
+func asProviders(list []provider) []catalog.Provider {
 	var providers []catalog.Provider
 	for _, p := range list {
 		providers = append(providers, catalog.Provider{Name: p.Name, Models: p.models})

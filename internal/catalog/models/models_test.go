@@ -182,7 +182,7 @@ func TestFirstModels(t *testing.T) {
 	}
 }
 
-// TestInCatalog asks a catalogue for models of clients that list none.
+// TestInCatalog asks a catalog for models of clients that list none.
 func TestInCatalog(t *testing.T) {
 	c := catalog.New([]catalog.Client{
 		{Name: "anthropic", Type: "claude"},

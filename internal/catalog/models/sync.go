@@ -26,19 +26,19 @@ var errTimeout = errors.New("no complete answer within " + syncTimeout.String())
 type Synced struct {
 	Providers int
 	Models    int
-	Warnings  []*yamldoc.Problem // what of the list is ignored
+	Warnings  []*yamldoc.Problem // the parts of the list that are ignored
 }
 
 // Sync downloads the list of models at address, in the form of models.yaml, and
-// writes it to dest as the override file for version. Nothing is written unless all of
-// the list has arrived and can be used; dest is replaced in one step and is whole at
-// every moment. A download of more than 16 seconds or 4 MiB is an error.
+// writes it to dest as the override file for version. Nothing is written unless the
+// whole list has arrived and can be used; dest is replaced in one step and is never
+// incomplete. A download of more than 16 seconds or 4 MiB is an error.
 //
-// A nil client is [http.DefaultClient]. The errors are [*fault.Error] of code Config
-// without an address and Failure otherwise; a cancelled ctx is wrapped.
+// A nil client is [http.DefaultClient]. The errors are [*fault.Error] with code Config
+// without an address and Failure otherwise; a canceled ctx is wrapped.
 func Sync(ctx context.Context, client *http.Client, address, dest, version string) (Synced, error) {
 	if address == "" {
-		return Synced{}, fault.New(fault.Config, "there is no address to fetch the list of models from").
+		return Synced{}, fault.New(fault.Config, "no address to download the list of models from").
 			WithHint("set sync_models_url in config.yaml, or LOKI_SYNC_MODELS_URL")
 	}
 	src, err := download(ctx, client, address)
@@ -46,7 +46,7 @@ func Sync(ctx context.Context, client *http.Client, address, dest, version strin
 		return Synced{}, fault.Wrap(fault.Failure, err, "cannot fetch the list of models").
 			WithHint("check the network, the proxy and sync_models_url")
 	}
-	doc, err := yamldoc.Parse(redacted(address), src)
+	doc, err := yamldoc.Parse(withoutPassword(address), src)
 	if err != nil {
 		return Synced{}, unusable(err)
 	}
@@ -55,7 +55,7 @@ func Sync(ctx context.Context, client *http.Client, address, dest, version strin
 		return Synced{}, unusable(err)
 	}
 	if count(list) == 0 {
-		return Synced{}, unusable(fmt.Errorf("%s: no model is in it", redacted(address)))
+		return Synced{}, unusable(fmt.Errorf("%s: no model is in it", withoutPassword(address)))
 	}
 	text, err := encodeOverride(version, list)
 	if err == nil {
@@ -68,7 +68,7 @@ func Sync(ctx context.Context, client *http.Client, address, dest, version strin
 }
 
 func unusable(err error) error {
-	return fault.Wrap(fault.Failure, err, "what was fetched is no list of models").
+	return fault.Wrap(fault.Failure, err, "the downloaded file is not a list of models").
 		WithHint("check sync_models_url; nothing was changed")
 }
 
@@ -89,14 +89,14 @@ func download(ctx context.Context, client *http.Client, address string) ([]byte,
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s", redacted(address), resp.Status)
+		return nil, fmt.Errorf("%s answered %s", withoutPassword(address), resp.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDownload+1))
 	switch {
 	case err != nil:
-		return nil, late(ctx, fmt.Errorf("%s: %w", redacted(address), err))
+		return nil, late(ctx, fmt.Errorf("%s: %w", withoutPassword(address), err))
 	case len(body) > maxDownload:
-		return nil, fmt.Errorf("%s: more than %d MiB", redacted(address), maxDownload>>20)
+		return nil, fmt.Errorf("%s: more than %d MiB", withoutPassword(address), maxDownload>>20)
 	}
 	return body, nil
 }
@@ -109,8 +109,8 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
-// redacted is address without a password.
-func redacted(address string) string {
+// withoutPassword returns address without its password.
+func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "the address"

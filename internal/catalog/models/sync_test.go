@@ -82,12 +82,12 @@ func TestSyncErrors(t *testing.T) {
 		code          fault.Code
 		want          string
 	}{
-		{"no_address", "", fault.Config, "there is no address to fetch the list of models from"},
+		{"no_address", "", fault.Config, "no address to download the list of models from"},
 		{"bad_address", "http://[::1", fault.Failure, "cannot fetch the list of models: "},
 		{"other_scheme", "ftp://x/y", fault.Failure, "unsupported protocol scheme"},
 		{"status", serve(t, 404, download1), fault.Failure, "answered 404 Not Found"},
-		{"page", serve(t, 200, "<!DOCTYPE html>\n<html><body>hello</body></html>"), fault.Failure, "what was fetched is no list of models: "},
-		{"not_yaml", serve(t, 200, "- {"), fault.Failure, "what was fetched is no list of models: "},
+		{"page", serve(t, 200, "<!DOCTYPE html>\n<html><body>hello</body></html>"), fault.Failure, "the downloaded file is not a list of models: "},
+		{"not_yaml", serve(t, 200, "- {"), fault.Failure, "the downloaded file is not a list of models: "},
 		{"wrong_type", serve(t, 200, "- {provider: p, models: [{name: n, input_price: x}]}"), fault.Failure, ":1:49: [0].models[0].input_price: expected a number"},
 		{"empty", serve(t, 200, ""), fault.Failure, "expected a list, found"},
 		{"no_models", serve(t, 200, "- {provider: p, models: []}"), fault.Failure, "no model is in it"},

@@ -19,7 +19,7 @@ func (m echoModels) ChatModel(context.Context, string) (engine.Model, error) {
 }
 
 // BenchmarkMap1000 runs an llm node with the echo model for each of 1,000 items, at
-// most eight at once: the real node behaviour and engine, without a network.
+// most eight at once: the real node behavior and engine, without a network.
 func BenchmarkMap1000(b *testing.B) {
 	g, _, err := graph.Parse("map.yaml", []byte(`
 name: map

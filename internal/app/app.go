@@ -75,7 +75,7 @@ type Options struct {
 	Model   string   // the model that the command names; empty for none
 }
 
-// New reads the configuration. The error is a [*fault.Error] of code Config.
+// New reads the configuration. The error is a [*fault.Error] with code Config.
 func New(o Options) (*App, error) {
 	own := slices.Concat(environ.Inherit(context.Background(), o.Environ), o.Environ) // what is set here counts
 	env, envErr := config.NewEnv(runtime.GOOS, own).LoadEnvFile()

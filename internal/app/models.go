@@ -137,7 +137,7 @@ func (a *App) connect(name string) (provider.Chat, error) {
 	return c.chat, c.err
 }
 
-// wireModel tells what the catalogue knows of a client's model.
+// wireModel tells what the catalog knows of a client's model.
 func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 	return func(name string) wire.Model {
 		m, err := a.Catalog.Resolve(client.Name+":"+name, catalog.Chat)

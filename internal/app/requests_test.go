@@ -238,7 +238,7 @@ func TestLogShowsRequests(t *testing.T) {
 	}
 }
 
-// What the catalogue knows of a model reaches its provider: the newest models of OpenAI
+// What the catalog knows of a model reaches its provider: the newest models of OpenAI
 // reason and use tools, with the effort that the user asks for.
 func TestCatalogRoutesToolsOfOpenAI(t *testing.T) {
 	t.Parallel()

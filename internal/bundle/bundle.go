@@ -40,7 +40,7 @@ func Names(bundle fs.FS) []string {
 
 // Ensure installs the agent called name below agentsDir if it is not there. Files that
 // exist are left as they are, and so is an agent of the user's own that has the name.
-// A name that is not in the bundle is a [*fault.Error] of code NotFound. Several
+// A name that is not in the bundle is a [*fault.Error] with code NotFound. Several
 // processes may do this at once.
 func Ensure(bundle fs.FS, name, agentsDir string) error {
 	if !slices.Contains(Names(bundle), name) {

@@ -180,12 +180,12 @@ func (c *command) warnProblems(problems []*yamldoc.Problem) {
 	}
 }
 
-// outColor reports whether standard output takes colour.
+// outColor reports whether standard output takes color.
 func (c *command) outColor() bool {
 	return render.ColorEnabled(c.getenv, c.OutTerminal)
 }
 
-// color reports whether standard error takes colour.
+// color reports whether standard error takes color.
 func (c *command) color() bool {
 	return render.ColorEnabled(c.getenv, c.ErrTerminal)
 }

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the program as its users do: each file of testdata/script is one
-// behaviour, played in an empty directory with an empty home.
+// behavior, played in an empty directory with an empty home.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the agents' scripts need a POSIX shell")

@@ -138,14 +138,14 @@ func (c *command) terminalOut() io.Writer {
 	return nil
 }
 
-// Colours, as parameters of the escape sequence.
+// Colors, as parameters of the escape sequence.
 const (
 	orange = "38;2;255;165;0"
 	cyan   = "36"
 	faint  = "2"
 )
 
-// paint colours text on standard output.
+// paint colors text on standard output.
 func (c *command) paint(color, text string) string {
 	if !c.outColor() {
 		return text

@@ -101,7 +101,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// dress colours the parts of a line. A line that this program did not write stays as it
+// dress colors the parts of a line. A line that this program did not write stays as it
 // is.
 func dress(line string, color bool) string {
 	const (

@@ -68,6 +68,6 @@ func TestDress(t *testing.T) {
 		}
 	}
 	if dress(line, false) != line {
-		t.Error("coloured without being asked")
+		t.Error("colored without being asked")
 	}
 }

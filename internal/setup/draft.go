@@ -24,7 +24,7 @@ type draft struct {
 	settings     []setting         // of the client, in order
 	secrets      []secret          // still to be put into the vault
 	known        map[string]string // settings as they will be in force, secret ones too
-	models       []catalog.Model   // that the client lists; none for those of the catalogue
+	models       []catalog.Model   // that the client lists; none for those of the catalog
 	model        string            // id of the default model, or empty
 	passwordFile string            // of the vault, unless it is the default one
 }

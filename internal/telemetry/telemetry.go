@@ -40,7 +40,7 @@ type Tracer struct {
 // none: traces are on when an OTLP endpoint is set or OTEL_TRACES_EXPORTER is otlp, and
 // OTEL_SDK_DISABLED is not true. version is that of the program.
 //
-// The error, of code Config, is about a variable that cannot be honoured. The tracer is
+// The error, with code Config, is about a variable that cannot be honoured. The tracer is
 // nil then: a program that is only watched badly should still work, so warn and go on.
 //
 // Values of ctx are used by the tracer's requests, its cancellation is not: end the

@@ -2,10 +2,10 @@
 //
 // A [Question] is a [Choice] among options, which always lets the human type an
 // answer of their own instead, a [Select] or [Multi] which does not, or asks for a
-// [Text], a [Line] or a [Secret]. An [Asker] gets it answered:
-// [Terminal] by a person at a terminal, [Piped] by lines of a stream, [Scripted] by a
-// test. Where no user can be asked they return [ErrUnavailable], as [Unavailable]
-// always does, so that the caller can put its work aside until a user answers.
+// [Text], a [Line] or a [Secret]. An [Asker] returns the answer: [Terminal] from a
+// person at a terminal, [Piped] from lines of a stream, [Scripted] from a test. Where
+// no user can be asked they return [ErrUnavailable], as [Unavailable] always does, so
+// that the caller can put its work aside until a user answers.
 package ask
 
 import (
@@ -22,7 +22,7 @@ import (
 // stream of answers has ended. Errors of this package wrap it.
 var ErrUnavailable = errors.New("no user can be asked here")
 
-// Asker gets questions answered.
+// Asker puts questions to a user.
 type Asker interface {
 	// Ask returns the answer to q: the text of an option, the human's own text, or the
 	// question's default. It may be called from several goroutines; the questions are
@@ -47,12 +47,12 @@ const (
 	Choice Kind = iota + 1 // one of Options, or a text of the human's own
 	Text                   // any text, perhaps none
 	Select                 // one of Options
-	Multi                  // any number of Options; the answer is what [JoinAnswers] makes of them
+	Multi                  // any number of Options; the answer is the result of [JoinAnswers]
 	Secret                 // any text, which is shown nowhere
 	Line                   // any text of one line, perhaps none
 )
 
-// JoinAnswers puts the answers to a [Multi] into one text, a JSON array.
+// JoinAnswers joins the answers to a [Multi] into one text, a JSON array.
 func JoinAnswers(answers []string) string {
 	if answers == nil {
 		answers = []string{}
@@ -73,21 +73,21 @@ func SplitAnswers(answer string) ([]string, error) {
 	return answers, nil
 }
 
-// Question is what a human is asked.
+// Question is a question to a human.
 type Question struct {
-	ID   string // names the question for whoever keeps answers; not shown
+	ID   string // identifies the question for callers that keep answers; not shown
 	Kind Kind
 	Text string // one or more lines, perhaps Markdown
 
 	Options []string // of a Choice, Select or Multi
 
 	// Default is the answer if the human gives none. It counts only with HasDefault,
-	// and Validate is not asked about it.
+	// and Validate is not called with it.
 	Default    string
 	HasDefault bool
 
-	// Consent marks a question whether something may be done: a tool's call, or an effect
-	// that perhaps happened. Lines of a stream, which answer other questions, never answer it.
+	// Consent marks a question about permission: for a tool's call, or to repeat an effect
+	// that perhaps happened. Lines of a stream never answer it.
 	Consent bool
 
 	// Where the question comes from, as far as it is known.
@@ -95,8 +95,9 @@ type Question struct {
 	Agent string // agent
 	Depth int    // 0 for the agent the user talks to, 1 for its children, ...
 
-	// Validate tells what is wrong with an answer; nil accepts any. A human at a
-	// terminal is told and asked again, in a stream the answer is an error.
+	// Validate returns what is wrong with an answer; nil accepts any. At a
+	// terminal the error is shown and the question asked again; in a stream it is
+	// returned.
 	Validate func(answer string) error
 }
 
@@ -128,7 +129,7 @@ func (q *Question) Match(line string) (string, error) {
 }
 
 func (q *Question) noOption(text string) error {
-	return fmt.Errorf("%q is none of %s", strings.TrimSpace(text), strings.Join(q.Options, ", "))
+	return fmt.Errorf("%q is not one of %s", strings.TrimSpace(text), strings.Join(q.Options, ", "))
 }
 
 func (q *Question) matchMulti(line string) (string, error) {
@@ -184,7 +185,7 @@ func (q *Question) source() string {
 	return q.Node
 }
 
-// wrap names the question in an error.
+// wrap adds the source of the question to an error.
 func (q *Question) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -196,7 +197,7 @@ func (q *Question) wrap(err error) error {
 }
 
 // turns lets one caller at a time through. Senders that wait on a channel are served
-// in the order in which they came.
+// in the order of their arrival.
 type turns chan struct{}
 
 func newTurns() turns { return make(turns, 1) }

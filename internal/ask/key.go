@@ -23,8 +23,8 @@ const (
 	keyDelete    = 0x7f
 )
 
-// Key prints prompt, waits until one of the keys is pressed and returns it, without
-// waiting for Enter, which stands for the first of them. Other keys do nothing. The
+// Key prints prompt, waits until one of the keys is pressed and returns it. It does not
+// wait for Enter, which stands for the first of the keys. Other keys do nothing. The
 // chosen key is shown and the line ended. Letters' case does not matter. The errors are
 // those of [Terminal.Ask].
 func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
@@ -82,11 +82,12 @@ func readSecret(ctx context.Context, tty *os.File, out io.Writer, prompt string)
 	return string(line), err
 }
 
-// readKeys prints prompt and hands what is typed to press, until that returns false.
+// readKeys prints prompt and passes typed keys to press, until that returns false.
 // Ctrl-C is [context.Canceled], Ctrl-D io.EOF. Keys that send several characters, such
 // as the arrows, are left out.
 func readKeys(ctx context.Context, tty *os.File, out io.Writer, prompt string, press func(rune) bool) error {
-	// What is typed as soon as the prompt is there has to be read as keys already.
+	// Input that is typed as soon as the prompt appears has to be read as keys
+	// already.
 	state, err := term.MakeRaw(tty.Fd())
 	if err != nil {
 		return err
@@ -100,14 +101,14 @@ func readKeys(ctx context.Context, tty *os.File, out io.Writer, prompt string, p
 		return err
 	}
 	defer r.Close()
-	told := make(chan struct{})
+	notified := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(told)
+		defer close(notified)
 		r.Cancel()
 	})
 	defer func() {
 		if !stop() {
-			<-told
+			<-notified
 		}
 	}()
 	buf, n := make([]byte, 256), 0

@@ -22,7 +22,7 @@ func TestTerminalSelect(t *testing.T) {
 			} else {
 				c.sees("Number [green]: ")
 				c.types("blue\n")
-				c.sees(`"blue" is none of red, green`)
+				c.sees(`"blue" is not one of red, green`)
 				c.types("\n")
 			}
 			(<-done).check(t, "green")

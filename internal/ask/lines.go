@@ -14,8 +14,8 @@ import (
 // maxLine bounds a typed answer, in bytes.
 const maxLine = 1 << 20
 
-// lines reads a stream line by line. It reads no further than it must, but for what
-// comes along in the same read.
+// lines reads a stream line by line. It reads no further than it must, except for
+// bytes that arrive in the same read.
 type lines struct {
 	r    io.Reader
 	rest []byte // read, and not yet part of a line
@@ -24,7 +24,8 @@ type lines struct {
 
 // next returns the next line without its end. At the end of the stream it returns
 // io.EOF, after a last line that lacks its end. When ctx ends, so does the call,
-// provided that the stream is a file that can wait: a pipe, a terminal, a socket.
+// provided that the stream is a file that can be polled: a pipe, a terminal, a
+// socket.
 func (l *lines) next(ctx context.Context) (string, error) {
 	for {
 		if i := bytes.IndexByte(l.rest, '\n'); i >= 0 {
@@ -49,7 +50,8 @@ func (l *lines) next(ctx context.Context) (string, error) {
 	}
 }
 
-// read appends to l.rest what one read of the stream gives. Its error is ctx's.
+// read appends the bytes of one read of the stream to l.rest. Its error is that
+// of ctx.
 func (l *lines) read(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -57,14 +59,14 @@ func (l *lines) read(ctx context.Context) error {
 	r := l.r
 	if cr, err := cancelreader.NewReader(l.r); err == nil { // regular files fail here, and never wait
 		defer cr.Close()
-		told := make(chan struct{})
+		notified := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
-			defer close(told)
+			defer close(notified)
 			cr.Cancel()
 		})
 		defer func() {
 			if !stop() {
-				<-told
+				<-notified
 			}
 		}()
 		r = cr

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// Piped takes answers from a stream, one line each: what a program or a here-document
-// feeds to standard input. For a [Choice] a line is an option's text, in any letters'
-// case if that is unambiguous, or its number; any other line is an answer in its own
-// words. An empty line takes the default. After the end of the stream no user can be
+// Piped takes answers from a stream, one line each, such as the output of a program
+// or a here-document on standard input. For a [Choice] a line is an option's text, in
+// any letters' case if that is unambiguous, or its number; any other line is a free
+// answer. An empty line takes the default. After the end of the stream no user can be
 // asked. A question for consent takes no line and returns [ErrUnavailable].
 type Piped struct {
 	turn   turns
@@ -24,7 +24,7 @@ func NewPiped(r io.Reader) *Piped {
 }
 
 // NewPipedSecrets returns an asker like that of [NewPiped] for a stream that holds
-// secrets: no line of it is quoted in an error, whatever it was to answer.
+// secrets: no error quotes a line of it.
 func NewPipedSecrets(r io.Reader) *Piped {
 	p := NewPiped(r)
 	p.secret = true
@@ -32,8 +32,8 @@ func NewPipedSecrets(r io.Reader) *Piped {
 }
 
 // Ask implements [Asker]. An answer that the question does not accept is an error: a
-// stream cannot think again. A read of a stream that is no file cannot be interrupted
-// by ctx.
+// stream cannot think again. ctx cannot interrupt a read of a stream that is not a
+// file.
 func (p *Piped) Ask(ctx context.Context, q Question) (string, error) {
 	if q.Consent {
 		return "", q.wrap(fmt.Errorf("lines of the input never consent: %w", ErrUnavailable))
@@ -54,7 +54,7 @@ func (p *Piped) Ask(ctx context.Context, q Question) (string, error) {
 	case err == nil:
 		return answer, nil
 	case p.secret && q.Kind != Secret:
-		return "", q.wrap(fmt.Errorf("the line of the input is no answer to: %s", q.Text))
+		return "", q.wrap(fmt.Errorf("the line of the input does not answer: %s", q.Text))
 	case q.Kind == Secret:
 		return "", q.wrap(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// askPlain asks by lines of text, without moving the cursor.
+// askPlain asks with lines of text, without moving the cursor.
 func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, width int) (string, error) {
 	var b strings.Builder
 	b.WriteString("?")

@@ -14,13 +14,13 @@ import (
 	"loki/internal/text"
 )
 
-// TerminalOptions configures a [Terminal]. The zero value asks whoever sits at the
-// terminal the process belongs to.
+// TerminalOptions configures a [Terminal]. The zero value asks the user at the
+// controlling terminal of the process.
 type TerminalOptions struct {
 	In  *os.File // read for answers if it is a terminal; nil means standard input
 	Out *os.File // drawn on if it is a terminal; nil means standard error
 
-	// TTY opens the controlling terminal, which stands in for an In or Out that is no
+	// TTY opens the controlling terminal, which replaces an In or Out that is not a
 	// terminal. Nil means /dev/tty, or CONIN$ and CONOUT$ on Windows.
 	TTY func() (in, out *os.File, err error)
 
@@ -32,10 +32,9 @@ type TerminalOptions struct {
 	Render func(text string, width int) string
 }
 
-// Terminal asks a person at a terminal. The text of a question is printed, so that it
-// can be scrolled back to however long it is; below it a list is drawn to choose
-// from, or a field to type in, which gives way to the answer. Nothing is written to
-// standard output.
+// Terminal asks a person at a terminal. The text of a question is printed, so that
+// even a long one can be scrolled back to. Below it a list or a text field is drawn,
+// which the answer replaces. Nothing is written to standard output.
 //
 // With NO_COLOR, TERM=dumb or no TERM, for a screen reader or a log, it is plain lines
 // instead: options have numbers, and the answer is typed.
@@ -44,8 +43,8 @@ type Terminal struct {
 	opts TerminalOptions
 }
 
-// NewTerminal returns an asker for a terminal. Whether there is one is found out when
-// a question is asked.
+// NewTerminal returns an asker for a terminal. Each question checks whether a
+// terminal exists.
 func NewTerminal(opts TerminalOptions) *Terminal {
 	if opts.In == nil {
 		opts.In = os.Stdin
@@ -99,7 +98,8 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	} else {
 		text = strings.TrimPrefix(ansi.Wrap("? "+text, width, ""), "? ") // the heading ends with that mark
 	}
-	// Enter that is pressed as soon as the question is there has to be read as a key already.
+	// An Enter that is pressed as soon as the question appears has to be read as a key
+	// already.
 	state, err := term.MakeRaw(in.Fd())
 	if err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	return askWidget(ctx, q, in, out, width)
 }
 
-// heading returns what comes before a question: a line that says who asks, or only a mark.
+// heading returns the text before a question: a line with its source, or only a mark.
 func heading(q *Question) string {
 	const cyan, bold, faint, reset = "\x1b[36m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 	mark := cyan + bold + "?" + reset + " "
@@ -122,7 +122,7 @@ func heading(q *Question) string {
 	return mark
 }
 
-// plain reports whether the terminal is to be written to line by line.
+// plain reports whether output is plain lines.
 func (t *Terminal) plain() bool {
 	switch t.opts.Getenv("TERM") {
 	case "dumb":
@@ -160,11 +160,11 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 	return in, out, done, nil
 }
 
-// safe returns s, which may come from a model, without what would act on the
-// terminal or show it in another order.
+// safe returns s, which may come from a model, without characters that control
+// the terminal or change the order of the text.
 func safe(s string) string { return text.Printable(ansi.Strip(s)) }
 
-// safeLine is [safe] for what has to stay on one line.
+// safeLine is [safe] for a text that has to stay on one line.
 func safeLine(s string) string {
 	return strings.Join(strings.Fields(safe(s)), " ")
 }

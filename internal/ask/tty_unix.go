@@ -4,7 +4,8 @@ package ask
 
 import "os"
 
-// ansiWithoutTerm says whether a terminal without the variable TERM can be drawn on.
+// ansiWithoutTerm is true if a terminal without the variable TERM understands escape
+// sequences.
 const ansiWithoutTerm = false
 
 func openTTY() (in, out *os.File, err error) {

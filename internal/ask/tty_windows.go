@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ansiWithoutTerm says whether a terminal without the variable TERM can be drawn on:
-// a Windows console does not set it.
+// ansiWithoutTerm is true if a terminal without the variable TERM understands escape
+// sequences: a Windows console does not set it.
 const ansiWithoutTerm = true
 
 func openTTY() (in, out *os.File, err error) {
@@ -23,7 +23,8 @@ func openTTY() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// enableANSI makes the console act on escape sequences, as newer ones do anyway.
+// enableANSI makes the console interpret escape sequences, as newer ones do
+// anyway.
 func enableANSI(out *os.File) {
 	console := windows.Handle(out.Fd())
 	var mode uint32

@@ -18,34 +18,34 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Values of the entries that are no answers.
+// Values of the entries that are not answers.
 const (
 	ownAnswer = -1 // leads to the text field
 	noAnswer  = -2 // stands first in a consent, so that Enter alone gives none
 )
 
 // listHeight bounds the lines of a list of options, which then scrolls, so that the
-// end of the question stays in sight.
+// end of the question stays visible.
 const listHeight = 10
 
-// askWidget draws the means to answer q and returns the answer, which it leaves on
-// the screen in their place.
+// askWidget draws a list or a text field for q and returns the answer, which
+// replaces it on the screen.
 func askWidget(ctx context.Context, q *Question, in, out *os.File, width int) (string, error) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	p := tea.NewProgram(newWidget(q, width), tea.WithInput(in), tea.WithOutput(out), tea.WithContext(own),
 		tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
-	// A program whose own context ends leaves everything on the screen as it is. So it
-	// is asked to end.
-	told := make(chan struct{})
+	// A program whose own context ends leaves its view on the screen. So it gets a
+	// message to end.
+	notified := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(told)
+		defer close(notified)
 		p.Send(giveUp{})
 	})
 	model, err := p.Run()
 	cancel()
 	if !stop() {
-		<-told
+		<-notified
 	}
 	if err != nil {
 		return "", err
@@ -61,8 +61,8 @@ func askWidget(ctx context.Context, q *Question, in, out *os.File, width int) (s
 }
 
 // refuseSizeRequests drops the request for the window's size with which a form
-// begins. The program tells the size anyway; on request it does so from a goroutine
-// that nobody waits for and that may use the terminal after it was closed.
+// begins. The program sends the size anyway. For a request it starts a goroutine
+// that it does not wait for, and that may use the terminal after it was closed.
 func refuseSizeRequests(_ tea.Model, msg tea.Msg) tea.Msg {
 	if msg == tea.RequestWindowSize() {
 		return nil
@@ -70,7 +70,7 @@ func refuseSizeRequests(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// giveUp tells the widget that nobody waits for the answer any more.
+// giveUp is the message that the caller does not wait for the answer any more.
 type giveUp struct{}
 
 // widget is a list to choose from, a field to type in, or the one and then the other.
@@ -83,7 +83,7 @@ type widget struct {
 	marked  []int    // indexes into q.Options, of a Multi
 	typed   string
 	tried   bool // Enter was pressed
-	over    bool // the form has ended, or nobody waits for it
+	over    bool // the form has ended, or the caller has given up
 	height  int  // lines of the tallest view so far
 }
 
@@ -163,7 +163,7 @@ func (w *widget) trim() string {
 	return eraseBelow
 }
 
-// shown is the answer as it stays on the screen.
+// shown returns the answer as it stays on the screen.
 func (w *widget) shown() string {
 	switch w.q.Kind {
 	case Secret:
@@ -195,7 +195,7 @@ func (w *widget) answer() string {
 }
 
 // entriesOf returns the answers to choose from and the index of the one that is
-// preselected: the default, which becomes an entry if it is no option.
+// preselected: the default, which becomes an entry if it is not an option.
 func entriesOf(q *Question) (entries []string, selected int) {
 	entries = slices.Clone(q.Options)
 	if !q.HasDefault {
@@ -261,10 +261,11 @@ func multiField(q *Question, marked *[]int, tried *bool) huh.Field {
 }
 
 func secretField(q *Question, typed *string) huh.Field {
-	return huh.NewInput().Value(typed).CharLimit(0).EchoMode(huh.EchoModePassword).Validate(q.validate).WithTheme(huh.ThemeFunc(framed))
+	return huh.NewInput().Value(typed).CharLimit(0).EchoMode(huh.EchoModePassword).Validate(q.validate).WithTheme(huh.ThemeFunc(frameTheme))
 }
 
-// validateTyped is validate for what is typed: nothing stands for the default.
+// validateTyped is validate for typed text: an empty text stands for the
+// default.
 func (q *Question) validateTyped(s string) error {
 	if s == "" && q.HasDefault {
 		return nil
@@ -277,7 +278,7 @@ func lineField(q *Question, typed *string) huh.Field {
 	if q.HasDefault {
 		field.Placeholder(safeLine(q.Default) + " (default)")
 	}
-	return field.WithTheme(huh.ThemeFunc(framed))
+	return field.WithTheme(huh.ThemeFunc(frameTheme))
 }
 
 func textField(q *Question, typed *string) huh.Field {
@@ -285,7 +286,7 @@ func textField(q *Question, typed *string) huh.Field {
 	if q.HasDefault {
 		field.Placeholder(safe(q.Default) + " (default)")
 	}
-	return field.WithTheme(huh.ThemeFunc(framed))
+	return field.WithTheme(huh.ThemeFunc(frameTheme))
 }
 
 // keys are huh's, but Escape leads back to the list, and a short list cannot be
@@ -298,13 +299,13 @@ func keys(entries int) *huh.KeyMap {
 	return k
 }
 
-// The colours are the terminal's own, whatever they are, so that they can be read on a
-// light and a dark background alike.
+// The colors are those of the terminal's palette, so that they are readable on a light
+// and on a dark background.
 func cyan() lipgloss.Style  { return lipgloss.NewStyle().Foreground(lipgloss.Cyan) }
 func red() lipgloss.Style   { return lipgloss.NewStyle().Foreground(lipgloss.Red) }
 func faint() lipgloss.Style { return lipgloss.NewStyle().Faint(true) }
 
-// theme is the look of the list and of what belongs to no field.
+// theme is the style of the list and of everything outside of fields.
 func theme(bool) *huh.Styles {
 	t := huh.ThemeBase(true)
 	t.Focused.Base = lipgloss.NewStyle()
@@ -320,8 +321,8 @@ func theme(bool) *huh.Styles {
 	return t
 }
 
-// framed is the look of the text field: its lines have a bar at the left.
-func framed(dark bool) *huh.Styles {
+// frameTheme is the style of the text field: its lines have a bar at the left.
+func frameTheme(dark bool) *huh.Styles {
 	t := theme(dark)
 	t.Focused.Base = lipgloss.NewStyle().PaddingLeft(1).BorderStyle(lipgloss.ThickBorder()).BorderLeft(true).BorderForeground(lipgloss.Cyan)
 	t.Blurred = t.Focused

@@ -29,8 +29,8 @@ type call struct {
 	timer stopwatch
 }
 
-// callTool runs a tool of the server. The result may be a failure of the tool; the error is
-// one of the exchange.
+// callTool runs a tool of the server. The result may report a failure of the tool; the
+// error is about the exchange.
 func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMessage, running *call) (*sdk.CallToolResult, error) {
 	timeout := c.opts.CallTimeout
 	if c.server.Timeout > 0 {
@@ -47,7 +47,7 @@ func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMess
 	running.timer.start(timeout, func() { cancel(&lateError{timeout}) })
 	defer running.timer.stop()
 	result, err := c.session.CallTool(limit, params)
-	return result, c.told(ctx, limit, err)
+	return result, c.exchangeError(ctx, limit, err)
 }
 
 func (c *conn) begin(running *call) (token string) {
@@ -65,7 +65,7 @@ func (c *conn) end(token string) {
 	delete(c.calls, token)
 }
 
-// progress hands a notification to the call it is about.
+// progress passes a notification to its call.
 func (c *conn) progress(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	c.mu.Lock()
@@ -141,9 +141,9 @@ func (s *stopwatch) resume() {
 	}
 }
 
-// resultText returns what the model reads of a result: the texts, one after the other, and
-// a line for whatever cannot be read. A structured result that says more than the texts
-// goes with them.
+// resultText returns the text of a result for the model: the texts, one after the other,
+// and a line for each other content. A structured result that differs from the texts is
+// appended.
 func resultText(result *sdk.CallToolResult) string {
 	text := contentText(result.Content)
 	if result.StructuredContent == nil {
@@ -193,7 +193,7 @@ func contentText(content []sdk.Content) string {
 				parts = append(parts, resourceText(item.Resource))
 			}
 		default:
-			parts = append(parts, fmt.Sprintf("[content of a kind that is not known: %T]", item))
+			parts = append(parts, fmt.Sprintf("[content of an unknown kind: %T]", item))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -206,7 +206,8 @@ func resourceText(r *sdk.ResourceContents) string {
 	return r.Text
 }
 
-// failure returns the error for a result that says that the tool failed, nil otherwise.
+// failure returns the error for a result that reports a failure of the tool, nil
+// otherwise.
 func failure(result *sdk.CallToolResult, text string) error {
 	if !result.IsError {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Type says how to talk with a server.
+// Type is the transport of a server.
 type Type string
 
 // The types.
@@ -16,7 +16,7 @@ const (
 	SSE   Type = "sse"   // its predecessor, HTTP with server-sent events
 )
 
-// Expose says what a model sees of a server.
+// Expose selects what a model sees of a server.
 type Expose string
 
 // The ways.
@@ -25,8 +25,8 @@ const (
 	Direct Expose = "direct" // its tools
 )
 
-// Server is one entry of mcp.json, with its references to secrets as they are written.
-// It is not changed after it was read.
+// Server is one entry of mcp.json, with its references to secrets unresolved. It is
+// not changed after it was read.
 type Server struct {
 	ID   string
 	Type Type
@@ -44,30 +44,30 @@ type Server struct {
 	Expose   Expose
 	Timeout  time.Duration // for one call of a tool; 0 means that of [Options]
 	Disabled bool          // never selected
-	// OAuth is the mapping of that name for who provides tokens, as JSON; nil if there is none.
+	// OAuth is the mapping "oauth" as JSON, for the package that provides tokens; nil without
+	// one.
 	OAuth json.RawMessage
 
-	// IdleTimeout is how long a connection is kept that nobody uses. It counts only with
+	// IdleTimeout is how long an idle connection is kept. It counts only with
 	// HasIdleTimeout; otherwise the pool decides.
 	IdleTimeout    time.Duration
 	HasIdleTimeout bool
 
-	// Err is what is wrong with the entry. Whoever uses the server gets it; nobody else
-	// needs to care.
+	// Err is the mistake in the entry. Only uses of this server return it.
 	Err error
 
 	file string // for messages
-	slug string // stands for ID in the names of functions; unique within the file
+	slug string // replaces ID in the names of functions; unique within the file
 }
 
-// File is what mcp.json says. The zero File has no servers.
+// File is the content of mcp.json. The zero File has no servers.
 type File struct {
 	Path     string
 	Servers  []Server // in the order of the file
 	Warnings []Warning
 }
 
-// Warning is something in the file that has no effect.
+// Warning is a part of the file that has no effect.
 type Warning struct {
 	Path         string
 	Line, Column int // counted from 1; 0 if unknown
@@ -83,7 +83,7 @@ func at(path string, line, column int) string {
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
 
-// Lookup returns the server of that id.
+// Lookup returns the server with that id.
 func (f *File) Lookup(id string) (Server, bool) {
 	for _, s := range f.Servers {
 		if s.ID == id {

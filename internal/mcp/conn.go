@@ -18,11 +18,12 @@ import (
 	"loki/internal/fault"
 )
 
-// protocol is the version that is asked for. Newer ones begin with a request that older
-// servers do not know, and some do not survive; who speaks only those is asked again.
+// protocol is the version that a client requests. Newer versions begin with a request
+// that older servers do not know, and that crashes some of them. A server that speaks
+// only newer versions is asked again.
 const protocol = "2025-11-25"
 
-// pingTimeout is how long a server that was late may take to show that it still lives.
+// pingTimeout bounds the answer to a ping that checks a server which was late.
 const pingTimeout = 3 * time.Second
 
 // conn is a session with a server.
@@ -36,18 +37,18 @@ type conn struct {
 	remote  *remote  // otherwise
 
 	ended chan struct{} // closed when the session has ended
-	dead  chan struct{} // closed when it must not be used any more
+	dead  chan struct{} // closed when the connection must not be used any more
 	once  sync.Once     // guards dead
 
 	tools listing
-	can   sdk.ServerCapabilities // what the server says it can
+	can   sdk.ServerCapabilities // capabilities that the server declares
 
 	mu    sync.Mutex
 	calls map[string]*call // running calls by progress token
 	next  int              // number of the next token
 }
 
-// dial starts the server, or connects with it, and initializes the session.
+// dial starts the server, or connects to it, and initializes the session.
 func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 	limit, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
 	defer cancel()
@@ -81,10 +82,11 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 	return nil, failure
 }
 
-// remedy says how a server gets a variable.
+// remedy explains how a server gets a variable.
 const remedy = `pass on what it needs by its env in mcp.json: "NAME": "${NAME}"`
 
-// withheldFrom returns what a server got, without the names that it has entries for.
+// withheldFrom returns the environment of a server, without the names that it has
+// entries for.
 func (o *Options) withheldFrom(r resolved) environ.Child {
 	names := slices.DeleteFunc(slices.Clone(o.Child.Withheld), func(name string) bool {
 		_, own := r.Env[name]
@@ -93,8 +95,7 @@ func (o *Options) withheldFrom(r resolved) environ.Child {
 	return environ.Child{Withheld: names}
 }
 
-// newerOnly reports whether a server refused to be initialized in the way of all older
-// versions.
+// newerOnly reports whether a server refused the initialization of the older versions.
 func newerOnly(err error) bool {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && (e.Code == sdk.CodeUnsupportedProtocolVersion || e.Code == jsonrpc.CodeMethodNotFound)
@@ -153,7 +154,8 @@ func isRPC(err error) bool {
 	return ok
 }
 
-// abandon leaves nothing of a connection that was never made, and says why if it is known.
+// abandon cleans up after a failed attempt to connect, and returns the reason if it is
+// known.
 func (c *conn) abandon() string {
 	if c.remote != nil {
 		c.remote.kill()
@@ -177,7 +179,7 @@ func (c *conn) abandon() string {
 func (c *conn) client() *sdk.Client {
 	impl := &sdk.Implementation{Name: "loki", Version: c.opts.Version}
 	options := &sdk.ClientOptions{
-		Logger:                      slog.New(slog.DiscardHandler), // quotes messages, which may hold anything
+		Logger:                      slog.New(slog.DiscardHandler), // it quotes messages, which may hold secrets
 		Capabilities:                &sdk.ClientCapabilities{},
 		ElicitationHandler:          c.elicit,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.tools.forget() },
@@ -190,7 +192,7 @@ func (c *conn) client() *sdk.Client {
 	return client
 }
 
-// alive reports whether the connection can be used, as far as is known.
+// alive reports whether the connection is believed to work.
 func (c *conn) alive() bool {
 	select {
 	case <-c.ended:
@@ -209,14 +211,14 @@ func (c *conn) alive() bool {
 	return true
 }
 
-// close ends the connection and returns when nothing of it is left. A server gets grace to
-// end by itself.
+// close ends the connection and returns when its program and goroutines have ended. A
+// server gets grace to end by itself.
 func (c *conn) close(grace time.Duration) {
 	c.once.Do(func() { close(c.dead) })
 	switch {
 	case c.program != nil:
 		c.program.service.Stop(grace)
-		_ = c.program.Close() // ends what reads
+		_ = c.program.Close() // ends the reader
 	case grace <= 0:
 		c.remote.kill()
 	default:
@@ -224,11 +226,11 @@ func (c *conn) close(grace time.Duration) {
 		c.remote.close()
 		cut.Stop()
 	}
-	_ = c.session.Close() // says nothing new
+	_ = c.session.Close() // its error is known already
 	<-c.ended
 }
 
-// kill ends a connection that is of no use any more. Somebody still has to close it.
+// kill ends a broken connection. The caller still has to close it.
 func (c *conn) kill() {
 	c.once.Do(func() { close(c.dead) })
 	if c.program != nil {
@@ -241,24 +243,26 @@ func (c *conn) kill() {
 // errGone means that the connection ended before the answer came.
 var errGone = errors.New("the connection ended")
 
-// do makes one exchange with the server. Its error is worded for the model, wraps that of
-// ctx if it ended, and errGone or sdk.ErrSessionMissing if a new connection may help.
+// do makes one exchange with the server. The text of its error is for the model. It wraps
+// the error of ctx if that has ended, and errGone or sdk.ErrSessionMissing if a new
+// connection may help.
 func (c *conn) do(ctx context.Context, timeout time.Duration, exchange func(ctx context.Context) error) error {
 	limit, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := &lateError{timeout}
 	timer := time.AfterFunc(timeout, func() { cancel(late) })
 	defer timer.Stop()
-	return c.told(ctx, limit, exchange(limit))
+	return c.exchangeError(ctx, limit, exchange(limit))
 }
 
-// lateError says that an answer did not come in time.
+// lateError reports that an answer did not come in time.
 type lateError struct{ limit time.Duration }
 
 func (e *lateError) Error() string { return fmt.Sprintf("no answer within %v", e.limit) }
 
-// told words the error of an exchange that was made with limit, which descends from ctx.
-func (c *conn) told(ctx, limit context.Context, err error) error {
+// exchangeError returns the error of an exchange with a text for the model. limit is the
+// context of the exchange, which descends from ctx.
+func (c *conn) exchangeError(ctx, limit context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -290,7 +294,7 @@ func (c *conn) told(ctx, limit context.Context, err error) error {
 	return fmt.Errorf("MCP server %q: %s", c.server.ID, text)
 }
 
-// serverError is an error that the server answered with.
+// serverError is an error in the answer of the server.
 type serverError struct {
 	server string
 	code   int64
@@ -301,13 +305,13 @@ func (e *serverError) Error() string {
 	return fmt.Sprintf("MCP server %q: error %d: %s", e.server, e.code, e.text)
 }
 
-// checkLate ends the connection if a server that did not answer in time does not answer at
-// all. A slow tool is no reason to lose what the server keeps in its memory.
+// checkLate ends the connection if a server that was late does not answer a ping either. A
+// slow tool alone does not end it, since the server may keep state in memory.
 func (c *conn) checkLate(ctx context.Context) {
 	ping, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	if err := c.session.Ping(ping, nil); err != nil && ctx.Err() == nil && !isRPC(err) {
-		c.log.Warn("MCP server does not answer, its connection is closed")
+		c.log.Warn("MCP server does not answer, closing its connection")
 		c.kill()
 	}
 }

@@ -31,9 +31,9 @@ const (
 // maxFields is how many questions a server may ask at once.
 const maxFields = 50
 
-// elicit answers a server that asks for something the user knows. The user of the call
-// that is running is asked. Where calls of different conversations share the connection
-// nobody can tell whose question it is, and it is declined.
+// elicit answers a request of a server for input of the user. It asks the user of the
+// running call. If calls of different conversations share the connection, the question
+// cannot be assigned to one of them, and it is declined.
 func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	running := c.running()
 	asker := soleAsker(running)
@@ -57,8 +57,8 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 	return &sdk.ElicitResult{Action: cancel}, nil
 }
 
-// soleAsker returns who is asked in the one conversation that all the calls belong to, nil
-// if there are several.
+// soleAsker returns the asker of the one conversation that all the calls belong to, nil if
+// there are several.
 func soleAsker(calls []*call) ask.Asker {
 	for _, call := range calls {
 		if call.scope != calls[0].scope {
@@ -71,7 +71,7 @@ func soleAsker(calls []*call) ask.Asker {
 	return calls[0].scope.opts.Asker
 }
 
-// form asks for each of the fields. A nil result means that the user does not want to.
+// form asks for each of the fields. A nil result means that the user declined.
 func (c *conn) form(ctx context.Context, asker ask.Asker, p *sdk.ElicitParams) (map[string]any, error) {
 	fields := formFields(p.RequestedSchema)
 	if len(fields) > maxFields {
@@ -135,8 +135,8 @@ type fieldItems struct {
 	AnyOf []titled `json:"anyOf"`
 }
 
-// formFields returns the fields, the required ones first and otherwise by name: the
-// protocol does not say in which order they come.
+// formFields returns the fields, the required ones first and then by name: the
+// protocol defines no order.
 func formFields(schema any) []field {
 	text, err := json.Marshal(schema)
 	if err != nil {
@@ -165,7 +165,7 @@ func formFields(schema any) []field {
 	return fields
 }
 
-// leaveOut is the option of a choice that need not be made.
+// leaveOut is the option that skips an optional choice.
 const leaveOut = "(leave out)"
 
 // ask asks for the field; given is false if the user left it out.
@@ -187,7 +187,7 @@ func (f field) ask(ctx context.Context, asker ask.Asker) (value any, given bool,
 	if q.Kind == ask.Select && !f.required {
 		q.Options = append(q.Options, leaveOut)
 	}
-	q.Default, q.HasDefault = f.standard(options)
+	q.Default, q.HasDefault = f.defaultAnswer(options)
 	if q.Kind == ask.Text {
 		q.Validate = func(answer string) error {
 			if answer == "" && !f.required {
@@ -207,7 +207,7 @@ func (f field) ask(ctx context.Context, asker ask.Asker) (value any, given bool,
 	return f.value(q, options, answer)
 }
 
-// value reads an answer.
+// value returns the value of an answer.
 func (f field) value(q ask.Question, options []titled, answer string) (value any, given bool, err error) {
 	choice := func(answer string) (string, bool) {
 		i := slices.Index(q.Options, answer)
@@ -272,8 +272,8 @@ func (f field) options() []titled {
 	return list
 }
 
-// standard returns the default as an answer.
-func (f field) standard(options []titled) (string, bool) {
+// defaultAnswer returns the default as an answer.
+func (f field) defaultAnswer(options []titled) (string, bool) {
 	title := func(v any) (string, bool) {
 		for _, o := range options {
 			if o.Const == fmt.Sprint(v) {
@@ -311,13 +311,13 @@ func (f field) parse(answer string) (any, error) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(answer), 64)
 	switch {
 	case err != nil || math.IsNaN(n) || math.IsInf(n, 0):
-		return nil, errors.New("a number is wanted")
+		return nil, errors.New("the answer must be a number")
 	case f.Type == "integer" && n != math.Trunc(n):
-		return nil, errors.New("a whole number is wanted")
+		return nil, errors.New("the answer must be a whole number")
 	case f.Minimum != nil && n < *f.Minimum:
-		return nil, fmt.Errorf("at least %v", *f.Minimum)
+		return nil, fmt.Errorf("the number must be at least %v", *f.Minimum)
 	case f.Maximum != nil && n > *f.Maximum:
-		return nil, fmt.Errorf("at most %v", *f.Maximum)
+		return nil, fmt.Errorf("the number must be at most %v", *f.Maximum)
 	}
 	return n, nil
 }
@@ -326,9 +326,9 @@ func (f field) checkText(answer string) error {
 	length := utf8.RuneCountInString(answer)
 	switch {
 	case f.MinLength != nil && length < *f.MinLength:
-		return fmt.Errorf("at least %d characters", *f.MinLength)
+		return fmt.Errorf("the answer must have at least %d characters", *f.MinLength)
 	case f.MaxLength != nil && length > *f.MaxLength:
-		return fmt.Errorf("at most %d characters", *f.MaxLength)
+		return fmt.Errorf("the answer must have at most %d characters", *f.MaxLength)
 	}
 	var err error
 	switch f.Format {
@@ -345,7 +345,7 @@ func (f field) checkText(answer string) error {
 		_, err = time.Parse(time.RFC3339, answer)
 	}
 	if err != nil {
-		return fmt.Errorf("not of the form %q", f.Format)
+		return fmt.Errorf("the answer must have the form %q", f.Format)
 	}
 	return nil
 }

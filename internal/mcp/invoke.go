@@ -19,14 +19,14 @@ type invoker struct {
 	describe string // name of the function that describes tools
 }
 
-// invocation is what a model asks for.
+// invocation is the request of a model.
 type invocation struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
 // read returns the arguments of the function. Models write the arguments of the tool as an
-// object, as a string that holds one, or not at all.
+// object or as a string that holds one, or leave them out.
 func (v *invoker) read(call tool.Call) (invocation, error) {
 	args, err := tool.Decode[invocation](call)
 	if err != nil {
@@ -50,12 +50,12 @@ func (v *invoker) read(call tool.Call) (invocation, error) {
 	return args, nil
 }
 
-// Consent implements tool.Guard. It does not start the server: where it does not know the
-// tool yet, Call finds out.
+// Consent implements tool.Guard. It does not start the server; Call checks tools that are
+// not known yet.
 func (v *invoker) Consent(call tool.Call) string {
 	args, err := v.read(call)
 	if err != nil {
-		return "" // Call says what is wrong
+		return "" // Call reports the mistake
 	}
 	var box *toolbox
 	if c, err := v.link.current(); err == nil && c != nil {
@@ -67,7 +67,7 @@ func (v *invoker) Consent(call tool.Call) string {
 	if t, ok := box.lookup(args.Tool); !ok || !t.Destructive {
 		return ""
 	}
-	return fmt.Sprintf("May the tool %s of the MCP server %s be run? The server says that it may destroy something.\n\n    %s",
+	return fmt.Sprintf("May the tool %s of the MCP server %s be run? The server marks it as destructive.\n\n    %s",
 		text.Visible(args.Tool), text.Visible(v.link.server.ID), text.Visible(string(args.Arguments)))
 }
 

@@ -15,12 +15,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// offerRoots has servers told that they can ask for the roots.
+// offerRoots announces to servers that they can ask for the roots.
 func offerRoots(options *sdk.ClientOptions) {
 	options.Capabilities.RootsV2 = &sdk.RootCapabilities{}
 }
 
-// setRoot makes the working directory the root; without one there is none.
+// setRoot makes the working directory the root, if it is set.
 func (c *conn) setRoot(client *sdk.Client) {
 	if c.opts.Dir == "" {
 		return
@@ -37,10 +37,10 @@ func (c *conn) setRoot(client *sdk.Client) {
 	client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(dir)})
 }
 
-// takeLogs has log entries of the server handed on.
+// takeLogs has log entries of the server passed to the log.
 func (c *conn) takeLogs(options *sdk.ClientOptions) { options.LoggingMessageHandler = c.logMessage }
 
-// askForLogs tells the server how much to log, if it can be told.
+// askForLogs sets the log level of the server, if it supports that.
 func (c *conn) askForLogs(ctx context.Context) {
 	if c.can.Logging == nil || c.session.InitializeResult().ProtocolVersion > protocol {
 		return
@@ -57,11 +57,11 @@ func (c *conn) askForLogs(ctx context.Context) {
 	limit, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	if err := c.session.SetLoggingLevel(limit, &sdk.SetLoggingLevelParams{Level: level}); err != nil {
-		c.log.Debug("MCP server does not take a log level", "error", c.server.redact(err.Error()))
+		c.log.Debug("MCP server does not accept a log level", "error", c.server.redact(err.Error()))
 	}
 }
 
-// logMessage hands a log entry of the server on.
+// logMessage passes a log entry of the server to the log.
 func (c *conn) logMessage(ctx context.Context, req *sdk.LoggingMessageRequest) {
 	level := slog.LevelInfo
 	switch req.Params.Level {

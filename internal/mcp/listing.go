@@ -19,8 +19,8 @@ type Tool struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // of the arguments; an object that providers take
-	ReadOnly    bool            // it says that it changes nothing
-	Destructive bool            // it says that it may destroy something
+	ReadOnly    bool            // marked as read-only
+	Destructive bool            // marked as destructive
 }
 
 const (
@@ -30,12 +30,12 @@ const (
 )
 
 // listing is the list of a server's tools, fetched when it is needed, and again after the
-// server said that it changed.
+// server has announced a change.
 type listing struct {
-	fetching chan struct{} // holds one element while somebody fetches
+	fetching chan struct{} // holds one element while a goroutine fetches
 
 	mu      sync.Mutex
-	changes int // that the server told of
+	changes int // announced by the server
 	known   *toolbox
 }
 
@@ -116,20 +116,20 @@ func (c *conn) fetchTools(ctx context.Context) (*toolbox, error) {
 		return page.NextCursor, nil
 	})
 	if _, refused := errors.AsType[*serverError](err); refused && c.can.Tools == nil {
-		err = nil // it said so
+		err = nil // the server announced it
 	}
 	if err != nil {
 		return nil, err
 	}
 	if dropped > 0 {
-		c.log.Warn("tools of an MCP server are left out: too many, or names that are double, empty or too long", "tools", dropped)
+		c.log.Warn("some tools of the MCP server were skipped: too many, or duplicate, empty or overlong names", "tools", dropped)
 	}
 	box.index(c.server.ID)
 	return box, nil
 }
 
-// pages calls fetch with the cursor of each page, until it returns none. A server that
-// sends its client in circles is an error.
+// pages calls fetch with the cursor of each page, until it returns "". Pages without
+// an end are an error.
 func pages(fetch func(cursor string) (next string, err error)) error {
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
@@ -138,14 +138,14 @@ func pages(fetch func(cursor string) (next string, err error)) error {
 			return err
 		}
 		if seen[next] || len(seen) >= maxPages {
-			return errors.New("the server's list has no end")
+			return errors.New("the server's list does not end")
 		}
 		seen[next] = true
 		cursor = next
 	}
 }
 
-// add appends a tool and reports true, unless it cannot be called.
+// add appends a tool and reports true, unless the tool cannot be called.
 func (b *toolbox) add(t *sdk.Tool, limit int) bool {
 	if _, double := b.byName[t.Name]; double || t.Name == "" || len(t.Name) > maxToolName || len(b.tools) >= limit {
 		return false
@@ -156,7 +156,7 @@ func (b *toolbox) add(t *sdk.Tool, limit int) bool {
 	}
 	if a := t.Annotations; a != nil {
 		tool.ReadOnly = a.ReadOnlyHint
-		// The protocol's default is true, but hardly any server says false.
+		// The protocol's default is true, but hardly any server sets false.
 		tool.Destructive = !a.ReadOnlyHint && a.DestructiveHint != nil && *a.DestructiveHint
 	}
 	b.byName[t.Name] = len(b.tools)
@@ -183,10 +183,11 @@ func (b *toolbox) lookup(name string) (Tool, bool) {
 	return b.tools[i], true
 }
 
-// anything is the schema of arguments about which nothing is known.
+// anything is the schema of unknown arguments.
 const anything = `{"type":"object","additionalProperties":true}`
 
-// schemaText returns the schema of an object, whatever a server sent.
+// schemaText returns the schema of an object, even if the server sent something
+// else.
 func schemaText(schema any) json.RawMessage {
 	object, ok := schema.(map[string]any)
 	if !ok {
@@ -207,9 +208,9 @@ func schemaText(schema any) json.RawMessage {
 	return doc
 }
 
-// declared returns the schema as it may be declared to a provider, which refuses a whole
-// request for one schema that is wrong. It reports false if it had to be replaced.
-func (t Tool) declared() (json.RawMessage, bool) {
+// declarable returns a schema that providers accept: they refuse a whole request for one
+// invalid schema. It reports false if the schema had to be replaced.
+func (t Tool) declarable() (json.RawMessage, bool) {
 	var schema jsonschema.Schema
 	if len(t.Schema) <= maxSchema && json.Unmarshal(t.Schema, &schema) == nil {
 		if _, err := schema.Resolve(nil); err == nil {

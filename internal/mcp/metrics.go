@@ -2,20 +2,20 @@ package mcp
 
 import "time"
 
-// Metrics count what a pool did since it was made.
+// Metrics counts the work of a pool.
 type Metrics struct {
 	Started       int64 `json:"started"`        // connections made
 	ActiveHits    int64 `json:"active_hits"`    // acquires that shared a connection in use, or one about to be made
 	IdleHits      int64 `json:"idle_hits"`      // acquires that took an idle connection
-	Misses        int64 `json:"misses"`         // acquires that had a connection made
+	Misses        int64 `json:"misses"`         // acquires that made a connection
 	IdleEvictions int64 `json:"idle_evictions"` // idle for too long
 	CapEvictions  int64 `json:"cap_evictions"`  // too many were idle
 	HealthOK      int64 `json:"health_ok"`
 	HealthFailed  int64 `json:"health_failed"`
 }
 
-// HitRate is the share of acquires that did not have to wait for a new connection, 0 to 1;
-// 0 if there were none.
+// HitRate returns the share of acquires that did not have to wait for a new connection, 0
+// to 1; 0 without acquires.
 func (m Metrics) HitRate() float64 {
 	hits := m.ActiveHits + m.IdleHits
 	if hits+m.Misses == 0 {
@@ -37,7 +37,7 @@ type Status struct {
 	Type      Type      `json:"type"`
 	Users     int       `json:"users"`                // 0 for an idle one
 	IdleSince time.Time `json:"idle_since,omitzero"`  // of an idle one
-	Version   string    `json:"version,omitempty"`    // of the server, as it says
+	Version   string    `json:"version,omitempty"`    // of the server, as it reports
 	Protocol  string    `json:"protocol,omitempty"`   // version that was agreed on
 	PID       int       `json:"pid,omitempty"`        // of a program
 	Stale     bool      `json:"superseded,omitempty"` // closed when its last user is done

@@ -12,8 +12,8 @@ const (
 	maxSlug = 40 // leaves room for the longest prefix and some of a tool's name
 )
 
-// setSlugs gives each server what stands for its id in the names of functions. Of ids that
-// would look the same the first gets the plain one.
+// setSlugs sets the slug of each server, which replaces its id in the names of functions.
+// If ids have the same slug, the first gets the plain one.
 func setSlugs(servers []Server) {
 	taken := make(map[string]bool, len(servers))
 	for i := range servers {
@@ -21,7 +21,7 @@ func setSlugs(servers []Server) {
 	}
 }
 
-// MayOffer reports whether a function of that name may be one for the server.
+// MayOffer reports whether a function of that name may belong to the server.
 func (s Server) MayOffer(function string) bool {
 	rest, ok := strings.CutPrefix(function, "mcp__")
 	if !ok || s.slug == "" {
@@ -38,10 +38,10 @@ func (s Server) MayOffer(function string) bool {
 	return false
 }
 
-// slugOf returns what stands for a server's id in the names of functions. It has no two
-// underscores in a row, as they stand between a server and its tool, and does not begin
-// like a function that Loki has for a server: mcp__search_x is one for x, whatever other
-// servers are called.
+// slugOf returns the text that replaces a server's id in the names of functions. It has
+// no two underscores in a row, since those separate a server and its tool. It does not
+// begin with the prefix of a function that Loki has for a server: mcp__search_x always
+// searches the server x.
 func slugOf(id string) string {
 	slug := strings.Trim(underscores.ReplaceAllString(legal(id), "_"), "_")
 	for _, verb := range verbs {
@@ -54,10 +54,10 @@ func slugOf(id string) string {
 
 var underscores = regexp.MustCompile(`__+`)
 
-// verbs begin the names of the functions that Loki has for a server.
+// verbs are the prefixes of the functions that Loki has for a server.
 var verbs = [...]string{"invoke", "search", "describe", "resources"}
 
-// legal replaces what providers refuse in names.
+// legal replaces characters that providers refuse in names.
 func legal(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -67,9 +67,9 @@ func legal(name string) string {
 	}, name)
 }
 
-// unique returns name, at most limit long, in a form that is not taken yet, and takes it.
-// What does not fit, or is taken, ends in a few digits made of origin, so that the name
-// stays the same whatever else there is.
+// unique returns name, cut to limit, in a form that is not taken yet, and takes it. A
+// name that is too long or taken ends in a few digits made from origin, so that it does
+// not depend on other names.
 func unique(name string, limit int, origin string, taken map[string]bool) string {
 	candidate := name
 	for salt := origin; len(candidate) > limit || taken[candidate] || candidate == ""; salt += "\x00" {

@@ -11,7 +11,7 @@ import (
 	"loki/internal/environ"
 )
 
-// The limits that apply where [Options] say nothing.
+// The limits for fields of [Options] that are not set.
 const (
 	DefaultConnectTimeout = 60 * time.Second // programs such as npx and uvx may have to download first
 	DefaultListTimeout    = 30 * time.Second
@@ -23,25 +23,26 @@ const (
 
 // Options configure [NewPool]. The zero value of each field is its default.
 type Options struct {
-	Version string // of this program, which servers are told
+	Version string // of this program, sent to servers
 
-	// Dir is the working directory: servers are told that it is the root of what they may
-	// work on, and programs are started there. Empty means no root, and this process's.
+	// Dir is the working directory: the root that servers are given, and the directory in
+	// which programs are started. Empty means no root, and the directory of this process.
 	Dir string
-	// Child is what servers that are programs get, before their own entries.
+	// Child is the environment of servers that are programs, before their own
+	// entries.
 	Child environ.Child
-	// Getenv looks up variables that entries pass on, those that Child withholds included;
-	// nil knows none.
+	// Getenv looks up variables that entries pass on, including those that Child
+	// withholds; nil returns none.
 	Getenv func(name string) (value string, ok bool)
 
 	Secrets Secrets           // nil: references to secrets are errors
 	Tokens  TokenSource       // nil: no tokens
-	HTTP    http.RoundTripper // carries requests to remote servers; nil means one of its own
+	HTTP    http.RoundTripper // sends requests to remote servers; nil means a new one
 
-	// Stderr gets what programs print there, in whole lines, each after "[ID] ". Calls of
-	// Write do not overlap. Nil drops it.
+	// Stderr gets the standard error of programs, in whole lines, each after "[ID] ".
+	// Calls of Write do not overlap. Nil drops it.
 	Stderr io.Writer
-	// Log gets what servers log, and what goes wrong. Nil drops it.
+	// Log gets the log entries of servers, and errors. Nil drops them.
 	Log *slog.Logger
 
 	ConnectTimeout time.Duration // to start and initialize a server; 0 means DefaultConnectTimeout
@@ -69,7 +70,7 @@ func (o Options) withDefaults() Options {
 		o.Stderr = &oneAtATime{w: o.Stderr}
 	}
 	if o.HTTP == nil {
-		// Its own, so that connections of this pool can be closed.
+		// A transport of its own, so that connections of this pool can be closed.
 		if t, ok := http.DefaultTransport.(*http.Transport); ok {
 			o.HTTP = t.Clone()
 		} else {
@@ -82,13 +83,13 @@ func (o Options) withDefaults() Options {
 
 // TokenSource provides access tokens for remote servers.
 type TokenSource interface {
-	// Token returns the token to send to the server of that id, empty for none. It may be
+	// Token returns the token for the server with that id, empty for none. It may be
 	// called from several goroutines.
 	Token(ctx context.Context, server string) (string, error)
 }
 
-// Rejecter is a TokenSource that wants to know of tokens which a server did not accept. It
-// is told before it is asked for another one, which is sent once if it is different.
+// Rejecter is a TokenSource that is notified about tokens that a server did not accept.
+// Then it is asked for another one, which is sent once if it is different.
 type Rejecter interface {
 	Reject(ctx context.Context, server, token string)
 }

@@ -16,16 +16,17 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// PoolConfig is the setting mcp_pool. The zero value closes a connection as soon as it is not
-// in use.
+// PoolConfig is the setting mcp_pool. The zero value closes a connection as soon as it is
+// idle.
 type PoolConfig struct {
-	// IdleTimeout is how long a connection is kept that is not in use, unless its server
-	// has one of its own. 0 closes it at once.
+	// IdleTimeout is how long an idle connection is kept, unless its server has a
+	// timeout of its own. 0 closes it at once.
 	IdleTimeout time.Duration
-	// CleanupInterval is how often idle connections are looked at; 0 means 30 s. One lives
-	// for up to its timeout and this.
+	// CleanupInterval is how often idle connections are checked; 0 means 30 s. A
+	// connection lives for up to its timeout plus this interval.
 	CleanupInterval time.Duration
-	// MaxIdle is how many idle connections there may be; 0 means 50, and less no limit.
+	// MaxIdle is the maximum number of idle connections; 0 means 50, a negative number
+	// no limit.
 	MaxIdle int
 	Health  *HealthCheck // nil: no checks
 }
@@ -37,7 +38,7 @@ type HealthCheck struct {
 	OnFailure HealthAction  // empty means EvictAndLog
 }
 
-// HealthAction says what becomes of a connection that failed a check.
+// HealthAction is the treatment of a connection that failed a check.
 type HealthAction string
 
 // The actions, as the configuration spells them.
@@ -66,7 +67,7 @@ func ReadPool(m *yamldoc.Map) (c PoolConfig) {
 			switch c.Health.OnFailure {
 			case Evict, EvictAndLog, LogOnly:
 			default:
-				health.Get("on_failure").Errorf("%q is none of %s, %s, %s", action, Evict, EvictAndLog, LogOnly)
+				health.Get("on_failure").Errorf("%q is not %s, %s or %s", action, Evict, EvictAndLog, LogOnly)
 			}
 		}
 		health.Done()
@@ -88,10 +89,10 @@ func (c PoolConfig) withDefaults() PoolConfig {
 	return c
 }
 
-// ErrShutdown is the error of a pool that was shut down.
+// ErrShutdown reports that a pool was shut down.
 var ErrShutdown = errors.New("the MCP servers have been shut down")
 
-// link is what a pool needs of a connection.
+// link is the part of a connection that a pool needs.
 type link interface {
 	alive() bool
 	close(grace time.Duration)
@@ -99,8 +100,8 @@ type link interface {
 	describe() Status
 }
 
-// key identifies servers that can share a connection: those with the same settings, secrets
-// included. It is a hash, so that nothing secret is kept.
+// key identifies servers that can share a connection: those with the same settings,
+// including secrets. It is a hash, so that no secret is kept.
 type key [sha256.Size]byte
 
 func keyOf(r resolved) key {
@@ -112,11 +113,11 @@ func keyOf(r resolved) key {
 }
 
 // Pool keeps the connections of a process. Its methods may be called from several
-// goroutines. It starts nothing by itself: no server before the first Acquire, and no
-// goroutine before there is something idle to look after.
+// goroutines. It starts no server before the first Acquire, and no goroutine before a
+// connection is idle.
 type Pool struct {
 	opts    Options
-	ownHTTP bool // opts.HTTP is used by nobody else
+	ownHTTP bool // opts.HTTP belongs to this pool alone
 	dial    func(ctx context.Context, r resolved) (link, error)
 
 	mu       sync.Mutex
@@ -133,7 +134,7 @@ type Pool struct {
 	work     sync.WaitGroup // every goroutine of the pool
 }
 
-// phase is how far the shutdown has come.
+// phase is the progress of the shutdown.
 type phase int
 
 const (
@@ -187,9 +188,9 @@ type Handle struct {
 	once  sync.Once
 }
 
-// Acquire returns a connection with s: one that is in use, one that is idle, or a new one.
-// Whoever asks while it is being made waits for the same one. It is closed if all of them
-// give up. The caller has to release the handle.
+// Acquire returns a connection to s: one in use, an idle one, or a new one. Callers that
+// ask while it is being made wait for the same one. It is closed if all of them give up.
+// The caller has to release the handle.
 func (p *Pool) Acquire(ctx context.Context, s Server) (*Handle, error) {
 	if s.Err != nil {
 		return nil, s.Err
@@ -238,7 +239,7 @@ func (p *Pool) acquire(ctx context.Context, r resolved) (*Handle, error) {
 
 // begin starts making a connection. p.mu is held.
 func (p *Pool) begin(ctx context.Context, k key, r resolved) *start {
-	// Others may wait for it too, so the end of this ctx must not end it.
+	// Other callers may wait for it too, so the end of this ctx must not end it.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	st := &start{cancel: cancel, done: make(chan struct{})}
 	p.starting[k] = st
@@ -278,7 +279,8 @@ func (p *Pool) begin(ctx context.Context, k key, r resolved) *start {
 	return st
 }
 
-// dialSafely turns a panic into an error, since others wait for the outcome.
+// dialSafely turns a panic into an error, since other callers wait for the
+// outcome.
 func (p *Pool) dialSafely(ctx context.Context, r resolved) (l link, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -296,7 +298,7 @@ func (p *Pool) await(ctx context.Context, st *start, id string) (*Handle, error)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		select {
-		case <-st.done: // it came at the same moment
+		case <-st.done: // it finished at the same moment
 			if st.err == nil {
 				p.release(st.entry)
 			}
@@ -305,7 +307,7 @@ func (p *Pool) await(ctx context.Context, st *start, id string) (*Handle, error)
 				st.cancel()
 				for k, other := range p.starting {
 					if other == st {
-						delete(p.starting, k) // who comes now starts afresh
+						delete(p.starting, k) // the next caller starts a new one
 					}
 				}
 			}
@@ -342,13 +344,13 @@ func (p *Pool) release(e *entry) {
 	p.signal()
 }
 
-// signal wakes who waits for a change. p.mu is held.
+// signal wakes the callers that wait for a change. p.mu is held.
 func (p *Pool) signal() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// retire makes a connection idle that has no users any more, or closes it. p.mu is held.
+// retire makes a connection without users idle, or closes it. p.mu is held.
 func (p *Pool) retire(e *entry) {
 	if p.phase == shut {
 		return // Shutdown closes it
@@ -361,7 +363,7 @@ func (p *Pool) retire(e *entry) {
 	p.reap()
 }
 
-// remove takes a connection out of those that can be acquired. p.mu is held.
+// remove removes a connection from those that can be acquired. p.mu is held.
 func (p *Pool) remove(e *entry) {
 	if p.entries[e.key] != e {
 		return
@@ -389,9 +391,9 @@ func (p *Pool) drop(e *entry, grace time.Duration) {
 	})
 }
 
-// Flush closes the idle connections, and has those in use closed when their last user is
-// done, so that whoever acquires one from now on gets a new one. It is for when what
-// servers know only from their start has changed, such as a password.
+// Flush closes the idle connections, and those in use when their last user is done. From
+// now on Acquire makes new connections. It is for changes that servers notice only at
+// their start, such as that of a password.
 func (p *Pool) Flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -402,11 +404,11 @@ func (p *Pool) Flush() {
 			p.remove(e)
 		}
 	}
-	// What is just being made was begun with the old state. Those who wait for it get it, and nobody else.
+	// A connection that is being made began with the old state. Only the callers that wait for it get it.
 	clear(p.starting)
 }
 
-// Status returns the connections there are, by server.
+// Status returns the connections, by server.
 func (p *Pool) Status() []Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -434,9 +436,9 @@ func (p *Pool) Status() []Status {
 }
 
 // Shutdown closes the idle connections, waits up to grace for those in use to be released,
-// closes the rest all the same, and returns when nothing is left: no connection, no program
-// and no goroutine. Until grace is over Acquire works; then its error is [ErrShutdown]. The
-// error, of code Limit, says that somebody was cut off.
+// closes the rest, and returns when no connection, program or goroutine is left. Until
+// grace is over Acquire works; then its error is [ErrShutdown]. The error of Shutdown, with
+// code Limit, reports connections that were closed while in use.
 func (p *Pool) Shutdown(grace time.Duration) error {
 	p.mu.Lock()
 	p.phase = max(p.phase, closing)

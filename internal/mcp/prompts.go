@@ -17,15 +17,15 @@ type Prompt struct {
 	Arguments   []PromptArgument
 }
 
-// PromptArgument is something that a prompt is filled in with.
+// PromptArgument is an argument with which a prompt is filled in.
 type PromptArgument struct {
 	Name        string
 	Description string
 	Required    bool
 }
 
-// Prompts returns the prompts of the server of that id, in its order; none if it has no
-// such thing.
+// Prompts returns the prompts of the server with that id, in its order; nil if it has
+// no prompts.
 func (s *Scope) Prompts(ctx context.Context, server string) ([]Prompt, error) {
 	l, err := s.link(server)
 	if err != nil {
@@ -73,8 +73,8 @@ func promptOf(p *sdk.Prompt) Prompt {
 	return prompt
 }
 
-// Prompt returns a prompt of the server of that id, filled in, as the messages it stands
-// for: from the user and the assistant, with texts and images.
+// Prompt returns the messages of a filled-in prompt of the server with that id: from the
+// user and the assistant, with texts and images.
 func (s *Scope) Prompt(ctx context.Context, server, name string, arguments map[string]string) ([]chat.Message, error) {
 	l, err := s.link(server)
 	if err != nil {

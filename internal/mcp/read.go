@@ -23,8 +23,8 @@ import (
 // maxFile is the size of the largest mcp.json that is read, in bytes.
 const maxFile = 8 << 20
 
-// Read reads the file at path. One that is missing or blank has no servers. The error, of
-// code Config, is about the file as a whole; what is wrong with one server is in its Err.
+// Read reads the file at path. A missing or blank file has no servers. The error, with
+// code Config, is about the file as a whole; a mistake in one server is in its Err.
 func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,10 +62,10 @@ func Parse(path string, text []byte) (*File, error) {
 	found := false
 	for _, m := range root {
 		if m.name != "mcpServers" {
-			continue // other programs keep their own settings here
+			continue // settings of other programs
 		}
 		if found {
-			return nil, r.errorAt(m.offset, "mcpServers is there twice")
+			return nil, r.errorAt(m.offset, "mcpServers appears twice")
 		}
 		found = true
 		if err := r.servers(m); err != nil {
@@ -73,7 +73,7 @@ func Parse(path string, text []byte) (*File, error) {
 		}
 	}
 	if !found {
-		e := r.errorAt(0, "there is no mcpServers")
+		e := r.errorAt(0, "mcpServers is missing")
 		return nil, e.WithHint(`{"mcpServers": {"NAME": {"command": "..."}}}`)
 	}
 	setSlugs(f.Servers)
@@ -95,8 +95,8 @@ type reader struct {
 }
 
 func (r *reader) object() ([]member, error) {
-	// The decoder finds most mistakes only when it gets there, and then without saying
-	// where: so the whole text is checked first.
+	// The decoder finds most mistakes late, and without their position. So the whole
+	// text is checked first.
 	var all json.RawMessage
 	if err := json.Unmarshal(r.text, &all); err != nil {
 		offset := len(r.text)
@@ -116,8 +116,8 @@ func (r *reader) object() ([]member, error) {
 	return members, nil
 }
 
-// members returns the members of the object that text is, in order, if it is one. It has
-// to be valid JSON that begins at offset base of the file.
+// members returns the members of text in order, if it is an object. text has to be valid
+// JSON that begins at offset base of the file.
 func members(text []byte, base int) ([]member, bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -174,7 +174,7 @@ func (r *reader) servers(m member) error {
 			return r.errorAt(e.offset, "a server without a name")
 		}
 		if seen[e.name] {
-			return r.errorAt(e.offset, "server %q is there twice", e.name)
+			return r.errorAt(e.offset, "server %q appears twice", e.name)
 		}
 		seen[e.name] = true
 		s := Server{ID: e.name, Expose: Meta, file: r.file.Path}
@@ -186,14 +186,14 @@ func (r *reader) servers(m member) error {
 	return nil
 }
 
-// draft is what is known of a server while its members are read.
+// draft is a server while its members are read.
 type draft struct {
 	server *Server
-	at     map[string]int // offsets of the members that are there
+	at     map[string]int // offsets of the members that were read
 	typed  bool
 }
 
-// keys are the members of a server, each with what reads it.
+// keys are the members of a server, each with its reader.
 func keys() map[string]func(e *draft, value json.RawMessage) error {
 	return map[string]func(e *draft, value json.RawMessage) error{
 		"type": func(e *draft, v json.RawMessage) error {
@@ -256,12 +256,12 @@ func (r *reader) server(s *Server, m member) error {
 			continue
 		}
 		if _, twice := e.at[field.name]; twice {
-			first = cmpOr(first, r.errorAt(field.offset, "server %q: %q is there twice", s.ID, field.name))
+			first = cmpOr(first, r.errorAt(field.offset, "server %q: %q appears twice", s.ID, field.name))
 			continue
 		}
 		e.at[field.name] = field.offset
 		if string(field.value) == "null" {
-			delete(e.at, field.name) // as if it were not there
+			delete(e.at, field.name) // as if it were missing
 			continue
 		}
 		if err := read(e, field.value); err != nil {
@@ -281,7 +281,7 @@ func cmpOr(err error, other *fault.Error) error {
 	return other
 }
 
-// check completes the type and looks for members that do not go with it.
+// check completes the type and reports members that do not fit it.
 func (r *reader) check(e *draft, offset int) error {
 	s := e.server
 	has := func(key string) bool { _, ok := e.at[key]; return ok }
@@ -330,7 +330,7 @@ func texts(v json.RawMessage, to *[]string) error {
 	for i, item := range list {
 		var s string
 		if string(item) == "null" || readText(item, &s) != nil {
-			return fmt.Errorf("must be a list of strings, and number %d is none", i+1)
+			return fmt.Errorf("must be a list of strings, and number %d is not a string", i+1)
 		}
 		*to = append(*to, s)
 	}
@@ -352,12 +352,12 @@ func table(v json.RawMessage, scalars bool) (map[string]string, error) {
 		case string(m.value) != "null" && readText(m.value, &s) == nil:
 			all[m.name] = s
 		case !scalars:
-			return nil, fmt.Errorf("must be an object of strings, and %q is none", m.name)
+			return nil, fmt.Errorf("must be an object of strings, and %q is not a string", m.name)
 		case string(m.value) != "null" && json.Unmarshal(m.value, &b) == nil,
 			string(m.value) != "null" && json.Unmarshal(m.value, &n) == nil:
 			all[m.name] = string(m.value)
 		default:
-			return nil, fmt.Errorf("must hold strings, booleans and integers, and %q is none of them", m.name)
+			return nil, fmt.Errorf("must hold strings, booleans and integers, and %q is none of those", m.name)
 		}
 	}
 	return all, nil

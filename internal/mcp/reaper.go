@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// reap has idle connections looked after. p.mu is held. The goroutine ends when none is
-// left.
+// reap starts the goroutine that checks idle connections. p.mu is held. The goroutine
+// ends when none is left.
 func (p *Pool) reap() {
 	if p.reaping {
 		return
@@ -35,7 +35,7 @@ func (p *Pool) reap() {
 	})
 }
 
-// nothingIdle reports whether the reaper can end, which then counts as ended.
+// nothingIdle reports whether the reaper can end, and if so marks it as ended.
 func (p *Pool) nothingIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,12 +60,12 @@ func (p *Pool) idle() []*entry {
 	return list
 }
 
-// cycle closes what is idle for too long, is too much, or is not well. Nothing that goes
-// wrong in it ends the reaper.
+// cycle closes connections that are idle for too long, exceed the limit, or failed their
+// check. An error does not end the reaper.
 func (p *Pool) cycle(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.opts.Log.Error("looking after idle MCP servers failed", "error", fmt.Sprint(v))
+			p.opts.Log.Error("checking idle MCP servers failed", "error", fmt.Sprint(v))
 		}
 	}()
 	p.evict()
@@ -132,22 +132,22 @@ func (p *Pool) judge(e *entry, h HealthCheck, err error) {
 	}
 	p.metrics.HealthFailed++
 	if h.OnFailure != Evict {
-		p.opts.Log.Warn("idle MCP server is not well", "mcp_server", e.server.ID, "error", err, "evicted", h.OnFailure != LogOnly)
+		p.opts.Log.Warn("idle MCP server failed its health check", "mcp_server", e.server.ID, "error", err, "evicted", h.OnFailure != LogOnly)
 	}
-	// Who acquired it meanwhile finds out.
+	// A caller that acquired it meanwhile gets the error.
 	if h.OnFailure != LogOnly && e.users == 0 && p.entries[e.key] == e {
 		p.drop(e, 0)
 	}
 }
 
-// check asks for the list of tools, which every server has to be able to answer.
+// check asks for the list of tools, a request that every server has to support.
 func (c *conn) check(ctx context.Context) error {
 	_, err := c.session.ListTools(ctx, nil)
 	if isRPC(err) {
-		return nil // it lives, and has no tools
+		return nil // it works, and has no tools
 	}
 	if err != nil {
-		return c.told(ctx, ctx, err)
+		return c.exchangeError(ctx, ctx, err)
 	}
 	return nil
 }

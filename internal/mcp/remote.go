@@ -26,7 +26,7 @@ type remote struct {
 func newRemote(ctx context.Context, r resolved, o *Options) (*remote, error) {
 	target, err := url.Parse(r.URL)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return nil, errors.New("its url is none, or is not http or https")
+		return nil, errors.New("its url is not a valid http or https address")
 	}
 	header := make(http.Header, len(r.Headers))
 	for name, text := range r.Headers {
@@ -35,8 +35,8 @@ func newRemote(ctx context.Context, r resolved, o *Options) (*remote, error) {
 		}
 		header.Set(name, text)
 	}
-	// The life of a connection is that of the server's handle, not that of the call which
-	// happened to make it.
+	// A connection lives as long as the server's handle, not only during the call that
+	// made it.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	client := &http.Client{Transport: &carrier{
 		next:   o.HTTP,
@@ -69,7 +69,7 @@ func (t *remote) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, err
 }
 
-// close ends the session with the server, gently until life ends.
+// close ends the session with the server gracefully, until life ends.
 func (t *remote) close() {
 	if t.conn != nil {
 		_ = t.conn.Close()
@@ -100,7 +100,7 @@ func token(name string) bool {
 type carrier struct {
 	next   http.RoundTripper
 	life   context.Context
-	origin string // headers and tokens go nowhere else
+	origin string // the only target of headers and tokens
 	header http.Header
 	server string
 	tokens TokenSource
@@ -143,7 +143,7 @@ func (c *carrier) send(ctx context.Context, req *http.Request) (*http.Response, 
 	}
 	again, err := c.tokens.Token(ctx, c.server)
 	if err != nil || again == access || req.Body != nil && req.GetBody == nil {
-		return resp, nil // the refusal says more
+		return resp, nil // the refusal says more than the error
 	}
 	resp.Body.Close()
 	return c.once(ctx, req, own, again)

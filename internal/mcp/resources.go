@@ -13,11 +13,11 @@ import (
 	"loki/internal/tool"
 )
 
-// maxListed is how many resources or prompts of a server are listed.
+// maxListed bounds how many resources or prompts of a server are listed.
 const maxListed = 1000
 
-// resourceTool returns the function that lists and reads the resources of a server that is
-// known to have some: one there is a connection with.
+// resourceTool returns the function that lists and reads the resources of a server. It
+// needs a connection, which shows whether the server has any.
 func (l *connection) resourceTool(taken map[string]bool) []tool.Tool {
 	c, err := l.current()
 	if err != nil || c == nil || c.can.Resources == nil {
@@ -117,7 +117,7 @@ func (c *conn) listResources(ctx context.Context) ([]resource, error) {
 		return err
 	})
 	if err != nil {
-		return list, nil // not every server knows the request
+		return list, nil // not every server supports the request
 	}
 	for _, t := range templates.ResourceTemplates {
 		if t != nil && len(list) < maxListed {

@@ -13,17 +13,17 @@ import (
 	"loki/internal/tool"
 )
 
-// ScopeOptions say whose servers a scope holds.
+// ScopeOptions configures a [Scope].
 type ScopeOptions struct {
-	// Asker is asked what servers want to know from the user; nil declines.
+	// Asker puts the questions of servers to the user; nil declines them.
 	Asker ask.Asker
-	// Progress is told how far calls have come, perhaps from several goroutines; may be nil.
+	// Progress gets the progress of calls, perhaps from several goroutines; may be nil.
 	Progress func(Progress)
 }
 
 // Scope is the servers of one conversation or agent. It gets each connection from the pool
-// when it is needed first, and a new one when it finds it broken. Its methods may be called
-// from several goroutines.
+// on first use, and a new one if the connection is broken. Its methods may be called from
+// several goroutines.
 type Scope struct {
 	pool  *Pool
 	opts  ScopeOptions
@@ -40,20 +40,20 @@ func (p *Pool) Scope(servers []Server, o ScopeOptions) *Scope {
 	return s
 }
 
-// Close gives the connections back. Calls that run go on until they end, or their
-// connection does.
+// Close releases the connections. Running calls go on until they or their
+// connections end.
 func (s *Scope) Close() {
 	for _, l := range s.links {
 		l.close()
 	}
 }
 
-// Connect gets the connections with all servers, a few at a time, and returns what went
-// wrong, nil for nothing. It is not needed: it is for who would rather wait now, or wants to
-// know at once which servers work.
+// Connect gets the connections to all servers, a few at a time, and returns the errors,
+// joined. It is optional: for callers that prefer to wait now, or to know at once which
+// servers work.
 func (s *Scope) Connect(ctx context.Context) error { return s.connect(ctx, s.links) }
 
-// parallel is how many servers are started at a time.
+// parallel is how many servers are started at once.
 const parallel = 4
 
 func (s *Scope) connect(ctx context.Context, links []*connection) error {
@@ -80,11 +80,12 @@ func (s *Scope) Servers() []string {
 	return ids
 }
 
-// Tools returns the tools that a model gets for the servers, in their order: of each the
-// functions search, describe and invoke, and one to read its resources if it is known to
-// have any, or its own tools if they are exposed directly. Only servers whose tools are
-// exposed directly are started for that. One that does not work has no tools; the error
-// says why, and the tools of the others are there all the same.
+// Tools returns the tools that a model gets for the servers, in their order. For each
+// server these are the functions search, describe and invoke, and one to read its
+// resources if it is known to have any, or its own tools if they are exposed directly.
+// Only servers whose tools are exposed directly are started for that. A server that does
+// not work has no tools; the error says why, and the tools of the others are returned
+// with it.
 func (s *Scope) Tools(ctx context.Context) ([]tool.Tool, error) {
 	return s.tools(ctx, s.links)
 }
@@ -122,7 +123,7 @@ func (s *Scope) tools(ctx context.Context, links []*connection) ([]tool.Tool, er
 			direct = append(direct, l)
 		}
 	}
-	_ = s.connect(ctx, direct) // each error comes up again below
+	_ = s.connect(ctx, direct) // each error is returned again below
 	var tools []tool.Tool
 	var errs []error
 	taken := make(map[string]bool)
@@ -140,7 +141,7 @@ func (s *Scope) tools(ctx context.Context, links []*connection) ([]tool.Tool, er
 type connection struct {
 	scope   *Scope
 	server  Server
-	getting chan struct{} // holds one element while somebody gets a handle
+	getting chan struct{} // holds one element while a goroutine gets a handle
 
 	mu     sync.Mutex
 	handle *Handle
@@ -157,7 +158,7 @@ func (l *connection) close() {
 	}
 }
 
-// current returns the connection if there is one that works.
+// current returns the connection if it works, nil otherwise.
 func (l *connection) current() (*conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,7 +177,7 @@ func (l *connection) current() (*conn, error) {
 	return nil, nil
 }
 
-// get returns the connection, made anew if need be.
+// get returns the connection, and makes a new one if necessary.
 func (l *connection) get(ctx context.Context) (*conn, error) {
 	if c, err := l.current(); c != nil || err != nil {
 		return c, err
@@ -204,11 +205,12 @@ func (l *connection) get(ctx context.Context) (*conn, error) {
 	return h.conn(), nil
 }
 
-// conn is the connection of a pool that was not given another kind.
+// conn is the usual connection of a pool; tests use another kind.
 func (h *Handle) conn() *conn { return h.entry.link.(*conn) }
 
-// use makes an exchange, and once more over a new connection if the server no longer knows
-// the session. An exchange that changes nothing is also repeated if the connection broke.
+// use makes an exchange, and repeats it once over a new connection if the server no longer
+// knows the session. An exchange that changes nothing is also repeated if the connection
+// broke.
 func (l *connection) use(ctx context.Context, harmless bool, exchange func(c *conn) error) error {
 	c, err := l.get(ctx)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// Secrets looks up the secret called name. The error has the code fault.NotFound if there
-// is none. It may be called from several goroutines.
+// Secrets looks up the secret called name. The error has code fault.NotFound if it does
+// not exist. It may be called from several goroutines.
 type Secrets func(name string) (string, error)
 
-// resolved is a server with its secrets in place.
+// resolved is a server with its secrets filled in.
 type resolved struct {
 	Server
 	secrets *redact.Secrets // those that it was given
 }
 
-// resolve returns s with every reference to a secret, and to a variable that is passed on,
-// replaced. The error, which has code Config, names the file, the server, the member and what to do.
+// resolve returns s with every reference to a secret or to a variable replaced. The error, which has
+// code Config, names the file, the server, the member and what to do.
 func (s Server) resolve(o *Options) (resolved, error) {
 	lookup := o.Secrets
 	r := resolved{Server: s, secrets: new(redact.Secrets)}
@@ -69,9 +69,9 @@ func (s Server) resolve(o *Options) (resolved, error) {
 	return r, err
 }
 
-// Credentials returns the secrets that the file spells out or passes on from the environment:
+// Credentials returns the secrets that the file contains or passes on from the environment:
 // values of env with secret names, and those of headers and of the query of addresses that hold
-// secrets. Those of the vault are left there. Each has a name for people.
+// secrets. It leaves out those of the vault. Each has a name for users.
 func (f *File) Credentials(getenv func(name string) (string, bool)) iter.Seq2[string, string] {
 	return func(yield func(name, secret string) bool) {
 		for _, s := range f.Servers {
@@ -151,14 +151,14 @@ func (r *resolved) expand(key, text string, lookup Secrets) (string, error) {
 func (r *resolved) look(key, name string, lookup Secrets) (string, error) {
 	where := fmt.Sprintf("%s: server %q: %s refers to the secret %q", r.file, r.ID, key, name)
 	if lookup == nil {
-		return "", fault.New(fault.Config, "%s, and there is no vault to look it up in", where)
+		return "", fault.New(fault.Config, "%s, but no vault is configured", where)
 	}
 	secret, err := lookup(name)
 	switch {
 	case err == nil:
 	case fault.CodeOf(err) == fault.NotFound:
 		hint := cmp.Or(fault.HintOf(err), "loki --add-secret "+name)
-		return "", fault.New(fault.Config, "%s, which the vault does not have", where).WithHint("%s", hint)
+		return "", fault.New(fault.Config, "%s, which is not in the vault", where).WithHint("%s", hint)
 	default:
 		return "", fault.Wrap(fault.CodeOf(err), err, "%s", where)
 	}
@@ -184,12 +184,11 @@ func placeholder(text string) (start, end int, name string) {
 	}
 }
 
-// redact takes the secrets of the server out of what was said about it.
+// redact removes the secrets of the server from a text.
 func (r *resolved) redact(text string) string { return r.secrets.Text(text) }
 
-// Login returns where the tokens of a server come from, as far as its mapping oauth says,
-// with the references to secrets in it replaced; nil if there is no such mapping. The error
-// has code Config.
+// Login returns the provider in the mapping oauth of a server, with references to secrets
+// replaced; nil without such a mapping. The error has code Config.
 func (s Server) Login(lookup Secrets) (*oauth.Provider, error) {
 	if s.OAuth == nil {
 		return nil, nil

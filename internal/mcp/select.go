@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// All is the setting that means every server.
+// All is the setting that selects every server.
 const All = "all"
 
-// Selection is what a setting of servers means.
+// Selection is the result of a setting of servers.
 type Selection struct {
 	Servers  []Server // in the order of the file, each once
-	Warnings []string // what the setting says that means nothing
+	Warnings []string // about names in the setting that mean nothing
 }
 
 // Select returns the servers that setting means: "all" for every one, otherwise ids and
-// aliases with commas between them. Blanks around them do not count. What is both is an
-// id. An alias stands for ids with commas between them, not for other aliases. Disabled
-// servers are never selected, and a warning tells if they were named.
+// aliases with commas between them. Blanks around them do not count. A name that is
+// both is an id. An alias stands for ids with commas between them, not for other
+// aliases. Disabled servers are never selected; naming one is a warning.
 func (f *File) Select(setting string, aliases map[string]string) Selection {
 	return f.SelectList(strings.Split(setting, ","), aliases)
 }

@@ -112,7 +112,7 @@ func TestMisbehavingServers(t *testing.T) {
 		{"crash_at_start", "invoke", echo, "failed with exit status 3; it printed: no configuration found; password is ***PASSWORD***"},
 		{"closes_early", "invoke", echo, "the server ended"},
 		{"silent", "invoke", echo, "it was not ready within 300ms"},
-		{"garbage", "invoke", echo, "no message of the protocol"},
+		{"garbage", "invoke", echo, "not a message of the protocol"},
 		{"endless_line", "invoke", echo, "too large"},
 		{"stops_reading", "invoke", `{"tool":"echo","arguments":{"a":"` + strings.Repeat("x", 1<<20) + `"}}`, "no answer within 300ms"},
 		{"hangs", "invoke", echo, "no answer within 300ms"},
@@ -120,7 +120,7 @@ func TestMisbehavingServers(t *testing.T) {
 		{"giant", "invoke", echo, "too large"},
 		{"error", "invoke", echo, `MCP tool invocation failed: MCP server "error": error -32602: bad arguments`},
 		{"is_error", "invoke", echo, "no such issue"},
-		{"circles", "search", `{"query":"x"}`, "the server's list has no end"},
+		{"circles", "search", `{"query":"x"}`, "the server's list does not end"},
 		{"wrong_list", "search", `{"query":"x"}`, "MCP search failed"},
 	} {
 		t.Run(tt.kind, func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxNoise is how much a server may print between two messages that is none, in bytes.
-	// Some greet, or let the package manager that starts them do so.
+	// maxNoise is how much other text a server may print between two messages, in bytes.
+	// Some servers, or the package managers that start them, print a greeting.
 	maxNoise = 64 << 10
 	// maxTail is how much of stderr an error repeats, in bytes.
 	maxTail = 2 << 10
@@ -43,13 +43,13 @@ type program struct {
 	queue []jsonrpc.Message // of a batch, not yet read
 	noise int               // bytes since the last message
 
-	writing chan struct{} // holds one element while somebody writes
+	writing chan struct{} // holds one element while a goroutine writes
 
 	down     chan struct{} // closed when nothing more will be read
 	downOnce sync.Once
 
 	mu   sync.Mutex
-	why  error  // what was wrong with the output; nil if it just ended
+	why  error  // the mistake in the output; nil if the output just ended
 	tail []byte // end of stderr
 }
 
@@ -99,10 +99,11 @@ func (p *program) remember(line string) {
 // Connect implements sdk.Transport.
 func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, nil }
 
-// SessionID implements sdk.Connection; there are no sessions.
+// SessionID implements sdk.Connection; stdio has no sessions.
 func (p *program) SessionID() string { return "" }
 
-// Read implements sdk.Connection. After an error the program is dead, or about to end.
+// Read implements sdk.Connection. After an error the program has ended or is about to
+// end.
 func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	for len(p.queue) == 0 {
 		line, err := p.readLine()
@@ -120,10 +121,11 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	return msg, nil
 }
 
-// errHuge and errNoise are what servers do that are beyond repair.
+// errHuge and errNoise are mistakes of servers after which a connection cannot
+// go on.
 var (
 	errHuge  = errors.New("it sent a message that is too large")
-	errNoise = errors.New("it prints text on its standard output that is no message of the protocol")
+	errNoise = errors.New("it prints text on its standard output that is not a message of the protocol")
 )
 
 func (p *program) readLine() ([]byte, error) {
@@ -139,7 +141,7 @@ func (p *program) readLine() ([]byte, error) {
 		case err == nil:
 			return append(line, part...), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, io.EOF // whatever the system calls it
+			return nil, io.EOF // also for other errors of the system
 		}
 		line = append(line, part...)
 	}
@@ -169,12 +171,12 @@ func (p *program) decode(line []byte) error {
 		return errNoise
 	}
 	if len(text) > 0 {
-		p.log.Debug("line on standard output that is no message", "bytes", len(text))
+		p.log.Debug("line on standard output that is not a message", "bytes", len(text))
 	}
 	return nil
 }
 
-// batch returns the elements of a JSON array, nil if text is none.
+// batch returns the elements of a JSON array, nil if text is something else.
 func batch(text []byte) [][]byte {
 	var raw []json.RawMessage
 	if json.Unmarshal(text, &raw) != nil {
@@ -200,8 +202,8 @@ func (p *program) fail(err error) {
 	}
 }
 
-// Write implements sdk.Connection. A server that does not read what it is sent cannot
-// block longer than ctx; if it has read a part of the message by then, it is killed.
+// Write implements sdk.Connection. A server that does not read its input cannot block
+// longer than ctx; if it has read a part of the message by then, it is killed.
 func (p *program) Write(ctx context.Context, msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -242,12 +244,13 @@ func (p *program) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return ctx.Err()
 	}
 	if n > 0 && ctx.Err() != nil {
-		p.fail(errors.New("it stopped reading what it is sent"))
+		p.fail(errors.New("it stopped reading its input"))
 	}
 	return err
 }
 
-// Close implements sdk.Connection: it ends the program, gently if it still runs.
+// Close implements sdk.Connection. It ends the program, gracefully if it still
+// runs.
 func (p *program) Close() error {
 	p.service.Stop(p.grace)
 	p.downOnce.Do(func() { close(p.down) })
@@ -257,7 +260,7 @@ func (p *program) Close() error {
 // kill ends the program at once.
 func (p *program) kill() { p.service.Kill() }
 
-// reason says in words why the connection ended.
+// reason returns a text about why the connection ended.
 func (p *program) reason() string {
 	<-p.service.Done()
 	p.mu.Lock()

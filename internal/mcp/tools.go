@@ -23,8 +23,8 @@ const (
 	maxHint = 1000
 )
 
-// ownLimit takes the place of a time limit where this package has its own, which does not
-// count the time that the user takes to answer a question of the server.
+// ownLimit replaces the time limit of a tool where this package has its own limit, which
+// does not count the time that the user takes to answer a question of the server.
 const ownLimit = 24 * time.Hour
 
 // function is one tool for the model.
@@ -91,7 +91,7 @@ func (l *connection) meta(taken map[string]bool) []tool.Tool {
 				Description: fmt.Sprintf("Find tools of the MCP server %q by keywords. The result is a short list of candidates; "+
 					"%s returns the parameters of one.", id, describe),
 				Parameters: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
-					`"query":{"type":"string","description":"what you want to do, in general words"},`+
+					`"query":{"type":"string","description":"keywords for what you want to do"},`+
 					`"top_k":{"type":"integer","minimum":1,"maximum":%d,"default":%d,"description":"how many candidates"}},`+
 					`"required":["query"]}`, maxTop, defaultTop)),
 			},
@@ -112,7 +112,7 @@ func (l *connection) meta(taken map[string]bool) []tool.Tool {
 	return append(tools, l.resourceTool(taken)...)
 }
 
-// candidate is a tool as a search shows it.
+// candidate is a tool in the result of a search.
 type candidate struct {
 	Name        string `json:"name"`
 	Server      string `json:"server"`
@@ -176,7 +176,7 @@ func (l *connection) describe(ctx context.Context, call tool.Call) (tool.Result,
 	})
 }
 
-// missing is the error for a tool that is not in the list.
+// missing returns the error for a tool that is not in the list.
 func (b *toolbox) missing(name, server string) error {
 	if near := yamldoc.Nearest(name, slices.Sorted(maps.Keys(b.byName))); near != "" {
 		return fmt.Errorf("the MCP server %q has no tool %q; did you mean %q?", server, name, near)
@@ -231,10 +231,10 @@ func (l *connection) direct(ctx context.Context, taken map[string]bool) ([]tool.
 	}
 	tools := make([]tool.Tool, 0, len(box.tools))
 	for _, t := range box.tools {
-		schema, ok := t.declared()
+		schema, ok := t.declarable()
 		description := text.Cut(t.Description, 16<<10)
 		if !ok {
-			l.scope.pool.opts.Log.Warn("schema of an MCP tool is unusable", "mcp_server", l.server.ID, "tool", text.Cut(t.Name, 100))
+			l.scope.pool.opts.Log.Warn("the schema of an MCP tool is unusable", "mcp_server", l.server.ID, "tool", text.Cut(t.Name, 100))
 			description += "\n(The server's description of the arguments is unusable.)"
 		}
 		tools = append(tools, &function{

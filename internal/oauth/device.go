@@ -17,8 +17,8 @@ import (
 	"loki/internal/fault"
 )
 
-// device goes through the flow of RFC 8628. The library asks for the token, and slows down
-// when it is told to.
+// device runs the flow of RFC 8628. The library asks for the token, and slows down when
+// the server requests it.
 func (p Provider) device(ctx context.Context, user User) (*oauth2.Token, error) {
 	begun, err := p.deviceCode(ctx)
 	if err != nil {
@@ -34,20 +34,20 @@ func (p Provider) device(ctx context.Context, user User) (*oauth2.Token, error) 
 		case err == nil || ctx.Err() != nil:
 			return token, err
 		case answer && e.ErrorCode == "expired_token", !begun.Expiry.IsZero() && !time.Now().Before(begun.Expiry):
-			return nil, p.notAgreed("nobody entered the code before it expired")
+			return nil, p.notAgreed("the code expired before it was entered")
 		case answer && e.ErrorCode == "access_denied":
-			return nil, p.notAgreed("refused: " + answered(e))
+			return nil, p.notAgreed("refused: " + refusal(e))
 		case answer || failures == mostFailures:
 			return nil, err
 		}
-		// Nobody answered, which the user, who is busy elsewhere, need not know. The
-		// interval doubles (RFC 8628, section 3.5).
+		// The server did not answer. The user is busy elsewhere and need not know.
+		// The interval doubles (RFC 8628, section 3.5).
 		begun.Interval = 2 * cmp.Or(begun.Interval, 5)
 	}
 }
 
-// mostFailures is how often in a row the server may be out of reach while it is asked
-// whether the user has entered the code.
+// mostFailures is how often in a row the server may be unreachable while the program
+// waits for the user to enter the code.
 const mostFailures = 5
 
 func (p Provider) notAgreed(text string) error {
@@ -58,7 +58,7 @@ func (p Provider) notAgreed(text string) error {
 const maxReply = 1 << 20
 
 // deviceCode asks for the code that the user enters. The library would do so without ctx,
-// and would not tell why a server refuses.
+// and would not report why a server refuses.
 func (p Provider) deviceCode(ctx context.Context) (*oauth2.DeviceAuthResponse, error) {
 	form := url.Values{"client_id": {p.ClientID}}
 	if len(p.Scopes) > 0 {
@@ -96,7 +96,7 @@ func (p Provider) deviceCode(ctx context.Context) (*oauth2.DeviceAuthResponse, e
 		return nil, errors.New("the answer to the request for a code cannot be read")
 	}
 	if code.DeviceCode == "" || code.UserCode == "" || code.VerificationURI == "" {
-		return nil, fmt.Errorf("the answer to the request for a code lacks it, or the address to enter it at")
+		return nil, fmt.Errorf("the answer to the request for a code lacks the code or the address to enter it at")
 	}
 	if !code.Expiry.IsZero() {
 		code.Expiry = code.Expiry.Add(-time.Since(begun))

@@ -18,20 +18,20 @@ import (
 	"loki/internal/fault"
 )
 
-// User is the one who logs in.
+// User is the user interface during a login.
 type User interface {
-	// Visit tells the user to open an address. code is what has to be typed in there, in
-	// the device flow, and "" otherwise.
+	// Visit asks the user to open an address. code is the code to enter there, in the
+	// device flow, and "" otherwise.
 	Visit(address, code string) error
-	// Code asks for what the page shows when the user has agreed.
+	// Code asks for the code that the page shows after the user has agreed.
 	Code(ctx context.Context) (string, error)
 }
 
 // callbackTimeout bounds how long the user may take in the browser.
 const callbackTimeout = 10 * time.Minute
 
-// Login goes through the flow of p and returns the token. The errors are of code
-// Provider, or Config if p is not complete.
+// Login runs the flow of p and returns the token. The errors have code Provider,
+// or Config if p is not complete.
 func Login(ctx context.Context, p Provider, user User) (*oauth2.Token, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -52,26 +52,26 @@ func Login(ctx context.Context, p Provider, user User) (*oauth2.Token, error) {
 		return nil, fault.New(fault.Config, "client %s: there is no OAuth flow %q", p.Name, p.Flow)
 	}
 	if err != nil {
-		return nil, p.failed("logging in", err)
+		return nil, p.flowError("logging in", err)
 	}
 	return withLifetime(token, time.Now()), nil
 }
 
-// failed words an error of the flow, without what the request held.
-func (p Provider) failed(doing string, err error) error {
+// flowError returns an error of the flow, without the contents of the request.
+func (p Provider) flowError(doing string, err error) error {
 	code := fault.Provider
 	if c := fault.CodeOf(err); c != fault.Failure {
 		code = c
 	}
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		return fault.New(fault.Provider, "client %s: %s: %s", p.Name, doing, answered(e))
+		return fault.New(fault.Provider, "client %s: %s: %s", p.Name, doing, refusal(e))
 	}
 	return fault.Wrap(code, err, "client %s: %s", p.Name, doing)
 }
 
-// answered tells what a server said against a request. Of a body that is no error of OAuth
-// nothing is shown: nobody knows what it repeats.
-func answered(e *oauth2.RetrieveError) string {
+// refusal returns the reason that a server gave for refusing a request. A body that is not
+// an OAuth error is not shown, since it may repeat secrets.
+func refusal(e *oauth2.RetrieveError) string {
 	text := strings.TrimSpace(e.ErrorCode + " " + e.ErrorDescription)
 	if text == "" && e.Response != nil {
 		text = e.Response.Status
@@ -112,21 +112,21 @@ func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error)
 		}
 		return p.exchange(ctx, redirect, attempt, a.code)
 	case <-timer.C:
-		return nil, fmt.Errorf("nobody came back from the browser within %v", callbackTimeout)
+		return nil, fmt.Errorf("no answer from the browser within %v", callbackTimeout)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// listen opens the port that the browser comes back to: that of the redirect URI, or any
-// free one, which servers have to accept (RFC 8252, section 7.3).
+// listen opens the port to which the browser is redirected: that of the redirect URI, or
+// any free one, which servers have to accept (RFC 8252, section 7.3).
 func (p Provider) listen(ctx context.Context) (l net.Listener, redirect, path string, err error) {
 	u, err := url.Parse(cmp.Or(p.RedirectURI, "http://127.0.0.1/callback"))
 	if err != nil {
 		return nil, "", "", err
 	}
 	host := u.Hostname()
-	if host == "localhost" { // where browsers go first, and where everybody can listen
+	if host == "localhost" { // the address that browsers try first, and where any program can listen
 		host = "127.0.0.1"
 	}
 	port := cmp.Or(u.Port(), "0")
@@ -145,7 +145,7 @@ func (p Provider) listen(ctx context.Context) (l net.Listener, redirect, path st
 	return l, p.RedirectURI, cmp.Or(u.Path, "/"), nil
 }
 
-// callback is what the browser brings back.
+// callback is the answer of the browser.
 type callback struct {
 	code string
 	err  error
@@ -161,7 +161,7 @@ func receiver(path, state string, answers chan<- callback) http.Handler {
 			http.NotFound(w, r)
 			return
 		case q.Get("state") != state:
-			http.Error(w, "This login was begun elsewhere, or an earlier one: begin again.", http.StatusBadRequest)
+			http.Error(w, "This link belongs to another login. Start again from the terminal.", http.StatusBadRequest)
 			return
 		}
 		var a callback
@@ -171,7 +171,7 @@ func receiver(path, state string, answers chan<- callback) http.Handler {
 			a.err = fmt.Errorf("the server answers: %s", strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")))
 			text = "The login failed. The terminal says why."
 		case q.Get("code") == "":
-			a.err = errors.New("the browser brought no code")
+			a.err = errors.New("the answer of the browser has no code")
 			text = "The login failed. The terminal says why."
 		default:
 			a.code = q.Get("code")
@@ -199,12 +199,12 @@ func (p Provider) paste(ctx context.Context, user User) (*oauth2.Token, error) {
 		return nil, err
 	}
 	if state != attempt.state {
-		return nil, errors.New("the code belongs to another login (its state differs): begin again")
+		return nil, errors.New("the code belongs to another login (its state differs): start again")
 	}
 	return p.exchange(ctx, p.RedirectURI, attempt, code)
 }
 
-// parsePasted reads CODE#STATE, or the address that the browser ended at.
+// parsePasted reads CODE#STATE, or the last address of the browser.
 func parsePasted(text string) (code, state string, err error) {
 	text = strings.TrimSpace(text)
 	if u, err := url.Parse(text); err == nil && u.Scheme != "" && u.Query().Get("code") != "" {
@@ -212,12 +212,12 @@ func parsePasted(text string) (code, state string, err error) {
 	}
 	code, state, ok := strings.Cut(text, "#")
 	if !ok || code == "" || state == "" {
-		return "", "", errors.New("what was pasted is no code: it is expected as CODE#STATE, or as the whole address")
+		return "", "", errors.New("that is not a login code: paste CODE#STATE or the full address")
 	}
 	return code, state, nil
 }
 
-// attempt is what ties the answer to the question.
+// attempt holds the values that tie the answer to this login.
 type attempt struct{ state, verifier string }
 
 func newAttempt() attempt { return attempt{state: rand.Text(), verifier: oauth2.GenerateVerifier()} }

@@ -1,13 +1,14 @@
 // Package oauth gets access tokens, and keeps them.
 //
-// A [Provider] is where tokens come from and how: the flow, the addresses, the program's
-// registration there. [Login] goes through the flow once, with the user where it takes
-// one, and a [Store] keeps the result. A [Source] hands out the token, renewing it when
-// it is about to expire.
+// A [Provider] describes how to get tokens: the flow, the addresses, the program's
+// registration there. [Login] runs the flow once, with the user if it needs one, and a
+// [Store] keeps the result. A [Source] returns the token, and renews it when it is about
+// to expire.
 //
-// The flows are those of RFC 6749 with PKCE (RFC 7636), where the code comes back to a
-// port of this machine or is pasted by the user; of RFC 8628, for machines without a
-// browser; and the client-credentials grant. The requests are golang.org/x/oauth2's.
+// The flows are those of RFC 6749 with PKCE (RFC 7636), where the browser returns the
+// code to a port of this machine or the user pastes it; of RFC 8628, for machines
+// without a browser; and the client-credentials grant. The requests are
+// golang.org/x/oauth2's.
 package oauth
 
 import (
@@ -27,7 +28,7 @@ type Flow string
 
 // The flows.
 const (
-	Browser           Flow = "browser"            // the code comes back to a port of this machine
+	Browser           Flow = "browser"            // the browser returns the code to a port of this machine
 	Paste             Flow = "paste"              // the user pastes the code
 	Device            Flow = "device"             // the user types a code elsewhere
 	ClientCredentials Flow = "client_credentials" // no user at all
@@ -45,7 +46,7 @@ const (
 // Pair is a name with a value.
 type Pair struct{ Name, Value string }
 
-// Provider is where tokens come from. Printing or logging it shows nothing of what it holds.
+// Provider describes how to get tokens. Printing or logging it shows none of its contents.
 type Provider struct {
 	Name         string // of the client that the tokens are for
 	Flow         Flow
@@ -54,7 +55,7 @@ type Provider struct {
 	AuthorizeURL string
 	TokenURL     string // required
 	DeviceURL    string
-	RedirectURI  string // of Browser: a loopback address, where port 0 or none is any free one; empty is one too
+	RedirectURI  string // of Browser: a loopback address; empty, port 0 or no port means any free port
 	Scopes       []string
 	ExtraParams  []Pair // of the request that begins the flow
 	Headers      []Pair // of requests for tokens
@@ -63,8 +64,8 @@ type Provider struct {
 	HTTP *http.Client // nil means [http.DefaultClient]
 }
 
-// Defaults returns what is public about where the clients of a type get their tokens. It
-// has no registration: that is the user's own. ok is false for other types.
+// Defaults returns the public settings of the provider for clients of a type. They have
+// no registration: that is the user's own. ok is false for other types.
 func Defaults(clientType string) (p Provider, ok bool) {
 	switch clientType {
 	case "claude":
@@ -95,7 +96,7 @@ func Defaults(clientType string) (p Provider, ok bool) {
 // ClaudeBeta is the value of the header anthropic-beta that goes with tokens for Claude.
 const ClaudeBeta = "oauth-2025-04-20"
 
-// Or returns p with what it leaves open taken from other.
+// Or returns p with its empty fields taken from other.
 func (p Provider) Or(other Provider) Provider {
 	p.Flow = cmp.Or(p.Flow, other.Flow)
 	p.ClientID, p.ClientSecret = cmp.Or(p.ClientID, other.ClientID), cmp.Or(p.ClientSecret, other.ClientSecret)
@@ -114,7 +115,7 @@ func (p Provider) Or(other Provider) Provider {
 	return p
 }
 
-// Check returns what is missing or unsafe, an error with code Config.
+// Check returns an error with code Config if a setting is missing or unsafe.
 func (p Provider) Check() error {
 	missing := func(what string) error {
 		return fault.New(fault.Config, "client %s: oauth.%s is not set", p.Name, what).
@@ -146,13 +147,13 @@ func (p Provider) Check() error {
 		u, err := url.Parse(address.text)
 		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 			return fault.New(fault.Config, "client %s: oauth.%s does not begin with https://", p.Name, address.name).
-				WithHint("without it, the networks in between could read what is sent")
+				WithHint("without https, the networks in between could read the secrets")
 		}
 	}
 	if p.Flow == Browser && p.RedirectURI != "" {
 		if u, err := url.Parse(p.RedirectURI); err != nil || u.Scheme != "http" || !loopback(u.Hostname()) {
 			return fault.New(fault.Config, "client %s: oauth.redirect_uri is not an address of this machine", p.Name).
-				WithHint("it is such as http://127.0.0.1:8085/callback; for another, use flow: paste")
+				WithHint("use an address like http://127.0.0.1:8085/callback, or flow: paste for another one")
 		}
 	}
 	return nil

@@ -13,10 +13,10 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// Read reads what people write about a provider: the mapping oauth of a client in
-// config.yaml, or of a server in mcp.json. What is not written is empty. Mistakes are
-// reported to the document of m, and so are keys that mean nothing. The names that other
-// programs have for the same settings count where the own name is missing.
+// Read reads the settings of a provider: the mapping oauth of a client in config.yaml,
+// or of a server in mcp.json. Missing settings are empty. Mistakes are reported to the
+// document of m, and so are keys that mean nothing. The names of other programs for
+// the same settings are read where Loki's own name is missing.
 func Read(m *yamldoc.Map) Provider {
 	var p Provider
 	readFlow(m, &p.Flow)
@@ -35,7 +35,8 @@ func Read(m *yamldoc.Map) Provider {
 	return p
 }
 
-// readFlow reads the flow, of which one has another name elsewhere.
+// readFlow reads the flow. It accepts device_code for device, as other programs
+// call it.
 func readFlow(m *yamldoc.Map, to *Flow) {
 	if n := m.Get("flow"); n != nil && n.Kind() == yamldoc.String && n.Literal() == "device_code" {
 		*to = Device
@@ -119,8 +120,8 @@ func readPairs(m *yamldoc.Map) []Pair {
 	return list
 }
 
-// Expand returns p with every text that people write replaced by what expand returns for
-// it. The key is where the text stands, such as "token_url" or "headers.X-Beta".
+// Expand returns p with every text setting replaced by the result of expand. The key
+// names the setting, such as "token_url" or "headers.X-Beta".
 func (p Provider) Expand(expand func(key, text string) (string, error)) (Provider, error) {
 	p.Scopes, p.ExtraParams, p.Headers = slices.Clone(p.Scopes), slices.Clone(p.ExtraParams), slices.Clone(p.Headers)
 	type place struct {
@@ -153,7 +154,7 @@ func (p Provider) Expand(expand func(key, text string) (string, error)) (Provide
 	return p, nil
 }
 
-// String returns what p is, and nothing of what it holds: secrets may be part of it.
+// String returns a placeholder without the contents of p, which may be secrets.
 func (p Provider) String() string { return "OAuth settings" }
 
 // GoString is [Provider.String].
@@ -162,5 +163,5 @@ func (p Provider) GoString() string { return p.String() }
 // LogValue is [Provider.String].
 func (p Provider) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalText is [Provider.String], and keeps JSON to it.
+// MarshalText is [Provider.String], also for JSON.
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

@@ -15,21 +15,22 @@ import (
 	"loki/internal/fault"
 )
 
-// Source hands out the token of one client. Its method may be called from several
+// Source returns the token of one client. Its method may be called from several
 // goroutines, and several processes may share a store.
 type Source struct {
-	// Provider returns where tokens are renewed. It is called when one has to be.
+	// Provider returns the provider that renews tokens. It is called only when a
+	// token has to be renewed.
 	Provider func() (Provider, error)
 	Name     string // of the client
 	Store    Store
 	Now      func() time.Time // nil means time.Now
 
-	// Seen is called with each token that is read or obtained, before it is used. Nil means
-	// that they are of no interest.
+	// Seen, if not nil, is called with each token that is read or obtained, before it is
+	// used.
 	Seen func(*oauth2.Token)
 
-	// turn is held by whoever uses token. It is a channel of one place, so that waiting
-	// for somebody who renews the token can be broken off.
+	// turn is held by the goroutine that uses token. It is a channel of one place, so
+	// that waiting for a renewal can be canceled.
 	begin sync.Once
 	turn  chan struct{}
 	token *oauth2.Token
@@ -42,19 +43,19 @@ const (
 	// lockTimeout bounds how long to wait for another process that renews the token.
 	lockTimeout = requestTimeout + 5*time.Second
 
-	// grace is how long a renewal may go on when nobody wants the token any more. Many
-	// servers take a refresh token only once: whoever does not wait for the next one has
-	// to log in again.
+	// grace is how long a renewal may go on after its caller was canceled. Many servers
+	// accept a refresh token only once: if the new one is lost, the user has to log in
+	// again.
 	grace = 3 * time.Second
 
-	// assumedLifetime is that of a token of which the server does not say how long it
-	// is valid, if it can be renewed.
+	// assumedLifetime is the lifetime of a renewable token whose lifetime the server
+	// does not state.
 	assumedLifetime = time.Hour
 )
 
 // Token returns a token that is valid for a while. Without one, or if it cannot be
-// renewed, the error says how to log in. A token that cannot be renewed in time is handed
-// out until it ends.
+// renewed, the error says how to log in. A token that cannot be renewed in time is
+// returned until it expires.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	s.begin.Do(func() { s.turn = make(chan struct{}, 1) })
 	select {
@@ -111,7 +112,7 @@ func (s *Source) valid(t *oauth2.Token) bool {
 	return t != nil && (t.Expiry.IsZero() || s.now().Add(early).Before(t.Expiry))
 }
 
-// withLifetime returns t, which ends at some time if it can be renewed.
+// withLifetime returns t, with an expiry if it can be renewed.
 func withLifetime(t *oauth2.Token, now time.Time) *oauth2.Token {
 	if t.Expiry.IsZero() && t.RefreshToken != "" {
 		t.Expiry = now.Add(assumedLifetime)
@@ -119,24 +120,24 @@ func withLifetime(t *oauth2.Token, now time.Time) *oauth2.Token {
 	return t
 }
 
-// again tells what failed, and that logging in helps.
+// again returns an error with the hint to log in again.
 func (s *Source) again(err error, doing string) error {
 	return fault.Wrap(fault.Provider, err, "client %s: %s", s.Name, doing).WithHint("log in again: loki --authenticate %s", s.Name)
 }
 
-// obtain gets and stores a new token, once for all processes: many servers take a refresh
-// token only once.
+// obtain gets and stores a new token, once for all processes: many servers accept a
+// refresh token only once.
 func (s *Source) obtain(ctx context.Context) (*oauth2.Token, error) {
 	p, err := s.Provider()
 	if err != nil {
 		return nil, err
 	}
-	if p.Flow == ClientCredentials { // nobody has logged in, and so perhaps nobody made the directory
+	if p.Flow == ClientCredentials { // without a login, the directory may be missing
 		if err := os.MkdirAll(filepath.Dir(s.Store.File), 0o700); err != nil {
 			return nil, fault.Wrap(fault.Failure, err, "client %s: storing the token", s.Name)
 		}
 	} else if _, err := s.load(); errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Provider, "client %s: nobody has logged in yet", s.Name).WithHint("log in: loki --authenticate %s", s.Name)
+		return nil, fault.New(fault.Provider, "client %s: not logged in yet", s.Name).WithHint("log in: loki --authenticate %s", s.Name)
 	}
 	lockCtx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
@@ -150,7 +151,7 @@ func (s *Source) obtain(ctx context.Context) (*oauth2.Token, error) {
 	defer lock.Close()
 	token, err := s.load()
 	switch {
-	case err == nil && s.valid(token): // another process has been here
+	case err == nil && s.valid(token): // another process has renewed it
 		return token, nil
 	case p.Flow == ClientCredentials:
 		token, err = Login(ctx, p, nil)
@@ -176,8 +177,8 @@ func (s *Source) renew(ctx context.Context, p Provider, expired *oauth2.Token) (
 	}
 	lasting, cancel := outlast(ctx, grace)
 	defer cancel()
-	// Without an access token the library takes the token for expired, whatever it thinks
-	// of the time.
+	// Without an access token the library treats the token as expired, whatever its
+	// expiry.
 	ask := &oauth2.Token{RefreshToken: expired.RefreshToken}
 	renewed, err := p.config(p.RedirectURI).TokenSource(p.withClient(lasting), ask).Token()
 	if err != nil {
@@ -185,7 +186,7 @@ func (s *Source) renew(ctx context.Context, p Provider, expired *oauth2.Token) (
 			return nil, ctx.Err()
 		}
 		if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			err = errors.New(answered(e))
+			err = errors.New(refusal(e))
 		}
 		return nil, s.again(err, "the token has expired and cannot be renewed")
 	}

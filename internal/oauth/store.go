@@ -16,7 +16,7 @@ import (
 // Store keeps the tokens of one client in a file that only its owner may read.
 type Store struct{ File string }
 
-// StoreIn returns the store of the client called name in a directory, whatever the name is.
+// StoreIn returns the store of the client called name in a directory. Any name is allowed.
 func StoreIn(dir, name string) Store {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:`, r) {
@@ -27,8 +27,8 @@ func StoreIn(dir, name string) Store {
 	return Store{File: filepath.Join(dir, name+"_oauth_tokens.json")}
 }
 
-// stored is what the file holds.
-type stored struct {
+// tokenFile is the content of the file.
+type tokenFile struct {
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token,omitempty"`
 	ExpiresAt    int64  `json:"expires_at"` // seconds since 1970; 0 is never
@@ -40,7 +40,7 @@ func (s Store) Load() (*oauth2.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	var t stored
+	var t tokenFile
 	if err := json.Unmarshal(data, &t); err != nil || t.AccessToken == "" {
 		return nil, fault.New(fault.Config, "%s holds no token", s.File)
 	}
@@ -51,9 +51,9 @@ func (s Store) Load() (*oauth2.Token, error) {
 	return token, nil
 }
 
-// Save writes the token in place of the one before.
+// Save replaces the stored token.
 func (s Store) Save(token *oauth2.Token) error {
-	t := stored{AccessToken: token.AccessToken, RefreshToken: token.RefreshToken}
+	t := tokenFile{AccessToken: token.AccessToken, RefreshToken: token.RefreshToken}
 	if !token.Expiry.IsZero() {
 		t.ExpiresAt = token.Expiry.Unix()
 	}

@@ -17,23 +17,24 @@ import (
 // requestTimeout bounds each request for a token.
 const requestTimeout = 30 * time.Second
 
-// withClient returns ctx with the client that the library sends its requests with.
+// withClient returns ctx with the HTTP client for the library's requests.
 func (p Provider) withClient(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, p.client())
 }
 
-// client returns what sends requests for tokens.
+// client returns the HTTP client for token requests.
 func (p Provider) client() *http.Client {
 	base := cmp.Or(p.HTTP, http.DefaultClient)
 	client := *base
 	client.Timeout = requestTimeout
 	client.Transport = &transport{provider: p, base: base.Transport}
-	// What is sent, secrets among it, is for nobody else. The response then has no token.
+	// A redirect would send the secrets to another server. The response then has no
+	// token.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client
 }
 
-// transport adds to requests for tokens what a provider wants differently.
+// transport adds the special settings of a provider to token requests.
 type transport struct {
 	provider Provider
 	base     http.RoundTripper // nil means the default one

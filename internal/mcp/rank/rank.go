@@ -1,9 +1,9 @@
-// Package rank finds the texts that fit some words best.
+// Package rank finds the texts that match some words best.
 //
-// A document is a text, a token one of its words in the form in which words are compared:
-// in lower case, without accents, and reduced to its stem, so that "searching" finds
-// "searches". Stop words, such as "the", are no tokens. A name in several parts, such as
-// search_issues or searchIssues, is a token as a whole, and so is each of its parts.
+// A document is a text. A token is one of its words in a normal form: in lower case,
+// without accents, and reduced to its stem, so that "searching" finds "searches". Stop
+// words, such as "the", are not tokens. A name in several parts, such as search_issues or
+// searchIssues, is a token as a whole, and so is each of its parts.
 package rank
 
 import (
@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// Parameters of BM25, with which most of its users agree.
+// The usual parameters of BM25.
 const (
 	k1 = 1.2
 	b  = 0.75
@@ -55,11 +55,11 @@ func New(docs []string) *Index {
 }
 
 // Search returns the numbers of the documents that have a token of query, at most limit,
-// best first. Of equally good ones the earlier comes first.
+// best first. Among equally good ones the earlier comes first.
 //
 // The score is Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
 // 2009) with the idf ln(1 + (N-n+0.5)/(n+0.5)), which is never negative. A token that
-// stands in the query twice counts twice.
+// appears in the query twice counts twice.
 func (x *Index) Search(query string, limit int) []int {
 	scores := make(map[int]float64)
 	n := float64(len(x.lengths))

@@ -32,7 +32,7 @@ func Stem(word string) string {
 	return strings.ReplaceAll(s.String(), "Y", "y")
 }
 
-// exception returns the stems of words that the rules would get wrong.
+// exception returns the stems of words for which the rules are wrong.
 func exception(word string) (string, bool) {
 	switch word {
 	case "skis":
@@ -72,7 +72,7 @@ func afterStep1a(word string) bool {
 	return false
 }
 
-// stemmer is a word on its way. A Y is a y that is a consonant.
+// stemmer is a word during stemming. A Y is a y that is a consonant.
 type stemmer struct {
 	word   []byte
 	r1, r2 int // where the regions after the first and second syllable begin
@@ -136,12 +136,12 @@ func (s *stemmer) replace(suffix, by string) {
 func (s *stemmer) inR1(suffix string) bool { return len(s.word)-len(suffix) >= s.r1 }
 func (s *stemmer) inR2(suffix string) bool { return len(s.word)-len(suffix) >= s.r2 }
 
-// hasVowel reports whether there is one before the last n letters.
+// hasVowel reports whether the word has a vowel before the last n letters.
 func (s *stemmer) hasVowel(n int) bool {
 	return slices.ContainsFunc(s.word[:max(len(s.word)-n, 0)], vowel)
 }
 
-// shortSyllable reports whether the first n letters end in one.
+// shortSyllable reports whether the first n letters end in a short syllable.
 func (s *stemmer) shortSyllable(n int) bool {
 	w := s.word[:n]
 	switch {

@@ -34,8 +34,9 @@ func Tokens(text string) []string {
 	return list
 }
 
-// split cuts a name into its parts: at what is neither letter nor digit, except for an
-// apostrophe, and where a capital begins a word (searchIssues, HTTPServer).
+// split cuts a name into its parts: at characters that are neither letters nor digits,
+// except for an apostrophe, and where a capital begins a word (searchIssues,
+// HTTPServer).
 func split(name string) []string {
 	var parts []string
 	var part []rune
@@ -61,7 +62,7 @@ func split(name string) []string {
 	return parts
 }
 
-// fold puts a word into lower case and takes its accents off.
+// fold returns a word in lower case and without accents.
 func fold(word string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(strings.ToLower(word)) {
@@ -82,7 +83,8 @@ func fold(word string) string {
 	return b.String()
 }
 
-// letters are those of Latin alphabets that are not a letter and an accent.
+// letters are the letters of Latin alphabets that do not decompose into a
+// letter and an accent.
 var letters = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ı': "i", 'ħ': "h",
 }

@@ -35,8 +35,8 @@ func split(src []byte) []line {
 // A region is a range of bytes of a script that generated code takes the place of.
 type region struct{ start, end int }
 
-// generated tells the lines that people wrote from those of earlier builds and from the
-// line that evaluates the tags at run time.
+// generated separates the lines that people wrote from those of earlier builds and from
+// the line that evaluates the tags at run time.
 func generated(src []byte) (written []line, regions []region, err error) {
 	begin := -1
 	var open line

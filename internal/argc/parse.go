@@ -36,7 +36,7 @@ func Parse(src []byte) (*Script, error) {
 type reader struct {
 	script  *Script
 	current *Command // what tags belong to; nil after a function
-	pending *Command // command whose function is still to come; nil if there is none
+	pending *Command // command whose function is still to come; nil without one
 	params  []*Param // all of them, for checks that need the whole script
 }
 

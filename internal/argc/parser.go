@@ -213,7 +213,7 @@ func (g *generator) refine(p *Param, what string) {
 	}
 }
 
-// other writes what becomes of a word that is no name of a flag or option.
+// other writes the handling of a word that is not the name of a flag or option.
 func (g *generator) other(c *Command) {
 	if len(c.Commands) == 0 {
 		g.positional(c)
@@ -245,7 +245,7 @@ func (g *generator) helpWord(c *Command) {
 	g.line("builtin exit 0")
 }
 
-// positional writes what becomes of a word that is no subcommand either.
+// positional writes the handling of a word that is not a subcommand either.
 func (g *generator) positional(c *Command) {
 	greedy := g.greedy(c)
 	if len(g.options(c)) > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error says what is wrong with the tags of a script.
+// Error is a mistake in the tags of a script.
 type Error struct {
 	Line   int // from 1
 	Column int // in bytes, from 1
@@ -33,7 +33,7 @@ type Script struct {
 type Command struct {
 	Name     string   // the word that calls it; empty for the root
 	Aliases  []string // other words that call it
-	Function string   // what it runs; empty if there is nothing
+	Function string   // what it runs; empty without one
 	Describe string   // may have several lines
 	Version  string   // as declared, or empty
 	Args     []*Param // positional, in order
@@ -99,7 +99,7 @@ type Param struct {
 	ChoicesBy string   // function that prints the choices, one a line; may be empty
 	Unchecked bool     // choices of ChoicesBy are proposals only
 
-	Default   *string // nil if there is none
+	Default   *string // nil without one
 	DefaultBy string  // function that prints the default; may be empty
 
 	// Labels name the values of an option or argument in help, in upper case. An option

@@ -197,7 +197,7 @@ func (g *generator) arg(p *Param, shared bool) {
 	g.line(`argc__positionals+=(${_argc_values[@]+"${_argc_values[@]}"})`)
 }
 
-// env writes what is done about an environment variable.
+// env writes the handling of an environment variable.
 func (g *generator) env(p *Param) {
 	empty := "[[ -z \"${" + p.ID + "-}\" ]]"
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A cursor reads one tag. Its methods advance past what they recognise and leave it in
+// A cursor reads one tag. Its methods advance past what they recognize and leave it in
 // place otherwise.
 type cursor struct {
 	s string
@@ -44,8 +44,8 @@ func isShort(b byte) bool {
 	return isAlnum(rune(b)) || strings.IndexByte("!#$%*+,./:=?@[]^_{}~", b) >= 0
 }
 
-// isFunctionByte says which bytes the name of a function may have. What has a "=" is
-// an assignment, as in "list=()".
+// isFunctionByte reports whether the name of a function may have a byte. What has a
+// "=" is an assignment, as in "list=()".
 func isFunctionByte(b byte) bool {
 	return strings.IndexByte("\x00 \t\r\n\"'`()[]{}<>$&\\;|=", b) < 0
 }
@@ -87,7 +87,7 @@ func (c *cursor) short() string {
 	return rest[:2]
 }
 
-// quoted takes a quoted text and returns what is between the quotes.
+// quoted takes a quoted text and returns the text between the quotes.
 func (c *cursor) quoted() (text string, ok bool) {
 	rest := c.rest()
 	if rest == "" || rest[0] != '\'' && rest[0] != '"' {

@@ -22,9 +22,9 @@ var (
 	markUTF16BE = []byte{0xfe, 0xff}
 )
 
-// decode returns data as text without a byte order mark. label names its
-// encoding, "" if that is not known: then it is what the byte order mark says, or UTF-8. ok
-// is false if data is no text in that encoding.
+// decode returns data as text without a byte order mark. label names its encoding, "" if
+// that is not known: then it is what the byte order mark says, or UTF-8. ok is false if
+// data is not text in that encoding.
 func decode(data []byte, label string) (text string, ok bool) {
 	switch {
 	case bytes.HasPrefix(data, markUTF8):

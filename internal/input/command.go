@@ -18,7 +18,7 @@ import (
 )
 
 // run returns what a command of the user's shell prints on both of its outputs, line by
-// line as it comes. How the command ends does not matter: what it prints tells.
+// line as it comes. How the command ends does not matter: its output is the answer.
 func (l *Loader) run(ctx context.Context, line string) (string, error) {
 	if l.Shell.Path == "" {
 		return "", fault.New(fault.Usage, "`%s`: commands cannot be attached here", line)
@@ -45,8 +45,8 @@ func (l *Loader) run(ctx context.Context, line string) (string, error) {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), nil
 }
 
-// joined returns a command both of whose outputs are one, so that what it prints stays
-// in order, where the shell can do that.
+// joined returns a command that sends both outputs to one stream, so that what it
+// prints stays in order, where the shell can do that.
 func joined(s process.Shell, line string) string {
 	switch s.Name {
 	case "sh", "bash", "dash", "ksh", "zsh":

@@ -24,7 +24,7 @@ import (
 // FetchTimeout bounds the fetching of one address.
 const FetchTimeout = 16 * time.Second
 
-// extensions tell the loaders of content types whose name is not the extension.
+// extensions maps content types to loaders where the names differ.
 var extensions = map[string]string{
 	"application/pdf": "pdf",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
@@ -39,8 +39,8 @@ var extensions = map[string]string{
 	"text/html":              "html",
 }
 
-// fetch adds what is at an address: HTML as Markdown, pictures as pictures, other
-// documents by their loader, and text as it is.
+// fetch adds the document at an address: HTML as Markdown, pictures as pictures,
+// other documents by their loader, and text as it is.
 func (l *Loader) fetch(ctx context.Context, c *collector, address string) error {
 	if strings.HasSuffix(address, "**") {
 		return fault.New(fault.Usage, "%s: whole sites cannot be attached, only pages", address)

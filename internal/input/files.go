@@ -20,8 +20,8 @@ var imageTypes = map[string]string{
 	".png": "image/png", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif",
 }
 
-// files adds what a path or pattern stands for. Of a directory or pattern that is the
-// text files, pictures and documents with a loader below it, ascending by path and
+// files adds the files that a path or pattern means. Of a directory or pattern that is
+// the text files, pictures and documents with a loader below it, ascending by path and
 // without hidden directories; other files are passed over. A file that is named must be
 // usable.
 func (l *Loader) files(ctx context.Context, c *collector, source string) error {
@@ -48,7 +48,7 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	err = filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrPermission) && path != base:
-			return ctx.Err() // it is passed over, with what is below
+			return ctx.Err() // it is skipped, with what is below
 		case err != nil:
 			return err
 		case d.IsDir() && path != base && (strings.HasPrefix(d.Name(), ".") || p.tooDeep(base, path)):

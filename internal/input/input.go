@@ -23,7 +23,7 @@ import (
 	"loki/internal/fault"
 )
 
-// Limits of what is taken into one prompt.
+// Limits of the attachments of one prompt.
 const (
 	MaxFileSize = 10 << 20 // bytes of one file, page or output
 	MaxSize     = 50 << 20 // bytes of standard input, and of all sources together

@@ -22,7 +22,7 @@ type Loader struct {
 	Child environ.Child // what commands get
 	Shell process.Shell // runs `commands`; without a Path none can be run
 	HTTP  *http.Client  // fetches addresses; nil means [http.DefaultClient]
-	Reply *string       // the reply before, nil if there is none
+	Reply *string       // the reply before, nil without one
 
 	// Loaders are commands that turn documents into text, by name: $1 in them is the
 	// document, $2 a file to write to; without $2 the output counts. A loader serves
@@ -55,13 +55,13 @@ func (l *Loader) Load(ctx context.Context, sources []string) (Attachments, error
 		}
 	}
 	if c.missingReply && c.Empty() {
-		return Attachments{}, fault.New(fault.Usage, "%%%% stands for the reply before, and there is none yet").
+		return Attachments{}, fault.New(fault.Usage, "%%%% stands for the previous reply, and there is none yet").
 			WithHint("a session has one: loki -s NAME -f %%%% ...")
 	}
 	return c.Attachments, nil
 }
 
-// collector gathers what was loaded and keeps to the limits.
+// collector gathers loaded documents within the limits.
 type collector struct {
 	Attachments
 	loader       *Loader
@@ -108,7 +108,7 @@ func (l *Loader) reply(_ context.Context, c *collector, source string) (bool, er
 	return true, nil
 }
 
-// command returns what is between the backticks.
+// command returns the command between the backticks.
 func commandOf(source string) (string, bool) {
 	if len(source) > 2 && source[0] == '`' && source[len(source)-1] == '`' {
 		return source[1 : len(source)-1], true
@@ -209,7 +209,8 @@ func (l *Loader) abs(path string) (string, error) {
 
 func (l *Loader) timeout() time.Duration { return cmp.Or(l.CommandTimeout, DefaultCommandTimeout) }
 
-// processError tells a failed command or loader in the terms of a user.
+// processError returns the error of a failed command or loader in the terms of
+// a user.
 func processError(source string, err error) *fault.Error {
 	if _, ok := errors.AsType[*process.StartError](err); ok {
 		return fault.Wrap(fault.Tool, err, "%s", source).WithHint("is the program installed, and on the PATH?")

@@ -74,7 +74,7 @@ func TestDeviceTakesItsTime(t *testing.T) {
 		{name: "no_json", poll: []replies{tells(http.StatusBadGateway, "<html>d hush</html>")}, asked: seconds(7), want: "the server answers: 502 Bad Gateway"},
 		{name: "no_code", code: `{"error":"unauthorized_client"}`, status: http.StatusBadRequest, want: "the server answers: unauthorized_client"},
 		{name: "no_code_and_status_ok", code: `{"error":"unauthorized_client"}`, want: "the server answers: unauthorized_client"},
-		{name: "code_without_address", code: `{"device_code":"d","user_code":"u"}`, want: "lacks it"},
+		{name: "code_without_address", code: `{"device_code":"d","user_code":"u"}`, want: "lacks the code"},
 		{name: "code_is_no_json", code: `hush`, want: "cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

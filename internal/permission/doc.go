@@ -21,7 +21,7 @@
 // The text of a shell tool is parsed, and every command in it is judged: those in chains,
 // pipes, loops, functions and substitutions, and those that other commands run, such as
 // xargs or sh -c. The call is allowed only if each of them is. A file that is written by a
-// redirection is judged as a path. Whatever cannot be told from the text alone, such as
-// a command whose name is a variable, is asked about; so the analysis never has to be
+// redirection is judged as a path. Anything that the text alone does not show, such as a
+// command whose name is a variable, is asked about; so the analysis never has to be
 // complete, only never too trusting.
 package permission

@@ -69,8 +69,8 @@ var families = []string{
 // of the project.
 var plain = []string{"pytest", "tsc", "eslint", "prettier", "gofmt", "gofumpt", "staticcheck", "golangci-lint", "mkdir", "touch", "jest", "vitest", "mypy", "ruff", "black"}
 
-// suggest returns what to grant so that a command is no longer asked about, nothing if
-// that cannot be said with a pattern.
+// suggest returns the grants after which a command needs no question, nothing if that
+// cannot be said with a pattern.
 func (j *Judge) suggest(tool string, c *command) []Grant {
 	if c.unclear != "" || slices.ContainsFunc(c.words, func(w word) bool { return strings.ContainsAny(w.text, "\n\"'") }) && !slices.Contains(families, c.words[0].text) {
 		return nil
@@ -127,7 +127,7 @@ type Memory struct {
 // grants hold for the session only.
 func NewMemory(file string) *Memory { return &Memory{file: file} }
 
-// Err reports what is wrong with the file. Its grants do not hold then, and it is not
+// Err returns the mistake in the file. Its grants do not hold then, and it is not
 // written.
 func (m *Memory) Err() error {
 	m.mu.Lock()

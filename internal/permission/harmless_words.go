@@ -199,7 +199,7 @@ func printenvWords(c *command) string {
 	return ""
 }
 
-// wcWords refuses a list of files to read, which nobody has judged.
+// wcWords refuses a list of files to read, which was not judged.
 func wcWords(c *command) string {
 	for _, w := range c.words[1:] {
 		if strings.HasPrefix(w.text, "--f") {

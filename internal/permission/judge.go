@@ -29,7 +29,7 @@ type Options struct {
 
 	// Memory keeps what the user answers with "always"; nil means that nothing is kept.
 	Memory *Memory
-	// Agent is the agent on whose behalf calls are made, empty if there is none.
+	// Agent is the agent on whose behalf calls are made, empty without one.
 	Agent string
 }
 
@@ -38,7 +38,7 @@ type Call struct {
 	Tool      string
 	Arguments json.RawMessage // a JSON object
 
-	// What the tool says about itself. ReadOnly of MCP tools is believed only of servers
+	// The tool's own declarations. ReadOnly of MCP tools is trusted only for servers
 	// that the rules trust.
 	ReadOnly, Destructive bool
 }
@@ -47,8 +47,8 @@ type Call struct {
 type Verdict struct {
 	Action Action // never empty
 
-	// Decided is false if neither a rule nor what is known about the call led to the
-	// action: it is then only the default for tools of its kind, and the tool may know better.
+	// Decided is false if neither a rule nor knowledge about the call led to the action: it is
+	// then only the default for tools of its kind, and the tool may know better.
 	Decided bool
 	// Rule is the rule that decided, as text; empty if none did.
 	Rule string
@@ -57,8 +57,8 @@ type Verdict struct {
 	Harmless bool
 	// Reason says why the action is not Allow, in words for the user and the model.
 	Reason string
-	// Always lists what to grant, so that calls like this one are no longer asked about.
-	// Empty if there is nothing to be granted.
+	// Always lists the grants after which calls like this one need no question. Empty if
+	// there is nothing to be granted.
 	Always []Grant
 }
 
@@ -69,7 +69,7 @@ type Judge struct {
 	shell dialect
 }
 
-// New returns a Judge. The error tells of a workspace that does not exist.
+// New returns a Judge. The error reports a workspace that does not exist.
 func New(o Options) (*Judge, error) {
 	if o.ShellTools == nil {
 		o.ShellTools = []string{"execute_command"}
@@ -84,7 +84,7 @@ func New(o Options) (*Judge, error) {
 // Unattended is the policy for calls that need consent where no user can be asked.
 func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
 
-// Agent is the agent on whose behalf calls are made, empty if there is none.
+// Agent is the agent on whose behalf calls are made, empty without one.
 func (j *Judge) Agent() string { return j.o.Agent }
 
 // Remember keeps grants, from now on and for all judges with the same memory.
@@ -147,7 +147,7 @@ func toolNames(name string) []string {
 	return names
 }
 
-// judgeTool judges a tool that is no shell.
+// judgeTool judges a tool that is not a shell.
 func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	args, ambiguous := readArguments(call.Arguments)
 	if ambiguous != "" {
@@ -229,8 +229,8 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	return v
 }
 
-// toolGrants is what to grant for a tool that is no shell: within the workspace the tool
-// as a whole, outside of it only the very files.
+// toolGrants returns the grants for a tool that is not a shell: within the workspace the
+// tool as a whole, outside of it only the very files.
 func (j *Judge) toolGrants(call Call, found []located, byPath bool, use Access) []Grant {
 	if !byPath && !slices.ContainsFunc(found, func(l located) bool { return l.guarded }) {
 		return []Grant{{Tool: call.Tool}}

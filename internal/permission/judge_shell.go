@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// outcome is what is known so far about a text.
+// outcome is the knowledge about a text so far.
 type outcome struct {
 	action   Action
 	rule     string   // the first that led to the action
@@ -143,7 +143,7 @@ func (r *Rule) exactly(text string, d dialect) bool {
 // judgeIn judges a text in one language.
 func (j *Judge) judgeIn(o *outcome, tool, text string, lang syntax.LangVariant, rules []*Rule, all, exceptions bool) {
 	left := maxTexts
-	a := j.analyse(text, lang, 0, []string{j.tree.root}, &left)
+	a := j.analyze(text, lang, 0, []string{j.tree.root}, &left)
 	for i := range a.commands {
 		j.judgeCommand(o, tool, &a.commands[i], rules)
 	}
@@ -317,7 +317,7 @@ func (j *Judge) judgeAccess(o *outcome, tool string, f access, rules []*Rule) {
 	}
 }
 
-// shown is a command as it is told to people.
+// shown returns a command as users see it.
 func shown(words []word) string {
 	parts := make([]string, len(words))
 	for i, w := range words {

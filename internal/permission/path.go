@@ -72,7 +72,7 @@ func (w workspace) locate(path string, from []string) located {
 }
 
 // windowsPath reports whether a path has a form that means something else than its text
-// says where it is not recognised: a drive, a share, a device, an alternate stream.
+// says where it is not recognized: a drive, a share, a device, an alternate stream.
 func windowsPath(path string) bool {
 	if filepath.Separator == '\\' {
 		rest := strings.TrimPrefix(path, filepath.VolumeName(path))

@@ -72,7 +72,7 @@ func patternWords(pattern string) []string {
 	return words
 }
 
-// literalStar stands for a star that is none of the wildcard's in the words of patterns and
+// literalStar stands for a star that is not a wildcard in the words of patterns and
 // commands. Texts with such a character are not judged.
 const literalStar = '\x01'
 

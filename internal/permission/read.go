@@ -8,7 +8,7 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// reserved are the keys of the mapping that are no tools.
+// reserved are the keys of the mapping that are not tools.
 const (
 	keyDefault    = "default"
 	keyUnattended = "unattended"

@@ -34,13 +34,12 @@ const (
 	Writing Access = "write"
 )
 
-// Unattended says what becomes of a call that the user has to be asked about where nobody
-// can be asked.
+// Unattended says what becomes of a call that needs consent where no user can be asked.
 type Unattended string
 
 // The policies. Empty means UnattendedDeny.
 const (
-	UnattendedDeny    Unattended = "deny"    // it is refused, and the model is told so
+	UnattendedDeny    Unattended = "deny"    // it is refused, and the model reads so
 	UnattendedAllow   Unattended = "allow"   // it is made
 	UnattendedSuspend Unattended = "suspend" // the request ends with code fault.Suspended
 )
@@ -81,7 +80,7 @@ func (r *Rule) whole() bool {
 	return r.Text == "" && len(r.Paths) == 0 && len(r.Arguments) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
 }
 
-// String returns the rule as it is told to people.
+// String returns the rule as users see it.
 func (r *Rule) String() string {
 	text := string(r.Action) + " " + r.Tool
 	switch {
@@ -102,7 +101,7 @@ func (r *Rule) String() string {
 type Rules struct {
 	// Default becomes of calls that no rule matches and that are not harmless. Empty
 	// means Ask for tools that may destroy something and Allow for the others. Allow does
-	// not reach outside the workspace, nor what cannot be told from a shell text.
+	// not reach outside the workspace, nor what a shell text does not show.
 	Default    Action
 	Unattended Unattended
 	List       []Rule

@@ -17,7 +17,7 @@ import (
 type dialect struct {
 	langs []syntax.LangVariant
 	zsh   bool
-	// evaluates tells that commands of the shell evaluate their words as expressions.
+	// evaluates is true if commands of the shell evaluate their words as expressions.
 	evaluates bool
 }
 
@@ -91,7 +91,7 @@ type command struct {
 	external bool     // not a function, even if one of that name is defined
 	outer    bool     // it runs the command that comes with it and does nothing else
 	inner    []command
-	unclear  string // why it cannot be told what it does besides, or empty
+	unclear  string // why its other effects are unknown, or empty
 }
 
 // access is a file that a redirection opens.
@@ -118,11 +118,11 @@ type analysis struct {
 
 	commands []command
 	accesses []access
-	unclear  []string // what cannot be told from the text
+	unclear  []string // what the text does not show
 }
 
-// analyse finds what a text does in a language. The error says why it cannot be told.
-func (j *Judge) analyse(text string, lang syntax.LangVariant, deep int, dirs []string, left *int) *analysis {
+// analyze returns what a text does in a language. The error says why it is unknown.
+func (j *Judge) analyze(text string, lang syntax.LangVariant, deep int, dirs []string, left *int) *analysis {
 	a := &analysis{j: j, lang: lang, zsh: j.shell.zsh, deep: deep, dirs: dirs, left: left}
 	if len(text) > maxText {
 		return a.stop("the text is too long")
@@ -145,7 +145,7 @@ func (j *Judge) analyse(text string, lang syntax.LangVariant, deep int, dirs []s
 	return a
 }
 
-// stop notes what cannot be told.
+// stop notes what the text does not show.
 func (a *analysis) stop(format string, args ...any) *analysis {
 	if len(a.unclear) < 10 {
 		a.unclear = append(a.unclear, fmt.Sprintf(format, args...))
@@ -225,7 +225,7 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 
 func (a *analysis) loop(c *syntax.ForClause) {
 	if c.Select {
-		a.stop("select asks somebody")
+		a.stop("select asks the user")
 	}
 	a.inLoop++
 	defer func() { a.inLoop-- }()

@@ -174,7 +174,7 @@ func replaced(options, words []word) []word {
 	return words
 }
 
-// options returns what follows the options of a wrapper, or why that cannot be told.
+// options returns what follows the options of a wrapper, or why they are unknown.
 func (w wrapper) options(args []word) (rest []word, unclear string) {
 	for len(args) > 0 {
 		o := args[0]
@@ -250,7 +250,7 @@ func (a *analysis) nestedText(cmd *command, text string) {
 			cmd.unclear = "too many commands within commands"
 			return
 		}
-		in := a.j.analyse(text, lang, a.deep+1, slices.Clone(cmd.dirs), a.left)
+		in := a.j.analyze(text, lang, a.deep+1, slices.Clone(cmd.dirs), a.left)
 		if name := cmd.words[0].text; (name == "eval" || name == "trap") && len(in.dirs) != len(cmd.dirs) {
 			cmd.unclear = "it may change the directory"
 		}

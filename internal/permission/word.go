@@ -12,7 +12,7 @@ import (
 // such a character are not analysed.
 const hole = '\x02'
 
-// word is what is known about one word of a command after the shell has expanded it.
+// word is the knowledge about one word of a command after the shell has expanded it.
 type word struct {
 	// text is the word, with a hole for each part that is not known. Where glob is set
 	// it is a pattern that the shell replaces by the names of files.
@@ -243,7 +243,7 @@ func (f *fields) literal(text string, first, quoted bool) {
 		name, rest, _ := strings.Cut(text, "/")
 		home := f.e.a.j.tree.home
 		if name != "~" || home == "" {
-			f.add("/" + string(rune(hole))) // somebody's directory
+			f.add("/" + string(rune(hole))) // the directory of another user
 		} else {
 			f.add(home)
 		}

@@ -45,7 +45,7 @@ func (c *capture) readFrom(r io.Reader, see func([]byte)) {
 }
 
 // room returns where the next bytes go. When all max bytes are there that is a single
-// byte, whose arrival tells a full output from one that is too long.
+// byte, which distinguishes a full output from one that is too long.
 func (c *capture) room() []byte {
 	if c.n == c.max {
 		return c.probe[:]

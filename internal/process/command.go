@@ -66,7 +66,7 @@ type Command struct {
 // messages, as they may hold secrets.
 func (c *Command) program() string { return filepath.Base(c.Path) }
 
-// Result is what is known of a program after [Run], also when Run failed.
+// Result describes a program after [Run], also when Run failed.
 type Result struct {
 	// Stdout is what was printed, at most MaxStdout bytes, as it came.
 	Stdout []byte
@@ -81,10 +81,10 @@ type Result struct {
 	Signal string
 	// Duration is the time from the call of Run to its return.
 	Duration time.Duration
-	// StdoutTruncated tells that the program printed more than Stdout holds.
+	// StdoutTruncated is true if the program printed more than Stdout holds.
 	StdoutTruncated bool
 	// StderrOmitted is the number of bytes missing in the middle of Stderr.
 	StderrOmitted int64
-	// Held tells that stragglers still had the output open when the grace was over.
+	// Held is true if stragglers still had the output open at the end of the grace.
 	Held bool
 }

@@ -32,15 +32,14 @@
 //
 // # When this program dies
 //
-// Nobody is left to kill anything when this program is itself killed with SIGKILL. On
-// Windows the system closes the job object and so ends the tree. On Linux the leader
-// has a parent-death signal. That signal is tied to the thread that forked, not to the
-// process, and a Go thread may end early; so the goroutine that starts a leader is
-// locked to its thread until the leader is reaped. That costs nothing extra, as waiting
-// for a process occupies a thread anyway. But the signal reaches the leader only, and a
-// shell's foreground command would live on. Therefore on Linux and macOS there is a guard:
-// one /bin/sh in another session, which gets the id of every leader as soon as that is started,
-// waits for the end of a pipe whose other end only this program holds, and then kills the
-// groups of the leaders that are left, on Linux also the rest of their sessions. It is
-// started with the first leader and ends with this program.
+// If this program itself is killed with SIGKILL, it cannot kill anything. On Windows the system
+// closes the job object and so ends the tree. On Linux the leader has a parent-death signal.
+// That signal is tied to the thread that forked, not to the process, and a Go thread may end
+// early; so the goroutine that starts a leader is locked to its thread until the leader is
+// reaped. That costs nothing extra, as waiting for a process occupies a thread anyway. But the
+// signal reaches the leader only, and a shell's foreground command would live on. Therefore on
+// Linux and macOS there is a guard: one /bin/sh in another session, which gets the id of every
+// leader as soon as that is started, waits for the end of a pipe whose other end only this
+// program holds, and then kills the groups of the leaders that are left, on Linux also the rest
+// of their sessions. It is started with the first leader and ends with this program.
 package process

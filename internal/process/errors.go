@@ -64,7 +64,7 @@ func startError(c *Command, path string, err error) *StartError {
 	case errors.Is(err, os.ErrPermission):
 		e.Reason = "no permission to execute " + path
 	case errors.Is(err, syscall.ENOEXEC):
-		e.Reason = path + " has no #! line and is no program for this system"
+		e.Reason = path + " has no #! line and is not a program for this system"
 	case errors.Is(err, syscall.E2BIG):
 		e.Reason = "arguments and environment are larger than the system allows"
 	case errors.Is(err, syscall.EAGAIN):

@@ -41,10 +41,9 @@ func Supported(ext string) bool {
 // A python3 that is a pyenv shim is replaced by the interpreter the shim would choose,
 // which saves 0.1 s at each start.
 //
-// look finds a program as exec.LookPath does, which is what nil stands for. The error
-// for an extension that is not [Supported] names it; that for an interpreter which is
-// not installed is a [*StartError]. Nothing is cached: the whole takes some ten
-// microseconds.
+// look finds a program; nil means exec.LookPath. The error for an extension that is
+// not [Supported] names it; that for an interpreter which is not installed is a
+// [*StartError]. Nothing is cached: the whole takes some ten microseconds.
 func Interpreter(ext string, look func(file string) (string, error)) (argv []string, err error) {
 	if look == nil {
 		look = exec.LookPath

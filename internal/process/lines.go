@@ -10,7 +10,7 @@ const maxLine = 64 << 10
 
 // lines cuts a stream into lines for an observer.
 type lines struct {
-	emit func(line string) // nil: nobody watches
+	emit func(line string) // nil: lines are dropped
 	part []byte            // a line whose end has not come yet
 }
 

@@ -138,9 +138,9 @@ func (p *child) grace(ctx context.Context, expired <-chan time.Time, grace time.
 	return held
 }
 
-// finishOutput waits until the output, which nobody known holds any more, has been
-// read. Whoever holds it in spite of that is looked for and killed; if that is not
-// possible the reading is ended.
+// finishOutput waits until the output has been read. No known process holds it any
+// more; a process that does is searched and killed; if that is not possible the
+// reading is ended.
 func (p *child) finishOutput(t timing) {
 	if !within(t.holders, p.outputDone) {
 		p.tree.killHolders(p.outputs)
@@ -174,7 +174,7 @@ func (p *child) abandon(cause error) (Result, error) {
 	return res, fmt.Errorf("%w; process %d could not be killed", cause, p.pid)
 }
 
-// captured returns the result as far as the output tells.
+// captured returns the result as far as the output shows.
 func (p *child) captured() Result {
 	res := Result{
 		Stdout:          p.stdout.bytes(),

@@ -129,7 +129,7 @@ func TestStartError(t *testing.T) {
 		{"no_file_in_dir", Command{Path: "./none", Dir: dir}, "start none: no such file: " + dir + "/none"},
 		{"directory", Command{Path: dir}, "start " + filepath.Base(dir) + ": " + dir + " is a directory"},
 		{"not_executable", Command{Path: plain}, "start plain: no permission to execute " + plain},
-		{"no_shebang", Command{Path: bare}, "start bare: " + bare + " has no #! line and is no program for this system"},
+		{"no_shebang", Command{Path: bare}, "start bare: " + bare + " has no #! line and is not a program for this system"},
 		{"no_interpreter", Command{Path: orphan}, "start orphan: the interpreter in its #! line does not exist"},
 		{"no_directory", Command{Path: "bash", Dir: dir + "/gone"}, `start bash: its working directory "` + dir + `/gone" does not exist`},
 		{"directory_is_file", Command{Path: "bash", Dir: plain}, `start bash: its working directory "` + plain + `" is not a directory`},

@@ -150,7 +150,7 @@ func (s *Service) Kill() {
 
 // Stop asks the leader to end, by closing its standard input, after a quarter of grace
 // also by SIGTERM where the system has it, and kills what is left of the tree after
-// grace. It returns when the tree is dead. Whoever reads Stdout ought to go on doing so
+// grace. It returns when the tree is dead. The caller should keep reading Stdout
 // meanwhile, as a leader that cannot print does not end.
 func (s *Service) Stop(grace time.Duration) {
 	s.stdin.Close()

@@ -45,8 +45,8 @@ func FindShell(goos string, getenv func(name string) string) Shell {
 	return s
 }
 
-// windowsShell tells PowerShell by the module path that it puts the user's own modules at
-// the front of.
+// windowsShell recognizes PowerShell by the module path, where it puts the user's own
+// modules at the front of.
 func windowsShell(getenv func(string) string) string {
 	modules := strings.ToLower(getenv("PSModulePath"))
 	profile := strings.ToLower(getenv("USERPROFILE"))

@@ -11,7 +11,7 @@ import (
 
 const stateZombie = 5 // SZOMB in sys/proc.h
 
-// tree is a family and the kernel queue that will tell of its leader's end. The queue is
+// tree is a family and the kernel queue that reports its leader's end. The queue is
 // opened before the leader is started, when failing is still harmless.
 type tree struct {
 	family

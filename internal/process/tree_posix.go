@@ -26,7 +26,7 @@ type family struct {
 // proc is one process as the system's table showed it.
 type proc struct {
 	pid, parent int
-	start       int64 // when it started, in a unit of the system; tells namesakes apart
+	start       int64 // when it started, in a unit of the system; distinguishes processes with the same id
 	zombie      bool
 }
 
@@ -134,7 +134,7 @@ func descendants(all []proc, root int) []proc {
 // is called. That has to be before the leader is reaped.
 func (f *family) guard() (stop func()) {
 	if f.terminal {
-		return func() {} // there is no group to kill
+		return func() {} // no group exists
 	}
 	return theGuard.add(f.pid)
 }

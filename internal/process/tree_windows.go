@@ -95,7 +95,7 @@ func (t *tree) kill() { _ = windows.TerminateJobObject(t.job, 1) }
 
 func (t *tree) sweep() { t.kill() }
 
-// killHolders has nothing to do: whoever holds the output is in the job.
+// killHolders has nothing to do: processes that hold the output are in the job.
 func (t *tree) killHolders([]*os.File) {}
 
 // guard has nothing to do: the end of this process closes the job.

@@ -48,7 +48,7 @@ func list(dir fs.FS) ([]string, error) {
 }
 
 // Load reads the role called name. A role that does not exist is a [*fault.Error] of code
-// NotFound, one that cannot be used of code Config. The warnings are for the user.
+// NotFound, that of an invalid role code Config. The warnings are for the user.
 func (l Library) Load(name string) (Role, []*yamldoc.Problem, error) {
 	text, file, err := l.read(name)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// Parse reads a role. Front matter is recognised at the very start of the text only: it
+// Parse reads a role. Front matter is recognized at the very start of the text only: it
 // begins with a line of three or more hyphens and ends at the next such line. name and
 // file are those of the role, file may be empty. The warnings are for the user; the error
-// tells, by line and column, what in the front matter cannot be used.
+// reports, by line and column, invalid parts of the front matter.
 func Parse(name, file, text string) (Role, []*yamldoc.Problem, error) {
 	r := Role{Name: name, File: file}
 	header, body, offset, ok := frontMatter(text)

@@ -9,7 +9,7 @@
 //	---
 //	You are an expert in writing letters.
 //
-// How a prompt and the user's input become messages is told at [Role.Messages]. A
+// [Role.Messages] describes how a prompt and the user's input become messages. A
 // [Library] finds roles by name: the user's own, and those that are part of the program.
 package role
 

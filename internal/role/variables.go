@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Machine is what the variables of prompts tell about where the program runs.
+// Machine holds the values of the variables in prompts that describe the
+// machine.
 type Machine struct {
 	GOOS, GOARCH string                   // as in package runtime
 	Shell        string                   // name of the user's shell

@@ -10,11 +10,11 @@ import (
 	"loki/internal/fault"
 )
 
-// Alias is a name that people give a session, unique in its scope. It is the name of a
-// file too, and therefore valid on every system. The empty alias is none.
+// Alias is a name that users give a session, unique in its scope. It is the name of a
+// file too, and therefore valid on every system. The empty alias means no alias.
 type Alias string
 
-// TempName is what a session is called that has no alias. It is no alias itself.
+// TempName is the name of a session without an alias. It is not an alias itself.
 const TempName = "temp"
 
 // maxAlias is the longest alias in bytes: with an extension it is still a valid
@@ -22,8 +22,8 @@ const TempName = "temp"
 const maxAlias = 200
 
 // ParseAlias checks a name. Sessions that older versions saved by themselves were
-// called "_/name"; that prefix is dropped. An impossible name is an error of code
-// Usage.
+// called "_/name"; that prefix is dropped. An impossible name is an error with
+// code Usage.
 func ParseAlias(name string) (Alias, error) {
 	name = strings.TrimPrefix(name, "_/")
 	if why := invalid(name); why != "" {
@@ -55,7 +55,7 @@ func LegalAlias(name string) Alias {
 	return Alias(legal)
 }
 
-// invalid returns what is wrong with an alias, "" for nothing.
+// invalid returns why an alias is invalid, "" if it is valid.
 func invalid(name string) string {
 	switch {
 	case name == "":
@@ -104,7 +104,8 @@ func reserved(name string) bool {
 	return false
 }
 
-// stampLayout is how a session without a name is called when it is saved.
+// stampLayout is the time in the alias of a session that is saved without a
+// name.
 const stampLayout = "20060102T150405"
 
 // stamp returns the alias of a temporary session, with its title if it has one.

@@ -14,7 +14,7 @@ import (
 	"loki/internal/text"
 )
 
-// Texts of a compaction that sets none.
+// The default texts of a compaction.
 const (
 	// DefaultSummarizationPrompt asks for the recap.
 	DefaultSummarizationPrompt = "Write down, in at most 200 words, what one must know of our conversation so far to go on with it " +
@@ -27,12 +27,13 @@ const (
 // DefaultKeep is how many turns a compaction leaves alone.
 const DefaultKeep = 2
 
-// DefaultThreshold is from how many tokens on a session is compressed whose model has an
-// unknown input limit.
+// DefaultThreshold is the number of tokens from which a session is compressed if the
+// input limit of its model is unknown.
 const DefaultThreshold = 16_000
 
-// Threshold returns from how many tokens on a session is compressed for which nothing is
-// configured: 60 % of what its model reads, or [DefaultThreshold] where that is unknown.
+// Threshold returns the number of tokens from which a session without a configured
+// threshold is compressed: 60 % of the input limit of its model, or [DefaultThreshold]
+// if that is unknown.
 func Threshold(maxInputTokens int) int {
 	if maxInputTokens <= 0 {
 		return DefaultThreshold
@@ -58,7 +59,7 @@ type Compaction struct {
 	Todo string
 }
 
-// Compressed says what a compaction has done.
+// Compressed is the result of a compaction.
 type Compressed struct {
 	Messages      int // how many live messages were replaced
 	Kept          int // how many stay, without the role messages
@@ -96,7 +97,7 @@ func (s *Session) NeedsCompression(threshold int, next ...chat.Message) bool {
 // messages that go are still in the log.
 //
 // Turns may be added while Summarize works; they stay. An error, also of Summarize,
-// leaves the session as it was. If all turns stay it is of code Usage.
+// leaves the session as it was. If all turns stay it has code Usage.
 func (s *Session) Compress(ctx context.Context, c Compaction) (Compressed, error) {
 	s.mu.Lock()
 	h := s.view.history

@@ -42,8 +42,8 @@
 //
 // # Sharing
 //
-// Sessions of one store are shared: whoever opens one that is open gets the same
-// *Session, all methods of which may be called from several goroutines. [Session.Acquire]
-// lets one conversation go on at a time. Processes share a session through its log:
-// each looks for what others appended before it appends, and reads only that.
+// Sessions of one store are shared: opening an open one returns the same *Session, all
+// methods of which may be called from several goroutines. [Session.Acquire] lets one
+// conversation go on at a time. Processes share a session through its log: each looks for
+// what others appended before it appends, and reads only that.
 package session

@@ -14,8 +14,8 @@ import (
 // what came of it.
 const Interrupted = "[The answer was interrupted.]"
 
-// Draft is a turn that is being answered. If the session is one that is saved anyway, as
-// for [Session.Append], the question and the rounds of tool calls are kept beside the log:
+// Draft is a turn that is being answered. If the session is saved automatically, as for
+// [Session.Append], the question and the rounds of tool calls are kept beside the log:
 // should the process die, the next one that acquires the session finds them in it, marked as
 // interrupted. A draft belongs to one goroutine and ends with Finish, Interrupt or Discard.
 type Draft struct {
@@ -26,7 +26,7 @@ type Draft struct {
 	created bool // the session was stored for the draft's sake
 }
 
-// Begin notes a turn that is about to be answered. Its Reply is empty.
+// Begin records a turn that is about to be answered. Its Reply is empty.
 func (s *Session) Begin(ctx context.Context, t Turn) (*Draft, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ var exported = []string{
 	"max_auto_continues", "inject_todo_instructions", "continuation_prompt",
 }
 
-// Facts are what is known elsewhere about a session that is shown.
+// Facts are data from elsewhere about a session that is shown.
 type Facts struct {
 	Path           string // where it is stored; "" if it is not
 	MaxInputTokens int    // of the model; 0 if that is not known

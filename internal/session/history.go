@@ -9,8 +9,8 @@ import (
 	"loki/internal/token"
 )
 
-// history is what the groups of a log add up to. It is a value: what is done to a copy
-// does not show in the original, nor in the lists that were handed out.
+// history is the state after the groups of a log. It is a value: what is done to a
+// copy does not show in the original, nor in the lists that were handed out.
 type history struct {
 	counter token.Counter
 

@@ -27,7 +27,8 @@ func FormatID(b [16]byte, version byte) ID {
 	return ID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
 }
 
-// ParseID reads a UUID, in capitals too. Anything else is an error of code Usage.
+// ParseID reads a UUID, in capitals too. Anything else is an error with code
+// Usage.
 func ParseID(text string) (ID, error) {
 	if isUUID(text) {
 		return ID(strings.ToLower(text)), nil

@@ -22,7 +22,7 @@ type Log interface {
 	// too, if the log is shorter than that.
 	Tail(ctx context.Context, offset int64) ([]byte, error)
 
-	// Update calls change while nobody else changes the session, in any process.
+	// Update calls change while no other goroutine or process changes the session.
 	Update(ctx context.Context, change func(Tx) error) error
 
 	// Rename gives the stored session another alias instead of its own, which may be "".

@@ -38,7 +38,7 @@ type MessagesEntry struct {
 // lockTimeout bounds how long to wait for other processes.
 const lockTimeout = 10 * time.Second
 
-// Append adds an entry, also if ctx is cancelled. One without an answer and without
+// Append adds an entry, even if ctx is canceled. One without an answer and without
 // tool calls is left out.
 func (f MessagesFile) Append(ctx context.Context, e MessagesEntry) error {
 	now := f.Now
@@ -65,7 +65,7 @@ func (f MessagesFile) Append(ctx context.Context, e MessagesEntry) error {
 	return errors.Join(err, file.Close())
 }
 
-// format returns the text of an entry, "" if there is nothing to tell.
+// format returns the text of an entry, "" for an empty one.
 func (e MessagesEntry) format(at time.Time) string {
 	tools, output := e.reply()
 	if tools == "" && output == "" {

@@ -21,7 +21,7 @@ const (
 )
 
 // prepareNaming remembers the first turn of a temporary session that is saved by
-// itself: nobody is going to be asked for a name.
+// itself, so that the user is not asked for a name.
 func (s *Session) prepareNaming(o turnOp) {
 	save := s.state.Settings.SaveSession
 	if !s.temp || s.state.Title != "" || save == nil || !*save {

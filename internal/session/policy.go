@@ -2,7 +2,7 @@ package session
 
 import "time"
 
-// Verdict says what becomes of what is not saved yet.
+// Verdict says what becomes of unsaved changes.
 type Verdict int
 
 // The verdicts.
@@ -12,8 +12,8 @@ const (
 	Query                  // the user decides, when leaving the session
 )
 
-// Attend says whether a user is there who can be asked, as in a REPL. At first nobody
-// is, as in one-shot use and in a service.
+// Attend sets whether a user can be asked, as in a REPL. At first no user can, as in
+// one-shot use and in a service.
 func (s *Session) Attend(attended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +41,8 @@ func (s *Session) Dirty() bool {
 //	no     any           Discard         Discard
 //	yes    false         Discard         Discard
 //	yes    true          Write           Write
-//	yes    not set       Write           Discard    nobody attends
-//	yes    not set       Query           Query      someone attends
+//	yes    not set       Write           Discard    no user attends
+//	yes    not set       Query           Query      a user attends
 //
 // With [Session.ForceSave] save_session counts as true.
 func (s *Session) Verdict() Verdict {

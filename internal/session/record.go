@@ -15,7 +15,7 @@ const (
 	markTurn       = "turn"
 	markCompaction = "compaction"
 	markEmpty      = "empty"
-	markUsage      = "usage" // of calls that are no turn, such as for a title
+	markUsage      = "usage" // of calls outside of turns, such as for a title
 	markRound      = "round" // in drafts only
 )
 

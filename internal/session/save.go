@@ -12,7 +12,7 @@ import (
 )
 
 // Append records a turn. If the session is one that is saved anyway ([Session.Verdict]
-// is [Write]) the turn is written at once, even if ctx is cancelled: it has been paid
+// is [Write]) the turn is written at once, even if ctx is canceled: it has been paid
 // for. Otherwise it waits for [Session.Save]. A turn that could not be written is kept
 // in memory and written with the next one.
 func (s *Session) Append(ctx context.Context, t Turn) error {

@@ -22,8 +22,8 @@ type Options struct {
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 
-	// Warn is told of damage that could be lived with, such as a [*Damage]. It must not
-	// use the session. nil drops warnings.
+	// Warn gets damage that does not prevent the use of a session, such as a [*Damage].
+	// It must not use the session. nil drops warnings.
 	Warn func(ctx context.Context, err error)
 
 	// Hide returns a text, JSON or not, as it may be stored: without secrets. It is called
@@ -56,7 +56,7 @@ func (o Options) encode(g group) ([]byte, error) {
 type Session struct {
 	options Options
 	scope   Scope
-	turn    chan struct{} // holds one token while somebody has acquired the session
+	turn    chan struct{} // holds one token while the session is acquired
 
 	mu       sync.Mutex // guards everything below; held while the log is written
 	log      Log
@@ -71,7 +71,7 @@ type Session struct {
 	view     view     // the log as far as it was read or written, and then what is pending
 	pending  []entry  // in the history of view, but not in the log yet
 	dirty    bool
-	attended bool // there is someone to ask
+	attended bool // a user can be asked
 	force    bool // save whatever the settings say
 	naming   naming
 }
@@ -165,9 +165,9 @@ func (s *Session) read(ctx context.Context, v *view, data []byte) (torn *Damage)
 	return &Damage{ID: s.id, Offset: v.offset, Size: int64(len(data) - used), Cut: true, Why: why}
 }
 
-// Acquire waits until nobody else in this process is within a turn of the session and
-// then looks for what other processes have added to it. The caller has the session to
-// itself until it calls release, which it may do more than once. Acquire is for
+// Acquire waits until no other goroutine is within a turn of the session, and then
+// reads what other processes have added to it. The caller has the session to itself
+// until it calls release, which it may do more than once. Acquire is for
 // conversations; other methods do not wait for it.
 func (s *Session) Acquire(ctx context.Context) (release func(), err error) {
 	select {
@@ -217,7 +217,7 @@ func (s *Session) ID() ID {
 // Scope returns whose session it is.
 func (s *Session) Scope() Scope { return s.scope }
 
-// Alias returns the alias, "" if there is none (yet).
+// Alias returns the alias, "" without one (yet).
 func (s *Session) Alias() Alias {
 	s.mu.Lock()
 	defer s.mu.Unlock()

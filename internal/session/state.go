@@ -62,7 +62,7 @@ func writeSettings(w *yamlWriter, s *Settings, keys ...string) {
 }
 
 // DecodeState reads what [State.Encode] wrote, and perhaps someone edited. Unknown
-// keys are ignored. file is the name for messages; the error is of code Config.
+// keys are ignored. file is the name for messages; the error has code Config.
 func DecodeState(file string, src []byte) (State, error) {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {

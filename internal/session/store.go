@@ -49,7 +49,7 @@ type Store interface {
 	Delete(ctx context.Context, scope Scope, id ID) error
 
 	// List returns the stored sessions of a scope without reading them, by name; those
-	// without an alias come last, the latest first. A scope nobody has used is empty.
+	// without an alias come last, the latest first. An unused scope is empty.
 	List(ctx context.Context, scope Scope) ([]Meta, error)
 }
 

@@ -6,9 +6,9 @@ import (
 	"weak"
 )
 
-// Table knows the sessions of a store that are open, so that everybody who opens one
-// gets the same. It does not keep them alive. The zero value is empty. Its methods may
-// be called from several goroutines. It is for stores.
+// Table holds the open sessions of a store, so that all callers that open one get the
+// same. It does not keep them alive. The zero value is empty. Its methods may be
+// called from several goroutines. It is for stores.
 type Table struct {
 	mu   sync.Mutex
 	open map[tableKey]weak.Pointer[Session]
@@ -86,7 +86,7 @@ func (t *Table) sweep(k tableKey) {
 	}
 }
 
-// Renamed tells the session called id, if it is open, of its new alias.
+// Renamed sets the new alias of the session called id, if it is open.
 func (t *Table) Renamed(scope Scope, id ID, alias Alias) {
 	if s := t.Open(scope, id); s != nil {
 		s.renamed(alias)

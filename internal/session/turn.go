@@ -112,7 +112,7 @@ func (o turnOp) group(h *history) (group, bool) {
 	return g, g.Messages > 0
 }
 
-// usageOp records what model calls used that are no turn.
+// usageOp records the usage of model calls outside of turns.
 type usageOp struct {
 	usage chat.Usage
 	at    time.Time

@@ -93,8 +93,8 @@ func (w *yamlWriter) quoted(s string) {
 func printable(r rune) bool { return r == ' ' || unicode.IsPrint(r) }
 
 // plain reports whether s means itself without quotes: it starts with a letter, has
-// nothing in it that could be syntax, and is no keyword. All numbers start otherwise,
-// but for .inf and .nan, which have a dot in front.
+// nothing in it that could be syntax, and is not a keyword. All numbers start
+// otherwise, but for .inf and .nan, which have a dot in front.
 func plain(s string) bool {
 	switch strings.ToLower(s) {
 	case "", "null", "true", "false", "yes", "no", "on", "off", "y", "n": // the last ones for other readers

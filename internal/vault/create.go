@@ -19,7 +19,7 @@ import (
 // MinPassword is the number of characters that a new password has at least.
 const MinPassword = 10
 
-// attempts is how often somebody may mistype before it is an error.
+// attempts is how often the user may mistype before it is an error.
 const attempts = 3
 
 // CreatePassword asks for the password of v and stores it where v looks for it: in the
@@ -189,7 +189,7 @@ func (v *Vault) askPassword(ctx context.Context, asker ask.Asker) (string, error
 	return "", problem(fault.Config, ErrPassword, "%s", d.path)
 }
 
-// check tells whether password opens d.
+// check reports whether password opens d.
 func (v *Vault) check(d *document, password string) error {
 	if password == "" {
 		return ErrPassword
@@ -202,7 +202,7 @@ func (v *Vault) check(d *document, password string) error {
 		v.sealed, v.opened = d.key, k
 		return nil
 	}
-	// Any that needs the password will do; damaged ones tell nothing.
+	// Any entry that needs the password will do; damaged ones show nothing.
 	for _, name := range slices.Sorted(maps.Keys(d.secrets)) {
 		e, err := parseEnvelope(d.secrets[name])
 		if err != nil {

@@ -19,8 +19,8 @@
 //     add one without the password. (With age's own public keys, whoever knows the public
 //     key could.)
 //
-// What the file cannot tell is that it is old: putting back an earlier state of it, or of
-// one entry, goes unnoticed, and so does the removal of an entry, until it is asked for.
+// The file cannot show that it is old: putting back an earlier state of it, or of one
+// entry, goes unnoticed, and so does the removal of an entry, until it is asked for.
 //
 // The work factor of scrypt is 2^15 (32 MiB, about 0.1 s), which is less than age's own
 // choice: the vault is opened at every start, the password need not be typed and can

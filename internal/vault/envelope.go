@@ -26,7 +26,7 @@ type envelope struct {
 	salt, nonce, text []byte
 }
 
-// What an envelope may cost at most: it comes from a file, and must not exhaust the machine.
+// Bounds on the cost of an envelope: it comes from a file, and must not exhaust the machine.
 const (
 	mostMemory = 256 << 10 // KiB
 	mostPasses = 16

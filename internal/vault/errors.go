@@ -10,7 +10,7 @@ import (
 // wrap it; they are of type [fault.Error] and have a code and often a hint. None of them
 // shows a secret or a password.
 var (
-	ErrNotFound   = errors.New("there is no such secret")                // code NotFound
+	ErrNotFound   = errors.New("no such secret")                         // code NotFound
 	ErrExists     = errors.New("there is a secret of that name already") // code Usage
 	ErrName       = errors.New("a secret cannot have that name")         // code Usage
 	ErrNoPassword = errors.New("no password for the vault")              // code Config; [Vault.CreatePassword] helps
@@ -25,7 +25,7 @@ func problem(code fault.Code, reason error, format string, args ...any) *fault.E
 	return fault.Wrap(code, reason, format, args...)
 }
 
-// border gives a code to an error that has none, such as one of the file system.
+// border adds a code to an error without one, such as one of the file system.
 func (v *Vault) border(err error) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok || err == nil {
 		return err

@@ -102,7 +102,7 @@ func (d *document) text() []byte {
 	return b.Bytes()
 }
 
-// quoted returns s as a JSON string, which YAML reads as what it is.
+// quoted returns s as a JSON string, which is also valid YAML.
 func quoted(s string) string {
 	doc, err := value.Marshal(s)
 	if err != nil {

@@ -53,7 +53,7 @@ func (k *key) seal(password string, workFactor int) (string, error) {
 	return b.String(), nil
 }
 
-// openKey is the reverse of seal. Its error is [ErrPassword] or says what is damaged.
+// openKey is the reverse of seal. Its error is [ErrPassword] or names the damage.
 func openKey(sealed, password string) (*key, error) {
 	identity, err := age.NewScryptIdentity(password)
 	if err != nil {
@@ -77,7 +77,8 @@ func openKey(sealed, password string) (*key, error) {
 	return (*key)(plain), nil
 }
 
-// bound is what a secret is bound to by encryption: its name, and what it is.
+// bound returns the data to which encryption binds a secret: its name and its
+// kind.
 func bound(name string) []byte { return []byte("loki vault 2 secret\x00" + name) }
 
 // encrypt returns a secret as the file holds it: nonce, ciphertext and tag in base64.

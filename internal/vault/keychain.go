@@ -11,7 +11,8 @@ import (
 // Keychain is where the operating system keeps passwords: Keychain on macOS, Credential
 // Manager on Windows, the Secret Service (GNOME Keyring, KWallet) on other systems.
 type Keychain interface {
-	// Get returns a password; the error wraps [keyring.ErrNotFound] if there is none.
+	// Get returns a password; the error wraps [keyring.ErrNotFound] if it does not
+	// exist.
 	Get(service, account string) (string, error)
 	Set(service, account, password string) error
 }
@@ -62,8 +63,8 @@ func (p *Password) toKeychain(ctx context.Context, password string) error {
 }
 
 // whileWanted calls f, but does not wait for it any longer than ctx lasts: the system may
-// be asking the user to unlock the keychain, and there is no way to tell it to stop. Only
-// then a goroutine is left behind, which ends with the call.
+// be asking the user to unlock the keychain, and there is no way to stop it. Only then a
+// goroutine is left behind, which ends with the call.
 func whileWanted(ctx context.Context, f func() (string, error)) (string, error) {
 	type result struct {
 		text string

@@ -35,7 +35,7 @@ type Password struct {
 	Keychain    Keychain // nil means that of the system
 }
 
-// DefaultTimeout is how long a password command may take. Somebody may have to type.
+// DefaultTimeout is how long a password command may take. The user may have to type.
 const DefaultTimeout = 2 * time.Minute
 
 // maxPassword is the length of the longest password, in bytes.
@@ -128,7 +128,7 @@ func readPassword(path string) (string, error) {
 // trimmed returns the password that data from a place is.
 func trimmed(data []byte, place string) (string, error) {
 	if len(data) > maxPassword {
-		return "", fault.New(fault.Config, "%s: more than %d bytes are no password", place, maxPassword)
+		return "", fault.New(fault.Config, "%s: a password has at most %d bytes", place, maxPassword)
 	}
 	password := strings.TrimSpace(string(data))
 	if password == "" {

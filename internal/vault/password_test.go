@@ -69,7 +69,7 @@ func TestWhereThePasswordComesFrom(t *testing.T) {
 		{"keychain_broken", nil, func(p *Password, _ *fixture) { p.UseKeychain, p.Keychain = true, &chain{err: noBus} }, "", "no session bus", ""},
 		{"none", nil, nil, "", "no password for the vault", ""},
 		{"empty_file", map[string]string{"d": " \n"}, nil, "", "is empty", ""},
-		{"endless_file", map[string]string{"d": strings.Repeat("x", maxPassword+1)}, nil, "", "more than 4096 bytes", ""},
+		{"endless_file", map[string]string{"d": strings.Repeat("x", maxPassword+1)}, nil, "", "a password has at most 4096 bytes", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t)

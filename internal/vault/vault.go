@@ -27,8 +27,7 @@ type Options struct {
 
 	Password Password
 
-	// Warn is told what the user should know and what stops nothing; nil tells nobody.
-	// It must not call the vault.
+	// Warn gets warnings for the user; nil drops them. It must not call the vault.
 	Warn func(text string)
 }
 
@@ -38,8 +37,9 @@ type Vault struct {
 	opts       Options
 	workFactor int // of scrypt, for a new key
 
-	// turn is held by whoever uses what is below. It is a channel of one place, because
-	// waiting for a password that a person types must be possible to break off.
+	// turn is held by the goroutine that uses the fields below. It is a channel of one
+	// place, because waiting for a password that a person types must be possible to
+	// break off.
 	turn     chan struct{}
 	password *string
 	sealed   string // the encrypted key that opened is the content of
@@ -116,8 +116,8 @@ func (v *Vault) Update(ctx context.Context, name, text string) error {
 	return v.set(ctx, name, text, true)
 }
 
-// Delete removes the secret called name. It needs no password, which whoever can write the
-// file does not need for that either.
+// Delete removes the secret called name. It needs no password, since anyone who can write
+// the file does not need for that either.
 func (v *Vault) Delete(ctx context.Context, name string) error {
 	return v.change(ctx, func(d *document) error {
 		if _, ok := d.secrets[name]; !ok {
@@ -319,7 +319,7 @@ func (v *Vault) openLegacy(d *document, name, stored, password string) (string, 
 		return "", err.WithHint("check %s; if other secrets can be read, this one is damaged: %s", v.opts.Password.described(), replaceHint(name))
 	}
 	if !protected {
-		v.opts.Warn(fmt.Sprintf("secret %q was stored by a version that did not protect it, and anybody who has seen %s may know it: replace it (%s)", name, d.path, replaceHint(name)))
+		v.opts.Warn(fmt.Sprintf("secret %q was stored by a version that did not protect it, and anyone who has seen %s may know it: replace it (%s)", name, d.path, replaceHint(name)))
 	}
 	return text, nil
 }

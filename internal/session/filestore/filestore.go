@@ -9,7 +9,7 @@
 //	by-name/<alias>              the uuid
 //	lock                         held by the process that changes names
 //
-// A session is there if its state.yaml is. A name that stands for no session is none.
+// A session is there if its state.yaml is. A name without a session is ignored.
 //
 // Sessions of older versions, <name>.yaml and _/<name>.yaml, are listed like others and
 // converted when they are first opened. Their files stay as they are until the session
@@ -214,8 +214,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// StateFile returns the path of the settings of s, which a user may edit while nobody
-// else uses the session; the messages are beside it. It is "" if s is not stored.
+// StateFile returns the path of the settings of s, which a user may edit while the
+// session is not in use; the messages are beside it. It is "" if s is not stored.
 func (st *Store) StateFile(s *session.Session) string {
 	r, err := st.room(s.Scope())
 	if err != nil || !s.Stored() {

@@ -103,7 +103,7 @@ func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 	})
 }
 
-// locked calls do while nobody else changes the session.
+// locked calls do while no other process changes the session.
 func (l *log) locked(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.room.options.LockTimeout)
 	defer cancel()
@@ -200,7 +200,7 @@ func (t *tx) Tail(offset int64) ([]byte, error) {
 	return tail(f, offset)
 }
 
-// Append keeps what it cuts off: it may be what somebody has added by hand.
+// Append keeps what it cuts off: a user may have added it by hand.
 func (t *tx) Append(size int64, data []byte) error {
 	f, err := t.open()
 	if err != nil {

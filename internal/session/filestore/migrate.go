@@ -90,7 +90,7 @@ func (r *room) legacyFiles(ctx context.Context) ([]legacyFile, error) {
 			files = append(files, *old)
 		}
 	}
-	// Those whose names are no longer allowed take what the others leave.
+	// Sessions whose names are no longer allowed get names that the others leave.
 	for _, old := range renamed {
 		legal := old.alias
 		for n := 2; !free(old.alias); n++ {
@@ -182,7 +182,7 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 	}
 	defer lock.Close()
 	if r.stored(old.id) {
-		return nil // somebody was faster
+		return nil // another process was faster
 	}
 	src, err := os.ReadFile(old.path)
 	if err != nil {

@@ -135,7 +135,8 @@ func (r *room) place(id session.ID, st session.State, log []byte) (err error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
-	// Whoever died in here has left something behind; nobody else is in here now.
+	// A process that died in here has left files behind; no other process is in
+	// here now.
 	if leftovers, err := filepath.Glob(filepath.Join(parent, unfinished+"*")); err == nil {
 		for _, dir := range leftovers {
 			_ = os.RemoveAll(dir)

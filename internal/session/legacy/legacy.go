@@ -19,7 +19,7 @@ type File struct {
 	DataURLs   map[string]string // see [session.State]
 }
 
-// Parse reads a file. name is for messages. Unknown keys are ignored; the error is of
+// Parse reads a file. name is for messages. Unknown keys are ignored; the error has
 // code Config.
 func Parse(name string, src []byte) (File, error) {
 	src, images := takeImages(src)

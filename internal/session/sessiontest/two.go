@@ -137,7 +137,7 @@ func (s *suite) twoAppend() {
 	s.same("tokens", b.Tokens(), a.Tokens())
 }
 
-// twoCreate: whoever is second goes on with the session of the first.
+// twoCreate: the second process goes on with the session of the first.
 func (s *suite) twoCreate() {
 	ctx := s.Context()
 	store := s.again()

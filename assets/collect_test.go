@@ -320,8 +320,8 @@ func TestCollectVariables(t *testing.T) {
 	for _, tt := range []struct {
 		name, env, member, want string
 	}{
-		{"two_sentences", "X=", "summary_request", "Summarise the text in 2 sentences."},
-		{"one_sentence", "LLM_AGENT_VAR_SENTENCES=1", "summary_request", "Summarise the text in 1 sentence."},
+		{"two_sentences", "X=", "summary_request", "Summarize the text in 2 sentences."},
+		{"one_sentence", "LLM_AGENT_VAR_SENTENCES=1", "summary_request", "Summarize the text in 1 sentence."},
 		{"files_left_out", "LLM_AGENT_VAR_MAX_FILES=2", "tally", "2 files read, 7 left out (see the variable max_files)."},
 		{"one_file", "LLM_AGENT_VAR_MAX_FILES=1", "tally", "1 file read, 8 left out (see the variable max_files)."},
 		{"just_enough_files", "LLM_AGENT_VAR_MAX_FILES=8", "tally", "8 files read, 1 skipped (empty, binary or unreadable)."},

@@ -69,7 +69,7 @@ func TestComposeWritesASectionForEachFile(t *testing.T) {
 	const want = "## `a.md`\n\nPlain.\n\n" +
 		"## ``` sub dir/we`ird`` \"name\"\\é.md ```\n\nA \"quoted\" \\ summary\nin two lines: \u0001 \u2028 😀 \\\n\n" +
 		"*Only the first 6 bytes were read.*\n\n" +
-		"## `c.md`\n\n*This file could not be summarised:* status 500: \"overloaded\"\\\n\n" +
+		"## `c.md`\n\n*This file could not be summarized:* status 500: \"overloaded\"\\\n\n" +
 		"## `d.md`\n\n\n\n" +
 		"## Sources\n\n" +
 		"1. [`a.md`](a.md)\n" +
@@ -105,7 +105,7 @@ func TestComposeOfOneFile(t *testing.T) {
 	if s := text(t, got, "overview_text"); s != content {
 		t.Errorf("overview_text: %q", s)
 	}
-	if s := text(t, got, "overview_request"); s != "Summarise the text in 5 bullets." {
+	if s := text(t, got, "overview_request"); s != "Summarize the text in 5 bullets." {
 		t.Errorf("overview_request: %q", s)
 	}
 }
@@ -143,7 +143,7 @@ func TestComposeFailsIfEveryFileFailed(t *testing.T) {
 		state value.Value
 		want  string
 	}{
-		{"all_failed", state("x", files, []string{"LLM node failed: no \"key\"", "LLM node failed: later"}), `none of the files could be summarised; the first says: LLM node failed: no "key"`},
+		{"all_failed", state("x", files, []string{"LLM node failed: no \"key\"", "LLM node failed: later"}), `none of the files could be summarized; the first says: LLM node failed: no "key"`},
 		{"no_summaries", state("x", files, nil), "no summary was made"},
 		{"no_files", object("x", "y"), "no files"},
 	} {

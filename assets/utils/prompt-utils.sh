@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prompts, guards, patches and colours for bash tools. Source it:
+# Prompts, guards, patches and colors for bash tools. Source it:
 #
 #   source "$LLM_PROMPT_UTILS_FILE"
 #   name=$(input "Your name?")
@@ -14,9 +14,9 @@ if [[ -n "${BASH_VERSION:-}" && "${OSTYPE:-}" == msys* ]] && (set -o igncr) 2>/d
     set -o igncr
 fi
 
-# --- colours --------------------------------------------------------------------------
+# --- colors ---------------------------------------------------------------------------
 
-# Colours as tput knows them for this terminal; empty where there is none.
+# Colors as tput knows them for this terminal; empty if it has none.
 _prompt_tput() {
     if command -v tput >/dev/null 2>&1; then
         command tput "$@" 2>/dev/null || true
@@ -35,7 +35,7 @@ bold=$(_prompt_tput bold)
 underlined=$(_prompt_tput smul)
 default=$(_prompt_tput sgr0)
 
-# CODE TEXT...: a line in that colour. The words are joined by blanks, whatever IFS is.
+# CODE TEXT...: a line in that color. The words are joined by blanks, whatever IFS is.
 _prompt_line() {
     local IFS=' ' code="$1"
     shift

@@ -48,7 +48,7 @@ END {
 		print "\"message\":\"" escape(problem) "\",\"_next\":\"nothing\","
 	print "\"root\":\"" escape(ENVIRON["DIGEST_ROOT"]) "\","
 	print "\"tally\":\"" tally() "\","
-	print "\"summary_request\":\"Summarise the text in " sentences " sentence" (sentences == 1 ? "" : "s") ".\","
+	print "\"summary_request\":\"Summarize the text in " sentences " sentence" (sentences == 1 ? "" : "s") ".\","
 	print "\"file_count\":" files + 0 ",\"skipped\":" skipped + 0 ",\"left_out\":" left_out + 0 "}\n"
 }
 

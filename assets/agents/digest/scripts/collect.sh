@@ -7,7 +7,7 @@
 #   skipped          number of files that are empty, binary or unreadable
 #   left_out         number of files beyond the limits, not looked at
 #   root, tally      what was asked for, and in words what was found
-#   summary_request  the instruction for summarising one file
+#   summary_request  the instruction for summarizing one file
 #   message, _next   why there is nothing to do, and the node that says so
 #
 # The prompt is a file or a directory, or several of them: one on each line, or with

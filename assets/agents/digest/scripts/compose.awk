@@ -41,7 +41,7 @@ END {
 			failures++
 	}
 	if (failures == files) {
-		print (files ? "none of the files could be summarised; the first says: " unescape(summary[0]) : "the state has no files") "\n" > "/dev/stderr"
+		print (files ? "none of the files could be summarized; the first says: " unescape(summary[0]) : "the state has no files") "\n" > "/dev/stderr"
 		exit 1
 	}
 
@@ -51,7 +51,7 @@ END {
 	for (i = 0; i < files; i++) {
 		print "## " escape(code(path[i])) "\\n\\n"
 		if (index(summary[i], failed) == 1)
-			print "*This file could not be summarised:* " substr(summary[i], length(failed) + 1)
+			print "*This file could not be summarized:* " substr(summary[i], length(failed) + 1)
 		else
 			print summary[i]
 		print "\\n\\n" (i in note ? "*" note[i] "*\\n\\n" : "")
@@ -63,11 +63,11 @@ END {
 
 	# The overview is made of the summaries, or of the text itself if there is but one.
 	if (files == 1) {
-		print "\"overview_request\":\"Summarise the text in 5 bullets.\","
+		print "\"overview_request\":\"Summarize the text in 5 bullets.\","
 		print "\"overview_text\":\"" first_text "\"}\n"
 		exit
 	}
-	print "\"overview_request\":\"The text holds summaries of several files. Summarise what they say together in 5 bullets.\","
+	print "\"overview_request\":\"The text holds summaries of several files. Summarize what they say together in 5 bullets.\","
 	print "\"overview_text\":\""
 	for (i = 0; i < files; i++) {
 		if (index(summary[i], failed) != 1)

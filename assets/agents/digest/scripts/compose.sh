@@ -7,7 +7,7 @@
 #   overview_request  the instruction for the overview
 #   overview_text     the text it is to be made of
 #
-# It fails if not a single file could be summarised.
+# It fails if not a single file could be summarized.
 
 LC_ALL=C # bytes are bytes
 export LC_ALL

@@ -76,7 +76,7 @@ func actions() []action {
 		{flag: "run", needs: needConfig, do: (*command).showRun},
 		{flag: "diff", needs: needConfig, do: (*command).diffStates},
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
-		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofGraph, why: "the graph says what its models are told, and remember"},
+		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofGraph, why: "the graph decides what its models get, and remember"},
 		{flag: "execute", needs: needModel, work: (*command).execute},
 		{needs: needModel, work: (*command).answer},
 	}
@@ -114,7 +114,7 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 		others--
 	}
 	if a.alone && (others > 0 || len(text) > 0) {
-		return fault.New(fault.Usage, "flag --%s stands alone", a.flag)
+		return fault.New(fault.Usage, "--%s cannot be combined with other flags or a text", a.flag)
 	}
 	if (a.flag == "resume" || a.flag == "fork") && len(text) > 0 {
 		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " ")).

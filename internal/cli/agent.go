@@ -110,7 +110,7 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	return terminalAsker{ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv}), f, c.InTerminal && c.ErrTerminal}
 }
 
-// terminalAsker asks at the terminal, which the screen leaves to it meanwhile.
+// terminalAsker asks at the terminal. The screen pauses during a question.
 type terminalAsker struct {
 	terminal *ask.Terminal
 	face     *face

@@ -134,8 +134,8 @@ func (t textAnswer) Emit(ctx context.Context, ev event.Event) error {
 // Close ends the answer.
 func (t textAnswer) Close(error) error { return t.Answer.Close() }
 
-// markdown says how answers are laid out, nil if they are printed as they come: standard
-// output is no terminal that obeys escape sequences, or what is printed is a prompt.
+// markdown returns how answers are laid out. It is nil if they are printed as they come:
+// standard output is not a terminal that obeys escape sequences, or a prompt is printed.
 func (c *command) markdown(f *face) *render.MarkdownOptions {
 	out, ok := c.Out.(*os.File)
 	if !ok || !c.OutTerminal || c.app == nil || c.app.DryRun() || !render.IsTerminal(out, c.getenv) {

@@ -230,7 +230,7 @@ func (p pairs) Set(v string) error {
 	return nil
 }
 
-// joinPair joins two words so that pairs can tell them apart whatever they hold.
+// joinPair joins two words so that pairs can separate them, whatever they hold.
 func joinPair(name, value string) string {
 	return strconv.Itoa(len(name)) + ":" + name + value
 }

@@ -129,7 +129,7 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	return face.close(c.offerLocal(ctx, action.work(c, ctx, face)))
 }
 
-// warn tells the user something on standard error.
+// warn shows the user a warning on standard error.
 func (c *command) warn(text string) {
 	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color()))
 }
@@ -152,8 +152,7 @@ func (c *command) warner() event.Emitter {
 	})
 }
 
-// noteText shows a note about words that are going to be sent as text and look as if they were meant
-// otherwise.
+// noteText shows a note about words that will be sent as text but look like options or files.
 func (c *command) noteText() {
 	if c.opts.quiet {
 		return
@@ -173,7 +172,7 @@ func (c *command) noteText() {
 	}
 }
 
-// warnProblems tells of what a file says that means nothing.
+// warnProblems shows the warnings about a file.
 func (c *command) warnProblems(problems []*yamldoc.Problem) {
 	for _, p := range problems {
 		c.warn(p.Text())

@@ -61,7 +61,7 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 	}
 }
 
-// decides reports whether somebody can decide about the command.
+// decides reports whether the user can decide about the command.
 func (c *command) decides() bool {
 	return c.OutTerminal && c.app != nil && !c.app.DryRun() && c.opts.output == outputText
 }

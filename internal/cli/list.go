@@ -39,9 +39,9 @@ func printableLine(s string) string {
 	return strings.ReplaceAll(text.Printable(s), "\n", "\u240a")
 }
 
-// escaped returns a JSON text in which what a terminal would obey is written as an escape,
-// which means the same to programs.
-func escaped(text []byte) []byte {
+// escape returns a JSON text in which characters that a terminal would obey are written as escapes,
+// so that programs read the same value.
+func escape(text []byte) []byte {
 	hidden := func(r rune) bool {
 		return r >= 0x7f && r <= 0x9f || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 	}
@@ -63,7 +63,7 @@ func escaped(text []byte) []byte {
 func printJSON(w io.Writer, v any) error {
 	doc, err := value.MarshalLines(v)
 	if err == nil {
-		_, err = w.Write(escaped(doc))
+		_, err = w.Write(escape(doc))
 	}
 	return err
 }

@@ -377,7 +377,7 @@ func (c *command) showState(ctx context.Context, store run.Store) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.Out, string(escaped([]byte(cp.State.Object().Value().Lines()))))
+	_, err = fmt.Fprintln(c.Out, string(escape([]byte(cp.State.Object().Value().Lines()))))
 	return err
 }
 

@@ -118,7 +118,7 @@ func (c *command) askerOfSecrets() ask.Asker {
 	return c.terminal()
 }
 
-// say tells the user that something is done.
+// say reports to the user that something is done.
 func (c *command) say(format string, args ...any) error {
 	if c.opts.output != outputText {
 		return printJSON(c.Out, map[string]string{"message": fmt.Sprintf(format, args...)})
@@ -174,8 +174,8 @@ func (u loginUser) Code(ctx context.Context) (string, error) {
 	return u.askerOfSecrets().Ask(ctx, ask.Question{Kind: ask.Line, Text: "Paste the code that the page shows:"})
 }
 
-// openBrowser tries to open an address. The user has been told it, so that it does not
-// matter if nothing happens.
+// openBrowser tries to open an address. The user has seen the address, so a failure does
+// not matter.
 func (u loginUser) openBrowser(address string) {
 	var opener *exec.Cmd
 	switch runtime.GOOS {

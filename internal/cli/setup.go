@@ -24,7 +24,7 @@ import (
 // setUp makes a configuration with the user, if there is none, the command cannot do
 // without, and there is a terminal to ask at. A user who does not want to goes on without.
 func (c *command) setUp(ctx context.Context) error {
-	if c.opts.output != outputText || !c.OutTerminal || !c.unconfigured() || !c.opts.info && !c.needsModel() {
+	if c.opts.output != outputText || !c.OutTerminal || !c.needsSetup() || !c.opts.info && !c.needsModel() {
 		return nil
 	}
 	paths := c.app.Paths
@@ -44,8 +44,8 @@ func (c *command) setUp(ctx context.Context) error {
 	return err
 }
 
-// unconfigured reports whether nobody has said yet where models are.
-func (c *command) unconfigured() bool {
+// needsSetup reports whether no source of models is configured yet.
+func (c *command) needsSetup() bool {
 	cfg := c.app.Config
 	if len(cfg.Clients) > 0 || c.getenv("LOKI_PROVIDER") != "" || c.getenv("LOKI_PLATFORM") != "" {
 		return false
@@ -57,8 +57,8 @@ func (c *command) unconfigured() bool {
 	return err == nil && setup.Extends(text) && !c.opts.info
 }
 
-// needsModel reports whether the command can only work with the configured model. What
-// cannot be found out counts as no, for it will be told in its place.
+// needsModel reports whether the command can only work with the configured model. It is
+// false if an error prevents the answer: the work itself will report that error.
 func (c *command) needsModel() bool {
 	o := &c.opts
 	if o.action.needs != needModel || o.model != "" || c.app.Config.Model != "" {
@@ -79,7 +79,7 @@ func (c *command) needsModel() bool {
 	return err == nil && usesModel(g)
 }
 
-// usesModel reports whether a node of the graph talks to a model that nobody names.
+// usesModel reports whether a node of the graph needs a model that neither it nor the graph names.
 func usesModel(g *graph.Graph) bool {
 	if g.Model != "" || g.DefaultModel != "" {
 		return false

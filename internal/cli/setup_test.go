@@ -68,7 +68,7 @@ func TestNeedsModel(t *testing.T) {
 			if got := c.needsModel(); got != tt.want {
 				t.Errorf("%v", got)
 			}
-			if !c.unconfigured() {
+			if !c.needsSetup() {
 				t.Error("there is a configuration")
 			}
 		})

@@ -34,7 +34,7 @@ func (c *command) callTool(ctx context.Context) error {
 	}
 	if result != "" {
 		if result = c.hide(result); json.Valid([]byte(result)) {
-			result = string(escaped([]byte(result)))
+			result = string(escape([]byte(result)))
 		} else {
 			result = text.Printable(result)
 		}

@@ -1,6 +1,6 @@
 // Package app is the composition root: it builds everything a face needs from the
 // environment, the configuration and the command's wishes. Nothing is built before
-// it is asked for, so that commands that need little start fast.
+// it is needed, so that small commands start fast.
 package app
 
 import (

@@ -48,7 +48,7 @@ func (a *App) inputLimit(id string) int {
 	return m.MaxInputTokens
 }
 
-// Sessions returns the store of sessions, always the same: those who have a session open
+// Sessions returns the store of sessions, always the same, so that all users of a session
 // share it.
 func (a *App) Sessions() (session.Store, error) {
 	a.mu.Lock()
@@ -121,8 +121,8 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	return tool.NewSet(selected.Tools...)
 }
 
-// missing returns the warnings about names that the user wrote and that are no visible tools:
-// of those that could be made visible, how.
+// missing returns the warnings about names that the user wrote and that are not visible tools,
+// with how to make them visible where that is possible.
 func (s *shelf) missing(ctx context.Context, names []string) (texts []string) {
 	var invisible []string
 	for _, name := range names {

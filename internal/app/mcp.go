@@ -134,7 +134,7 @@ func (t *serverTokens) Token(ctx context.Context, server string) (string, error)
 	return source.Token(ctx)
 }
 
-// serverPrefix tells an MCP server from a client where somebody logs in.
+// serverPrefix distinguishes an MCP server from a client in the name of a login.
 const serverPrefix = "mcp:"
 
 // serverTokenStore is the file with the tokens of a server. No other id has the same.

@@ -26,7 +26,7 @@ type connection struct {
 func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
 	m, err := a.Catalog.Resolve(id, catalog.Chat)
 	if err != nil {
-		return engine.Model{}, a.placed(id, err)
+		return engine.Model{}, a.withPlace(id, err)
 	}
 	retirement := a.Catalog.Retirement(m)
 	switch {
@@ -79,9 +79,9 @@ func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
 	return model, nil
 }
 
-// placed adds to the error for a model that cannot be found where it was configured, unless
-// the command itself names it.
-func (a *App) placed(id string, err error) error {
+// withPlace adds to the error for a model that cannot be found the place where it was
+// configured, unless the command itself names it.
+func (a *App) withPlace(id string, err error) error {
 	from := a.Config.ModelFrom()
 	if id == "" || id == a.model || id != a.Config.Model || from == "" {
 		return err
@@ -89,7 +89,7 @@ func (a *App) placed(id string, err error) error {
 	return fault.Wrap(fault.CodeOf(err), err, "%s: model", from).WithHint("%s", fault.HintOf(err))
 }
 
-// hinted adds a hint to the errors of a provider, and emits what has come up meanwhile, when
+// hinted adds a hint to the errors of a provider, and emits the warnings that arose when
 // the client looked for its key.
 type hinted struct {
 	chat     provider.Chat
@@ -137,7 +137,7 @@ func (a *App) connect(name string) (provider.Chat, error) {
 	return c.chat, c.err
 }
 
-// wireModel tells what the catalog knows of a client's model.
+// wireModel returns what the catalog knows of a client's models.
 func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 	return func(name string) wire.Model {
 		m, err := a.Catalog.Resolve(client.Name+":"+name, catalog.Chat)

@@ -27,7 +27,7 @@ func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 
 // toolOutput emits a line that a script prints for the user.
 func toolOutput(ctx context.Context, name, line string) {
-	_ = event.FromContext(ctx).Emit(ctx, event.ToolOutput{Name: name, Text: line}) // the tool goes on if nobody sees it
+	_ = event.FromContext(ctx).Emit(ctx, event.ToolOutput{Name: name, Text: line}) // the tool goes on if the line cannot be shown
 }
 
 // installUtils puts the file that scripts may source where they find it, unless it is

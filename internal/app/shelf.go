@@ -168,7 +168,7 @@ func (s *shelf) names() []string {
 func (s *shelf) visibleFiles() []string {
 	names := s.app.Config.VisibleTools
 	if names == nil {
-		return slices.DeleteFunc(slices.Clone(s.files), func(file string) bool { return s.hidden(tool.Name(file)) })
+		return slices.DeleteFunc(slices.Clone(s.files), func(file string) bool { return s.isHidden(tool.Name(file)) })
 	}
 	var files []string
 	for _, name := range names {
@@ -179,15 +179,15 @@ func (s *shelf) visibleFiles() []string {
 	return files
 }
 
-// hidden reports whether a name is that of a tool of the program that has to be named to
-// be there.
-func (s *shelf) hidden(name string) bool {
+// isHidden reports whether a name is that of a built-in tool that is visible only if it
+// is listed.
+func (s *shelf) isHidden(name string) bool {
 	_, native := s.natives.Lookup(name)
 	return native && !slices.Contains(usualTools[:], name)
 }
 
 // visible returns the tools that conversations may be given. A script among them that is
-// wrong or gone gives none, and a warning: it is no reason to do without the others.
+// wrong or gone is left out with a warning; the others stay.
 func (s *shelf) visible(ctx context.Context) tool.Pool {
 	if s.app.Config.VisibleTools == nil {
 		return s.usual(ctx)
@@ -225,7 +225,7 @@ func (s *shelf) usual(ctx context.Context) tool.Pool {
 			warn(ctx, err)
 		}
 		for _, t := range found {
-			if !s.hidden(t.Declaration().Name) {
+			if !s.isHidden(t.Declaration().Name) {
 				tools = append(tools, t)
 			}
 		}

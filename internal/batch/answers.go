@@ -16,7 +16,7 @@ import (
 	"loki/internal/value"
 )
 
-// Answers is an open file of answers. Nobody else writes to it until Close. Its methods
+// Answers is an open file of answers. No other process writes to it until Close. Its methods
 // may be called from several goroutines.
 type Answers struct {
 	mu   sync.Mutex
@@ -35,9 +35,9 @@ func Stream(out io.Writer) *Answers {
 }
 
 // Open opens the answers at path, which is made if it does not exist. An unfinished line
-// at the end, of a batch that was killed, is cut off. A file that holds something else
-// than answers is an error with code Usage, and left as it is. What is no regular file, such
-// as a pipe or a terminal, is only written.
+// at the end, of a batch that was killed, is cut off. A file that does not
+// hold answers is an error with code Usage, and left as it is. A file that is not regular,
+// such as a pipe or a terminal, is only written.
 func Open(ctx context.Context, path string) (*Answers, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -83,7 +83,7 @@ func (a *Answers) read(path string) error {
 		var rec Record
 		if len(bytes.TrimSpace(line)) > 0 {
 			if err := json.Unmarshal(line, &rec); err != nil || rec.Key == "" {
-				return fault.New(fault.Usage, "line %d of %s is no answer: the file is not one that --map wrote", n, path)
+				return fault.New(fault.Usage, "line %d of %s is not an answer: the file is not one that --map wrote", n, path)
 			}
 		}
 		if rec.Error == "" {

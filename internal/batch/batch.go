@@ -34,7 +34,7 @@ type Row struct {
 	Line   int             // in the file, from 1
 	ID     json.RawMessage // the row's own, nil if it has none
 	Prompt string
-	Key    string // tells what was answered; unique among the rows
+	Key    string // identifies the row in the answers; unique among the rows
 }
 
 // Read reads the rows. A line is a JSON string, the prompt, or an object, whose member
@@ -221,9 +221,9 @@ type Progress struct {
 	Usage    chat.Usage
 }
 
-// Run asks for the rows that answers lacks, at most jobs at once, and tells report of
-// each that is done. A row that fails does not end the others; the end of ctx and a failure
-// to write do. Run returns when nothing is asked any more.
+// Run asks for the rows that answers lacks, at most jobs at once, and calls report
+// for each that is done. A row that fails does not end the others; the end of ctx and a
+// failure to write do. Run returns when no question is under way.
 func Run(ctx context.Context, rows []Row, answers *Answers, jobs int, ask Ask, report func(Progress)) (Progress, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

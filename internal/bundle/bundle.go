@@ -2,7 +2,7 @@
 //
 // A bundle is a file system whose top directories are agents. Installing copies an
 // agent's files to the agents directory, where the user reads and edits them like those
-// of any other agent; what is there already is the user's and never written to.
+// of any other agent. Existing files belong to the user and are never written to.
 //
 // Nothing is installed before it is needed: [Ensure] does it when an agent is used for
 // the first time. Only [Restore], which the user has to ask for, writes over files.
@@ -176,7 +176,7 @@ func mode(file string) fs.FileMode {
 	return 0o644
 }
 
-// exists reports whether something is at path, be it a broken link.
+// exists reports whether something is at path, even a broken link.
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -105,7 +105,7 @@ func (c *completer) short(letter byte) *Flag {
 	return c.find(func(f Flag) bool { return f.Short == string(letter) })
 }
 
-// current completes a word that is no flag's value of its own.
+// current completes a word that is not the separate value of a flag.
 func (c *completer) current(word string) []Candidate {
 	flag, value, ok := c.read(word)
 	switch {

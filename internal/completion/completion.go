@@ -47,7 +47,7 @@ func ParseShell(name string) (Shell, error) {
 		return PowerShell, nil
 	}
 	if !slices.Contains(Shells(), name) {
-		return "", fault.New(fault.Usage, "%q is no shell that can complete", name).
+		return "", fault.New(fault.Usage, "%q is not a shell that Loki can complete for", name).
 			WithHint("the shells are %s", strings.Join(Shells(), ", "))
 	}
 	return Shell(name), nil

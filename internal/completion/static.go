@@ -41,7 +41,8 @@ type kinds struct {
 	free       []Flag // offers nothing, for anything may follow
 }
 
-func sorted(flags []Flag) (k kinds) {
+// flagKinds groups flags by what completes their values.
+func flagKinds(flags []Flag) (k kinds) {
 	for _, f := range flags {
 		switch {
 		case len(f.Values) > 0:
@@ -56,8 +57,8 @@ func sorted(flags []Flag) (k kinds) {
 	return k
 }
 
-// joined returns the spellings of all flags, each as spell writes it, with sep between.
-func joined(flags []Flag, sep string, spell func(string) string) string {
+// join returns the spellings of all flags, each as spell writes it, with sep between.
+func join(flags []Flag, sep string, spell func(string) string) string {
 	var all []string
 	for _, f := range flags {
 		for _, s := range f.spellings() {
@@ -76,7 +77,7 @@ func posixQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\'
 func doubledQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 func staticBash(b *strings.Builder, flags []Flag) {
-	k := sorted(flags)
+	k := flagKinds(flags)
 	b.WriteString(`# Completion of loki for bash: options and their fixed values.
 
 _loki_static() {
@@ -91,14 +92,14 @@ _loki_static() {
 `)
 	for _, f := range k.enumerated {
 		fmt.Fprintf(b, "    %s) COMPREPLY=($(compgen -W %s -- \"$current\")) ;;\n",
-			joined([]Flag{f}, " | ", asIs), "$'"+strings.Join(f.Values, `\n`)+"'")
+			join([]Flag{f}, " | ", asIs), "$'"+strings.Join(f.Values, `\n`)+"'")
 	}
 	if len(k.files) > 0 {
 		fmt.Fprintf(b, "    %s)\n        compopt -o filenames 2>/dev/null\n        COMPREPLY=($(compgen -f -- \"$current\"))\n        ;;\n",
-			joined(k.files, " | ", asIs))
+			join(k.files, " | ", asIs))
 	}
 	if len(k.free) > 0 {
-		fmt.Fprintf(b, "    %s) ;;\n", joined(k.free, " | ", asIs))
+		fmt.Fprintf(b, "    %s) ;;\n", join(k.free, " | ", asIs))
 	}
 	fmt.Fprintf(b, `    *)
         if [[ $current == -* ]]; then
@@ -109,7 +110,7 @@ _loki_static() {
 }
 
 complete -F _loki_static loki
-`, "$'"+joined(flags, `\n`, asIs)+"'")
+`, "$'"+join(flags, `\n`, asIs)+"'")
 }
 
 func staticZsh(b *strings.Builder, flags []Flag) {
@@ -145,7 +146,7 @@ fi
 `)
 }
 
-// zshValue is the part of a specification for _arguments that tells of the value.
+// zshValue returns the part of a specification for _arguments that describes the value.
 func zshValue(f Flag) string {
 	if f.Arg == "" {
 		return ""
@@ -193,7 +194,7 @@ func fishQuoted(s string) string {
 }
 
 func staticPowerShell(b *strings.Builder, flags []Flag) {
-	k := sorted(flags)
+	k := flagKinds(flags)
 	b.WriteString(`# Completion of loki for PowerShell: options and their fixed values.
 
 Register-ArgumentCompleter -Native -CommandName loki -ScriptBlock {
@@ -210,7 +211,7 @@ Register-ArgumentCompleter -Native -CommandName loki -ScriptBlock {
 		for i, v := range f.Values {
 			values[i] = doubledQuoted(v)
 		}
-		fmt.Fprintf(b, "        { $_ -cin @(%s) } { %s; break }\n", joined([]Flag{f}, ", ", doubledQuoted), strings.Join(values, ", "))
+		fmt.Fprintf(b, "        { $_ -cin @(%s) } { %s; break }\n", join([]Flag{f}, ", ", doubledQuoted), strings.Join(values, ", "))
 	}
 	b.WriteString(`    }
     if ($values) {
@@ -221,7 +222,7 @@ Register-ArgumentCompleter -Native -CommandName loki -ScriptBlock {
     }
 `)
 	fmt.Fprintf(b, "    # Behind these PowerShell offers files.\n    if ($previous -cin @(%s)) { return }\n\n    @(\n",
-		joined(append(k.files, k.free...), ", ", doubledQuoted))
+		join(append(k.files, k.free...), ", ", doubledQuoted))
 	for _, f := range flags {
 		for _, s := range f.spellings() {
 			fmt.Fprintf(b, "        , @(%s, %s)\n", doubledQuoted(s), doubledQuoted(f.Usage))
@@ -235,7 +236,7 @@ Register-ArgumentCompleter -Native -CommandName loki -ScriptBlock {
 }
 
 func staticElvish(b *strings.Builder, flags []Flag) {
-	k := sorted(flags)
+	k := flagKinds(flags)
 	b.WriteString(`# Completion of loki for elvish: options and their fixed values.
 
 set edit:completion:arg-completer[loki] = {|@words|
@@ -249,7 +250,7 @@ set edit:completion:arg-completer[loki] = {|@words|
 			fmt.Fprintf(b, "    &%s=[%s]\n", s, strings.Join(f.Values, " "))
 		}
 	}
-	fmt.Fprintf(b, "  ]\n  var files = [%s]\n  var free = [%s]\n", joined(k.files, " ", asIs), joined(k.free, " ", asIs))
+	fmt.Fprintf(b, "  ]\n  var files = [%s]\n  var free = [%s]\n", join(k.files, " ", asIs), join(k.free, " ", asIs))
 	b.WriteString(`  var previous = $words[-2]
   if (has-key $values $previous) {
     all $values[$previous]

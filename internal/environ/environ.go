@@ -2,13 +2,13 @@
 // from os.Environ: how they are looked up and merged, which variables are secret by their
 // names, and what a child process gets.
 //
-// A child gets the user's environment without the variables that a [Policy] withholds. What
-// the child declares, and what the user wants all children to have, it gets. Withheld
+// A child gets the user's environment without the variables that a [Policy] withholds, and with
+// those that the child declares or that the user allows for all children. Withheld
 // variables are named, never shown, when a child fails: see [Child.Note].
 //
-// The policy keeps keys from programs that have no use for them: they would print them, send
-// them with a crash report or pass them on. It is no wall against a program of the same user
-// that looks for them.
+// The policy keeps keys from programs that have no use for them: those could print them, send
+// them with a crash report or pass them on. It does not protect against a program of the same
+// user that looks for them.
 package environ
 
 import (

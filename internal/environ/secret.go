@@ -60,15 +60,15 @@ func secretPart(parts []string, i int, p string) bool {
 	case p == "PAT" || p == "SK":
 		return i > 0 && last
 	case strings.HasSuffix(p, "TOKENS"):
-		return !counted(parts)
+		return !isCount(parts)
 	case strings.HasSuffix(p, "KEY"):
 		return last
 	}
 	return slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(p, end) })
 }
 
-// counted reports whether a name is that of a number, such as MAX_TOKENS.
-func counted(parts []string) bool {
+// isCount reports whether a name is that of a number, such as MAX_TOKENS.
+func isCount(parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool {
 		return slices.Contains([]string{"MAX", "MIN", "NUM", "LIMIT", "COUNT", "INPUT", "OUTPUT", "CONTEXT"}, p)
 	})

@@ -43,7 +43,7 @@ type emitter struct {
 	runs map[runKey]*runLog
 }
 
-// runKey tells runs apart, those of the same child agent in different places too.
+// runKey identifies a run, also one of several of the same child agent.
 type runKey struct {
 	run, agent string
 	depth      int
@@ -185,7 +185,7 @@ func (l recorder) nodeStarted(b event.NodeStarted) {
 		l.run.step, l.run.nodes = l.ev.Step, nil
 	}
 	l.run.nodes = append(l.run.nodes, l.ev.Node)
-	l.run.stats.entered(l.ev.Node)
+	l.run.stats.enter(l.ev.Node)
 	l.log(l.graph, slog.LevelDebug, "visit "+itoa(b.Visit)+" of "+b.NodeType+" node")
 }
 
@@ -206,8 +206,8 @@ func (l recorder) nodeFinished(b event.NodeFinished) {
 	}
 }
 
-// stateUpdated logs the state as far as the run's events have told it: what it began
-// with and did not change is not among it.
+// stateUpdated logs the keys that the run's events have changed. Keys that still have
+// their first value are left out.
 func (l recorder) stateUpdated(b event.StateUpdated) {
 	if l.run.noSnapshots || !l.graph.Enabled(l.ctx, slog.LevelDebug) {
 		return

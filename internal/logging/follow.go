@@ -70,8 +70,8 @@ func Follow(ctx context.Context, file string, w io.Writer, o FollowOptions) erro
 	}
 }
 
-// reopen opens the file anew if it is another one than f, or shorter than what was read
-// of it. A file that is gone for the moment is waited for.
+// reopen opens the file again if it is not f any more, or is shorter than the part already
+// read. It returns f while the file is missing.
 func reopen(f *os.File, file string, offset int64) (again *os.File, replaced bool, err error) {
 	now, err := os.Stat(file)
 	if errors.Is(err, os.ErrNotExist) {

@@ -122,8 +122,8 @@ func (h *handler) appendAttr(b []byte, group string, a slog.Attr) []byte {
 	return appendWord(b, h.redact.value(v))
 }
 
-// appendWord writes text that has to be told from what follows: quoted where it is
-// empty or has a space, a quote or an equals sign.
+// appendWord writes text so that its end can be seen: quoted where it is empty or has a
+// space, a quote or an equals sign.
 func appendWord(b []byte, text string) []byte {
 	if text == "" || strings.ContainsAny(text, " \t\r\n\"=") {
 		return strconv.AppendQuote(b, text)

@@ -29,7 +29,7 @@ type Options struct {
 	Fallback io.Writer
 	// Now stamps the lines; nil means time.Now.
 	Now func() time.Time
-	// Thread stands in each line to tell processes apart that share the file. 0 means the
+	// Thread stands in each line to distinguish processes that share the file. 0 means the
 	// process id.
 	Thread int
 }

@@ -21,8 +21,8 @@ type nodeTime struct {
 	total, max time.Duration
 }
 
-// entered notes the first execution of a node.
-func (p *performance) entered(node string) *nodeTime {
+// enter returns the times of a node, and adds them at its first execution.
+func (p *performance) enter(node string) *nodeTime {
 	if n := p.byName[node]; n != nil {
 		return n
 	}
@@ -37,7 +37,7 @@ func (p *performance) entered(node string) *nodeTime {
 
 // add counts a visit.
 func (p *performance) add(node string, took time.Duration) {
-	n := p.entered(node)
+	n := p.enter(node)
 	n.visits++
 	n.total += took
 	n.max = max(n.max, took)

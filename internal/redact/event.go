@@ -138,7 +138,7 @@ func (t *table) begun(text string) int {
 	return longest
 }
 
-// release emits what was held back of the streams of an event's source: it was no secret.
+// release emits the text held back from the streams of an event's source: it was not a secret.
 func (e *emitter) release(ctx context.Context, ev event.Event) error {
 	for _, reasoning := range []bool{true, false} {
 		from := streamOf(ev.Source, reasoning)

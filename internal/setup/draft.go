@@ -178,7 +178,7 @@ func scalar(s string) string {
 }
 
 // Extends reports whether a configuration file with this text can be given a model and a
-// client by adding lines at its end: it has neither, and is no mapping in braces.
+// client by adding lines at its end: it has neither, and is not a mapping in braces.
 func Extends(text []byte) bool {
 	doc, err := yamldoc.Parse("", text, yamldoc.HideSource)
 	if err != nil || doc.Root().Kind() != yamldoc.Null && doc.Root().Kind() != yamldoc.Mapping {
@@ -197,7 +197,7 @@ func Extends(text []byte) bool {
 func extend(file string, present []byte, lines string) error {
 	now, err := os.ReadFile(file)
 	if err == nil && !bytes.Equal(now, present) {
-		err = fmt.Errorf("%s has changed meanwhile", file)
+		err = fmt.Errorf("%s has changed in the meantime", file)
 	}
 	if err == nil {
 		if n := len(now); n > 0 && now[n-1] != '\n' {

@@ -62,15 +62,15 @@ func ofClient(models []catalog.Model, client string) []catalog.Model {
 	return slices.DeleteFunc(models, func(m catalog.Model) bool { return m.Client != client })
 }
 
-// chooseDefault asks which chat model is used when nobody names one.
+// chooseDefault asks which chat model is used when no model is named.
 func (w *wizard) chooseDefault(ctx context.Context, models []catalog.Model, d *draft) error {
 	if len(models) == 0 {
-		w.note("There is no model for chat among these, so none is the default.")
+		w.note("None of these is a chat model, so there is no default model.")
 		return nil
 	}
 	chosen := models[0].Name
 	if len(models) > 1 {
-		labels := labelled(models)
+		labels := modelLabels(models)
 		answer, err := w.selectOne(ctx, "model", "Which model is the default?", labels)
 		if err != nil {
 			return err
@@ -85,8 +85,8 @@ func (w *wizard) chooseDefault(ctx context.Context, models []catalog.Model, d *d
 	return nil
 }
 
-// labelled returns the names of models with what is known of them, in columns.
-func labelled(models []catalog.Model) []string {
+// modelLabels returns the names of models with their known properties, in columns.
+func modelLabels(models []catalog.Model) []string {
 	width := 0
 	for _, m := range models {
 		width = max(width, len(m.Name))
@@ -210,7 +210,7 @@ func modelIDs(body []byte) ([]string, error) {
 		Data []struct{ ID string }
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, errors.New("the answer is no list of models")
+		return nil, errors.New("the answer is not a list of models")
 	}
 	var names []string
 	for _, m := range list.Data {

@@ -1,6 +1,6 @@
-// Package setup makes the configuration of somebody who has none.
+// Package setup makes the first configuration of a user.
 //
-// A provider is what a model is had from: a type of client, a platform that is known by
+// A provider is a source of models: a type of client, a platform that is known by
 // name, or a server that runs on the user's own machine. Setting up asks which one, what
 // it needs to be reached, and which model to use, and writes a configuration file. Keys
 // go to the vault; the file only refers to them.
@@ -49,7 +49,7 @@ type Options struct {
 	Today   time.Time                // decides which of them are retired; zero for none
 	HTTP    *http.Client             // asks servers for their models; nil is http.DefaultClient
 	Getenv  func(name string) string // "" if a variable is not set; nil for none
-	Note    func(text string)        // tells the user something; nil tells nobody
+	Note    func(text string)        // shows the user a note; nil shows nothing
 	Timeout time.Duration            // of a request for models; 0 means [DefaultTimeout]
 }
 
@@ -109,7 +109,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 func existsAlready(file string) error {
-	return fault.New(fault.Config, "%s exists already", file).WithHint("edit it, or move it away to begin again")
+	return fault.New(fault.Config, "%s exists already", file).WithHint("edit it, or move it away to start over")
 }
 
 // wizard asks the questions.

@@ -130,7 +130,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return labelled(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: client, Type: typ}}, models.Embedded()).Models(catalog.Chat)), client))[0] + "\x00" + m.ID()
+		return modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: client, Type: typ}}, models.Embedded()).Models(catalog.Chat)), client))[0] + "\x00" + m.ID()
 	}
 	label := func(client, typ string) string { l, _, _ := strings.Cut(firstOf(client, typ), "\x00"); return l }
 	for _, tt := range []struct {
@@ -380,7 +380,7 @@ func TestAddressIsChecked(t *testing.T) {
 }
 
 func TestPasswordFileOfTheUsersChoice(t *testing.T) {
-	f := newFixture(t, "Yes", "groq", "gsk", labelled(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "groq", Type: "openai-compatible"}}, models.Embedded()).Models(catalog.Chat)), "groq"))[0])
+	f := newFixture(t, "Yes", "groq", "gsk", modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "groq", Type: "openai-compatible"}}, models.Embedded()).Models(catalog.Chat)), "groq"))[0])
 	f.vault.password = "/elsewhere/pw"
 	if _, err := Run(t.Context(), f.Options); err != nil {
 		t.Fatal(err)
@@ -420,7 +420,7 @@ func TestNothingIsWritten(t *testing.T) {
 // it as it is.
 func TestExtends(t *testing.T) {
 	const theme = "# mine\ntheme: light # on paper"
-	f := newFixture(t, "Yes", "openai", "sk-1", labelled(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "openai", Type: "openai"}}, models.Embedded()).Models(catalog.Chat)), "openai"))[0])
+	f := newFixture(t, "Yes", "openai", "sk-1", modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "openai", Type: "openai"}}, models.Embedded()).Models(catalog.Chat)), "openai"))[0])
 	if err := write(f.File, theme); err != nil {
 		t.Fatal(err)
 	}

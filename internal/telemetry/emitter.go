@@ -15,7 +15,7 @@ type emitter struct {
 	runs   map[runKey]*openRun // guarded by tracer.mu
 }
 
-// runKey tells runs apart, those of the same child agent in different places too.
+// runKey identifies a run, also one of several of the same child agent.
 type runKey struct {
 	run, agent string
 	depth      int
@@ -87,7 +87,7 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	r := e.runs[key]
 	if b, ok := ev.Body.(event.Started); ok {
 		if r != nil {
-			t.finishRun(r, ev.Time, outcome{}) // its end was never told
+			t.finishRun(r, ev.Time, outcome{}) // its end was not reported
 		}
 		e.begin(key, ev, b)
 		return nil
@@ -96,7 +96,7 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 		return nil // such as a warning from before the run
 	}
 	r.last = ev.Time
-	e.tell(r, ev)
+	e.record(r, ev)
 	return nil
 }
 
@@ -184,8 +184,8 @@ func (r *openRun) at(t *Tracer, src event.Source, now time.Time) *work {
 	return item
 }
 
-// tell makes the spans of an event within a run.
-func (e *emitter) tell(r *openRun, ev event.Event) {
+// record makes the spans of an event within a run.
+func (e *emitter) record(r *openRun, ev event.Event) {
 	t := e.tracer
 	switch b := ev.Body.(type) {
 	case event.StepStarted:
@@ -293,7 +293,7 @@ func (e *emitter) nodeFinished(r *openRun, ev event.Event, b event.NodeFinished)
 func (e *emitter) finished(r *openRun, ev event.Event, b event.Finished) {
 	r.self.set("loki.run.steps", b.Steps)
 	r.self.set("loki.run.failures", b.Failures)
-	if b.Code == string(fault.Suspended) { // waiting is no failure
+	if b.Code == string(fault.Suspended) { // waiting is not a failure
 		r.self.set("loki.run.suspended", true)
 		e.tracer.finishRun(r, ev.Time, outcome{})
 		return

@@ -29,10 +29,10 @@ const (
 
 // exporter sends encoded spans in batches, by one goroutine that ends in shutdown.
 //
-// No span is lost in silence. While the collector works, a full queue makes put wait.
-// When a request fails for a reason that may pass, the batch stays where it is and is
-// tried again after a growing wait; meanwhile put does not wait, and what finds the queue
-// full is counted as lost.
+// Every lost span is counted. While the collector works, a full queue makes put wait.
+// When a request fails for a reason that may pass, the batch stays in the queue and is
+// tried again after a growing wait. During that wait put does not block, and spans that
+// find the queue full are counted as lost.
 type exporter struct {
 	url      string
 	shown    string // url without credentials
@@ -61,7 +61,7 @@ type exporter struct {
 // startExporter starts the goroutine.
 func startExporter(ctx context.Context, s settings, transport http.RoundTripper) *exporter {
 	x := &exporter{
-		url: s.url.String(), shown: s.shown(), headers: s.headers, gzip: s.gzip,
+		url: s.url.String(), shown: s.address(), headers: s.headers, gzip: s.gzip,
 		resource: appendAttrs(nil, 1, s.resource), version: s.version,
 		client: &http.Client{
 			Transport: transport, Timeout: s.timeout,
@@ -276,7 +276,8 @@ func (x *exporter) send(ctx context.Context, spans [][]byte) (rejected int, err 
 	}
 }
 
-// shutdown sends what is queued and waits for the goroutine. The error tells the loss.
+// shutdown sends the queued spans and waits for the goroutine. The error says how many
+// spans were lost.
 func (x *exporter) shutdown(ctx context.Context) error {
 	x.mu.Lock()
 	first := !x.closed

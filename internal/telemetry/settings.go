@@ -44,7 +44,7 @@ func readSettings(getenv func(string) string, version string) (s settings, on bo
 	otlp := func(name string) string {
 		return cmp.Or(get("OTEL_EXPORTER_OTLP_TRACES_"+name), get("OTEL_EXPORTER_OTLP_"+name))
 	}
-	if on, err = asked(get); err != nil || !on {
+	if on, err = wantsTraces(get); err != nil || !on {
 		return s, false, err
 	}
 	if p := otlp("PROTOCOL"); p != "" && p != "http/protobuf" {
@@ -85,8 +85,8 @@ func readSettings(getenv func(string) string, version string) (s settings, on bo
 	return s, true, nil
 }
 
-// asked reports whether the variables ask for traces.
-func asked(get func(string) string) (bool, error) {
+// wantsTraces reports whether the variables ask for traces.
+func wantsTraces(get func(string) string) (bool, error) {
 	if strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
@@ -123,8 +123,8 @@ func endpoint(get func(string) string) (*url.URL, error) {
 	return u, nil
 }
 
-// shown is the address as messages may show it.
-func (s settings) shown() string {
+// address returns the address without credentials, for messages.
+func (s settings) address() string {
 	u := *s.url
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return u.String()
@@ -159,8 +159,8 @@ func resource(get func(string) string, version string) []attr {
 	return attrs
 }
 
-// pairs reads a list such as "a=1,b=two%20words", as in W3C baggage. What is no pair is
-// left out.
+// pairs reads a list such as "a=1,b=two%20words", as in W3C baggage. Entries that are not
+// pairs are left out.
 func pairs(text string) []attr {
 	var list []attr
 	for entry := range strings.SplitSeq(text, ",") {

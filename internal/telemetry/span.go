@@ -15,7 +15,7 @@ type span struct {
 	trace   [16]byte
 	id      [8]byte
 	parent  [8]byte // zero for the first span of a trace
-	state   string  // tracestate of whoever called the program
+	state   string  // tracestate of the program that called this one
 	sampled bool    // it is sent
 
 	remote       bool // it belongs to another program

@@ -1,5 +1,5 @@
 // Command eino is eino's side of the comparison of graph engines. What it reads and
-// prints is told in the command of Loki's side. It has no durable cases, because eino
+// prints is described in the command of Loki's side. It has no durable cases, because eino
 // writes a checkpoint only when a run is interrupted.
 package main
 

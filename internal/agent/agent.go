@@ -41,7 +41,7 @@ type Library struct {
 }
 
 // Names lists the agents there are, installed or part of the program, ascending.
-// Directories whose names begin with a dot are none.
+// Directories whose names begin with a dot do not count.
 func (l Library) Names() ([]string, error) {
 	names := slices.Clone(l.Bundled)
 	entries, err := os.ReadDir(l.Paths.AgentsDir)
@@ -80,7 +80,7 @@ func (l Library) Find(name string) (Ref, error) {
 	return Ref{}, l.unknown(name)
 }
 
-// install writes a bundled agent, unless its place is configured to be elsewhere.
+// install writes a bundled agent, unless a place outside the agents directory is configured.
 func (l Library) install(ref Ref) error {
 	if ref.Dir != filepath.Join(l.Paths.AgentsDir, ref.Name) || isDir(ref.Dir) && hasDefinition(ref.Dir) {
 		return nil

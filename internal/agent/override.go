@@ -23,8 +23,8 @@ type Agent struct {
 // Override returns the graph of the agent called name with what environment variables say
 // of it: NAME_MODEL, NAME_TEMPERATURE, NAME_TOP_P, NAME_GLOBAL_TOOLS, NAME_MCP_SERVERS and
 // NAME_VARIABLES, where NAME is as [config.AgentVariable] has it. getenv returns "" for
-// those that are not set. What cannot be read does not count; the warnings say why. g stays
-// as it is.
+// those that are not set. A value that cannot be read is ignored; the warnings say why. g is
+// unchanged.
 //
 // The text null clears a model, a temperature and a top_p. Tools and servers are JSON
 // lists. Variables are a JSON object of values by name, or a list: of such objects, of
@@ -55,7 +55,7 @@ type overrides struct {
 	warnings []string
 }
 
-// wrong warns of a variable that is not what it should be.
+// wrong warns of a variable with an invalid value.
 func (o *overrides) wrong(suffix, want string) {
 	o.warnings = append(o.warnings, fmt.Sprintf("the environment variable %s%s is ignored: it is not %s", o.prefix, suffix, want))
 }

@@ -45,7 +45,7 @@ type App struct {
 
 	engine         *engine.Engine // over the configured models
 	dryRun         bool
-	model          string // what the command names as the model, if it does
+	model          string // the model that the command names, if any
 	outdatedModels string // version of a list of models that is for another program, empty for none
 
 	mu      sync.Mutex

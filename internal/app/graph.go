@@ -22,7 +22,7 @@ import (
 	"loki/internal/value"
 )
 
-// GraphRun is what it takes to run a graph agent.
+// GraphRun holds everything needed to run a graph agent.
 type GraphRun struct {
 	Agent     agent.Agent
 	Prompt    string
@@ -32,7 +32,7 @@ type GraphRun struct {
 	NoStream  bool
 	Events    event.Scope
 	Asker     ask.Asker
-	Yes       bool // whatever tools would ask is answered with yes
+	Yes       bool // every question of tools is answered with yes
 }
 
 // GraphJob returns the job of a graph agent. What cannot work is refused before there is a

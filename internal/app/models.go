@@ -155,7 +155,7 @@ func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 	}
 }
 
-// efforts returns levels of reasoning as what they are. It keeps nil apart from none.
+// efforts returns levels of reasoning in their own type. It keeps nil apart from none.
 func efforts(levels []string) []provider.Effort {
 	if levels == nil {
 		return nil

@@ -71,7 +71,7 @@ func recordedGraph(ref agent.Ref, info run.Info, c run.Continuation) (*graph.Gra
 }
 
 // enter makes the directory in which a run was started the working directory of this
-// process, unless the user wants to stay. So all that is relative means what it meant:
+// process, unless the user wants to stay. So relative paths keep their meaning:
 // paths in scripts and in arguments of tools, files of models, and the workspace that
 // permissions speak of.
 func (a *App) enter(command string, info run.Info, here bool) error {

@@ -199,7 +199,7 @@ type Record struct {
 	Line   int             `json:"line"`
 	ID     json.RawMessage `json:"id,omitempty"`
 	Key    string          `json:"key"`
-	Answer json.RawMessage `json:"answer,omitempty"` // a string, or what a schema asked for
+	Answer json.RawMessage `json:"answer,omitempty"` // a string, or the JSON that a schema asked for
 	Model  string          `json:"model,omitempty"`
 	Stop   chat.StopReason `json:"stop,omitempty"` // why the last reply ended
 	Usage  *chat.Usage     `json:"usage,omitempty"`

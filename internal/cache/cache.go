@@ -1,7 +1,7 @@
 // Package cache keeps results in files for a time.
 //
-// An entry is one file that is whole at every moment, so that processes may share a cache. A cache may be deleted at any time: what is missing, expired or
-// damaged is simply a miss.
+// An entry is one file that is never incomplete, so that processes may share a cache. A cache
+// may be deleted at any time: a missing, expired or damaged entry is a miss.
 package cache
 
 import (
@@ -49,8 +49,8 @@ func (f Files) Get(key string) (data []byte, ok bool) {
 	return data, true
 }
 
-// Put keeps data under key until ttl is over. An entry that cannot be written is not
-// kept, which costs nothing but time.
+// Put keeps data under key until ttl is over. An entry that cannot be written is
+// dropped without an error.
 func (f Files) Put(key string, data []byte, ttl time.Duration) {
 	text := strconv.AppendInt(nil, f.now().Add(ttl).Unix(), 10)
 	text = append(append(text, '\n'), data...)

@@ -218,7 +218,7 @@ func (c *command) noInput() error {
 		WithHint("%q was taken for the name of the session; a text behind -s without a name: loki -s -- %s", c.opts.session, c.opts.session)
 }
 
-// errNoInput is what a command without any text ends with.
+// errNoInput is the error of a command without any text.
 func errNoInput() error {
 	return fault.New(fault.Usage, "there is no text to send").
 		WithHint("give it after the options, pipe it in, or attach a file with -f; all options: loki --help")

@@ -50,7 +50,7 @@ type runKey struct {
 	frame      *event.Frame
 }
 
-// runLog is what has to be remembered of an open run.
+// runLog holds the state of logging for an open run.
 type runLog struct {
 	graph string // name
 	stats performance
@@ -245,7 +245,7 @@ func (l recorder) stepName() string {
 	return "super-step {" + strings.Join(slices.Sorted(slices.Values(l.run.nodes)), ",") + "}"
 }
 
-// toolFailureLength bounds what is logged of a failed tool's output, in bytes.
+// toolFailureLength bounds the logged output of a failed tool, in bytes.
 const toolFailureLength = 200 + len(text.Mark)
 
 func (l recorder) toolResult(b event.ToolResult) {

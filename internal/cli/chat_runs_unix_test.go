@@ -220,3 +220,21 @@ func TestChatsAreNotRecordedUnasked(t *testing.T) {
 		t.Error("there is no database where there should be one: is this test looking at the right place?")
 	}
 }
+
+// TestChatWithWrongAnswerIsOver: what is on record would only lead to the same failure again.
+func TestChatWithWrongAnswerIsOver(t *testing.T) {
+	t.Parallel()
+	p := newChats(t)
+	write(t, filepath.Join(p.dir, "schema.json"), `{"type": "object", "required": ["a"]}`)
+	p.server.Script(openaitest.Text("no"), openaitest.Text("still no"))
+	out := p.refused(fault.Provider, "--schema", "schema.json", "the question")
+	if strings.Contains(out, "--resume") {
+		t.Errorf("it is offered to be resumed:\n%s", out)
+	}
+	if _, status, _, _ := p.newestRun(); status != "done" {
+		t.Errorf("the run is %s", status)
+	}
+	if out := p.refused(fault.NotFound, "--resume"); strings.Contains(out, "still no") {
+		t.Errorf("it goes on:\n%s", out)
+	}
+}

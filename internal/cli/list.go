@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/logging"
 	"loki/internal/session"
 	"loki/internal/text"
@@ -231,6 +232,7 @@ func (c *command) settings() []setting {
 		{"enabled_mcp_servers", optional(cfg.EnabledMCPServers)},
 		{"max_output_tokens", maxOutput},
 		{"save_session", optional(cfg.SaveSession)},
+		{"chat_durability", value.Of(string(cmp.Or(cfg.ChatDurability, graph.DurabilityOff)))},
 		{"compression_threshold", threshold},
 		{"rag_reranker_model", optional(cfg.RAGRerankerModel)},
 		{"rag_top_k", value.Of(cfg.RAGTopK)},

@@ -11,6 +11,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/session"
 )
@@ -91,6 +92,9 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 	if _, later := errors.AsType[*engine.LaterError](err); later {
 		return fault.Wrap(fault.Suspended, err, "the question waits for its provider")
 	}
+	if err != nil && ofAnswer(err) {
+		return &run.FinalError{Err: err}
+	}
 	if err != nil || t.q.Aside {
 		return err
 	}
@@ -101,6 +105,16 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 	}
 	t.c.kept = true
 	return t.c.keep(context.WithoutCancel(ctx), turn, session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages, Role: q.Role})
+}
+
+// ofAnswer reports whether an error is about the answer, which is on record, and not about
+// getting one.
+func ofAnswer(err error) bool {
+	if _, ok := errors.AsType[*provider.Error](err); ok {
+		return false
+	}
+	code := fault.CodeOf(err)
+	return code == fault.Provider || code == fault.Refused
 }
 
 // Recall returns the job of a question on record, see [run.Service].

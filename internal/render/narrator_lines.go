@@ -28,6 +28,9 @@ func (n *Narrator) start(ev event.Event, b event.Started) {
 		n.graph, n.nodes, n.wide = b.Graph != "", 0, false
 	}
 	if b.Graph == "" {
+		if b.Resumed && ev.Depth == 0 {
+			n.say(dim, "run "+ev.Run+" goes on")
+		}
 		return
 	}
 	text := "graph: " + oneLine(b.Graph, nameLimit) + " (start: " + oneLine(b.Node, nameLimit) + ")"

@@ -24,8 +24,11 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if info.Kind != GraphRun {
-		return Outcome{}, fault.New(fault.Usage, "run %s is a chat, which has no steps to begin from", info.ID).
-			WithHint("go on with it: loki --resume %s; or ask again", info.ID)
+		err := fault.New(fault.Usage, "run %s is a chat, which has no steps to begin from", info.ID)
+		if info.Status.Resumable() {
+			return Outcome{}, err.WithHint("go on with it: loki --resume %s; or ask again", info.ID)
+		}
+		return Outcome{}, err.WithHint("ask again")
 	}
 	if start.Done {
 		return Outcome{}, fault.New(fault.Usage, "run %s ended with step %d, so there is nothing to run after it", info.ID, start.Step).
@@ -61,6 +64,9 @@ func (s *Service) forkPoint(ctx context.Context, id string, step int) (Info, Che
 	h, err := store.History(ctx, id)
 	if err != nil {
 		return Info{}, Checkpoint{}, err
+	}
+	if h.Info.Kind != GraphRun {
+		return h.Info, Checkpoint{}, nil
 	}
 	c, err := store.Checkpoint(ctx, h.Info.ID, step)
 	return h.Info, c, err

@@ -12,6 +12,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"loki/internal/chat"
@@ -168,5 +169,17 @@ func ending(out Outcome, err error) Ending {
 	case fault.Suspended, fault.Limit:
 		e.Status = Suspended
 	}
+	if _, ok := errors.AsType[*FinalError](err); ok {
+		e.Status = Done
+	}
 	return e
 }
+
+// FinalError is a failure that the record itself leads to, such as that of an answer which
+// is not what was asked for. The run is over: going on would lead to the same failure.
+type FinalError struct{ Err error }
+
+func (e *FinalError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the failure.
+func (e *FinalError) Unwrap() error { return e.Err }

@@ -140,8 +140,9 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 // resumeHint is the way on after a run stopped. What its cause says to do comes first.
 func resumeHint(err error, out Outcome, kind Kind) string {
 	hint := fault.HintOf(err)
+	_, final := errors.AsType[*FinalError](err)
 	switch {
-	case errors.Is(err, ErrLeaseLost):
+	case errors.Is(err, ErrLeaseLost) || final:
 		return hint
 	case !out.Recorded && kind == GraphRun && fault.CodeOf(err) == fault.Suspended:
 		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"

@@ -35,7 +35,8 @@ import (
 const Version = "0.1.0"
 
 // App holds what one start of the program works with. It may be used from several
-// goroutines.
+// goroutines, except that going on with a recorded run may change the working directory of the
+// process, and with it Env, Paths and Agents: nothing else may be under way then.
 type App struct {
 	Env     config.Env
 	Paths   config.Paths

@@ -3,7 +3,7 @@
 // A [Question] is a [Choice] among options, which always lets the human type an
 // answer of their own instead, a [Select] or [Multi] which does not, or asks for a
 // [Text], a [Line] or a [Secret]. An [Asker] returns the answer: [Terminal] from a
-// person at a terminal, [Piped] from lines of a stream, [Scripted] from a test. Where
+// person at a terminal, [Piped] from lines of a stream, a script of a test. Where
 // no user can be asked they return [ErrUnavailable], as [Unavailable] always does, so
 // that the caller can put its work aside until a user answers.
 package ask

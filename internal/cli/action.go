@@ -76,7 +76,7 @@ func actions() []action {
 		{flag: "run", needs: needConfig, do: (*command).showRun},
 		{flag: "diff", needs: needConfig, do: (*command).diffStates},
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
-		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofGraph, why: "the graph decides what its models get, and remember"},
+		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofGraph, why: "the graph itself sets the instructions and memory of its models"},
 		{flag: "execute", needs: needModel, work: (*command).execute},
 		{needs: needModel, work: (*command).answer},
 	}

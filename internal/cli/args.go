@@ -199,7 +199,7 @@ func oneOf(values ...string) func(string) error {
 		if slices.Contains(values, v) {
 			return nil
 		}
-		return fmt.Errorf("it is none of %s", strings.Join(values, ", "))
+		return fmt.Errorf("it is not one of %s", strings.Join(values, ", "))
 	}
 }
 

@@ -113,7 +113,7 @@ const anyClient = "(the only one)"
 // resumeNewest is the value of --resume without an id.
 const resumeNewest = "newest"
 
-const tagline = "Language models from the terminal: prompts, and workflows to be trusted"
+const tagline = "Run prompts and reliable workflows with language models"
 
 // newCommand returns the command that fills o and then calls run.
 func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
@@ -254,7 +254,7 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
-				{name: "save-session", sets: on(&o.saveSession), usage: "keep the session whatever the settings say"},
+				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
 			},
 		},
 		{
@@ -273,8 +273,8 @@ func (o *options) sections() []section {
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},
 				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume: YAML or JSON with the answers, by question", with: []string{"resume"}},
-				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait as long as the provider asks to, and go on then", with: []string{"resume"}},
-				{name: "force", sets: on(&o.force), usage: "with --resume and --fork: go on although the agent has changed; with --resume also although a part of the run is not on record", with: []string{"resume", "fork"}},
+				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},
+				{name: "force", sets: on(&o.force), usage: "with --resume and --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record", with: []string{"resume", "fork"}},
 				{name: "here", sets: on(&o.here), usage: "with --resume and --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
 				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},

@@ -68,7 +68,7 @@ func (b *base) wikipedia(ctx context.Context, query string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(hits.Query.Search) == 0:
-		return "", fmt.Errorf("Wikipedia has no article about %q", query)
+		return "", fmt.Errorf("no article about %q exists on Wikipedia", query)
 	}
 	hit := hits.Query.Search[0]
 	pages, err := reply[struct {
@@ -179,7 +179,7 @@ func (b *base) webSearchPerplexity() tool.Tool {
 			}
 		}
 		if text.Len() == 0 {
-			return "", errors.New("Perplexity returned no answer")
+			return "", errors.New("no answer from Perplexity")
 		}
 		return text.String(), nil
 	})
@@ -205,7 +205,7 @@ func (b *base) webSearchTavily() tool.Tool {
 		case err != nil:
 			return "", err
 		case answer.Answer == "":
-			return "", errors.New("Tavily returned no answer")
+			return "", errors.New("no answer from Tavily")
 		}
 		return answer.Answer, nil
 	})

@@ -221,8 +221,9 @@ func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
 		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
 		"LLM_AGENT_DATA_DIR":    r.Agent.Dir,
-		"CLICOLOR_FORCE":        "1",
-		"FORCE_COLOR":           "1",
+	}
+	if a.Env.Get("NO_COLOR") == "" {
+		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"
 	}
 	variables, err := a.scriptVariables(r.Variables)
 	if err != nil {

@@ -89,7 +89,7 @@ func below(dir string, trees ...string) bool {
 }
 
 var (
-	// vocabulary is what everyone shares. It knows nobody else.
+	// vocabulary is what everyone shares. It knows nothing else.
 	vocabulary = []string{
 		"internal/value", "internal/fault", "internal/chat", "internal/event", "internal/steps",
 		"internal/text", "internal/atomicfile", "internal/environ",
@@ -147,7 +147,7 @@ func TestImportsPointDown(t *testing.T) {
 				forbid("the engine is below what uses it")
 			}
 			if below(p.dir, "internal/render") && below(imported, "internal/engine", "internal/provider", "internal/run", "internal/config") {
-				forbid("whoever shows things sees events only")
+				forbid("what shows things sees events only")
 			}
 		}
 	}

@@ -2,8 +2,8 @@
 //
 // A file is replaced in one step: its new content goes to a temporary file in the same
 // directory, whose name begins with a dot and the name of the file, and that file is then
-// renamed. A reader sees the old content or the new, never a part. So does whoever reads
-// it after a failure: a full disk, a directory that cannot be written, or a process that
+// renamed. A reader sees the old content or the new, never a part, and the same holds
+// after a failure: a full disk, a directory that cannot be written, or a process that
 // was killed at any point leaves the old content, and no file where there was none.
 //
 // After a synced write, the default, the same holds for a crash of the system, and the

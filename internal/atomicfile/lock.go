@@ -60,7 +60,7 @@ func OpenLocked(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock waits until no other process, and nobody else in this one, holds the lock on the
+// Lock waits until no other process, and no other goroutine of this one, holds the lock on the
 // file called path. The file is made for that purpose, with its directory. Where the
 // system allows it unlock removes the file, so that none is left beside what it guards.
 // The error is that of ctx if it ends first, or of the file system.
@@ -85,7 +85,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 
 // stillThere reports whether path is still the file f. The one who held the lock before
 // may have removed it between opening and locking; what is locked then is a file that
-// nobody else will ever find.
+// no other process will ever find.
 func stillThere(f *os.File, path string) bool {
 	locked, err := f.Stat()
 	if err != nil {
@@ -95,7 +95,7 @@ func stillThere(f *os.File, path string) bool {
 	return err == nil && os.SameFile(locked, named)
 }
 
-// release removes the file while it is locked, so that it is nobody else's yet. Windows
+// release removes the file while it is locked, before another process can lock it. Windows
 // does not remove open files.
 func release(f *os.File, path string) {
 	if runtime.GOOS != "windows" {

@@ -5,8 +5,8 @@ import "context"
 type scopeKey struct{}
 
 // NewContext returns a context of work whose events go to s. What only a context reaches,
-// such as the store of a session or a tool that prints, emits there: so nobody hears the
-// events of others who work with the same things.
+// such as the store of a session or a tool that prints, emits there. So no request sees the
+// events of another one that uses the same things.
 func NewContext(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"loki/internal/retry"
 	"loki/internal/text"
 )
 
@@ -30,7 +31,7 @@ func Follow(ctx context.Context, file string, w io.Writer, o FollowOptions) erro
 		o.Wait = 200 * time.Millisecond
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause
+		o.Sleep = retry.Sleep
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -88,17 +89,6 @@ func reopen(f *os.File, file string, offset int64) (again *os.File, replaced boo
 	}
 	_ = f.Close()
 	return again, true, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // dress colors the parts of a line. A line that this program did not write stays as it

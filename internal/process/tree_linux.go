@@ -140,7 +140,7 @@ func (p proc) signal() (wait func(deadline time.Time), ok bool) {
 }
 
 // killHolders kills the processes that have the write end of one of pipes open, given
-// our read ends. Nobody but the tree can have one: it was handed to the leader only.
+// our read ends. Only the tree can have one: it was handed to the leader only.
 func (t *tree) killHolders(pipes []*os.File) {
 	targets := make(map[string]bool, len(pipes))
 	for _, f := range pipes {

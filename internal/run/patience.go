@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"loki/internal/retry"
 )
 
 // ErrPassing says that a store could not be written for a reason that may be over
@@ -56,11 +58,7 @@ func (p *Patience) Do(ctx context.Context, notice func(text string) error, write
 				return err
 			}
 		}
-		pause := time.NewTimer(patiencePause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if retry.Sleep(ctx, patiencePause) != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/retry"
 )
 
 // Resumption says which run goes on, and how.
@@ -34,12 +35,8 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 			return out, err
 		}
 		r.Wait(later.At)
-		timer := time.NewTimer(time.Until(later.At))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return out, fault.Wrap(fault.CodeOf(ctx.Err()), ctx.Err(), "waiting for the provider").WithHint("%s", fault.HintOf(err))
+		if ended := retry.Sleep(ctx, time.Until(later.At)); ended != nil {
+			return out, fault.Wrap(fault.CodeOf(ended), ended, "waiting for the provider").WithHint("%s", fault.HintOf(err))
 		}
 		r.ID = cmp.Or(out.Run, r.ID)   // another run may be the newest one now
 		r.Answer, r.Answers = nil, nil // they have been given

@@ -15,9 +15,9 @@
 //
 //   - opening costs one scrypt, however many secrets are asked for, and a change touches
 //     one entry;
-//   - a secret that was changed, cut, or put under another name is refused, and nobody can
-//     add one without the password. (With age's own public keys, whoever knows the public
-//     key could.)
+//   - a secret that was changed, cut, or put under another name is refused, and adding
+//     one takes the password. (With age's own public keys, the public key would be
+//     enough.)
 //
 // The file cannot show that it is old: putting back an earlier state of it, or of one
 // entry, goes unnoticed, and so does the removal of an entry, until it is asked for.

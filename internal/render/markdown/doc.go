@@ -4,7 +4,7 @@
 // row is a line of output: text with escape sequences for style, complete in itself, so
 // that it ends in the terminal's own style. Rows are final or in the tail. Final rows are
 // handed out once and never again. The tail is what the unfinished block would look like
-// if the source ended here; it is rendered anew whenever somebody asks. A block is a
+// if the source ended here; it is rendered anew whenever the caller asks. A block is a
 // paragraph, heading, table, piece of code and so on; containers, which are quotes and
 // list items, hold blocks. An inline is emphasis, a link, a code span and so on within a
 // block.

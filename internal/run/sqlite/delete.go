@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"loki/internal/retry"
 	"loki/internal/run"
 )
 
@@ -102,12 +103,7 @@ func (d *deletion) step(fn func(c *conn) error) error {
 func (d *deletion) withPause(fn func() error) error {
 	start := time.Now()
 	err := fn()
-	pause := time.NewTimer(min(time.Since(start), maxPause))
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-d.ctx.Done():
-	}
+	_ = retry.Sleep(d.ctx, min(time.Since(start), maxPause)) // what comes next sees that ctx has ended
 	return err
 }
 

@@ -34,7 +34,7 @@ func liveClock() time.Duration {
 }
 
 // processBorn returns when a process was started, and whether it is there. A process
-// that has ended and that nobody has waited for is not.
+// that has ended and that its parent has not waited for is not.
 func processBorn(pid int) (born string, alive bool) {
 	const zombie = 5 // SZOMB of sys/proc.h
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)

@@ -39,7 +39,7 @@ func liveClock() time.Duration {
 }
 
 // processBorn returns when a process was started, in clock ticks since the system
-// was, and whether it is there. A process that has ended and that nobody has waited for
+// was, and whether it is there. A process that has ended and that its parent has not waited for
 // is not. See proc_pid_stat(5).
 func processBorn(pid int) (born string, alive bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -25,7 +25,7 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		}
 		optional(m.Str, key, field)
 	case *provider.Effort:
-		readEffort(m, key, field)
+		readParsed(m, key, field, parseEffort)
 	case *bool:
 		m.Bool(key, field)
 	case **bool:
@@ -52,11 +52,11 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 			*field = readMapping(sub)
 		}
 	case *Wrap:
-		readWrap(m, key, field)
+		readParsed(m, key, field, parseWrap)
 	case *Keybindings:
 		readKeybindings(m, key, field)
 	case *graph.Durability:
-		readDurability(m, key, field)
+		readParsed(m, key, field, parseDurability)
 	default:
 		panic(fmt.Sprintf("config: no rule for %s, a setting of type %T", key, field))
 	}
@@ -79,41 +79,18 @@ func readMapping(m *yamldoc.Map) Mapping {
 	return mapping
 }
 
-func readWrap(m *yamldoc.Map, key string, field *Wrap) {
+// readParsed reads a text that parse turns into the value of a setting.
+func readParsed[T any](m *yamldoc.Map, key string, field *T, parse func(string) (T, error)) {
 	var text string
 	if !m.Text(key, &text) {
 		return
 	}
-	wrap, err := parseWrap(text)
-	if err != nil {
-		m.Get(key).Errorf("%v", err)
-	}
-	*field = wrap
-}
-
-func readEffort(m *yamldoc.Map, key string, field *provider.Effort) {
-	var text string
-	if !m.Text(key, &text) {
-		return
-	}
-	effort, err := parseEffort(text)
-	if err != nil {
-		m.Get(key).Errorf("%v", err)
-	}
-	*field = effort
-}
-
-func readDurability(m *yamldoc.Map, key string, field *graph.Durability) {
-	var text string
-	if !m.Text(key, &text) {
-		return
-	}
-	durability, err := parseDurability(text)
+	v, err := parse(text)
 	if err != nil {
 		m.Get(key).Errorf("%v", err)
 		return
 	}
-	*field = durability
+	*field = v
 }
 
 func readKeybindings(m *yamldoc.Map, key string, field *Keybindings) {

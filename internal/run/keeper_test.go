@@ -314,12 +314,7 @@ func TestJournalThatFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, p := memstore.New(nil), durablePlan(t)
-				start := run.StartCheckpoint(p, graph.State{})
-				inner, err := store.Create(t.Context(), run.Info{}, start)
-				if err != nil {
-					t.Fatal(err)
-				}
+				store, p, start, inner := onRecord(t)
 				journal := &failing{Journal: inner, after: 1, err: tt.err, noGap: tt.noGap}
 				if tt.lasts > 0 {
 					journal.until = time.Now().Add(tt.lasts)
@@ -381,12 +376,7 @@ func TestJournalThatFails(t *testing.T) {
 // TestQuestionWithoutRecord lets a run ask after its journal broke: it must not be taken
 // for one that waits for the answer.
 func TestQuestionWithoutRecord(t *testing.T) {
-	store, p := memstore.New(nil), durablePlan(t)
-	start := run.StartCheckpoint(p, graph.State{})
-	inner, err := store.Create(t.Context(), run.Info{}, start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, p, start, inner := onRecord(t)
 	nodes := &scripted{made: map[string]int{}, fail: map[string]error{"join": fault.New(fault.Suspended, "join asks")}}
 	out, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: &failing{Journal: inner, err: errors.New("disk full")}})
 	if fault.CodeOf(err) != fault.Suspended || out.Recorded {
@@ -414,12 +404,7 @@ func TestEndWithoutRecord(t *testing.T) {
 		{"lease_lost", run.ErrLeaseLost, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store, p := memstore.New(nil), durablePlan(t)
-			start := run.StartCheckpoint(p, graph.State{})
-			inner, err := store.Create(t.Context(), run.Info{}, start)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, p, start, inner := onRecord(t)
 			defer inner.Close()
 			var events eventtest.Collector
 			out, err := run.Run(t.Context(), run.Options{
@@ -530,12 +515,7 @@ func TestQuestionWhileLocked(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		t.Run(fmt.Sprint(shown), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, p := memstore.New(nil), durablePlan(t)
-				start := run.StartCheckpoint(p, graph.State{})
-				inner, err := store.Create(t.Context(), run.Info{}, start)
-				if err != nil {
-					t.Fatal(err)
-				}
+				store, p, start, inner := onRecord(t)
 				o := run.Options{
 					Work:    run.Graph{Plan: p, Nodes: asking{"a": {}}, Start: start},
 					Events:  event.NewScope(nil, event.Source{Run: inner.ID()}, nil),
@@ -578,12 +558,7 @@ func TestQuestionWhileLocked(t *testing.T) {
 // TestQuestionThatBreaksTheRecord asks when the journal can never be written again: nothing is
 // kept from then on, so that the question is no event of the record either.
 func TestQuestionThatBreaksTheRecord(t *testing.T) {
-	store, p := memstore.New(nil), durablePlan(t)
-	start := run.StartCheckpoint(p, graph.State{})
-	inner, err := store.Create(t.Context(), run.Info{}, start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, p, start, inner := onRecord(t)
 	out, err := run.Run(t.Context(), run.Options{
 		Work:    run.Graph{Plan: p, Nodes: asking{"a": {}}, Start: start},
 		Journal: &failing{Journal: inner, after: 100, err: errors.New("disk full"), asks: time.Now().Add(time.Hour)},
@@ -604,17 +579,12 @@ func TestQuestionThatBreaksTheRecord(t *testing.T) {
 // recorded is as if the run had ended before.
 func TestInterruptedWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, p := memstore.New(nil), durablePlan(t)
-		start := run.StartCheckpoint(p, graph.State{})
-		inner, err := store.Create(t.Context(), run.Info{}, start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		store, p, start, inner := onRecord(t)
 		began := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, cancel)
 		nodes := &scripted{made: map[string]int{}}
-		_, err = run.Run(ctx, run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: &failing{Journal: inner, after: 1, err: errLocked}})
+		_, err := run.Run(ctx, run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: &failing{Journal: inner, after: 1, err: errLocked}})
 		if fault.CodeOf(err) != fault.Canceled || time.Since(began) > 11*time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
@@ -630,12 +600,7 @@ func TestInterruptedWhileWaiting(t *testing.T) {
 
 // TestLossCancels takes the lease from a run at work that writes nothing at the moment.
 func TestLossCancels(t *testing.T) {
-	store, p := memstore.New(nil), durablePlan(t)
-	start := run.StartCheckpoint(p, graph.State{})
-	journal, err := store.Create(t.Context(), run.Info{}, start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, p, start, journal := onRecord(t)
 	ran := 0
 	nodes := executor(func(ctx context.Context, task *run.Task) graph.Result {
 		ran++
@@ -648,7 +613,7 @@ func TestLossCancels(t *testing.T) {
 		<-ctx.Done()
 		return graph.Result{Err: errors.New("what a node made of it")}
 	})
-	_, err = run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: journal})
+	_, err := run.Run(t.Context(), run.Options{Work: run.Graph{Plan: p, Nodes: nodes, Start: start}, Journal: journal})
 	if !errors.Is(err, run.ErrLeaseLost) || strings.Contains(err.Error(), "made of it") || ran != 1 {
 		t.Errorf("%d nodes ran, %v", ran, err)
 	}
@@ -1002,4 +967,16 @@ func TestManyPending(t *testing.T) {
 	if v, _ := out.State.Get("log"); v.String() != "["+strings.Join(want, ",")+"]" {
 		t.Errorf("the answers are %s", v)
 	}
+}
+
+// onRecord begins the record of a run in a store in memory.
+func onRecord(t *testing.T) (*memstore.Store, *graph.Plan, run.Checkpoint, run.Journal) {
+	t.Helper()
+	store, p := memstore.New(nil), durablePlan(t)
+	start := run.StartCheckpoint(p, graph.State{})
+	journal, err := store.Create(t.Context(), run.Info{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, p, start, journal
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/fault"
@@ -236,9 +235,6 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 	}
 	o := r.Calls
 	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, place(t)), tool.Policy(t.Node.OnUncertain)
-	o.Asker, o.From = r.Asker, ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth}
-	if t.Steps.Recording() {
-		o.Asker = r.recordedAsker(t)
-	}
+	o.Asker, o.From = r.questions(t).ForTools(), r.origin(t)
 	return tool.NewBox(o), nil
 }

@@ -1,33 +1,17 @@
 package node
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 
+	"loki/internal/ask"
 	"loki/internal/event"
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/steps"
 )
-
-func TestShortKey(t *testing.T) {
-	for key, want := range map[string]string{
-		"tool/1/2/consent/answer/1":                     "1.2",
-		"tool/1/2/consent/answer/2":                     "1.2/2",
-		"tool/12/3/uncertain/answer/1":                  "12.3/again",
-		"tool/12/3/uncertain/answer/2":                  "12.3/again/2",
-		"uncertain/1":                                   "again",
-		"uncertain/3":                                   "again/3",
-		"attempt/2/tool/1/1/consent/answer/1":           "attempt/2/1.1",
-		"retry/2/tool/1/1/uncertain/answer/1":           "retry/2/1.1/again",
-		"retry/3/attempt/2/tool/1/1/uncertain/answer/1": "retry/3/attempt/2/1.1/again",
-		"retry/2/question":                              "retry/2/question",
-	} {
-		if got := shortKey(key); got != want {
-			t.Errorf("shortKey(%q) = %q, want %q", key, got, want)
-		}
-	}
-}
 
 // taskOf is a task of a node, or of item number i of a map over it.
 func taskOf(mapNode, id string, visit, i int) *run.Task {
@@ -38,6 +22,25 @@ func taskOf(mapNode, id string, visit, i int) *run.Task {
 		t.Steps = t.Steps.At(itemKey(i))
 	}
 	return t
+}
+
+// questionID returns the id of the question of a task that is asked under key.
+func questionID(t *testing.T, of *run.Task, key string) (id string) {
+	t.Helper()
+	q := New(Options{Asker: ask.Func(func(_ context.Context, asked ask.Question) (string, error) {
+		id = asked.ID
+		return "retry", nil
+	})}).questions(of)
+	var err error
+	if key == "question" {
+		_, err = q.Ask(t.Context(), ask.Question{})
+	} else {
+		_, err = q.AskOnce(t.Context(), strings.TrimSuffix(key, "/1"), ask.Question{})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return id
 }
 
 // TestNamesNeverMeet: ids of questions and idempotency keys are the same for no two
@@ -66,8 +69,8 @@ func TestNamesNeverMeet(t *testing.T) {
 		{"", "b/again", 1, 0},
 	} {
 		at, where := taskOf(tt.mapNode, tt.id, tt.visit, tt.item), fmt.Sprintf("%+v", tt)
-		for _, key := range []string{questionKey, "tool/1/1/consent/answer/1", "uncertain/1"} {
-			id := questionID(at, key)
+		for _, key := range []string{"question", "tool/1/1/consent/answer/1", "uncertain/1"} {
+			id := questionID(t, at, key)
 			if before, taken := ids[id]; taken {
 				t.Errorf("question %q is that of %s and of %s", id, before, where)
 			}
@@ -82,7 +85,7 @@ func TestNamesNeverMeet(t *testing.T) {
 		}
 		keys[key] = where
 	}
-	if got := questionID(taskOf("each", "b", 1, 3), "item/3/tool/1/1/uncertain/answer/1"[len("item/3/"):]); got != "each/b[3]/1.1/again" {
+	if got := questionID(t, taskOf("each", "b", 1, 3), "tool/1/1/uncertain/answer/1"); got != "each/b[3]/1.1/again" {
 		t.Errorf("a call in a map is %q", got)
 	}
 }

@@ -51,7 +51,7 @@ func tryWork[T any](ctx context.Context, r *Runner, t *run.Task, tries tries, fn
 		if !ok {
 			return result, err
 		}
-		if err := writeNote(ctx, first, failed, failedAttempt{t.Usage.Sub(before)}); err != nil {
+		if err := steps.WriteNote(ctx, first, failed, failedAttempt{t.Usage.Sub(before)}); err != nil {
 			return result, err
 		}
 		t.Retries++
@@ -92,9 +92,6 @@ func isFinal(ctx context.Context, err error) bool {
 	return held || unfit || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
 }
 
-// errNoNote ends a step that only looks for a note, so that none is recorded.
-var errNoNote = errors.New("there is no note")
-
 // failedAttempt is the record of an attempt that a resumed run does not repeat. Its usage
 // counts nevertheless. Records of older versions have true in its place.
 type failedAttempt struct {
@@ -112,25 +109,8 @@ func (f *failedAttempt) UnmarshalJSON(data []byte) error {
 
 // readFailure reports whether a failed attempt is on record under key, and what it used.
 func readFailure(ctx context.Context, s steps.Steps, key string) (used chat.Usage, failed bool, err error) {
-	f, failed, err := readNote[failedAttempt](ctx, s, key)
+	f, failed, err := steps.ReadNote[failedAttempt](ctx, s, key)
 	return f.Usage, failed, err
-}
-
-// readNote returns the note under key, if there is one.
-func readNote[T any](ctx context.Context, s steps.Steps, key string) (content T, found bool, err error) {
-	content, err = steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) {
-		return content, errNoNote
-	})
-	if errors.Is(err, errNoNote) {
-		return content, false, nil
-	}
-	return content, err == nil, err
-}
-
-// writeNote records that something is over, so that a resumed run does not repeat it.
-func writeNote[T any](ctx context.Context, s steps.Steps, key string, content T) error {
-	_, err := steps.Do(ctx, s, steps.Step{Kind: steps.Note, Key: key}, func(context.Context) (T, error) { return content, nil })
-	return err
 }
 
 // charge counts the usage of an attempt that is not made again.

@@ -153,3 +153,25 @@ func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context)
 	}
 	return result, nil
 }
+
+// errNoNote ends a step that only looks for a note, so that none is recorded.
+var errNoNote = errors.New("there is no note")
+
+// ReadNote returns the content of the note under key, if there is one. A note says that
+// something is over, so that a resumed task does not do it again.
+func ReadNote[T any](ctx context.Context, s Steps, key string) (content T, found bool, err error) {
+	content, err = Do(ctx, s, Step{Kind: Note, Key: key}, func(context.Context) (T, error) {
+		return content, errNoNote
+	})
+	if errors.Is(err, errNoNote) {
+		return content, false, nil
+	}
+	return content, err == nil, err
+}
+
+// WriteNote records a note under key, unless there is one. T must survive a round trip through
+// JSON.
+func WriteNote[T any](ctx context.Context, s Steps, key string, content T) error {
+	_, err := Do(ctx, s, Step{Kind: Note, Key: key}, func(context.Context) (T, error) { return content, nil })
+	return err
+}

@@ -1,0 +1,219 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/ask"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/steps"
+	"loki/internal/text"
+	"loki/internal/tool"
+)
+
+// Questions puts the questions of one piece of work, such as a node or a turn, to the user. The
+// answers are steps of the record: a run that goes on gets them again. Where no user can be
+// asked, the error has code [fault.Suspended], so that the run waits for the answer. Its methods
+// may be called from several goroutines, with different keys.
+type Questions struct {
+	Asker  ask.Asker    // nil means that the user cannot be asked
+	Steps  steps.Steps  // of the work
+	Events event.Scope  // likewise
+	From   ask.Question // origin of the questions: node, agent, depth
+
+	// Place is the beginning of the ids of the questions, for users to type. It names the work
+	// within its run: no other work of the run has the same. Base is the beginning of the full
+	// keys of the work's steps, which ids leave out.
+	Place, Base string
+
+	Waits    string           // what waits for the answers, for messages, such as: node "review"
+	Answered []string         // ids of questions that were answered so that the run goes on
+	Now      func() time.Time // nil means time.Now
+}
+
+// ownKey is the step of the work's own question.
+const ownKey = "question"
+
+// Ask asks the question that is the work itself, or reads the recorded answer.
+func (q Questions) Ask(ctx context.Context, question ask.Question) (string, error) {
+	return q.ask(ctx, ownKey, question, time.Time{})
+}
+
+// AskWithin is Ask with a limit: the work waits that long since the question was first asked,
+// interruptions included, and then takes the default. Without a default that is an error.
+func (q Questions) AskWithin(ctx context.Context, question ask.Question, limit time.Duration) (string, error) {
+	asked, err := steps.Do(ctx, q.Steps, steps.Step{Kind: steps.Time, Key: ownKey + "/asked"}, func(context.Context) (time.Time, error) {
+		return q.now(), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return q.ask(ctx, ownKey, question, asked.Add(limit))
+}
+
+// AskOnce asks a question whose answer holds once: after another interruption the same question
+// is asked again. The key is that of the question within the work.
+func (q Questions) AskOnce(ctx context.Context, key string, question ask.Question) (string, error) {
+	for n := 1; ; n++ {
+		numbered := fmt.Sprintf("%s/%d", key, n)
+		if _, used, err := steps.ReadNote[bool](ctx, q.Steps, numbered+"/used"); err != nil {
+			return "", err
+		} else if used {
+			continue
+		}
+		answer, err := q.ask(ctx, numbered, question, time.Time{})
+		if err != nil {
+			return "", err
+		}
+		return answer, steps.WriteNote(ctx, q.Steps, numbered+"/used", true)
+	}
+}
+
+// DecideUncertain lets the user decide what to do with the work's effect, which was begun and
+// whose end is unknown.
+func (q Questions) DecideUncertain(ctx context.Context, text string) (steps.Decision, error) {
+	question := tool.UncertainQuestion(ask.Question{}, text)
+	answer, err := q.AskOnce(ctx, "uncertain", question)
+	if err == nil {
+		err = question.Validate(answer)
+	}
+	return steps.Decision(answer), err
+}
+
+// ForTools returns the asker for the calls of tools, see [tool.Options]. In work that is
+// recorded each answer holds once; other work asks directly.
+func (q Questions) ForTools() ask.Asker {
+	if !q.Steps.Recording() {
+		return q.Asker
+	}
+	return ask.Func(func(ctx context.Context, question ask.Question) (string, error) {
+		return q.AskOnce(ctx, strings.TrimPrefix(question.ID, q.Steps.Key(""))+"/answer", question)
+	})
+}
+
+// ask asks a question until the deadline, zero for none.
+func (q Questions) ask(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
+	question.ID = q.id(key)
+	question.Node, question.Agent, question.Depth = q.From.Node, q.From.Agent, q.From.Depth
+	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID}
+	onRecord := true
+	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {
+		onRecord = false
+		asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline, Key: q.Steps.Key(key)}
+		if question.HasDefault {
+			asked.Default = &question.Default
+		}
+		if err := q.Events.Emit(ctx, asked); err != nil {
+			return "", err
+		}
+		answer, err := q.answer(ctx, question, deadline)
+		if err != nil {
+			return "", err
+		}
+		return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
+	})
+	if err == nil && onRecord && slices.Contains(q.Answered, question.ID) {
+		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
+	}
+	return answer, err
+}
+
+// errDeadline ends the wait for an answer.
+var errDeadline = errors.New("no answer in time")
+
+// answer waits for the user until the deadline, zero for none.
+func (q Questions) answer(ctx context.Context, question ask.Question, deadline time.Time) (string, error) {
+	waitCtx := ctx
+	if !deadline.IsZero() {
+		left := deadline.Sub(q.now())
+		if left <= 0 {
+			return defaultAnswer(question)
+		}
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeoutCause(ctx, left, errDeadline)
+		defer cancel()
+	}
+	asker := q.Asker
+	if asker == nil {
+		asker = ask.Unavailable{}
+	}
+	answer, err := asker.Ask(waitCtx, question)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case errors.Is(context.Cause(waitCtx), errDeadline):
+		return defaultAnswer(question)
+	case errors.Is(err, ask.ErrUnavailable):
+		return "", q.suspended(question, deadline)
+	}
+	return "", err
+}
+
+func (q Questions) now() time.Time {
+	if q.Now == nil {
+		return time.Now()
+	}
+	return q.Now()
+}
+
+func defaultAnswer(question ask.Question) (string, error) {
+	if !question.HasDefault {
+		return "", fmt.Errorf("%w, and the node has no default", errDeadline)
+	}
+	return question.Default, nil
+}
+
+// suspended returns the error of work that has to wait for an answer.
+func (q Questions) suspended(question ask.Question, deadline time.Time) error {
+	waiting := fmt.Sprintf("%s waits for an answer to: %s", q.Waits, text.OneLine(question.Text, 200))
+	if !deadline.IsZero() && question.HasDefault {
+		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(question.Default, 60))
+	}
+	f := fault.New(fault.Suspended, "%s", waiting)
+	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
+	switch {
+	case q.Steps.Recording() && question.Consent:
+		return f.WithHint("answer it: loki --resume %s --answer TEXT; to be asked less often, %s", q.Events.Run, beforehand)
+	case q.Steps.Recording():
+		return f.WithHint("answer it: loki --resume %s --answer TEXT", q.Events.Run)
+	case question.Consent:
+		return f.WithHint("run it in a terminal, %s", beforehand)
+	}
+	return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
+}
+
+// id names a question within its run, for users to type: the place, and as short as possible
+// what distinguishes it from the place's other questions. No other question of the run has the
+// same id, as long as no other work has the same place.
+func (q Questions) id(key string) string {
+	full := strings.TrimPrefix(q.Steps.Key(key), q.Base)
+	if full == ownKey {
+		return q.Place
+	}
+	return q.Place + "/" + shortKey(full)
+}
+
+// shortKey shortens the key of a question that is not the work's own:
+//
+//	tool/1/2/consent/answer/1     1.2              may call 2 of turn 1 be made?
+//	tool/1/2/uncertain/answer/1   1.2/again        is it to be made again?
+//	uncertain/2                   again/2          the same of a script, asked a second time
+//	attempt/2/tool/1/1/...        attempt/2/1.1
+func shortKey(key string) string {
+	key = toolPart.ReplaceAllString(key, "$1$2.$3$4")
+	key = strings.Replace(key, "/consent/answer/", "/", 1)
+	key = strings.Replace(key, "uncertain/answer/", "uncertain/", 1)
+	key = strings.Replace(key, "uncertain/", "again/", 1)
+	return strings.TrimSuffix(key, "/1")
+}
+
+// toolPart is the part of a key that names a tool call: its turn and its place in it.
+var toolPart = regexp.MustCompile(`(^|/)tool/(\d+)/(\d+)(/)`)

@@ -159,7 +159,7 @@ func (c Compaction) recap(summary string) string {
 	if c.Todo == "" {
 		return intro + summary
 	}
-	return "Active todo list:\n" + strings.Trim(c.Todo, "\n") + "\n\n" + intro + summary
+	return "[ACTIVE TODO LIST]\n" + strings.Trim(c.Todo, "\n") + "\n\n" + intro + summary
 }
 
 // request returns the messages that ask for a recap of the live ones before end.

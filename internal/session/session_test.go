@@ -451,7 +451,7 @@ func TestCompression(t *testing.T) {
 		if _, err := s.Compress(t.Context(), session.Compaction{Keep: 1, Summarize: summarize, SummaryContextPrompt: "So far: ", Todo: "1. [ ] dig\n"}); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := s.Messages()[0].Text(), "Be brief.\n\nActive todo list:\n1. [ ] dig\n\nSo far: The recap."; got != want {
+		if got, want := s.Messages()[0].Text(), "Be brief.\n\n[ACTIVE TODO LIST]\n1. [ ] dig\n\nSo far: The recap."; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})

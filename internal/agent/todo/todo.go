@@ -1,7 +1,8 @@
-// Package todo holds a model's list of tasks, and the tools to keep it.
+// Package todo holds a model's list of tasks and the tools to keep it, and has the model go on
+// while the list has open items.
 //
 // A list has a goal and items. An item is open until it is done. The revision counts the
-// changes, so that a caller that lets a model go on by itself can see progress.
+// changes, by which [Answer] sees whether the model makes progress.
 package todo
 
 import (
@@ -42,10 +43,7 @@ type List struct {
 	goal     string
 	items    []Item
 	revision int
-
-	// OnClear, if set, is called when a model clears the list, so that counters that
-	// belong to it can start again. Set it before the list is used.
-	OnClear func()
+	clears   int // how often a model has cleared it
 }
 
 // state is the JSON form of a list.
@@ -127,7 +125,14 @@ func (l *List) Revision() int {
 	return l.revision
 }
 
-// Clone returns a copy for a context of its own. OnClear is not copied.
+// cleared returns how often a model has cleared the list.
+func (l *List) cleared() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clears
+}
+
+// Clone returns a copy for a context of its own.
 func (l *List) Clone() *List {
 	l.mu.Lock()
 	defer l.mu.Unlock()

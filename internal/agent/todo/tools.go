@@ -128,8 +128,8 @@ func (l *List) list(tool.Call) (any, error) {
 
 func (l *List) clear(tool.Call) (any, error) {
 	l.Clear()
-	if l.OnClear != nil {
-		l.OnClear()
-	}
+	l.mu.Lock()
+	l.clears++
+	l.mu.Unlock()
 	return ok("The todo list is empty now."), nil
 }

@@ -1,0 +1,98 @@
+package todo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"loki/internal/chat"
+	"loki/internal/engine"
+)
+
+// DefaultMax is how often a model is asked to go on if nothing else is set.
+const DefaultMax = 10
+
+// DefaultPrompt asks a model to go on. The list follows it.
+const DefaultPrompt = "[SYSTEM REMINDER: OPEN TODO ITEMS]\n" +
+	"Your todo list has open items. Check what is finished, and mark it with todo__done only then. " +
+	"If the next item is too broad for one step, add an item for each of its parts first. " +
+	"Then go on with the next open item: call tools at once, without announcing what you will do."
+
+// maxStalled is how many replies in a row may leave the list as it is. The last of them ends
+// the answer.
+const maxStalled = 2
+
+// Settings say whether a model goes on by itself.
+type Settings struct {
+	Enabled bool
+	Max     int    // continuations of one question; 0 means none
+	Inject  bool   // the instructions of the model explain the tools of the list
+	Prompt  string // asks the model to go on; "" means [DefaultPrompt]
+}
+
+// Answer answers a request as [engine.Engine.Run] does and, while the list has open items,
+// asks the model to go on, at most s.Max times. It stops when two replies in a row leave the
+// list as it is. The count starts again when the model clears the list.
+//
+// The reply is that of all requests together: their texts, joined by a line feed, their
+// usage, and their messages with the requests to go on between them. The steps of reply n,
+// from 2 on, are recorded below continue/n.
+func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s Settings) (engine.Reply, error) {
+	p := progress{list: list, max: s.Max, revision: list.Revision(), clears: list.cleared()}
+	reply, err := e.Run(ctx, rc, req)
+	last := reply
+	for n := 2; err == nil && s.Enabled && p.goesOn(); n++ {
+		ask := chat.Text(chat.User, s.prompt()+"\n\n"+list.Render())
+		req.Messages = slices.Concat(req.Messages, last.Messages, []chat.Message{ask})
+		next := *rc
+		next.Steps = rc.Steps.At(fmt.Sprintf("continue/%d", n))
+		last, err = e.Run(ctx, &next, req)
+		reply = join(reply, ask, last)
+	}
+	return reply, err
+}
+
+func (s Settings) prompt() string {
+	if s.Prompt == "" {
+		return DefaultPrompt
+	}
+	return s.Prompt
+}
+
+// progress decides after each reply whether the model goes on.
+type progress struct {
+	list     *List
+	max      int
+	count    int // continuations so far
+	stalled  int // replies in a row that left the list as it was
+	revision int // of the list, after the reply before
+	clears   int // likewise
+}
+
+// goesOn reports whether the model is to be asked once more, and counts that.
+func (p *progress) goesOn() bool {
+	if clears := p.list.cleared(); clears != p.clears {
+		p.clears, p.count = clears, 0
+	}
+	p.stalled++
+	if revision := p.list.Revision(); revision != p.revision {
+		p.revision, p.stalled = revision, 0
+	}
+	if p.list.Open() == 0 || p.stalled >= maxStalled || p.count >= p.max {
+		return false
+	}
+	p.count++
+	return true
+}
+
+// join returns the reply that goes on with more after the model was asked to.
+func join(reply engine.Reply, ask chat.Message, more engine.Reply) engine.Reply {
+	joined := more
+	if reply.Text != "" && more.Text != "" {
+		joined.Text = "\n" + more.Text
+	}
+	joined.Text = reply.Text + joined.Text
+	joined.Messages = slices.Concat(reply.Messages, []chat.Message{ask}, more.Messages)
+	joined.Usage = reply.Usage.Add(more.Usage)
+	return joined
+}

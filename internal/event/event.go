@@ -28,10 +28,20 @@ type Event struct {
 type Source struct {
 	Run   string // id of the graph run
 	Agent string // name of the agent
+
+	// AgentID names a child agent within its run, the same when the run is resumed. It is
+	// empty for what the user started.
+	AgentID string
+
 	Depth int    // 0 for what the user started, 1 for its children, ...
 	Step  int    // super-step, from 1
 	Node  string // graph node
 	Item  *int   // element of the list a map node runs over, from 0
+}
+
+// Child returns the source of a child agent that work at s starts.
+func (s Source) Child(agent, id string) Source {
+	return Source{Run: s.Run, Agent: agent, AgentID: id, Depth: s.Depth + 1}
 }
 
 // Body is what happened. The types of this file implement it.
@@ -40,7 +50,7 @@ type Body interface {
 	Type() string
 }
 
-// Started opens a graph run or a single answer.
+// Started opens a graph run or a single answer, of a child agent too.
 type Started struct {
 	Graph string `json:"graph,omitempty"` // name of the graph, empty for a single answer
 	Node  string `json:"start,omitempty"` // the graph's first node
@@ -48,7 +58,19 @@ type Started struct {
 
 	Resumed bool `json:"resumed,omitempty"` // an interrupted run goes on
 
+	// Of a child agent: what it was asked, and where it was started, as [Started.Under] says.
+	Prompt     string `json:"prompt,omitempty"`
+	Parent     string `json:"parent,omitempty"` // AgentID of the parent, empty for what the user started
+	ParentNode string `json:"parent_node,omitempty"`
+	ParentItem *int   `json:"parent_item,omitempty"`
+
 	NoSnapshots bool `json:"-"` // the state of the run is not to be logged
+}
+
+// Under returns b as that of a child agent that work at parent started.
+func (b Started) Under(parent Source) Started {
+	b.Parent, b.ParentNode, b.ParentItem = parent.AgentID, parent.Node, parent.Item
+	return b
 }
 
 // ModelCall says that a model is about to be called. The call ends with a Reply; one
@@ -197,6 +219,71 @@ type Warning struct {
 	Once bool   `json:"-"` // it concerns more than this question, so a scope passes it on the first time only
 }
 
+// AgentWaits says whom an agent waits for.
+type AgentWaits struct {
+	On []string `json:"on,omitempty"` // AgentIDs of its children; empty: it waits no more
+}
+
+// TodoUpdated holds the todo list of an agent, which has changed.
+type TodoUpdated struct {
+	Goal  string `json:"goal,omitempty"`
+	Todos []Todo `json:"todos"`
+}
+
+// Done returns how many items are.
+func (b TodoUpdated) Done() int {
+	n := 0
+	for _, todo := range b.Todos {
+		if todo.Done {
+			n++
+		}
+	}
+	return n
+}
+
+// Todo is an item of a todo list.
+type Todo struct {
+	ID   int    `json:"id"` // from 1
+	Desc string `json:"desc"`
+	Done bool   `json:"done"`
+}
+
+// AutoContinue says that an agent whose reply left items of its todo list open goes on by
+// itself.
+type AutoContinue struct {
+	Count int `json:"count"` // of these continuations, from 1
+	Max   int `json:"max"`
+	Open  int `json:"open"` // items
+}
+
+// MessageSent says that an agent sent another one a message.
+type MessageSent struct {
+	To   string `json:"to"` // AgentID, empty for what the user started
+	Text string `json:"text"`
+}
+
+// TaskUpdated says that a task of an agent's queue was made or changed its status.
+type TaskUpdated struct {
+	ID      string `json:"id"` // a number
+	Subject string `json:"subject"`
+	Status  string `json:"status"` // pending, blocked, in_progress, completed or failed
+	Owner   string `json:"owner,omitempty"`
+}
+
+// Escalation says that a child agent has a question to the agents above it, and waits.
+type Escalation struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+}
+
+// EscalationAnswered says that a child agent's question is over. Its source is the child.
+type EscalationAnswered struct {
+	ID       string `json:"id"`
+	Text     string `json:"text,omitempty"`
+	TimedOut bool   `json:"timed_out,omitempty"` // no agent answered in time
+}
+
 // Finished closes a graph run or a single answer that Started opened.
 type Finished struct {
 	Output   string        `json:"output"`
@@ -208,6 +295,11 @@ type Finished struct {
 	Stop  chat.StopReason `json:"stop,omitempty"`  // why the last reply of a single answer ended
 	Error string          `json:"error,omitempty"` // why it failed; empty on success
 	Code  string          `json:"code,omitempty"`  // code of the error
+
+	// Of a child agent: how it ended (done, failed, timed_out, canceled, out_of_budget,
+	// suspended), and its part of Usage that its own children have not used.
+	Outcome string     `json:"outcome,omitempty"`
+	Own     chat.Usage `json:"own,omitzero"`
 }
 
 // Type names of the events.
@@ -233,6 +325,14 @@ func (Warning) Type() string      { return "warning" }
 
 func (CompressionStarted) Type() string  { return "compression_started" }
 func (CompressionFinished) Type() string { return "compression_finished" }
+
+func (AgentWaits) Type() string         { return "agent_waits" }
+func (TodoUpdated) Type() string        { return "todo_updated" }
+func (AutoContinue) Type() string       { return "auto_continue" }
+func (MessageSent) Type() string        { return "message_sent" }
+func (TaskUpdated) Type() string        { return "task_updated" }
+func (Escalation) Type() string         { return "escalation" }
+func (EscalationAnswered) Type() string { return "escalation_answered" }
 
 func (Finished) Type() string { return "finished" }
 
@@ -350,14 +450,15 @@ func (s Scope) Emit(ctx context.Context, body Body) error {
 
 // wire is the fields every event has in JSON, before those of its body.
 type wire struct {
-	Type  string `json:"type"`
-	Time  string `json:"time"`
-	Run   string `json:"run,omitempty"`
-	Agent string `json:"agent,omitempty"`
-	Depth int    `json:"depth,omitempty"`
-	Step  int    `json:"step,omitempty"`
-	Node  string `json:"node,omitempty"`
-	Item  *int   `json:"item,omitempty"`
+	Type    string `json:"type"`
+	Time    string `json:"time"`
+	Run     string `json:"run,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	AgentID string `json:"agent_id,omitempty"`
+	Depth   int    `json:"depth,omitempty"`
+	Step    int    `json:"step,omitempty"`
+	Node    string `json:"node,omitempty"`
+	Item    *int   `json:"item,omitempty"`
 }
 
 // MarshalJSON returns the event as one flat object: type, time (RFC 3339 in UTC with
@@ -365,7 +466,7 @@ type wire struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	head, err := value.Marshal(wire{
 		Type: e.Body.Type(), Time: e.Time.UTC().Format("2006-01-02T15:04:05.000000Z"),
-		Run: e.Run, Agent: e.Agent, Depth: e.Depth, Step: e.Step, Node: e.Node, Item: e.Item,
+		Run: e.Run, Agent: e.Agent, AgentID: e.AgentID, Depth: e.Depth, Step: e.Step, Node: e.Node, Item: e.Item,
 	})
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func documented() []event.Event {
 	}
 	mapped := at(2, "summarise")
 	mapped.Item = &item
-	child := event.Source{Run: "0198c2a4", Agent: "critic", Depth: 1}
+	child := top.Child("critic", "agent_critic_9f3c21aa")
 	usage := chat.Usage{InputTokens: 1200, CachedInputTokens: 800, OutputTokens: 210, ReasoningTokens: 64}
 	events := []event.Event{
 		{Source: top, Body: event.Started{Graph: "research", Node: "plan"}},
@@ -73,7 +73,18 @@ func documented() []event.Event {
 			Messages: []chat.Message{chat.Text(chat.User, "Name three rivers")},
 		}},
 	}
-	events = append(events, event.Event{Source: mapped, Body: event.ToolOutput{Name: "deploy", Text: "3 of 12 files copied"}})
+	events = append(
+		events, event.Event{Source: mapped, Body: event.ToolOutput{Name: "deploy", Text: "3 of 12 files copied"}},
+		event.Event{Source: top, Body: event.AgentWaits{On: []string{child.AgentID}}},
+		event.Event{Source: child, Body: event.TodoUpdated{Goal: "Review the parser", Todos: []event.Todo{
+			{ID: 1, Desc: "Read parse.go", Done: true}, {ID: 2, Desc: "Look for missing tests"},
+		}}},
+		event.Event{Source: top, Body: event.AutoContinue{Count: 3, Max: 10, Open: 2}},
+		event.Event{Source: child, Body: event.MessageSent{To: "agent_scribe_07d1e5b2", Text: "parse.go has no fuzz test"}},
+		event.Event{Source: top, Body: event.TaskUpdated{ID: "2", Subject: "Review the parser", Status: "in_progress", Owner: "auto:critic"}},
+		event.Event{Source: child, Body: event.Escalation{ID: "esc_5b1f00c7", Text: "[ask] Which branch?", Options: []string{"main", "next"}}},
+		event.Event{Source: child, Body: event.EscalationAnswered{ID: "esc_5b1f00c7", Text: "main"}},
+	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)
 	}
@@ -226,7 +237,7 @@ func TestPageKnowsEveryCode(t *testing.T) {
 func TestMarshalFieldsAreUnique(t *testing.T) {
 	for _, ev := range documented() {
 		item := 0
-		ev.Source = event.Source{Run: "r", Agent: "a", Depth: 1, Step: 1, Node: "n", Item: &item}
+		ev.Source = event.Source{Run: "r", Agent: "a", AgentID: "agent_a_0", Depth: 1, Step: 1, Node: "n", Item: &item}
 		dec := json.NewDecoder(strings.NewReader(line(t, ev)))
 		if _, err := dec.Token(); err != nil {
 			t.Fatal(err)
@@ -246,7 +257,7 @@ func TestMarshalFieldsAreUnique(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, name := range []string{"type", "time", "run", "agent", "depth", "step", "node", "item"} {
+		for _, name := range []string{"type", "time", "run", "agent", "agent_id", "depth", "step", "node", "item"} {
 			if !seen[name] {
 				t.Errorf("%s lacks %s", ev.Body.Type(), name)
 			}
@@ -277,6 +288,17 @@ func TestMarshal(t *testing.T) {
 		{
 			name: "html_in_finished", ev: event.Event{Time: at, Body: event.Finished{Output: "<p>", Duration: time.Microsecond}},
 			want: `{"type":"finished","time":"2026-01-02T03:04:05.000006Z","output":"<p>","usage":{"input_tokens":0,"output_tokens":0},"seconds":0.000001}`,
+		},
+		{
+			name: "child_of_a_map", ev: event.Event{
+				Time: at, Source: event.Source{Run: "r"}.Child("critic", "agent_critic_0"),
+				Body: event.Started{Model: "m", Prompt: "look"}.Under(event.Source{Node: "each", Item: &zero}),
+			},
+			want: `{"type":"started","time":"2026-01-02T03:04:05.000006Z","run":"r","agent":"critic","agent_id":"agent_critic_0","depth":1,"model":"m","prompt":"look","parent_node":"each","parent_item":0}`,
+		},
+		{
+			name: "end_of_a_child", ev: event.Event{Time: at, Body: event.Finished{Outcome: "timed_out", Own: chat.Usage{InputTokens: 2}}},
+			want: `{"type":"finished","time":"2026-01-02T03:04:05.000006Z","output":"","usage":{"input_tokens":0,"output_tokens":0},"outcome":"timed_out","own":{"input_tokens":2,"output_tokens":0},"seconds":0}`,
 		},
 		{
 			name: "integers_and_floats_stay_apart", ev: event.Event{Time: at, Body: event.StateUpdated{Values: []value.Member{

@@ -22,12 +22,12 @@ import (
 //
 //	error  runs and answers that failed, with all causes
 //	warn   nodes, tools and attempts that failed, warnings
-//	info   begin and end of a run, and the summary of its performance
+//	info   begin and end of a run and of a child agent, and the summary of a run's performance
 //	debug  visits of nodes, routing, size and keys of the state, model and tool calls
 //	trace  the state
 //
 // Records of a graph run begin with [graph:NAME] and belong to package graph. Model and
-// tool calls belong to package engine.
+// tool calls belong to package engine. Records of a child agent have its id in brackets.
 func Emitter(logger *slog.Logger) event.Emitter {
 	return &emitter{
 		graph:  logger.With(packageKey, "graph"),
@@ -44,11 +44,7 @@ type emitter struct {
 }
 
 // runKey identifies a run, also one of several of the same child agent.
-type runKey struct {
-	run, agent string
-	depth      int
-	frame      *event.Frame
-}
+type runKey struct{ run, agentID string }
 
 // runLog holds the state of logging for an open run.
 type runLog struct {
@@ -70,7 +66,7 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := runKey{ev.Run, ev.Agent, ev.Depth, event.Enclosing(ctx)}
+	key := runKey{ev.Run, ev.AgentID}
 	r := e.runs[key]
 	if b, ok := ev.Body.(event.Started); ok {
 		r = &runLog{graph: b.Graph, noSnapshots: b.NoSnapshots, state: make(map[string]value.Value)}
@@ -123,6 +119,24 @@ func (l recorder) record() {
 	case event.CompressionFinished:
 		l.log(l.engine, slog.LevelInfo, "session compressed", "messages", b.Messages, "before", b.Before, "after", b.After,
 			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens, "error", b.Error)
+	case event.AgentWaits:
+		l.waits(b)
+	case event.TodoUpdated:
+		l.log(l.engine, slog.LevelDebug, "todo list changed", "items", len(b.Todos), "done", b.Done())
+	case event.AutoContinue:
+		l.log(l.engine, slog.LevelInfo, "items of the todo list are open, so the agent goes on", "count", b.Count, "max", b.Max, "open", b.Open)
+	case event.MessageSent:
+		l.log(l.engine, slog.LevelDebug, "message sent", "to", b.To, "bytes", len(b.Text))
+	case event.TaskUpdated:
+		l.log(l.engine, slog.LevelDebug, "task "+b.ID+" is "+b.Status, "owner", b.Owner)
+	case event.Escalation:
+		l.log(l.engine, slog.LevelInfo, "question to the agents above", "id", b.ID)
+	case event.EscalationAnswered:
+		if b.TimedOut {
+			l.log(l.engine, slog.LevelWarn, "no agent answered the question in time", "id", b.ID)
+			return
+		}
+		l.log(l.engine, slog.LevelInfo, "question answered", "id", b.ID)
 	case event.Warning:
 		l.log(l.graph, slog.LevelWarn, b.Text)
 	case event.Finished:
@@ -144,6 +158,9 @@ func (l recorder) log(to *slog.Logger, level slog.Level, message string, attrs .
 
 // line is log without the node.
 func (l recorder) line(to *slog.Logger, level slog.Level, message string, attrs ...any) {
+	if l.ev.AgentID != "" {
+		message = "[" + l.ev.AgentID + "] " + message
+	}
 	if l.run.graph != "" {
 		message = "[graph:" + l.run.graph + "] " + message
 	}
@@ -158,9 +175,21 @@ func place(src event.Source) string {
 	return src.Node + "[" + itoa(*src.Item) + "]"
 }
 
+func (l recorder) waits(b event.AgentWaits) {
+	if len(b.On) == 0 {
+		l.log(l.engine, slog.LevelDebug, "agent waits no more")
+		return
+	}
+	l.log(l.engine, slog.LevelDebug, "agent waits", "on", strings.Join(b.On, ","))
+}
+
 func (l recorder) started(b event.Started) {
 	if b.Graph == "" {
-		l.line(l.engine, slog.LevelDebug, "answer started", "model", b.Model)
+		if l.ev.AgentID == "" {
+			l.line(l.engine, slog.LevelDebug, "answer started", "model", b.Model)
+			return
+		}
+		l.line(l.engine, slog.LevelInfo, "child started", "agent", l.ev.Agent, "depth", l.ev.Depth, "parent", b.Parent, "model", b.Model)
 		return
 	}
 	what := "run started at " + b.Node
@@ -259,7 +288,10 @@ func (l recorder) toolResult(b event.ToolResult) {
 func (l recorder) finished(b event.Finished) {
 	took := b.Duration.Round(time.Millisecond)
 	to, what := l.graph, "run"
-	if l.run.graph == "" {
+	switch {
+	case l.run.graph == "" && l.ev.AgentID != "":
+		to, what = l.engine, "child"
+	case l.run.graph == "":
 		to, what = l.engine, "answer"
 	}
 	switch {
@@ -272,8 +304,12 @@ func (l recorder) finished(b event.Finished) {
 	case b.Error != "":
 		l.line(to, slog.LevelError, what+" failed after "+ms(took), "code", b.Code, "error", b.Error)
 		return
-	case l.run.graph == "":
+	case what == "answer":
 		l.line(to, slog.LevelDebug, "answer finished in "+ms(took))
+		return
+	case what == "child":
+		l.line(to, slog.LevelInfo, "child finished in "+ms(took), "outcome", b.Outcome,
+			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens)
 		return
 	}
 	at := ""

@@ -32,10 +32,7 @@ func (s story) emit(ctx context.Context, src event.Source, bodies ...event.Body)
 	}
 }
 
-var (
-	top   = event.Source{Run: "0198c2a4", Agent: "research"}
-	child = event.Source{Run: "0198c2a4", Agent: "critic", Depth: 1}
-)
+var top = event.Source{Run: "0198c2a4", Agent: "research"}
 
 func at(src event.Source, step int, node string) event.Source {
 	src.Step, src.Node = step, node
@@ -94,20 +91,31 @@ var stories = map[string]func(*testing.T, story){
 			s.emit(t.Context(), top, event.Started{Graph: "research", Node: "plan"}, event.Finished{Error: "because", Code: code})
 		}
 	},
-	// Two children of the same name side by side keep their own counts.
+	// Two children of the same name side by side keep their own counts; one of them has a child.
 	"children": func(t *testing.T, s story) {
-		s.emit(t.Context(), top, event.Started{Graph: "research", Node: "each"})
-		zero, one := 0, 1
-		first, second := at(top, 1, "each"), at(top, 1, "each")
-		first.Item, second.Item = &zero, &one
-		a, b := event.Within(t.Context(), first), event.Within(t.Context(), second)
-		s.emit(a, child, event.Started{Graph: "critic", Node: "read"})
-		s.emit(b, child, event.Started{Graph: "critic", Node: "read"})
-		for _, ctx := range []context.Context{a, b} {
+		ctx, zero, one := t.Context(), 0, 1
+		s.emit(ctx, top, event.Started{Graph: "research", Node: "each"})
+		each := []event.Source{at(top, 1, "each"), at(top, 1, "each")}
+		each[0].Item, each[1].Item = &zero, &one
+		critics := []event.Source{top.Child("critic", "agent_critic_1"), top.Child("critic", "agent_critic_2")}
+		for i, child := range critics {
+			s.emit(ctx, child, event.Started{Graph: "critic", Node: "read", Prompt: "secret thought"}.Under(each[i]))
+		}
+		for _, child := range critics {
 			s.emit(ctx, at(child, 1, "read"), event.NodeStarted{NodeType: "llm", Visit: 1}, event.NodeFinished{NodeType: "llm", Duration: time.Second})
 		}
-		s.emit(a, child, event.Finished{Steps: 1, Duration: time.Second})
-		s.emit(b, child, event.Finished{Steps: 1, Duration: time.Second})
+		read := at(critics[1], 1, "read")
+		scribe := critics[1].Child("scribe", "agent_scribe_3")
+		s.emit(ctx, scribe, event.Started{Model: "openai:gpt-5", Prompt: "secret thought"}.Under(read))
+		s.emit(ctx, read, event.AgentWaits{On: []string{scribe.AgentID}})
+		s.emit(ctx, scribe, event.TodoUpdated{Goal: "secret thought", Todos: []event.Todo{{ID: 1, Desc: "secret thought", Done: true}, {ID: 2}}},
+			event.AutoContinue{Count: 1, Max: 10, Open: 1}, event.MessageSent{To: "agent_critic_1", Text: "secret thought"},
+			event.Escalation{ID: "esc_1", Text: "secret thought"}, event.EscalationAnswered{ID: "esc_1", Text: "secret thought"},
+			event.Escalation{ID: "esc_2", Text: "secret thought"}, event.EscalationAnswered{ID: "esc_2", TimedOut: true},
+			event.Finished{Duration: time.Second, Output: "secret thought", Outcome: "done", Usage: chat.Usage{InputTokens: 7}})
+		s.emit(ctx, read, event.AgentWaits{}, event.TaskUpdated{ID: "1", Subject: "secret thought", Status: "completed", Owner: "auto:scribe"})
+		s.emit(ctx, critics[0], event.Finished{Steps: 1, Duration: time.Second})
+		s.emit(ctx, critics[1], event.Finished{Duration: time.Second, Error: "it took too long", Code: "limit", Outcome: "timed_out"})
 	},
 	"answer": func(t *testing.T, s story) {
 		ctx := t.Context()

@@ -62,13 +62,13 @@ type emitter struct {
 
 // stream is where pieces of one text come from.
 type stream struct {
-	run, agent, node  string
-	depth, step, item int
-	reasoning         bool
+	run, agentID, node string
+	step, item         int
+	reasoning          bool
 }
 
 func streamOf(src event.Source, reasoning bool) stream {
-	st := stream{src.Run, src.Agent, src.Node, src.Depth, src.Step, -1, reasoning}
+	st := stream{src.Run, src.AgentID, src.Node, src.Step, -1, reasoning}
 	if src.Item != nil {
 		st.item = *src.Item
 	}
@@ -187,10 +187,7 @@ func (s *Secrets) body(b event.Body) event.Body {
 		return b
 	case event.Question:
 		b.Text = s.Text(b.Text)
-		b.Options = slices.Clone(b.Options)
-		for i, o := range b.Options {
-			b.Options[i] = s.Text(o)
-		}
+		b.Options = s.texts(b.Options)
 		if b.Default != nil {
 			text := s.Text(*b.Default)
 			b.Default = &text
@@ -208,11 +205,41 @@ func (s *Secrets) body(b event.Body) event.Body {
 	case event.CompressionFinished:
 		b.Recap, b.Error = s.Text(b.Recap), s.Text(b.Error)
 		return b
+	case event.Started:
+		b.Prompt = s.Text(b.Prompt)
+		return b
+	case event.TodoUpdated:
+		b.Goal, b.Todos = s.Text(b.Goal), slices.Clone(b.Todos)
+		for i, todo := range b.Todos {
+			b.Todos[i].Desc = s.Text(todo.Desc)
+		}
+		return b
+	case event.MessageSent:
+		b.Text = s.Text(b.Text)
+		return b
+	case event.TaskUpdated:
+		b.Subject = s.Text(b.Subject)
+		return b
+	case event.Escalation:
+		b.Text, b.Options = s.Text(b.Text), s.texts(b.Options)
+		return b
+	case event.EscalationAnswered:
+		b.Text = s.Text(b.Text)
+		return b
 	case event.Finished:
 		b.Output, b.Error = s.Text(b.Output), s.Text(b.Error)
 		return b
 	}
 	return b
+}
+
+// texts returns a list of texts without secrets.
+func (s *Secrets) texts(list []string) []string {
+	list = slices.Clone(list)
+	for i, text := range list {
+		list[i] = s.Text(text)
+	}
+	return list
 }
 
 // request returns what a dry run would send without secrets. The originals stay as they are.

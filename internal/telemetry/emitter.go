@@ -16,11 +16,7 @@ type emitter struct {
 }
 
 // runKey identifies a run, also one of several of the same child agent.
-type runKey struct {
-	run, agent string
-	depth      int
-	frame      *event.Frame
-}
+type runKey struct{ run, agentID string }
 
 // openRun is a graph run or a single answer in progress.
 type openRun struct {
@@ -72,9 +68,9 @@ func (t *Tracer) failure(kind, text string) outcome {
 }
 
 // Emit implements [event.Emitter].
-func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
+func (e *emitter) Emit(_ context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.StateUpdated, event.MapProgress:
+	case event.Delta, event.Reasoning, event.ToolOutput, event.StateUpdated, event.MapProgress, event.AgentWaits, event.TodoUpdated:
 		return nil // many, and of no span
 	}
 	t := e.tracer
@@ -83,7 +79,7 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	if t.over {
 		return nil
 	}
-	key := runKey{ev.Run, ev.Agent, ev.Depth, event.Enclosing(ctx)}
+	key := runKey{ev.Run, ev.AgentID}
 	r := e.runs[key]
 	if b, ok := ev.Body.(event.Started); ok {
 		if r != nil {
@@ -108,8 +104,8 @@ func (e *emitter) begin(key runKey, ev event.Event, b event.Started) {
 	}
 	t.seq++
 	r := &openRun{key: key, owner: e, seq: t.seq, last: ev.Time, nodes: make(map[string]*work)}
-	if w, parent := e.parent(key); parent != nil {
-		r.under, r.self.span = w, t.newSpan(parent, name, kindInternal, ev.Time)
+	if w := e.parent(ev, b); w != nil {
+		r.under, r.self.span = w, t.newSpan(w.span, name, kindInternal, ev.Time)
 	} else {
 		r.self.span = t.rootSpan(name, ev.Time)
 	}
@@ -121,45 +117,27 @@ func (e *emitter) begin(key runKey, ev event.Event, b event.Started) {
 	r.self.set("loki.run.id", ev.Run)
 	r.self.set("loki.graph.name", b.Graph)
 	r.self.set("loki.depth", ev.Depth)
+	r.self.set("loki.agent.id", ev.AgentID)
 	if b.Resumed {
 		r.self.set("loki.run.resumed", true)
 	}
 	e.runs[key], t.open[r] = r, struct{}{}
 }
 
-// parent returns the work and the span that a run began in, nil for none: those of its
-// frame, or without one of the latest node that is at work one level up.
-func (e *emitter) parent(key runKey) (*work, *span) {
-	if f := key.frame; f != nil {
-		if r := e.runs[runKey{f.Run, f.Agent, f.Depth, f.Outer}]; r != nil {
-			w := r.at(e.tracer, f.Source, r.last)
-			if len(w.tools) == 1 { // the tool that starts the child
-				for _, tool := range w.tools {
-					return w, tool
-				}
-			}
-			return w, w.span
+// parent returns the work that a child agent began in: that of its parent, or if that is not
+// known, what the user started; nil for none. Tools that start a child return before it
+// ends, so it is not under them.
+func (e *emitter) parent(ev event.Event, b event.Started) *work {
+	if ev.Depth == 0 {
+		return nil
+	}
+	r := e.runs[runKey{ev.Run, b.Parent}]
+	if r == nil {
+		if r = e.runs[runKey{run: ev.Run}]; r == nil {
+			return nil
 		}
 	}
-	if key.depth == 0 {
-		return nil, nil
-	}
-	var latest *openRun
-	for k, r := range e.runs {
-		if k.run == key.run && k.depth == key.depth-1 && (latest == nil || r.seq > latest.seq) {
-			latest = r
-		}
-	}
-	if latest == nil {
-		return nil, nil
-	}
-	best := &latest.self
-	for _, w := range latest.nodes {
-		if w.seq > best.seq {
-			best = w
-		}
-	}
-	return best, best.span
+	return r.at(e.tracer, event.Source{Node: b.ParentNode, Item: b.ParentItem}, r.last)
 }
 
 // at returns the work that events of src are about. The item of a map begins with its
@@ -225,19 +203,9 @@ func (e *emitter) record(r *openRun, ev event.Event) {
 			t.finishTool(s, ev.Time, b)
 		}
 	case event.Question:
-		s := t.newSpan(w.span, "question", kindInternal, ev.Time)
-		s.set("loki.question.id", b.ID)
-		if t.s.content {
-			s.set("loki.question.text", b.Text)
-		}
-		put(&w.asks, b.ID, s)
+		put(&w.asks, b.ID, t.questionSpan(w.span, "question", ev.Time, b.ID, b.Text))
 	case event.Answer:
-		if s := take(w.asks, b.ID); s != nil {
-			if t.s.content {
-				s.set("loki.question.answer", b.Text)
-			}
-			t.finish(s, ev.Time)
-		}
+		t.finishQuestion(take(w.asks, b.ID), ev.Time, b.Text)
 	case event.Retry:
 		failed := t.failure(other, b.Error)
 		t.finishModel(w, ev.Time, failed)
@@ -248,6 +216,12 @@ func (e *emitter) record(r *openRun, ev event.Event) {
 			m.attrs = append(m.attrs, attr{"loki.retry.error", failed.message})
 		}
 		w.marks = append(w.marks, m)
+	case event.Escalation:
+		put(&w.asks, b.ID, t.questionSpan(w.span, "escalation", ev.Time, b.ID, b.Text))
+	case event.EscalationAnswered:
+		t.finishQuestion(take(w.asks, b.ID), ev.Time, b.Text)
+	case event.AutoContinue:
+		w.marks = append(w.marks, mark{time: ev.Time, name: "auto_continue", attrs: []attr{{"loki.auto_continue.count", b.Count}, {"loki.todo.open", b.Open}}})
 	case event.Warning:
 		m := mark{time: ev.Time, name: "warning"}
 		if t.s.content {
@@ -255,6 +229,27 @@ func (e *emitter) record(r *openRun, ev event.Event) {
 		}
 		w.marks = append(w.marks, m)
 	}
+}
+
+// questionSpan returns the span of a question to a human or, if it is an escalation, to agents.
+func (t *Tracer) questionSpan(parent *span, name string, start time.Time, id, text string) *span {
+	s := t.newSpan(parent, name, kindInternal, start)
+	s.set("loki.question.id", id)
+	if t.s.content {
+		s.set("loki.question.text", text)
+	}
+	return s
+}
+
+// finishQuestion ends the span of a question; nil if its beginning was not reported.
+func (t *Tracer) finishQuestion(s *span, end time.Time, answer string) {
+	if s == nil {
+		return
+	}
+	if t.s.content {
+		s.set("loki.question.answer", answer)
+	}
+	t.finish(s, end)
 }
 
 func (e *emitter) nodeStarted(r *openRun, ev event.Event, b event.NodeStarted) {
@@ -293,6 +288,7 @@ func (e *emitter) nodeFinished(r *openRun, ev event.Event, b event.NodeFinished)
 func (e *emitter) finished(r *openRun, ev event.Event, b event.Finished) {
 	r.self.set("loki.run.steps", b.Steps)
 	r.self.set("loki.run.failures", b.Failures)
+	r.self.set("loki.agent.outcome", b.Outcome)
 	if b.Code == string(fault.Suspended) { // waiting is not a failure
 		r.self.set("loki.run.suspended", true)
 		e.tracer.finishRun(r, ev.Time, outcome{})

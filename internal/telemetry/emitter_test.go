@@ -100,29 +100,29 @@ var stories = map[string]func(context.Context, *story){
 		s.emit(ctx, at(top, 1, "ask"), event.NodeStarted{NodeType: "approval", Visit: 1}, event.Question{ID: "q1", Text: "secret question"})
 		s.emit(ctx, top, event.Finished{Error: "secret reason", Code: "suspended"})
 	},
-	// The same child twice at once, with one of its own in each, and one without a frame.
+	// The same child twice at once, with one of its own in each, and one whose parent is unknown.
 	"children": func(ctx context.Context, s *story) {
-		critic := event.Source{Run: "0198c2a4", Agent: "critic", Depth: 1}
-		scribe := event.Source{Run: "0198c2a4", Agent: "scribe", Depth: 2}
 		s.emit(ctx, top, event.Started{Graph: "research", Node: "each"})
 		each := at(top, 1, "each")
 		s.emit(ctx, each, event.NodeStarted{NodeType: "map", Visit: 1})
-		a, b := event.Within(ctx, item(each, 0)), event.Within(ctx, item(each, 1))
-		s.emit(a, critic, event.Started{Graph: "critic", Node: "read"})
-		s.emit(b, critic, event.Started{Graph: "critic", Node: "read"})
-		read := at(critic, 1, "read")
-		s.emit(a, read, event.NodeStarted{NodeType: "llm", Visit: 1})
-		s.emit(b, read, event.NodeStarted{NodeType: "llm", Visit: 1}, event.ToolCall{ID: "c1", Name: "agent__spawn"})
-		deepA, deepB := event.Within(a, read), event.Within(b, read)
-		s.emit(deepB, scribe, event.Started{Model: "claude:opus"}, call)
-		s.emit(deepA, scribe, event.Started{Model: "claude:opus"}, call, reply, event.Finished{})
-		s.emit(deepB, scribe, reply, event.Finished{})
-		s.emit(b, read, event.ToolResult{ID: "c1", Name: "agent__spawn"}, done)
-		s.emit(a, read, done)
-		s.emit(a, critic, event.Finished{})
-		s.emit(b, critic, event.Finished{})
-		lone := event.Source{Run: "0198c2a4", Agent: "lone", Depth: 1}
-		s.emit(ctx, lone, event.Started{Graph: "lone", Node: "x"}, event.Finished{})
+		a, b := top.Child("critic", "agent_critic_a"), top.Child("critic", "agent_critic_b")
+		s.emit(ctx, a, event.Started{Graph: "critic", Node: "read", Prompt: "secret prompt"}.Under(item(each, 0)))
+		s.emit(ctx, b, event.Started{Graph: "critic", Node: "read"}.Under(item(each, 1)))
+		readA, readB := at(a, 1, "read"), at(b, 1, "read")
+		s.emit(ctx, readA, event.NodeStarted{NodeType: "llm", Visit: 1})
+		s.emit(ctx, readB, event.NodeStarted{NodeType: "llm", Visit: 1}, event.ToolCall{ID: "c1", Name: "agent__spawn"})
+		deepA, deepB := a.Child("scribe", "agent_scribe_a"), b.Child("scribe", "agent_scribe_b")
+		s.emit(ctx, deepB, event.Started{Model: "claude:opus"}.Under(readB), call)
+		s.emit(ctx, deepA, event.Started{Model: "claude:opus"}.Under(readA), call, reply, event.Finished{Outcome: "done"})
+		s.emit(ctx, readB, event.ToolResult{ID: "c1", Name: "agent__spawn"}, event.AgentWaits{On: []string{"agent_scribe_b"}})
+		s.emit(ctx, deepB, reply, event.TodoUpdated{}, event.AutoContinue{Count: 1, Max: 10, Open: 2},
+			event.Escalation{ID: "esc_1", Text: "secret question"}, event.EscalationAnswered{ID: "esc_1", Text: "secret answer"},
+			event.Finished{Code: "limit", Error: "secret reason", Outcome: "timed_out"})
+		s.emit(ctx, readB, done)
+		s.emit(ctx, readA, done)
+		s.emit(ctx, a, event.Finished{Outcome: "done"})
+		s.emit(ctx, b, event.Finished{Outcome: "done"})
+		s.emit(ctx, top.Child("lone", "agent_lone"), event.Started{Graph: "lone", Node: "x"}.Under(event.Source{AgentID: "agent_gone"}), event.Finished{})
 		s.emit(ctx, each, event.NodeFinished{NodeType: "map", End: true})
 		s.emit(ctx, top, event.Finished{})
 	},

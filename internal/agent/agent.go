@@ -1,7 +1,7 @@
 // Package agent finds and loads agents.
 //
 // An agent is a directory. One that holds a graph.yaml is a graph agent: a workflow.
-// One that holds a config.yaml is a normal agent: a model in a tool loop. The name
+// One that holds a config.yaml is a plain agent: a model in a tool loop. The name
 // of an agent is that of its directory.
 package agent
 
@@ -38,6 +38,8 @@ type Library struct {
 	// of them to the agents directory where files are missing.
 	Bundled []string
 	Install func(name string) error
+	// Getenv returns variables of the environment, "" for those that are not set. Nil has none.
+	Getenv func(name string) string
 }
 
 // Names lists the agents there are, installed or part of the program, ascending.
@@ -135,31 +137,105 @@ func (l Library) Exists(name string) (known, defined bool) {
 	if slices.Contains(l.Bundled, name) {
 		return true, true
 	}
-	return isDir(dir), hasDefinition(dir)
+	_, err := l.File(Ref{Name: name, Dir: dir, Arg: name})
+	return isDir(dir), err == nil
 }
 
-// Graph loads the definition of a graph agent, with the warnings about it.
-func (l Library) Graph(ref Ref) (*graph.Graph, []graph.Finding, error) {
-	file := ref.File()
-	isGraph, isNormal := exists(file), exists(l.configFile(ref))
-	switch {
-	case isGraph && isNormal:
-		return nil, nil, fault.New(fault.Config, "agent %s has both config.yaml and graph.yaml in %s, but each kind of agent is defined by one file alone", ref.Name, ref.Dir).
-			WithHint("remove config.yaml to make it a graph agent, or graph.yaml to make it a normal one")
-	case isNormal:
-		return nil, nil, fault.New(fault.Config, "agent %s is defined by config.yaml; this version runs graph agents only", ref.Name).
-			WithHint("define it by a graph.yaml, for example with one llm node")
-	case !isGraph:
-		return nil, nil, fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir)
+// Agent is an agent with its definition.
+type Agent struct {
+	Ref
+	Definition *Definition  // of the file; a run keeps this one, so that it can be resumed in another environment
+	Graph      *graph.Graph // of the file; nil for a plain agent
+	InForce    *Definition  // with what the environment says, see [Library.Plain]
+}
+
+// GraphInForce returns the graph with the settings in force, nil for a plain agent.
+func (a Agent) GraphInForce() *graph.Graph {
+	if a.Graph == nil {
+		return nil
 	}
-	g, warnings, err := graph.Load(file)
+	g := *a.Graph
+	g.Model, g.Sampling, g.GlobalTools = a.InForce.Model, a.InForce.Sampling, a.InForce.GlobalTools
+	g.MCPServers, g.Variables = a.InForce.MCPServers, a.InForce.Variables
+	return &g
+}
+
+// Pos returns where path stands in the agent's file.
+func (a Agent) Pos(path string) graph.Pos {
+	if a.Graph != nil {
+		return a.Graph.Pos(path)
+	}
+	return a.Definition.Pos(path)
+}
+
+// Load reads the definition of an agent of either kind and lays what the environment says
+// over it. The findings are warnings; they are returned with an error, too. The error has code
+// fault.Config or, if there is no definition, fault.NotFound; what is wrong in the file can be
+// taken from it with [graph.ErrorFindings].
+func (l Library) Load(ref Ref) (Agent, graph.Findings, error) {
+	file, err := l.File(ref)
 	if err != nil {
-		return nil, warnings, fault.Wrap(fault.Config, err, "failed to load graph.yaml for agent %s", ref.Name)
+		return Agent{Ref: ref}, nil, err
 	}
-	return g, warnings, nil
+	if filepath.Base(file) == graph.FileName && file == ref.GraphFile() {
+		g, warnings, err := graph.Load(file)
+		if err != nil {
+			return Agent{Ref: ref}, warnings, fault.Wrap(fault.Config, err, "failed to load graph.yaml for agent %s", ref.Name)
+		}
+		of, more := l.OfGraph(ref, g)
+		return of, append(warnings, more...), nil
+	}
+	src, err := readFile(ref, file)
+	if err != nil {
+		return Agent{Ref: ref}, nil, err
+	}
+	d, warnings, err := Parse(file, src)
+	if err != nil {
+		return Agent{Ref: ref}, warnings, fault.Wrap(fault.Config, err, "failed to load the definition of agent %s", ref.Name)
+	}
+	of, more := l.Plain(ref, d)
+	return of, append(warnings, more...), nil
 }
 
-// configFile is where a normal agent's definition would be; the agent of a directory
+// Plain returns the plain agent of a definition with what the environment says of it, see
+// [Override], under the name in the definition and that of the directory. The findings are
+// about variables that do not count.
+func (l Library) Plain(ref Ref, d *Definition) (Agent, graph.Findings) {
+	inForce, findings := Override(d, l.getenv(), d.Name, ref.Name)
+	return Agent{Ref: ref, Definition: d, InForce: inForce}, findings
+}
+
+// OfGraph is [Library.Plain] for a graph agent, whose name is that of the directory.
+func (l Library) OfGraph(ref Ref, g *graph.Graph) (Agent, graph.Findings) {
+	d := FromGraph(ref.Name, g)
+	inForce, findings := Override(d, l.getenv(), ref.Name)
+	return Agent{Ref: ref, Definition: d, Graph: g, InForce: inForce}, findings
+}
+
+func (l Library) getenv() func(string) string {
+	if l.Getenv == nil {
+		return func(string) string { return "" }
+	}
+	return l.Getenv
+}
+
+// File returns the path of the definition of an agent: its graph.yaml, or its config.yaml. It
+// is an error if there are both or neither.
+func (l Library) File(ref Ref) (string, error) {
+	graphFile, configFile := ref.GraphFile(), l.configFile(ref)
+	switch isGraph, isPlain := exists(graphFile), exists(configFile); {
+	case isGraph && isPlain:
+		return "", fault.New(fault.Config, "agent %s has both config.yaml and graph.yaml in %s, but each kind of agent is defined by one file alone", ref.Name, ref.Dir).
+			WithHint("remove config.yaml to make it a graph agent, or graph.yaml to make it a plain one")
+	case isGraph:
+		return graphFile, nil
+	case isPlain:
+		return configFile, nil
+	}
+	return "", fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir)
+}
+
+// configFile is where a plain agent's definition would be; the agent of a directory
 // has it there, whatever the environment says about agents of its name.
 func (l Library) configFile(ref Ref) string {
 	if paths := l.Paths.Agent(ref.Name); paths.Dir == ref.Dir {
@@ -182,14 +258,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Variables returns the value of each variable the graph declares: the one the user
+// Values returns the value of each variable that an agent declares: the one the user
 // preset, else its default, else what ask answers. The error lists the variables
 // that are left without a value; presets for variables the agent does not declare
 // are an error too.
-func Variables(g *graph.Graph, preset map[string]string, ask func(graph.Variable) (string, bool, error)) (map[string]string, error) {
-	values := make(map[string]string, len(g.Variables))
+func Values(declared []graph.Variable, preset map[string]string, ask func(graph.Variable) (string, bool, error)) (map[string]string, error) {
+	values := make(map[string]string, len(declared))
 	var missing, known []string
-	for _, v := range g.Variables {
+	for _, v := range declared {
 		known = append(known, v.Name)
 		if given, ok := preset[v.Name]; ok {
 			values[v.Name] = given
@@ -225,5 +301,5 @@ func Variables(g *graph.Graph, preset map[string]string, ask func(graph.Variable
 	return values, nil
 }
 
-// File returns the path of the graph definition, which need not exist.
-func (r Ref) File() string { return filepath.Join(r.Dir, graph.FileName) }
+// GraphFile returns the path of the graph definition, which need not exist.
+func (r Ref) GraphFile() string { return filepath.Join(r.Dir, graph.FileName) }

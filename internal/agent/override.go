@@ -13,87 +13,106 @@ import (
 	"loki/internal/graph"
 )
 
-// Agent is an agent and its graph.
-type Agent struct {
-	Ref
-	Graph   *graph.Graph // of the file; a run keeps this one, so that it can be resumed in another environment
-	InForce *graph.Graph // with what the environment says, see [Override]
-}
-
-// Override returns the graph of the agent called name with what environment variables say
-// of it: NAME_MODEL, NAME_TEMPERATURE, NAME_TOP_P, NAME_GLOBAL_TOOLS, NAME_MCP_SERVERS and
-// NAME_VARIABLES, where NAME is as [config.AgentVariable] has it. getenv returns "" for
-// those that are not set. A value that cannot be read is ignored; the warnings say why. g is
-// unchanged.
+// Override returns a definition with what environment variables say of it: NAME_MODEL,
+// NAME_TEMPERATURE, NAME_TOP_P, NAME_GLOBAL_TOOLS, NAME_MCP_SERVERS, NAME_AGENT_SESSION,
+// NAME_INSTRUCTIONS and NAME_VARIABLES, where NAME is one of names as
+// [config.AgentVariable] has it; the first that is set counts. getenv returns "" for those that
+// are not set. A value that cannot be read is ignored; the findings say why. d is unchanged.
 //
-// The text null clears a model, a temperature and a top_p. Tools and servers are JSON
-// lists. Variables are a JSON object of values by name, or a list: of such objects, of
+// The text null clears a model, a temperature, a top_p and a session. Tools and servers are
+// JSON lists. Variables are a JSON object of values by name, or a list: of such objects, of
 // {name, value}, or of {name, description, default}. They get these defaults; those
 // that the agent does not declare are added.
-func Override(g *graph.Graph, name string, getenv func(string) string) (overridden *graph.Graph, warnings []string) {
-	o := overrides{prefix: config.AgentVariable(name), getenv: getenv}
-	c := *g
-	if id := getenv(o.prefix + "_MODEL"); id == cleared {
+func Override(d *Definition, getenv func(string) string, names ...string) (overridden *Definition, findings graph.Findings) {
+	o := overrides{getenv: getenv}
+	for _, name := range names {
+		o.prefixes = append(o.prefixes, config.AgentVariable(name))
+	}
+	c := *d
+	if id := o.text("_MODEL"); id == cleared {
 		c.Model = ""
 	} else if id != "" {
 		c.Model = id
+	}
+	if session := o.text("_AGENT_SESSION"); session == cleared {
+		c.Session = new("")
+	} else if session != "" {
+		c.Session = &session
+	}
+	if text := o.text("_INSTRUCTIONS"); text != "" {
+		c.Instructions, c.Dynamic = text, false
 	}
 	o.number("_TEMPERATURE", &c.Temperature)
 	o.number("_TOP_P", &c.TopP)
 	o.list("_GLOBAL_TOOLS", &c.GlobalTools)
 	o.list("_MCP_SERVERS", &c.MCPServers)
 	o.variables("_VARIABLES", &c.Variables)
-	return &c, o.warnings
+	return &c, o.findings
 }
 
 // cleared stands for no value.
 const cleared = "null"
 
 type overrides struct {
-	prefix   string
+	prefixes []string
 	getenv   func(string) string
-	warnings []string
+	name     string // of the variable that text returned last
+	findings graph.Findings
 }
 
-// wrong warns of a variable with an invalid value.
-func (o *overrides) wrong(suffix, want string) {
-	o.warnings = append(o.warnings, fmt.Sprintf("the environment variable %s%s is ignored: it is not %s", o.prefix, suffix, want))
+// text returns the value of the variable with a suffix, "" if it is not set.
+func (o *overrides) text(suffix string) string {
+	for _, prefix := range o.prefixes {
+		o.name = prefix + suffix
+		if text := o.getenv(o.name); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// wrong warns that the variable that was read last has an invalid value.
+func (o *overrides) wrong(want string) {
+	o.findings = append(o.findings, graph.Finding{
+		Severity: graph.SeverityWarning, Rule: graph.RuleEnvironment,
+		Message: fmt.Sprintf("the environment variable %s is ignored: it is not %s", o.name, want),
+	})
 }
 
 func (o *overrides) number(suffix string, field **float64) {
-	text := o.getenv(o.prefix + suffix)
+	text := o.text(suffix)
 	switch v, err := strconv.ParseFloat(text, 64); {
 	case text == "":
 	case text == cleared:
 		*field = nil
 	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		o.wrong(suffix, "a number")
+		o.wrong("a number")
 	default:
 		*field = &v
 	}
 }
 
 func (o *overrides) list(suffix string, field *[]string) {
-	text := o.getenv(o.prefix + suffix)
+	text := o.text(suffix)
 	if text == "" {
 		return
 	}
 	var list []string
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		o.wrong(suffix, `a JSON list of strings, such as ["fs_cat", "fs_ls"]`)
+		o.wrong(`a JSON list of strings, such as ["fs_cat", "fs_ls"]`)
 		return
 	}
 	*field = list
 }
 
 func (o *overrides) variables(suffix string, field *[]graph.Variable) {
-	text := o.getenv(o.prefix + suffix)
+	text := o.text(suffix)
 	if text == "" {
 		return
 	}
 	set, err := readVariables([]byte(text))
 	if err != nil {
-		o.wrong(suffix, `JSON such as {"name": "value"} or [{"name": "...", "value": "..."}]`)
+		o.wrong(`JSON such as {"name": "value"} or [{"name": "...", "value": "..."}]`)
 		return
 	}
 	list := slices.Clone(*field)

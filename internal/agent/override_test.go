@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"loki/internal/agent"
 	"loki/internal/chat"
@@ -14,8 +15,8 @@ import (
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	declared := []graph.Variable{{Name: "city", Description: "where", Default: new("Graz")}, {Name: "day", Description: "when"}}
-	base := func() *graph.Graph {
-		return &graph.Graph{
+	base := func() *agent.Definition {
+		return &agent.Definition{
 			Name: "in the file", Model: "c:own", Sampling: chat.Sampling{Temperature: new(0.1), TopP: new(0.2)},
 			GlobalTools: []string{"fs_cat.sh"}, MCPServers: []string{"git"}, Variables: declared,
 		}
@@ -25,32 +26,36 @@ func TestOverride(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, key, value string
-		change           func(*graph.Graph)
+		change           func(*agent.Definition)
 		warning          string
 	}{
 		{name: "nothing", key: "MY_AGENT_OTHER", value: "x"},
 		{name: "of_another", key: "MY-AGENT_MODEL", value: "x"},
-		{name: "model", key: "MY_AGENT_MODEL", value: "c:other", change: func(g *graph.Graph) { g.Model = "c:other" }},
-		{name: "no_model", key: "MY_AGENT_MODEL", value: "null", change: func(g *graph.Graph) { g.Model = "" }},
-		{name: "temperature", key: "MY_AGENT_TEMPERATURE", value: "0.5", change: func(g *graph.Graph) { g.Temperature = new(0.5) }},
-		{name: "no_temperature", key: "MY_AGENT_TEMPERATURE", value: "null", change: func(g *graph.Graph) { g.Temperature = nil }},
+		{name: "model", key: "MY_AGENT_MODEL", value: "c:other", change: func(g *agent.Definition) { g.Model = "c:other" }},
+		{name: "no_model", key: "MY_AGENT_MODEL", value: "null", change: func(g *agent.Definition) { g.Model = "" }},
+		{name: "instructions", key: "MY_AGENT_INSTRUCTIONS", value: "be brief", change: func(g *agent.Definition) { g.Instructions = "be brief" }},
+		{name: "session", key: "MY_AGENT_AGENT_SESSION", value: "temp", change: func(g *agent.Definition) { g.Session = new("temp") }},
+		{name: "no_session", key: "MY_AGENT_AGENT_SESSION", value: "null", change: func(g *agent.Definition) { g.Session = new("") }},
+		{name: "by_directory", key: "BY_DIR_MODEL", value: "c:other", change: func(g *agent.Definition) { g.Model = "c:other" }},
+		{name: "temperature", key: "MY_AGENT_TEMPERATURE", value: "0.5", change: func(g *agent.Definition) { g.Temperature = new(0.5) }},
+		{name: "no_temperature", key: "MY_AGENT_TEMPERATURE", value: "null", change: func(g *agent.Definition) { g.Temperature = nil }},
 		{name: "warm", key: "MY_AGENT_TEMPERATURE", value: "warm", warning: "MY_AGENT_TEMPERATURE is ignored: it is not a number"},
 		{name: "infinite", key: "MY_AGENT_TOP_P", value: "inf", warning: "MY_AGENT_TOP_P is ignored"},
-		{name: "top_p", key: "MY_AGENT_TOP_P", value: "0", change: func(g *graph.Graph) { g.TopP = new(0.0) }},
-		{name: "tools", key: "MY_AGENT_GLOBAL_TOOLS", value: `["fs_ls.sh","a"]`, change: func(g *graph.Graph) { g.GlobalTools = []string{"fs_ls.sh", "a"} }},
-		{name: "no_tools", key: "MY_AGENT_GLOBAL_TOOLS", value: `[]`, change: func(g *graph.Graph) { g.GlobalTools = []string{} }},
+		{name: "top_p", key: "MY_AGENT_TOP_P", value: "0", change: func(g *agent.Definition) { g.TopP = new(0.0) }},
+		{name: "tools", key: "MY_AGENT_GLOBAL_TOOLS", value: `["fs_ls.sh","a"]`, change: func(g *agent.Definition) { g.GlobalTools = []string{"fs_ls.sh", "a"} }},
+		{name: "no_tools", key: "MY_AGENT_GLOBAL_TOOLS", value: `[]`, change: func(g *agent.Definition) { g.GlobalTools = []string{} }},
 		{name: "tools_no_json", key: "MY_AGENT_GLOBAL_TOOLS", value: `fs_ls`, warning: "MY_AGENT_GLOBAL_TOOLS is ignored: it is not a JSON list"},
-		{name: "servers", key: "MY_AGENT_MCP_SERVERS", value: `["docs"]`, change: func(g *graph.Graph) { g.MCPServers = []string{"docs"} }},
-		{name: "by_name", key: "MY_AGENT_VARIABLES", value: `{"city":"Linz","day":"today"}`, change: func(g *graph.Graph) { g.Variables = preset("Linz", "today") }},
-		{name: "list_by_name", key: "MY_AGENT_VARIABLES", value: `[{"city":"Linz","day":5}]`, change: func(g *graph.Graph) { g.Variables = preset("Linz", "5") }},
-		{name: "values", key: "MY_AGENT_VARIABLES", value: `[{"name":"city","value":"Linz"},{"name":"day","value":""}]`, change: func(g *graph.Graph) { g.Variables = preset("Linz", "") }},
+		{name: "servers", key: "MY_AGENT_MCP_SERVERS", value: `["docs"]`, change: func(g *agent.Definition) { g.MCPServers = []string{"docs"} }},
+		{name: "by_name", key: "MY_AGENT_VARIABLES", value: `{"city":"Linz","day":"today"}`, change: func(g *agent.Definition) { g.Variables = preset("Linz", "today") }},
+		{name: "list_by_name", key: "MY_AGENT_VARIABLES", value: `[{"city":"Linz","day":5}]`, change: func(g *agent.Definition) { g.Variables = preset("Linz", "5") }},
+		{name: "values", key: "MY_AGENT_VARIABLES", value: `[{"name":"city","value":"Linz"},{"name":"day","value":""}]`, change: func(g *agent.Definition) { g.Variables = preset("Linz", "") }},
 		{
 			name: "declarations", key: "MY_AGENT_VARIABLES", value: `[{"name":"city","description":"W","default":"Linz"},{"name":"new","description":"N"}]`,
-			change: func(g *graph.Graph) {
+			change: func(g *agent.Definition) {
 				g.Variables = []graph.Variable{{Name: "city", Description: "W", Default: new("Linz")}, declared[1], {Name: "new", Description: "N"}}
 			},
 		},
-		{name: "added", key: "MY_AGENT_VARIABLES", value: `{"name":"x"}`, change: func(g *graph.Graph) {
+		{name: "added", key: "MY_AGENT_VARIABLES", value: `{"name":"x"}`, change: func(g *agent.Definition) {
 			g.Variables = append(append([]graph.Variable{}, declared...), graph.Variable{Name: "name", Default: new("x")})
 		}},
 		{name: "variables_no_json", key: "MY_AGENT_VARIABLES", value: `city=Linz`, warning: "MY_AGENT_VARIABLES is ignored"},
@@ -62,19 +67,23 @@ func TestOverride(t *testing.T) {
 			if tt.change != nil {
 				tt.change(want)
 			}
-			got, warnings := agent.Override(g, "my-agent", func(name string) string {
+			got, warnings := agent.Override(g, func(name string) string {
 				if name == tt.key {
 					return tt.value
 				}
 				return ""
-			})
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(graph.Graph{})); diff != "" {
+			}, "my-agent", "by-dir")
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(agent.Definition{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(base(), g, cmp.AllowUnexported(graph.Graph{})); diff != "" {
+			if diff := cmp.Diff(base(), g, cmpopts.IgnoreUnexported(agent.Definition{})); diff != "" {
 				t.Errorf("the graph itself changed:\n%s", diff)
 			}
-			if joined := strings.Join(warnings, "\n"); tt.warning == "" && joined != "" || !strings.Contains(joined, tt.warning) {
+			joined := ""
+			for _, w := range warnings {
+				joined += w.Message
+			}
+			if tt.warning == "" && joined != "" || !strings.Contains(joined, tt.warning) {
 				t.Errorf("warnings %q, want %q", warnings, tt.warning)
 			}
 		})
@@ -86,11 +95,11 @@ func FuzzOverride(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		g, warnings := agent.Override(&graph.Graph{}, "a", func(string) string { return text })
+		g, warnings := agent.Override(&agent.Definition{}, func(string) string { return text }, "a")
 		if len(g.Variables) > 0 {
 			for _, w := range warnings {
-				if strings.Contains(w, "_VARIABLES") {
-					t.Errorf("variables %v, and %s", g.Variables, w)
+				if strings.Contains(w.Message, "_VARIABLES") {
+					t.Errorf("variables %v, and %s", g.Variables, w.Message)
 				}
 			}
 		}

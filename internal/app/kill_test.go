@@ -173,11 +173,10 @@ func work(a *app.App, mode string, d *deadly) error {
 	if err != nil {
 		return err
 	}
-	g, _, err := a.Agents.Graph(ref)
+	of, _, err := a.Agents.Load(ref)
 	if err != nil {
 		return err
 	}
-	of, _ := a.Agent(ref, g)
 	job, err := a.GraphJob(ctx, app.GraphRun{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
 	if err != nil {
 		return err

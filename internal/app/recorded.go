@@ -32,9 +32,9 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 	if err != nil {
 		return run.Job{}, err
 	}
-	now, warnings := a.Agent(ref, g)
-	for _, text := range warnings {
-		if err := c.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+	now, warnings := a.Agents.OfGraph(ref, g)
+	for _, w := range warnings {
+		if err := c.Events.Emit(ctx, event.Warning{Text: w.Message}); err != nil {
 			return run.Job{}, err
 		}
 	}
@@ -49,22 +49,15 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 	return job, a.checkModels(r)
 }
 
-// Agent returns an agent with what the environment says of it, and warnings about what does
-// not count.
-func (a *App) Agent(ref agent.Ref, g *graph.Graph) (agent.Agent, []string) {
-	inForce, warnings := agent.Override(g, ref.Name, a.Env.Get)
-	return agent.Agent{Ref: ref, Graph: g, InForce: inForce}, warnings
-}
-
 // recordedGraph returns the graph of an agent as it is now. If it is gone, and the user
 // insists, it is the one on record.
 func recordedGraph(ref agent.Ref, info run.Info, c run.Continuation) (*graph.Graph, error) {
-	g, _, err := graph.Load(ref.File())
+	g, _, err := graph.Load(ref.GraphFile())
 	if !errors.Is(err, fs.ErrNotExist) {
 		return g, err
 	}
 	if !c.Force {
-		return nil, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, ref.Name, ref.File()).
+		return nil, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, ref.Name, ref.GraphFile()).
 			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
 	}
 	return info.Recorded()

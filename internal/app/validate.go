@@ -19,7 +19,7 @@ import (
 // Validate checks a graph in the light of what this program, its configuration and the
 // agent have: what would keep the agent from running is an error. Nothing is started.
 func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
-	v := validator{app: a, ref: of.Ref, g: of.InForce}
+	v := validator{app: a, ref: of.Ref, g: of.GraphInForce()}
 	tools := v.tools(ctx)
 	v.servers()
 	v.nodes()

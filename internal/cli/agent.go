@@ -23,6 +23,10 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
+	if of.Graph == nil {
+		return fault.New(fault.Config, "agent %s is defined by config.yaml; this version runs graph agents only", of.Name).
+			WithHint("define it by a graph.yaml, for example with one llm node")
+	}
 	// Answers to a graph's questions come from the standard input if it is no
 	// terminal, unless it has to be the prompt.
 	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(of.Graph)
@@ -42,7 +46,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	for _, v := range c.opts.variables {
 		given[v[0]] = v[1]
 	}
-	variables, err := c.variables(ctx, of.InForce, given, asker)
+	variables, err := c.variables(ctx, of.InForce.Variables, given, asker)
 	if err != nil {
 		return err
 	}
@@ -57,31 +61,35 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	return err
 }
 
-// agent returns the agent of -a. It warns of what is wrong with its graph and with what the
-// environment says of it.
+// agent returns the agent of -a. It warns of what is wrong with its definition and with what
+// the environment says of it.
 func (c *command) agent() (agent.Agent, error) {
-	ref, err := c.app.Agents.Find(c.opts.agent)
-	if err != nil {
-		return agent.Agent{}, err
-	}
-	g, findings, err := c.app.Agents.Graph(ref)
+	of, findings, err := c.loadAgent(c.opts.agent)
 	if err != nil {
 		return agent.Agent{}, err
 	}
 	for _, f := range findings {
-		c.warnFinding(g, f)
+		c.warnFinding(of.Definition.File, f)
 	}
-	return c.inForce(ref, g), nil
+	return of, nil
 }
 
-// inForce returns an agent with what the environment says of it, and warns of what does not
-// count.
-func (c *command) inForce(ref agent.Ref, g *graph.Graph) agent.Agent {
-	of, warnings := c.app.Agent(ref, g)
-	for _, w := range warnings {
-		c.warn(w)
+// loadAgent returns the agent that name means, and warnings about it.
+func (c *command) loadAgent(name string) (agent.Agent, graph.Findings, error) {
+	ref, err := c.app.Agents.Find(name)
+	if err != nil {
+		return agent.Agent{}, nil, err
 	}
-	return of
+	return c.app.Agents.Load(ref)
+}
+
+// graphAgent is loadAgent for commands that are about graphs. action says what they do.
+func (c *command) graphAgent(name, action string) (agent.Agent, graph.Findings, error) {
+	of, findings, err := c.loadAgent(name)
+	if err == nil && of.Graph == nil {
+		err = fault.New(fault.Usage, "agent %s is defined by config.yaml and has no graph to %s", of.Name, action)
+	}
+	return of, findings, err
 }
 
 // asks reports whether the graph has nodes that ask a human, or whose models may.
@@ -129,8 +137,8 @@ func (a terminalAsker) Ask(ctx context.Context, q ask.Question) (string, error) 
 func (a terminalAsker) AtTerminal() bool { return a.scripts }
 
 // variables returns a value for each of the agent's variables.
-func (c *command) variables(ctx context.Context, g *graph.Graph, given map[string]string, asker ask.Asker) (map[string]string, error) {
-	return agent.Variables(g, given, func(v graph.Variable) (string, bool, error) {
+func (c *command) variables(ctx context.Context, declared []graph.Variable, given map[string]string, asker ask.Asker) (map[string]string, error) {
+	return agent.Values(declared, given, func(v graph.Variable) (string, bool, error) {
 		if !c.InTerminal {
 			return "", false, nil
 		}
@@ -190,23 +198,6 @@ func (c *command) lastReply(ctx context.Context) (reply *string, err error) {
 	}
 	defer func() { err = errors.Join(err, conv.Close(ctx)) }()
 	return conv.LastReply(), nil
-}
-
-// agentInfo describes the agent of -a.
-func (c *command) agentInfo() error {
-	ref, err := c.app.Agents.Find(c.opts.agent)
-	if err != nil {
-		return err
-	}
-	g, _, err := c.app.Agents.Graph(ref)
-	if err != nil {
-		return err
-	}
-	info := newAgentInfo(ref, c.inForce(ref, g).InForce)
-	if c.opts.output != outputText {
-		return printJSON(c.Out, info)
-	}
-	return info.print(c.Out)
 }
 
 // noInput is errNoInput, with a word on what may have been meant as the text.

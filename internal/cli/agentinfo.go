@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/fault"
 	"loki/internal/graph"
 )
 
@@ -30,6 +31,22 @@ type variableInfo struct {
 type nodeInfo struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
+}
+
+// agentInfo describes the agent of -a.
+func (c *command) agentInfo() error {
+	of, err := c.agent()
+	if err != nil {
+		return err
+	}
+	if of.Graph == nil {
+		return fault.New(fault.Config, "agent %s is defined by config.yaml", of.Name)
+	}
+	info := newAgentInfo(of.Ref, of.GraphInForce())
+	if c.opts.output != outputText {
+		return printJSON(c.Out, info)
+	}
+	return info.print(c.Out)
 }
 
 func newAgentInfo(ref agent.Ref, g *graph.Graph) agentInfo {

@@ -35,13 +35,16 @@ type validation struct {
 	Findings graph.Findings `json:"findings"`
 }
 
-// validate checks an agent's graph and prints everything that was found.
+// validate checks an agent's definition and prints everything that was found.
 func (c *command) validate(ctx context.Context) error {
 	ref, err := c.app.Agents.Find(c.opts.validate)
 	if err != nil {
 		return err
 	}
-	v := validation{Agent: ref.Name, File: ref.File()}
+	v := validation{Agent: ref.Name}
+	if v.File, err = c.app.Agents.File(ref); err != nil {
+		return err
+	}
 	v.Findings, err = c.findings(ctx, ref)
 	if err != nil {
 		return err
@@ -59,7 +62,7 @@ func (c *command) validate(ctx context.Context) error {
 
 // findings are those of the parser and, if it could read the file, of the validator.
 func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, error) {
-	g, warnings, err := c.app.Agents.Graph(ref)
+	of, warnings, err := c.app.Agents.Load(ref)
 	if err != nil {
 		found := graph.ErrorFindings(err)
 		if found == nil {
@@ -67,7 +70,7 @@ func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, 
 		}
 		return append(found, warnings...), nil
 	}
-	return append(warnings, c.app.Validate(ctx, c.inForce(ref, g))...), nil
+	return append(warnings, c.app.Validate(ctx, of)...), nil
 }
 
 func (c *command) printValidation(v validation) error {
@@ -90,14 +93,11 @@ func (c *command) printValidation(v validation) error {
 
 // drawGraph prints a drawing of an agent's graph.
 func (c *command) drawGraph(context.Context) error {
-	ref, err := c.app.Agents.Find(c.opts.graph)
+	of, _, err := c.graphAgent(c.opts.graph, "draw")
 	if err != nil {
 		return err
 	}
-	g, _, err := c.app.Agents.Graph(ref)
-	if err != nil {
-		return err
-	}
+	g := of.Graph
 	var drawing string
 	switch c.opts.format {
 	case "mermaid":
@@ -111,9 +111,12 @@ func (c *command) drawGraph(context.Context) error {
 	return err
 }
 
-// warnFinding prints a warning about a graph that is going to run.
-func (c *command) warnFinding(g *graph.Graph, f graph.Finding) {
-	text := fmt.Sprintf("%s:%d:%d: %s", g.File, f.Line, f.Column, f.Message)
+// warnFinding prints a warning about an agent that is going to run.
+func (c *command) warnFinding(file string, f graph.Finding) {
+	text := f.Message
+	if f.Line > 0 {
+		text = fmt.Sprintf("%s:%d:%d: %s", file, f.Line, f.Column, f.Message)
+	}
 	if f.Hint != "" {
 		text += "; " + f.Hint
 	}

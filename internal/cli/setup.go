@@ -71,17 +71,16 @@ func (c *command) needsModel() bool {
 		r, _, err := c.app.Roles().Load(o.role)
 		return err == nil && r.Settings.Model == ""
 	}
-	ref, err := c.app.Agents.Find(o.agent)
+	of, _, err := c.loadAgent(o.agent)
 	if err != nil {
 		return false
 	}
-	g, _, err := c.app.Agents.Graph(ref)
-	return err == nil && usesModel(g)
+	return of.InForce.Model == "" && (of.Graph == nil || usesModel(of.Graph))
 }
 
-// usesModel reports whether a node of the graph needs a model that neither it nor the graph names.
+// usesModel reports whether a node of the graph needs a model that neither it nor default_model names.
 func usesModel(g *graph.Graph) bool {
-	if g.Model != "" || g.DefaultModel != "" {
+	if g.DefaultModel != "" {
 		return false
 	}
 	for _, n := range g.Nodes {

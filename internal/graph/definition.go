@@ -70,7 +70,7 @@ type Graph struct {
 	Text []byte // the definition as it was read
 
 	byID map[string]*Node
-	pos  map[string]Pos
+	pos  Places
 }
 
 // Node returns the node called id, nil if there is none.
@@ -79,23 +79,7 @@ func (g *Graph) Node(id string) *Node { return g.byID[id] }
 // Pos returns where path stands in the definition: "settings.timeout",
 // "nodes.a", "nodes.a.next[1]". If path itself is not there, the place of the
 // nearest enclosing path is returned.
-func (g *Graph) Pos(path string) Pos {
-	for {
-		if p, ok := g.pos[path]; ok || path == "" {
-			return p
-		}
-		path = parentPath(path)
-	}
-}
-
-func parentPath(path string) string {
-	for i := len(path) - 1; i > 0; i-- {
-		if path[i] == '.' || path[i] == '[' {
-			return path[:i]
-		}
-	}
-	return ""
-}
+func (g *Graph) Pos(path string) Pos { return g.pos.At(path) }
 
 // Variable is a value the user gives an agent when it starts.
 type Variable struct {

@@ -59,7 +59,6 @@ func Parse(file string, src []byte) (*Graph, Findings, error) {
 			File: file,
 			Text: src,
 			byID: map[string]*Node{},
-			pos:  map[string]Pos{},
 		},
 	}
 	p.graph()
@@ -72,7 +71,7 @@ func Parse(file string, src []byte) (*Graph, Findings, error) {
 	if problems := p.check(); len(problems) > 0 {
 		return nil, p.warnings, parseError("", problems)
 	}
-	p.place(doc.Root())
+	p.g.pos = PlacesOf(doc.Root())
 	return p.g, p.warnings, nil
 }
 
@@ -104,6 +103,15 @@ func ErrorFindings(err error) Findings {
 	var findings Findings
 	for _, p := range yamldoc.AsProblems(err) {
 		findings = append(findings, problemFinding(SeverityError, RuleDefinition, p))
+	}
+	return findings
+}
+
+// WarningFindings returns what a document warns of as findings of the rule [RuleUnknownKey].
+func WarningFindings(warnings []*yamldoc.Problem) Findings {
+	var findings Findings
+	for _, p := range warnings {
+		findings = append(findings, problemFinding(SeverityWarning, RuleUnknownKey, p))
 	}
 	return findings
 }
@@ -152,15 +160,13 @@ func (p *parser) graph() {
 	m.Text("version", &p.version)
 	m.Text("model", &g.Model)
 	m.Text("default_model", &g.DefaultModel)
-	g.Sampling = p.sampling(m)
+	g.Sampling = ReadSampling(m)
 	p.others(m)
 	m.Texts("global_tools", &g.GlobalTools)
 	m.Texts("mcp_servers", &g.MCPServers)
 	m.Texts("conversation_starters", &g.ConversationStarters)
-	p.environment(m)
-	for _, n := range m.List("variables") {
-		p.variable(n)
-	}
+	g.Environment = ReadEnvironment(m)
+	g.Variables = ReadVariables(m)
 	p.settings(m.Map("settings"))
 	if n := m.Map("initial_state").Node(); n != nil {
 		g.InitialState = n.FiniteValue().AsObject()
@@ -187,30 +193,6 @@ func optional[T any](key string, read func(string, *T) bool) *T {
 	return &v
 }
 
-func (p *parser) variable(n *yamldoc.Node) {
-	m := n.Map()
-	if m == nil {
-		return
-	}
-	var v Variable
-	m.Require("name", "description")
-	m.Text("name", &v.Name)
-	m.Text("description", &v.Description)
-	v.Default = optional("default", m.Text)
-	p.warnUnread(m, nil)
-	p.g.Variables = append(p.g.Variables, v)
-}
-
-// environment reads the names of variables that scripts get.
-func (p *parser) environment(m *yamldoc.Map) {
-	m.Texts("environment", &p.g.Environment)
-	for _, n := range m.List("environment") {
-		if name, ok := n.Text(); ok && (name == "" || strings.ContainsAny(name, "=\x00*")) {
-			n.Errorf("%q cannot be the name of an environment variable", name).Hint = "list names, such as GITHUB_TOKEN; the values are those of your environment"
-		}
-	}
-}
-
 func (p *parser) settings(m *yamldoc.Map) {
 	s := &p.g.Settings
 	m.Uint("max_loop_iterations", &s.MaxLoopIterations)
@@ -218,23 +200,10 @@ func (p *parser) settings(m *yamldoc.Map) {
 	m.Bool("log_state_snapshots", &s.LogStateSnapshots)
 	m.Bool("validate_before_run", &s.ValidateBeforeRun)
 	m.Uint("max_concurrency", &s.MaxConcurrency)
-	choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
-	p.budget(m)
-	choice(m, "durability", &s.Durability, DurabilityProcess, DurabilityPower, DurabilityOff)
+	yamldoc.Choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
+	s.Budget = ReadBudget(m)
+	yamldoc.Choice(m, "durability", &s.Durability, DurabilityProcess, DurabilityPower, DurabilityOff)
 	p.warnUnread(m, nil)
-}
-
-// choice reads one of a few words.
-func choice[T ~string](m *yamldoc.Map, key string, dst *T, words ...T) {
-	var word string
-	if !m.Text(key, &word) {
-		return
-	}
-	if !slices.Contains(words, T(word)) {
-		m.Get(key).Errorf("unknown value %q", word).Hint = oneOf(word, names(words))
-		return
-	}
-	*dst = T(word)
 }
 
 func (p *parser) reducers(m *yamldoc.Map) {
@@ -247,7 +216,7 @@ func (p *parser) reducers(m *yamldoc.Map) {
 			continue
 		}
 		if !slices.Contains(ReducerNames[:], Reducer(name)) {
-			e.Node.Errorf("unknown reducer %q for state key %q", name, e.Key).Hint = oneOf(name, names(ReducerNames[:]))
+			e.Node.Errorf("unknown reducer %q for state key %q", name, e.Key).Hint = yamldoc.OneOf(name, names(ReducerNames[:]))
 			continue
 		}
 		p.g.Reducers[e.Key] = Reducer(name)
@@ -312,34 +281,4 @@ func nodeIDs(g *Graph) []string {
 		ids[i] = n.ID
 	}
 	return ids
-}
-
-// maxPlaces bounds the paths whose place is kept; aliases can make a small text have
-// very many.
-const maxPlaces = 1 << 18
-
-// place notes where n and everything below it stands: a scalar where it begins, a
-// list or mapping where its key is.
-func (p *parser) place(n *yamldoc.Node) {
-	key := Pos(n.KeyPos())
-	if len(p.g.pos) >= maxPlaces {
-		return
-	}
-	switch n.Kind() {
-	case yamldoc.Mapping:
-		p.g.pos[n.Path()] = key
-		for e := range n.Map().All() {
-			p.place(e.Node)
-		}
-	case yamldoc.List:
-		p.g.pos[n.Path()] = key
-		items, _ := n.List()
-		for _, item := range items {
-			p.place(item)
-		}
-	case yamldoc.Null:
-		p.g.pos[n.Path()] = key
-	default:
-		p.g.pos[n.Path()] = Pos(n.Pos())
-	}
 }

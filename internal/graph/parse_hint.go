@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"loki/internal/yamldoc"
 )
 
 // topRequired are the fields a definition cannot do without.
@@ -50,15 +48,6 @@ func requiredHint() string {
 		}
 	}
 	return b.String()
-}
-
-// oneOf lists what a word may be, and which of them was probably meant.
-func oneOf(word string, words []string) string {
-	list := "valid are " + strings.Join(words, ", ")
-	if near := yamldoc.Nearest(word, words); near != "" {
-		return fmt.Sprintf("did you mean %q? %s", near, list)
-	}
-	return list
 }
 
 // elsewhere says which types have a field that t does not have; "" if none has.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/catalog"
-	"loki/internal/chat"
 	"loki/internal/schema"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
@@ -31,14 +29,14 @@ func (p *parser) node(e yamldoc.Entry) {
 	case !m.Text("type", &kind):
 		return
 	case !slices.Contains(Types[:], Type(kind)):
-		m.Get("type").Errorf("unknown node type %q", kind).Hint = oneOf(kind, names(Types[:]))
+		m.Get("type").Errorf("unknown node type %q", kind).Hint = yamldoc.OneOf(kind, names(Types[:]))
 		return
 	}
 	n.Type = Type(kind)
 	p.id(n, e, m)
 	m.Text("description", &n.Description)
 	p.next(n, m)
-	choice(m, "join", &n.Join, JoinAny, JoinAll)
+	yamldoc.Choice(m, "join", &n.Join, JoinAny, JoinAll)
 	p.require(m, requiredFields[n.Type]...)
 	p.fields(n, m)
 	p.warnUnread(m, func(key string) string { return elsewhere(n.Type, key) })
@@ -219,7 +217,7 @@ func (p *parser) input(n *Node, m *yamldoc.Map) {
 func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	n.LLM = &LLM{
 		Instructions:  optional("instructions", templates(m)),
-		Sampling:      p.sampling(m),
+		Sampling:      ReadSampling(m),
 		MaxAttempts:   DefaultMaxAttempts,
 		MaxIterations: DefaultMaxIterations,
 		OutputSchema:  outputShape(m),
@@ -236,21 +234,6 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	p.retry(n, m)
 	p.onUncertain(n, m)
 	p.cache(n, m)
-}
-
-// sampling reads how models are sampled.
-func (p *parser) sampling(m *yamldoc.Map) chat.Sampling {
-	s := chat.Sampling{Temperature: optional("temperature", m.Float), TopP: optional("top_p", m.Float)}
-	var effort string
-	if !m.Text("reasoning_effort", &effort) || slices.Contains(catalog.Levels(), effort) {
-		s.Effort = chat.Effort(effort)
-		return s
-	}
-	problem := m.Get("reasoning_effort").Errorf("want one of %s, found %q", strings.Join(catalog.Levels(), ", "), effort)
-	if near := yamldoc.Nearest(effort, catalog.Levels()); near != "" {
-		problem.Hint = "did you mean " + near + "?"
-	}
-	return s
 }
 
 // others makes the keys known that graphs of related programs have and that do nothing here.

@@ -8,32 +8,9 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// budget reads the bounds of a run.
-func (p *parser) budget(m *yamldoc.Map) {
-	b := p.section(m, "budget", "{usd: 0.50, tokens: 100000, seconds: 600}")
-	budget := &p.g.Settings.Budget
-	positive(b, "usd", &budget.USD, b.Float)
-	positive(b, "tokens", &budget.Tokens, b.Uint)
-	positive(b, "seconds", &budget.Duration, b.Seconds)
-	p.warnUnread(b, nil)
-}
-
-// positive reads a number greater than zero.
-func positive[T int | float64 | time.Duration](m *yamldoc.Map, key string, dst *T, read func(string, *T) bool) {
-	var v T
-	switch {
-	case !read(key, &v):
-	case v > 0:
-		*dst = v
-	default:
-		n := m.Get(key)
-		n.Errorf("must be greater than 0, found %s", n.Describe()).Hint = "for no bound, leave it out"
-	}
-}
-
 // retry reads how often and when a node is tried again.
 func (p *parser) retry(n *Node, m *yamldoc.Map) {
-	r := p.section(m, "retry", "{attempts: 3}")
+	r := section(m, "retry", "{attempts: 3}")
 	if r == nil {
 		return
 	}
@@ -56,12 +33,12 @@ func (p *parser) retry(n *Node, m *yamldoc.Map) {
 }
 
 func (p *parser) onUncertain(n *Node, m *yamldoc.Map) {
-	choice(m, "on_uncertain", &n.OnUncertain, UncertainRetry, UncertainSkip, UncertainAsk)
+	yamldoc.Choice(m, "on_uncertain", &n.OnUncertain, UncertainRetry, UncertainSkip, UncertainAsk)
 }
 
 // cache reads for how long and under which key a node's result may be used again.
 func (p *parser) cache(n *Node, m *yamldoc.Map) {
-	c := p.section(m, "cache", "{ttl: 3600}")
+	c := section(m, "cache", "{ttl: 3600}")
 	if c == nil {
 		return
 	}
@@ -71,20 +48,6 @@ func (p *parser) cache(n *Node, m *yamldoc.Map) {
 	n.Cache = &Cache{Key: optional("key", templates(c))}
 	c.Seconds("ttl", &n.Cache.TTL)
 	p.warnUnread(c, nil)
-}
-
-// section reads a mapping of options, nil if it is absent, null or no mapping, which
-// is reported with the example.
-func (p *parser) section(m *yamldoc.Map, key, example string) *yamldoc.Map {
-	n := m.Get(key)
-	switch {
-	case n == nil || n.Kind() == yamldoc.Null:
-		return nil
-	case n.Kind() != yamldoc.Mapping:
-		n.Errorf("expected a mapping, found %s", n.Describe()).Hint = "write " + key + ": " + example
-		return nil
-	}
-	return n.Map()
 }
 
 // floatBetween reads a number from least to most.

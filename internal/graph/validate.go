@@ -24,8 +24,9 @@ type Rule string
 
 // The rules of reading a definition.
 const (
-	RuleDefinition Rule = "definition"  // not a definition: syntax, types, required fields
-	RuleUnknownKey Rule = "unknown-key" // a key that means nothing
+	RuleDefinition  Rule = "definition"  // not a definition: syntax, types, required fields
+	RuleUnknownKey  Rule = "unknown-key" // a key that means nothing
+	RuleEnvironment Rule = "environment" // a variable of the environment that cannot be used
 )
 
 // The rules of [Validate], in the order in which they are checked.

@@ -214,6 +214,9 @@ func (m *Map) Seconds(key string, dst *time.Duration) bool {
 	return read(m, key, dst, (*Node).Seconds)
 }
 
+// Span reads a time span in seconds, or with units as in "10m"; see [Node.Span].
+func (m *Map) Span(key string, dst *time.Duration) bool { return read(m, key, dst, (*Node).Span) }
+
 // Texts reads a list of texts. A list without elements is stored as such, not nil.
 func (m *Map) Texts(key string, dst *[]string) bool { return read(m, key, dst, (*Node).Texts) }
 

@@ -193,6 +193,30 @@ func (n *Node) Seconds() (d time.Duration, ok bool) {
 	return time.Duration(s) * time.Second, ok
 }
 
+// maxSpan is the longest time that can be given, about 31 years.
+const maxSpan = 1e9 * time.Second
+
+// Span reads a time span: a number of seconds, of which fractions may be given, or a text
+// with units, such as "90s", "10m" or "1h30m".
+func (n *Node) Span() (d time.Duration, ok bool) {
+	switch n.raw.kind {
+	case Int, Float:
+		seconds, ok := n.Float()
+		if !ok {
+			return 0, false
+		}
+		if seconds >= 0 && seconds <= maxSpan.Seconds() {
+			return time.Duration(seconds * float64(time.Second)), true
+		}
+	case String:
+		if d, err := time.ParseDuration(n.raw.text); err == nil && d >= 0 && d <= maxSpan {
+			return d, true
+		}
+	}
+	n.Errorf("expected a time, found %s", n.Describe()).Hint = "write a number of seconds, or a text such as 90s, 10m or 1h30m"
+	return 0, false
+}
+
 // Texts reads a list of texts, see [Node.Text].
 func (n *Node) Texts() (list []string, ok bool) { return n.each((*Node).Text) }
 

@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/agent/team"
+	"loki/internal/agent/todo"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/permission"
+	"loki/internal/yamldoc"
+)
+
+// Definition is what an agent is set to. It is immutable once it is read.
+//
+// That of a graph agent is derived from its graph, see [FromGraph].
+type Definition struct {
+	Name        string // for display; an agent is identified by the name of its directory
+	Description string
+	Version     string
+
+	Model         string // id, "" for the model in force where the agent is started
+	chat.Sampling        // where Model is empty, what is not set here is as configured
+	GlobalTools   []string
+	MCPServers    []string
+	Variables     []graph.Variable
+	Starters      []string // conversation starters: texts of turns that a user may choose from
+	Documents     []string // sources of the knowledge base, see the documentation
+	Environment   []string // names of variables that scripts get although they look like secrets
+	Permission    permission.Rules
+
+	Session *string // to begin with; nil for the configured one, "" for none
+
+	Instructions         string // system prompt, without the variables filled in
+	Dynamic              bool   // the agent's _instructions tool writes the system prompt instead
+	CompressionThreshold *int   // tokens of a session, 0 for never; nil leaves it to the configuration
+
+	Todo        todo.Settings
+	Team        team.Limits
+	InjectSpawn bool // the system prompt explains the tools for children
+
+	Budget     graph.Budget
+	Durability graph.Durability
+
+	File string // path it was read from, for messages
+	Text []byte // as it was read
+
+	places graph.Places
+}
+
+// Pos returns where path stands in the definition of a plain agent: "model",
+// "global_tools[1]", or the nearest enclosing path.
+func (d *Definition) Pos(path string) graph.Pos { return d.places.At(path) }
+
+// setting is a key of config.yaml. What it may hold follows from the type of its field.
+type setting struct {
+	key   string
+	field func(*Definition) any // a pointer to the field
+	bound bool                  // it shows, bounds or keeps what the agent does, and does not change it
+}
+
+// settings are the keys in the order in which they are documented and shown.
+var settings = []setting{
+	{"name", func(d *Definition) any { return &d.Name }, true},
+	{"description", func(d *Definition) any { return &d.Description }, true},
+	{"version", func(d *Definition) any { return &d.Version }, true},
+	{"model", func(d *Definition) any { return &d.Model }, false},
+	{"temperature", func(d *Definition) any { return &d.Temperature }, false},
+	{"top_p", func(d *Definition) any { return &d.TopP }, false},
+	{"reasoning_effort", func(d *Definition) any { return &d.Effort }, false},
+	{"agent_session", func(d *Definition) any { return &d.Session }, true},
+	{"instructions", func(d *Definition) any { return &d.Instructions }, false},
+	{"dynamic_instructions", func(d *Definition) any { return &d.Dynamic }, false},
+	{"variables", func(d *Definition) any { return &d.Variables }, false},
+	{"global_tools", func(d *Definition) any { return &d.GlobalTools }, false},
+	{"mcp_servers", func(d *Definition) any { return &d.MCPServers }, false},
+	{"documents", func(d *Definition) any { return &d.Documents }, false},
+	{"conversation_starters", func(d *Definition) any { return &d.Starters }, true},
+	{"environment", func(d *Definition) any { return &d.Environment }, false},
+	{"permission", func(d *Definition) any { return &d.Permission }, true},
+	{"compression_threshold", func(d *Definition) any { return &d.CompressionThreshold }, true},
+	{"auto_continue", func(d *Definition) any { return &d.Todo.Enabled }, false},
+	{"max_auto_continues", func(d *Definition) any { return &d.Todo.Max }, true},
+	{"inject_todo_instructions", func(d *Definition) any { return &d.Todo.Inject }, false},
+	{"continuation_prompt", func(d *Definition) any { return &d.Todo.Prompt }, false},
+	{"can_spawn_agents", func(d *Definition) any { return &d.Team.CanSpawn }, false},
+	{"spawnable_agents", func(d *Definition) any { return &d.Team.Spawnable }, false},
+	{"max_concurrent_agents", func(d *Definition) any { return &d.Team.MaxConcurrent }, true},
+	{"max_agent_depth", func(d *Definition) any { return &d.Team.MaxDepth }, true},
+	{"inject_spawn_instructions", func(d *Definition) any { return &d.InjectSpawn }, false},
+	{"summarization_model", func(d *Definition) any { return &d.Team.SummarizationModel }, false},
+	{"summarization_threshold", func(d *Definition) any { return &d.Team.SummarizationThreshold }, false},
+	{"escalation_timeout", func(d *Definition) any { return &d.Team.EscalationTimeout }, true},
+	{"timeout", func(d *Definition) any { return &d.Team.Timeout }, true},
+	{"idle_timeout", func(d *Definition) any { return &d.Team.IdleTimeout }, true},
+	{"budget", func(d *Definition) any { return &d.Budget }, true},
+	{"durability", func(d *Definition) any { return &d.Durability }, true},
+}
+
+// defaults returns the settings of a definition that says nothing.
+func defaults() *Definition {
+	return &Definition{
+		Todo: todo.Settings{Max: todo.DefaultMax, Inject: true},
+		Team: team.DefaultLimits(), InjectSpawn: true,
+		Durability: graph.DurabilityProcess,
+	}
+}
+
+// Parse reads the definition of a plain agent. The name of the file is used in messages; src
+// is kept and must not change.
+//
+// The findings are warnings, among them those about keys that mean nothing; they are returned
+// with an error, too. The error has code fault.Config, and its chain holds the
+// [yamldoc.Problem] of everything that is wrong, see [graph.ErrorFindings].
+func Parse(file string, src []byte) (*Definition, graph.Findings, error) {
+	doc, err := yamldoc.Parse(file, src)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Config, err, "")
+	}
+	d := defaults()
+	d.File, d.Text = file, src
+	m := doc.Root().Map()
+	m.Require("name")
+	for _, s := range settings {
+		d.read(m, s)
+	}
+	d.check(m)
+	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory")
+	m.Done()
+	findings := graph.WarningFindings(doc.Warnings())
+	if err := doc.Err(); err != nil {
+		return nil, findings, fault.Wrap(fault.Config, err, "").WithHint("%s", doc.Errors()[0].Hint)
+	}
+	d.places = graph.PlacesOf(doc.Root())
+	return d, findings, nil
+}
+
+// read reads a key into its field, which keeps its default if the key is absent or null. A
+// list that is null has no elements: all its lines may be commented out.
+func (d *Definition) read(m *yamldoc.Map, s setting) {
+	switch field := s.field(d).(type) {
+	case *string:
+		m.Text(s.key, field)
+	case **string:
+		optional(m.Text, s.key, field)
+	case *bool:
+		m.Bool(s.key, field)
+	case *int:
+		m.Uint(s.key, field)
+	case **int:
+		optional(m.Uint, s.key, field)
+	case *time.Duration:
+		m.Span(s.key, field)
+	case *[]string:
+		if n := m.Get(s.key); n != nil && n.Kind() == yamldoc.Null {
+			*field = []string{}
+		}
+		m.Texts(s.key, field)
+	case *graph.Durability:
+		yamldoc.Choice(m, s.key, field, graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff)
+	case *chat.Effort:
+		d.Sampling = graph.ReadSampling(m) // temperature and top_p, too
+	case *[]graph.Variable:
+		*field = graph.ReadVariables(m)
+	case *graph.Budget:
+		*field = graph.ReadBudget(m)
+	case *permission.Rules:
+		*field, _ = permission.Read(m.Get(s.key)) // the error is one of the document, too
+	}
+}
+
+func optional[T any](read func(string, *T) bool, key string, field **T) {
+	var v T
+	if read(key, &v) {
+		*field = &v
+	}
+}
+
+// check reports values that have the right type and cannot be used all the same.
+func (d *Definition) check(m *yamldoc.Map) {
+	if n := m.Get("name"); n != nil && n.Kind() != yamldoc.Null && strings.TrimSpace(d.Name) == "" {
+		n.Errorf("name must not be empty")
+	}
+	for i, n := range m.List("documents") {
+		if i < len(d.Documents) && escapes(d.Documents[i]) {
+			n.Errorf("%q leads out of the agent's directory", d.Documents[i]).Hint = "write the absolute path, or one that begins with ~/"
+		}
+	}
+	names := make(map[string]bool)
+	for i, n := range m.List("variables") {
+		if i >= len(d.Variables) {
+			break
+		}
+		if name := d.Variables[i].Name; names[name] {
+			n.Warnf("the variable %q is declared twice, and the first declaration counts", name)
+		} else {
+			names[name] = true
+		}
+	}
+	if n := m.Get("spawnable_agents"); n != nil && !d.Team.CanSpawn {
+		n.Warnf("has no effect without can_spawn_agents: true")
+	}
+}
+
+// escapes reports whether a document is a relative path that leads out of its directory.
+// The path may be that of a loader, as in pdf:a.pdf.
+func escapes(document string) bool {
+	if strings.Contains(document, "://") {
+		return false
+	}
+	if loader, path, ok := strings.Cut(document, ":"); ok && !strings.ContainsAny(loader, `/\`) {
+		document = path
+	}
+	if strings.HasPrefix(document, "/") || strings.HasPrefix(document, "~/") {
+		return false
+	}
+	return slices.Contains(strings.FieldsFunc(document, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+}
+
+// FromGraph returns the definition of the graph agent whose directory is called name. It has
+// the settings that graphs have; the others are off.
+func FromGraph(name string, g *graph.Graph) *Definition {
+	d := &Definition{
+		Name: name, Description: g.Description, Model: g.Model, Sampling: g.Sampling,
+		GlobalTools: g.GlobalTools, MCPServers: g.MCPServers, Variables: g.Variables, Starters: g.ConversationStarters,
+		Environment: g.Environment, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
+		File: g.File, Text: g.Text,
+	}
+	d.Team.CanSpawn = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Type == graph.AgentNode })
+	return d
+}
+
+// readFile reads a definition file of either kind.
+func readFile(ref Ref, file string) ([]byte, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pathError.Err // the path is in our message already
+		}
+		return nil, fault.Wrap(fault.Config, err, "the definition of agent %s, %s, cannot be read", ref.Name, file)
+	}
+	return src, nil
+}

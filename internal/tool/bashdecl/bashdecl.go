@@ -30,6 +30,8 @@ type Function struct {
 	Tool chat.Tool
 	// Subcommand is the word that calls it, empty if the script itself is the function.
 	Subcommand string
+	// Line is that of the subcommand's @cmd, from 1; 0 for the script itself.
+	Line int
 
 	options map[string]*argc.Param // by property
 }
@@ -75,7 +77,7 @@ func Parse(src []byte, stem string) ([]Function, error) {
 
 // declare returns the declaration of a command under a name.
 func declare(c *argc.Command, name string) (Function, error) {
-	f := Function{Subcommand: c.Name, options: make(map[string]*argc.Param)}
+	f := Function{Subcommand: c.Name, Line: c.Line, options: make(map[string]*argc.Param)}
 	f.Tool.Name = propertyName(name)
 	f.Tool.Description = c.Describe
 	if c.Describe == "" {

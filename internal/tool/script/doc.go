@@ -23,7 +23,8 @@
 //	# @meta destructive     the user is asked before each call
 //	# @meta timeout 90s     one call may take so long
 //
-// with // in TypeScript. A bash script that uses LLM_PROMPT_UTILS_FILE is interactive.
+// with // in TypeScript. Between a @cmd of a bash script and its function they hold for that
+// function, otherwise for the whole script. A bash script that uses LLM_PROMPT_UTILS_FILE is interactive.
 //
 // # Runners
 //

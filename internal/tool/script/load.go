@@ -65,11 +65,11 @@ func Load(file string, o Options) ([]tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.Hints.Timeout = cmp.Or(k.Hints.Timeout, o.Timeout)
-	k.Hints.MaxOutput = o.MaxOutput
 	tools := make([]tool.Tool, 0, len(k.Tools))
-	for _, declared := range k.Tools {
-		tools = append(tools, &scriptTool{s, declared, k.Hints})
+	for _, d := range k.Tools {
+		d.Hints.Timeout = cmp.Or(d.Hints.Timeout, o.Timeout)
+		d.Hints.MaxOutput = o.MaxOutput
+		tools = append(tools, &scriptTool{s, d.Tool, d.Hints})
 	}
 	return tools, nil
 }
@@ -196,7 +196,7 @@ func (s *script) build(p *source) (copied []byte, err error) {
 	s.built = s.sum(code)
 	if s.built != p.sum && s.parsed == p {
 		// The declarations are unchanged, and need not be read again.
-		s.parsed = &source{src: code, sum: s.built, functions: p.functions, hints: p.hints}
+		s.parsed = &source{src: code, sum: s.built, functions: p.functions}
 		s.keep(s.built, s.parsed.summary())
 	}
 	return nil, nil

@@ -157,6 +157,45 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// TestHintsOfSubcommands has tags of the script, which hold for all, and tags between a @cmd
+// and its function, which hold for that one.
+func TestHintsOfSubcommands(t *testing.T) {
+	h := newHome(t)
+	h.o.Agent = &script.Agent{Name: "a"}
+	h.o.Cache = filepath.Join(h.dir, "cache")
+	src := `# @meta timeout 5s
+
+# @cmd Read.
+# @meta read-only
+# @option --what
+read_it() { :; }
+
+# @cmd Write.
+# @meta destructive
+#@meta timeout 9m
+
+write_it() { :; }
+
+# @cmd Think.
+# @meta interactive
+think() { :; }
+
+eval "$(loki --argc-eval "$0" "$@")"
+`
+	want := []tool.Hints{
+		{ReadOnly: true, Timeout: 5 * time.Second},
+		{Destructive: true, Timeout: 9 * time.Minute},
+		{Interactive: true, Timeout: 5 * time.Second},
+	}
+	for _, from := range []string{"source", "cache"} {
+		for i, loaded := range h.load(t, "tools.sh", src) {
+			if got := loaded.Hints(); got != want[i] {
+				t.Errorf("from the %s, tool %d: got %+v, want %+v", from, i, got, want[i])
+			}
+		}
+	}
+}
+
 // TestExamples loads the tools that are part of the program.
 func TestExamples(t *testing.T) {
 	h := newHome(t)

@@ -29,7 +29,6 @@ type source struct {
 	src       []byte
 	sum       string // identifies what is declared: contents, language, name and mode
 	functions []function
-	hints     tool.Hints
 }
 
 // function is a function of a script. Only one of shell and fn is set.
@@ -37,6 +36,7 @@ type function struct {
 	declared chat.Tool
 	shell    *bashdecl.Function
 	fn       *signature.Function
+	hints    tool.Hints
 }
 
 // real returns the function's name in the script, empty for a bash script without
@@ -46,6 +46,15 @@ func (f function) real() string {
 		return f.shell.Subcommand
 	}
 	return f.fn.Name
+}
+
+// line returns the line of the @cmd of a bash script's subcommand, from 1, and 0 for all
+// other functions.
+func (f function) line() int {
+	if f.shell != nil {
+		return f.shell.Line
+	}
+	return 0
 }
 
 // find returns the function that is declared under a name.
@@ -82,7 +91,7 @@ func read(file string) ([]byte, error) {
 
 // format is the version of cached summaries. It changes with their format, and
 // with how sources are read.
-const format = "1"
+const format = "2"
 
 func (s *script) sum(src []byte) string {
 	h := sha256.New()
@@ -97,7 +106,7 @@ func (s *script) sum(src []byte) string {
 
 // parse reads the functions of a script.
 func (s *script) parse(src []byte) (*source, error) {
-	p := &source{src: src, sum: s.sum(src), hints: hints(src, s.lang)}
+	p := &source{src: src, sum: s.sum(src)}
 	var err error
 	if s.lang == bash {
 		err = s.parseBash(p)
@@ -106,6 +115,13 @@ func (s *script) parse(src []byte) (*source, error) {
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "script %s", s.file)
+	}
+	of := hints(src, s.lang)
+	for i, f := range p.functions {
+		p.functions[i].hints = of[0]
+		if own, ok := of[f.line()]; ok {
+			p.functions[i].hints = own
+		}
 	}
 	return p, nil
 }
@@ -173,33 +189,62 @@ func (s *script) nothing() error {
 	return fmt.Errorf("the script has no public function: write %sNAME(...) %s", what, strings.TrimLeft(how, "; "))
 }
 
-// hints reads the tags in the comments of a script.
-func hints(src []byte, lang language) tool.Hints {
+// hints reads the tags in the comments of a script. Those of the whole script have key 0.
+// A subcommand of a bash script with tags of its own, between its @cmd and its function, has
+// the line of its @cmd for a key, and its hints are both together.
+func hints(src []byte, lang language) map[int]tool.Hints {
 	mark := "#"
 	if lang == typescript {
 		mark = "//"
 	}
-	h := tool.Hints{Interactive: lang == bash && bytes.Contains(src, []byte("LLM_PROMPT_UTILS_FILE"))}
+	all := map[int]tool.Hints{0: {Interactive: lang == bash && bytes.Contains(src, []byte("LLM_PROMPT_UTILS_FILE"))}}
 	if !bytes.Contains(src, []byte("@meta")) {
-		return h
+		return all
 	}
+	type tag struct {
+		subcommand int
+		words      []string
+	}
+	var tags []tag
+	number, subcommand := 0, 0
 	for line := range strings.Lines(string(src)) {
-		comment, ok := strings.CutPrefix(strings.TrimSpace(line), mark)
+		number++
+		line = strings.TrimSpace(line)
+		comment, ok := strings.CutPrefix(line, mark)
 		words := strings.Fields(comment)
-		if !ok || len(words) < 2 || words[0] != "@meta" {
-			continue
+		switch {
+		case !ok && line != "":
+			subcommand = 0 // its function
+		case ok && len(words) > 0 && words[0] == "@cmd" && lang == bash:
+			subcommand = number
+		case ok && len(words) > 1 && words[0] == "@meta":
+			tags = append(tags, tag{subcommand, words[1:]})
 		}
-		switch words[1] {
-		case "interactive":
-			h.Interactive = true
-		case "read-only":
-			h.ReadOnly = true
-		case "destructive":
-			h.Destructive = true
-		case "timeout":
-			if limit, err := time.ParseDuration(strings.Join(words[2:], "")); err == nil && limit > 0 {
-				h.Timeout = limit
-			}
+	}
+	// Those of the script come first, as they are part of the others.
+	slices.SortStableFunc(tags, func(a, b tag) int { return a.subcommand - b.subcommand })
+	for _, t := range tags {
+		h, ok := all[t.subcommand]
+		if !ok {
+			h = all[0]
+		}
+		all[t.subcommand] = withTag(h, t.words)
+	}
+	return all
+}
+
+// withTag returns hints with what the words behind a @meta say.
+func withTag(h tool.Hints, words []string) tool.Hints {
+	switch words[0] {
+	case "interactive":
+		h.Interactive = true
+	case "read-only":
+		h.ReadOnly = true
+	case "destructive":
+		h.Destructive = true
+	case "timeout":
+		if limit, err := time.ParseDuration(strings.Join(words[1:], "")); err == nil && limit > 0 {
+			h.Timeout = limit
 		}
 	}
 	return h
@@ -207,14 +252,19 @@ func hints(src []byte, lang language) tool.Hints {
 
 // summary is the cached part of a source.
 type summary struct {
-	Tools []chat.Tool `json:"tools"`
-	Hints tool.Hints  `json:"hints"`
+	Tools []declaration `json:"tools"`
+}
+
+// declaration is the cached part of a function.
+type declaration struct {
+	chat.Tool
+	Hints tool.Hints `json:"hints"`
 }
 
 func (p *source) summary() summary {
-	s := summary{Hints: p.hints}
+	var s summary
 	for _, f := range p.functions {
-		s.Tools = append(s.Tools, f.declared)
+		s.Tools = append(s.Tools, declaration{f.declared, f.hints})
 	}
 	return s
 }

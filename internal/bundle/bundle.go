@@ -1,6 +1,7 @@
 // Package bundle installs the agents that are part of the program.
 //
-// A bundle is a file system whose top directories are agents. Installing copies an
+// A bundle is a file system whose top directories are agents, except for .shared, whose files
+// agents have in common and which comes along with each of them. Installing copies an
 // agent's files to the agents directory, where the user reads and edits them like those
 // of any other agent. Existing files belong to the user and are never written to.
 //
@@ -26,12 +27,15 @@ import (
 // agent behind that looks complete.
 var definitions = [...]string{"config.yaml", "graph.yaml"}
 
+// shared is the directory of the files that agents have in common.
+const shared = ".shared"
+
 // Names returns the names of the agents in the bundle, ascending.
 func Names(bundle fs.FS) []string {
 	var names []string
 	entries, _ := fs.ReadDir(bundle, ".") // a bundle that cannot be read has no agents
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && e.Name() != shared {
 			names = append(names, e.Name())
 		}
 	}
@@ -58,6 +62,9 @@ func install(bundle fs.FS, name, dir string) (written []string, err error) {
 	}
 	if own, err := isUsersOwn(files, name, dir); own || err != nil {
 		return nil, err
+	}
+	if common, err := filesOf(bundle, shared); err == nil { // a bundle need not have any
+		files = append(common, files...)
 	}
 	for _, file := range files {
 		wrote, err := place(bundle, file, filepath.Join(dir, filepath.FromSlash(file)))

@@ -58,6 +58,32 @@ func TestInstallCopiesEverything(t *testing.T) {
 	}
 }
 
+// TestShared installs what agents have in common with each agent, and lists it as none.
+func TestShared(t *testing.T) {
+	files := sample()
+	files[".shared/utils.sh"] = &fstest.MapFile{Data: []byte("utils")}
+	if got := bundle.Names(files); slices.Contains(got, ".shared") {
+		t.Errorf("Names = %q", got)
+	}
+	dir := t.TempDir()
+	if err := bundle.Ensure(files, "beta", dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tree(t, dir), []string{".shared/utils.sh", "beta/config.yaml", "beta/tools.sh"}; !slices.Equal(got, want) {
+		t.Errorf("on disk: %q, want %q", got, want)
+	}
+	write(t, dir, ".shared/utils.sh", "mine")
+	if err := bundle.Ensure(files, "alpha", dir); err != nil || read(t, dir, ".shared/utils.sh") != "mine" {
+		t.Errorf("Ensure of another agent: %v, and utils.sh is %q", err, read(t, dir, ".shared/utils.sh"))
+	}
+	if err := bundle.Ensure(files, ".shared", dir); err == nil {
+		t.Error("Ensure takes .shared for an agent")
+	}
+	if _, err := bundle.Restore(files, dir); err != nil || read(t, dir, ".shared/utils.sh") != "utils" {
+		t.Errorf("Restore: %v, and utils.sh is %q", err, read(t, dir, ".shared/utils.sh"))
+	}
+}
+
 func TestInstallNeverOverwrites(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "alpha/README.md", "mine")

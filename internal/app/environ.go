@@ -1,6 +1,9 @@
 package app
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 
 	"loki/internal/config"
@@ -20,6 +23,19 @@ func (a *App) policy() *environ.Policy {
 // Child is what a child process gets that declares the variables of these names.
 func (a *App) Child(declared ...string) environ.Child {
 	return a.policy().Child(a.Env.Environ(), declared...)
+}
+
+// executable returns the path of this program, for scripts that start it, and "" if it is not
+// known. A link by which it was started stays one.
+func executable() string {
+	path, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		path, _ = os.Executable() // "" with an error
+	}
+	return path
 }
 
 // setting returns a variable of the environment for a tool. A key, such as TAVILY_API_KEY, is

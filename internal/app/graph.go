@@ -221,6 +221,7 @@ func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
 		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
 		"LLM_AGENT_DATA_DIR":    r.Agent.Dir,
+		"LOKI_EXECUTABLE":       executable(),
 	}
 	if a.Env.Get("NO_COLOR") == "" {
 		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"

@@ -21,7 +21,7 @@ func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	return script.Options{
 		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.Env.Environ(), Policy: a.policy(), Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.policy(), Executable: executable(), Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 

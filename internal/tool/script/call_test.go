@@ -63,13 +63,14 @@ func TestBashSubcommands(t *testing.T) {
 	h := newHome(t)
 	h.o.Agent = &script.Agent{Name: "My-Agent", Dir: filepath.Join(h.dir, "there"), CacheDir: "/cache/my"}
 	h.o.Variables = func() (map[string]string, error) { return map[string]string{"api-key": "k 1"}, nil }
+	h.o.Executable = "/opt/loki"
 	tools := h.load(t, "tools.sh", `# @cmd Prints.
 # @option --value
 show-it() {
-  echo "$argc_value $LLM_AGENT_NAME $LLM_AGENT_FUNC $LLM_AGENT_ROOT_DIR $LLM_AGENT_CACHE_DIR $LLM_ROOT_DIR $LLM_AGENT_VAR_API_KEY ${LLM_TOOL_NAME:-}" >>"$LLM_OUTPUT"
+  echo "$argc_value $LLM_AGENT_NAME $LLM_AGENT_FUNC $LLM_AGENT_ROOT_DIR $LLM_AGENT_CACHE_DIR $LLM_ROOT_DIR $LLM_AGENT_VAR_API_KEY ${LLM_TOOL_NAME:-} $LOKI_EXECUTABLE" >>"$LLM_OUTPUT"
 }
 `)
-	h.want(t, tools[0], `{"value":1}`, "1 My-Agent show-it "+h.dir+"/there /cache/my "+h.dir+" k 1 \n")
+	h.want(t, tools[0], `{"value":1}`, "1 My-Agent show-it "+h.dir+"/there /cache/my "+h.dir+" k 1  /opt/loki\n")
 }
 
 func TestPython(t *testing.T) {

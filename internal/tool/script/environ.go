@@ -50,6 +50,9 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 			set[environ.AgentVariable(name)] = v
 		}
 	}
+	if s.o.Executable != "" {
+		set["LOKI_EXECUTABLE"] = s.path(s.o.Executable)
+	}
 	if environ.Get(child.Environ, "NO_COLOR") == "" {
 		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"
 	}

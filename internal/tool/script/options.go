@@ -30,6 +30,9 @@ type Options struct {
 	Variables func() (map[string]string, error)
 	// PromptUtils is the file with the helpers that bash scripts may source.
 	PromptUtils string
+	// Executable is what scripts get as LOKI_EXECUTABLE, the path of the program that runs
+	// them; empty means that they get none.
+	Executable string
 	// Bin is the directory of runners. If it exists it comes first in PATH.
 	Bin string
 

@@ -55,6 +55,8 @@ type Box struct {
 	human   chan struct{}   // holds one element while the user is talked to
 	earlier []chan struct{} // closed when the calls in front of this one have asked their questions
 	asked   func()          // closes the channel of this call
+	before  []chan struct{} // closed when the calls in front of this one cannot change a tool's state any more
+	over    func()          // closes the channel of this call
 }
 
 // NewBox returns a Box.
@@ -65,7 +67,7 @@ func NewBox(o Options) *Box {
 	o.Uncertain = cmp.Or(o.Uncertain, Ask)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxOutput = cmp.Or(o.MaxOutput, DefaultMaxOutput)
-	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}}
+	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}, over: func() {}}
 }
 
 // Declarations lists the tools as the model sees them.
@@ -84,7 +86,11 @@ func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (tex
 
 func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps) (outcome, error) {
 	defer b.asked()
+	defer b.over()
 	e, ok := b.o.Tools.lookup(requested.Name)
+	if !ok || !e.tool.Hints().Stateful {
+		b.over()
+	}
 	if !ok {
 		unknown := UnknownError{Name: requested.Name, Available: slices.Sorted(slices.Values(b.o.Tools.Names()))}
 		return failure("%s", unknown.Error()), nil
@@ -95,15 +101,22 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	}
 	hints := e.tool.Hints()
 	step := steps.Step{Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly}
-	call := Call{Name: e.declared.Name, Arguments: args, RunID: b.o.Run}
+	call := Call{Name: e.declared.Name, Arguments: args, Key: joinKey(b.o.Task, st.Key(step.Key)), RunID: b.o.Run}
 	if b.o.Run != "" {
-		call.IdempotencyKey = joinKey(b.o.Run, b.o.Task, st.Key(step.Key))
+		call.IdempotencyKey = joinKey(b.o.Run, call.Key)
 	}
 	a, err := b.admit(ctx, e.tool, hints, call, st)
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
 	call.Harmless, call.Unasked = a.harmless, a.unasked
+	if hints.Stateful {
+		b.asked()
+		if err := wait(ctx, b.before); err != nil {
+			return outcome{}, err
+		}
+		return b.run(ctx, e.tool, hints, call)
+	}
 	put := b.ask
 	if hints.Interactive {
 		if err := b.acquire(ctx); err != nil {
@@ -164,7 +177,7 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	limit := cmp.Or(h.Timeout, b.o.Timeout)
 	timeout := &timeoutError{call.Name, limit}
 	timed := ctx
-	if h.Timeout != 0 || !h.Interactive {
+	if h.Timeout != Unlimited && (h.Timeout != 0 || !h.Interactive) {
 		var cancel context.CancelFunc
 		timed, cancel = context.WithTimeoutCause(ctx, limit, timeout)
 		defer cancel()

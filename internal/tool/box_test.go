@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -153,7 +157,8 @@ func TestWhatAToolIsGiven(t *testing.T) {
 		if _, _, err := newBox(t, tool.Options{Run: tt.run, Task: tt.task}, subject).Call(t.Context(), call, st); err != nil {
 			t.Fatal(err)
 		}
-		if got.Name != "fake" || string(got.Arguments) != `{"a": 1}` || got.RunID != tt.run || got.IdempotencyKey != tt.key {
+		key := path.Join(tt.task, "tool/1/2/call")
+		if got.Name != "fake" || string(got.Arguments) != `{"a": 1}` || got.RunID != tt.run || got.IdempotencyKey != tt.key || got.Key != key {
 			t.Errorf("%s: %+v %s", tt.name, got, got.Arguments)
 		}
 		st = steps.New(newRecorder()).At("tool/1/2")
@@ -190,6 +195,7 @@ func TestTimeout(t *testing.T) {
 		{"of_the_box", tool.Hints{}, time.Minute, time.Minute},
 		{"of_the_tool", tool.Hints{Timeout: time.Hour}, time.Minute, time.Hour},
 		{"interactive", tool.Hints{Interactive: true}, time.Minute, 0},
+		{"unlimited", tool.Hints{Timeout: tool.Unlimited}, time.Minute, 0},
 		{"interactive_with_its_own", tool.Hints{Interactive: true, Timeout: time.Hour}, time.Minute, time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,6 +286,44 @@ func TestInteractiveCallsRunOneAtATime(t *testing.T) {
 		time.Sleep(time.Hour)
 		if most.Load() != 1 || calls.Load() != 6 {
 			t.Errorf("%d at once, %d talks; want 1 and 6", most.Load(), calls.Load())
+		}
+	})
+}
+
+// TestStatefulCallsKeepTheirOrder makes calls of one reply, of which some take longer than those
+// behind them.
+func TestStatefulCallsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var order []string // guarded by the order itself: the race detector would see another
+		var free atomic.Int32
+		box := newBox(t, tool.Options{},
+			fake{name: "fake", hints: tool.Hints{Stateful: true}, call: func(_ context.Context, c tool.Call) (tool.Result, error) {
+				time.Sleep(time.Duration(9-len(order)) * time.Second)
+				order = append(order, c.Key)
+				return tool.Result{}, nil
+			}},
+			fake{name: "free", call: func(context.Context, tool.Call) (tool.Result, error) {
+				free.Add(1)
+				return tool.Result{}, nil
+			}})
+		names := []string{"fake", "free", "fake", "unknown", "fake", "free"}
+		var wg sync.WaitGroup
+		for i, call := range box.InOrder(len(names)) {
+			wg.Go(func() {
+				st := steps.Steps{}.At(strconv.Itoa(i))
+				if _, _, err := call(t.Context(), chat.ToolCall{Name: names[i]}, st); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if free.Load() != 2 {
+			t.Errorf("%d calls of a tool without a state were made, want 2", free.Load())
+		}
+		wg.Wait()
+		if want := []string{"0/call", "2/call", "4/call"}; !slices.Equal(order, want) {
+			t.Errorf("the order is %v, want %v", order, want)
 		}
 	})
 }

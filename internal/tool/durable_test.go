@@ -3,6 +3,7 @@ package tool_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,30 @@ func TestRecordedCallIsNotMadeAgain(t *testing.T) {
 				t.Errorf("%d calls, want 1", len(*subject.keys))
 			}
 		})
+	}
+}
+
+// TestStatefulCallIsMadeAgain resumes a run: the call brings back its state, under the same key,
+// and nothing about it is uncertain.
+func TestStatefulCallIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	rec := newRecorder()
+	var keys []string
+	subject := fake{name: "fake", hints: tool.Hints{Stateful: true}, call: func(_ context.Context, c tool.Call) (tool.Result, error) {
+		keys = append(keys, c.Key)
+		return tool.Result{Output: "made"}, nil
+	}}
+	for range 2 {
+		text, failed, err := newBox(t, tool.Options{}, subject).Call(t.Context(), callFake("{}"), steps.New(rec).At("tool/1/1"))
+		if err != nil || failed || text != `{"output":"made"}` {
+			t.Fatalf("got %s, failed %v, error %v", text, failed, err)
+		}
+	}
+	if want := []string{"tool/1/1/call", "tool/1/1/call"}; !slices.Equal(keys, want) {
+		t.Errorf("the keys are %v, want %v", keys, want)
+	}
+	if len(rec.keys()) != 0 {
+		t.Errorf("on record are %v", rec.keys())
 	}
 }
 

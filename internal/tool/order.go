@@ -9,14 +9,18 @@ import (
 )
 
 // InOrder returns functions like [Box.Call] for n calls that are made at once. The user is asked
-// about the calls in the order of the functions. The caller has to call each function once, and
-// in this order.
+// about the calls in the order of the functions, and calls of stateful tools are made one after the
+// other in that order. The caller has to call each function once, and in this order.
 func (b *Box) InOrder(n int) []func(context.Context, chat.ToolCall, steps.Steps) (text string, failed bool, err error) {
-	asked := make([]chan struct{}, n)
+	asked, over := make([]chan struct{}, n), make([]chan struct{}, n)
 	calls := make([]func(context.Context, chat.ToolCall, steps.Steps) (string, bool, error), n)
 	for i := range n {
-		asked[i] = make(chan struct{})
-		one := &Box{o: b.o, human: b.human, earlier: asked[:i], asked: sync.OnceFunc(func() { close(asked[i]) })}
+		asked[i], over[i] = make(chan struct{}), make(chan struct{})
+		one := &Box{
+			o: b.o, human: b.human,
+			earlier: asked[:i], asked: sync.OnceFunc(func() { close(asked[i]) }),
+			before: over[:i], over: sync.OnceFunc(func() { close(over[i]) }),
+		}
 		calls[i] = one.Call
 	}
 	return calls
@@ -25,12 +29,8 @@ func (b *Box) InOrder(n int) []func(context.Context, chat.ToolCall, steps.Steps)
 // acquire waits until the calls in front of this one have asked their questions, and no other
 // call talks to the user.
 func (b *Box) acquire(ctx context.Context) error {
-	for _, asked := range b.earlier {
-		select {
-		case <-asked:
-		case <-ctx.Done():
-			return endError(ctx)
-		}
+	if err := wait(ctx, b.earlier); err != nil {
+		return err
 	}
 	select {
 	case b.human <- struct{}{}:
@@ -38,6 +38,18 @@ func (b *Box) acquire(ctx context.Context) error {
 	case <-ctx.Done():
 		return endError(ctx)
 	}
+}
+
+// wait waits until all channels are closed.
+func wait(ctx context.Context, closed []chan struct{}) error {
+	for _, c := range closed {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return endError(ctx)
+		}
+	}
+	return nil
 }
 
 // release lets other calls talk to the user.

@@ -15,6 +15,9 @@ import (
 // DefaultTimeout is the time limit of a call without another limit.
 const DefaultTimeout = 5 * time.Minute
 
+// Unlimited is the time limit of a tool whose calls have none.
+const Unlimited time.Duration = -1
+
 // DefaultMaxOutput is how many bytes of a call's output a model gets without another
 // limit. English has about four bytes a token.
 const DefaultMaxOutput = 64 << 10
@@ -41,8 +44,13 @@ type Hints struct {
 	Destructive bool // it may destroy what cannot be restored: the user is asked, see [Guard]
 	Interactive bool // it talks to the user: such calls run one at a time
 
+	// Stateful says that the tool works on a state in the process. Such calls of one reply are
+	// made one after the other, in the order of the reply. Their results are not recorded: when a
+	// run is resumed the calls are made again, with the same Key, and bring the state back.
+	Stateful bool
+
 	// Timeout bounds one call. 0 means the limit of the [Box], and none at all for an
-	// interactive tool, as people take their time.
+	// interactive tool, as people take their time. [Unlimited] means none.
 	Timeout time.Duration
 	// MaxOutput is how many bytes of output the model gets; 0 means the limit of the [Box].
 	MaxOutput int
@@ -79,6 +87,10 @@ type Call struct {
 	// Unasked is true if the tool's [Guard] let the call through without a
 	// question.
 	Unasked bool
+
+	// Key names the call: it is different for every call of a run, and the same when the call is
+	// made again because the run is resumed.
+	Key string
 
 	// RunID is the id of the run that the call belongs to, empty if the run is not
 	// recorded.

@@ -122,7 +122,7 @@ func checkHints(t testing.TB, c Case) {
 	if _, guards := subject.(tool.Guard); guards && !h.Destructive {
 		t.Error("the tool asks for consent, but does not say that it is destructive")
 	}
-	if h.Timeout < 0 || h.MaxOutput < 0 {
+	if h.Timeout < 0 && h.Timeout != tool.Unlimited || h.MaxOutput < 0 {
 		t.Errorf("limits of %v and %d bytes", h.Timeout, h.MaxOutput)
 	}
 	if h != subject.Hints() {

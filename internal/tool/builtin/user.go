@@ -17,7 +17,8 @@ import (
 // options (user__checkbox). They put their questions to a, each with the origin (agent, node,
 // depth) that from names. If a cannot reach the user, the call fails and the model reads why,
 // unless a's error has code fault.Suspended: that ends the request, so that the run can wait for
-// an answer.
+// an answer. If the error has a method Fallback, which returns what to do without an answer, the
+// result is {"error": "...", "fallback": "..."}. The ID of a question is the key of the call.
 func UserTools(a ask.Asker, from ask.Question) []tool.Tool {
 	const question, options = `"question":{"type":"string","description":"The question to the user."}`, `"options":{"type":"array","items":{"type":"string"},"description":"The options to choose from."}`
 	with := func(properties, required string) json.RawMessage {
@@ -62,7 +63,7 @@ type userTool struct {
 func (t *userTool) Declaration() chat.Tool { return t.declared }
 
 // Hints implements [tool.Tool].
-func (t *userTool) Hints() tool.Hints { return tool.Hints{Interactive: true} }
+func (t *userTool) Hints() tool.Hints { return tool.Hints{ReadOnly: true, Interactive: true} }
 
 // Call implements [tool.Tool].
 func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -77,7 +78,7 @@ func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 		return tool.Result{}, err
 	}
 	q := t.from
-	q.Kind, q.Text = t.kind, strings.TrimSpace(args.Question)
+	q.ID, q.Kind, q.Text = call.Key, t.kind, strings.TrimSpace(args.Question)
 	if q.Text == "" {
 		return tool.Result{}, errors.New(`argument "question" is missing or empty`)
 	}
@@ -96,6 +97,10 @@ func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 		q.Kind = ask.Text // nothing to choose from, but an answer all the same
 	}
 	answer, err := t.asker.Ask(ctx, q)
+	if instead, ok := errors.AsType[withFallback](err); ok && ctx.Err() == nil {
+		out, err := json.Marshal(noAnswer{instead.Error(), instead.Fallback()})
+		return tool.Result{Output: string(out)}, err
+	}
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
 		return tool.Result{}, errors.New("the user did not answer. Use your own judgment, or go on without")
@@ -105,6 +110,18 @@ func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 		return tool.Result{}, err
 	}
 	return t.result(answer)
+}
+
+// withFallback is the error of an asker that says what to do without an answer.
+type withFallback interface {
+	error
+	Fallback() string
+}
+
+// noAnswer is the result of a question without an answer.
+type noAnswer struct {
+	Error    string `json:"error"`
+	Fallback string `json:"fallback"`
 }
 
 // result returns the answer as the model reads it.

@@ -97,3 +97,23 @@ func TestUserToolsConform(t *testing.T) {
 		})
 	}
 }
+
+// late is the error of an asker that knows what to do without an answer.
+type late struct{}
+
+func (late) Error() string    { return "no answer within 5 seconds" }
+func (late) Fallback() string { return "use your own judgment" }
+
+func TestUserToolReportsTheFallback(t *testing.T) {
+	t.Parallel()
+	a := ask.Func(func(_ context.Context, q ask.Question) (string, error) {
+		if q.ID != "call" {
+			t.Errorf("the question has the id %q", q.ID)
+		}
+		return "", late{}
+	})
+	text, err := askWith(t, a, "user__checkbox", `{"question": "Which?", "options": ["a"]}`)
+	if want := `{"error":"no answer within 5 seconds","fallback":"use your own judgment"}`; err != nil || text != want {
+		t.Errorf("got %s, %v; want %s", text, err, want)
+	}
+}

@@ -99,6 +99,9 @@ type Question struct {
 	// terminal the error is shown and the question asked again; in a stream it is
 	// returned.
 	Validate func(answer string) error
+	// Rule is the length predicate that Validate checks, for answers that are given when this
+	// question is gone. Empty means that there is none.
+	Rule string
 }
 
 // Match returns what a typed line answers. An empty line is the default, if there is

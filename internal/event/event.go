@@ -179,7 +179,6 @@ type Question struct {
 	Default *string  `json:"default,omitempty"`
 
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken
-	Key      string    `json:"-"`                 // of the step that the answer completes
 }
 
 // Answer holds what the user answered.

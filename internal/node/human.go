@@ -58,6 +58,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 		if valid, err = graph.ParsePredicate(in.Validation); err != nil {
 			return product{}, fmt.Errorf("validation: %w", err)
 		}
+		q.Rule = in.Validation
 		q.Validate = func(answer string) error {
 			if answer == "" && q.HasDefault || valid.Holds(answer) {
 				return nil

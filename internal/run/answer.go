@@ -53,7 +53,7 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 		if err := inTime(h.Info.ID, p); err != nil {
 			return nil, err
 		}
-		if accepted[p.ID], err = accept(job.node(p.Node), p, text); err != nil {
+		if accepted[p.ID], err = accept(p, text); err != nil {
 			return nil, fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
 		}
 	}
@@ -93,17 +93,8 @@ func inTime(id string, p Pending) error {
 	return err.WithHint("go on with the default, %q: loki --resume %s", *p.Default, id)
 }
 
-// node returns the node called id, nil if there is none.
-func (j Job) node(id string) *graph.Node {
-	if j.Graph == nil {
-		return nil
-	}
-	return j.Graph.Node(id)
-}
-
-// accept returns what a text means as the answer to a question of node n, which may
-// be gone.
-func accept(n *graph.Node, p Pending, text string) (string, error) {
+// accept returns what a text means as the answer to a question.
+func accept(p Pending, text string) (string, error) {
 	q := ask.Question{Kind: ask.Text, Options: p.Options}
 	if len(p.Options) > 0 {
 		q.Kind = ask.Choice
@@ -112,20 +103,17 @@ func accept(n *graph.Node, p Pending, text string) (string, error) {
 		q.Default, q.HasDefault = *p.Default, true
 	}
 	answer, err := q.Match(text)
-	if err != nil {
-		return "", err
-	}
 	switch {
-	case n != nil && n.Approval != nil:
-		return answer, nil // any answer is one: there is on_other
-	case len(p.Options) > 0 && !slices.Contains(p.Options, answer):
+	case err != nil:
+		return "", err
+	case len(p.Options) > 0 && !p.Open && !slices.Contains(p.Options, answer):
 		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
-	case n == nil || n.Input == nil || n.Input.Validation == "" || text == "" && q.HasDefault:
+	case p.Rule == "" || text == "" && q.HasDefault:
 		return answer, nil
 	}
-	valid, err := graph.ParsePredicate(n.Input.Validation)
+	valid, err := graph.ParsePredicate(p.Rule)
 	if err == nil && !valid.Holds(answer) {
-		err = fmt.Errorf("it has to satisfy %s", n.Input.Validation)
+		err = fmt.Errorf("it has to satisfy %s", p.Rule)
 	}
 	return answer, err
 }

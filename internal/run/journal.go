@@ -257,6 +257,9 @@ type Pending struct {
 	Default  *string   `json:"default,omitempty"`
 	Asked    time.Time `json:"asked"`
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken; zero for never
+
+	Open bool   `json:"open,omitempty"` // answers other than the options are accepted
+	Rule string `json:"rule,omitempty"` // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
 }
 
 // Used is what the result of a model's step holds besides the reply.

@@ -52,20 +52,13 @@ func (k *keeper) startAt(step int) {
 	}
 }
 
-// warner emits a warning.
-type warner func(context.Context, event.Warning) error
-
-// write records something. It returns what is left of its failure for the run.
+// write records something. It returns what is left of its failure for the run. It is not to be
+// called while an event is being emitted, because it may warn.
 func (k *keeper) write(ctx context.Context, record func(context.Context) error) error {
-	return k.writeWith(ctx, k.outside, record)
-}
-
-// writeWith is write with a way to warn.
-func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx) // what was done is recorded also if the run is canceled now
 	var warnErr error
 	err := k.patience.Do(k.ctx, func(note string) error {
-		warnErr = warn(ctx, event.Warning{Text: note})
+		warnErr = k.warn(ctx, note)
 		return warnErr
 	}, func() error {
 		if !k.works() { // before, or since another goroutine has given up
@@ -85,7 +78,7 @@ func (k *keeper) writeWith(ctx context.Context, warn warner, record func(context
 		// The run ends here, and its record is as if it had ended a moment before.
 		return context.Cause(k.ctx)
 	}
-	return k.giveUp(ctx, warn, err)
+	return k.giveUp(ctx, err)
 }
 
 // errGivenUp says that nothing is recorded any more.
@@ -98,7 +91,7 @@ func isLost(err error) bool {
 }
 
 // giveUp lets the run go on without its record.
-func (k *keeper) giveUp(ctx context.Context, warn warner, err error) error {
+func (k *keeper) giveUp(ctx context.Context, err error) error {
 	k.mu.Lock()
 	if k.gap != nil {
 		k.mu.Unlock()
@@ -110,7 +103,7 @@ func (k *keeper) giveUp(ctx context.Context, warn warner, err error) error {
 	if noteErr := k.noteGap(ctx); noteErr != nil {
 		note += fmt.Sprintf(". That could not be noted beside the record (%v), so do not resume run %s later", noteErr, k.journal.ID())
 	}
-	return warn(ctx, event.Warning{Text: withHint(note, err)})
+	return k.warn(ctx, withHint(note, err))
 }
 
 // noteGap notes in the journal what is not on record.
@@ -126,17 +119,9 @@ func (k *keeper) noteGap(ctx context.Context) error {
 	return err
 }
 
-// outside emits a warning while no event is being emitted.
-func (k *keeper) outside(ctx context.Context, w event.Warning) error {
-	return k.events.Emit(ctx, w)
-}
-
-// inside emits a warning while ev is being emitted, so that it need not wait for its
-// turn.
-func (k *keeper) inside(ev event.Event) warner {
-	return func(ctx context.Context, w event.Warning) error {
-		return k.next.Emit(ctx, event.Event{Time: ev.Time, Source: k.events.Source, Body: w})
-	}
+// warn emits a warning.
+func (k *keeper) warn(ctx context.Context, text string) error {
+	return k.events.Emit(ctx, event.Warning{Text: text})
 }
 
 func (k *keeper) works() bool {
@@ -153,7 +138,7 @@ func (k *keeper) task(step int, node string) steps.Steps {
 	if !k.works() {
 		return steps.Steps{}
 	}
-	return steps.New(&taskRecorder{k, k.journal.Task(step, node)})
+	return steps.New(&taskRecorder{k, k.journal.Task(step, node), step, node})
 }
 
 // finished keeps the result of a task whose super-step goes on.
@@ -208,7 +193,7 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	warn := func(note string) error { return k.outside(ctx, event.Warning{Text: note}) }
+	warn := func(note string) error { return k.warn(ctx, note) }
 	err := k.patience.Do(k.ctx, warn, func() error { return k.journal.End(ctx, e) })
 	if err == nil || isLost(err) {
 		return err
@@ -216,45 +201,27 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 	return warn(withHint(fmt.Sprintf("the end of the run could not be recorded: %v", err), err))
 }
 
-// Emit keeps an event and passes it on.
+// Emit keeps an event and passes it on. Pieces of model text are left out, because the reply has
+// them all, and changes of the state, which the checkpoints have.
 func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
-	if err := k.keep(ctx, ev); err != nil {
-		return err
-	}
-	return k.next.Emit(ctx, ev)
-}
-
-// keep keeps an event. Pieces of model text are left out, because the reply has them
-// all, and changes of the state, which the checkpoints have. A question is kept as one
-// that waits.
-func (k *keeper) keep(ctx context.Context, ev event.Event) error {
-	if !k.works() {
-		return nil
-	}
-	k.countQuestion(ev)
-	switch b := ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.StateUpdated:
-		return nil
-	case event.Question:
-		err := k.writeWith(ctx, k.inside(ev), func(ctx context.Context) error {
-			return k.journal.Asked(ctx, Pending{
-				ID: b.ID, Step: ev.Step, Node: ev.Node, Key: b.Key, Text: b.Text,
-				Options: b.Options, Default: b.Default, Asked: ev.Time, Deadline: b.Deadline,
-			})
-		})
-		if err != nil || !k.works() {
-			return err
+	if k.works() {
+		k.countQuestion(ev)
+		switch ev.Body.(type) {
+		case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.StateUpdated:
+		default:
+			k.journal.Event(ev)
 		}
 	}
-	k.journal.Event(ev)
-	return nil
+	return k.next.Emit(ctx, ev)
 }
 
 // taskRecorder is the record of one task, which grows for as long as the journal
 // can be written.
 type taskRecorder struct {
-	k   *keeper
-	rec steps.Recorder
+	k    *keeper
+	rec  steps.Recorder
+	step int
+	node string
 }
 
 func (t *taskRecorder) Lookup(ctx context.Context, key string) (steps.Record, error) {
@@ -278,6 +245,12 @@ func (t *taskRecorder) Forget(ctx context.Context, key string) error {
 
 func (t *taskRecorder) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
 	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Record(ctx, key, s, result) })
+}
+
+// asked keeps a question that waits for its answer. Its step and node are those of the task.
+func (t *taskRecorder) asked(ctx context.Context, p Pending) error {
+	p.Step, p.Node = t.step, t.node
+	return t.k.write(ctx, func(ctx context.Context) error { return t.k.journal.Asked(ctx, p) })
 }
 
 // countQuestion keeps count of the questions that are open.

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"loki/internal/ask"
+	"loki/internal/ask/asktest"
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/event/eventtest"
@@ -437,15 +439,15 @@ func (a asking) Execute(ctx context.Context, t *run.Task) graph.Result {
 	if _, ok := a[t.Node.ID]; !ok {
 		return graph.Result{Targets: t.Node.Next, Ended: t.Node.Type == graph.EndNode}
 	}
+	answers := a[t.Node.ID]
 	for i := 0; ; i++ {
-		q := event.Question{ID: fmt.Sprint(t.Node.ID, i), Text: "which\n" + t.Node.ID + "?", Key: t.Steps.Key(fmt.Sprint(i))}
-		if err := t.Events.Emit(ctx, q); err != nil {
-			return graph.Result{Err: err}
+		q := run.Questions{
+			Steps: t.Steps.At(fmt.Sprint(i)), Events: t.Events, Place: fmt.Sprint(t.Node.ID, i), Base: fmt.Sprint(i, "/"), Waits: t.Node.ID,
 		}
-		if i == len(a[t.Node.ID]) {
-			return graph.Result{Err: fault.New(fault.Suspended, "%s waits", t.Node.ID)}
+		if i < len(answers) {
+			q.Asker = asktest.NewScripted(answers[i])
 		}
-		if err := t.Events.Emit(ctx, event.Answer{ID: q.ID, Text: a[t.Node.ID][i]}); err != nil {
+		if _, err := q.Ask(ctx, ask.Question{Text: "which\n" + t.Node.ID + "?"}); err != nil {
 			return graph.Result{Err: err}
 		}
 	}
@@ -459,9 +461,9 @@ func TestOpenQuestions(t *testing.T) {
 		want  string
 		hint  string // part of it
 	}{
-		{name: "one", nodes: asking{"a": {}}, want: "a waits"},
-		{name: "one_after_an_answer", nodes: asking{"a": {"x", "y"}}, want: "a waits"},
-		{name: "one_of_two_nodes", nodes: asking{"right": {"x"}}, want: "right waits"},
+		{name: "one", nodes: asking{"a": {}}, want: "a waits for an answer to: which a?"},
+		{name: "one_after_an_answer", nodes: asking{"a": {"x", "y"}}, want: "a waits for an answer to: which a?"},
+		{name: "one_of_two_nodes", nodes: asking{"right": {"x"}}, want: "right waits for an answer to: which right?"},
 		{name: "two", nodes: asking{"left": {"x"}, "right": {}}, want: "2 questions wait for answers:", hint: ": ANSWER"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -508,9 +510,7 @@ func TestQuestionsInShort(t *testing.T) {
 }
 
 // TestQuestionWhileLocked asks while the journal cannot be written for ten seconds. The user
-// is notified of the waiting where events are shown, and the question is on record. The node
-// that asks runs alone: the event of another would wait for a lock, at which the clock of
-// synctest stands still.
+// is notified of the waiting where events are shown, and the question is on record.
 func TestQuestionWhileLocked(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		t.Run(fmt.Sprint(shown), func(t *testing.T) {
@@ -935,12 +935,7 @@ func TestManyPending(t *testing.T) {
 		if id[0] != 'q' {
 			return graph.Result{Targets: t.Node.Next, Ended: t.Node.Type == graph.EndNode}
 		}
-		answer, err := steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Question, Key: "question"}, func(ctx context.Context) (string, error) {
-			if err := t.Events.Emit(ctx, event.Question{ID: id, Text: "?", Key: t.Steps.Key("question")}); err != nil {
-				return "", err
-			}
-			return "", fault.New(fault.Suspended, "%s waits", id)
-		})
+		answer, err := run.Questions{Steps: t.Steps, Events: t.Events, Place: id}.Ask(ctx, ask.Question{Text: "?"})
 		if err != nil {
 			return graph.Result{Err: err}
 		}

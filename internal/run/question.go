@@ -105,9 +105,12 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, d
 	onRecord := true
 	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {
 		onRecord = false
-		asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline, Key: q.Steps.Key(key)}
+		asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
 		if question.HasDefault {
 			asked.Default = &question.Default
+		}
+		if err := q.keep(ctx, asked, q.Steps.Key(key), question); err != nil {
+			return "", err
 		}
 		if err := q.Events.Emit(ctx, asked); err != nil {
 			return "", err
@@ -122,6 +125,18 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, d
 		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
 	}
 	return answer, err
+}
+
+// keep puts a question on record as one that waits for the step with a full key.
+func (q Questions) keep(ctx context.Context, asked event.Question, key string, question ask.Question) error {
+	rec, ok := q.Steps.Recorder().(*taskRecorder)
+	if !ok {
+		return nil
+	}
+	return rec.asked(ctx, Pending{
+		ID: asked.ID, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
+		Open: question.Kind == ask.Choice && !question.Consent, Rule: question.Rule,
+	})
 }
 
 // errDeadline ends the wait for an answer.

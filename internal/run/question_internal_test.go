@@ -20,3 +20,28 @@ func TestShortKey(t *testing.T) {
 		}
 	}
 }
+
+// TestAccept has answers that are given on the command line.
+func TestAccept(t *testing.T) {
+	yes := "yes"
+	for _, tt := range []struct {
+		name     string
+		p        Pending
+		in, want string
+		wrong    bool
+	}{
+		{name: "text", in: "x", want: "x"},
+		{name: "option", p: Pending{Options: []string{"yes", "no"}}, in: "2", want: "no"},
+		{name: "no_option", p: Pending{Options: []string{"yes", "no"}}, in: "maybe", wrong: true},
+		{name: "own_answer", p: Pending{Options: []string{"yes", "no"}, Open: true}, in: "maybe", want: "maybe"},
+		{name: "default", p: Pending{Default: &yes, Rule: "len(input) > 9"}, in: "", want: "yes"},
+		{name: "rule", p: Pending{Rule: "len(input) > 2"}, in: "abc", want: "abc"},
+		{name: "against_the_rule", p: Pending{Rule: "len(input) > 2"}, in: "ab", wrong: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := accept(tt.p, tt.in); (err != nil) != tt.wrong || err == nil && got != tt.want {
+				t.Errorf("accepted as %q, %v", got, err)
+			}
+		})
+	}
+}

@@ -28,7 +28,7 @@ func (s *Service) recall(ctx context.Context, info Info, from Checkpoint, c Cont
 			WithHint("undo that, or go on with the agent as it is now: %s --force", c.Command)
 	}
 	for _, id := range slices.Concat(from.Frontier, from.Waiting) {
-		if job.node(id) == nil {
+		if job.Graph.Node(id) == nil {
 			return Job{}, fault.New(fault.Config, "run %s goes on at node %q, which the graph does not have", info.ID, id).
 				WithHint("put the node back, or start again with: loki -a %s", info.Agent)
 		}

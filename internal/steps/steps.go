@@ -96,6 +96,9 @@ func (s Steps) At(name string) Steps {
 // Recording reports whether steps are recorded.
 func (s Steps) Recording() bool { return s.rec != nil }
 
+// Recorder returns what keeps the steps, nil if they are not recorded.
+func (s Steps) Recorder() Recorder { return s.rec }
+
 // Key returns the full key of a step within the task.
 func (s Steps) Key(key string) string { return s.prefix + key }
 

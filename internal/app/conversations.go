@@ -11,7 +11,6 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/conversation"
-	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/mcp"
 	"loki/internal/session"
@@ -67,38 +66,36 @@ func (a *App) Sessions() (session.Store, error) {
 	return a.sessions, nil
 }
 
-// tools returns the tools for a question, see [conversation.Service].
-func (a *App) tools(ctx context.Context, w conversation.Wanted) (tools engine.Tools, done func(), err error) {
+// tools returns what a question is asked with, see [conversation.Service].
+func (a *App) tools(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
-	set, err := a.selectTools(ctx, w)
-	if err != nil {
-		return nil, done, err
+	if kit.Tools, err = a.selectTools(ctx, w); err != nil {
+		return kit, done, err
 	}
 	if list := w.EnabledMCPServers; list != nil && *list != "" {
 		scope, err := a.serverScope(ctx, w.Events, w.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
 			return f.Select(*list, aliases)
 		})
 		if err != nil {
-			return nil, done, err
+			return kit, done, err
 		}
 		if scope != nil {
 			done = scope.Close
 			more, err := scope.Tools(ctx)
 			if err != nil { // of some servers; the others work
 				if err := w.Events.Emit(ctx, event.Warning{Text: err.Error()}); err != nil {
-					return nil, done, err
+					return kit, done, err
 				}
 			}
-			if set, err = set.With(more...); err != nil {
-				return nil, done, err
+			if kit.Tools, err = kit.Tools.With(more...); err != nil {
+				return kit, done, err
 			}
 		}
 	}
-	if set.Len() == 0 {
-		return nil, done, nil
+	if kit.Tools.Len() > 0 {
+		kit.Calls, err = a.calls("", w.Asker, w.Yes)
 	}
-	tools, err = a.box(set, "", w.Asker, w.Yes)
-	return tools, done, err
+	return kit, done, err
 }
 
 // selectTools picks the tools that the settings enable, and warns of names without a tool.

@@ -81,7 +81,7 @@ func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools too
 	if err != nil {
 		return nil, nil, err
 	}
-	judge, err := a.judge(r.Agent.Name)
+	calls, err := a.calls(r.Agent.Name, r.Asker, a.consents(r))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,12 +91,9 @@ func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools too
 	}
 	o := node.Options{
 		Plan: plan, Engine: a.engine, Context: a.graphContext(r, p.Budget), Asker: r.Asker, Agent: r.Agent.Name,
-		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
-		Tools:   tools,
-		Calls: tool.Options{
-			Judge: judge, AutoConfirm: a.consents(r),
-			Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
-		},
+		Scripts:  node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
+		Tools:    tools,
+		Calls:    calls,
 		Answered: p.Answered,
 	}
 	if scope != nil {
@@ -202,7 +199,7 @@ func (a *App) agentTools(ctx context.Context, r GraphRun) (tool.Set, error) {
 // consents reports whether the user consented beforehand to whatever tools would ask. What
 // the agent itself says, by the default of a variable, is not the user's word.
 func (a *App) consents(r GraphRun) bool {
-	if r.Yes || tool.AutoConfirm(a.Env.Environ()) {
+	if r.Yes {
 		return true
 	}
 	for name, v := range r.Given {

@@ -96,8 +96,12 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 			return nil, "", done, err
 		}
 	}
-	box, err = a.box(set, "", asker, yes)
-	return box, declared, done, err
+	calls, err := a.calls("", asker, yes)
+	if err != nil {
+		return nil, "", done, err
+	}
+	calls.Tools = set
+	return tool.NewBox(calls), declared, done, nil
 }
 
 // lookUpTools returns the tools that name means, without those of MCP servers: none if
@@ -168,14 +172,14 @@ func userTools(asker ask.Asker, agent string) []tool.Tool {
 	return builtin.UserTools(asker, ask.Question{Agent: agent})
 }
 
-// box returns a box with tools whose calls are judged. The asker may be nil.
-func (a *App) box(set tool.Set, agent string, asker ask.Asker, yes bool) (*tool.Box, error) {
+// calls says how the tools of an agent, "" for none, are called. The asker may be nil.
+func (a *App) calls(agent string, asker ask.Asker, yes bool) (tool.Options, error) {
 	judge, err := a.judge(agent)
 	if err != nil {
-		return nil, err
+		return tool.Options{}, err
 	}
-	return tool.NewBox(tool.Options{
-		Tools: set, Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: agent},
+	return tool.Options{
+		Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: agent},
 		Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
-	}), nil
+	}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"loki/internal/role"
 	"loki/internal/run"
 	"loki/internal/session"
+	"loki/internal/tool"
 )
 
 // Service begins conversations. Its fields are what they share; they are not changed once
@@ -20,9 +21,9 @@ type Service struct {
 	Roles    func() role.Library
 	Sessions func() (session.Store, error) // always the same store
 
-	// Tools returns the tools that a question is asked with, nil for none. done releases
-	// what they hold; it is called also after an error. A nil Tools has none.
-	Tools func(ctx context.Context, w Wanted) (tools engine.Tools, done func(), err error)
+	// Tools returns what a question is asked with. done releases what the tools hold; it is
+	// called also after an error. A nil Tools has none.
+	Tools func(ctx context.Context, w Wanted) (kit Kit, done func(), err error)
 
 	Settings     chat.Settings          // of the configuration, below all others
 	NoStream     bool                   // replies come in one piece
@@ -40,6 +41,14 @@ type Wanted struct {
 	chat.Settings      // that are in force
 	Usual         bool // the choice of tools is that of a role of the program, so names without a tool are no mistake
 	Caller
+}
+
+// Kit is what a question is asked with.
+type Kit struct {
+	Tools tool.Set
+	// Calls says how they are called: who judges the calls, and which limits they have. The
+	// turn sets the tools and what depends on its run.
+	Calls tool.Options
 }
 
 // Caller is the user behind a conversation: where it turns to them.

@@ -11,6 +11,7 @@ import (
 	"loki/internal/role"
 	"loki/internal/run"
 	"loki/internal/session"
+	"loki/internal/tool"
 )
 
 // Question is what is asked in a conversation.
@@ -70,6 +71,7 @@ type turn struct {
 	q     question
 	form  *Form  // nil for any text
 	model string // id
+	kit   Kit
 	rc    engine.RequestContext
 	req   engine.Request
 	reply engine.Reply
@@ -113,7 +115,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	}
 	done = func() {}
 	if c.service.Tools != nil {
-		if t.req.Tools, done, err = c.service.Tools(ctx, Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}); err != nil {
+		if t.kit, done, err = c.service.Tools(ctx, Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}); err != nil {
 			return done, err
 		}
 	}
@@ -132,6 +134,7 @@ func (t *turn) Started() event.Started { return event.Started{Model: t.model} }
 func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	t.rc.Events, t.rc.Steps = f.Events, f.Steps()
 	ctx = event.NewContext(ctx, f.Events)
+	t.req.Tools = t.box(f.Events.Run)
 	err := t.prepare(ctx)
 	if err == nil {
 		t.reply, err = t.send(ctx)
@@ -140,6 +143,19 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 		err = t.conclude(ctx, err)
 	}
 	return run.Outcome{Output: t.reply.Text, Usage: t.reply.Usage.Add(t.spent), Stop: t.reply.Stop}, err
+}
+
+// taskKey is what the keys of a turn's steps are unique in, within its run.
+const taskKey = "turn"
+
+// box returns the tools of the turn in the run with this id, nil if it has none.
+func (t *turn) box(run string) engine.Tools {
+	if t.kit.Tools.Len() == 0 {
+		return nil
+	}
+	o := t.kit.Calls
+	o.Tools, o.Run, o.Task = t.kit.Tools, run, taskKey
+	return tool.NewBox(o)
 }
 
 // prepare puts the messages into the request, for which the session is compressed if it has

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/todo"
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/conversation"
@@ -25,6 +26,7 @@ func (a *App) Conversations() *conversation.Service {
 	s := &conversation.Service{
 		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.tools, InputLimit: a.inputLimit, DryRun: a.dryRun,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
+		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
 		SaveSession: cfg.SaveSession,
 		Durability:  cfg.ChatDurability, Runs: a.Runs(),
@@ -69,6 +71,7 @@ func (a *App) Sessions() (session.Store, error) {
 // tools returns what a question is asked with, see [conversation.Service].
 func (a *App) tools(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
+	kit.Calling = a.Config.FunctionCallingSupport
 	if kit.Tools, err = a.selectTools(ctx, w); err != nil {
 		return kit, done, err
 	}
@@ -92,9 +95,7 @@ func (a *App) tools(ctx context.Context, w conversation.Wanted) (kit conversatio
 			}
 		}
 	}
-	if kit.Tools.Len() > 0 {
-		kit.Calls, err = a.calls("", w.Asker, w.Yes)
-	}
+	kit.Calls, err = a.calls("", w.Asker, w.Yes)
 	return kit, done, err
 }
 

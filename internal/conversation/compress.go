@@ -43,6 +43,7 @@ func (t *turn) compress(ctx context.Context) error {
 		},
 		SummarizationPrompt:  how.Prompt,
 		SummaryContextPrompt: how.ContextPrompt,
+		Todo:                 t.listed(),
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/todo"
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -23,6 +24,7 @@ type Conversation struct {
 	release func()         // lets others into the session
 	draft   *session.Draft // the question that was asked last, until it is recorded
 	kept    bool           // it was recorded with its run
+	list    *todo.List     // of the model
 }
 
 // Session returns the session, nil if there is none.

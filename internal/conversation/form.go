@@ -62,13 +62,9 @@ func (f *Form) hint(question chat.Message) chat.Message {
 	return question
 }
 
-// ask makes the request, and another one to correct an answer that is not of the form. The
-// text of the reply is the value as compact JSON.
-func (f *Form) ask(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request) (engine.Reply, error) {
-	reply, err := e.Run(ctx, rc, req)
-	if err != nil {
-		return reply, err
-	}
+// fit returns the reply to a request with the value in it, as compact JSON, for its text. A
+// reply that is not of the form is corrected once.
+func (f *Form) fit(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, reply engine.Reply) (engine.Reply, error) {
 	v, reply, err := e.Structured(ctx, rc, req, reply, false)
 	switch unfit, ok := errors.AsType[*engine.FormError](err); {
 	case ok && unfit.Err != nil:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 
+	"loki/internal/agent/todo"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/fault"
@@ -24,6 +25,8 @@ type question struct {
 	Usual    bool              `json:"usual,omitempty"`     // see [Wanted]
 	Lead     []chat.Message    `json:"lead,omitempty"`      // what the role puts in front
 	User     chat.Message      `json:"user"`                // the question as the role puts it
+	Todo     todo.Settings     `json:"todo,omitzero"`       // whether the model goes on by itself
+	List     *todo.List        `json:"list,omitempty"`      // the model's list before the question; nil for an empty one
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
 
 	// What is done with the answer; see [Question].
@@ -69,6 +72,9 @@ func (t *turn) job() (run.Job, error) {
 	}
 	if s := c.session; s != nil && !t.q.Aside {
 		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
+	}
+	if len(c.list.Items()) > 0 {
+		t.q.List = c.list
 	}
 	data, err := json.Marshal(t.q)
 	if err != nil {
@@ -125,6 +131,9 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation)
 	}
 	if err := json.Unmarshal(info.Question, &t.q); err != nil {
 		return run.Job{}, fault.Wrap(fault.Config, err, "the question on record of run %s cannot be read", info.ID)
+	}
+	if t.c.list = t.q.List; t.c.list == nil {
+		t.c.list = new(todo.List)
 	}
 	t.q.Settings.Model = cmp.Or(k.Model, t.q.Settings.Model)
 	t.q.NoStream = t.q.NoStream || k.NoStream

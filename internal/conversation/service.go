@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 
+	"loki/internal/agent/todo"
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
@@ -26,6 +27,7 @@ type Service struct {
 	Tools func(ctx context.Context, w Wanted) (kit Kit, done func(), err error)
 
 	Settings     chat.Settings          // of the configuration, below all others
+	Todo         todo.Settings          // likewise; without Enabled models have no todo list
 	NoStream     bool                   // replies come in one piece
 	InputLimit   func(model string) int // most tokens that the model called by this id takes; 0 means unknown
 	MessagesFile *session.MessagesFile  // keeps turns outside of sessions; nil keeps none
@@ -45,7 +47,8 @@ type Wanted struct {
 
 // Kit is what a question is asked with.
 type Kit struct {
-	Tools tool.Set
+	Tools   tool.Set
+	Calling bool // models are offered tools at all
 	// Calls says how they are called: who judges the calls, and which limits they have. The
 	// turn sets the tools and what depends on its run.
 	Calls tool.Options
@@ -76,7 +79,7 @@ type Options struct {
 // Begin begins a conversation without role and session.
 func (s *Service) Begin(o Options) *Conversation {
 	o.NoStream = o.NoStream || s.NoStream
-	return &Conversation{service: s, options: o}
+	return &Conversation{service: s, options: o, list: new(todo.List)}
 }
 
 // runs returns what questions are run by.

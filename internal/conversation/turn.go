@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"loki/internal/agent/todo"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
@@ -101,6 +102,9 @@ func (c *Conversation) newTurn(q Question) *turn {
 	if r != nil {
 		t.q.Role = r.Name
 	}
+	if q.Role == nil {
+		t.q.Todo = c.todo()
+	}
 	return t
 }
 
@@ -121,6 +125,9 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	}
 	m, err := c.service.Engine.Model(ctx, &t.rc, "")
 	t.model = m.ID
+	if t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && m.SupportsTools; t.q.Todo.Enabled && err == nil {
+		t.kit.Tools, err = t.kit.Tools.With(todo.Tools(c.list)...)
+	}
 	return done, err
 }
 
@@ -170,6 +177,9 @@ func (t *turn) prepare(ctx context.Context) error {
 		live = c.session.Messages()
 	}
 	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Role: q.Lead, User: q.User})
+	if q.Todo.Enabled && q.Todo.Inject {
+		t.req.Messages = instruct(t.req.Messages, todo.Instructions)
+	}
 	if !q.Aside && t.resumed == nil {
 		t.begin(ctx)
 	}
@@ -182,15 +192,16 @@ func (t *turn) prepare(ctx context.Context) error {
 
 // send asks the model, and takes what is wanted out of the reply.
 func (t *turn) send(ctx context.Context) (engine.Reply, error) {
-	e, dry := t.c.service.Engine, t.c.service.DryRun
-	if t.form != nil && !dry {
-		return t.form.ask(ctx, e, &t.rc, t.req)
-	}
-	reply, err := e.Run(ctx, &t.rc, t.req)
-	if err == nil && (t.q.Code || t.q.Command) && !dry {
+	reply, err := t.run(ctx)
+	switch {
+	case err != nil || t.c.service.DryRun:
+		return reply, err
+	case t.form != nil:
+		return t.form.fit(ctx, t.c.service.Engine, &t.rc, t.req, reply)
+	case t.q.Code || t.q.Command:
 		return takeCode(ctx, t.rc.Events, reply, t.q.Command)
 	}
-	return reply, err
+	return reply, nil
 }
 
 // replaceText makes text the reply, and its last message.

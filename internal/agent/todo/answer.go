@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/engine"
+	"loki/internal/event"
 )
 
 // DefaultMax is how often a model is asked to go on if nothing else is set.
@@ -18,16 +19,29 @@ const DefaultPrompt = "[SYSTEM REMINDER: OPEN TODO ITEMS]\n" +
 	"If the next item is too broad for one step, add an item for each of its parts first. " +
 	"Then go on with the next open item: call tools at once, without announcing what you will do."
 
+// Instructions explain the tools of the list to a model, in Markdown.
+const Instructions = `## Todo list
+
+You have a todo list for work of several steps:
+
+- ` + "`todo__init`" + ` starts a list with a goal. Do that before you begin to work.
+- ` + "`todo__add`" + ` adds a step. Add all steps that you plan first, each small enough to be done at once.
+- ` + "`todo__done`" + ` marks a step. Call it right after the step is finished, for one step at a time.
+- ` + "`todo__list`" + ` returns the list.
+- ` + "`todo__clear`" + ` clears the list. Call it when the user cancels the work or changes its direction.
+
+If you stop while steps are open, you are asked to go on. Answer simple questions without a list.`
+
 // maxStalled is how many replies in a row may leave the list as it is. The last of them ends
 // the answer.
 const maxStalled = 2
 
 // Settings say whether a model goes on by itself.
 type Settings struct {
-	Enabled bool
-	Max     int    // continuations of one question; 0 means none
-	Inject  bool   // the instructions of the model explain the tools of the list
-	Prompt  string // asks the model to go on; "" means [DefaultPrompt]
+	Enabled bool   `json:"enabled,omitempty"`
+	Max     int    `json:"max,omitempty"`    // continuations of one question; 0 means none
+	Inject  bool   `json:"inject,omitempty"` // the instructions of the model explain the tools of the list
+	Prompt  string `json:"prompt,omitempty"` // asks the model to go on; "" means [DefaultPrompt]
 }
 
 // Answer answers a request as [engine.Engine.Run] does and, while the list has open items,
@@ -38,11 +52,14 @@ type Settings struct {
 // usage, and their messages with the requests to go on between them. The steps of reply n,
 // from 2 on, are recorded below continue/n.
 func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s Settings) (engine.Reply, error) {
-	p := progress{list: list, max: s.Max, revision: list.Revision(), clears: list.cleared()}
+	p := progress{list: list, max: s.Max, seen: list.Render(), clears: list.cleared()}
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
 	for n := 2; err == nil && s.Enabled && p.goesOn(); n++ {
 		ask := chat.Text(chat.User, s.prompt()+"\n\n"+list.Render())
+		if err = rc.Events.Emit(ctx, event.AutoContinue{Count: p.count, Max: s.Max, Open: list.Open()}); err != nil {
+			break
+		}
 		req.Messages = slices.Concat(req.Messages, last.Messages, []chat.Message{ask})
 		next := *rc
 		next.Steps = rc.Steps.At(fmt.Sprintf("continue/%d", n))
@@ -61,12 +78,12 @@ func (s Settings) prompt() string {
 
 // progress decides after each reply whether the model goes on.
 type progress struct {
-	list     *List
-	max      int
-	count    int // continuations so far
-	stalled  int // replies in a row that left the list as it was
-	revision int // of the list, after the reply before
-	clears   int // likewise
+	list    *List
+	max     int
+	count   int    // continuations so far
+	stalled int    // replies in a row that left the list as it was
+	seen    string // the list after the reply before
+	clears  int    // how often it had been cleared by then
 }
 
 // goesOn reports whether the model is to be asked once more, and counts that.
@@ -75,8 +92,8 @@ func (p *progress) goesOn() bool {
 		p.clears, p.count = clears, 0
 	}
 	p.stalled++
-	if revision := p.list.Revision(); revision != p.revision {
-		p.revision, p.stalled = revision, 0
+	if list := p.list.Render(); list != p.seen { // a list that is written again is no progress
+		p.seen, p.stalled = list, 0
 	}
 	if p.list.Open() == 0 || p.stalled >= maxStalled || p.count >= p.max {
 		return false

@@ -82,6 +82,11 @@ func TestAnswer(t *testing.T) {
 			"planned\nI am about to.\nI still am.", "model/1 model/2 continue/2/model/1 continue/3/model/1",
 		},
 		{
+			"a_list_written_again_is_no_progress", on,
+			[]string{plan, "planned", "todo__init {\"goal\": \"\"}\n" + plan, "planned", "todo__init {\"goal\": \"\"}\n" + plan, "planned", "never asked"},
+			"planned\nplanned\nplanned", "model/1 model/2 continue/2/model/1 continue/2/model/2 continue/3/model/1 continue/3/model/2",
+		},
+		{
 			"at_most",
 			todo.Settings{Enabled: true, Max: 1},
 			[]string{plan, "planned", `todo__done {"id": 1}`, "one", "never asked"},

@@ -1,8 +1,7 @@
 // Package todo holds a model's list of tasks and the tools to keep it, and has the model go on
 // while the list has open items.
 //
-// A list has a goal and items. An item is open until it is done. The revision counts the
-// changes, by which [Answer] sees whether the model makes progress.
+// A list has a goal and items. An item is open until it is done.
 package todo
 
 import (

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/event"
 	"loki/internal/tool"
 )
 
@@ -21,38 +22,55 @@ func Tools(l *List) []tool.Tool {
 	}
 	none := json.RawMessage(`{"type":"object","properties":{}}`)
 	return []tool.Tool{
-		&listTool{chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What is to be done.")}, false, l.add},
-		&listTool{chat.Tool{Name: "todo__clear", Description: "Clear the todo list. Use it when the user cancels the work or changes its direction.", Parameters: none}, false, l.clear},
-		&listTool{chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, false, l.done},
-		&listTool{chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What is to be achieved in the end.")}, false, l.start},
-		&listTool{chat.Tool{Name: "todo__list", Description: "Get the todo list with all tasks, done and open.", Parameters: none}, true, l.list},
+		&listTool{l, chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What is to be done.")}, l.add},
+		&listTool{l, chat.Tool{Name: "todo__clear", Description: "Clear the todo list. Use it when the user cancels the work or changes its direction.", Parameters: none}, l.clear},
+		&listTool{l, chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, l.done},
+		&listTool{l, chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What is to be achieved in the end.")}, l.start},
+		&listTool{l, chat.Tool{Name: "todo__list", Description: "Get the todo list with all tasks, done and open.", Parameters: none}, l.list},
 	}
 }
 
 // listTool is one of the tools.
 type listTool struct {
+	list     *List
 	declared chat.Tool
-	readOnly bool
 	run      func(call tool.Call) (any, error)
 }
 
 // Declaration implements [tool.Tool].
 func (t *listTool) Declaration() chat.Tool { return t.declared }
 
-// Hints implements [tool.Tool].
-func (t *listTool) Hints() tool.Hints { return tool.Hints{ReadOnly: t.readOnly} }
+// Hints implements [tool.Tool]. A list changes nothing outside the process.
+func (t *listTool) Hints() tool.Hints { return tool.Hints{ReadOnly: true, Stateful: true} }
 
 // Call implements [tool.Tool].
 func (t *listTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
+	before := t.list.Revision()
 	v, err := t.run(call)
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if t.list.Revision() != before {
+		if err := event.FromContext(ctx).Emit(ctx, t.list.updated()); err != nil {
+			return tool.Result{}, err
+		}
+	}
 	out, err := json.Marshal(v)
 	return tool.Result{Output: string(out)}, err
+}
+
+// updated returns the event that shows the list.
+func (l *List) updated() event.TodoUpdated {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ev := event.TodoUpdated{Goal: l.goal, Todos: make([]event.Todo, len(l.items))}
+	for i, item := range l.items {
+		ev.Todos[i] = event.Todo(item)
+	}
+	return ev
 }
 
 // success is the result of a call that succeeded.

@@ -1,0 +1,55 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"loki/internal/agent/todo"
+	"loki/internal/chat"
+	"loki/internal/engine"
+)
+
+// List returns the todo list of the conversation.
+func (c *Conversation) List() *todo.List { return c.list }
+
+// todo returns whether the model goes on by itself, each setting as the session says, else the
+// role, else the configuration.
+func (c *Conversation) todo() todo.Settings {
+	var s chat.Settings
+	if c.session != nil {
+		s = c.session.Settings().Settings
+	}
+	if c.role != nil {
+		s = s.Over(c.role.Settings)
+	}
+	all := c.service.Todo
+	return todo.Settings{
+		Enabled: *cmp.Or(s.AutoContinue, &all.Enabled), Max: *cmp.Or(s.MaxAutoContinues, &all.Max),
+		Inject: *cmp.Or(s.InjectTodoInstructions, &all.Inject), Prompt: *cmp.Or(s.ContinuationPrompt, &all.Prompt),
+	}
+}
+
+// listed returns the list as a recap has it: "" if it has no items or the model does not go on
+// by itself.
+func (t *turn) listed() string {
+	if !t.q.Todo.Enabled || len(t.c.list.Items()) == 0 {
+		return ""
+	}
+	return t.c.list.Render()
+}
+
+// run asks the model, and has it go on while its todo list has open items.
+func (t *turn) run(ctx context.Context) (engine.Reply, error) {
+	return todo.Answer(ctx, t.c.service.Engine, &t.rc, t.req, t.c.list, t.q.Todo)
+}
+
+// instruct adds text to the system message of a conversation, which is its first if there is one.
+func instruct(messages []chat.Message, text string) []chat.Message {
+	if len(messages) == 0 || messages[0].Role != chat.System {
+		return append([]chat.Message{chat.Text(chat.System, text)}, messages...)
+	}
+	messages = slices.Clone(messages)
+	messages[0] = chat.Text(chat.System, messages[0].Text()+"\n\n"+text)
+	return messages
+}

@@ -104,6 +104,14 @@ type Request struct {
 	// the message with the calls, and their results. It may be nil.
 	OnRound func(round []chat.Message)
 
+	// Notice returns what the model has to know besides the results of a round, empty for
+	// nothing. It is added to the last result. It may be nil.
+	Notice func(ctx context.Context) string
+
+	// Repeats is how many equal calls of a tool in a row are run, and Window how many calls
+	// the model is shown when it makes another one. 0 means DefaultRepeats and DefaultWindow.
+	Repeats, Window int
+
 	// Form is the form that the answer has to have, nil for any text. The messages have to
 	// ask for it as well, and [Engine.Structured] checks the answer.
 	Form *schema.Schema
@@ -216,7 +224,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	reply := Reply{Model: model.ID}
 	var (
 		texts []string
-		loop  toolLoop
+		loop  = toolLoop{repeats: newRepeatGuard(req.Repeats, req.Window)}
 	)
 	maxTurns := cmp.Or(req.MaxTurns, DefaultMaxTurns)
 	for turn := 1; ; turn++ {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -8,17 +9,25 @@ import (
 	"loki/internal/value"
 )
 
-// A model that makes the same call again and again makes no progress. The limits are how many
+// A model that makes the same call again and again makes no progress. The defaults are how many
 // equal calls in a row are run, and how many calls an alert shows.
 const (
-	maxRepeats = 2
-	chainLen   = 3
+	DefaultRepeats = 2
+	DefaultWindow  = 3
 )
 
 // repeatGuard remembers the last calls of a request and detects a model that repeats a call
 // from turn to turn, although it has read the result. Calls of one reply are not repetitions of
 // each other: package normalize drops those of a reply that does not come to its end.
-type repeatGuard struct{ calls []chat.ToolCall }
+type repeatGuard struct {
+	repeats, window int
+	calls           []chat.ToolCall
+}
+
+// newRepeatGuard returns a guard with the limits of a request.
+func newRepeatGuard(repeats, window int) repeatGuard {
+	return repeatGuard{repeats: cmp.Or(repeats, DefaultRepeats), window: cmp.Or(window, DefaultWindow)}
+}
 
 // check returns the result that the model gets instead of another repetition. looped is false
 // if the call is not a repetition.
@@ -27,7 +36,7 @@ func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
 	for i := len(g.calls) - 1; i >= 0 && sameCall(g.calls[i], call); i-- {
 		repeats++
 	}
-	if repeats < maxRepeats {
+	if repeats < g.repeats {
 		return "", false
 	}
 	type made struct {
@@ -45,8 +54,8 @@ func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
 		Code:  400,
 		Hint:  "use the results you have, call it with other arguments, take another tool, or ask the user",
 	}
-	if len(g.calls) >= chainLen {
-		for _, c := range g.calls[len(g.calls)-chainLen:] {
+	if len(g.calls) >= g.window {
+		for _, c := range g.calls[len(g.calls)-g.window:] {
 			parameters := json.RawMessage(c.Arguments)
 			if !json.Valid(parameters) {
 				parameters, _ = json.Marshal(c.Arguments) // a string can be marshalled
@@ -64,7 +73,7 @@ func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
 // record remembers the calls of a reply.
 func (g *repeatGuard) record(calls []chat.ToolCall) {
 	g.calls = append(g.calls, calls...)
-	if n := len(g.calls) - maxRepeats*chainLen; n > 0 {
+	if n := len(g.calls) - g.repeats*g.window; n > 0 {
 		g.calls = g.calls[n:]
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"loki/internal/event"
 	"loki/internal/event/eventtest"
 	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/steps"
 )
 
 func TestLoops(t *testing.T) {
@@ -35,7 +38,7 @@ func TestLoops(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var l repeatGuard
+			l := newRepeatGuard(0, 0)
 			for _, calls := range tt.rounds {
 				l.record(calls)
 			}
@@ -65,12 +68,12 @@ func TestLoops(t *testing.T) {
 			}
 		})
 	}
-	var l repeatGuard
+	l := newRepeatGuard(0, 0)
 	for range 20 {
 		l.record([]chat.ToolCall{look, call("bad", "{")})
 	}
 	l.record([]chat.ToolCall{look, look})
-	if alert, _ := l.check(look); !strings.Contains(alert, `"call_history":[{"name":"bad","parameters":"{"},`) || len(l.calls) != maxRepeats*chainLen {
+	if alert, _ := l.check(look); !strings.Contains(alert, `"call_history":[{"name":"bad","parameters":"{"},`) || len(l.calls) != DefaultRepeats*DefaultWindow {
 		t.Errorf("%s, %d calls", alert, len(l.calls))
 	}
 }
@@ -116,7 +119,7 @@ func TestAModelThatOnlyRepeatsItselfIsStopped(t *testing.T) {
 	if fault.CodeOf(err) != fault.Provider || !strings.Contains(err.Error(), "look") || !strings.Contains(err.Error(), "c:m") || !strings.Contains(err.Error(), "again after 2 refusals") || fault.HintOf(err) == "" {
 		t.Errorf("error %v", err)
 	}
-	if len(f.requests) != maxRepeats+maxRefusals || len(eventtest.Bodies[event.ToolResult](events)) != maxRepeats+maxRefusals-1 {
+	if len(f.requests) != DefaultRepeats+maxRefusals || len(eventtest.Bodies[event.ToolResult](events)) != DefaultRepeats+maxRefusals-1 {
 		t.Errorf("%d requests, events %v", len(f.requests), types(events))
 	}
 }
@@ -126,7 +129,7 @@ func TestRefusalsInARowAreCounted(t *testing.T) {
 	look, other := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}, chat.ToolCall{ID: "2", Name: "other", Arguments: "{}"}
 	f := &fake{}
 	for range 3 { // two are refused, then something else is called
-		for range maxRepeats + maxRefusals - 1 {
+		for range DefaultRepeats + maxRefusals - 1 {
 			f.replies = append(f.replies, calls("", look))
 		}
 		f.replies = append(f.replies, calls("", other))
@@ -137,5 +140,64 @@ func TestRefusalsInARowAreCounted(t *testing.T) {
 	req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
 	if reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req); err != nil || reply.Text != "done" {
 		t.Errorf("%q, %v", reply.Text, err)
+	}
+}
+
+// TestRepeatsOfARequest sets the limits that child agents have.
+func TestRepeatsOfARequest(t *testing.T) {
+	t.Parallel()
+	look := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}
+	f := &fake{}
+	for range 5 {
+		f.replies = append(f.replies, calls("", look))
+	}
+	f.replies = append(f.replies, says("enough"))
+	made := 0
+	rc, _ := newContext()
+	req := user("hi")
+	req.Repeats, req.Window = 4, 10
+	req.Tools = toolFunc(func(chat.ToolCall) string { made++; return "seen" })
+	reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+	if err != nil || made != 4 {
+		t.Fatalf("%v, %d calls made, want 4", err, made)
+	}
+	last := reply.Messages[len(reply.Messages)-2].Text()
+	if !strings.Contains(last, "tool_call_loop_alert") || strings.Contains(last, "call_history") {
+		t.Errorf("the fifth call gets %s", last)
+	}
+}
+
+// TestNoticeOfARound adds what the model has to know to the last result, and reads it back when
+// the run is resumed.
+func TestNoticeOfARound(t *testing.T) {
+	t.Parallel()
+	look := func(id string) chat.ToolCall {
+		return chat.ToolCall{ID: id, Name: "look", Arguments: `{"n":"` + id + `"}`}
+	}
+	var rec record
+	for run, notices := range [][]string{{"", "children wait"}, {"something new", "something new"}} {
+		f := &fake{replies: [][]provider.Chunk{calls("", look("1"), look("2")), calls("", look("3"), look("4")), says("done")}}
+		rc, _ := newContext()
+		rc.Steps = steps.New(&rec)
+		req := user("hi")
+		req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+		req.Notice = func(context.Context) string {
+			n := notices[0]
+			notices = notices[1:]
+			return n
+		}
+		reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var results []string
+		for _, m := range reply.Messages {
+			if m.Role == chat.ToolRole {
+				results = append(results, m.Text())
+			}
+		}
+		if diff := cmp.Diff([]string{"seen", "seen", "seen", "seen\n\nchildren wait"}, results); diff != "" {
+			t.Errorf("run %d: %s", run+1, diff)
+		}
 	}
 }

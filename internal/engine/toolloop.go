@@ -56,7 +56,11 @@ func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (
 		return nil, fault.New(fault.Provider, "model %s repeats itself: it called %s with the same arguments again after %d refusals", c.model.ID, calls[0].Name, maxRefusals-1).
 			WithHint("ask in another way, or take another model with -m")
 	}
-	return callTools(ctx, c.rc, c.req.Tools, turn, calls, alerts, refused)
+	results, err := callTools(ctx, c.rc, c.req.Tools, turn, calls, alerts, refused)
+	if err != nil {
+		return nil, err
+	}
+	return results, c.addNotice(ctx, turn, results)
 }
 
 // announce emits the calls of a reply in their order.
@@ -69,6 +73,22 @@ func announce(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) er
 			return err
 		}
 	}
+	return nil
+}
+
+// addNotice adds the notice of the request to the last result of a round. What the model has read
+// is recorded, so that it reads the same when the run is resumed.
+func (c *call) addNotice(ctx context.Context, turn int, results []chat.Message) error {
+	if c.req.Notice == nil || len(results) == 0 {
+		return nil
+	}
+	step := steps.Step{Kind: steps.Note, Key: fmt.Sprintf("notice/%d", turn)}
+	notice, err := steps.Do(ctx, c.rc.Steps, step, func(ctx context.Context) (string, error) { return c.req.Notice(ctx), nil })
+	if err != nil || notice == "" {
+		return err
+	}
+	last := &results[len(results)-1]
+	last.Parts = []chat.Part{{Type: chat.TextPart, Text: last.Text() + "\n\n" + notice}}
 	return nil
 }
 

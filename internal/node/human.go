@@ -92,16 +92,15 @@ func notAnswered(kind string, err error) error {
 
 // questions returns what puts questions of t to the user.
 func (r *Runner) questions(t *run.Task) run.Questions {
-	id, base := place(t), ""
+	id := place(t)
 	if t.Visit > 1 {
 		id += fmt.Sprintf("@%d", t.Visit)
 	}
 	if t.Events.Item != nil {
 		id += fmt.Sprintf("[%d]", *t.Events.Item)
-		base = itemKey(*t.Events.Item) + "/"
 	}
 	return run.Questions{
-		Asker: r.Asker, Steps: t.Steps, Events: t.Events, From: r.origin(t), Place: id, Base: base,
+		Asker: r.Asker, Steps: t.Steps, Events: t.Events, From: r.origin(t), Place: id, Base: t.Base,
 		Waits: fmt.Sprintf("node %q", t.Node.ID), Answered: r.Answered, Now: r.Now,
 	}
 }

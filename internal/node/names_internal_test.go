@@ -20,6 +20,7 @@ func taskOf(mapNode, id string, visit, i int) *run.Task {
 	if mapNode != "" {
 		t.Events = t.Events.With(func(s *event.Source) { s.Node, s.Item = mapNode, &i })
 		t.Steps = t.Steps.At(itemKey(i))
+		t.Base = t.Steps.Key("")
 	}
 	return t
 }

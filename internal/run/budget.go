@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -15,8 +16,12 @@ import (
 // waits for them. Only a call that runs alone may begin on an estimate, and exceed the
 // budget by what its reply is longer than estimated. A nil Budget bounds nothing. It may be
 // used from several goroutines.
+//
+// A budget may be a part of another one, see [Budget.Under]: what is set aside or spent of it is
+// that of both.
 type Budget struct {
-	limit graph.Budget
+	limit  graph.Budget
+	parent *Budget // nil for none
 
 	mu       sync.Mutex // guards what follows
 	used     chat.Usage
@@ -30,10 +35,47 @@ type Budget struct {
 // NewBudget returns a budget of which used is spent, nil if limit sets no bound on
 // tokens and money.
 func NewBudget(limit graph.Budget, used chat.Usage) *Budget {
-	if limit.Tokens == 0 && limit.USD == 0 {
+	b := &Budget{limit: limit, used: used, settled: make(chan struct{})}
+	if b.unlimited() {
 		return nil
 	}
-	return &Budget{limit: limit, used: used, settled: make(chan struct{})}
+	return b
+}
+
+// Under returns b as a part of parent: the budget of a child agent below that of the agent that
+// started it. Both must be kept. Either may be nil. The caller does not use b any more.
+func (b *Budget) Under(parent *Budget) *Budget {
+	if parent == nil {
+		return b
+	}
+	if b == nil { // not the parent itself, which reports for itself by how much it is exceeded
+		return &Budget{parent: parent}
+	}
+	b.parent = parent
+	return b
+}
+
+// ExceededError says that a budget is used up. Its code is [fault.Limit].
+type ExceededError struct {
+	budget *Budget
+	err    *fault.Error
+}
+
+func (e *ExceededError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error with the hint for the user.
+func (e *ExceededError) Unwrap() error { return e.err }
+
+// Refused reports whether err says that b, or a budget of which b is a part, is used up. If it is
+// a budget below b, work with b can go on.
+func (b *Budget) Refused(err error) bool {
+	exceeded, ok := errors.AsType[*ExceededError](err)
+	for ; ok && b != nil; b = b.parent {
+		if exceeded.budget == b {
+			return true
+		}
+	}
+	return false
 }
 
 // Reserve implements the engine's Budget. It sets most aside for one call, or all that is
@@ -45,6 +87,29 @@ func (b *Budget) Reserve(ctx context.Context, least, most chat.Usage, bounded bo
 	if b == nil {
 		return func(chat.Usage) {}, nil
 	}
+	own := func(chat.Usage) {}
+	if !b.unlimited() {
+		if own, err = b.wait(ctx, least, most, bounded); err != nil {
+			return nil, err
+		}
+	}
+	// While this waits for its turn in the parent, only calls of the same child wait for it.
+	above, err := b.parent.Reserve(ctx, least, most, bounded)
+	if err != nil {
+		own(chat.Usage{})
+		return nil, err
+	}
+	return func(used chat.Usage) {
+		own(used)
+		above(used)
+	}, nil
+}
+
+// unlimited reports whether the budget has no bound of its own.
+func (b *Budget) unlimited() bool { return b.limit.Tokens == 0 && b.limit.USD == 0 }
+
+// wait is Reserve for the budget's own limit.
+func (b *Budget) wait(ctx context.Context, least, most chat.Usage, bounded bool) (settle func(used chat.Usage), err error) {
 	for {
 		settle, wait, err := b.reserve(least, most, bounded)
 		if wait == nil {
@@ -103,6 +168,7 @@ func (b *Budget) Spend(used chat.Usage) {
 	if b == nil {
 		return
 	}
+	b.parent.Spend(used)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used = b.used.Add(used)
@@ -157,6 +223,6 @@ func (b *Budget) refusal(least chat.Usage) error {
 	default:
 		return nil
 	}
-	return fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
-		WithHint("raise settings.budget in %s", graph.FileName)
+	return &ExceededError{budget: b, err: fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
+		WithHint("raise settings.budget in %s", graph.FileName)}
 }

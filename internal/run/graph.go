@@ -33,6 +33,7 @@ type Task struct {
 	Draft  *graph.Draft // the branch's view of the state
 	Events event.Scope  // of the node
 	Steps  steps.Steps  // record of the steps made
+	Base   string       // beginning of the full keys of all steps of the task
 
 	Usage   chat.Usage // tokens used; the executor adds to it
 	Retries int        // attempts made again; the executor counts them
@@ -241,14 +242,19 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	errs := make([]error, len(tasks))
 	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
 	for i, t := range tasks {
-		if rec, ok := d.record(t); ok {
+		rec, ok, err := d.record(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			done[i] = finishedTask{rec.Result, rec.Visit}
 			continue
 		}
 		work[i] = &Task{
-			Task: t, Draft: graph.NewDraft(pr.State), Steps: d.keeper.task(t.Step, t.Node.ID),
+			Task: t, Draft: graph.NewDraft(pr.State),
 			Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
 		}
+		work[i].Steps, work[i].Base = d.taskSteps(t.Step, t.Node.ID)
 		if d.Events.Silent() {
 			continue
 		}
@@ -259,6 +265,9 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	if !parallel {
 		if work[0] != nil {
 			done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
+			if d.nested != nil && errs[0] == nil && done[0].result.Err == nil { // else its checkpoint follows at once
+				errs[0] = d.finished(ctx, work[0], done[0])
+			}
 		}
 		return done, errs[0]
 	}
@@ -271,7 +280,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 			d.slots <- struct{}{}
 			defer func() { <-d.slots }()
 			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel); errs[i] == nil && done[i].result.Err == nil {
-				errs[i] = d.keeper.finished(ctx, TaskRecord{Step: work[i].Step, Result: done[i].result, Visit: done[i].visit})
+				errs[i] = d.finished(ctx, work[i], done[i])
 			}
 		})
 	}
@@ -279,15 +288,26 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	return done, errors.Join(errs...)
 }
 
+// finished keeps a task whose super-step is not over.
+func (d *driver) finished(ctx context.Context, t *Task, done finishedTask) error {
+	if d.nested != nil {
+		return d.keepNested(ctx, t, done)
+	}
+	return d.keeper.finished(ctx, TaskRecord{Step: t.Step, Result: done.result, Visit: done.visit})
+}
+
 // record returns the record of a task that was finished before the run was
 // interrupted.
-func (d *driver) record(t graph.Task) (TaskRecord, bool) {
+func (d *driver) record(ctx context.Context, t graph.Task) (rec TaskRecord, found bool, err error) {
+	if d.nested != nil {
+		return d.nestedRecord(ctx, t)
+	}
 	for _, rec := range d.Tasks {
 		if rec.Step == t.Step && rec.Result.Node == t.Node.ID {
-			return rec, true
+			return rec, true, nil
 		}
 	}
-	return TaskRecord{}, false
+	return rec, false, nil
 }
 
 // executeOne runs one task. The error is that of an emitter; the node's own is in

@@ -74,13 +74,17 @@ type Frame struct {
 
 	begin  time.Time
 	now    func() time.Time
-	keeper *keeper // nil keeps nothing
-	single bool    // the work is one task
+	keeper *keeper        // nil keeps nothing
+	nested *NestedOptions // of a nested run, nil of any other
+	single bool           // the work is one task, which the keeper keeps
 }
 
 // Steps returns the record of work that is one task, and not a graph. If it succeeds its
 // result is committed as the run's only super-step.
 func (f *Frame) Steps() steps.Steps {
+	if f.nested != nil {
+		return f.nested.Steps
+	}
 	f.single = true
 	return f.keeper.task(1, "")
 }
@@ -115,6 +119,9 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 	if !f.Events.Silent() {
 		started := o.Work.Started()
 		started.Resumed = o.Resumed
+		if f.nested != nil && f.nested.Opening != nil {
+			f.nested.Opening(&started)
+		}
 		err = f.Events.Emit(ctx, started)
 	}
 	if err == nil {
@@ -140,6 +147,9 @@ func (f *Frame) close(ctx context.Context, out Outcome, err error) error {
 	}
 	if err != nil {
 		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
+	}
+	if f.nested != nil && f.nested.Ending != nil {
+		f.nested.Ending(&fin, err)
 	}
 	live := context.WithoutCancel(ctx) // the end is reported also if the run was canceled
 	if over := f.Budget.Overrun(); over != "" {

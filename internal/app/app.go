@@ -47,6 +47,7 @@ type App struct {
 	engine         *engine.Engine // over the configured models
 	dryRun         bool
 	model          string // the model that the command names, if any
+	standIn        string // id of the model that answers in place of all, see [TestModel]; empty for none
 	outdatedModels string // version of a list of models that is for another program, empty for none
 
 	mu      sync.Mutex
@@ -92,7 +93,7 @@ func New(o Options) (*App, error) {
 	warnings = append(warnings, problems...)
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
-		dryRun: o.DryRun || cfg.DryRun, model: o.Model, outdatedModels: outdated, clients: make(map[string]connection),
+		dryRun: o.DryRun || cfg.DryRun, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
 	}
 	if a.engine, err = engine.New(engine.Options{Models: a, ShowRequests: a.dryRun}); err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func initialState(r GraphRun) graph.State {
 func (a *App) graphModel(r GraphRun) string {
 	id := cmp.Or(r.Model, r.Agent.InForce.Model, a.Config.Model)
 	if id == "" && r.Agent.Graph.DefaultModel != "" {
-		if _, err := a.Catalog.Default(); err != nil {
+		if _, err := a.resolve(""); err != nil {
 			return r.Agent.Graph.DefaultModel
 		}
 	}

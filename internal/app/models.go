@@ -24,6 +24,9 @@ type connection struct {
 
 // ChatModel implements [engine.Models].
 func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
+	if a.standIn != "" {
+		return a.standInFor(id)
+	}
 	m, err := a.Catalog.Resolve(id, catalog.Chat)
 	if err != nil {
 		return engine.Model{}, a.withPlace(id, err)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
-	"loki/internal/catalog"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -123,7 +122,7 @@ func (a *App) checkModels(r GraphRun) error {
 		if n.LLM == nil {
 			continue
 		}
-		if _, err := a.Catalog.Resolve(cmp.Or(n.LLM.Model, a.graphModel(r)), catalog.Chat); err != nil {
+		if _, err := a.resolve(cmp.Or(n.LLM.Model, a.graphModel(r))); err != nil {
 			return fault.Wrap(fault.CodeOf(err), err, "the model of node %s", n.ID)
 		}
 	}

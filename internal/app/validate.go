@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/node"
@@ -36,7 +35,7 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 			},
 			Servers: v.g.MCPServers,
 			Model: func(id string) error {
-				_, err := a.Catalog.Resolve(id, catalog.Chat)
+				_, err := a.resolve(id)
 				return err
 			},
 		},

@@ -1,0 +1,296 @@
+package cases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"loki/internal/environ"
+	"loki/internal/graph"
+	"loki/internal/process"
+	"loki/internal/value"
+)
+
+// Options configure Run.
+type Options struct {
+	Program string   // path of the program that runs agents
+	Environ []string // of this process; cases get little of it
+	Jobs    int      // cases that run at once; less than 1 means 1
+
+	// Agents returns the directories of the agents, by name, that an agent may call. They come
+	// before those that are part of the program.
+	Agents func(agent string) map[string]string
+	// Functions is the directory of the user's tools; "" for none.
+	Functions string
+
+	// Graph returns the graph of an agent; nil for one that is not a graph. The error keeps its
+	// cases from running.
+	Graph func(agent string) (*graph.Graph, error)
+
+	// Record has cassettes written instead of read.
+	Record func(*Case) bool
+
+	// Done is called for each case when it is over, in the order of the cases. It may be nil.
+	Done func(*Result)
+}
+
+// Result is what came of a case.
+type Result struct {
+	Case     *Case
+	Trace    *Trace // nil if the case could not be run
+	Failures []Failure
+	Duration time.Duration
+}
+
+// Passed reports whether all was as expected.
+func (r *Result) Passed() bool { return len(r.Failures) == 0 }
+
+// Run runs cases side by side and returns their results in the order of the cases. Cases that
+// had not begun when ctx ended fail.
+func Run(ctx context.Context, list []*Case, o Options) []*Result {
+	results := make([]*Result, len(list))
+	ready := make([]chan struct{}, len(list)) // closed once results[i] is there
+	for i := range ready {
+		ready[i] = make(chan struct{})
+	}
+	slots := make(chan struct{}, max(1, o.Jobs))
+	var wg sync.WaitGroup
+	for i, c := range list {
+		wg.Go(func() { // ends with the case
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			defer close(ready[i])
+			results[i] = o.run(ctx, c)
+		})
+	}
+	for i := range list {
+		<-ready[i]
+		if o.Done != nil {
+			o.Done(results[i])
+		}
+	}
+	wg.Wait()
+	return results
+}
+
+// run runs one case and compares what it did with what is expected.
+func (o *Options) run(ctx context.Context, c *Case) *Result {
+	r := &Result{Case: c}
+	begin := time.Now()
+	trace, work, err := o.play(ctx, c)
+	r.Trace, r.Duration = trace, time.Since(begin)
+	if err != nil {
+		r.Failures = []Failure{{Pos: c.Pos, What: "run", Message: err.Error()}}
+	} else {
+		r.Failures = Check(c, trace, os.DirFS(work))
+	}
+	if work != "" {
+		_ = os.RemoveAll(filepath.Dir(work)) // what is left is in the directory for temporary files
+	}
+	return r
+}
+
+// workMark stands for the path of the working directory in what a case reports.
+const workMark = "$WORK"
+
+// play runs one case. The caller removes the directory that holds work.
+func (o *Options) play(ctx context.Context, c *Case) (t *Trace, work string, err error) {
+	if ctx.Err() != nil {
+		return nil, "", context.Cause(ctx)
+	}
+	g, err := o.Graph(c.Agent)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := os.MkdirTemp("", "loki-test-")
+	if err != nil {
+		return nil, "", err
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real // as the program sees it
+	}
+	work = filepath.Join(root, "work")
+	b := bench{Options: o, Case: c, root: root, work: work}
+	if err := b.furnish(); err != nil {
+		return nil, work, err
+	}
+	res, err := process.Run(ctx, b.command())
+	if _, exit := errors.AsType[*process.ExitError](err); err != nil && !exit {
+		return nil, work, fmt.Errorf("%w\n%s", err, tail(b.shown(res.Stderr)))
+	}
+	begin := graph.State{}
+	if g != nil {
+		begin = graph.NewState(g.InitialState).With(value.Member{Name: graph.PromptKey, Value: value.Of(c.Prompt)})
+	}
+	if t, err = readTrace([]byte(b.shown(string(res.Stdout))), begin); err != nil {
+		return nil, work, err
+	}
+	t.Exit, t.Stderr, t.Duration = res.ExitCode, b.shown(res.Stderr), res.Duration
+	return t, work, nil
+}
+
+// bench is where one case runs: a home with a configuration, a state directory and a working directory.
+type bench struct {
+	*Options
+	*Case
+	root, work string
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.root, name) }
+
+// furnish makes the directories of the case and its files.
+func (b *bench) furnish() error {
+	for name, text := range b.Files {
+		if err := write(filepath.Join(b.work, filepath.FromSlash(name)), []byte(text)); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{b.work, b.path("state"), b.path("home"), b.path("config/agents")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if len(b.ScriptText) > 0 {
+		if err := write(b.path(filepath.Base(b.Suite.File)), b.ScriptText); err != nil {
+			return err
+		}
+	}
+	if b.Answers != nil {
+		text, err := yaml.Marshal(answersFile(b.Answers))
+		if err == nil {
+			err = write(b.path("answers.yaml"), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for name, dir := range b.Options.Agents(b.Agent) {
+		// Where links are not allowed, the agents that are part of the program are there all the same.
+		_ = os.Symlink(dir, filepath.Join(b.path("config/agents"), name))
+	}
+	return nil
+}
+
+// answersFile returns the answers as the option --answers reads them.
+func answersFile(answers []Answer) any {
+	var (
+		list []string
+		byID yaml.MapSlice
+	)
+	for _, a := range answers {
+		if a.Question == "" {
+			list = append(list, a.Text)
+		} else {
+			byID = append(byID, yaml.MapItem{Key: a.Question, Value: a.Text})
+		}
+	}
+	if byID != nil {
+		return byID
+	}
+	return append([]string{}, list...)
+}
+
+func write(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// records reports whether the case writes its cassette.
+func (b *bench) records() bool { return b.Cassette != "" && b.Record != nil && b.Record(b.Case) }
+
+// command returns the command line of the case.
+func (b *bench) command() process.Command {
+	args := []string{"--agent", b.Agent, "--output", "ndjson"}
+	if b.Model != "" {
+		args = append(args, "--model", b.Model)
+	}
+	for name, v := range b.Variables {
+		args = append(args, "--agent-variable", name, v)
+	}
+	if b.Yes {
+		args = append(args, "--yes")
+	}
+	if b.Answers != nil {
+		args = append(args, "--answers", b.path("answers.yaml"))
+	}
+	switch {
+	case b.records():
+		args = append(args, "--record", b.Cassette)
+	case b.Cassette != "":
+		args = append(args, "--replay", b.Cassette)
+	}
+	return process.Command{
+		Path: b.Program, Args: append(args, "--", b.Prompt), Dir: b.work, Env: b.environ(),
+		Timeout: b.Timeout, HasTimeout: true, MaxStdout: 256 << 20,
+	}
+}
+
+// passed are the variables that a case gets from this process.
+var passed = [...]string{"PATH", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "PATHEXT", "COMSPEC", "GOCOVERDIR", "GORACE"}
+
+// environ returns the environment of the case. A case that writes a cassette needs the models of the user,
+// and with them the user's configuration.
+func (b *bench) environ() []string {
+	var env []string
+	set := map[string]string{"LOKI_STATE_DIR": b.path("state"), "NO_COLOR": "1"}
+	if b.records() {
+		env = b.Options.Environ
+	} else {
+		for _, name := range passed {
+			if v, ok := environ.Lookup(b.Options.Environ, name); ok {
+				env = append(env, name+"="+v)
+			}
+		}
+		home := b.path("home")
+		for _, name := range []string{"HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"} {
+			if (name == "HOME") != (runtime.GOOS == "windows") {
+				set[name] = home
+			}
+		}
+		set["LANG"], set["TZ"] = "C.UTF-8", "UTC"
+		set["LOKI_CONFIG_DIR"] = b.path("config")
+		if b.Functions != "" {
+			set["LOKI_FUNCTIONS_DIR"] = b.Functions
+		}
+	}
+	switch {
+	case len(b.ScriptText) > 0:
+		set["LOKI_TEST_MODEL"] = "builtin:script/" + b.path(filepath.Base(b.Suite.File))
+	case b.Script != "":
+		set["LOKI_TEST_MODEL"] = "builtin:script/" + b.Script
+	}
+	return environ.Merge(environ.Merge(env, set), b.Env)
+}
+
+// shown returns a text of the case without the paths of this time: the working directory is $WORK, and a
+// script in the file of the case is there.
+func (b *bench) shown(text string) string {
+	for _, r := range [][2]string{{b.path(filepath.Base(b.Suite.File)), b.Suite.File}, {b.work, workMark}} {
+		text = strings.ReplaceAll(text, r[0], r[1])
+		if quoted := strings.Trim(strconv.Quote(r[0]), `"`); quoted != r[0] { // in JSON, where \ is written twice
+			text = strings.ReplaceAll(text, quoted, r[1])
+		}
+	}
+	return text
+}
+
+// tail returns the last lines of a text.
+func tail(text string) string {
+	const most = 20
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) > most {
+		lines = lines[len(lines)-most:]
+	}
+	return strings.Join(lines, "")
+}

@@ -68,6 +68,7 @@ func actions() []action {
 		{flag: "authenticate", needs: needConfig, do: (*command).authenticate, alone: true},
 		{flag: "sync-models", needs: needConfig, do: (*command).syncModels},
 		{flag: "tail-logs", needs: needConfig, do: (*command).tailLogs},
+		{flag: "test", needs: needConfig, do: (*command).testAgents, refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
 		{flag: "validate", needs: needConfig, do: (*command).validate},
 		{flag: "graph", needs: needConfig, do: (*command).drawGraph},
 		{flag: "info", needs: needConfig, do: (*command).info},

@@ -29,7 +29,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	}
 	// Answers to a graph's questions come from the standard input if it is no
 	// terminal, unless it has to be the prompt.
-	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(of.Graph)
+	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(of.Graph) && c.opts.answers == ""
 	stdin := io.Reader(nil)
 	if !answersPiped {
 		stdin = c.In
@@ -42,6 +42,13 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", of.Name)
 	}
 	asker := c.asker(face, answersPiped)
+	if c.opts.answers != "" {
+		byName, list, err := readPrepared(c.opts.answers)
+		if err != nil {
+			return err
+		}
+		asker = ask.NewPrepared(byName, list)
+	}
 	given := make(map[string]string, len(c.opts.variables))
 	for _, v := range c.opts.variables {
 		given[v[0]] = v[1]

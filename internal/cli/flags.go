@@ -41,6 +41,8 @@ type options struct {
 	saveSession  bool
 
 	info     bool
+	test     string
+	junit    string
 	validate string
 	strict   bool
 	graph    string
@@ -241,7 +243,7 @@ func (o *options) sections() []section {
 				{name: "effort", sets: choice(&o.effort, "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
-				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map: ask for `N` lines at once", with: []string{"map"}},
+				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map and --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
 				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
 				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},
 			},
@@ -269,10 +271,12 @@ func (o *options) sections() []section {
 			more: []flagSpec{
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
 				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
+				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
+				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},
 				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
-				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume: YAML or JSON with the answers, by question", with: []string{"resume"}},
+				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume and --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},
 				{name: "force", sets: on(&o.force), usage: "with --resume and --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record", with: []string{"resume", "fork"}},
 				{name: "here", sets: on(&o.here), usage: "with --resume and --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
@@ -351,6 +355,8 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return err
 	}
 	switch {
+	case strings.HasPrefix(o.test, "--"):
+		return fault.New(fault.Usage, "flag --test: a path is expected, not %q", o.test).WithHint("write the path right behind it: loki --test PATH %s", o.test)
 	case len(o.callTool) > 1:
 		return fault.New(fault.Usage, "flag --call-tool was given before")
 	case slices.Contains(o.files, ""):

@@ -54,19 +54,25 @@ func readAnswers(path string) (map[string]string, error) {
 		return nil, fault.Wrap(fault.NotFound, err, "reading the answers")
 	}
 	doc, err := yamldoc.Parse(path, src)
+	var answers map[string]string
+	if err == nil {
+		answers, err = answersOf(doc)
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "reading the answers")
 	}
+	return answers, nil
+}
+
+// answersOf reads a mapping of names to answers.
+func answersOf(doc *yamldoc.Doc) (map[string]string, error) {
 	answers := make(map[string]string)
 	for e := range doc.Root().Map().All() {
 		if text, ok := e.Node.Text(); ok {
 			answers[e.Key] = text
 		}
 	}
-	if err := doc.Err(); err != nil {
-		return nil, fault.Wrap(fault.Config, err, "reading the answers")
-	}
-	return answers, nil
+	return answers, doc.Err()
 }
 
 // forkRun begins a new run from the step of --fork.

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/agent/cases"
+	"loki/internal/atomicfile"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/yamldoc"
+)
+
+// testAgents runs the cases of --test and of the paths behind it, and prints what came of them.
+func (c *command) testAgents(ctx context.Context) error {
+	suites, err := c.suites(append([]string{c.opts.test}, c.opts.text...))
+	if err != nil {
+		return err
+	}
+	var list []*cases.Case
+	for _, s := range suites {
+		c.warnProblems(s.Warnings)
+		list = append(list, s.Cases...)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "this program")
+	}
+	paths, err := c.app.Paths.Absolute()
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	o := cases.Options{
+		Program: program, Environ: c.environ, Jobs: c.opts.jobs, Graph: c.testedGraph,
+		Agents: func(dir string) map[string]string { return siblings(paths.AgentsDir, dir) },
+	}
+	if isDirectory(paths.FunctionsDir) {
+		o.Functions = paths.FunctionsDir
+	}
+	if c.opts.output == outputText {
+		o.Done = func(r *cases.Result) {
+			var b bytes.Buffer
+			cases.WriteResult(&b, r)
+			fmt.Fprint(c.Out, c.hide(b.String()))
+		}
+	}
+	begin := time.Now()
+	report := cases.Report{Results: cases.Run(ctx, list, o), Duration: time.Since(begin)}
+	report.Coverage = c.coverage(report.Results)
+	if err := c.printTests(&report); err != nil || report.Failed() == 0 {
+		return err
+	}
+	return &fault.Error{Code: fault.Failure, Err: &findingsError{report.Failed()}}
+}
+
+// suites reads the files with cases at paths: a file, a directory with files below it, or the name of an agent.
+// All mistakes in them are reported at once.
+func (c *command) suites(paths []string) ([]*cases.Suite, error) {
+	var files []string
+	for _, path := range paths {
+		found, err := c.caseFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	var (
+		suites []*cases.Suite
+		errs   []error
+	)
+	for i, file := range files {
+		if slices.Contains(files[:i], file) {
+			continue
+		}
+		s, err := cases.Load(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		suites = append(suites, s)
+	}
+	if len(errs) > 0 {
+		return nil, fault.Wrap(fault.Config, errors.Join(errs...), "")
+	}
+	return suites, nil
+}
+
+// caseFiles returns the files with cases that path means.
+func (c *command) caseFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.IsDir():
+		return []string{path}, nil
+	case err != nil && !strings.ContainsAny(path, `/\`):
+		ref, findErr := c.app.Agents.Find(path)
+		if findErr != nil {
+			return nil, findErr
+		}
+		path = ref.Dir
+	case err != nil:
+		return nil, fault.Wrap(fault.NotFound, err, "the cases to test")
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != path && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !d.IsDir() && strings.HasSuffix(d.Name(), cases.Suffix):
+			files = append(files, file)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "the cases to test")
+	}
+	if len(files) == 0 {
+		return nil, fault.New(fault.NotFound, "there is no file with cases, NAME%s, below %s", cases.Suffix, path).
+			WithHint("docs/testing-agents.md shows how to write one")
+	}
+	return files, nil
+}
+
+// testedGraph returns the graph of an agent, nil for one without.
+func (c *command) testedGraph(name string) (*graph.Graph, error) {
+	ref, err := c.app.Agents.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	of, _, err := c.app.Agents.Load(ref)
+	return of.Graph, err
+}
+
+// siblings returns the directories of agents, by name, that the agent at dir may call: those beside it, and
+// those of the user.
+func siblings(user, dir string) map[string]string {
+	found := make(map[string]string)
+	places := []string{user}
+	if filepath.IsAbs(dir) {
+		places = append(places, filepath.Dir(dir))
+	}
+	for _, place := range places {
+		entries, _ := os.ReadDir(place) // without the directory there are none
+		for _, e := range entries {
+			at := filepath.Join(place, e.Name())
+			if cases.IsAgent(at) {
+				found[e.Name()] = at
+			}
+		}
+	}
+	return found
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// coverage returns what the results visited of each graph that they are about.
+func (c *command) coverage(results []*cases.Result) []cases.Coverage {
+	var (
+		covered []cases.Coverage
+		names   []string
+		traces  []*cases.Trace
+	)
+	graphs := make(map[string]*graph.Graph)
+	for _, r := range results {
+		if r.Trace != nil {
+			traces = append(traces, r.Trace)
+		}
+		name := filepath.Base(r.Case.Agent)
+		if graphs[name] != nil {
+			continue
+		}
+		if g, err := c.testedGraph(r.Case.Agent); err == nil && g != nil {
+			graphs[name] = g
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		covered = append(covered, cases.Cover(name, graphs[name], traces))
+	}
+	return covered
+}
+
+// printTests prints a report as the options ask for.
+func (c *command) printTests(r *cases.Report) error {
+	var b bytes.Buffer
+	if c.opts.junit != "" {
+		if err := r.WriteJUnit(&b); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(c.opts.junit, []byte(c.hide(b.String())), atomicfile.Options{Mode: 0o644}); err != nil {
+			return fault.Wrap(fault.Failure, err, "the file of --junit")
+		}
+		b.Reset()
+	}
+	if c.opts.output == outputText {
+		r.WriteSummary(&b)
+	} else if err := r.WriteJSON(&b); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(c.Out, c.hide(b.String()))
+	return err
+}
+
+// readPrepared reads the answers of --answers for a run that begins: a mapping by question or node, or a
+// list in order.
+func readPrepared(path string) (byName map[string]string, list []string, err error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+	}
+	doc, err := yamldoc.Parse(path, src)
+	if err == nil && doc.Root().Kind() == yamldoc.List {
+		list, _ = doc.Root().Texts()
+		err = doc.Err()
+	} else if err == nil {
+		byName, err = answersOf(doc)
+	}
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
+	}
+	return byName, list, nil
+}

@@ -11,11 +11,12 @@ import (
 	"io/fs"
 )
 
-//go:embed agents functions roles utils/*.sh shell
+//go:embed all:agents
+//go:embed functions roles utils/*.sh shell
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
-// the directory is the agent's. It is read-only, and paths in it are as package fs
+// the directory is the agent's. The directory .shared has what their scripts have in common. It is read-only, and paths in it are as package fs
 // wants them.
 var Agents = below("agents")
 

@@ -13,10 +13,11 @@ import (
 	"loki/assets"
 	"loki/internal/bundle"
 	"loki/internal/graph"
+	"loki/internal/graph/draw"
 )
 
 func TestBundledAgents(t *testing.T) {
-	if got, want := bundle.Names(assets.Agents), []string{"digest"}; !slices.Equal(got, want) {
+	if got, want := bundle.Names(assets.Agents), []string{"coder", "digest"}; !slices.Equal(got, want) {
 		t.Errorf("bundled agents: %q, want %q", got, want)
 	}
 }
@@ -71,7 +72,7 @@ func TestGraphsAreValid(t *testing.T) {
 	}
 }
 
-// The README of an agent shows its nodes and explains its variables, with their defaults.
+// The README of an agent shows its graph and explains its variables, with their defaults.
 func TestReadmes(t *testing.T) {
 	for _, name := range bundle.Names(assets.Agents) {
 		t.Run(name, func(t *testing.T) {
@@ -83,15 +84,7 @@ func TestReadmes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diagram := regexp.MustCompile("(?s)```mermaid\n(.*?)```").FindSubmatch(text)
-			if diagram == nil {
-				t.Fatal("no mermaid diagram")
-			}
-			for _, n := range g.Nodes {
-				if !regexp.MustCompile(`\b` + regexp.QuoteMeta(n.ID) + `\b`).Match(diagram[1]) {
-					t.Errorf("node %s is not in the diagram", n.ID)
-				}
-			}
+			checkDrawing(t, g, string(text))
 			for _, v := range g.Variables {
 				row := "| `" + v.Name + "` | " + *v.Default + " |"
 				if !strings.Contains(string(text), row) {
@@ -99,5 +92,23 @@ func TestReadmes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkDrawing wants a drawing of the graph in a page: that of loki --graph, or a Mermaid
+// diagram with all nodes.
+func checkDrawing(t *testing.T, g *graph.Graph, page string) {
+	t.Helper()
+	diagram := regexp.MustCompile("(?s)```mermaid\n(.*?)```").FindStringSubmatch(page)
+	if diagram == nil {
+		if drawing := "```text\n" + draw.Text(g, 80) + "```\n"; !strings.Contains(page, drawing) {
+			t.Errorf("the page lacks this drawing, see loki --graph %s:\n%s", g.Name, drawing)
+		}
+		return
+	}
+	for _, n := range g.Nodes {
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(n.ID) + `\b`).MatchString(diagram[1]) {
+			t.Errorf("node %s is not in the diagram", n.ID)
+		}
 	}
 }

@@ -134,7 +134,11 @@ func TestPythonAgent(t *testing.T) {
 	h.o.Agent = &script.Agent{Name: "a"}
 	tools := h.load(t, "tools.py", "import asyncio\nasync def getUser(Name):\n  'A.'\n  await asyncio.sleep(0)\n  return Name\ndef _instructions():\n  'B.'\n  return 'do it'\n")
 	h.want(t, tools[0], `{"Name":"x"}`, "x")
-	h.want(t, tools[1], `{}`, "do it")
+	instructions, err := script.Instructions(filepath.Join(h.dir, "tools", "tools.py"), h.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.want(t, instructions, `{}`, "do it")
 }
 
 func TestTypeScript(t *testing.T) {

@@ -50,28 +50,46 @@ type noTool struct{ error }
 // Is makes noTool errors ErrNoTool.
 func (noTool) Is(target error) bool { return target == ErrNoTool }
 
-// Load returns the tools of a script, in the order of the source. The source is parsed
+// Load returns the tools of a script, in the order of the source, without the one that
+// [Instructions] returns. The source is parsed
 // only if it is not in the cache. The error is a *fault.Error with code NotFound or
 // Config, which names the file and, for a mistake in it, the line.
 //
 // A call uses the current script: changes take effect at once, but a tool whose name is no
 // longer in it fails, and new names need another Load.
 func Load(file string, o Options) ([]tool.Tool, error) {
+	tools, _, err := load(file, o)
+	return tools, err
+}
+
+// Instructions returns the function _instructions of an agent's script, which writes the
+// instructions of the agent and is not for models; nil if there is none. The error is that of
+// [Load].
+func Instructions(file string, o Options) (tool.Tool, error) {
+	_, instructions, err := load(file, o)
+	return instructions, err
+}
+
+func load(file string, o Options) (tools []tool.Tool, instructions tool.Tool, err error) {
 	s, err := open(file, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	k, err := s.summary()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	tools := make([]tool.Tool, 0, len(k.Tools))
 	for _, d := range k.Tools {
 		d.Hints.Timeout = cmp.Or(d.Hints.Timeout, o.Timeout)
 		d.Hints.MaxOutput = o.MaxOutput
-		tools = append(tools, &scriptTool{s, d.Tool, d.Hints})
+		t := &scriptTool{s, d.Tool, d.Hints}
+		if d.Instructions {
+			instructions = t
+		} else {
+			tools = append(tools, t)
+		}
 	}
-	return tools, nil
+	return tools, instructions, nil
 }
 
 // summary returns the declarations, from the cache if they are there.
@@ -124,7 +142,9 @@ func Names(file string, o Options) ([]string, error) {
 	}
 	names := make([]string, 0, len(k.Tools))
 	for _, t := range k.Tools {
-		names = append(names, t.Name)
+		if !t.Instructions {
+			names = append(names, t.Name)
+		}
 	}
 	return names, nil
 }

@@ -29,7 +29,7 @@ func TestLoad(t *testing.T) {
 		{name: "python", file: "Say-Hello.py", src: helPy, want: "say_hello"},
 		{name: "typescript", file: "say.hello.TS", src: helTs, want: "say_hello"},
 		{name: "bash_commands", file: "x.sh", src: "# @cmd One.\none-two() { :; }\n# @cmd Hidden.\n_h() { :; }\n", want: "one_two"},
-		{name: "agent_python", file: "tools.py", agent: true, src: "def getUser():\n '''A.'''\ndef _private():\n '''B.'''\nasync def _instructions():\n '''C.'''\n", want: "getuser instructions"},
+		{name: "agent_python", file: "tools.py", agent: true, src: "def getUser():\n '''A.'''\ndef _private():\n '''B.'''\nasync def _instructions():\n '''C.'''\n", want: "getuser"},
 		{name: "agent_typescript", file: "tools.ts", agent: true, src: "/** A. */ export function getIt() {}\nfunction no() {}\n/** B. */ export async function b2() {}", want: "getit b2"},
 		{name: "helpers_of_a_tool", file: "x.py", src: "def help(*a): pass\n" + helPy, want: "x"},
 	} {
@@ -54,6 +54,32 @@ func TestLoad(t *testing.T) {
 			}
 			if after, err := os.ReadFile(file); err != nil || string(after) != tt.src {
 				t.Errorf("loading changed the script: %v", err)
+			}
+		})
+	}
+}
+
+// TestInstructions: the function that writes an agent's instructions is not a tool of models.
+func TestInstructions(t *testing.T) {
+	for _, tt := range []struct{ name, file, src, want string }{
+		{"none", "tools.sh", "# @cmd One.\none() { :; }\n", ""},
+		{"bash", "tools.sh", "# @cmd One.\none() { :; }\n# @cmd Two.\n_instructions() { :; }\n", "_instructions"},
+		{"python", "tools.py", "def one():\n '1'\ndef _instructions():\n '2'\n", "instructions"},
+		{"alone", "tools.ts", "/** One. */ export function one() {}\n/** Two. */ export function _instructions() {}\n", "instructions"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHome(t)
+			h.o.Agent = &script.Agent{Name: "a"}
+			file := h.put(t, tt.file, tt.src)
+			for _, state := range []string{"parsed", "cached"} {
+				found, err := script.Instructions(file, h.o)
+				if err != nil || found == nil && tt.want != "" || found != nil && found.Declaration().Name != tt.want {
+					t.Errorf("%s: found %v, %v, want %q", state, found, err, tt.want)
+				}
+				tools, err := script.Load(file, h.o)
+				if got := names(tools); err != nil || got != "one" {
+					t.Errorf("%s: tools %s, %v, want one", state, got, err)
+				}
 			}
 		})
 	}

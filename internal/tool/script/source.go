@@ -91,7 +91,7 @@ func read(file string) ([]byte, error) {
 
 // format is the version of cached summaries. It changes with their format, and
 // with how sources are read.
-const format = "2"
+const format = "3"
 
 func (s *script) sum(src []byte) string {
 	h := sha256.New()
@@ -258,13 +258,14 @@ type summary struct {
 // declaration is the cached part of a function.
 type declaration struct {
 	chat.Tool
-	Hints tool.Hints `json:"hints"`
+	Hints        tool.Hints `json:"hints"`
+	Instructions bool       `json:"instructions,omitempty"` // it is the function _instructions
 }
 
 func (p *source) summary() summary {
 	var s summary
 	for _, f := range p.functions {
-		s.Tools = append(s.Tools, declaration{f.declared, f.hints})
+		s.Tools = append(s.Tools, declaration{f.declared, f.hints, f.real() == signature.Instructions})
 	}
 	return s
 }

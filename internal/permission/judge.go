@@ -29,8 +29,10 @@ type Options struct {
 
 	// Memory keeps what the user answers with "always"; nil means that nothing is kept.
 	Memory *Memory
-	// Agent is the agent on whose behalf calls are made, empty without one.
+	// Agent is the agent on whose behalf calls are made, empty without one. Own are its rules,
+	// which can make a verdict stricter and never the reverse.
 	Agent string
+	Own   Rules
 }
 
 // Call is a call to be judged.
@@ -67,6 +69,7 @@ type Judge struct {
 	o     Options
 	tree  workspace
 	shell dialect
+	own   *Judge // by Options.Own alone, nil without such rules
 }
 
 // New returns a Judge. The error reports a workspace that does not exist.
@@ -78,7 +81,17 @@ func New(o Options) (*Judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Judge{o: o, tree: tree, shell: dialectOf(cmp.Or(o.Shell, "sh"))}, nil
+	j := &Judge{o: o, tree: tree, shell: dialectOf(cmp.Or(o.Shell, "sh"))}
+	if own := o.Own; own.Default != "" || len(own.List) > 0 {
+		inner := *j
+		if own.Default == "" { // what they do not mention, they allow
+			everything := Rule{Tool: "*", Action: Allow, layer: -1}
+			own.List = append([]Rule{everything}, own.List...)
+		}
+		inner.o.Rules = own
+		j.own = &inner
+	}
+	return j, nil
 }
 
 // Unattended is the policy for calls that need consent where no user can be asked.
@@ -103,12 +116,28 @@ func (j *Judge) Remember(scope Scope, grants []Grant) error {
 // further words. Without a star the command has to have the very words. Rules that deny or
 // ask also match a program by its name where the command has its path, and in other letters' case.
 func (j *Judge) Judge(call Call) Verdict {
+	v := j.judge(call)
+	if j.own == nil {
+		return v
+	}
+	own := j.own.judge(call)
+	// Some things are asked about although no rule mentions them. That is for the user's rules.
+	meant := own.Rule != "" || j.own.o.Rules.Default != "" || j.isShell(call.Tool)
+	if meant && stricter(v.Action, own.Action) != v.Action {
+		return own
+	}
+	return v
+}
+
+func (j *Judge) judge(call Call) Verdict {
 	rules := j.rules(call.Tool)
-	if slices.ContainsFunc(j.o.ShellTools, func(name string) bool { return name == call.Tool }) {
+	if j.isShell(call.Tool) {
 		return j.judgeShell(call, rules)
 	}
 	return j.judgeTool(call, rules)
 }
+
+func (j *Judge) isShell(tool string) bool { return slices.Contains(j.o.ShellTools, tool) }
 
 // rules are those for the tool, with what the user granted as the last layer.
 func (j *Judge) rules(name string) []*Rule {

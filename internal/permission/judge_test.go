@@ -713,3 +713,37 @@ func TestGrantsBehindALink(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestOwnRules: what an agent says can only make verdicts stricter.
+func TestOwnRules(t *testing.T) {
+	t.Parallel()
+	const user = `execute_command: {"git *": allow, "make": ask, "rm *": deny}
+fs_write: allow
+`
+	for _, tt := range []struct{ name, own, tool, arguments, want string }{
+		{"nothing", ``, "execute_command", `{"command":"git push"}`, "allow"},
+		{"asks", `execute_command: {"git push*": ask}`, "execute_command", `{"command":"git push"}`, "ask"},
+		{"denies", `execute_command: {"git push*": deny}`, "execute_command", `{"command":"git push"}`, "deny"},
+		{"of_others", `execute_command: {"git push*": deny}`, "execute_command", `{"command":"git fetch"}`, "allow"},
+		{"in_a_list", `execute_command: {"git push*": ask}`, "execute_command", `{"command":"git fetch && git push"}`, "ask"},
+		{"hidden", `execute_command: {"git push*": deny}`, "execute_command", `{"command":"git $X"}`, "ask"},
+		{"allows_not", `execute_command: allow`, "execute_command", `{"command":"make"}`, "ask"},
+		{"allows_not_what_is_denied", `default: allow`, "execute_command", `{"command":"rm x"}`, "deny"},
+		{"tool", `fs_write: ask`, "fs_write", `{"path":"a"}`, "ask"},
+		{"tool_of_others", `fs_patch: ask`, "fs_write", `{"path":"a"}`, "allow"},
+		{"default", `default: deny`, "fs_write", `{"path":"a"}`, "deny"},
+		{"default_with_exception", "default: deny\nfs_write: allow\n", "fs_write", `{"path":"a"}`, "allow"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			j := judge(t, permission.Options{Root: project(t), Shell: "bash", Rules: read(t, user), Own: read(t, tt.own)})
+			v := j.Judge(permission.Call{Tool: tt.tool, Arguments: json.RawMessage(tt.arguments), Destructive: true})
+			if string(v.Action) != tt.want {
+				t.Errorf("got %+v, want %s", v, tt.want)
+			}
+			if v.Action != permission.Allow && v.Reason == "" {
+				t.Errorf("no reason: %+v", v)
+			}
+		})
+	}
+}

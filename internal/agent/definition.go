@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"loki/internal/agent/team"
 	"loki/internal/agent/todo"
@@ -14,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/permission"
+	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
@@ -51,57 +51,13 @@ type Definition struct {
 	File string // path it was read from, for messages
 	Text []byte // as it was read
 
-	places graph.Places
+	places      graph.Places
+	permissions value.Value // permission as it is written
 }
 
 // Pos returns where path stands in the definition of a plain agent: "model",
 // "global_tools[1]", or the nearest enclosing path.
 func (d *Definition) Pos(path string) graph.Pos { return d.places.At(path) }
-
-// setting is a key of config.yaml. What it may hold follows from the type of its field.
-type setting struct {
-	key   string
-	field func(*Definition) any // a pointer to the field
-	bound bool                  // it shows, bounds or keeps what the agent does, and does not change it
-}
-
-// settings are the keys in the order in which they are documented and shown.
-var settings = []setting{
-	{"name", func(d *Definition) any { return &d.Name }, true},
-	{"description", func(d *Definition) any { return &d.Description }, true},
-	{"version", func(d *Definition) any { return &d.Version }, true},
-	{"model", func(d *Definition) any { return &d.Model }, false},
-	{"temperature", func(d *Definition) any { return &d.Temperature }, false},
-	{"top_p", func(d *Definition) any { return &d.TopP }, false},
-	{"reasoning_effort", func(d *Definition) any { return &d.Effort }, false},
-	{"agent_session", func(d *Definition) any { return &d.Session }, true},
-	{"instructions", func(d *Definition) any { return &d.Instructions }, false},
-	{"dynamic_instructions", func(d *Definition) any { return &d.Dynamic }, false},
-	{"variables", func(d *Definition) any { return &d.Variables }, false},
-	{"global_tools", func(d *Definition) any { return &d.GlobalTools }, false},
-	{"mcp_servers", func(d *Definition) any { return &d.MCPServers }, false},
-	{"documents", func(d *Definition) any { return &d.Documents }, false},
-	{"conversation_starters", func(d *Definition) any { return &d.Starters }, true},
-	{"environment", func(d *Definition) any { return &d.Environment }, false},
-	{"permission", func(d *Definition) any { return &d.Permission }, true},
-	{"compression_threshold", func(d *Definition) any { return &d.CompressionThreshold }, true},
-	{"auto_continue", func(d *Definition) any { return &d.Todo.Enabled }, false},
-	{"max_auto_continues", func(d *Definition) any { return &d.Todo.Max }, true},
-	{"inject_todo_instructions", func(d *Definition) any { return &d.Todo.Inject }, false},
-	{"continuation_prompt", func(d *Definition) any { return &d.Todo.Prompt }, false},
-	{"can_spawn_agents", func(d *Definition) any { return &d.Team.CanSpawn }, false},
-	{"spawnable_agents", func(d *Definition) any { return &d.Team.Spawnable }, false},
-	{"max_concurrent_agents", func(d *Definition) any { return &d.Team.MaxConcurrent }, true},
-	{"max_agent_depth", func(d *Definition) any { return &d.Team.MaxDepth }, true},
-	{"inject_spawn_instructions", func(d *Definition) any { return &d.InjectSpawn }, false},
-	{"summarization_model", func(d *Definition) any { return &d.Team.SummarizationModel }, false},
-	{"summarization_threshold", func(d *Definition) any { return &d.Team.SummarizationThreshold }, false},
-	{"escalation_timeout", func(d *Definition) any { return &d.Team.EscalationTimeout }, true},
-	{"timeout", func(d *Definition) any { return &d.Team.Timeout }, true},
-	{"idle_timeout", func(d *Definition) any { return &d.Team.IdleTimeout }, true},
-	{"budget", func(d *Definition) any { return &d.Budget }, true},
-	{"durability", func(d *Definition) any { return &d.Durability }, true},
-}
 
 // defaults returns the settings of a definition that says nothing.
 func defaults() *Definition {
@@ -141,47 +97,6 @@ func Parse(file string, src []byte) (*Definition, graph.Findings, error) {
 	return d, findings, nil
 }
 
-// read reads a key into its field, which keeps its default if the key is absent or null. A
-// list that is null has no elements: all its lines may be commented out.
-func (d *Definition) read(m *yamldoc.Map, s setting) {
-	switch field := s.field(d).(type) {
-	case *string:
-		m.Text(s.key, field)
-	case **string:
-		optional(m.Text, s.key, field)
-	case *bool:
-		m.Bool(s.key, field)
-	case *int:
-		m.Uint(s.key, field)
-	case **int:
-		optional(m.Uint, s.key, field)
-	case *time.Duration:
-		m.Span(s.key, field)
-	case *[]string:
-		if n := m.Get(s.key); n != nil && n.Kind() == yamldoc.Null {
-			*field = []string{}
-		}
-		m.Texts(s.key, field)
-	case *graph.Durability:
-		yamldoc.Choice(m, s.key, field, graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff)
-	case *chat.Effort:
-		d.Sampling = graph.ReadSampling(m) // temperature and top_p, too
-	case *[]graph.Variable:
-		*field = graph.ReadVariables(m)
-	case *graph.Budget:
-		*field = graph.ReadBudget(m)
-	case *permission.Rules:
-		*field, _ = permission.Read(m.Get(s.key)) // the error is one of the document, too
-	}
-}
-
-func optional[T any](read func(string, *T) bool, key string, field **T) {
-	var v T
-	if read(key, &v) {
-		*field = &v
-	}
-}
-
 // check reports values that have the right type and cannot be used all the same.
 func (d *Definition) check(m *yamldoc.Map) {
 	if n := m.Get("name"); n != nil && n.Kind() != yamldoc.Null && strings.TrimSpace(d.Name) == "" {
@@ -201,6 +116,14 @@ func (d *Definition) check(m *yamldoc.Map) {
 			n.Warnf("the variable %q is declared twice, and the first declaration counts", name)
 		} else {
 			names[name] = true
+		}
+	}
+	if p := d.Permission; p.Default == permission.Allow || p.Default == "" && slices.ContainsFunc(p.List, func(r permission.Rule) bool { return r.Action == permission.Allow }) {
+		m.Get("permission").Warnf("rules of an agent can ask or deny, not allow: those that allow have no effect").Hint = "allow it in your config.yaml"
+	}
+	for key, used := range map[string]bool{"unattended": d.Permission.Unattended != "", "keep_env": d.Permission.KeepEnv != nil, "trust": d.Permission.Trust != nil} {
+		if used {
+			m.Map("permission").Get(key).Warnf("has no effect for an agent").Hint = "it belongs to your config.yaml"
 		}
 	}
 	if n := m.Get("spawnable_agents"); n != nil && !d.Team.CanSpawn {

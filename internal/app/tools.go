@@ -41,6 +41,11 @@ func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 
 // judge returns what decides about the calls of an agent, "" for none.
 func (a *App) judge(agent string) (*permission.Judge, error) {
+	return a.judgeUnder(agent, permission.Rules{})
+}
+
+// judgeUnder is judge for an agent with rules of its own.
+func (a *App) judgeUnder(agent string, own permission.Rules) (*permission.Judge, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
@@ -48,7 +53,7 @@ func (a *App) judge(agent string) (*permission.Judge, error) {
 	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
 	judge, err := permission.New(permission.Options{
 		Rules: a.Config.Permission, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name,
-		Memory: a.grants(), Agent: agent,
+		Memory: a.grants(), Agent: agent, Own: own,
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"loki/internal/agent"
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/role"
+	"loki/internal/tool"
+	"loki/internal/tool/script"
+)
+
+// instructions returns the instructions of a plain agent as they are written: those of its
+// definition or, if they are dynamic, what the function _instructions of its script returns.
+func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (string, error) {
+	if !of.InForce.Dynamic {
+		return of.InForce.Instructions, nil
+	}
+	file, o, ok := a.agentScript(ctx, of.Ref, variables, asker)
+	if !ok {
+		return "", noInstructions(of, "has no script of tools")
+	}
+	t, err := script.Instructions(file, o)
+	if err != nil {
+		return "", err
+	}
+	if t == nil {
+		return "", noInstructions(of, file+" has no function _instructions")
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Hints().Timeout, a.Config.ToolTimeout, instructionsTimeout))
+	defer cancel()
+	result, err := t.Call(ctx, tool.Call{Name: t.Declaration().Name, Arguments: []byte("{}")})
+	text := strings.TrimSpace(result.Output)
+	switch {
+	case err != nil:
+		err = fault.Wrap(fault.Tool, err, "the function _instructions of %s", file)
+		if said := strings.TrimSpace(result.Stderr); said != "" {
+			return "", fault.Wrap(fault.Tool, err, "").WithHint("it printed: %s", said)
+		}
+		return "", err
+	case text == "":
+		return "", fault.New(fault.Tool, "the function _instructions of %s returned nothing", file).
+			WithHint("what it returns becomes the instructions of the agent; a bash function writes it to $LLM_OUTPUT")
+	}
+	return text, nil
+}
+
+// instructionsTimeout bounds how long _instructions takes where nothing else does. It may ask the
+// user.
+const instructionsTimeout = 10 * time.Minute
+
+func noInstructions(of agent.Agent, why string) error {
+	return fault.New(fault.Config, "agent %s has dynamic_instructions, but %s", of.Name, why).
+		WithHint("write the function _instructions in tools.sh, tools.py or tools.ts, or take dynamic_instructions out of %s", of.Definition.File)
+}
+
+// texts returns what placeholders in texts of an agent stand for.
+func (a *App) texts(variables map[string]string) agent.Texts {
+	return agent.Texts{Variables: variables, Special: role.ThisMachine(a.Shell().Name, a.Env.Get).Lookup}
+}

@@ -250,7 +250,7 @@ func (a *Answer) spin(what string) {
 		a.busy.key.node = what
 		return
 	}
-	a.busy = &task{key: taskKey{node: what}, since: a.screen.o.Now()}
+	a.busy = &task{key: taskKey{node: what}, answer: true, since: a.screen.o.Now()}
 	a.screen.begin(a.busy)
 }
 

@@ -50,7 +50,7 @@ func toolLoop(s *stage) {
 // TestAnswer plays answers with standard output and standard error on one terminal, and
 // with neither on any.
 func TestAnswer(t *testing.T) {
-	child := event.Source{Agent: "child", Depth: 1}
+	child := event.Source{}.Child("child", "agent_child_1")
 	for _, tt := range []struct {
 		name     string
 		scenario func(*stage)

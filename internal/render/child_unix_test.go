@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if pace := os.Getenv("RENDER_TEST_AGENTS"); pace != "" {
+		playAgents(pace)
+		os.Exit(0)
+	}
 	if os.Getenv("RENDER_TEST_BACKGROUND") != "" {
 		askBackground()
 		os.Exit(0)

@@ -12,6 +12,8 @@ type task struct {
 	indent string // sets members of a super-step of several off
 	since  time.Time
 
+	answer bool // it is the spinner of a model's answer
+
 	note        string // what it is doing, if that is known
 	attempt     int    // above 1 after a retry
 	done, total int    // of a map; total is 0 for other nodes
@@ -20,26 +22,57 @@ type task struct {
 
 // taskKey says which node a task is.
 type taskKey struct {
-	run, agent string
-	depth      int
-	node       string
+	run, agentID string
+	agent        string // its name, as it is shown
+	node         string
 }
 
 // spinner has the frames of a turning ring, one for each drawing.
 const spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+// linesAbove is how many lines the tree of agents leaves to what scrolls above it.
+const linesAbove = 6
 
 const (
 	barMax = 24 // columns of a progress bar
 	barMin = 6
 )
 
-// drawLive appends the live area to s.buf, at most half the height of the terminal, and
-// notes the width of its lines. s.mu is held.
-func (s *Screen) drawLive(columns, rows int) {
-	if rows < 3 || columns < 4 {
-		return // no room for a live line, the cursor and anything else
+// liveLine is a line of the live area as it is drawn.
+type liveLine struct {
+	text    string
+	columns int
+}
+
+// span is a piece of a line in one style.
+type span struct {
+	style style
+	text  string
+}
+
+// newLiveLine returns the line that spans make on a terminal of so many columns. It leaves the
+// last column free: a terminal that has just filled it is about to wrap.
+func newLiveLine(on colors, columns int, spans ...span) liveLine {
+	var l liveLine
+	var b strings.Builder
+	for _, sp := range spans {
+		text := clip(sp.text, columns-1-l.columns)
+		b.WriteString(on.paint(sp.style, text))
+		l.columns += width(text)
 	}
-	now := s.o.Now()
+	l.text = b.String()
+	return l
+}
+
+// liveArea returns the lines of the live area. s.mu is held.
+func (s *Screen) liveArea(columns, rows int) []liveLine {
+	if rows < 3 || columns < 4 {
+		return nil // no room for a live line, the cursor and anything else
+	}
+	now, on := s.o.Now(), colors(s.o.Color)
+	if s.tree.working() {
+		return s.tree.lines(on, s.tasks, now, columns, max(rows/2, rows-linesAbove))
+	}
 	var shown []*task
 	for _, t := range s.tasks {
 		if now.Sub(t.since) >= showAfter {
@@ -51,31 +84,24 @@ func (s *Screen) drawLive(columns, rows int) {
 		folded = len(shown) - room + 1
 		shown = shown[:room-1]
 	}
+	var lines []liveLine
 	for _, t := range shown {
-		frame := int(now.Sub(t.since)/frameTime) % (len(spinner) / 3)
-		s.drawLine(cyan, spinner[3*frame:3*frame+3]+" ", t.line(now, columns-1-2))
+		lines = append(lines, newLiveLine(on, columns, span{cyan, spin(now.Sub(t.since), frameTime) + " "}, span{dim, t.line(now, columns-1-2)}))
 	}
 	switch {
 	case folded > 0 && len(shown) == 0:
-		s.drawLine(dim, "", clip(thousands(folded)+" running", columns-1))
+		lines = append(lines, newLiveLine(on, columns, span{dim, thousands(folded) + " running"}))
 	case folded > 0:
-		s.drawLine(dim, "", clip("+"+thousands(folded)+" more running", columns-1))
+		lines = append(lines, newLiveLine(on, columns, span{dim, "+" + thousands(folded) + " more running"}))
 	}
-}
-
-// drawLine appends a live line. Lines leave the last column free: a terminal that has
-// just filled it is about to wrap.
-func (s *Screen) drawLine(st style, mark, text string) {
-	on := colors(s.o.Color)
-	s.drawn = append(s.drawn, width(mark+text))
-	s.buf.WriteString(on.paint(st, mark) + on.paint(dim, text) + "\x1b[K\n")
+	return lines
 }
 
 // line returns what t is doing, in at most so many columns: name, kind and time, then how far
 // it has come, then a bar if there is room for one.
 func (t *task) line(now time.Time, columns int) string {
 	var b strings.Builder
-	b.WriteString(strings.Repeat("  ", t.key.depth) + t.indent + oneLine(t.key.path(), 200))
+	b.WriteString(t.indent + oneLine(t.key.path(), 200))
 	if t.kind != "" {
 		b.WriteString(" (" + t.kind + ")")
 	}
@@ -104,7 +130,7 @@ func bar(done, total, columns int) string {
 // path names the node, below the agent that runs it unless that is the one the user
 // started.
 func (k taskKey) path() string {
-	if k.depth > 0 && k.agent != "" {
+	if k.agentID != "" {
 		return k.agent + "/" + k.node
 	}
 	return k.node

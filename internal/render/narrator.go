@@ -13,8 +13,8 @@ type NarratorOptions struct {
 	// Quiet leaves only warnings. It wins over Verbose.
 	Quiet bool
 	// Verbose 1 adds the tokens of each model reply, the tool calls of nodes, the state
-	// keys that each super-step changed, the end of a run that failed, and the runs of
-	// child agents, indented. 2 adds tool results and shows values at length. The pieces
+	// keys that each super-step changed, the end of a run that failed, and what child
+	// agents do, indented. 2 adds tool results and shows values at length. The pieces
 	// of a model's answer are never shown.
 	Verbose int
 	// HideQuestions leaves questions and answers out, because the asker shows them on
@@ -31,6 +31,10 @@ type NarratorOptions struct {
 // Progress of a map is drawn in the live area of a terminal. Elsewhere it is shown in
 // lines, one for each tenth of the list and none for the last item, whose end is in the
 // node's own line.
+//
+// Child agents are rows of the live area, where their tools, tokens and costs change in
+// place; when they are over, a line each stays. Elsewhere lines say that one begins, waits
+// and ends.
 type Narrator struct {
 	screen *Screen
 	o      NarratorOptions
@@ -39,6 +43,7 @@ type Narrator struct {
 	graph bool // a graph run is what the user started
 	nodes int  // node runs since it began
 	wide  bool // so many nodes run side by side that the start of each is not shown
+	tree  *Tree
 	text  strings.Builder
 }
 
@@ -51,18 +56,15 @@ func NewNarrator(screen *Screen, o NarratorOptions) *Narrator {
 	if o.Quiet {
 		o.Verbose = 0
 	}
-	return &Narrator{screen: screen, o: o}
+	return &Narrator{screen: screen, o: o, tree: new(Tree)}
 }
 
 // Emit shows ev. It never fails.
 func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
-	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning:
-		return nil // many, and never shown
-	}
 	n.screen.mu.Lock()
 	defer n.screen.mu.Unlock()
 	n.text.Reset()
+	n.tree.Add(ev)
 	n.show(ev)
 	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is shown
 	if over || n.text.Len() > 0 {
@@ -75,24 +77,45 @@ func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
 // at any depth.
 func (n *Narrator) show(ev event.Event) {
 	switch body := ev.Body.(type) {
+	case event.Delta:
+		if ev.AgentID == "" && ev.Node == "" { // the answer begins
+			n.settle(ev, nil)
+		}
+	case event.Reasoning: // never shown
 	case event.Warning:
-		n.warn(origin(ev) + oneLine(body.Text, warningLimit))
+		n.warn(n.origin(ev) + oneLine(body.Text, warningLimit))
 	case event.NodeFinished:
+		if ev.AgentID == "" {
+			n.settle(ev, func(m *Member) bool { return m.Node == ev.Node })
+		}
 		n.nodeFinished(ev, body)
 	case event.ToolResult:
 		n.toolResult(ev, body)
 	case event.ToolOutput: // what the user's own tools have to say is never left out
-		n.text.WriteString(body.Text + "\n")
-	default:
-		if n.narrates(ev) {
-			n.narrate(ev)
+		name := ""
+		if ev.AgentID != "" {
+			name = n.tree.name(ev.Source) + ": "
 		}
+		n.text.WriteString(name + body.Text + "\n")
+	default:
+		if n.o.Quiet {
+			return
+		}
+		if n.ofAgents(ev) || !n.narrates(ev) {
+			return
+		}
+		n.narrate(ev)
 	}
 }
 
-// narrates reports whether ev is shown if it is not a warning.
+// narrates reports whether ev is shown if it is not a warning. Of a child agent, what it asks
+// the user is.
 func (n *Narrator) narrates(ev event.Event) bool {
-	return !n.o.Quiet && (ev.Depth == 0 || n.o.Verbose > 0)
+	switch ev.Body.(type) {
+	case event.Question, event.Answer:
+		return !n.o.Quiet
+	}
+	return !n.o.Quiet && (ev.AgentID == "" || n.o.Verbose > 0)
 }
 
 func (n *Narrator) narrate(ev event.Event) {
@@ -100,17 +123,17 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.Started:
 		n.start(ev, body)
 	case event.StepStarted:
-		n.wide = ev.Depth == 0 && len(body.Nodes) >= manyNames
+		n.wide = ev.AgentID == "" && len(body.Nodes) >= manyNames
 		n.say(dim, n.clock(ev)+"super-step start: "+joinComma(body.Nodes))
 	case event.StepFinished:
-		n.wide = n.wide && ev.Depth > 0 // that of the outermost run has ended
+		n.wide = n.wide && ev.AgentID != "" // that of the outermost run has ended
 		n.say(dim, n.clock(ev)+"super-step end"+arrow(body.Next))
 	case event.NodeStarted:
 		n.nodeStarted(ev, body)
 	case event.MapProgress:
 		n.mapProgress(ev, body)
 	case event.Retry:
-		if ev.Depth == 0 && ev.Node == "" {
+		if ev.AgentID == "" && ev.Node == "" {
 			n.screen.endText()
 		}
 		n.retry(ev, body)
@@ -146,8 +169,8 @@ func (n *Narrator) warn(text string) {
 }
 
 // origin returns where a warning comes from, to begin it with, if that is known.
-func origin(ev event.Event) string {
-	if where := place(ev.Source); where != "" {
+func (n *Narrator) origin(ev event.Event) string {
+	if where := n.place(ev.Source); where != "" {
 		return where + ": "
 	}
 	return ""
@@ -166,7 +189,7 @@ func (n *Narrator) subject(ev event.Event) string {
 	if t != nil {
 		text += t.indent
 	}
-	if where := place(ev.Source); where != "" {
+	if where := n.place(ev.Source); where != "" {
 		text += where + " "
 	}
 	if t != nil {
@@ -177,22 +200,22 @@ func (n *Narrator) subject(ev event.Event) string {
 
 // place names the node of src, with the map item it works on: draft, each[3],
 // child/draft. It is empty where src has no node.
-func place(src event.Source) string {
+func (n *Narrator) place(src event.Source) string {
 	if src.Node == "" {
-		if src.Depth > 0 {
-			return oneLine(src.Agent, nameLimit)
+		if src.AgentID != "" {
+			return n.tree.name(src)
 		}
 		return ""
 	}
-	where := oneLine(keyOf(src).path(), nameLimit)
+	where := oneLine(n.keyOf(src).path(), nameLimit)
 	if src.Item != nil {
 		where += "[" + thousands(*src.Item) + "]"
 	}
 	return where
 }
 
-func keyOf(src event.Source) taskKey {
-	return taskKey{run: src.Run, agent: src.Agent, depth: src.Depth, node: src.Node}
+func (n *Narrator) keyOf(src event.Source) taskKey {
+	return taskKey{run: src.Run, agentID: src.AgentID, agent: n.tree.name(src), node: src.Node}
 }
 
 // task returns the task of ev's node, nil if it does not run. Items of a map belong to
@@ -201,7 +224,7 @@ func (n *Narrator) task(ev event.Event) *task {
 	if ev.Node == "" {
 		return nil
 	}
-	key := keyOf(ev.Source)
+	key := n.keyOf(ev.Source)
 	for _, t := range n.screen.tasks {
 		if t.key == key {
 			return t

@@ -24,31 +24,23 @@ const (
 )
 
 func (n *Narrator) start(ev event.Event, b event.Started) {
-	if ev.Depth == 0 {
-		n.graph, n.nodes, n.wide = b.Graph != "", 0, false
+	n.graph, n.nodes, n.wide = b.Graph != "", 0, false
+	switch {
+	case b.Graph == "" && b.Resumed:
+		n.say(dim, "run "+ev.Run+" goes on")
+	case b.Graph == "":
+	case b.Resumed:
+		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (run "+ev.Run+" goes on)")
+	default:
+		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (start: "+oneLine(b.Node, nameLimit)+")")
 	}
-	if b.Graph == "" {
-		if b.Resumed && ev.Depth == 0 {
-			n.say(dim, "run "+ev.Run+" goes on")
-		}
-		return
-	}
-	text := "graph: " + oneLine(b.Graph, nameLimit) + " (start: " + oneLine(b.Node, nameLimit) + ")"
-	if b.Resumed {
-		text = "graph: " + oneLine(b.Graph, nameLimit) + " (run " + ev.Run + " goes on)"
-	}
-	if ev.Depth > 0 {
-		n.say(dim, n.clock(ev)+text)
-		return
-	}
-	n.say(dim, text)
 }
 
 func (n *Narrator) nodeStarted(ev event.Event, b event.NodeStarted) {
 	if ev.Item != nil {
 		return // the map is shown, not its items
 	}
-	t := &task{key: keyOf(ev.Source), kind: b.NodeType, since: n.screen.o.Now()}
+	t := &task{key: n.keyOf(ev.Source), kind: b.NodeType, since: n.screen.o.Now()}
 	if b.Parallel {
 		t.indent = "  "
 	}
@@ -71,19 +63,19 @@ func (n *Narrator) nodeFinished(ev event.Event, b event.NodeFinished) {
 		n.nodeLine(ev, b)
 	}
 	if b.Error != "" && len(b.Targets) > 0 { // tolerated: without targets the run fails
-		n.warn(place(ev.Source) + " failed, going on to " + joinComma(b.Targets) + ": " + oneLine(b.Error, warningLimit))
+		n.warn(n.place(ev.Source) + " failed, going on to " + joinComma(b.Targets) + ": " + oneLine(b.Error, warningLimit))
 	}
 }
 
 func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
-	if ev.Depth == 0 {
+	if ev.AgentID == "" {
 		n.nodes++
 	}
 	text := n.clock(ev)
 	if b.Parallel {
 		text += "  "
 	}
-	text += place(ev.Source) + " (" + b.NodeType + ") "
+	text += n.place(ev.Source) + " (" + b.NodeType + ") "
 	if t := n.task(ev); t != nil {
 		n.screen.end(t)
 	}
@@ -129,11 +121,7 @@ func (n *Narrator) question(ev event.Event, b event.Question) {
 	if n.o.HideQuestions {
 		return
 	}
-	text := n.subject(ev) + "asks: " + oneLine(b.Text, shortLimit)
-	if len(b.Options) > 0 {
-		text += " [" + oneLine(strings.Join(b.Options, " | "), shortLimit) + "]"
-	}
-	n.say(dim, text)
+	n.say(dim, n.subject(ev)+"asks: "+oneLine(b.Text, shortLimit)+options(b.Options))
 }
 
 func (n *Narrator) answer(ev event.Event, b event.Answer) {
@@ -232,7 +220,7 @@ func (n *Narrator) toolCall(ev event.Event, b event.ToolCall) {
 	switch {
 	case n.o.Verbose > 0:
 		n.say(dim, n.subject(ev)+call)
-	case ev.Node == "" && n.screen.o.Terminal: // of a single answer
+	case ev.Node == "" && n.screen.o.Terminal && !hasEvents(b.Name): // of a single answer
 		n.say(dim, call)
 	}
 }
@@ -240,11 +228,11 @@ func (n *Narrator) toolCall(ev event.Event, b event.ToolCall) {
 func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 	n.note(ev, "")
 	switch {
-	case b.Failed && (ev.Depth == 0 || n.o.Verbose > 0):
-		n.warn(origin(ev) + failedCall(oneLine(b.Name, nameLimit), b.Text))
+	case b.Failed && (ev.AgentID == "" || n.o.Verbose > 0):
+		n.warn(n.origin(ev) + failedCall(oneLine(b.Name, nameLimit), b.Text))
 	case !b.Failed && n.o.Verbose > 1:
 		n.say(dim, n.subject(ev)+oneLine(b.Name, nameLimit)+" returned "+oneLine(b.Text, n.valueLimit()))
-	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.Depth == 0 && n.screen.o.Terminal: // of a single answer
+	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.AgentID == "" && n.screen.o.Terminal && (n.o.Verbose > 0 || !hasEvents(b.Name)): // of a single answer
 		n.result(oneLine(b.Name, nameLimit), b.Text, n.o.Verbose > 0)
 	}
 }
@@ -301,18 +289,13 @@ func short(v value.Value, limit int) string {
 }
 
 func (n *Narrator) finish(ev event.Event, b event.Finished) {
-	graph := b.Steps > 0
-	if ev.Depth == 0 {
-		n.screen.tasks = nil // what a canceled run left behind
-		graph = n.graph
-	}
-	if !graph || b.Error != "" && n.o.Verbose == 0 {
+	n.settle(ev, nil)
+	n.endTodo()
+	n.screen.tasks = nil // what a canceled run left behind
+	if !n.graph || b.Error != "" && n.o.Verbose == 0 {
 		return // the caller of the run prints the error
 	}
-	text := "graph " + outcome(b) + inSeconds(b.Duration)
-	if ev.Depth == 0 {
-		text += ", " + count(n.nodes, "node")
-	}
+	text := "graph " + outcome(b) + inSeconds(b.Duration) + ", " + count(n.nodes, "node")
 	if total := b.Usage.Total(); total > 0 {
 		text += ", "
 		if b.Usage.Estimated {
@@ -325,9 +308,6 @@ func (n *Narrator) finish(ev event.Event, b event.Finished) {
 	}
 	if b.Failures > 0 && b.Error == "" {
 		text += fmt.Sprintf(", completed with failures (%d)", b.Failures)
-	}
-	if ev.Depth > 0 {
-		text = n.clock(ev) + oneLine(ev.Agent, nameLimit) + ": " + text
 	}
 	n.say(dim, text)
 }

@@ -163,12 +163,12 @@ func fatal(s *stage) {
 }
 
 func nested(s *stage) {
-	child := event.Source{Agent: "critic", Depth: 1}
+	child := s.run.Child("critic", "graph_agent_critic_9f3c21aa")
 	childNode := child
 	childNode.Node = "read"
 	s.emit(event.Started{Graph: "parent", Node: "review"})
 	s.node("review", event.NodeStarted{NodeType: "agent", Visit: 1})
-	s.at(child, event.Started{Graph: "critic", Node: "read"})
+	s.at(child, event.Started{Graph: "critic", Node: "read", Prompt: "Find\nmistakes"}.Under(event.Source{Node: "review"}))
 	s.at(childNode, event.NodeStarted{NodeType: "llm", Visit: 1})
 	s.wait(200 * ms)
 	s.shot("the child reads")
@@ -206,7 +206,7 @@ func asking(s *stage) {
 }
 
 // TestNarration plays every scenario off and on a terminal. What stays on the terminal is
-// what is shown off it, except for the progress of maps.
+// what is shown off it, except for the progress of maps and the start of agents.
 func TestNarration(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -256,7 +256,7 @@ func withoutProgress(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if last := fields[len(fields)-1]; strings.Contains(last, "/200") || strings.Contains(last, "/3") {
+		if last := fields[len(fields)-1]; strings.Contains(last, "/200") || strings.Contains(last, "/3") || strings.Contains(line, " started: ") {
 			continue
 		}
 		kept.WriteString(line)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +39,8 @@ type Screen struct {
 
 	mu      sync.Mutex // guards what follows, the sink, and the state of the emitters that use the screen
 	tasks   []*task    // what runs, in order of start
-	drawn   []int      // columns of the live lines on the terminal, from the top
+	tree    *Tree      // the agents at work; nil if they are not shown
+	drawn   []liveLine // on the terminal, from the top
 	pauses  int        // how many Pauses were not ended by Resume
 	held    []byte     // lines that wait for Resume
 	partial []byte     // what Write was given after the last line feed
@@ -142,7 +144,7 @@ func (s *Screen) Close() error {
 	if !s.closed {
 		s.closed = true
 		close(s.done)
-		s.tasks, s.pauses = nil, 0
+		s.tasks, s.tree, s.pauses = nil, nil, 0
 		text := string(s.held)
 		s.held = nil
 		if len(s.partial) > 0 {
@@ -199,19 +201,28 @@ func (s *Screen) lines(text string) {
 		return
 	}
 	columns, rows := sizeOf(s.o.Size)
+	before := s.drawn
+	s.drawn = nil
+	if !s.midline || text != "" {
+		s.drawn = s.liveArea(columns, rows)
+	}
+	if text == "" && slices.Equal(before, s.drawn) && !broken(before, columns) {
+		return
+	}
 	s.buf.Reset()
-	s.rewind(columns, rows, text != "")
+	wiped := s.rewind(before, columns, rows, text != "")
 	if text != "" && s.midline {
 		s.buf.WriteByte('\n')
 		s.midline = false
 	}
 	s.buf.WriteString(text)
-	before := len(s.drawn)
-	s.drawn = s.drawn[:0]
-	if !s.midline {
-		s.drawLive(columns, rows)
+	for i, line := range s.drawn {
+		if wiped || i >= len(before) || line != before[i] {
+			s.buf.WriteString(line.text + "\x1b[K")
+		}
+		s.buf.WriteByte('\n')
 	}
-	if before > 0 { // also what the user typed meanwhile, such as ^C
+	if len(before) > 0 { // also what the user typed meanwhile, such as ^C
 		s.buf.WriteString("\x1b[J")
 	}
 	if s.buf.Len() > 0 {
@@ -219,24 +230,33 @@ func (s *Screen) lines(text string) {
 	}
 }
 
+// broken reports whether the terminal has become narrower than lines that were drawn.
+func broken(lines []liveLine, columns int) bool {
+	return slices.ContainsFunc(lines, func(l liveLine) bool { return l.columns > columns })
+}
+
 // rewind puts the cursor where the live area begins, and clears the screen from there
-// on if wipe is set; otherwise the lines are going to be overwritten.
+// on if wipe is set or the lines are broken; otherwise they are going to be overwritten.
 //
 // If the terminal became narrower since the lines were drawn, it has broken those
 // that no longer fit, as terminals do today, and the area is as many rows taller.
-func (s *Screen) rewind(columns, rows int, wipe bool) {
-	if len(s.drawn) == 0 {
-		return
+func (s *Screen) rewind(lines []liveLine, columns, rows int, wipe bool) (wiped bool) {
+	if len(lines) == 0 {
+		return wipe
 	}
 	up := 0
-	for _, w := range s.drawn {
-		up += max(1, (w+columns-1)/columns)
-		wipe = wipe || w > columns
+	for _, l := range lines {
+		up += max(1, (l.columns+columns-1)/columns)
 	}
-	fmt.Fprintf(&s.buf, "\r\x1b[%dA", min(up, max(1, rows-1)))
-	if wipe {
+	up = min(up, max(1, rows-1))
+	fmt.Fprintf(&s.buf, "\r\x1b[%dA", up)
+	switch wipe = wipe || broken(lines, columns); {
+	case wipe && up > 1: // tmux keeps what is cleared from the top of the screen in its history
+		s.buf.WriteString("\x1b[K\n\x1b[J\x1b[A")
+	case wipe:
 		s.buf.WriteString("\x1b[J")
 	}
+	return wipe
 }
 
 // erase removes the live area. s.mu is held.
@@ -246,8 +266,8 @@ func (s *Screen) erase() {
 	}
 	s.buf.Reset()
 	columns, rows := sizeOf(s.o.Size)
-	s.rewind(columns, rows, true)
-	s.drawn = s.drawn[:0]
+	s.rewind(s.drawn, columns, rows, true)
+	s.drawn = nil
 	_, _ = s.o.Out.Write(s.buf.Bytes())
 }
 
@@ -289,6 +309,11 @@ func (s *Screen) beside(w io.Writer, text string) error {
 // begin adds t to what runs. It appears when it has run for a moment. s.mu is held.
 func (s *Screen) begin(t *task) {
 	s.tasks = append(s.tasks, t)
+	s.animate()
+}
+
+// animate has the live area drawn again and again while there is one. s.mu is held.
+func (s *Screen) animate() {
 	if s.ticking || s.closed || !s.o.Terminal {
 		return
 	}
@@ -333,7 +358,7 @@ func (s *Screen) tick() {
 		case <-ticker.C:
 		}
 		s.mu.Lock()
-		if len(s.tasks) == 0 {
+		if len(s.tasks) == 0 && !s.tree.working() {
 			s.ticking = false
 			s.mu.Unlock()
 			return

@@ -117,7 +117,7 @@ func TestResize(t *testing.T) {
 		s.vt.sent.Reset()
 		s.vt.mu.Unlock()
 		s.wait(100 * ms)
-		if got := s.vt.raw(); !strings.HasPrefix(got, "\r\x1b[4A\x1b[J") {
+		if got := s.vt.raw(); !strings.HasPrefix(got, "\r\x1b[4A\x1b[K\n\x1b[J\x1b[A") {
 			t.Errorf("after the resize the live area is cleared with %q", got)
 		}
 		s.vt.mu.Lock()

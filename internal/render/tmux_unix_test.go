@@ -74,6 +74,76 @@ func playScript(file string) error {
 	return err
 }
 
+// playAgents is what runs in the terminal: agents at work, at the pace of real ones or, with
+// "stop", at once up to two places where the test looks.
+func playAgents(pace string) {
+	screen := render.NewScreen(render.ScreenOptions{Out: os.Stderr, Terminal: true, Color: os.Getenv("NO_COLOR") == "", Size: render.Size(os.Stderr)})
+	narrator := render.NewNarrator(screen, render.NarratorOptions{})
+	answer := render.NewAnswer(screen, render.AnswerOptions{Out: os.Stdout, Terminal: true})
+	emitters := event.Tee(narrator, answer)
+	acts := research(20)
+	for i, a := range acts {
+		if pace != "stop" {
+			time.Sleep(a.after)
+		} else if i == len(acts)/3 || i == len(acts)/2 {
+			time.Sleep(500 * time.Millisecond) // the live area is drawn
+			place := "1"
+			if i == len(acts)/2 {
+				place = "2"
+			}
+			for _, args := range [][]string{{"-S", "at" + place}, {"go" + place}} {
+				if err := exec.CommandContext(context.Background(), "tmux", append([]string{"wait-for"}, args...)...).Run(); err != nil {
+					os.Stdout.WriteString(err.Error() + "\n")
+				}
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		_ = emitters.Emit(context.Background(), event.Event{Time: time.Now(), Source: a.src, Body: a.body})
+	}
+	answer.Close()
+	screen.Close()
+}
+
+// TestTmuxAgents shows twenty agents in a real terminal whose window changes, and looks at what
+// is on it.
+func TestTmuxAgents(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "tmux") // the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	x := &tmux{t: t, socket: filepath.Join(dir, "s")}
+	x.run("new-session", "-d", "-x", "80", "-y", "24", "sleep 60")
+	defer x.run("kill-server")
+	x.run("set-option", "-g", "status", "off")
+	x.run("new-window", "-k", "-t", ":0", "RENDER_TEST_AGENTS=stop '"+os.Args[0]+"'; tmux wait-for -S done; exec cat")
+	for place, size := range [][2]string{{"100", "50"}, {"120", "30"}} { // tmux breaks lines a while before it says that it is narrower
+		n := strconv.Itoa(place + 1)
+		x.run("wait-for", "at"+n)
+		before := x.run("capture-pane", "-p", "-S", "-")
+		if strings.Count(before, "waits for 20 agents") != 1 || strings.Count(before, "20 running") != 1 {
+			t.Errorf("at place %s the tree is not there once:\n%s", n, before)
+		}
+		x.run("resize-window", "-x", size[0], "-y", size[1])
+		x.run("wait-for", "-S", "go"+n)
+	}
+	x.run("wait-for", "done")
+	after := x.run("capture-pane", "-p", "-S", "-")
+	if strings.ContainsAny(after, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") || strings.Contains(after, "running") {
+		t.Errorf("of the tree stays\n%s", after)
+	}
+	if strings.Count(after, " done in ") != 20 || strings.Count(after, " FAILED after ") != 1 || !strings.Contains(after, "in two ways.") {
+		t.Errorf("the summary is\n%s", after)
+	}
+}
+
 // tmux is a server with one window.
 type tmux struct {
 	t      *testing.T

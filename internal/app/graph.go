@@ -18,7 +18,6 @@ import (
 	"loki/internal/node"
 	"loki/internal/run"
 	"loki/internal/tool"
-	"loki/internal/tool/script"
 	"loki/internal/value"
 )
 
@@ -42,7 +41,10 @@ func (a *App) GraphJob(ctx context.Context, r GraphRun) (run.Job, error) {
 	g := r.Agent.Graph
 	events := r.Events.With(func(s *event.Source) { s.Agent = r.Agent.Name })
 	ctx = event.NewContext(ctx, events)
-	tools, err := a.agentTools(ctx, r)
+	tools, err := a.agentTools(ctx, r.Agent, r.Variables, r.Asker)
+	if err == nil {
+		tools, err = tools.With(userTools(r.Asker, r.Agent.Name)...)
+	}
 	if err != nil {
 		return run.Job{}, err
 	}
@@ -169,31 +171,6 @@ func (a *App) graphServers(ctx context.Context, r GraphRun, events event.Scope) 
 	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
 		return f.SelectList(names, aliases)
 	})
-}
-
-// agentTools are the tools that nodes of the graph may list: those of the agent's own
-// script, those that global_tools names, and those that ask the user.
-func (a *App) agentTools(ctx context.Context, r GraphRun) (tool.Set, error) {
-	shelf, err := a.shelf(r.Agent.Dir, r.Asker)
-	if err != nil {
-		return tool.Set{}, err
-	}
-	var tools []tool.Tool
-	if file, o, ok := a.agentScript(ctx, r.Agent.Ref, r.Variables, r.Asker); ok {
-		own, err := script.Load(file, o)
-		if err != nil {
-			return tool.Set{}, err
-		}
-		tools = standIns(own, shelf.natives)
-	}
-	for _, name := range r.Agent.InForce.GlobalTools {
-		found, err := shelf.find(ctx, name)
-		if err != nil {
-			return tool.Set{}, fault.Wrap(fault.Config, err, "global_tools of graph %s", r.Agent.Graph.Name)
-		}
-		tools = append(tools, found...)
-	}
-	return tool.Set{}.With(append(tools, userTools(r.Asker, r.Agent.Name)...)...)
 }
 
 // consents reports whether the user consented beforehand to whatever tools would ask. What

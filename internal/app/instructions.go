@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,16 +21,9 @@ func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[st
 	if !of.InForce.Dynamic {
 		return of.InForce.Instructions, nil
 	}
-	file, o, ok := a.agentScript(ctx, of.Ref, variables, asker)
-	if !ok {
-		return "", noInstructions(of, "has no script of tools")
-	}
-	t, err := script.Instructions(file, o)
+	file, t, err := a.dynamic(ctx, of, variables, asker)
 	if err != nil {
 		return "", err
-	}
-	if t == nil {
-		return "", noInstructions(of, file+" has no function _instructions")
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Hints().Timeout, a.Config.ToolTimeout, instructionsTimeout))
 	defer cancel()
@@ -49,14 +43,23 @@ func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[st
 	return text, nil
 }
 
+// dynamic returns the function that writes an agent's instructions, and the script it is in.
+func (a *App) dynamic(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, t tool.Tool, err error) {
+	why := "has no script of tools"
+	file, o, ok := a.agentScript(ctx, of, variables, asker)
+	if ok {
+		if t, err = script.Instructions(file, o); err != nil || t != nil {
+			return file, t, err
+		}
+		why = filepath.Base(file) + " has no function _instructions"
+	}
+	return "", nil, fault.New(fault.Config, "agent %s has dynamic_instructions, but %s", of.Name, why).
+		WithHint("write the function _instructions in tools.sh, tools.py or tools.ts, or take dynamic_instructions out of %s", of.Definition.File)
+}
+
 // instructionsTimeout bounds how long _instructions takes where nothing else does. It may ask the
 // user.
 const instructionsTimeout = 10 * time.Minute
-
-func noInstructions(of agent.Agent, why string) error {
-	return fault.New(fault.Config, "agent %s has dynamic_instructions, but %s", of.Name, why).
-		WithHint("write the function _instructions in tools.sh, tools.py or tools.ts, or take dynamic_instructions out of %s", of.Definition.File)
-}
 
 // texts returns what placeholders in texts of an agent stand for.
 func (a *App) texts(variables map[string]string) agent.Texts {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"loki/internal/ask"
 	"loki/internal/bundle"
 	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/tool"
 	"loki/internal/tool/script"
 )
 
@@ -45,15 +48,55 @@ func (a *App) installUtils() error {
 	return bundle.Replace(target, content)
 }
 
+// agentTools returns the tools that an agent brings: those of its own script, and those that
+// global_tools names. Of tools with the same name the first counts.
+func (a *App) agentTools(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (tool.Set, error) {
+	shelf, err := a.agentShelf(of, variables, asker)
+	if err != nil {
+		return tool.Set{}, err
+	}
+	var tools []tool.Tool
+	if file, o, ok := a.agentScript(ctx, of, variables, asker); ok {
+		own, err := script.Load(file, o)
+		if err != nil {
+			return tool.Set{}, err
+		}
+		tools = standIns(own, shelf.natives)
+	}
+	for i, name := range of.InForce.GlobalTools {
+		found, err := shelf.listed(ctx, name)
+		if err != nil {
+			pos := of.Pos(fmt.Sprintf("global_tools[%d]", i))
+			return tool.Set{}, fault.Wrap(fault.Config, err, "%s:%d:%d: global_tools of agent %s", of.Definition.File, pos.Line, pos.Column, of.Name)
+		}
+		tools = append(tools, found...)
+	}
+	return tool.Set{}.With(tools...)
+}
+
+// agentShelf is the shelf of an agent. The scripts on it get the variables of the agent.
+func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.Asker) (*shelf, error) {
+	s, err := a.shelf(of.Dir, asker)
+	if err != nil {
+		return nil, err
+	}
+	s.options.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
+	s.options.Declared = of.InForce.Environment
+	return s, nil
+}
+
 // agentScript returns the script with an agent's own tools, and how it is run; ok is
 // false if it has none.
-func (a *App) agentScript(ctx context.Context, ref agent.Ref, variables map[string]string, asker ask.Asker) (file string, o script.Options, ok bool) {
+func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, o script.Options, ok bool) {
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
-	o.Agent = &script.Agent{Name: ref.Name, Dir: ref.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", ref.Name)}
-	o.Bin = a.Paths.Agent(ref.Name).ToolsBinDir
+	o.Agent = &script.Agent{Name: of.Name, Dir: of.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", of.Name)}
+	o.Bin = a.Paths.Agent(of.Name).ToolsBinDir
+	if of.InForce != nil {
+		o.Declared = of.InForce.Environment
+	}
 	o.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
 	for _, name := range []string{"tools.sh", "tools.py", "tools.ts"} {
-		file = filepath.Join(ref.Dir, name)
+		file = filepath.Join(of.Dir, name)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			if err := a.installUtils(); err != nil {
 				warn(ctx, err)
@@ -69,7 +112,7 @@ func (a *App) ToolSchema(ctx context.Context, file string) ([]byte, error) {
 	o := a.scriptOptions(a.Paths.FunctionsDir, nil)
 	if filepath.Base(filepath.Dir(absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
 		dir := filepath.Dir(absolute(file))
-		_, o, _ = a.agentScript(ctx, agent.Ref{Name: filepath.Base(dir), Dir: dir}, nil, nil)
+		_, o, _ = a.agentScript(ctx, agent.Agent{Ref: agent.Ref{Name: filepath.Base(dir), Dir: dir}}, nil, nil)
 	}
 	tools, err := script.Load(file, o)
 	if err != nil {
@@ -89,7 +132,7 @@ func absolute(path string) string {
 // run by hand. It returns the files it wrote.
 func (a *App) BuildTools(ctx context.Context, ref *agent.Ref) (written []string, err error) {
 	if ref != nil {
-		file, o, ok := a.agentScript(ctx, *ref, nil, nil)
+		file, o, ok := a.agentScript(ctx, agent.Agent{Ref: *ref}, nil, nil)
 		if !ok {
 			return nil, nil // there is nothing to be made ready
 		}

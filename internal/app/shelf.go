@@ -122,6 +122,24 @@ func (s *shelf) find(ctx context.Context, name string) ([]tool.Tool, error) {
 	return nil, &tool.UnknownError{Name: name, Available: s.names()}
 }
 
+// listed returns the tools that an entry of an agent's list of tools means: those of an alias, or
+// those that find returns. Names in an alias that mean nothing are left out.
+func (s *shelf) listed(ctx context.Context, name string) ([]tool.Tool, error) {
+	list, isAlias := s.app.Config.MappingTools.Get(name)
+	if !isAlias {
+		return s.find(ctx, name)
+	}
+	var tools []tool.Tool
+	for member := range strings.SplitSeq(list, ",") {
+		found, err := s.find(ctx, strings.TrimSpace(member))
+		if _, unknown := errors.AsType[*tool.UnknownError](err); err != nil && !unknown {
+			return nil, err
+		}
+		tools = append(tools, found...)
+	}
+	return tools, nil
+}
+
 // load returns the tools of a script.
 func (s *shelf) load(ctx context.Context, file string) ([]tool.Tool, error) {
 	if l, ok := s.loaded[file]; ok {

@@ -1,26 +1,39 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/node"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
+	"loki/internal/yamldoc"
 )
 
-// Validate checks a graph in the light of what this program, its configuration and the
+// Validate checks an agent in the light of what this program, its configuration and the
 // agent have: what would keep the agent from running is an error. Nothing is started.
 func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
-	v := validator{app: a, ref: of.Ref, g: of.GraphInForce()}
+	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
 	tools := v.tools(ctx)
 	v.servers()
+	if v.g == nil {
+		v.plain(ctx)
+		slices.SortStableFunc(v.findings, func(a, b graph.Finding) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return v.findings
+	}
 	v.nodes()
 	return append(graph.Validate(v.g, graph.ValidateEnv{
 		Dir: of.Dir,
@@ -34,19 +47,17 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 				return err == nil
 			},
 			Servers: v.g.MCPServers,
-			Model: func(id string) error {
-				_, err := a.resolve(id)
-				return err
-			},
+			Model:   v.model,
 		},
 	}), v.findings...)
 }
 
-// validator finds what package graph cannot know of.
+// validator finds what the package of a definition cannot know of.
 type validator struct {
 	app      *App
-	ref      agent.Ref
-	g        *graph.Graph // as the environment has it
+	of       agent.Agent
+	d        *agent.Definition // as the environment has it
+	g        *graph.Graph      // likewise, nil for a plain agent
 	findings graph.Findings
 }
 
@@ -55,7 +66,7 @@ func (v *validator) add(severity graph.Severity, rule graph.Rule, n *graph.Node,
 	if n != nil {
 		f.Node, f.Path = n.ID, "nodes."+n.ID+"."+path
 	}
-	f.Pos = v.g.Pos(f.Path)
+	f.Pos = v.of.Pos(f.Path)
 	v.findings = append(v.findings, f)
 }
 
@@ -63,27 +74,32 @@ func (v *validator) err(rule graph.Rule, n *graph.Node, path, hint, format strin
 	v.add(graph.SeverityError, rule, n, path, hint, format, args...)
 }
 
+func (v *validator) model(id string) error {
+	_, err := v.app.Catalog.Resolve(id, catalog.Chat)
+	return err
+}
+
 // tools checks the tools that the agent lists and those of its own script, and returns
 // those that are in order.
 func (v *validator) tools(ctx context.Context) tool.Set {
-	shelf, err := v.app.shelf(v.ref.Dir, nil)
+	shelf, err := v.app.agentShelf(v.of, nil, nil)
 	if err != nil {
 		v.err(graph.RuleUnknownTool, nil, "global_tools", fault.HintOf(err), "%v", err)
 		return tool.Set{}
 	}
 	var tools []tool.Tool
-	if file, o, ok := v.app.agentScript(ctx, v.ref, nil, nil); ok {
+	if file, o, ok := v.app.agentScript(ctx, v.of, nil, nil); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
 			v.err(graph.RuleToolScript, nil, "", "see what models get of it: loki --tool-schema "+file, "the agent's tools: %v", err)
 		}
 		tools = own
 	}
-	for i, name := range v.g.GlobalTools {
-		found, err := shelf.find(ctx, name)
+	for i, name := range v.d.GlobalTools {
+		found, err := shelf.listed(ctx, name)
 		path := fmt.Sprintf("global_tools[%d]", i)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
-			v.err(graph.RuleUnknownTool, nil, path, "available: "+strings.Join(unknown.Available, ", "), "there is no tool %q", name)
+			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "there is no tool %q", name)
 		} else if err != nil {
 			v.err(graph.RuleToolScript, nil, path, "see what models get of it: loki --tool-schema "+shelf.path(shelf.fileOf(name)), "%v", err)
 		}
@@ -96,15 +112,105 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 	return set
 }
 
+// unknownHint says which names there are, and which is likely to be meant.
+func unknownHint(name string, available []string) string {
+	list := "available: " + strings.Join(available, ", ")
+	if near := yamldoc.Nearest(tool.Name(name), available); near != "" {
+		return "did you mean " + near + "? " + list
+	}
+	return list
+}
+
+// plain checks what only plain agents have.
+func (v *validator) plain(ctx context.Context) {
+	d := v.d
+	if !v.app.Config.FunctionCallingSupport {
+		v.err(graph.RuleUnknownTool, nil, "", "set it to true in "+v.app.Config.File, "agents need tools, but function_calling_support is off")
+	}
+	v.namedModel("model", d.Model)
+	v.namedModel("summarization_model", d.Team.SummarizationModel)
+	if d.Dynamic {
+		if _, _, err := v.app.dynamic(ctx, v.of, nil, nil); err != nil {
+			v.err(graph.RuleToolScript, nil, "dynamic_instructions", fault.HintOf(err), "%v", err)
+		}
+	}
+	v.spawnable()
+	v.documents()
+	if i, name := graph.Consents(d.Variables); i >= 0 {
+		v.add(graph.SeverityWarning, graph.RuleConsent, nil, fmt.Sprintf("variables[%d].default", i), graph.ConsentHint, graph.ConsentMessage, name)
+	}
+}
+
+// namedModel checks the model under a key, if there is one.
+func (v *validator) namedModel(key, id string) {
+	if id == "" {
+		return
+	}
+	if err := v.model(id); err != nil {
+		v.err(graph.RuleUnknownModel, nil, key, "all models: loki --list-models", "model %q cannot be used: %v", id, err)
+	}
+}
+
+// spawnable checks the agents that the agent may start.
+func (v *validator) spawnable() {
+	for i, name := range v.d.Team.Spawnable {
+		path := fmt.Sprintf("spawnable_agents[%d]", i)
+		switch known, defined := v.app.Agents.Exists(name); {
+		case !known:
+			names, _ := v.app.Agents.Names()
+			v.err(graph.RuleUnknownAgent, nil, path, unknownHint(name, names), "there is no agent %q", name)
+		case !defined:
+			v.err(graph.RuleUndefinedAgent, nil, path, "", "agent %q is not defined by exactly one of config.yaml and graph.yaml", name)
+		}
+	}
+}
+
+// documents checks the sources of the agent's knowledge base.
+func (v *validator) documents() {
+	if len(v.d.Documents) > 0 {
+		v.add(graph.SeverityWarning, graph.RuleNoDocuments, nil, "documents", "", "this version has no knowledge bases yet, so the documents are not searched")
+	}
+	for i, document := range v.d.Documents {
+		path := document
+		if loader, rest, ok := strings.Cut(document, ":"); ok {
+			if _, known := v.app.Config.DocumentLoaders.Get(loader); known {
+				path = rest
+			} else if strings.Contains(document, "://") {
+				continue
+			}
+		}
+		if strings.ContainsAny(path, "*?[{") {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				continue
+			}
+			path = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(path) {
+			path = filepath.Join(v.of.Dir, path)
+		}
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			v.err(graph.RuleNoDocuments, nil, fmt.Sprintf("documents[%d]", i), "", "there is no file %s", path)
+		}
+	}
+}
+
 // servers checks the MCP servers that the agent lists.
 func (v *validator) servers() {
-	if len(v.g.MCPServers) == 0 {
+	if len(v.d.MCPServers) == 0 {
 		return
 	}
 	if !v.app.Config.MCPServerSupport {
+		const off, hint = "lists MCP servers, but mcp_server_support is off", "set it to true in "
+		if v.g == nil {
+			v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", hint+v.app.Config.File, "the agent "+off)
+			return
+		}
 		for _, n := range v.g.Nodes {
 			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") }) {
-				v.err(graph.RuleUnknownMCPServer, n, "tools", "set it to true in "+v.app.Config.File, "the node lists MCP servers, but mcp_server_support is off")
+				v.err(graph.RuleUnknownMCPServer, n, "tools", hint+v.app.Config.File, "the node "+off)
 			}
 		}
 		return
@@ -114,7 +220,7 @@ func (v *validator) servers() {
 		v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", fault.HintOf(err), "%v", err)
 		return
 	}
-	for i, name := range v.g.MCPServers {
+	for i, name := range v.d.MCPServers {
 		path := fmt.Sprintf("mcp_servers[%d]", i)
 		server, _ := servers.file.Lookup(name)
 		chosen := servers.file.SelectList([]string{name}, v.app.serverAliases())

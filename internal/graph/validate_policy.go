@@ -37,14 +37,28 @@ func (v *validator) answers() {
 	}
 }
 
-// consent reports a default of auto_confirm, which is for the user to set.
+// consent reports a default of auto_confirm.
 func (v *validator) consent() {
-	for i, variable := range v.g.Variables {
-		if d := variable.Default; d != nil && *d != "" && strings.EqualFold(strings.ReplaceAll(variable.Name, "-", "_"), "auto_confirm") {
-			v.warn(RuleConsent, nil, fmt.Sprintf("variables[%d].default", i), "leave out the default, or leave it empty",
-				"the default of variable %s does not consent to what tools ask: only the user can, with --agent-variable %[1]s 1 or --yes", variable.Name)
+	if i, name := Consents(v.g.Variables); i >= 0 {
+		v.warn(RuleConsent, nil, fmt.Sprintf("variables[%d].default", i), ConsentHint, ConsentMessage, name)
+	}
+}
+
+// What to say about a variable that [Consents] finds. The message has a place for its name.
+const (
+	ConsentMessage = "the default of variable %s does not consent to what tools ask: only the user can, with --agent-variable %[1]s 1 or --yes"
+	ConsentHint    = "leave out the default, or leave it empty"
+)
+
+// Consents returns the index and the name of the variable auto_confirm if it has a default, -1
+// if there is none. It is for the user to set.
+func Consents(variables []Variable) (int, string) {
+	for i, v := range variables {
+		if d := v.Default; d != nil && *d != "" && strings.EqualFold(strings.ReplaceAll(v.Name, "-", "_"), "auto_confirm") {
+			return i, v.Name
 		}
 	}
+	return -1, ""
 }
 
 // defaultAnswer reports a default without placeholders that no route takes.

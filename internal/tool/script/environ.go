@@ -23,7 +23,7 @@ type places struct {
 // environ returns the environment of a call, and the lines of env files that bash has to
 // evaluate. src is the script.
 func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string, err error) {
-	child = s.o.Policy.Child(s.o.Environ, declaredVariables(src)...)
+	child = s.o.Policy.Child(s.o.Environ, append(declaredVariables(src), s.o.Declared...)...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
 	unset := []string{"LLM_TOOL_DATA_FILE"}

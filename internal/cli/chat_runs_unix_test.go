@@ -105,7 +105,7 @@ func TestChatGoesOn(t *testing.T) {
 			if out := p.refused(fault.Usage, "--resume", id); !strings.Contains(out, "loki --run "+id) || strings.Contains(out, "--fork") {
 				t.Errorf("printed %s", out)
 			}
-			if out := p.refused(fault.Usage, "--fork", id+"@0"); !strings.Contains(out, "is a chat") {
+			if out := p.refused(fault.Usage, "--fork", id+"@0"); !strings.Contains(out, "is the answer to one question") {
 				t.Errorf("printed %s", out)
 			}
 			page := p.loki("--run", id)

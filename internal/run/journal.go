@@ -141,8 +141,9 @@ type Kind string
 
 // The kinds of run.
 const (
-	GraphRun Kind = ""     // the graph of an agent
-	ChatRun  Kind = "chat" // a turn of a conversation
+	GraphRun Kind = ""      // the graph of an agent
+	ChatRun  Kind = "chat"  // a turn of a conversation
+	AgentRun Kind = "agent" // a turn of a plain agent
 )
 
 // Info describes a run.

@@ -16,14 +16,14 @@ import (
 // unless the user insists, if the agent is not what it was.
 func (s *Service) recall(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
 	job, err := s.Recall(ctx, info, from, c)
-	if err != nil || info.Kind != GraphRun {
+	if err != nil || info.Kind == ChatRun {
 		return job, err
 	}
-	recorded, err := info.Recorded()
+	what, lines, err := changes(info, job)
 	if err != nil {
 		return Job{}, err
 	}
-	if what, lines := changes(info, recorded, job); len(lines) > 0 && !c.Force {
+	if len(lines) > 0 && !c.Force {
 		return Job{}, fault.New(fault.Config, "%s of agent %s has changed since run %s began:\n  %s", what, info.Agent, info.ID, strings.Join(lines, "\n  ")).
 			WithHint("undo that, or go on with the agent as it is now: %s --force", c.Command)
 	}
@@ -47,12 +47,14 @@ func (i Info) Recorded() (*graph.Graph, error) {
 
 // changes says in what an agent differs from what it was when a run of it began, and what
 // of it does.
-func changes(info Info, recorded *graph.Graph, now Job) (what string, lines []string) {
+func changes(info Info, now Job) (what string, lines []string, err error) {
 	if now.Info.Fingerprint != info.Fingerprint {
-		what, lines = "the graph", graph.Diff(recorded, now.Graph)
+		if what, lines, err = definitionChanges(info, now); err != nil {
+			return "", nil, err
+		}
 	}
 	if info.Files == nil { // recorded by a version that did not keep them
-		return what, lines
+		return what, lines, nil
 	}
 	names := slices.Collect(maps.Keys(info.Files))
 	for name := range now.Info.Files {
@@ -73,5 +75,18 @@ func changes(info Info, recorded *graph.Graph, now Job) (what string, lines []st
 			lines = append(lines, "the contents of "+name+" changed")
 		}
 	}
-	return cmp.Or(what, "a script"), lines
+	return cmp.Or(what, "a script"), lines, nil
+}
+
+// definitionChanges says in what the definition of an agent differs from the one on record.
+func definitionChanges(info Info, now Job) (what string, lines []string, err error) {
+	if now.Diff != nil {
+		lines, err = now.Diff(info.Definition)
+		return "the definition", lines, err
+	}
+	recorded, err := info.Recorded()
+	if err != nil {
+		return "", nil, err
+	}
+	return "the graph", graph.Diff(recorded, now.Graph), nil
 }

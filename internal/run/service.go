@@ -23,6 +23,10 @@ type Job struct {
 	Limit      graph.Budget     // of tokens and money
 	Events     event.Scope      // of the request
 
+	// Diff says in what a definition on record differs from the one of today, one line for each
+	// difference. Nil compares the graphs.
+	Diff func(recorded []byte) ([]string, error)
+
 	// Make returns the work, as it begins or goes on at a point. Done releases what the work
 	// holds; it is called once, before the run is reported as over, and what it returns is a
 	// warning. An error has left nothing to release.
@@ -120,7 +124,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		return Outcome{}, err
 	}
 	events := job.Events
-	if journal == nil && job.Info.Kind == GraphRun {
+	if journal == nil && job.Info.Kind != ChatRun {
 		events = events.With(func(src *event.Source) { src.Run = NewID() })
 	}
 	out, err := Run(ctx, Options{
@@ -144,7 +148,7 @@ func resumeHint(err error, out Outcome, kind Kind) string {
 	switch {
 	case errors.Is(err, ErrLeaseLost) || final:
 		return hint
-	case !out.Recorded && kind == GraphRun && fault.CodeOf(err) == fault.Suspended:
+	case !out.Recorded && kind != ChatRun && fault.CodeOf(err) == fault.Suspended:
 		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"
 	case !out.Recorded || strings.Contains(hint, "loki --resume"):
 		return hint

@@ -78,7 +78,7 @@ func TestServiceStartsAndResumes(t *testing.T) {
 	if _, ended := errors.AsType[*run.EndedError](err); !ended || fault.CodeOf(err) != fault.Usage || strings.Contains(fault.HintOf(err), "--fork") {
 		t.Errorf("a chat that is done: %v, hint %q", err, fault.HintOf(err))
 	}
-	if _, err := s.Fork(t.Context(), run.Fork{Continuation: run.Continuation{ID: out.Run}, Step: -1}); fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), "is a chat") {
+	if _, err := s.Fork(t.Context(), run.Fork{Continuation: run.Continuation{ID: out.Run}, Step: -1}); fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), "is the answer to one question") {
 		t.Errorf("fork of a chat: %v", err)
 	}
 }

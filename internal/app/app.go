@@ -67,6 +67,7 @@ type App struct {
 	parentMu sync.Mutex
 	parent   *environ.Parent // started on first use; guarded by parentMu
 
+	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,6 +50,14 @@ func (a *App) inputLimit(id string) int {
 	return m.MaxInputTokens
 }
 
+// agentSessions returns the directory with the sessions of an agent, see [App.sessionScope].
+func (a *App) agentSessions(scope string) string {
+	if dir, ok := a.agentDirs.Load(scope); ok {
+		return filepath.Join(dir.(string), "sessions")
+	}
+	return a.Paths.Agent(scope).SessionsDir
+}
+
 // Sessions returns the store of sessions, always the same, so that all users of a session
 // share it.
 func (a *App) Sessions() (session.Store, error) {
@@ -58,7 +67,7 @@ func (a *App) Sessions() (session.Store, error) {
 		store, err := filestore.New(filestore.Options{
 			Options:  session.Options{Counter: token.For, Warn: warn, Hide: a.Hide},
 			Dir:      a.Paths.SessionsDir,
-			AgentDir: func(agent string) string { return a.Paths.Agent(agent).SessionsDir },
+			AgentDir: a.agentSessions,
 		})
 		if err != nil {
 			return nil, err
@@ -70,6 +79,9 @@ func (a *App) Sessions() (session.Store, error) {
 
 // tools returns what a question is asked with, see [conversation.Service].
 func (a *App) tools(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
+	if w.Agent != nil {
+		return a.agentKit(ctx, w)
+	}
 	done = func() {}
 	kit.Calling = a.Config.FunctionCallingSupport
 	if kit.Tools, err = a.selectTools(ctx, w); err != nil {

@@ -7,37 +7,20 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
-	"loki/internal/ask"
 	"loki/internal/cache"
 	"loki/internal/engine"
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/mcp"
 	"loki/internal/node"
 	"loki/internal/run"
 	"loki/internal/tool"
 	"loki/internal/value"
 )
 
-// GraphRun holds everything needed to run a graph agent.
-type GraphRun struct {
-	Agent     agent.Agent
-	Prompt    string
-	Variables map[string]string // a value for every variable the graph declares
-	Given     map[string]string // the part of them that the user gave with this command
-	Model     string            // id the user asked for; "" leaves it to graph and configuration
-	NoStream  bool
-	Events    event.Scope
-	Asker     ask.Asker
-	Yes       bool // every question of tools is answered with yes
-}
-
-// GraphJob returns the job of a graph agent. What cannot work is refused before there is a
-// record of it: a graph that lists tools that do not exist and, as far as its settings ask for
-// that, one that is not valid. The error is a [*fault.Error].
-func (a *App) GraphJob(ctx context.Context, r GraphRun) (run.Job, error) {
+// graphJob is [App.AgentJob] for a graph agent.
+func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	g := r.Agent.Graph
 	events := r.Events.With(func(s *event.Source) { s.Agent = r.Agent.Name })
 	ctx = event.NewContext(ctx, events)
@@ -78,16 +61,16 @@ func (a *App) GraphJob(ctx context.Context, r GraphRun) (run.Job, error) {
 }
 
 // nodes returns what runs the nodes of a graph, and what releases it.
-func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools tool.Set, events event.Scope, p run.Point) (*node.Runner, func() error, error) {
+func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools tool.Set, events event.Scope, p run.Point) (*node.Runner, func() error, error) {
 	child, err := a.scriptChild(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	calls, err := a.calls(r.Agent.Name, r.Asker, a.consents(r))
+	calls, err := a.agentCalls(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	scope, err := a.graphServers(ctx, r, events)
+	scope, err := a.agentServers(ctx, r, events)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,7 +97,7 @@ func (a *App) nodes(ctx context.Context, r GraphRun, plan *graph.Plan, tools too
 }
 
 // graphContext returns the model and the sampling of a graph's requests.
-func (a *App) graphContext(r GraphRun, budget *run.Budget) engine.RequestContext {
+func (a *App) graphContext(r AgentRun, budget *run.Budget) engine.RequestContext {
 	rc := a.requestContext(a.graphModel(r), r.NoStream)
 	rc.Sampling = r.Agent.InForce.Sampling.Over(rc.Sampling)
 	if budget != nil {
@@ -144,14 +127,14 @@ func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Ag
 }
 
 // initialState is the declared one with the prompt.
-func initialState(r GraphRun) graph.State {
+func initialState(r AgentRun) graph.State {
 	return graph.NewState(r.Agent.Graph.InitialState).With(value.Member{Name: graph.PromptKey, Value: value.Of(r.Prompt)})
 }
 
 // graphModel is the id of the model that llm nodes use unless they name one: what
 // the user asked for, the agent's environment variable, the graph's model, the
 // configured one, and last the graph's default_model.
-func (a *App) graphModel(r GraphRun) string {
+func (a *App) graphModel(r AgentRun) string {
 	id := cmp.Or(r.Model, r.Agent.InForce.Model, a.Config.Model)
 	if id == "" && r.Agent.Graph.DefaultModel != "" {
 		if _, err := a.resolve(""); err != nil {
@@ -161,35 +144,9 @@ func (a *App) graphModel(r GraphRun) string {
 	return id
 }
 
-// graphServers returns the MCP servers of the graph, nil if it has none. They are
-// started when a node needs them and stay until the run is over.
-func (a *App) graphServers(ctx context.Context, r GraphRun, events event.Scope) (*mcp.Scope, error) {
-	names := r.Agent.InForce.MCPServers
-	if len(names) == 0 {
-		return nil, nil
-	}
-	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
-		return f.SelectList(names, aliases)
-	})
-}
-
-// consents reports whether the user consented beforehand to whatever tools would ask. What
-// the agent itself says, by the default of a variable, is not the user's word.
-func (a *App) consents(r GraphRun) bool {
-	if r.Yes {
-		return true
-	}
-	for name, v := range r.Given {
-		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(v) {
-			return true
-		}
-	}
-	return false
-}
-
 // scriptChild is what an agent's scripts get: the environment of children, and where
 // things are.
-func (a *App) scriptChild(r GraphRun) (environ.Child, error) {
+func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
 	child := a.Child(r.Agent.Graph.Environment...)
 	set := map[string]string{
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,

@@ -177,7 +177,7 @@ func work(a *app.App, mode string, d *deadly) error {
 	if err != nil {
 		return err
 	}
-	job, err := a.GraphJob(ctx, app.GraphRun{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
+	job, err := a.AgentJob(ctx, app.AgentRun{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,14 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 		return run.Job{}, err
 	}
 	if info.Kind == run.ChatRun {
-		return a.Conversations().Recall(ctx, info, c)
+		return a.Conversations().Recall(ctx, info, c, nil)
 	}
 	ref, err := a.recordedAgent(info)
 	if err != nil && !c.Force {
 		return run.Job{}, err
+	}
+	if info.Kind == run.AgentRun {
+		return a.recallPlain(ctx, ref, info, c)
 	}
 	g, err := recordedGraph(ref, info, c)
 	if err != nil {
@@ -37,11 +40,11 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 			return run.Job{}, err
 		}
 	}
-	r := GraphRun{
+	r := AgentRun{
 		Agent: now, Prompt: info.Prompt, Variables: info.Variables, Model: cmp.Or(c.Model, info.Model),
 		NoStream: c.NoStream, Events: c.Events, Asker: c.Asker, Yes: c.Yes,
 	}
-	job, err := a.GraphJob(ctx, r)
+	job, err := a.graphJob(ctx, r)
 	if err != nil {
 		return run.Job{}, err
 	}
@@ -117,7 +120,7 @@ func (a *App) fileName(ref agent.Ref, path string) string {
 }
 
 // checkModels refuses a run whose models are not known.
-func (a *App) checkModels(r GraphRun) error {
+func (a *App) checkModels(r AgentRun) error {
 	for _, n := range r.Agent.Graph.Nodes {
 		if n.LLM == nil {
 			continue

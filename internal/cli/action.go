@@ -35,13 +35,15 @@ type action struct {
 	work func(c *command, ctx context.Context, face *face) error
 }
 
-// What a run that goes on has from its beginning, and what a graph says itself.
+// What a run that goes on has from its beginning, what an agent says itself, and what a graph
+// does.
 var (
 	begun = []string{
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
 		"effort", "map",
 	}
-	ofGraph = []string{"prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "effort"}
+	ofAgent = []string{"prompt", "role", "execute"}
+	ofGraph = []string{"session", "empty-session", "save-session", "code", "schema", "effort"}
 )
 
 // actions returns what the command can do. Asking the model, which is last, needs no flag.
@@ -77,7 +79,7 @@ func actions() []action {
 		{flag: "run", needs: needConfig, do: (*command).showRun},
 		{flag: "diff", needs: needConfig, do: (*command).diffStates},
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
-		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofGraph, why: "the graph itself sets the instructions and memory of its models"},
+		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofAgent, why: "an agent has instructions of its own"},
 		{flag: "execute", needs: needModel, work: (*command).execute},
 		{needs: needModel, work: (*command).answer},
 	}
@@ -101,14 +103,8 @@ func chooseAction(flags *pflag.FlagSet, text []string) (action, error) {
 // check reports the first flag that does not go with the action, and text where there is
 // none.
 func (a action) check(flags *pflag.FlagSet, text []string) error {
-	for _, name := range a.refuses {
-		if flags.Changed(name) {
-			why := ""
-			if a.why != "" {
-				why = ": " + a.why
-			}
-			return fault.New(fault.Usage, "flag --%s does not go with --%s%s", name, a.flag, why)
-		}
+	if err := refuse(flags, a.flag, a.refuses, a.why); err != nil {
+		return err
 	}
 	others := flags.NFlag() - 1
 	if flags.Changed("output") {
@@ -120,6 +116,20 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 	if (a.flag == "resume" || a.flag == "fork") && len(text) > 0 {
 		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " ")).
 			WithHint("answer a question that waits with --answer TEXT")
+	}
+	return nil
+}
+
+// refuse returns an error if one of the flags called refused is given, which do not go with the
+// one called flag.
+func refuse(flags *pflag.FlagSet, flag string, refused []string, why string) error {
+	for _, name := range refused {
+		if flags.Changed(name) {
+			if why != "" {
+				why = ": " + why
+			}
+			return fault.New(fault.Usage, "flag --%s does not go with --%s%s", name, flag, why)
+		}
 	}
 	return nil
 }

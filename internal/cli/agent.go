@@ -17,15 +17,18 @@ import (
 	"loki/internal/session"
 )
 
-// runAgent runs the agent of -a with the text as its prompt.
+// runAgent has the agent of -a work on the text.
 func (c *command) runAgent(ctx context.Context, face *face) error {
-	of, err := c.agent()
+	isGraph, err := c.isGraph()
 	if err != nil {
 		return err
 	}
-	if of.Graph == nil {
-		return fault.New(fault.Config, "agent %s is defined by config.yaml; this version runs graph agents only", of.Name).
-			WithHint("define it by a graph.yaml, for example with one llm node")
+	if !isGraph {
+		return c.answer(ctx, face)
+	}
+	of, err := c.agent()
+	if err != nil {
+		return err
 	}
 	// Answers to a graph's questions come from the standard input if it is no
 	// terminal, unless it has to be the prompt.
@@ -57,7 +60,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
-	job, err := c.app.GraphJob(ctx, app.GraphRun{
+	job, err := c.app.AgentJob(ctx, app.AgentRun{
 		Agent: of, Prompt: attached.Text(text), Variables: variables, Given: given,
 		Model: c.opts.model, NoStream: c.opts.noStream, Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes,
 	})
@@ -65,6 +68,45 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	_, err = c.app.Runs().Start(ctx, job)
+	return err
+}
+
+// isGraph reports whether the agent of -a is a graph agent. It refuses flags that do not go with
+// one, before anything is read.
+func (c *command) isGraph() (bool, error) {
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	if err != nil {
+		return false, err
+	}
+	file, err := c.app.Agents.File(ref)
+	if err != nil || file != ref.GraphFile() {
+		return false, err
+	}
+	return true, refuse(c.opts.flags, "agent", ofGraph, "the graph itself sets the instructions and memory of its models")
+}
+
+// given returns the values of --agent-variable.
+func (c *command) given() map[string]string {
+	given := make(map[string]string, len(c.opts.variables))
+	for _, v := range c.opts.variables {
+		given[v[0]] = v[1]
+	}
+	return given
+}
+
+// useAgent begins to talk with the agent of -a, in the session that the options or the agent name.
+func (c *command) useAgent(ctx context.Context, conv *conversation.Conversation, asker ask.Asker) error {
+	of, err := c.agent()
+	if err != nil {
+		return err
+	}
+	given := c.given()
+	err = conv.UseAgent(c.app.Correspondent(of, given, asker, func(ctx context.Context) (map[string]string, error) {
+		return c.variables(ctx, of.InForce.Variables, given, asker)
+	}))
+	if name := c.app.SessionOf(of); err == nil && !c.opts.hasSession && name != "" {
+		err = conv.UseSession(ctx, name)
+	}
 	return err
 }
 
@@ -183,7 +225,7 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 	}
 	loader := c.app.Loader()
 	if c.opts.hasSession && !c.opts.emptySession && slices.Contains(sources, input.LastReply) {
-		reply, err := c.lastReply(ctx)
+		reply, err := c.lastReply(ctx, face)
 		if err != nil {
 			return input.Attachments{}, err
 		}
@@ -198,8 +240,13 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 
 // lastReply returns the last reply in the session that --session names, nil if there is
 // none.
-func (c *command) lastReply(ctx context.Context) (reply *string, err error) {
+func (c *command) lastReply(ctx context.Context, face *face) (reply *string, err error) {
 	conv := c.app.Conversations().Begin(conversation.Options{})
+	if c.opts.agent != "" {
+		if err := c.useAgent(ctx, conv, c.asker(face, false)); err != nil {
+			return nil, err
+		}
+	}
 	if err := conv.UseSession(ctx, c.opts.session); err != nil {
 		return nil, err
 	}

@@ -14,10 +14,14 @@ import (
 
 // converse begins the conversation that the options ask for.
 func (c *command) converse(ctx context.Context, face *face) (*conversation.Conversation, error) {
+	asker := c.asker(face, false)
 	conv := c.app.Conversations().Begin(conversation.Options{
 		Settings: c.opts.settings(), NoStream: c.opts.noStream, EmptySession: c.opts.emptySession,
-		Caller: conversation.Caller{Events: c.app.Events(face.emitter), Asker: c.asker(face, false), Yes: c.opts.yes},
+		Caller: conversation.Caller{Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes},
 	})
+	if c.opts.agent != "" {
+		return conv, c.converseWithAgent(ctx, conv, asker)
+	}
 	r, err := c.role()
 	if err == nil && r != nil {
 		err = conv.UseRole(*r)
@@ -32,6 +36,18 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 		err = c.prepareSession(conv)
 	}
 	return conv, err
+}
+
+// converseWithAgent is converse for the agent of -a.
+func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conversation, asker ask.Asker) error {
+	err := c.useAgent(ctx, conv, asker)
+	if err == nil && c.opts.hasSession {
+		err = conv.UseSession(ctx, c.opts.session)
+	}
+	if err == nil {
+		err = c.prepareSession(conv)
+	}
+	return err
 }
 
 // settings are those of a chat that the options set.

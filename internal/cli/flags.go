@@ -98,8 +98,9 @@ type options struct {
 	version bool
 
 	text    []string // the free text, by words
-	action  action   // what the flags ask for
-	helpErr error    // of --help
+	flags   *pflag.FlagSet
+	action  action // what the flags ask for
+	helpErr error  // of --help
 }
 
 // Output formats.
@@ -342,7 +343,7 @@ func (o *options) sections() []section {
 
 // check finds combinations of flags that make no sense, and chooses the action.
 func (o *options) check(set *pflag.FlagSet) (err error) {
-	o.output = cmp.Or(o.output, outputText)
+	o.flags, o.output = set, cmp.Or(o.output, outputText)
 	o.hasAnswer, o.hasSession = set.Changed("answer"), set.Changed("session")
 	for _, s := range o.sections() {
 		for _, f := range s.flags() {

@@ -13,9 +13,12 @@ import (
 // List returns the todo list of the conversation.
 func (c *Conversation) List() *todo.List { return c.list }
 
-// todo returns whether the model goes on by itself, each setting as the session says, else the
-// role, else the configuration.
+// todo returns whether the model goes on by itself: as the agent says or, without one, each
+// setting as the session says, else the role, else the configuration.
 func (c *Conversation) todo() todo.Settings {
+	if c.agent != nil {
+		return c.agent.InForce.Todo
+	}
 	var s chat.Settings
 	if c.session != nil {
 		s = c.session.Settings().Settings

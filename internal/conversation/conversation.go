@@ -25,6 +25,10 @@ type Conversation struct {
 	draft   *session.Draft // the question that was asked last, until it is recorded
 	kept    bool           // it was recorded with its run
 	list    *todo.List     // of the model
+
+	agent     *Agent            // nil for none
+	variables map[string]string // of the agent; nil until they are known
+	base      string            // its instructions as they are written, once the variables are known
 }
 
 // Session returns the session, nil if there is none.
@@ -46,6 +50,9 @@ func (c *Conversation) context(ctx context.Context) context.Context {
 // UseRole puts r in force. In a session that has messages already it is an error with code
 // Usage, as their instructions are part of them.
 func (c *Conversation) UseRole(r role.Role) error {
+	if c.agent != nil {
+		return fault.New(fault.Usage, "agent %s has instructions of its own, so it takes no role", c.agent.Name)
+	}
 	if c.session != nil {
 		if !c.session.Empty() {
 			return fault.New(fault.Usage, "session %s has messages, so it keeps the role it began with", c.session.Name()).
@@ -79,9 +86,12 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if c.role != nil && !c.beganWith(*c.role) {
+	switch {
+	case c.agent != nil:
+		err = c.ready(ctx)
+	case c.role != nil && !c.beganWith(*c.role):
 		err = c.UseRole(*c.role)
-	} else {
+	default:
 		err = c.recallRole()
 	}
 	// What was asked for becomes the session's own along with the next turn.
@@ -96,31 +106,31 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 		initial.RoleName = c.role.Name
 	}
 	if name == "" || name == session.TempName {
-		return store.Temp("", initial), nil
+		return store.Temp(c.scope(), initial), nil
 	}
 	alias, err := session.ParseAlias(name)
 	if err != nil {
 		// A session of an older version may have had a name that is not allowed any more.
-		if old := oldAlias(ctx, store, name); old != "" {
+		if old := oldAlias(ctx, store, c.scope(), name); old != "" {
 			alias, err = old, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return store.OpenOrCreate(ctx, "", alias, func() (session.Settings, error) { return initial, nil })
+	return store.OpenOrCreate(ctx, c.scope(), alias, func() (session.Settings, error) { return initial, nil })
 }
 
 // oldAlias returns the alias that the session of an older version called name has now, ""
 // if there is no such session.
-func oldAlias(ctx context.Context, store session.Store, name string) session.Alias {
+func oldAlias(ctx context.Context, store session.Store, scope session.Scope, name string) session.Alias {
 	old, ok := store.(interface {
 		OldAlias(ctx context.Context, scope session.Scope, name string) (session.Alias, error)
 	})
 	if !ok {
 		return ""
 	}
-	alias, _ := old.OldAlias(ctx, "", name)
+	alias, _ := old.OldAlias(ctx, scope, name)
 	return alias
 }
 
@@ -210,11 +220,14 @@ func (c *Conversation) useRole(ctx context.Context, name string) error {
 }
 
 // Settings returns what is in force: what was asked for with the command, else what the
-// session says, else the role, else the configuration. Of what is below it, a session takes
+// session says, else the agent or the role, else the configuration. Of what is below it, a session takes
 // the model and the effort only: it began with the rest.
 func (c *Conversation) Settings() chat.Settings {
 	s := c.service.Settings
-	if c.role != nil {
+	switch {
+	case c.agent != nil:
+		s = withAgent(s, c.agent)
+	case c.role != nil:
 		s = withRole(s, *c.role)
 	}
 	if c.session != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 
+	"loki/internal/agent"
 	"loki/internal/agent/todo"
 	"loki/internal/chat"
 	"loki/internal/engine"
@@ -49,7 +50,7 @@ type formRecord struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// sessionMark is a session at the time of a question.
+// sessionMark is a session at the time of a question. Its scope follows from the run's agent.
 type sessionMark struct {
 	ID    session.ID    `json:"id"`
 	Alias session.Alias `json:"alias,omitempty"`
@@ -60,13 +61,21 @@ type sessionMark struct {
 func (t *turn) job() (run.Job, error) {
 	c := t.c
 	job := run.Job{
-		Info: run.Info{Kind: run.ChatRun}, Events: c.options.Events,
-		Make: func(context.Context, run.Point) (run.Work, func() error, error) { return t, nil, nil },
+		Info: run.Info{Kind: run.ChatRun}, Events: c.options.Events, Durability: c.service.Durability,
+		Make: func(_ context.Context, p run.Point) (run.Work, func() error, error) {
+			t.answered = p.Answered
+			return t, nil, nil
+		},
 	}
-	if d := c.service.Durability; d == graph.DurabilityOff || d == "" || c.options.Unrecorded {
+	if c.agent != nil {
+		job.Info, job.Durability, job.Limit = t.agentInfo(), c.agent.InForce.Durability, c.agent.InForce.Budget
+	}
+	if c.options.Unrecorded {
+		job.Durability = graph.DurabilityOff
+	}
+	if job.Durability == graph.DurabilityOff || job.Durability == "" {
 		return job, nil
 	}
-	job.Durability = c.service.Durability
 	if t.form != nil {
 		t.q.Form = &formRecord{t.form.name, json.RawMessage(t.form.Source())}
 	}
@@ -80,15 +89,21 @@ func (t *turn) job() (run.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		dir = ""
+	if job.Info.Dir, err = os.Getwd(); err != nil {
+		job.Info.Dir = ""
 	}
-	job.Info = run.Info{
-		Kind: run.ChatRun, Agent: cmp.Or(t.q.Role, string(run.ChatRun)), Dir: dir,
-		Prompt: cmp.Or(t.q.Text, t.q.User.Text()), Model: c.options.Settings.Model, Question: data,
-	}
+	job.Info.Agent = cmp.Or(job.Info.Agent, t.q.Role, string(run.ChatRun))
+	job.Info.Prompt, job.Info.Model, job.Info.Question = cmp.Or(t.q.Text, t.q.User.Text()), c.options.Settings.Model, data
 	return job, nil
+}
+
+// agentInfo returns what records of the agent's turns say of the agent.
+func (t *turn) agentInfo() run.Info {
+	a := t.c.agent
+	return run.Info{
+		Kind: run.AgentRun, Agent: a.Name, AgentDir: a.Dir, ByName: a.ByName(), Variables: t.c.variables,
+		Definition: a.Definition.Text, Fingerprint: a.Definition.Fingerprint(), Files: t.kit.Files,
+	}
 }
 
 // conclude ends a question that is recorded. Its answer is kept before the run is over, so that
@@ -101,7 +116,7 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 	if err != nil && ofAnswer(err) {
 		return &run.FinalError{Err: err}
 	}
-	if err != nil || t.q.Aside {
+	if err != nil || t.q.Aside || t.child {
 		return err
 	}
 	a, q := t.answer(), t.q
@@ -123,17 +138,22 @@ func ofAnswer(err error) bool {
 	return code == fault.Provider || code == fault.Refused
 }
 
-// Recall returns the job of a question on record, see [run.Service].
-func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation) (run.Job, error) {
-	t := &turn{
-		c:       &Conversation{service: s, options: Options{Caller: Caller{Events: k.Events, Asker: k.Asker, Yes: k.Yes}}},
-		resumed: &k,
+// Recall returns the job of a question on record, see [run.Service]. The question was put to an
+// agent, as it is now, or to none if that is nil.
+func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation, a *Agent) (run.Job, error) {
+	c := s.Begin(Options{Caller: Caller{Events: k.Events, Asker: k.Asker, Yes: k.Yes}})
+	t := &turn{c: c, resumed: &k}
+	if a != nil {
+		if err := c.UseAgent(*a); err != nil {
+			return run.Job{}, err
+		}
+		c.variables = info.Variables
 	}
 	if err := json.Unmarshal(info.Question, &t.q); err != nil {
 		return run.Job{}, fault.Wrap(fault.Config, err, "the question on record of run %s cannot be read", info.ID)
 	}
-	if t.c.list = t.q.List; t.c.list == nil {
-		t.c.list = new(todo.List)
+	if t.q.List != nil {
+		c.list = t.q.List
 	}
 	t.q.Settings.Model = cmp.Or(k.Model, t.q.Settings.Model)
 	t.q.NoStream = t.q.NoStream || k.NoStream
@@ -148,24 +168,54 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation)
 		return run.Job{}, err
 	}
 	t.c.leave()
-	return run.Job{
-		Info: info, Durability: s.Durability, Events: k.Events,
-		Make: func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
-			ctx = t.c.context(ctx)
-			if err := t.enter(ctx, info.ID); err != nil {
-				return nil, nil, err
-			}
-			done, err := t.equip(ctx)
-			if err != nil {
-				done()
-				t.c.leave()
-				return nil, nil, err
-			}
-			return t, func() error {
-				done()
-				return t.c.Close(context.WithoutCancel(ctx))
-			}, nil
-		},
+	job := run.Job{Info: info, Durability: s.Durability, Events: c.options.Events}
+	if a != nil {
+		if err := t.recallAgent(ctx, &job); err != nil {
+			return run.Job{}, err
+		}
+	}
+	job.Make = t.goOn
+	return job, nil
+}
+
+// recallAgent fills in what of a job depends on the agent. That its tools and its model are
+// there is looked at now, and again when the question goes on.
+func (t *turn) recallAgent(ctx context.Context, job *run.Job) error {
+	a := t.c.agent
+	done, err := t.equip(t.c.context(ctx))
+	done()
+	if err != nil {
+		return err
+	}
+	now := t.agentInfo()
+	job.Info.Fingerprint, job.Info.Files = now.Fingerprint, now.Files
+	job.Durability, job.Limit = a.InForce.Durability, a.InForce.Budget
+	job.Diff = func(recorded []byte) ([]string, error) {
+		old, _, err := agent.Parse(a.Definition.File, recorded)
+		if err != nil {
+			return nil, err
+		}
+		return agent.Diff(old, a.Definition), nil
+	}
+	return nil
+}
+
+// goOn makes a question on record the work of its run again.
+func (t *turn) goOn(ctx context.Context, p run.Point) (run.Work, func() error, error) {
+	ctx = t.c.context(ctx)
+	t.answered = p.Answered
+	if err := t.enter(ctx, p.Info.ID); err != nil {
+		return nil, nil, err
+	}
+	done, err := t.equip(ctx)
+	if err != nil {
+		done()
+		t.c.leave()
+		return nil, nil, err
+	}
+	return t, func() error {
+		done()
+		return t.c.Close(context.WithoutCancel(ctx))
 	}, nil
 }
 
@@ -187,7 +237,7 @@ func (t *turn) enter(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	c.session, err = store.Open(ctx, "", mark.ID)
+	c.session, err = store.Open(ctx, c.scope(), mark.ID)
 	if errors.Is(err, session.ErrNotFound) {
 		return t.enterAnew(ctx, store, id, err)
 	}

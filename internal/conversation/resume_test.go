@@ -33,7 +33,7 @@ func recorded(t *testing.T, replies ...any) (*conversation.Service, *run.Service
 	talks.Runs = &run.Service{
 		Open: func(graph.Durability) (run.Store, error) { return store, nil },
 		Recall: func(ctx context.Context, i run.Info, _ run.Checkpoint, k run.Continuation) (run.Job, error) {
-			return talks.Recall(ctx, i, k)
+			return talks.Recall(ctx, i, k, nil)
 		},
 	}
 	return talks, talks.Runs

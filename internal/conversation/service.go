@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 
+	"loki/internal/agent/team"
 	"loki/internal/agent/todo"
 	"loki/internal/ask"
 	"loki/internal/chat"
@@ -43,15 +44,21 @@ type Wanted struct {
 	chat.Settings      // that are in force
 	Usual         bool // the choice of tools is that of a role of the program, so names without a tool are no mistake
 	Caller
+
+	Agent     *Agent            // nil for none
+	Variables map[string]string // of the agent
 }
 
 // Kit is what a question is asked with.
 type Kit struct {
 	Tools   tool.Set
-	Calling bool // models are offered tools at all
+	Calling bool              // models are offered tools at all
+	Files   map[string]string // digests of the files of the tools, for the record; see [run.Info]
 	// Calls says how they are called: who judges the calls, and which limits they have. The
 	// turn sets the tools and what depends on its run.
 	Calls tool.Options
+	// Team says how an agent starts children. The turn sets who the root is.
+	Team team.Options
 }
 
 // Caller is the user behind a conversation: where it turns to them.
@@ -66,6 +73,10 @@ type Options struct {
 	Settings chat.Settings // over those of the session, the role and the configuration
 	NoStream bool          // replies come in one piece
 	Caller
+
+	// Member is what an agent is in its team if another one started it; nil for what the user
+	// started.
+	Member *team.Member
 
 	// Unrecorded says that there are no records of its questions, such as when a list of
 	// them is asked.

@@ -12,7 +12,6 @@ import (
 	"loki/internal/role"
 	"loki/internal/run"
 	"loki/internal/session"
-	"loki/internal/tool"
 )
 
 // Question is what is asked in a conversation.
@@ -48,6 +47,9 @@ type Answer struct {
 // more, is an error with code Provider.
 func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	ctx = c.context(ctx)
+	if err := c.ready(ctx); err != nil {
+		return Answer{}, err
+	}
 	t := c.newTurn(q)
 	done, err := t.equip(ctx)
 	defer done()
@@ -76,10 +78,15 @@ type turn struct {
 	rc    engine.RequestContext
 	req   engine.Request
 	reply engine.Reply
-	spent chat.Usage // of a compression, not part of that of the reply
+	spent chat.Usage // of a compression and of children, not part of that of the reply
+
+	// Of the prompt of a child.
+	child bool
+	past  []chat.Message // that the agent has in its session
 
 	// Of a question that goes on after an interruption.
 	resumed    *run.Continuation // nil for a new one
+	answered   []string          // questions of its tools that were answered so that it goes on
 	unanswered int               // messages at the end of the session that came of it before
 }
 
@@ -119,15 +126,26 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	}
 	done = func() {}
 	if c.service.Tools != nil {
-		if t.kit, done, err = c.service.Tools(ctx, Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}); err != nil {
+		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}
+		if !q.Aside {
+			w.Agent, w.Variables = c.agent, c.variables
+		}
+		if t.kit, done, err = c.service.Tools(ctx, w); err != nil {
 			return done, err
 		}
 	}
 	m, err := c.service.Engine.Model(ctx, &t.rc, "")
 	t.model = m.ID
-	if t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && m.SupportsTools; t.q.Todo.Enabled && err == nil {
-		t.kit.Tools, err = t.kit.Tools.With(todo.Tools(c.list)...)
+	t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && (m.SupportsTools || c.agent != nil)
+	if err != nil || c.agent == nil || q.Aside || t.resumed != nil {
+		return done, err
 	}
+	member, err := t.member(ctx, event.Scope{}, nil) // for what it declares
+	if err != nil {
+		return done, err
+	}
+	all, err := t.kit.Tools.With(t.own(nil, member)...)
+	t.q.Lead = t.instructions(all.Declarations())
 	return done, err
 }
 
@@ -140,36 +158,38 @@ func (t *turn) Started() event.Started { return event.Started{Model: t.model} }
 // Do implements [run.Work].
 func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	t.rc.Events, t.rc.Steps = f.Events, f.Steps()
+	if f.Budget != nil {
+		t.rc.Budget = f.Budget
+	}
 	ctx = event.NewContext(ctx, f.Events)
-	t.req.Tools = t.box(f.Events.Run)
-	err := t.prepare(ctx)
+	ctx, cancel := t.limited(ctx)
+	defer cancel()
+	member, err := t.join(ctx, f)
+	if err == nil {
+		err = t.prepare(ctx)
+	}
 	if err == nil {
 		t.reply, err = t.send(ctx)
 	}
+	if member != nil {
+		t.spent = t.spent.Add(member.Close())
+	}
+	err = t.explain(ctx, err)
 	if t.rc.Steps.Recording() {
 		err = t.conclude(ctx, err)
 	}
-	return run.Outcome{Output: t.reply.Text, Usage: t.reply.Usage.Add(t.spent), Stop: t.reply.Stop}, err
-}
-
-// taskKey is what the keys of a turn's steps are unique in, within its run.
-const taskKey = "turn"
-
-// box returns the tools of the turn in the run with this id, nil if it has none.
-func (t *turn) box(run string) engine.Tools {
-	if t.kit.Tools.Len() == 0 {
-		return nil
+	output := t.reply.Text
+	if t.child {
+		output = chat.WithoutThinking(output)
 	}
-	o := t.kit.Calls
-	o.Tools, o.Run, o.Task = t.kit.Tools, run, taskKey
-	return tool.NewBox(o)
+	return run.Outcome{Output: output, Usage: t.reply.Usage.Add(t.spent), Stop: t.reply.Stop}, err
 }
 
 // prepare puts the messages into the request, for which the session is compressed if it has
 // become too long.
 func (t *turn) prepare(ctx context.Context) error {
 	c, q := t.c, t.q
-	var live []chat.Message
+	live := t.past
 	if c.session != nil && !q.Aside {
 		if err := t.compress(ctx); err != nil {
 			return err
@@ -177,7 +197,7 @@ func (t *turn) prepare(ctx context.Context) error {
 		live = c.session.Messages()
 	}
 	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Role: q.Lead, User: q.User})
-	if q.Todo.Enabled && q.Todo.Inject {
+	if q.Todo.Enabled && q.Todo.Inject && c.agent == nil { // whose own instructions have it
 		t.req.Messages = instruct(t.req.Messages, todo.Instructions)
 	}
 	if !q.Aside && t.resumed == nil {

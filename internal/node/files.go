@@ -12,8 +12,8 @@ import (
 	"loki/internal/tool"
 )
 
-// Files returns digests of the files that a graph uses beside its definition: its scripts, as
-// far as they are there, and those of its tools. dir is that of the agent, and name returns
+// Files returns digests of the files that an agent uses beside its definition: the scripts of its
+// graph, which is nil for a plain agent, as far as they are there, and those of its tools. dir is that of the agent, and name returns
 // what people call a file, which is the same wherever the agent is.
 func Files(g *graph.Graph, dir string, tools tool.Set, name func(path string) string) (map[string]string, error) {
 	files := make(map[string]string)
@@ -21,7 +21,11 @@ func Files(g *graph.Graph, dir string, tools tool.Set, name func(path string) st
 		sum := sha256.Sum256(text)
 		files[name(path)] = hex.EncodeToString(sum[:16])
 	}
-	for _, n := range g.Nodes {
+	var nodes []*graph.Node
+	if g != nil {
+		nodes = g.Nodes
+	}
+	for _, n := range nodes {
 		if n.Script == nil {
 			continue
 		}

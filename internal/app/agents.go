@@ -1,0 +1,204 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+
+	"loki/internal/agent"
+	"loki/internal/agent/team"
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/conversation"
+	"loki/internal/environ"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/mcp"
+	"loki/internal/node"
+	"loki/internal/run"
+	"loki/internal/session"
+	"loki/internal/tool"
+)
+
+// AgentRun holds everything needed to run an agent of either kind.
+type AgentRun struct {
+	Agent     agent.Agent
+	Prompt    string
+	Variables map[string]string // a value for every variable that the agent declares
+	Given     map[string]string // the part of them that the user gave with this command
+	Model     string            // id the user asked for; "" leaves it to the agent and the configuration
+	NoStream  bool
+	Events    event.Scope
+	Asker     ask.Asker
+	Yes       bool // every question of tools is answered with yes
+
+	// Member is what the agent is in its team if another agent started it; nil for what the user
+	// started.
+	Member *team.Member
+}
+
+// AgentJob returns the job of an agent. What cannot work is refused before there is a record of
+// it: tools that do not exist and, as far as the settings of a graph ask for that, one that is
+// not valid. The error is a [*fault.Error].
+//
+// That of a plain agent is the job of a child: it answers one prompt, and keeps neither a session
+// nor a record of its own.
+func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
+	if r.Agent.Graph != nil {
+		return a.graphJob(ctx, r)
+	}
+	conv := a.Conversations().Begin(conversation.Options{
+		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Member: r.Member,
+		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
+	})
+	who := a.Correspondent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
+	if err := conv.UseAgent(who); err != nil {
+		return run.Job{}, err
+	}
+	return conv.Job(ctx, r.Prompt)
+}
+
+// Correspondent returns a plain agent as conversations know it. Variables returns a value for
+// each variable of the agent; given is the part of them that the user gave with the command.
+func (a *App) Correspondent(of agent.Agent, given map[string]string, asker ask.Asker, variables func(context.Context) (map[string]string, error)) conversation.Agent {
+	who := conversation.Agent{
+		Agent: of, Scope: a.sessionScope(of.Ref), Variables: variables, Given: given, Texts: a.texts,
+		Instructions: func(ctx context.Context, variables map[string]string) (string, error) {
+			return a.instructions(ctx, of, variables, asker)
+		},
+	}
+	if a.Config.Save {
+		who.MessagesFile = &session.MessagesFile{Path: a.Paths.Agent(of.Name).MessagesFile, Hide: a.Hide}
+	}
+	return who
+}
+
+// SessionOf returns the name of the session that a plain agent begins with, "" for none.
+func (a *App) SessionOf(of agent.Agent) string {
+	return *cmp.Or(of.InForce.Session, a.Config.AgentSession, new(""))
+}
+
+// sessionScope returns whose sessions those of an agent are: of its name or, if it was found at a
+// path, of that very directory.
+func (a *App) sessionScope(ref agent.Ref) session.Scope {
+	if ref.ByName() {
+		return session.Scope(ref.Name)
+	}
+	sum := sha256.Sum256([]byte(ref.Dir))
+	scope := ref.Name + "@" + hex.EncodeToString(sum[:4])
+	a.agentDirs.Store(scope, ref.Dir)
+	return session.Scope(scope)
+}
+
+// agentKit returns what a question to a plain agent is asked with, see [conversation.Service].
+func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
+	done = func() {}
+	of := w.Agent.Agent
+	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes}
+	if kit.Calling = a.Config.FunctionCallingSupport; !kit.Calling {
+		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
+			WithHint("set it to true in %s", a.Config.File)
+	}
+	if len(of.InForce.MCPServers) > 0 && !a.Config.MCPServerSupport {
+		return kit, done, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", of.Name).
+			WithHint("set it to true in %s", a.Config.File)
+	}
+	if kit.Tools, err = a.agentTools(ctx, of, w.Variables, w.Asker); err != nil {
+		return kit, done, err
+	}
+	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.fileName(of.Ref, path) }); err != nil {
+		return kit, done, err
+	}
+	if kit.Calls, err = a.agentCalls(r); err != nil {
+		return kit, done, err
+	}
+	scope, err := a.agentServers(ctx, r, w.Events)
+	if err != nil || scope == nil {
+		return kit, done, err
+	}
+	more, err := scope.Tools(ctx)
+	if err != nil { // of some servers; the others work
+		err = w.Events.Emit(ctx, event.Warning{Text: err.Error()})
+	}
+	if err == nil {
+		kit.Tools, err = kit.Tools.With(more...)
+	}
+	return kit, scope.Close, err
+}
+
+// agentCalls says how the tools of the agent are called.
+func (a *App) agentCalls(r AgentRun) (tool.Options, error) {
+	o, err := a.calls(r.Agent.Name, r.Asker, a.consents(r))
+	if err != nil {
+		return o, err
+	}
+	o.Judge, err = a.judgeUnder(r.Agent.Name, r.Agent.InForce.Permission)
+	return o, err
+}
+
+// agentServers returns the MCP servers of the agent, nil if it has none. They are started when
+// they are needed, and stay until the run is over.
+func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (*mcp.Scope, error) {
+	names := r.Agent.InForce.MCPServers
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
+		return f.SelectList(names, aliases)
+	})
+}
+
+// consents reports whether the user consented beforehand to whatever tools would ask. What
+// the agent itself says, by the default of a variable, is not the user's word.
+func (a *App) consents(r AgentRun) bool {
+	if r.Yes {
+		return true
+	}
+	for name, v := range r.Given {
+		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// recallPlain returns the job of a plain agent's turn on record as it would be today.
+func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c run.Continuation) (run.Job, error) {
+	of, findings, err := a.recordedPlain(ref, info, c)
+	if err != nil {
+		return run.Job{}, err
+	}
+	for _, f := range findings {
+		if err := c.Events.Emit(ctx, event.Warning{Text: f.Message}); err != nil {
+			return run.Job{}, err
+		}
+	}
+	who := a.Correspondent(of, nil, c.Asker, func(context.Context) (map[string]string, error) { return info.Variables, nil })
+	return a.Conversations().Recall(ctx, info, c, &who)
+}
+
+// recordedPlain returns a plain agent as it is now. If its definition is gone, and the user
+// insists, it is the one on record.
+func (a *App) recordedPlain(ref agent.Ref, info run.Info, c run.Continuation) (agent.Agent, graph.Findings, error) {
+	of, findings, err := a.Agents.Load(ref)
+	switch {
+	case err == nil && of.Graph != nil:
+		return of, nil, fault.New(fault.Config, "the agent of run %s, %s, is a graph agent now", info.ID, ref.Name).
+			WithHint("put its config.yaml back and resume the run again")
+	case fault.CodeOf(err) != fault.NotFound && !errors.Is(err, fs.ErrNotExist):
+		return of, findings, err
+	case !c.Force:
+		return of, nil, fault.Wrap(fault.Config, err, "the agent of run %s is gone", info.ID).
+			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
+	}
+	d, _, err := agent.Parse(ref.Dir+"/config.yaml", info.Definition)
+	if err != nil {
+		return of, nil, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", info.ID)
+	}
+	of, findings = a.Agents.Plain(ref, d)
+	return of, findings, nil
+}

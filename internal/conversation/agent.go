@@ -1,0 +1,297 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+
+	"loki/internal/agent"
+	"loki/internal/agent/team"
+	"loki/internal/agent/todo"
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
+	"loki/internal/session"
+	"loki/internal/tool"
+	"loki/internal/tool/builtin"
+)
+
+// Agent is a plain agent that a conversation is with. Its functions are called before a question
+// is asked, and not if they are not needed.
+type Agent struct {
+	agent.Agent
+	Scope        session.Scope // of its sessions
+	MessagesFile *session.MessagesFile
+
+	// Variables returns a value for each variable of the agent. Given is the part of them that
+	// the user gave with the command.
+	Variables func(ctx context.Context) (map[string]string, error)
+	Given     map[string]string
+	// Instructions returns the instructions as they are written.
+	Instructions func(ctx context.Context, variables map[string]string) (string, error)
+	// Texts returns what placeholders in the instructions stand for.
+	Texts func(variables map[string]string) agent.Texts
+}
+
+// UseAgent begins to talk with an agent. Its sessions are other ones, so it comes before
+// [Conversation.UseSession]. The model's todo list is empty then.
+func (c *Conversation) UseAgent(a Agent) error {
+	if c.session != nil {
+		return fault.New(fault.Usage, "session %s has to be left before agent %s is entered", c.session.Name(), a.Name)
+	}
+	c.agent, c.role, c.variables, c.base = &a, nil, nil, ""
+	c.list.Clear()
+	c.options.Events = c.options.Events.With(func(s *event.Source) { s.Agent = a.Name })
+	return nil
+}
+
+// withAgent returns the settings of a over s. The agent has tools of its own. One with a model of
+// its own does not take the sampling of another.
+func withAgent(s chat.Settings, a *Agent) chat.Settings {
+	d := a.InForce
+	s.EnabledTools, s.EnabledMCPServers = nil, nil
+	if d.Model != "" {
+		s.Model, s.Temperature, s.TopP = d.Model, nil, nil
+	}
+	s.Sampling = d.Sampling.Over(s.Sampling)
+	return s
+}
+
+// scope returns whose sessions the conversation has.
+func (c *Conversation) scope() session.Scope {
+	if c.agent == nil {
+		return ""
+	}
+	return c.agent.Scope
+}
+
+// ready finds the values of the agent's variables and its instructions: those of the session, if
+// it has messages, or else those of today, which become the session's.
+func (c *Conversation) ready(ctx context.Context) error {
+	if c.agent == nil || c.variables != nil {
+		return nil
+	}
+	if c.session != nil && !c.session.Empty() && c.recallAgent() {
+		return nil
+	}
+	variables, err := c.agent.Variables(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := c.agent.Instructions(ctx, variables)
+	if err != nil {
+		return err
+	}
+	c.variables, c.base = variables, base
+	if c.variables == nil {
+		c.variables = make(map[string]string) // they are known now
+	}
+	if c.session == nil {
+		return nil
+	}
+	c.session.Sync(func(s *session.Settings) {
+		s.AgentInstructions, s.AgentVariables = &base, nil
+		for _, v := range c.agent.InForce.Variables {
+			s.AgentVariables = append(s.AgentVariables, session.Variable{Name: v.Name, Value: variables[v.Name]})
+		}
+		if limit := c.agent.InForce.CompressionThreshold; limit != nil {
+			s.CompressionThreshold = limit
+		}
+	})
+	return nil
+}
+
+// recallAgent takes the variables and the instructions that the session has. It reports false if
+// a variable of the agent is not among them.
+func (c *Conversation) recallAgent() bool {
+	s := c.session.Settings()
+	variables := make(map[string]string, len(s.AgentVariables))
+	for _, v := range s.AgentVariables {
+		variables[v.Name] = v.Value
+	}
+	for _, v := range c.agent.InForce.Variables {
+		if _, ok := variables[v.Name]; !ok {
+			return false
+		}
+	}
+	c.variables = variables
+	if s.AgentInstructions != nil {
+		c.base = *s.AgentInstructions
+	}
+	return true
+}
+
+// own returns the tools of a turn whose state belongs to it: those of its todo list, of its
+// member of a team, and those that put questions to user.
+func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
+	var tools []tool.Tool
+	if t.q.Todo.Enabled {
+		tools = append(tools, todo.Tools(t.c.list)...)
+	}
+	if t.c.agent != nil && t.kit.Calling && !t.q.Aside {
+		tools = append(tools, m.Tools()...)
+		tools = append(tools, builtin.UserTools(user, t.from())...)
+	}
+	return tools
+}
+
+// from is the origin of the questions of a turn.
+func (t *turn) from() ask.Question {
+	q := ask.Question{Depth: t.c.options.Events.Depth}
+	if t.c.agent != nil {
+		q.Agent = t.c.agent.Name
+	}
+	return q
+}
+
+// instructions returns the system prompt of the agent for the tools of the turn, as the messages
+// in front of the question.
+func (t *turn) instructions(tools []chat.Tool) []chat.Message {
+	c := t.c
+	text := c.agent.InForce.SystemPrompt(agent.Prompt{Base: c.base, Tools: tools, Texts: c.agent.Texts(c.variables)})
+	if text == "" {
+		return nil
+	}
+	return []chat.Message{chat.Text(chat.System, text)}
+}
+
+// join gives the turn its tools and, with an agent, its member of a team, which the caller closes.
+func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err error) {
+	user := t.kit.Calls.Asker
+	if t.c.agent != nil {
+		if member, err = t.member(ctx, f.Events, f.Budget); err != nil {
+			return nil, err
+		}
+		asked := t.questions(f)
+		t.kit.Calls.Asker, user = asked.ForTools(), asked.ForTools()
+		if member.Parent != nil {
+			user = member.Asker()
+		}
+		t.req.Notice = member.Notice
+	}
+	set, err := t.kit.Tools.With(t.own(user, member)...)
+	if err != nil || set.Len() == 0 {
+		return member, err
+	}
+	o := t.kit.Calls
+	o.Tools, o.Run, o.From = set, f.Events.Run, t.from()
+	t.req.Tools = tool.NewBox(o)
+	return member, nil
+}
+
+// member returns the member of a team that the agent is: of its parent's, or the root of its own.
+func (t *turn) member(ctx context.Context, events event.Scope, budget *run.Budget) (*team.Member, error) {
+	if m := t.c.options.Member; m != nil {
+		return m, nil
+	}
+	o := t.kit.Team
+	o.Agent, o.Limits, o.Steps, o.Events, o.Budget = t.c.agent.Name, t.c.agent.InForce.Team, t.rc.Steps, events, budget
+	own, err := team.New(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return own.Root(), nil
+}
+
+// questions puts the questions of the turn to the user.
+func (t *turn) questions(f *run.Frame) run.Questions {
+	place := t.c.agent.Name
+	if id := t.c.options.Events.AgentID; id != "" {
+		place = id
+	}
+	return run.Questions{
+		Asker: t.kit.Calls.Asker, Steps: t.rc.Steps, Events: f.Events, From: t.from(),
+		Place: place, Base: t.rc.Steps.Key(""), Waits: "agent " + t.c.agent.Name,
+		Answered: t.answered,
+	}
+}
+
+// limited bounds the time of an agent's turn as its budget says.
+func (t *turn) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.c.agent == nil || t.c.agent.InForce.Budget.Duration == 0 {
+		return ctx, func() {}
+	}
+	limit := t.c.agent.InForce.Budget.Duration
+	return context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit))
+}
+
+// explain returns the error of a turn with what the user can do about it.
+func (t *turn) explain(ctx context.Context, err error) error {
+	if err == nil || t.c.agent == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx) // why the turn stops says more than what a part of it made of that
+	}
+	if fault.CodeOf(err) == fault.Limit {
+		return fault.Wrap(fault.Limit, err, "").WithHint("raise budget in %s", t.c.agent.Definition.File)
+	}
+	return err
+}
+
+// Limits of the guard against repeated calls for a child, whose work nobody watches.
+const (
+	childRepeats = 4
+	childWindow  = 10
+)
+
+// Job returns the job of a prompt for the conversation's agent, which is a child of another one.
+// Its work keeps neither a session nor a record of its own. In the session that the agent names
+// it goes on in memory.
+func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) {
+	ctx = c.context(ctx)
+	if err := c.ready(ctx); err != nil {
+		return run.Job{}, err
+	}
+	t := c.newTurn(Question{Asked: Asked{User: chat.Text(chat.User, prompt), Text: prompt}})
+	t.child = true
+	t.req.Repeats, t.req.Window = childRepeats, childWindow
+	var err error
+	if t.past, err = c.past(ctx); err != nil {
+		return run.Job{}, err
+	}
+	return run.Job{
+		Info: t.agentInfo(), Events: c.options.Events, Limit: c.agent.InForce.Budget,
+		Make: func(ctx context.Context, p run.Point) (run.Work, func() error, error) {
+			t.answered = p.Answered
+			done, err := t.equip(c.context(ctx))
+			if err != nil {
+				done()
+				return nil, nil, err
+			}
+			return t, func() error {
+				done()
+				return nil
+			}, nil
+		},
+	}, nil
+}
+
+// past returns the messages of the session that the agent's own definition names, nil for none.
+func (c *Conversation) past(ctx context.Context) ([]chat.Message, error) {
+	name := c.agent.InForce.Session
+	if name == nil || *name == "" || *name == session.TempName {
+		return nil, nil
+	}
+	alias, err := session.ParseAlias(*name)
+	if err != nil {
+		return nil, err
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	id, err := store.Resolve(ctx, c.agent.Scope, alias)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, c.agent.Scope, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.Messages(), nil
+}

@@ -95,15 +95,7 @@ func statusText(i run.Info) string {
 // listRuns prints a table of the runs, newest first.
 func (c *command) listRuns(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
-		q := run.Query{}
-		if c.opts.agent != "" {
-			ref, err := c.app.Agents.Find(c.opts.agent)
-			if err != nil {
-				return err
-			}
-			q.Agent = ref.Name
-		}
-		infos, err := store.Runs(ctx, q)
+		infos, err := c.runsOf(ctx, store, c.opts.agent)
 		if err != nil {
 			return err
 		}
@@ -115,18 +107,53 @@ func (c *command) listRuns(ctx context.Context) error {
 			return printJSON(c.Out, list)
 		}
 		if len(infos) == 0 {
-			fmt.Fprintln(c.Err, "no graph agent has run yet")
+			fmt.Fprintln(c.Err, "no run is on record")
 			return nil
 		}
-		rows := [][]string{{"ID", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST"}}
+		rows := [][]string{{"ID", "KIND", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST", "PROMPT"}}
 		for _, i := range infos {
+			steps := "-"
+			if i.Kind == run.GraphRun {
+				steps = strconv.Itoa(i.Steps)
+			}
 			rows = append(rows, []string{
-				i.ID, i.Agent, statusText(i), age(time.Since(i.Started)), strconv.Itoa(i.Steps),
-				strconv.Itoa(i.Usage.Total()), dollars(i.Usage),
+				i.ID, kindOf(i), agentOf(i), statusText(i), age(time.Since(i.Started)), steps,
+				strconv.Itoa(i.Usage.Total()), dollars(i.Usage), text.OneLine(i.Prompt, promptLength),
 			})
 		}
-		return table(c.Out, rows, 4, 5, 6)
+		return table(c.Out, rows, 5, 6, 7)
 	})
+}
+
+// promptLength is how much of a prompt a list shows, in characters.
+const promptLength = 32
+
+// kindOf returns the kind of a run for people.
+func kindOf(i run.Info) string { return cmp.Or(string(i.Kind), "graph") }
+
+// agentOf returns the agent of a run for people; of a chat that is the role, if there is one.
+func agentOf(i run.Info) string {
+	if i.Agent == string(i.Kind) {
+		return "-"
+	}
+	return i.Agent
+}
+
+// runsOf returns the runs of an agent, also one that is not there any more, or of a role, and
+// those of all if name is empty. Those of "chat" are the chats without a role.
+func (c *command) runsOf(ctx context.Context, store run.Store, name string) ([]run.Info, error) {
+	if name == "" {
+		return store.Runs(ctx, run.Query{})
+	}
+	ref, unknown := c.app.Agents.Find(name)
+	if unknown != nil {
+		ref.Name = name
+	}
+	infos, err := store.Runs(ctx, run.Query{Agent: ref.Name})
+	if err == nil && len(infos) == 0 && name != string(run.ChatRun) {
+		err = unknown
+	}
+	return infos, err
 }
 
 // table prints rows in columns, measured as terminals show them; those named in right are
@@ -188,6 +215,7 @@ type runDetail struct {
 	runInfo
 	Visits  []run.Visit   `json:"visits"`
 	Nodes   []nodeTotal   `json:"nodes"`
+	Agents  []agentRun    `json:"agents,omitempty"` // of a run with child agents, each one before its children
 	Pending []run.Pending `json:"pending"`
 }
 
@@ -239,14 +267,15 @@ func (c *command) showRun(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		agents := agentsOf(h)
 		if c.opts.output != outputText {
-			return printJSON(c.Out, runDetail{newRunInfo(h.Info), append([]run.Visit{}, h.Visits...), nodeTotals(h.Visits), append([]run.Pending{}, h.Pending...)})
+			return printJSON(c.Out, runDetail{newRunInfo(h.Info), append([]run.Visit{}, h.Visits...), nodeTotals(h.Visits), agents, append([]run.Pending{}, h.Pending...)})
 		}
-		return printRun(c.Out, h)
+		return printRun(c.Out, h, agents)
 	})
 }
 
-func printRun(w io.Writer, h run.History) error {
+func printRun(w io.Writer, h run.History, agents []agentRun) error {
 	i := h.Info
 	var b strings.Builder
 	row := func(name, text string) {
@@ -255,10 +284,10 @@ func printRun(w io.Writer, h run.History) error {
 		}
 	}
 	row("run", i.ID)
-	if i.Kind == run.GraphRun {
-		row("agent", i.Agent+"  "+i.AgentDir)
+	if i.Kind == run.ChatRun {
+		row("chat", agentOf(i))
 	} else {
-		row(string(i.Kind), i.Agent)
+		row("agent", i.Agent+"  "+i.AgentDir)
 	}
 	row("status", statusText(i))
 	if i.Gap != nil {
@@ -290,6 +319,11 @@ func printRun(w io.Writer, h run.History) error {
 			})
 		}
 		if err := table(&b, rows, 2, 3, 4, 5, 6, 7); err != nil {
+			return err
+		}
+	}
+	if len(agents) > 0 {
+		if err := printAgents(&b, agents); err != nil {
 			return err
 		}
 	}

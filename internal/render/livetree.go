@@ -19,6 +19,9 @@ const frameOfRow = 2 * frameTime
 // widestRow bounds the columns of a row: on a wide terminal the eye has to find its end.
 const widestRow = 120
 
+// narrowColumns is the width of a terminal below which rows leave out what can be spared.
+const narrowColumns = 57
+
 // treeRow is a line of the live area about an agent.
 type treeRow struct {
 	indent       int // columns
@@ -67,9 +70,10 @@ func (t *Tree) lines(on colors, tasks []*task, now time.Time, columns, room int)
 // rows returns a row for each agent and node whose end was not shown.
 func (t *Tree) rows(tasks []*task, now time.Time, columns int) []treeRow {
 	var rows []treeRow
+	brief := columns < narrowColumns
 	shown := make(map[string]bool) // nodes
 	if !t.root.graph && len(t.root.Children) > 0 {
-		rows = append(rows, t.root.row(t, now, 0))
+		rows = append(rows, t.root.row(t, now, 0, brief))
 	}
 	for _, k := range tasks {
 		switch {
@@ -81,27 +85,28 @@ func (t *Tree) rows(tasks []*task, now time.Time, columns int) []treeRow {
 		rows = append(rows, treeRow{mark: spin(now.Sub(k.since), frameTime), style: cyan, whole: k.line(now, columns-1-2)})
 		if !k.answer && !shown[k.key.node] {
 			shown[k.key.node] = true
-			rows = t.childRows(rows, t.root, now, len(k.indent), func(m *Member) bool { return m.Node == k.key.node })
+			rows = t.childRows(rows, t.root, now, len(k.indent), brief, func(m *Member) bool { return m.Node == k.key.node })
 		}
 	}
-	return t.childRows(rows, t.root, now, 0, func(m *Member) bool { return !shown[m.Node] })
+	return t.childRows(rows, t.root, now, 0, brief, func(m *Member) bool { return !shown[m.Node] })
 }
 
 // childRows appends the rows of the children of m for which which returns true, and of theirs.
-func (t *Tree) childRows(rows []treeRow, m *Member, now time.Time, indent int, which func(*Member) bool) []treeRow {
+func (t *Tree) childRows(rows []treeRow, m *Member, now time.Time, indent int, brief bool, which func(*Member) bool) []treeRow {
 	for _, child := range m.Children {
 		if which != nil && !which(child) {
 			continue
 		}
 		if !child.settled {
-			rows = append(rows, child.row(t, now, indent+2*child.Depth))
+			rows = append(rows, child.row(t, now, indent+2*child.Depth, brief))
 		}
-		rows = t.childRows(rows, child, now, indent, nil)
+		rows = t.childRows(rows, child, now, indent, brief, nil)
 	}
 	return rows
 }
 
-func (m *Member) row(t *Tree, now time.Time, indent int) treeRow {
+// row returns the row of m, with less of what it is doing if it has to be brief.
+func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 	r := treeRow{
 		indent: indent, name: oneLine(m.Agent, nameLimit), number: m.Name[len(m.Agent):], tokens: compact(m.Own.Total()), cost: Dollars(m.Own),
 		over: m.Outcome != "",
@@ -118,7 +123,7 @@ func (m *Member) row(t *Tree, now time.Time, indent int) treeRow {
 		return r
 	}
 	at := max(0, now.Sub(m.Start))
-	r.mark, r.style, r.doing, r.time = spin(at, frameOfRow), cyan, m.doing(t), coarse(at)
+	r.mark, r.style, r.doing, r.time = spin(at, frameOfRow), cyan, m.doing(t, brief), coarse(at)
 	switch {
 	case len(m.asks) > 0:
 		r.mark, r.style = "?", yellow
@@ -173,7 +178,7 @@ func layRows(on colors, rows []treeRow, columns int) []liveLine {
 		}
 	}
 	widest := columns / 4 // name
-	if columns < 56 {
+	if columns < narrowColumns {
 		widest = max(6, columns/3)
 		costs = 0
 	}

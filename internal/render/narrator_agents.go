@@ -131,8 +131,8 @@ func (n *Narrator) ended(m *Member, clock string) {
 		st = red
 	}
 	text += took(m.Duration)
-	if m.Calls > 0 {
-		text += ", " + count(m.Calls, "call")
+	if n := m.Calls(); n > 0 {
+		text += ", " + count(n, "call")
 	}
 	text += used(m.Own)
 	if m.Failures > 0 {

@@ -39,21 +39,28 @@ type Member struct {
 	Outcome  string        // as that of [event.Finished]; empty while it works
 	Error    string
 	Failures int        // nodes of its graph that failed and were tolerated
-	Calls    int        // tool calls
+	Tools    []ToolUse  // in the order of their first calls
 	Own      chat.Usage // without its children's
 
 	graph    bool
-	total    chat.Usage      // as Finished reported it
-	counted  map[callKey]int // calls by key, so that a resumed run does not count one twice
-	open     []openCall      // in order
-	asks     []openCall      // questions to users and to agents, in order
-	waits    []string        // ids of children
-	nodes    []string        // at work
-	state    string          // what it does if nothing else is known
-	attempts string          // a failed attempt, as long as the next one is not over
+	total    chat.Usage       // as Finished reported it
+	counted  map[callKey]bool // calls, true if it failed: a resumed run does not count one twice
+	open     []openCall       // in order
+	asks     []openCall       // questions to users and to agents, in order
+	waits    []string         // ids of children
+	nodes    []string         // at work
+	state    string           // what it does if nothing else is known
+	attempts string           // a failed attempt, as long as the next one is not over
 	todo     event.TodoUpdated
 	before   event.TodoUpdated // the list before the last change
 	settled  bool              // its end was shown
+}
+
+// ToolUse counts the calls of one tool.
+type ToolUse struct {
+	Name   string `json:"name"`
+	Calls  int    `json:"calls"`
+	Failed int    `json:"failed,omitempty"`
 }
 
 // callKey tells calls of the nodes and map items of one agent apart.
@@ -107,16 +114,15 @@ func (t *Tree) Add(ev event.Event) {
 		m.attempts = "attempt " + strconv.Itoa(b.Attempt+1) + " after: " + b.Error
 	case event.ToolCall:
 		key.id = b.ID
-		if m.counted == nil {
-			m.counted = make(map[callKey]int)
-		}
-		if m.counted[key]++; m.counted[key] == 1 {
-			m.Calls++
-		}
+		m.called(key, b.Name)
 		m.open = append(m.open, openCall{key, oneLine(b.Name, nameLimit) + " " + arguments(b.Arguments)})
 	case event.ToolResult:
 		key.id, m.state = b.ID, ""
 		m.open = without(m.open, key)
+		if failed, called := m.counted[key]; b.Failed && called && !failed {
+			m.counted[key] = true
+			m.use(b.Name).Failed++
+		}
 	case event.Question:
 		key.id = b.ID
 		m.asks = append(m.asks, openCall{key, "waits for an answer"})
@@ -134,6 +140,37 @@ func (t *Tree) Add(ev event.Event) {
 	case event.TodoUpdated:
 		m.before, m.todo = m.todo, b
 	}
+}
+
+// called counts a call.
+func (m *Member) called(key callKey, tool string) {
+	if m.counted == nil {
+		m.counted = make(map[callKey]bool)
+	}
+	if _, again := m.counted[key]; !again {
+		m.counted[key] = false
+		m.use(tool).Calls++
+	}
+}
+
+// use returns the counts of a tool.
+func (m *Member) use(tool string) *ToolUse {
+	for i := range m.Tools {
+		if m.Tools[i].Name == tool {
+			return &m.Tools[i]
+		}
+	}
+	m.Tools = append(m.Tools, ToolUse{Name: tool})
+	return &m.Tools[len(m.Tools)-1]
+}
+
+// Calls returns how many tool calls m made.
+func (m *Member) Calls() int {
+	n := 0
+	for _, use := range m.Tools {
+		n += use.Calls
+	}
+	return n
 }
 
 func without(calls []openCall, key callKey) []openCall {
@@ -274,8 +311,8 @@ func (t *Tree) list(ids []string) string {
 	return t.names(ids)
 }
 
-// doing returns what m, which works, is doing now.
-func (m *Member) doing(t *Tree) string {
+// doing returns what m, which works, is doing now. Brief leaves out what it was asked.
+func (m *Member) doing(t *Tree, brief bool) string {
 	switch {
 	case len(m.asks) > 0:
 		return m.asks[0].text
@@ -291,7 +328,7 @@ func (m *Member) doing(t *Tree) string {
 		return oneLine(m.attempts, failureLimit)
 	case m.graph && len(m.nodes) > 0 && m.ID != "":
 		return "at " + joinComma(m.nodes)
-	case m.state != "" && m.Prompt != "":
+	case m.state != "" && m.Prompt != "" && !brief:
 		return m.state + ": " + oneLine(m.Prompt, shortLimit)
 	}
 	return cmp.Or(m.state, oneLine(m.Prompt, shortLimit))

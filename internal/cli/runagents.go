@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/render"
+	"loki/internal/run"
+)
+
+// agentRun is what an agent of a run did, in machine output.
+type agentRun struct {
+	Agent      string           `json:"agent"`
+	AgentID    string           `json:"agent_id,omitempty"` // of a child
+	Depth      int              `json:"depth"`
+	Parent     string           `json:"parent,omitempty"`      // agent_id of a child's parent, empty if that is at the root
+	ParentNode string           `json:"parent_node,omitempty"` // node of the parent's graph that it worked for
+	Status     string           `json:"status"`                // of the run; of a child its outcome
+	Error      string           `json:"error,omitempty"`
+	Prompt     string           `json:"prompt,omitempty"` // of a child
+	Seconds    float64          `json:"seconds"`          // how long it took the last time it ran, 0 if it has not ended
+	Tools      []render.ToolUse `json:"tools"`
+	Usage      chat.Usage       `json:"usage"` // without its children
+	Total      chat.Usage       `json:"total"` // with them
+
+	name string // as people see it
+}
+
+// agentsOf returns the agents of a run, each one before its children, from the events on
+// record. It is nil for a run that had no children. What cannot be read of an event is left out.
+func agentsOf(h run.History) []agentRun {
+	var tree render.Tree
+	for _, raw := range h.Events {
+		if ev, ok := recordedEvent(raw); ok {
+			tree.Add(ev)
+		}
+	}
+	var list []agentRun
+	for m := range tree.All() {
+		a := agentRun{
+			Agent: m.Agent, AgentID: m.ID, Depth: m.Depth, ParentNode: m.Node, Status: m.Outcome, Error: m.Error, Prompt: m.Prompt,
+			Seconds: m.Duration.Seconds(), Tools: append([]render.ToolUse{}, m.Tools...), Usage: m.Own, Total: m.Total(), name: m.Name,
+		}
+		switch {
+		case m.Parent == nil:
+			a.Status, a.Total = string(statusOf(h.Info)), h.Info.Usage
+		case a.Status == "" && !h.Info.Active:
+			a.Status = string(interrupted)
+		case a.Status == "":
+			a.Status = string(run.Running)
+		}
+		if m.Parent != nil {
+			a.Parent = m.Parent.ID
+		}
+		list = append(list, a)
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// recordedEvent returns the event that raw is in machine output, if it tells what agents did.
+func recordedEvent(raw []byte) (ev event.Event, ok bool) {
+	var head struct {
+		Type    string    `json:"type"`
+		Time    time.Time `json:"time"`
+		Agent   string    `json:"agent"`
+		AgentID string    `json:"agent_id"`
+		Depth   int       `json:"depth"`
+		Step    int       `json:"step"`
+		Node    string    `json:"node"`
+		Item    *int      `json:"item"`
+	}
+	if json.Unmarshal(raw, &head) != nil {
+		return event.Event{}, false
+	}
+	ev = event.Event{Time: head.Time, Source: event.Source{
+		Agent: head.Agent, AgentID: head.AgentID, Depth: head.Depth, Step: head.Step, Node: head.Node, Item: head.Item,
+	}}
+	switch head.Type {
+	case event.Started{}.Type():
+		ev.Body, ok = body[event.Started](raw)
+	case event.Reply{}.Type():
+		ev.Body, ok = body[event.Reply](raw)
+	case event.ToolCall{}.Type():
+		ev.Body, ok = body[event.ToolCall](raw)
+	case event.ToolResult{}.Type():
+		ev.Body, ok = body[event.ToolResult](raw)
+	case event.Finished{}.Type():
+		var took struct {
+			Seconds float64 `json:"seconds"`
+		}
+		b, read := body[event.Finished](raw)
+		ok = read && json.Unmarshal(raw, &took) == nil
+		b.Duration = time.Duration(took.Seconds * float64(time.Second))
+		ev.Body = b
+	}
+	return ev, ok
+}
+
+// body reads the body of an event.
+func body[B event.Body](raw []byte) (b B, ok bool) {
+	err := json.Unmarshal(raw, &b)
+	return b, err == nil
+}
+
+// printAgents prints the agents of a run as a tree, with what each used.
+func printAgents(w io.Writer, agents []agentRun) error {
+	rows := [][]string{{"AGENT", "STATUS", "TIME", "CALLS", "IN", "CACHED", "OUT", "REASONING", "COST", "TOTAL", "TOTAL COST"}}
+	for _, a := range agents {
+		calls, took := 0, "-"
+		for _, use := range a.Tools {
+			calls += use.Calls
+		}
+		if a.Seconds > 0 {
+			took = time.Duration(a.Seconds * float64(time.Second)).Round(time.Millisecond).String()
+		}
+		u := a.Usage
+		rows = append(rows, []string{
+			strings.Repeat("  ", a.Depth) + a.name, strings.ReplaceAll(a.Status, "_", " "), took, strconv.Itoa(calls), strconv.Itoa(u.InputTokens),
+			strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), dollars(u), strconv.Itoa(a.Total.Total()), dollars(a.Total),
+		})
+	}
+	if _, err := io.WriteString(w, "\nagents\n"); err != nil {
+		return err
+	}
+	if err := table(w, rows, 2, 3, 4, 5, 6, 7, 8, 9, 10); err != nil {
+		return err
+	}
+	tools, failed := "", ""
+	for _, a := range agents {
+		var uses []string
+		for _, use := range a.Tools {
+			uses = append(uses, usesOf(use))
+		}
+		if len(uses) > 0 {
+			tools += "  " + a.name + ": " + strings.Join(uses, ", ") + "\n"
+		}
+		if a.AgentID != "" && a.Error != "" {
+			failed += "  " + a.name + ": " + oneLine(a.Error) + "\n"
+		}
+	}
+	for _, section := range [][2]string{{"tools", tools}, {"errors", failed}} {
+		if section[1] != "" {
+			if _, err := io.WriteString(w, "\n"+section[0]+"\n"+section[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// usesOf returns how often a tool was called: fs_cat 3 (1 failed).
+func usesOf(use render.ToolUse) string {
+	shown := use.Name + " " + strconv.Itoa(use.Calls)
+	if use.Failed > 0 {
+		shown += fmt.Sprintf(" (%d failed)", use.Failed)
+	}
+	return shown
+}

@@ -8,62 +8,30 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/render"
 	"loki/internal/run"
 )
 
-// agentRun is what an agent of a run did, in machine output.
-type agentRun struct {
-	Agent      string           `json:"agent"`
-	AgentID    string           `json:"agent_id,omitempty"` // of a child
-	Depth      int              `json:"depth"`
-	Parent     string           `json:"parent,omitempty"`      // agent_id of a child's parent, empty if that is at the root
-	ParentNode string           `json:"parent_node,omitempty"` // node of the parent's graph that it worked for
-	Status     string           `json:"status"`                // of the run; of a child its outcome
-	Error      string           `json:"error,omitempty"`
-	Prompt     string           `json:"prompt,omitempty"` // of a child
-	Seconds    float64          `json:"seconds"`          // how long it took the last time it ran, 0 if it has not ended
-	Tools      []render.ToolUse `json:"tools"`
-	Usage      chat.Usage       `json:"usage"` // without its children
-	Total      chat.Usage       `json:"total"` // with them
-
-	name string // as people see it
-}
-
 // agentsOf returns the agents of a run, each one before its children, from the events on
 // record. It is nil for a run that had no children. What cannot be read of an event is left out.
-func agentsOf(h run.History) []agentRun {
+func agentsOf(h run.History) []render.AgentSummary {
 	var tree render.Tree
 	for _, raw := range h.Events {
 		if ev, ok := recordedEvent(raw); ok {
 			tree.Add(ev)
 		}
 	}
-	var list []agentRun
-	for m := range tree.All() {
-		a := agentRun{
-			Agent: m.Agent, AgentID: m.ID, Depth: m.Depth, ParentNode: m.Node, Status: m.Outcome, Error: m.Error, Prompt: m.Prompt,
-			Seconds: m.Duration.Seconds(), Tools: append([]render.ToolUse{}, m.Tools...), Usage: m.Own, Total: m.Total(), name: m.Name,
-		}
+	agents := tree.Summary()
+	for i, a := range agents {
 		switch {
-		case m.Parent == nil:
-			a.Status, a.Total = string(statusOf(h.Info)), h.Info.Usage
-		case a.Status == "" && !h.Info.Active:
-			a.Status = string(interrupted)
-		case a.Status == "":
-			a.Status = string(run.Running)
+		case a.AgentID == "":
+			agents[i].Status, agents[i].Error, agents[i].Total = string(statusOf(h.Info)), h.Info.Error, h.Info.Usage
+		case a.Status == string(run.Running) && !h.Info.Active:
+			agents[i].Status = string(interrupted)
 		}
-		if m.Parent != nil {
-			a.Parent = m.Parent.ID
-		}
-		list = append(list, a)
 	}
-	if len(list) < 2 {
-		return nil
-	}
-	return list
+	return agents
 }
 
 // recordedEvent returns the event that raw is in machine output, if it tells what agents did.
@@ -112,7 +80,7 @@ func body[B event.Body](raw []byte) (b B, ok bool) {
 }
 
 // printAgents prints the agents of a run as a tree, with what each used.
-func printAgents(w io.Writer, agents []agentRun) error {
+func printAgents(w io.Writer, agents []render.AgentSummary) error {
 	rows := [][]string{{"AGENT", "STATUS", "TIME", "CALLS", "IN", "CACHED", "OUT", "REASONING", "COST", "TOTAL", "TOTAL COST"}}
 	for _, a := range agents {
 		calls, took := 0, "-"
@@ -124,7 +92,7 @@ func printAgents(w io.Writer, agents []agentRun) error {
 		}
 		u := a.Usage
 		rows = append(rows, []string{
-			strings.Repeat("  ", a.Depth) + a.name, strings.ReplaceAll(a.Status, "_", " "), took, strconv.Itoa(calls), strconv.Itoa(u.InputTokens),
+			strings.Repeat("  ", a.Depth) + a.Name, strings.ReplaceAll(a.Status, "_", " "), took, strconv.Itoa(calls), strconv.Itoa(u.InputTokens),
 			strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), dollars(u), strconv.Itoa(a.Total.Total()), dollars(a.Total),
 		})
 	}
@@ -141,10 +109,10 @@ func printAgents(w io.Writer, agents []agentRun) error {
 			uses = append(uses, usesOf(use))
 		}
 		if len(uses) > 0 {
-			tools += "  " + a.name + ": " + strings.Join(uses, ", ") + "\n"
+			tools += "  " + a.Name + ": " + strings.Join(uses, ", ") + "\n"
 		}
 		if a.AgentID != "" && a.Error != "" {
-			failed += "  " + a.name + ": " + oneLine(a.Error) + "\n"
+			failed += "  " + a.Name + ": " + oneLine(a.Error) + "\n"
 		}
 	}
 	for _, section := range [][2]string{{"tools", tools}, {"errors", failed}} {

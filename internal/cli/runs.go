@@ -213,10 +213,10 @@ func dollars(u chat.Usage) string {
 // runDetail is a run with its path in machine output.
 type runDetail struct {
 	runInfo
-	Visits  []run.Visit   `json:"visits"`
-	Nodes   []nodeTotal   `json:"nodes"`
-	Agents  []agentRun    `json:"agents,omitempty"` // of a run with child agents, each one before its children
-	Pending []run.Pending `json:"pending"`
+	Visits  []run.Visit           `json:"visits"`
+	Nodes   []nodeTotal           `json:"nodes"`
+	Agents  []render.AgentSummary `json:"agents,omitempty"` // of a run with child agents, each one before its children
+	Pending []run.Pending         `json:"pending"`
 }
 
 // nodeTotal sums up the visits of one node.
@@ -275,7 +275,7 @@ func (c *command) showRun(ctx context.Context) error {
 	})
 }
 
-func printRun(w io.Writer, h run.History, agents []agentRun) error {
+func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 	i := h.Info
 	var b strings.Builder
 	row := func(name, text string) {
@@ -285,7 +285,7 @@ func printRun(w io.Writer, h run.History, agents []agentRun) error {
 	}
 	row("run", i.ID)
 	if i.Kind == run.ChatRun {
-		row("chat", agentOf(i))
+		row("chat", i.Agent)
 	} else {
 		row("agent", i.Agent+"  "+i.AgentDir)
 	}

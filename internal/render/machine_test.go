@@ -28,7 +28,9 @@ func story() []event.Event {
 	item := 0
 	mapped := at(2, "summarise")
 	mapped.Item = &item
-	child := event.Source{Run: "0198c2a4", Agent: "critic", Depth: 1, Node: "read"}
+	critic := top.Child("critic", "graph_agent_critic_9f3c21aa")
+	read := critic
+	read.Node = "read"
 	usage := chat.Usage{InputTokens: 1200, OutputTokens: 210}
 	events := []event.Event{
 		{Source: top, Body: event.Started{Graph: "research", Node: "plan"}},
@@ -44,10 +46,16 @@ func story() []event.Event {
 		{Source: at(2, "sources"), Body: event.NodeFinished{NodeType: "script", Duration: 250 * time.Millisecond, Targets: []string{"review"}, Error: "script sources.py: exit status 1", Parallel: true}},
 		{Source: at(2, "sources"), Body: event.Warning{Text: "sources.py printed nothing"}},
 		{Source: at(2, "summarise"), Body: event.NodeFinished{NodeType: "map", Duration: 800 * time.Millisecond, Targets: []string{"review"}, Parallel: true}},
-		{Source: child, Body: event.NodeStarted{NodeType: "llm", Visit: 1}},
-		{Source: child, Body: event.Reply{Usage: chat.Usage{InputTokens: 9999}}},
-		{Source: child, Body: event.Finished{Output: "the child's", Error: "the child's"}},
-		{Source: child, Body: event.Warning{Text: "no tools"}},
+		{Source: critic, Body: event.Started{Graph: "critic", Node: "read", Prompt: "Is it true?"}.Under(mapped)},
+		{Source: read, Body: event.NodeStarted{NodeType: "llm", Visit: 1}},
+		{Source: read, Body: event.Reply{Usage: chat.Usage{InputTokens: 70, OutputTokens: 8}}},
+		{Source: read, Body: event.ToolCall{ID: "1", Name: "fs_cat", Arguments: "{}"}},
+		{Source: read, Body: event.ToolResult{ID: "1", Name: "fs_cat", Text: "no such file", Failed: true}},
+		{Source: read, Body: event.Warning{Text: "no tools"}},
+		{Source: critic, Body: event.Finished{
+			Output: "the child's", Error: "it took too long", Code: "limit", Outcome: "timed_out", Duration: time.Second,
+			Usage: chat.Usage{InputTokens: 70, OutputTokens: 8}, Own: chat.Usage{InputTokens: 70, OutputTokens: 8},
+		}},
 		{Source: at(3, "review"), Body: event.NodeStarted{NodeType: "approval", Visit: 1}},
 		{Source: at(3, "review"), Body: event.Question{ID: "review/1", Text: "Go on?", Options: []string{"yes", "no"}}},
 		{Source: at(3, "review"), Body: event.Answer{ID: "review/1", Text: "no"}},
@@ -56,7 +64,7 @@ func story() []event.Event {
 		{Source: at(4, "review"), Body: event.Question{ID: "review/2", Text: "Publish this?", Options: []string{"yes", "no"}}},
 		{Source: at(4, "review"), Body: event.NodeFinished{NodeType: "approval", Duration: time.Millisecond, Error: "no user can be asked here"}},
 		{Source: top, Body: event.Finished{
-			Duration: 5451 * time.Millisecond, Steps: 3, Failures: 1, Usage: usage.Add(chat.Usage{InputTokens: 300, OutputTokens: 20, Estimated: true}),
+			Duration: 5451 * time.Millisecond, Steps: 3, Failures: 1, Usage: usage.Add(chat.Usage{InputTokens: 370, OutputTokens: 28, Estimated: true}),
 			Error: `at node "review": no user can be asked here`, Code: "suspended",
 		}},
 	}
@@ -193,7 +201,7 @@ func TestNDJSONEndsWithFinished(t *testing.T) {
 			want: `{"type":"finished","time":"2026-11-21T09:30:00.000000Z","output":"",` + usage + `,"error":"broken","code":"failure","seconds":0}`,
 		},
 		{
-			name: "child_finished_only", events: []event.Event{{Time: now(), Source: event.Source{Depth: 1}, Body: event.Finished{Output: "child"}}},
+			name: "child_finished_only", events: []event.Event{{Time: now(), Source: event.Source{AgentID: "agent_a_1", Depth: 1}, Body: event.Finished{Output: "child"}}},
 			want: `{"type":"finished","time":"2026-11-21T09:30:00.000000Z","output":"",` + usage + `,"seconds":0}`,
 		},
 		{

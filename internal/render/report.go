@@ -13,13 +13,14 @@ import (
 )
 
 // Report gathers events and writes them as one JSON object when it is closed, as
-// docs/events.md describes it. Of child agents it keeps only the warnings: their tokens
-// are part of the totals if the caller that ran them counted them.
+// docs/events.md describes it. Of child agents it keeps warnings, questions and what each used:
+// that is part of the totals if the caller that ran them counted it.
 type Report struct {
 	out     io.Writer
 	summary summary
 	nodes   map[string]*nodeSummary // those of summary.Nodes, by id
 	total   time.Duration
+	tree    Tree
 }
 
 // summary is the object. Its field names are stable.
@@ -38,6 +39,7 @@ type summary struct {
 	Usage     chat.Usage        `json:"usage"`
 	Seconds   float64           `json:"seconds"`
 	Nodes     []*nodeSummary    `json:"nodes"`
+	Agents    []AgentSummary    `json:"agents,omitempty"`
 	Warnings  []warningSummary  `json:"warnings"`
 	Requests  []requestSummary  `json:"requests,omitempty"`
 	Questions []questionSummary `json:"questions,omitempty"`
@@ -71,7 +73,8 @@ type requestSummary struct {
 
 // questionSummary is a question without an answer.
 type questionSummary struct {
-	Node string `json:"node,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	Node  string `json:"node,omitempty"`
 	event.Question
 }
 
@@ -86,14 +89,20 @@ func NewReport(out io.Writer) *Report {
 
 // Emit takes note of ev. It never fails.
 func (r *Report) Emit(_ context.Context, ev event.Event) error {
-	if w, ok := ev.Body.(event.Warning); ok {
-		agent := ev.Agent
-		if ev.Depth == 0 {
-			agent = ""
-		}
-		r.summary.Warnings = append(r.summary.Warnings, warningSummary{Text: w.Text, Agent: agent, Node: ev.Node})
+	r.tree.Add(ev)
+	agent := "" // of a child
+	if ev.AgentID != "" {
+		agent = ev.Agent
 	}
-	if ev.Depth > 0 {
+	switch body := ev.Body.(type) {
+	case event.Warning:
+		r.summary.Warnings = append(r.summary.Warnings, warningSummary{Text: body.Text, Agent: agent, Node: ev.Node})
+	case event.Question:
+		r.summary.Questions = append(r.summary.Questions, questionSummary{Agent: agent, Node: ev.Node, Question: body})
+	case event.Answer:
+		r.dropQuestion(body.ID)
+	}
+	if ev.AgentID != "" {
 		return nil
 	}
 	switch body := ev.Body.(type) {
@@ -115,10 +124,6 @@ func (r *Report) Emit(_ context.Context, ev event.Event) error {
 		r.reply(ev, body)
 	case event.Request:
 		r.summary.Requests = append(r.summary.Requests, requestSummary{Node: ev.Node, Request: body})
-	case event.Question:
-		r.summary.Questions = append(r.summary.Questions, questionSummary{Node: ev.Node, Question: body})
-	case event.Answer:
-		r.dropQuestion(body.ID)
 	case event.Finished:
 		r.finish(body)
 	}
@@ -177,7 +182,7 @@ func (r *Report) Close(err error) error {
 	if err != nil {
 		s.Error, s.Code, s.Hint = err.Error(), string(fault.CodeOf(err)), fault.HintOf(err)
 	}
-	s.Seconds = seconds(r.total)
+	s.Seconds, s.Agents = seconds(r.total), r.tree.Summary()
 	for _, n := range s.Nodes {
 		n.Seconds = seconds(n.total)
 	}

@@ -56,6 +56,43 @@ type Member struct {
 	settled  bool              // its end was shown
 }
 
+// AgentSummary is what an agent of a run did, in machine output.
+type AgentSummary struct {
+	Agent      string     `json:"agent"`
+	AgentID    string     `json:"agent_id,omitempty"` // of a child
+	Depth      int        `json:"depth"`
+	Parent     string     `json:"parent,omitempty"`      // AgentID of a child's parent, empty if that is at the root
+	ParentNode string     `json:"parent_node,omitempty"` // node of the parent's graph that it worked for
+	Status     string     `json:"status"`                // its outcome, "running" before it has one
+	Error      string     `json:"error,omitempty"`
+	Prompt     string     `json:"prompt,omitempty"` // of a child
+	Seconds    float64    `json:"seconds"`          // how long it took the last time it ran, 0 if it has not ended
+	Tools      []ToolUse  `json:"tools"`
+	Usage      chat.Usage `json:"usage"` // without its children
+	Total      chat.Usage `json:"total"` // with them
+
+	Name string `json:"-"` // as people see it
+}
+
+// Summary returns the agents, as [Tree.All] yields them. It is nil for a run without children.
+func (t *Tree) Summary() []AgentSummary {
+	if len(t.byID) == 0 {
+		return nil
+	}
+	var list []AgentSummary
+	for m := range t.All() {
+		a := AgentSummary{
+			Agent: m.Agent, AgentID: m.ID, Depth: m.Depth, ParentNode: m.Node, Status: cmp.Or(m.Outcome, "running"), Error: m.Error, Prompt: m.Prompt,
+			Seconds: seconds(m.Duration), Tools: append([]ToolUse{}, m.Tools...), Usage: m.Own, Total: m.Total(), Name: m.Name,
+		}
+		if m.Parent != nil {
+			a.Parent = m.Parent.ID
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
 // ToolUse counts the calls of one tool.
 type ToolUse struct {
 	Name   string `json:"name"`
@@ -238,9 +275,6 @@ func (m *Member) finish(b event.Finished) {
 		m.Outcome = failedOutcome
 	}
 }
-
-// Root returns what the user started, nil if no event said so.
-func (t *Tree) Root() *Member { return t.root }
 
 // All yields the agents, each one before its children, and these in the order in which they
 // began.

@@ -127,6 +127,9 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 	if err == nil {
 		out, err = o.Work.Do(ctx, f)
 	}
+	if f.single && fault.CodeOf(err) == fault.Suspended {
+		err = f.keeper.suspension(suspension(err))
+	}
 	if o.Done != nil {
 		if doneErr := o.Done(); doneErr != nil {
 			err = cmp.Or(err, f.Events.Emit(context.WithoutCancel(ctx), event.Warning{Text: doneErr.Error()}))

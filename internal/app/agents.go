@@ -66,7 +66,7 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 // each variable of the agent; given is the part of them that the user gave with the command.
 func (a *App) Correspondent(of agent.Agent, given map[string]string, asker ask.Asker, variables func(context.Context) (map[string]string, error)) conversation.Agent {
 	who := conversation.Agent{
-		Agent: of, Scope: a.sessionScope(of.Ref), Variables: variables, Given: given, Texts: a.texts,
+		Agent: of, Scope: a.SessionScope(of.Ref), Variables: variables, Given: given, Texts: a.texts,
 		Instructions: func(ctx context.Context, variables map[string]string) (string, error) {
 			return a.instructions(ctx, of, variables, asker)
 		},
@@ -82,9 +82,9 @@ func (a *App) SessionOf(of agent.Agent) string {
 	return *cmp.Or(of.InForce.Session, a.Config.AgentSession, new(""))
 }
 
-// sessionScope returns whose sessions those of an agent are: of its name or, if it was found at a
+// SessionScope returns whose sessions those of an agent are: of its name or, if it was found at a
 // path, of that very directory.
-func (a *App) sessionScope(ref agent.Ref) session.Scope {
+func (a *App) SessionScope(ref agent.Ref) session.Scope {
 	if ref.ByName() {
 		return session.Scope(ref.Name)
 	}

@@ -50,7 +50,7 @@ func (a *App) inputLimit(id string) int {
 	return m.MaxInputTokens
 }
 
-// agentSessions returns the directory with the sessions of an agent, see [App.sessionScope].
+// agentSessions returns the directory with the sessions of an agent, see [App.SessionScope].
 func (a *App) agentSessions(scope string) string {
 	if dir, ok := a.agentDirs.Load(scope); ok {
 		return filepath.Join(dir.(string), "sessions")

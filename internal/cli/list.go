@@ -104,7 +104,11 @@ func (c *command) listSessions(ctx context.Context) error {
 		}
 		return printLines(c.Out, names)
 	}
-	list, err := c.app.Conversations().Summaries(ctx, c.opts.agent)
+	scope, err := c.sessionScope()
+	if err != nil {
+		return err
+	}
+	list, err := c.app.Conversations().Summaries(ctx, scope)
 	if err != nil {
 		return err
 	}
@@ -127,13 +131,26 @@ func firstWords(s string) string {
 	return text.CutRunes(strings.Join(strings.Fields(text.Printable(s)), " "), 50)
 }
 
+// sessionScope returns whose sessions are meant: those of the agent of -a, or of none.
+func (c *command) sessionScope() (session.Scope, error) {
+	if c.opts.agent == "" {
+		return "", nil
+	}
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	return c.app.SessionScope(ref), err
+}
+
 // sessionNames returns the names of the sessions, or the ids of those without one.
 func (c *command) sessionNames(ctx context.Context) ([]string, error) {
+	scope, err := c.sessionScope()
+	if err != nil {
+		return nil, err
+	}
 	store, err := c.app.Sessions()
 	if err != nil {
 		return nil, err
 	}
-	list, err := store.List(ctx, session.Scope(c.opts.agent))
+	list, err := store.List(ctx, scope)
 	names := make([]string, 0, len(list))
 	for _, m := range list {
 		names = append(names, cmp.Or(string(m.Alias), string(m.ID)))

@@ -19,13 +19,12 @@ type Summary struct {
 	Error    string    `json:"error,omitempty"` // why the session cannot be read
 }
 
-// Summaries lists the sessions of an agent, "" for those of none, by name.
-func (s *Service) Summaries(ctx context.Context, agent string) ([]Summary, error) {
+// Summaries lists the sessions of a scope by name: of an agent, or "" for those of none.
+func (s *Service) Summaries(ctx context.Context, scope session.Scope) ([]Summary, error) {
 	store, err := s.Sessions()
 	if err != nil {
 		return nil, err
 	}
-	scope := session.Scope(agent)
 	list, err := store.List(ctx, scope)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"loki/internal/chat"
+	"loki/internal/yamldoc"
 )
 
 // exported are the settings that [Session.Export] shows.
@@ -29,56 +30,56 @@ func (s *Session) Export(f Facts) string {
 	usage, recap := s.view.history.usage, s.view.history.recap
 	s.mu.Unlock()
 
-	var w yamlWriter
+	var w yamldoc.Writer
 	if f.Path == "" {
-		w.pair(0, "path", nil)
+		w.Pair(0, "path", nil)
 	} else {
-		w.pair(0, "path", f.Path)
+		w.Pair(0, "path", f.Path)
 	}
 	writeSettings(&w, &settings, exported...)
-	w.pair(0, "total_tokens", tokens)
+	w.Pair(0, "total_tokens", tokens)
 	if f.MaxInputTokens > 0 {
-		w.pair(0, "max_input_tokens", f.MaxInputTokens)
+		w.Pair(0, "max_input_tokens", f.MaxInputTokens)
 		if p := Percent(tokens, f.MaxInputTokens); p != "0" {
-			w.pair(0, "total/max", p+"%")
+			w.Pair(0, "total/max", p+"%")
 		}
 	}
 	writeUsage(&w, usage)
 	if recap != "" {
-		w.pair(0, "recap", recap)
+		w.Pair(0, "recap", recap)
 	}
-	w.key(0, "messages")
+	w.Key(0, "messages")
 	if len(list) == 0 {
-		w.b.WriteString(" []\n")
-		return w.b.String()
+		w.WriteString(" []\n")
+		return w.String()
 	}
-	w.b.WriteByte('\n')
+	w.WriteByte('\n')
 	for _, m := range list {
 		writeMessage(&w, m)
 	}
-	return w.b.String()
+	return w.String()
 }
 
 // writeUsage writes what the session used, if that is known.
-func writeUsage(w *yamlWriter, u chat.Usage) {
+func writeUsage(w *yamldoc.Writer, u chat.Usage) {
 	if u == (chat.Usage{}) {
 		return
 	}
-	w.key(0, "usage")
-	w.b.WriteByte('\n')
-	w.pair(2, "input_tokens", u.InputTokens)
+	w.Key(0, "usage")
+	w.WriteByte('\n')
+	w.Pair(2, "input_tokens", u.InputTokens)
 	if u.CachedInputTokens > 0 {
-		w.pair(2, "cached_input_tokens", u.CachedInputTokens)
+		w.Pair(2, "cached_input_tokens", u.CachedInputTokens)
 	}
-	w.pair(2, "output_tokens", u.OutputTokens)
+	w.Pair(2, "output_tokens", u.OutputTokens)
 	if u.Cost > 0 {
-		w.pair(2, "cost", u.Cost)
+		w.Pair(2, "cost", u.Cost)
 	}
 	if u.CostUnknown {
-		w.pair(2, "cost_unknown", true)
+		w.Pair(2, "cost_unknown", true)
 	}
 	if u.Estimated {
-		w.pair(2, "estimated", true)
+		w.Pair(2, "estimated", true)
 	}
 }
 
@@ -92,13 +93,13 @@ func Percent(n, total int) string {
 	return strconv.FormatFloat(float64(hundredths)/100, 'f', -1, 64)
 }
 
-func writeMessage(w *yamlWriter, m chat.Message) {
-	w.b.WriteString("- role: " + string(m.Role) + "\n")
+func writeMessage(w *yamldoc.Writer, m chat.Message) {
+	w.WriteString("- role: " + string(m.Role) + "\n")
 	if m.Role == chat.ToolRole {
-		w.pair(2, "tool_call_id", m.ToolCallID)
-		w.pair(2, "tool_name", m.ToolName)
+		w.Pair(2, "tool_call_id", m.ToolCallID)
+		w.Pair(2, "tool_name", m.ToolName)
 		if m.Failed {
-			w.pair(2, "failed", true)
+			w.Pair(2, "failed", true)
 		}
 	}
 	var parts []chat.Part
@@ -109,29 +110,29 @@ func writeMessage(w *yamlWriter, m chat.Message) {
 	}
 	switch {
 	case len(parts) == 0:
-		w.pair(2, "content", "")
+		w.Pair(2, "content", "")
 	case len(parts) == 1 && parts[0].Type == chat.TextPart:
-		w.pair(2, "content", parts[0].Text)
+		w.Pair(2, "content", parts[0].Text)
 	default:
-		w.b.WriteString("  content:\n")
+		w.WriteString("  content:\n")
 		for _, p := range parts {
 			if p.Type == chat.ImagePart {
-				w.b.WriteString("  - type: image_url\n    image_url:\n")
-				w.pair(6, "url", p.URL)
+				w.WriteString("  - type: image_url\n    image_url:\n")
+				w.Pair(6, "url", p.URL)
 				continue
 			}
-			w.b.WriteString("  - type: text\n")
-			w.pair(4, "text", p.Text)
+			w.WriteString("  - type: text\n")
+			w.Pair(4, "text", p.Text)
 		}
 	}
 	if len(m.ToolCalls) == 0 {
 		return
 	}
-	w.b.WriteString("  tool_calls:\n")
+	w.WriteString("  tool_calls:\n")
 	for _, c := range m.ToolCalls {
-		w.b.WriteString("  - id: ")
-		w.scalar(4, c.ID)
-		w.pair(4, "name", c.Name)
-		w.pair(4, "arguments", c.Arguments)
+		w.WriteString("  - id: ")
+		w.Scalar(4, c.ID)
+		w.Pair(4, "name", c.Name)
+		w.Pair(4, "arguments", c.Arguments)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/yamldoc"
 )
 
 // Look says how [Session.Info] presents what it shows. nil functions change nothing.
@@ -57,7 +58,7 @@ func (s *Session) Info(look Look) string {
 
 func display(v any) string {
 	if f, ok := v.(float64); ok {
-		return strings.TrimSuffix(formatFloat(f), ".0")
+		return strings.TrimSuffix(yamldoc.FloatText(f), ".0")
 	}
 	return fmt.Sprint(v)
 }

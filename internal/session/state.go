@@ -12,35 +12,35 @@ import (
 
 // Encode returns st as a YAML document. Settings that are not set are left out.
 func (st State) Encode() []byte {
-	var w yamlWriter
+	var w yamldoc.Writer
 	writeSettings(&w, &st.Settings)
 	if st.Alias != "" {
-		w.key(0, "aliases")
-		w.b.WriteString("\n- ")
-		w.scalar(2, string(st.Alias))
+		w.Key(0, "aliases")
+		w.WriteString("\n- ")
+		w.Scalar(2, string(st.Alias))
 	}
 	if st.Title != "" {
-		w.pair(0, "title", st.Title)
+		w.Pair(0, "title", st.Title)
 	}
 	if st.Summary != "" {
-		w.pair(0, "summary", st.Summary)
+		w.Pair(0, "summary", st.Summary)
 	}
 	if !st.Created.IsZero() {
-		w.pair(0, "created", st.Created.UTC().Format(time.RFC3339))
+		w.Pair(0, "created", st.Created.UTC().Format(time.RFC3339))
 	}
 	if len(st.DataURLs) > 0 {
-		w.key(0, "data_urls")
-		w.b.WriteByte('\n')
+		w.Key(0, "data_urls")
+		w.WriteByte('\n')
 		for _, hash := range slices.Sorted(maps.Keys(st.DataURLs)) {
-			w.pair(2, hash, st.DataURLs[hash])
+			w.Pair(2, hash, st.DataURLs[hash])
 		}
 	}
-	return []byte(w.b.String())
+	return []byte(w.String())
 }
 
 // writeSettings writes the settings that are set, and the model always. If there are
 // keys it writes no others.
-func writeSettings(w *yamlWriter, s *Settings, keys ...string) {
+func writeSettings(w *yamldoc.Writer, s *Settings, keys ...string) {
 	for _, f := range s.list() {
 		v, set := f.Value()
 		if len(keys) > 0 && !slices.Contains(keys, f.Key) || !set && f.Key != "model" {
@@ -48,15 +48,15 @@ func writeSettings(w *yamlWriter, s *Settings, keys ...string) {
 		}
 		variables, ok := v.([]Variable)
 		if !ok {
-			w.pair(0, f.Key, v)
+			w.Pair(0, f.Key, v)
 			continue
 		}
 		for i, v := range variables {
 			if i == 0 {
-				w.key(0, f.Key)
-				w.b.WriteByte('\n')
+				w.Key(0, f.Key)
+				w.WriteByte('\n')
 			}
-			w.pair(2, v.Name, v.Value)
+			w.Pair(2, v.Name, v.Value)
 		}
 	}
 }

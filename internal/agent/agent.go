@@ -38,6 +38,8 @@ type Library struct {
 	// of them to the agents directory where files are missing.
 	Bundled []string
 	Install func(name string) error
+	// Files are those of the bundled agents, below their names.
+	Files fs.FS
 	// Getenv returns variables of the environment, "" for those that are not set. Nil has none.
 	Getenv func(name string) string
 }
@@ -57,6 +59,62 @@ func (l Library) Names() ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// Entry is an agent in a list.
+type Entry struct {
+	Name        string `json:"name"`
+	Kind        string `json:"kind,omitempty"` // graph or plain; empty if it cannot be read
+	Description string `json:"description,omitempty"`
+	Error       string `json:"error,omitempty"` // why the definition cannot be used, on one line
+}
+
+// List lists the agents that Names names, with what their definitions say. Nothing is installed.
+func (l Library) List() ([]Entry, error) {
+	names, err := l.Names()
+	list := make([]Entry, 0, len(names))
+	for _, name := range names {
+		list = append(list, l.entry(name))
+	}
+	return list, err
+}
+
+func (l Library) entry(name string) Entry {
+	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name}
+	of, _, err := l.Load(ref)
+	if fault.CodeOf(err) == fault.NotFound && slices.Contains(l.Bundled, name) {
+		of, err = l.bundled(ref)
+	}
+	if err != nil {
+		return Entry{Name: name, Error: strings.Join(strings.Fields(err.Error()), " ")}
+	}
+	kind := "plain"
+	if of.Graph != nil {
+		kind = "graph"
+	}
+	return Entry{Name: name, Kind: kind, Description: strings.Join(strings.Fields(of.Definition.Description), " ")}
+}
+
+// bundled loads the definition of an agent of the program that is not installed.
+func (l Library) bundled(ref Ref) (Agent, error) {
+	if src, err := fs.ReadFile(l.Files, ref.Name+"/"+graph.FileName); err == nil {
+		g, _, err := graph.Parse(graph.FileName, src)
+		if err != nil {
+			return Agent{}, err
+		}
+		of, _ := l.OfGraph(ref, g)
+		return of, nil
+	}
+	src, err := fs.ReadFile(l.Files, ref.Name+"/config.yaml")
+	if err != nil {
+		return Agent{}, err
+	}
+	d, _, err := Parse("config.yaml", src)
+	if err != nil {
+		return Agent{}, err
+	}
+	of, _ := l.Plain(ref, d)
+	return of, nil
 }
 
 // Find returns the agent that name means: a directory if it is written as a path,

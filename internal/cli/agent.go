@@ -52,10 +52,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		}
 		asker = ask.NewPrepared(byName, list)
 	}
-	given := make(map[string]string, len(c.opts.variables))
-	for _, v := range c.opts.variables {
-		given[v[0]] = v[1]
-	}
+	given := c.given()
 	variables, err := c.variables(ctx, of.InForce.Variables, given, asker)
 	if err != nil {
 		return err

@@ -1,13 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/value"
+	"loki/internal/yamldoc"
 )
 
 // agentInfo is an agent as --info shows it; the JSON form is machine output.
@@ -34,19 +36,62 @@ type nodeInfo struct {
 }
 
 // agentInfo describes the agent of -a.
-func (c *command) agentInfo() error {
+func (c *command) agentInfo(ctx context.Context) error {
 	of, err := c.agent()
 	if err != nil {
 		return err
 	}
 	if of.Graph == nil {
-		return fault.New(fault.Config, "agent %s is defined by config.yaml", of.Name)
+		return c.plainInfo(ctx, of)
 	}
 	info := newAgentInfo(of.Ref, of.GraphInForce())
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info)
 	}
 	return info.print(c.Out)
+}
+
+// plainInfo describes a plain agent as a YAML document, or the same as JSON. Variables that the
+// user would be asked for have no value.
+func (c *command) plainInfo(ctx context.Context, of agent.Agent) error {
+	var unset []string
+	values, err := agent.Values(of.InForce.Variables, c.given(), func(v graph.Variable) (string, bool, error) {
+		unset = append(unset, v.Name)
+		return "", true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range unset {
+		delete(values, name)
+	}
+	config, inForce, err := c.app.Describe(ctx, of, values)
+	if err != nil {
+		return err
+	}
+	var variables []value.Member
+	for _, v := range of.InForce.Variables {
+		if text, ok := values[v.Name]; ok {
+			variables = append(variables, value.Member{Name: v.Name, Value: value.Of(text)})
+		}
+	}
+	members := []value.Member{{Name: "name", Value: value.Of(of.Name)}}
+	if len(variables) > 0 {
+		members = append(members, value.Member{Name: "variables", Value: value.ObjectOf(variables...).Value()})
+	}
+	info := value.ObjectOf(append(members, []value.Member{
+		{Name: "config", Value: config.Value()},
+		{Name: "definition", Value: inForce.Value()},
+		{Name: "data_dir", Value: value.Of(of.Dir)},
+		{Name: "config_file", Value: value.Of(of.Definition.File)},
+	}...)...)
+	if c.opts.output != outputText {
+		return printJSON(c.Out, info.Value())
+	}
+	var w yamldoc.Writer
+	w.Members(0, info)
+	_, err = io.WriteString(c.Out, w.String())
+	return err
 }
 
 func newAgentInfo(ref agent.Ref, g *graph.Graph) agentInfo {

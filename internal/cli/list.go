@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -80,12 +82,35 @@ func (c *command) listModels(context.Context) error {
 	return printJSON(c.Out, models)
 }
 
+// listAgents lists the agents: their names for programs, with what they are for at a terminal.
 func (c *command) listAgents(context.Context) error {
-	names, err := c.app.Agents.Names()
+	if c.opts.output == outputText && !c.OutTerminal {
+		names, err := c.app.Agents.Names()
+		if err != nil {
+			return err
+		}
+		return printLines(c.Out, names)
+	}
+	list, err := c.app.Agents.List()
 	if err != nil {
 		return err
 	}
-	return c.printNames(names)
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	rows := make([][]string, len(list))
+	width := 0
+	for i, e := range list {
+		rows[i] = []string{e.Name, e.Description}
+		if e.Error != "" {
+			rows[i][1] = "cannot be used: " + e.Error
+		}
+		width = max(width, ansi.StringWidth(printableLine(e.Name)))
+	}
+	for _, r := range rows {
+		r[1] = text.CutColumns(printableLine(r[1]), max(helpWidth(c.Out)-width-2, 20))
+	}
+	return table(c.Out, rows)
 }
 
 func (c *command) listRoles(context.Context) error {
@@ -190,7 +215,7 @@ func (c *command) tailLogs(ctx context.Context) error {
 func (c *command) info(ctx context.Context) error {
 	switch {
 	case c.opts.agent != "":
-		return c.agentInfo()
+		return c.agentInfo(ctx)
 	case c.opts.hasSession:
 		return c.sessionInfo(ctx)
 	case c.opts.role != "" || c.opts.prompt != "":

@@ -6,9 +6,10 @@
 // lines. Everything that users see goes through the one Screen of a program, so that
 // nothing is drawn across anything else. The Screen also has the sink that draws an answer on the same terminal.
 //
-// The emitters are [Narrator], which shows a graph run on the Screen; [Answer], which
-// writes a model's answer to standard output while it arrives; [NDJSON], which writes
-// each event as a line of JSON; and [Report], which writes one JSON object at the end.
+// The emitters are [Narrator], which shows on the Screen a graph run and child agents;
+// [Answer], which writes a model's answer to standard output while it arrives; [NDJSON],
+// which writes each event as a line of JSON; and [Report], which writes one JSON object at
+// the end. What the agents of a run did is a [Tree], which is made of its events.
 // [Error] and [Findings] print what went wrong.
 //
 // On a terminal an answer is drawn as Markdown: what is final of it scrolls like any

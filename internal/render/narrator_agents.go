@@ -39,8 +39,13 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 			n.ended(m, n.clock(ev))
 		}
 	case event.AgentWaits:
-		if lines && len(b.On) > 0 {
-			n.say(dim, n.who(ev)+" waits for "+n.tree.list(b.On))
+		text := ""
+		if len(b.On) > 0 {
+			text = "waits for " + n.tree.list(b.On)
+		}
+		n.note(ev, text)
+		if lines && text != "" {
+			n.say(dim, n.who(ev)+" "+text)
 		}
 	case event.TodoUpdated:
 		n.animate()
@@ -92,10 +97,10 @@ func (n *Narrator) animate() {
 	}
 }
 
-// who begins a line about the agent of ev.
+// who begins a line about the agent of ev, or the node of its graph.
 func (n *Narrator) who(ev event.Event) string {
-	name := n.tree.name(ev.Source)
-	if ev.AgentID == "" {
+	name := n.place(ev.Source)
+	if name == "" {
 		name = oneLine(n.tree.root.Name, nameLimit)
 	}
 	return n.clock(ev) + name

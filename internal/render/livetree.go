@@ -45,11 +45,14 @@ func (t *Tree) working() bool {
 func (t *Tree) lines(on colors, tasks []*task, now time.Time, columns, room int) []liveLine {
 	columns = min(columns, widestRow)
 	var lines []liveLine
-	if todo := t.root.todo; len(todo.Todos) > 0 {
-		lines = todoLines(on, todo, columns, max(1, room/3))
+	if todo := t.root.todo; len(todo.Todos) > 0 && room > 2 {
+		lines = todoLines(on, todo, columns, room/3)
 		room -= len(lines)
 	}
-	sum := t.sum()
+	sum := ""
+	if room > 2 {
+		sum = t.sum()
+	}
 	if sum != "" {
 		room--
 	}

@@ -3,6 +3,8 @@ package render_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -169,35 +171,92 @@ func TestTreeOffTerminal(t *testing.T) {
 	}
 }
 
-// TestTreeFits plays at random in terminals of all sizes: no live line is wider than the
-// screen, there are never more of them than it has rows, and none is left behind.
+// hostile puts what a terminal would obey into every text of acts that others may have written.
+func hostile(acts []act) {
+	const evil = "\x1b[2J\x1b]0;title\x07\r\u202e"
+	for i, a := range acts {
+		a.src.Agent += evil
+		switch b := a.body.(type) {
+		case event.Started:
+			b.Prompt += evil
+			a.body = b
+		case event.ToolCall:
+			b.Name, b.Arguments = b.Name+evil, b.Arguments+evil
+			a.body = b
+		case event.Escalation:
+			b.Text += evil
+			a.body = b
+		case event.TodoUpdated:
+			b.Goal, b.Todos = b.Goal+evil, []event.Todo{{ID: 1, Desc: evil}}
+			a.body = b
+		case event.Finished:
+			b.Outcome, b.Error = b.Outcome+evil, b.Error+evil
+			a.body = b
+		}
+		acts[i] = a
+	}
+}
+
+// TestTreeFits plays at random in terminals of all sizes: no live line is as wide as the
+// screen, there are never more of them than it has room for, none is left behind, and the
+// terminal obeys none of the texts.
 func TestTreeFits(t *testing.T) {
-	for seed := range uint64(40) {
+	goesUp := regexp.MustCompile("\x1b\\[(\\d+)A")
+	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		columns, rows := 4+random.IntN(140), 3+random.IntN(50)
 		acts := research(5 + random.IntN(30))
+		if seed%2 == 1 {
+			hostile(acts)
+		}
 		s := play(t, setup{terminal: true, columns: columns, rows: rows, narrator: render.NarratorOptions{Verbose: random.IntN(2)}}, func(s *stage) {
-			s.perform(acts[:len(acts)*(50+random.IntN(51))/100], func(int) {
-				frame := s.vt.raw()
-				s.vt.mu.Lock()
-				s.vt.sent.Reset()
-				s.vt.mu.Unlock()
-				live := 0
-				for line := range strings.Lines(escapes.ReplaceAllString(frame, "")) {
-					line = strings.Trim(line, "\r\n")
-					if !strings.HasPrefix(strings.TrimLeft(line, " "), "▸") {
-						live++
-						if w := displayed(line); w > columns-1 && strings.ContainsAny(line, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✗?…") {
-							t.Fatalf("seed %d: at %d columns a live line takes %d: %q", seed, columns, w, line)
-						}
-					}
-				}
-			})
+			s.perform(acts[:len(acts)*(50+random.IntN(51))/100], nil)
 		})
+		raw := s.vt.raw()
+		for line := range strings.Lines(escapes.ReplaceAllString(raw, "")) {
+			line = strings.Trim(line, "\r\n")
+			if w := displayed(line); w > columns-1 && strings.ContainsAny(line, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✗?…") && !strings.HasPrefix(line, "▸") {
+				t.Fatalf("seed %d: at %d columns a live line takes %d: %q", seed, columns, w, line)
+			}
+		}
+		for _, up := range goesUp.FindAllStringSubmatch(raw, -1) {
+			if n, err := strconv.Atoi(up[1]); err != nil || n > max(rows/2, rows-6) {
+				t.Fatalf("seed %d: %s live lines on %d rows", seed, up[1], rows)
+			}
+		}
+		if strings.Contains(raw, "\x1b[2J") || strings.ContainsAny(raw, "\x07\u202e") || strings.Contains(raw, "\x1b]") {
+			t.Errorf("seed %d: the terminal obeys a text", seed)
+		}
 		if got := s.vt.screen(); strings.ContainsAny(got, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
 			t.Errorf("seed %d: after the end something is still live:\n%s", seed, got)
 		}
 	}
+}
+
+// TestTreeSendsChanges: rows that have not changed are not sent again, and nothing is if none has.
+func TestTreeSendsChanges(t *testing.T) {
+	play(t, setup{terminal: true, columns: 80, rows: 24}, func(s *stage) {
+		a, b := s.run.Child("critic", "agent_critic_1"), s.run.Child("scribe", "agent_scribe_1")
+		s.emit(event.Started{Model: "m"})
+		s.at(a, event.Started{Model: "m", Prompt: "Look"}.Under(s.run))
+		s.at(b, event.Started{Model: "m", Prompt: "Write"}.Under(s.run))
+		s.at(a, event.Finished{Outcome: "done", Duration: time.Second})
+		s.emit(event.AgentWaits{On: []string{b.AgentID}})
+		s.wait(300 * ms)
+		before := len(s.vt.raw())
+		s.wait(600 * ms)
+		sent := s.vt.raw()[before:]
+		if strings.Contains(sent, "critic") || strings.Contains(sent, "waits") || strings.Count(sent, "scribe") != 3 {
+			t.Errorf("in 600 ms is sent %q", sent)
+		}
+		s.at(b, event.Escalation{ID: "esc_1", Text: "Which?"})
+		s.wait(200 * ms)
+		before = len(s.vt.raw())
+		s.wait(500 * ms)
+		if sent := s.vt.raw()[before:]; strings.Contains(sent, "asks") && strings.Count(sent, "asks") > 1 {
+			t.Errorf("of rows that stand still is sent %q", sent)
+		}
+	})
 }
 
 // survey is a graph whose map node runs an agent for each of three elements, and whose next

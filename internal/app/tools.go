@@ -31,11 +31,13 @@ func (a *App) builtinTools() ([]tool.Tool, error) {
 	}), nil
 }
 
-// askWeb puts a query to a model that searches the web.
+// askWeb puts a query to a model that searches the web, within the budget of the request whose
+// tool it is.
 func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 	rc := a.requestContext(model, true)
-	rc.Events = event.NewScope(event.Discard, event.Source{}, nil)
+	rc.Events, rc.Budget = event.NewScope(event.Discard, event.Source{}, nil), engine.BudgetOf(ctx)
 	reply, err := a.engine.Run(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, query)}})
+	chat.MeterOf(ctx).Add(reply.Usage, false)
 	return reply.Text, err
 }
 

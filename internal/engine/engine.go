@@ -248,7 +248,13 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		if len(t.Message.ToolCalls) == 0 {
 			return reply, nil
 		}
-		results, err := loop.round(ctx, &c, turn, t)
+		meter := new(chat.Meter)
+		results, err := loop.round(chat.WithMeter(ctx, meter), &c, turn, t)
+		used, replayed := meter.Total()
+		reply.Usage = reply.Usage.Add(used)
+		if rc.Budget != nil {
+			rc.Budget.Spend(replayed)
+		}
 		if err != nil {
 			return reply, err
 		}

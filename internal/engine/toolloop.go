@@ -115,6 +115,7 @@ func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, c
 	slots := make(chan struct{}, toolConcurrency)
 	var wg sync.WaitGroup
 	run := callFuncs(tools, len(calls)-refused)
+	ctx = withBudget(ctx, rc.Budget)
 	for i, call := range calls {
 		if alerts[i] != "" {
 			results[i], errs[i] = refuse(ctx, rc, call, alerts[i])
@@ -175,4 +176,17 @@ func repair(calls []chat.ToolCall) {
 			calls[i].Arguments = string(args)
 		}
 	}
+}
+
+type budgetKey struct{}
+
+func withBudget(ctx context.Context, b Budget) context.Context {
+	return context.WithValue(ctx, budgetKey{}, b)
+}
+
+// BudgetOf returns the budget of the request that calls a tool with ctx, nil for none. A tool that
+// asks a model takes it for that, and adds what the model used to [chat.MeterOf].
+func BudgetOf(ctx context.Context) Budget {
+	b, _ := ctx.Value(budgetKey{}).(Budget)
+	return b
 }

@@ -126,13 +126,19 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		put = b.o.Asker.Ask
 	}
 	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) { return b.decide(ctx, call, st, put) }
+	replayed := true
 	out, err := steps.Do(ctx, st, step, func(ctx context.Context) (outcome, error) {
+		replayed = false
 		b.asked()
 		if a.unasked && a.guard.Consent(call) != "" {
 			return failure("%s was not run: the target changed while the call was being prepared, and now needs the user's approval. Repeat the call if you still want it.", call.Name), nil
 		}
-		return b.run(ctx, e.tool, hints, call)
+		used := new(chat.Meter)
+		out, err := b.run(chat.WithMeter(ctx, used), e.tool, hints, call)
+		out.Usage, _ = used.Total()
+		return out, err
 	})
+	chat.MeterOf(ctx).Add(out.Usage, replayed)
 	if errors.Is(err, steps.ErrSkipped) {
 		return failure("%s was interrupted, and it is unknown whether it did its work. It was not run again. Find out what happened before you repeat the call.", call.Name), nil
 	}

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"loki/internal/chat"
 	"loki/internal/text"
 )
 
 // outcome is the text of a call for the model, as it is recorded.
 type outcome struct {
-	Text   string `json:"text"`
-	Failed bool   `json:"failed,omitempty"`
+	Text   string     `json:"text"`
+	Failed bool       `json:"failed,omitempty"`
+	Usage  chat.Usage `json:"usage,omitzero"` // of the models that the tool asked
 }
 
 // message is the JSON form of an outcome.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
@@ -103,7 +104,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
-	if len(of.InForce.MCPServers) > 0 && !a.Config.MCPServerSupport {
+	if slices.ContainsFunc(of.InForce.MCPServers, required) && !a.Config.MCPServerSupport {
 		return kit, done, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
@@ -138,6 +139,12 @@ func (a *App) agentCalls(r AgentRun) (tool.Options, error) {
 	}
 	o.Judge, err = a.judgeUnder(r.Agent.Name, r.Agent.InForce.Permission)
 	return o, err
+}
+
+// required reports whether an agent cannot do without the MCP server of this name.
+func required(name string) bool {
+	_, optional := mcp.Optional(name)
+	return !optional
 }
 
 // agentServers returns the MCP servers of the agent, nil if it has none. They are started when

@@ -205,11 +205,13 @@ func (v *validator) servers() {
 	if !v.app.Config.MCPServerSupport {
 		const off, hint = "lists MCP servers, but mcp_server_support is off", "set it to true in "
 		if v.g == nil {
-			v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", hint+v.app.Config.File, "the agent "+off)
+			if slices.ContainsFunc(v.d.MCPServers, required) {
+				v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", hint+v.app.Config.File, "the agent "+off)
+			}
 			return
 		}
 		for _, n := range v.g.Nodes {
-			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") }) {
+			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") && required(name) }) {
 				v.err(graph.RuleUnknownMCPServer, n, "tools", hint+v.app.Config.File, "the node "+off)
 			}
 		}

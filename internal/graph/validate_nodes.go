@@ -141,7 +141,8 @@ func (v *validator) llms() {
 func (v *validator) tool(n *Node, path, tool string) {
 	agent := v.env.Context
 	if server, ok := strings.CutPrefix(tool, "mcp:"); ok {
-		if !slices.Contains(agent.Servers, server) {
+		optional := strings.HasSuffix(server, "?") // it may be missing
+		if !optional && !slices.Contains(agent.Servers, server) && !slices.Contains(agent.Servers, server+"?") {
 			v.err(RuleUnknownMCPServer, n, path, available(server, agent.Servers, "list it in mcp_servers"),
 				"tool %q: the agent has no MCP server %q", tool, server)
 		}

@@ -164,6 +164,7 @@ func TestSelect(t *testing.T) {
 		{"all_in_a_list", "all,a", []string{"a"}, 1},
 		{"unknown_once", "x,x,b,b", []string{"b"}, 1},
 		{"disabled", "off,none", nil, 1},
+		{"optional", "a?, lost?, off?", []string{"a"}, 0},
 		{"nothing", "", nil, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

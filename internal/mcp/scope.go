@@ -91,12 +91,16 @@ func (s *Scope) Tools(ctx context.Context) ([]tool.Tool, error) {
 }
 
 // ToolsOf is Tools for some of the servers, by id. An id that is not among [Scope.Servers]
-// is an error.
+// is an error, unless it is [Optional].
 func (s *Scope) ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error) {
 	var links []*connection
 	var errs []error
 	for _, id := range ids {
+		id, optional := Optional(id)
 		l, err := s.link(id)
+		if err != nil && optional {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 		} else if !slices.Contains(links, l) {

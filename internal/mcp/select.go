@@ -23,7 +23,14 @@ func (f *File) Select(setting string, aliases map[string]string) Selection {
 	return f.SelectList(strings.Split(setting, ","), aliases)
 }
 
-// SelectList is Select for a setting that is a list.
+// Optional returns the name of a server that a setting names, and whether the server may be
+// missing: a "?" behind the name says so.
+func Optional(name string) (server string, optional bool) {
+	return strings.CutSuffix(strings.TrimSpace(name), "?")
+}
+
+// SelectList is Select for a setting that is a list. An [Optional] server that is not there, or
+// disabled, is passed over.
 func (f *File) SelectList(names []string, aliases map[string]string) Selection {
 	var sel Selection
 	if len(names) == 1 && strings.TrimSpace(names[0]) == All {
@@ -50,13 +57,18 @@ func (f *File) SelectList(names []string, aliases map[string]string) Selection {
 		return ok
 	}
 	for _, name := range names {
-		name = strings.TrimSpace(name)
+		name, optional := Optional(name)
+		if s, known := f.Lookup(name); optional && known && s.Disabled {
+			continue
+		}
 		if name == "" || take(name) {
 			continue
 		}
 		parts, ok := aliases[name]
 		if !ok {
-			warn("there is no MCP server %q", name)
+			if !optional {
+				warn("there is no MCP server %q", name)
+			}
 			continue
 		}
 		for part := range strings.SplitSeq(parts, ",") {

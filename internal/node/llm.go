@@ -212,6 +212,9 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 	var names, servers []string
 	for _, name := range t.Node.LLM.Tools {
 		if server, ok := strings.CutPrefix(name, "mcp:"); ok {
+			if r.Servers == nil && strings.HasSuffix(server, "?") {
+				continue // it may be missing
+			}
 			servers = append(servers, server)
 		} else {
 			names = append(names, name)

@@ -1,6 +1,8 @@
 package assets_test
 
 import (
+	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -11,13 +13,16 @@ import (
 	"testing"
 
 	"loki/assets"
+	"loki/internal/agent"
 	"loki/internal/bundle"
 	"loki/internal/graph"
 	"loki/internal/graph/draw"
 )
 
 func TestBundledAgents(t *testing.T) {
-	if got, want := bundle.Names(assets.Agents), []string{"coder", "digest"}; !slices.Equal(got, want) {
+	if got, want := bundle.Names(assets.Agents), []string{
+		"coder", "demo", "digest", "explore", "oracle", "report-writer", "sql",
+	}; !slices.Equal(got, want) {
 		t.Errorf("bundled agents: %q, want %q", got, want)
 	}
 }
@@ -50,11 +55,11 @@ func TestGraphsAreValid(t *testing.T) {
 	for _, name := range bundle.Names(assets.Agents) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("agents", name)
-			g, warnings, err := graph.Load(filepath.Join(dir, graph.FileName))
-			if err != nil {
-				t.Fatal(err)
+			g := load(t, name).graph
+			if g == nil {
+				t.Skip("a plain agent")
 			}
-			for _, f := range append(warnings, graph.Validate(g, graph.ValidateEnv{Dir: dir})...) {
+			for _, f := range graph.Validate(g, graph.ValidateEnv{Dir: dir}) {
 				t.Errorf("%s %s: %v", f.Severity, f.Rule, f)
 			}
 			if g.Name != name {
@@ -72,22 +77,67 @@ func TestGraphsAreValid(t *testing.T) {
 	}
 }
 
-// The README of an agent shows its graph and explains its variables, with their defaults.
-func TestReadmes(t *testing.T) {
+// definition is what an agent says of itself.
+type definition struct {
+	*agent.Definition
+	graph *graph.Graph // nil for a plain agent
+}
+
+// load reads the definition of a bundled agent, which has to be without findings.
+func load(t *testing.T, name string) definition {
+	t.Helper()
+	dir := filepath.Join("agents", name)
+	if g, findings, err := graph.Load(filepath.Join(dir, graph.FileName)); !errors.Is(err, fs.ErrNotExist) {
+		if err != nil || len(findings) > 0 {
+			t.Fatal(err, findings)
+		}
+		return definition{agent.FromGraph(name, g), g}
+	}
+	file := filepath.Join(dir, "config.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, findings, err := agent.Parse(file, text)
+	if err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	return definition{Definition: d}
+}
+
+// Each agent says what it is for and how to begin, names no model, and has a README that shows its
+// graph and explains its variables, with their defaults.
+func TestDefinitions(t *testing.T) {
 	for _, name := range bundle.Names(assets.Agents) {
 		t.Run(name, func(t *testing.T) {
+			d := load(t, name)
+			if d.Description == "" || len(d.Starters) == 0 {
+				t.Error("it has no description or no conversation starters")
+			}
+			if d.Model != "" {
+				t.Errorf("it names the model %s", d.Model)
+			}
+			if d.graph == nil && !strings.EqualFold(d.Name, name) {
+				t.Errorf("it is called %q", d.Name)
+			}
 			text, err := fs.ReadFile(assets.Agents, name+"/README.md")
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, _, err := graph.Load(filepath.Join("agents", name, graph.FileName))
-			if err != nil {
-				t.Fatal(err)
+			page := string(text)
+			if !strings.HasPrefix(page, "# "+name+"\n") || !strings.Contains(page, "loki -a "+name+" ") {
+				t.Error("the README does not begin with its name, or does not show how to run it")
 			}
-			checkDrawing(t, g, string(text))
-			for _, v := range g.Variables {
-				row := "| `" + v.Name + "` | " + *v.Default + " |"
-				if !strings.Contains(string(text), row) {
+			if d.graph != nil {
+				checkDrawing(t, d.graph, page)
+			}
+			for _, v := range d.Variables {
+				value := "none, required"
+				if v.Default != nil {
+					value = cmp.Or(*v.Default, "empty")
+				}
+				row := "| `" + v.Name + "` | " + value + " |"
+				if !strings.Contains(page, row) {
 					t.Errorf("no table row begins with %q", row)
 				}
 			}

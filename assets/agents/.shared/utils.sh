@@ -141,25 +141,25 @@ state() {
 	fi
 }
 
-# run_reading COMMAND runs a command if it only reads. Loki's own permissions decide, as they
-# are without any rule of the user: in an empty configuration, and where no user can be asked,
-# what is not known to be harmless is refused.
-run_reading() {
+# call_tool TOOL NAME TEXT [-y] calls a tool of Loki with one argument, and prints what a model would
+# read. Loki's own permissions decide whether the call may be made, as they are without any rule of
+# the user: in an empty configuration, and where no user can be asked, what is not known to be
+# harmless is refused, and this fails; with -y it is made.
+call_tool() {
 	local empty reply status=0 loki=${LOKI_EXECUTABLE:-loki}
-	command -v "$loki" >/dev/null 2>&1 || fail "The command was not run: Loki is not on PATH, and only it can tell whether a command just reads."
+	command -v "$loki" >/dev/null 2>&1 || fail "Nothing was run: the program loki, which this tool needs, is not on PATH."
 	empty=$(mktemp -d "${TMPDIR:-/tmp}/loki-empty.XXXXXX") || fail "A temporary directory cannot be made."
 	reply=$(
 		unset AUTO_CONFIRM LOKI_CONFIG_FILE LOKI_ENV_FILE LOKI_FUNCTIONS_DIR
 		LOKI_CONFIG_DIR=$empty LOKI_STATE_DIR=$empty LOKI_SHELL=/bin/sh \
-			"$loki" --call-tool execute_command "{\"command\": $(printf '%s' "$1" | json_string)}" </dev/null 2>/dev/null
+			"$loki" ${4:+"$4"} --call-tool "$1" "{\"$2\": $(printf '%s' "$3" | json_string)}" </dev/null 2>"$empty/stderr"
 	) || status=$?
+	[ $status -eq 0 ] || [ -n "$reply" ] || reply=$(cat "$empty/stderr")
 	rm -rf "$empty"
 	case $status,$reply in
 	0,*) printf '%s\n' "$reply" ;;
-	*"it needs the user's consent"*)
-		fail "The command was not run: it is not known to be a command that only reads. Use other commands, or read_file and search_code."
-		;;
-	*) printf '%s\n' "${reply:-The command could not be run.}" ;;
+	*"it needs the user's consent"*) return 1 ;;
+	*) printf '%s\n' "${reply:-The call failed.}" ;;
 	esac
 }
 

@@ -1,4 +1,3 @@
-// Package team lets an agent start other agents as its children and work with them.
 package team
 
 import "time"

@@ -2,6 +2,10 @@ package team
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
 	"time"
 
 	"loki/internal/ask"
@@ -9,7 +13,6 @@ import (
 	"loki/internal/event"
 	"loki/internal/run"
 	"loki/internal/steps"
-	"loki/internal/tool"
 )
 
 // Options configure New. The zero value of a field that is not required is its default.
@@ -20,7 +23,7 @@ type Options struct {
 	Events event.Scope // of the root
 	Budget *run.Budget // of the root; nil bounds nothing
 
-	// Start prepares children. It is required if the root can spawn.
+	// Start prepares children. It is required if there are any.
 	Start Starter
 	// Available lists the agents that can be started at all, by name. It may be nil.
 	Available func(ctx context.Context) ([]Candidate, error)
@@ -58,7 +61,8 @@ type Spawn struct {
 // Child is what a [Starter] returns.
 type Child struct {
 	// Job makes the work of the child, which gets the Member of the [Spawn] for its tools and
-	// questions. Its Start, Limit and Make are used; the limit holds below the parent's budget.
+	// questions. The methods of the Member may be called from then on. Its Start, Limit and Make
+	// are used; the limit holds below the parent's budget.
 	Job    run.Job
 	Limits Limits // of the child's agent
 }
@@ -104,48 +108,105 @@ type Result struct {
 
 // Team is the tree of agents that work on one task: its root and the root's descendants. It may be
 // used from several goroutines.
-type Team struct{ root *Member }
+type Team struct {
+	o     Options
+	root  *Member
+	log   steps.Steps
+	known map[string]*entry // entries read back, by the key of their call
+
+	mu          sync.Mutex         // guards what follows, and what members say of it
+	entries     int                // of the log
+	members     map[string]*Member // by id: the root, and children that have not been collected
+	ids         map[string]bool    // that children have or had
+	escalations []*escalation      // that wait for an answer, in their order
+	answers     map[string]string  // to escalations whose child has not come to its question again
+	changed     chan struct{}      // closed, and made anew, when a child ends or asks
+}
 
 // New returns the team of a task, whose children end with ctx at the latest. What the team did
 // before an interruption is read back from the record of the task, and children that had not ended
 // go on at once. The caller calls [Member.Close] of the root at the end of the task.
-func New(ctx context.Context, o Options) (*Team, error) { return &Team{root: new(Member)}, ctx.Err() }
+func New(ctx context.Context, o Options) (*Team, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	t := &Team{
+		o: o, log: o.Steps.At("team"),
+		known: make(map[string]*entry), members: make(map[string]*Member), ids: make(map[string]bool),
+		answers: make(map[string]string), changed: make(chan struct{}),
+	}
+	t.root = &Member{Agent: o.Agent, Steps: o.Steps, Events: o.Events, Budget: o.Budget, team: t, limits: o.Limits}
+	t.members[""] = t.root
+	if err := t.readLog(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.root.open(ctx); err != nil {
+		t.root.Close()
+		return nil, err
+	}
+	t.dropDead()
+	return t, nil
+}
 
 // Root returns the root: the agent of the task, or a node of a graph.
 func (t *Team) Root() *Member { return t.root }
 
-// Member is an agent in a team. The exported fields do not change once the member works.
-type Member struct {
-	ID     string      // as models and events name it; empty for the root
-	Agent  string      // name
-	Depth  int         // 0 for the root
-	Parent *Member     // nil for the root
-	Steps  steps.Steps // record of a child's work; of the root, that of the task
-	Events event.Scope // of the member's work
-	Budget *run.Budget // nil bounds nothing
+// wake wakes those who wait for a change. t.mu is held.
+func (t *Team) wake() {
+	close(t.changed)
+	t.changed = make(chan struct{})
 }
 
-// Tools returns the tools of the member: those to work with children if its limits allow any, and
-// those to send and read messages. They are stateful, see [tool.Hints].
-func (m *Member) Tools() []tool.Tool { return nil }
-
-// Asker returns what puts the questions of a child that its model asks with the tools user__* to
-// the model of the root, or to [Options.Direct]. It never answers questions of consent.
-func (m *Member) Asker() ask.Asker { return ask.Unavailable{} }
-
-// Run starts a child and waits for it. Its id comes from key, which is unique in the task and the
-// same on resume. It is not bound by MaxConcurrent, and cannot be collected or sent messages. The
-// error is that of ctx or of the Starter, or one with code Suspended or Limit, if the task cannot
-// go on; how the child ended otherwise is in the result.
-func (m *Member) Run(ctx context.Context, key, agent, prompt string) (Result, error) {
-	return Result{}, ctx.Err()
+// outside calls f without the lock. t.mu is held before and after.
+func (t *Team) outside(f func()) {
+	t.mu.Unlock()
+	defer t.mu.Lock()
+	f()
 }
 
-// Notice returns what the model of the root has to be reminded of together with the results of its
-// calls, empty for nothing: questions of children that wait for an answer.
-func (m *Member) Notice(ctx context.Context) string { return "" }
+// hash returns a short name of key, 8 lower-case hex digits.
+func (t *Team) hash(key string) string {
+	sum := sha256.Sum256([]byte(t.o.Seed + "\x00" + key))
+	return hex.EncodeToString(sum[:4])
+}
 
-// Close cancels all children of m, waits for them, and returns what they and their descendants
-// used, with what was spent on summaries for m. Called again it returns zero, so that nothing is
-// counted twice: work that has a member closes it and adds that to its own usage.
-func (m *Member) Close() chat.Usage { return chat.Usage{} }
+// id returns the id of a new child, which ends with a hash of key. t.mu is held.
+func (t *Team) id(prefix, key string) string {
+	id := prefix + "_" + t.hash(key)
+	for ; t.ids[id]; id = prefix + "_" + t.hash(key) {
+		key += "'" // two keys with the same hash
+	}
+	t.ids[id] = true
+	return id
+}
+
+// summaryKey is the part of the record that the summaries of children have.
+const summaryKey = "summaries"
+
+// summarize returns the output of a child as m gets it.
+func (m *Member) summarize(ctx context.Context, r Result) (output string, used chat.Usage) {
+	o := &m.team.o
+	if o.Summarize == nil || r.Output == "" || len(r.Output) < m.limits.SummarizationThreshold {
+		return r.Output, chat.Usage{}
+	}
+	var summary string
+	err := m.team.safely(r.Agent, func() (err error) {
+		summary, used, err = o.Summarize(ctx, Summary{
+			Collector: m, Agent: r.Agent, Output: r.Output, Model: m.limits.SummarizationModel,
+			Steps: o.Steps.At(summaryKey).At(r.ID),
+		})
+		return err
+	})
+	if err != nil || summary == "" {
+		return r.Output, used
+	}
+	return summary, used
+}
+
+// exitStatus is r's outcome as models read it.
+func (r Result) exitStatus() string {
+	if r.Status == Done {
+		return "Completed"
+	}
+	return fmt.Sprintf("Failed(%q)", r.Error)
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/todo"
 	"loki/internal/chat"
 )
 
@@ -39,7 +40,7 @@ func (d *Definition) SystemPrompt(p Prompt) string {
 	}
 	parts := []string{strings.TrimSpace(p.Expand(p.Base))}
 	if d.Todo.Inject && has(p.Tools, "todo__init") {
-		parts = append(parts, todoSection)
+		parts = append(parts, todo.Instructions)
 	}
 	if d.InjectSpawn && has(p.Tools, "agent__spawn") {
 		parts = append(parts, spawnSection)
@@ -98,15 +99,6 @@ func replace(text string, lookup func(string) (string, bool)) string {
 
 // The sections that explain the tools of the program to a model.
 const (
-	todoSection = `## Todo list
-You have a todo list for work with more than one step.
-- todo__init {"goal"}: start the list before you start the work.
-- todo__add {"task"}: add one step; it returns the id of the item. Add all planned steps before you begin with the first.
-- todo__done {"id"}: mark an item right after its step is finished, one at a time, never several at the end.
-- todo__list {}: read the list.
-- todo__clear {}: drop the list when the user cancels the work or wants something else.
-If you stop while items are open, you are asked to continue. So finish every item, or clear the list if the work is no longer wanted.`
-
 	spawnSection = `## Other agents
 You can start other agents. They work in the background, at the same time as you and each other, and see only the prompt that you give them: put everything they need into it.
 

@@ -21,16 +21,13 @@ const DefaultPrompt = "[SYSTEM REMINDER: OPEN TODO ITEMS]\n" +
 
 // Instructions explain the tools of the list to a model, in Markdown.
 const Instructions = `## Todo list
-
-You have a todo list for work of several steps:
-
-- ` + "`todo__init`" + ` starts a list with a goal. Do that before you begin to work.
-- ` + "`todo__add`" + ` adds a step. Add all steps that you plan first, each small enough to be done at once.
-- ` + "`todo__done`" + ` marks a step. Call it right after the step is finished, for one step at a time.
-- ` + "`todo__list`" + ` returns the list.
-- ` + "`todo__clear`" + ` clears the list. Call it when the user cancels the work or changes its direction.
-
-If you stop while steps are open, you are asked to go on. Answer simple questions without a list.`
+You have a todo list for work with more than one step.
+- todo__init {"goal"}: start the list before you start the work.
+- todo__add {"task"}: add one step; it returns the id of the item. Add all planned steps before you begin with the first.
+- todo__done {"id"}: mark an item right after its step is finished, one at a time, never several at the end.
+- todo__list {}: read the list.
+- todo__clear {}: drop the list when the user cancels the work or wants something else.
+If you stop while items are open, you are asked to continue. So finish every item, or clear the list if the work is no longer wanted.`
 
 // maxStalled is how many replies in a row may leave the list as it is. The last of them ends
 // the answer.

@@ -187,6 +187,9 @@ func (t *turn) member(ctx context.Context, events event.Scope, budget *run.Budge
 	}
 	o := t.kit.Team
 	o.Agent, o.Limits, o.Steps, o.Events, o.Budget = t.c.agent.Name, t.c.agent.InForce.Team, t.rc.Steps, events, budget
+	if t.q.Session != nil {
+		o.Seed = t.q.Session.Place // turns of one session have different children
+	}
 	own, err := team.New(ctx, o)
 	if err != nil {
 		return nil, err

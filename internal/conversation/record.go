@@ -46,10 +46,15 @@ func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.Messa
 		return d.Finish(ctx, t.Reply, t.Usage)
 	case c.session != nil:
 		return c.session.Append(ctx, t)
-	case c.service.MessagesFile != nil:
-		return c.service.MessagesFile.Append(ctx, e)
 	}
-	return nil
+	file := c.service.MessagesFile
+	if c.agent != nil {
+		file = c.agent.MessagesFile
+	}
+	if file == nil {
+		return nil
+	}
+	return file.Append(ctx, e)
 }
 
 // begin has the session keep a question and the rounds of tool calls while it is answered.

@@ -70,6 +70,9 @@ func (t *turn) job() (run.Job, error) {
 	if c.agent != nil {
 		job.Info, job.Durability, job.Limit = t.agentInfo(), c.agent.InForce.Durability, c.agent.InForce.Budget
 	}
+	if s := c.session; s != nil && !t.q.Aside {
+		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
+	}
 	if c.options.Unrecorded {
 		job.Durability = graph.DurabilityOff
 	}
@@ -78,9 +81,6 @@ func (t *turn) job() (run.Job, error) {
 	}
 	if t.form != nil {
 		t.q.Form = &formRecord{t.form.name, json.RawMessage(t.form.Source())}
-	}
-	if s := c.session; s != nil && !t.q.Aside {
-		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
 	}
 	if len(c.list.Items()) > 0 {
 		t.q.List = c.list
@@ -133,6 +133,9 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 func ofAnswer(err error) bool {
 	if _, ok := errors.AsType[*provider.Error](err); ok {
 		return false
+	}
+	if _, ok := errors.AsType[*engine.MaxTurnsError](err); ok {
+		return true
 	}
 	code := fault.CodeOf(err)
 	return code == fault.Provider || code == fault.Refused

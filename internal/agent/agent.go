@@ -38,6 +38,9 @@ type Library struct {
 	// of them to the agents directory where files are missing.
 	Bundled []string
 	Install func(name string) error
+	// InstallShared writes what bundled agents have in common, for one whose directory is
+	// configured to be elsewhere, and is therefore not installed. Nil writes nothing.
+	InstallShared func() error
 	// Files are those of the bundled agents, below their names.
 	Files fs.FS
 	// Getenv returns variables of the environment, "" for those that are not set. Nil has none.
@@ -142,10 +145,16 @@ func (l Library) Find(name string) (Ref, error) {
 
 // install writes a bundled agent, unless a place outside the agents directory is configured.
 func (l Library) install(ref Ref) error {
-	if ref.Dir != filepath.Join(l.Paths.AgentsDir, ref.Name) || isDir(ref.Dir) && hasDefinition(ref.Dir) {
+	install := func() error { return l.Install(ref.Name) }
+	if ref.Dir != filepath.Join(l.Paths.AgentsDir, ref.Name) {
+		install = l.InstallShared
+	} else if isDir(ref.Dir) && hasDefinition(ref.Dir) {
+		install = nil
+	}
+	if install == nil {
 		return nil
 	}
-	if err := l.Install(ref.Name); err != nil {
+	if err := install(); err != nil {
 		return fault.Wrap(fault.Config, err, "installing the agent %s to %s", ref.Name, ref.Dir).
 			WithHint("set LOKI_CONFIG_DIR to a directory that can be written")
 	}

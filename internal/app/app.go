@@ -113,9 +113,10 @@ func New(o Options) (*App, error) {
 	}
 	a.Agents = agent.Library{
 		Paths: paths, Bundled: bundle.Names(assets.Agents),
-		Install: func(name string) error { return bundle.Ensure(assets.Agents, name, paths.AgentsDir) },
-		Files:   assets.Agents,
-		Getenv:  env.Get,
+		Install:       func(name string) error { return bundle.Ensure(assets.Agents, name, paths.AgentsDir) },
+		InstallShared: func() error { return bundle.EnsureShared(assets.Agents, paths.AgentsDir) },
+		Files:         assets.Agents,
+		Getenv:        env.Get,
 	}
 	return a, nil
 }

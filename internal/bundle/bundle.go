@@ -54,6 +54,19 @@ func Ensure(bundle fs.FS, name, agentsDir string) error {
 	return err
 }
 
+// EnsureShared installs what agents have in common where it is not there, without an agent.
+func EnsureShared(bundle fs.FS, agentsDir string) error {
+	files, err := filesOf(bundle, shared)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = placeAll(bundle, files, agentsDir)
+	return err
+}
+
 // install installs one agent and returns the files it wrote, relative to dir.
 func install(bundle fs.FS, name, dir string) (written []string, err error) {
 	files, err := filesOf(bundle, name)
@@ -66,6 +79,12 @@ func install(bundle fs.FS, name, dir string) (written []string, err error) {
 	if common, err := filesOf(bundle, shared); err == nil { // a bundle need not have any
 		files = append(common, files...)
 	}
+	return placeAll(bundle, files, dir)
+}
+
+// placeAll copies files of the bundle below dir where they are not there, and returns those it
+// wrote.
+func placeAll(bundle fs.FS, files []string, dir string) (written []string, err error) {
 	for _, file := range files {
 		wrote, err := place(bundle, file, filepath.Join(dir, filepath.FromSlash(file)))
 		if err != nil {

@@ -76,6 +76,15 @@ func TestShared(t *testing.T) {
 	if err := bundle.Ensure(files, "alpha", dir); err != nil || read(t, dir, ".shared/utils.sh") != "mine" {
 		t.Errorf("Ensure of another agent: %v, and utils.sh is %q", err, read(t, dir, ".shared/utils.sh"))
 	}
+	alone := t.TempDir()
+	for range 2 {
+		if err := bundle.EnsureShared(files, alone); err != nil || !slices.Equal(tree(t, alone), []string{".shared/utils.sh"}) {
+			t.Errorf("EnsureShared: %v, on disk: %q", err, tree(t, alone))
+		}
+	}
+	if err := bundle.EnsureShared(sample(), alone); err != nil {
+		t.Errorf("EnsureShared of nothing: %v", err)
+	}
 	if err := bundle.Ensure(files, ".shared", dir); err == nil {
 		t.Error("Ensure takes .shared for an agent")
 	}

@@ -6,6 +6,7 @@ set -euo pipefail
 
 shared=${LLM_AGENT_ROOT_DIR:-$(dirname "$0")}/../.shared/utils.sh
 [ -f "$shared" ] || shared=${LLM_ROOT_DIR:-}/agents/.shared/utils.sh
+[ -f "$shared" ] || { echo "$shared is missing. The user can restore it with: loki --install agents" >&2 && exit 1; }
 # shellcheck source=../.shared/utils.sh
 . "$shared"
 export USQL_DSN=${LLM_AGENT_VAR_DSN:-}

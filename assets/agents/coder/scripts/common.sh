@@ -4,8 +4,9 @@
 
 shared=${LLM_AGENT_DATA_DIR:-.}/../.shared/utils.sh
 [ -f "$shared" ] || shared=${LLM_ROOT_DIR:-}/agents/.shared/utils.sh
+[ -f "$shared" ] || { echo "$shared is missing. The user can restore it with: loki --install agents" >&2 && exit 1; }
 # shellcheck source=../../.shared/utils.sh
-. "$shared" || exit
+. "$shared"
 
 # verify NAME COMMAND runs a build or test command and prints what becomes of the state: NAME_result
 # after a success; after a failure the output in failure, and where to go.

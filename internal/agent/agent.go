@@ -83,11 +83,7 @@ func (l Library) List() ([]Entry, error) {
 }
 
 func (l Library) entry(name string) Entry {
-	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name}
-	of, _, err := l.Load(ref)
-	if fault.CodeOf(err) == fault.NotFound && slices.Contains(l.Bundled, name) {
-		of, err = l.bundled(ref)
-	}
+	of, err := l.Peek(name)
 	if err != nil {
 		return Entry{Name: name, Error: strings.Join(strings.Fields(err.Error()), " ")}
 	}
@@ -96,6 +92,28 @@ func (l Library) entry(name string) Entry {
 		kind = "graph"
 	}
 	return Entry{Name: name, Kind: kind, Description: strings.Join(strings.Fields(of.Definition.Description), " ")}
+}
+
+// Peek loads the agent that name means without installing it.
+func (l Library) Peek(name string) (Agent, error) {
+	if isPath(name) {
+		ref, err := l.findDir(name)
+		if err != nil {
+			return Agent{}, err
+		}
+		of, _, err := l.Load(ref)
+		return of, err
+	}
+	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name}
+	of, _, err := l.Load(ref)
+	if fault.CodeOf(err) == fault.NotFound && slices.Contains(l.Bundled, name) {
+		return l.bundled(ref)
+	}
+	return of, err
+}
+
+func isPath(name string) bool {
+	return strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || name == "." || name == ".."
 }
 
 // bundled loads the definition of an agent of the program that is not installed.
@@ -124,7 +142,7 @@ func (l Library) bundled(ref Ref) (Agent, error) {
 // otherwise the agent of that name. An agent that is part of the program is installed
 // the first time it is found.
 func (l Library) Find(name string) (Ref, error) {
-	if strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || name == "." || name == ".." {
+	if isPath(name) {
 		return l.findDir(name)
 	}
 	if name == "" {
@@ -355,8 +373,11 @@ func Values(declared []graph.Variable, preset map[string]string, ask func(graph.
 	for _, name := range slices.Sorted(maps.Keys(preset)) {
 		if !slices.Contains(known, name) {
 			err := fault.New(fault.Usage, "the agent has no variable %q", name)
-			if near := yamldoc.Nearest(name, known); near != "" {
+			switch near := yamldoc.Nearest(name, known); {
+			case near != "":
 				return nil, err.WithHint("did you mean %s?", near)
+			case known == nil:
+				return nil, err.WithHint("it has no variables")
 			}
 			return nil, err.WithHint("it has: %s", strings.Join(known, ", "))
 		}

@@ -188,9 +188,16 @@ func (c *command) variables(ctx context.Context, declared []graph.Variable, give
 		if !c.InTerminal {
 			return "", false, nil
 		}
-		answer, err := asker.Ask(ctx, ask.Question{Kind: ask.Text, Text: v.Description + " (" + v.Name + ")"})
+		answer, err := asker.Ask(ctx, ask.Question{Kind: ask.Text, Text: v.Description + " (" + v.Name + ")", Validate: notBlank})
 		return answer, err == nil, err
 	})
+}
+
+func notBlank(answer string) error {
+	if strings.TrimSpace(answer) == "" {
+		return errors.New("a value is needed")
+	}
+	return nil
 }
 
 // attachments returns what is attached, and the text before it: the words of the command

@@ -116,6 +116,9 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			}
 			return agents(prefix, given)
 		},
+		"NAME VALUE": func(_ string, given map[string]string) []completion.Candidate {
+			return c.variableCandidates(given["agent"], given["agent-variable"])
+		},
 		"ROLE": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Roles().Names() }),
 		"SESSION": names(func(_ *app.App, given map[string]string) ([]string, error) {
 			c.opts.agent = given["agent"]
@@ -148,4 +151,25 @@ func (c *command) quietApp() *app.App {
 		c.app = a
 	}
 	return c.app
+}
+
+// variableCandidates returns the variables of an agent or, with a name, the default of that one.
+func (c *command) variableCandidates(agent, name string) (found []completion.Candidate) {
+	a := c.quietApp()
+	if a == nil || agent == "" {
+		return nil
+	}
+	of, err := a.Agents.Peek(agent)
+	if err != nil {
+		return nil
+	}
+	for _, v := range of.InForce.Variables {
+		switch {
+		case name == "":
+			found = append(found, completion.Candidate{Value: v.Name, Description: firstWords(v.Description)})
+		case name == v.Name && v.Default != nil:
+			found = append(found, completion.Candidate{Value: *v.Default})
+		}
+	}
+	return found
 }

@@ -46,6 +46,10 @@ func Complete(flags []Flag, words []string, sources map[string]Source) []Candida
 			}
 		default:
 			if i+flag.Words > last {
+				delete(c.given, flag.Name)
+				if i < last {
+					c.given[flag.Name] = words[i]
+				}
 				return c.values(*flag, "", words[last])
 			}
 			if flag.Words > 0 {

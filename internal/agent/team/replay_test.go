@@ -174,7 +174,7 @@ func (h *history) take(ctx context.Context, a *agent, id string) (result, error)
 // does, and goes on from there: the end is the same, and what is on record is not made again.
 func TestEveryInterruption(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			root := func(h *history) agentFunc {

@@ -119,14 +119,10 @@ func (s *script) path(p string) string {
 	return p
 }
 
-// envFiles returns the files that complete the environment, the more important
-// first.
+// envFiles returns the files that complete the environment, the more important first: the one
+// beside the script, which for an agent's script is that of the agent, and that of the root.
 func (s *script) envFiles() []string {
-	files := []string{filepath.Join(s.o.Root, ".env")}
-	if s.o.Agent == nil {
-		files = append([]string{filepath.Join(filepath.Dir(s.file), ".env")}, files...)
-	}
-	return files
+	return []string{filepath.Join(filepath.Dir(s.file), ".env"), filepath.Join(s.o.Root, ".env")}
 }
 
 // maxEnvFile is how large an env file may be, in bytes.

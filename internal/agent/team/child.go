@@ -17,7 +17,7 @@ import (
 type life struct {
 	prompt  string
 	awaited bool            // by a call of Run
-	ctx     context.Context // of its work
+	alive   context.Context // ends with its work
 	cancel  context.CancelCauseFunc
 	pulse   pulse
 
@@ -45,7 +45,7 @@ func newChild(parent *Member, s start) *Member {
 func (m *Member) adopt(c *Member) {
 	c.Depth, c.Budget = m.Depth+1, m.Budget
 	c.Events = m.Events.With(func(s *event.Source) { *s = s.Child(c.Agent, c.ID) }).Through(c.pulse.listen)
-	c.life.ctx, c.cancel = context.WithCancelCause(m.ctx)
+	c.alive, c.cancel = context.WithCancelCause(m.ctx)
 }
 
 // readEnd reads back how a child ended, if that is on record. t.mu is held.
@@ -75,7 +75,7 @@ func (c *Member) live(child *Child) (Result, error) {
 	defer c.cancel(nil)
 	var r Result
 	step := steps.Step{Kind: steps.Agent, Key: resultKey, Name: c.Agent}
-	recorded, err := steps.Do(c.life.ctx, c.Steps, step, func(ctx context.Context) (Result, error) {
+	recorded, err := steps.Do(c.alive, c.Steps, step, func(ctx context.Context) (Result, error) {
 		var err error
 		r, err = c.work(ctx, child)
 		return r, err
@@ -320,7 +320,7 @@ func (m *Member) prepare(s *start) (*Child, error) {
 	var child Child
 	var err error
 	t.outside(func() {
-		child, err = t.start(s.member.life.ctx, Spawn{Member: s.member, Agent: s.Agent, Prompt: s.Prompt})
+		child, err = t.start(s.member.alive, Spawn{Member: s.member, Agent: s.Agent, Prompt: s.Prompt})
 	})
 	if err == nil && m.closed {
 		err = errClosed

@@ -145,10 +145,8 @@ func (t *Team) dropEscalations(c *Member) {
 }
 
 // dropDead removes the questions of children that had ended when the run was interrupted, or
-// whose parents had.
+// whose parents had. t.mu is held.
 func (t *Team) dropDead() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.escalations = slices.DeleteFunc(t.escalations, func(e *escalation) bool {
 		for m := e.member; m.life != nil; m = m.Parent {
 			if m.ended || t.members[m.ID] != m {

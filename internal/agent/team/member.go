@@ -16,7 +16,7 @@ import (
 type Member struct {
 	ID     string      // as models and events name it; empty for the root
 	Agent  string      // name
-	Depth  int         // 0 for the root
+	Depth  int         // 0 for the root of a run, 1 for its children, ...
 	Parent *Member     // nil for the root
 	Steps  steps.Steps // record of a child's work; of the root, that of the task
 	Events event.Scope // of the member's work
@@ -62,6 +62,7 @@ func (m *Member) open(ctx context.Context) error {
 		m.running++
 		c.begin(nil)
 	}
+	t.dropDead()
 	m.Budget.Spend(m.used)
 	return nil
 }

@@ -20,7 +20,7 @@ type Options struct {
 	Agent  string      // name of the root
 	Limits Limits      // of the root
 	Steps  steps.Steps // of the task; the zero value records nothing, and nothing can be resumed
-	Events event.Scope // of the root
+	Events event.Scope // of the root; they say how deep it is
 	Budget *run.Budget // of the root; nil bounds nothing
 
 	// Start prepares children. It is required if there are any.
@@ -135,7 +135,7 @@ func New(ctx context.Context, o Options) (*Team, error) {
 		known: make(map[string]*entry), members: make(map[string]*Member), ids: make(map[string]bool),
 		answers: make(map[string]string), changed: make(chan struct{}),
 	}
-	t.root = &Member{Agent: o.Agent, Steps: o.Steps, Events: o.Events, Budget: o.Budget, team: t, limits: o.Limits}
+	t.root = &Member{Agent: o.Agent, Depth: o.Events.Depth, Steps: o.Steps, Events: o.Events, Budget: o.Budget, team: t, limits: o.Limits}
 	t.members[""] = t.root
 	if err := t.readLog(ctx); err != nil {
 		return nil, err
@@ -144,7 +144,6 @@ func New(ctx context.Context, o Options) (*Team, error) {
 		t.root.Close()
 		return nil, err
 	}
-	t.dropDead()
 	return t, nil
 }
 

@@ -731,3 +731,58 @@ func TestEventsOfAChild(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// TestDepthGoesOn has a root that is itself below others, such as the node of a child's graph.
+func TestDepthGoesOn(t *testing.T) {
+	t.Parallel()
+	tm, err := team.New(t.Context(), team.Options{
+		Limits: team.Limits{MaxDepth: 2}, Events: event.NewScope(event.Discard, event.Source{AgentID: "agent_graph_12345678", Depth: 2}, nil),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tm.Root().Close()
+	if _, err := tm.Root().Run(t.Context(), "node", "echo", "x"); err == nil || err.Error() != "agent echo would be at depth 3, and at most 2 is allowed" {
+		t.Error(err)
+	}
+}
+
+// TestQuestionOfAnEndedChildIsGone resumes a run in which a grandchild gave up its question and
+// ended.
+func TestQuestionOfAnEndedChildIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(agents{
+			"asks": func(ctx context.Context, a *agent) (string, error) {
+				ctx, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err := a.m.Asker().Ask(ctx, ask.Question{ID: "1", Kind: ask.Text, Text: "Name?"})
+				return "without", fmt.Errorf("gave up: %w", err)
+			},
+			"lead": func(ctx context.Context, a *agent) (string, error) {
+				if _, err := a.spawn(ctx, "asks", "x"); err != nil {
+					return "", err
+				}
+				return hang(ctx, a)
+			},
+		})
+		for life := range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			_, _, err := r.run(ctx, func(ctx context.Context, a *agent) (string, error) {
+				if _, err := a.spawn(ctx, "lead", "x"); err != nil {
+					return "", err
+				}
+				synctest.Wait()
+				if n := a.m.Notice(ctx); (n != "") != (life == 0) {
+					t.Errorf("life %d: notice %q", life, n)
+				}
+				time.Sleep(time.Minute)
+				cancel()
+				return "", ctx.Err()
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -87,19 +87,24 @@ func (c *Conversation) ready(ctx context.Context) error {
 	if c.variables == nil {
 		c.variables = make(map[string]string) // they are known now
 	}
+	c.keepAgent()
+	return nil
+}
+
+// keepAgent has the session, if there is one, keep the variables and the instructions.
+func (c *Conversation) keepAgent() {
 	if c.session == nil {
-		return nil
+		return
 	}
 	c.session.Sync(func(s *session.Settings) {
-		s.AgentInstructions, s.AgentVariables = &base, nil
+		s.AgentInstructions, s.AgentVariables = &c.base, nil
 		for _, v := range c.agent.InForce.Variables {
-			s.AgentVariables = append(s.AgentVariables, session.Variable{Name: v.Name, Value: variables[v.Name]})
+			s.AgentVariables = append(s.AgentVariables, session.Variable{Name: v.Name, Value: c.variables[v.Name]})
 		}
 		if limit := c.agent.InForce.CompressionThreshold; limit != nil {
 			s.CompressionThreshold = limit
 		}
 	})
-	return nil
 }
 
 // recallAgent takes the variables and the instructions that the session has. It reports false if

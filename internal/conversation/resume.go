@@ -28,6 +28,7 @@ type question struct {
 	User     chat.Message      `json:"user"`                // the question as the role puts it
 	Todo     todo.Settings     `json:"todo,omitzero"`       // whether the model goes on by itself
 	List     *todo.List        `json:"list,omitempty"`      // the model's list before the question; nil for an empty one
+	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
 
 	// What is done with the answer; see [Question].
@@ -82,7 +83,7 @@ func (t *turn) job() (run.Job, error) {
 	if t.form != nil {
 		t.q.Form = &formRecord{t.form.name, json.RawMessage(t.form.Source())}
 	}
-	if len(c.list.Items()) > 0 {
+	if t.q.Base = c.base; len(c.list.Items()) > 0 {
 		t.q.List = c.list
 	}
 	data, err := json.Marshal(t.q)
@@ -155,7 +156,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	if err := json.Unmarshal(info.Question, &t.q); err != nil {
 		return run.Job{}, fault.Wrap(fault.Config, err, "the question on record of run %s cannot be read", info.ID)
 	}
-	if t.q.List != nil {
+	if c.base = t.q.Base; t.q.List != nil {
 		c.list = t.q.List
 	}
 	t.q.Settings.Model = cmp.Or(k.Model, t.q.Settings.Model)
@@ -273,6 +274,9 @@ func (t *turn) enterAnew(ctx context.Context, store session.Store, id string, go
 	}
 	if c.session, err = c.open(ctx, store, string(mark.Alias)); err != nil {
 		return err
+	}
+	if c.agent != nil {
+		c.keepAgent()
 	}
 	c.release, err = c.session.Acquire(ctx)
 	return err

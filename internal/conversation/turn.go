@@ -144,6 +144,9 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	if err != nil {
 		return done, err
 	}
+	if c.options.Member == nil {
+		defer member.Close()
+	}
 	all, err := t.kit.Tools.With(t.own(nil, member)...)
 	t.q.Lead = t.instructions(all.Declarations())
 	return done, err

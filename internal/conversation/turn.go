@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"loki/internal/agent/todo"
 	"loki/internal/chat"
@@ -183,9 +184,20 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	}
 	output := t.reply.Text
 	if t.child {
-		output = chat.WithoutThinking(output)
+		output = withoutThinking(t.reply.Messages)
 	}
 	return run.Outcome{Output: output, Usage: t.reply.Usage.Add(t.spent), Stop: t.reply.Stop}, err
+}
+
+// withoutThinking returns the texts of a reply's messages without what the model thought.
+func withoutThinking(reply []chat.Message) string {
+	var texts []string
+	for _, m := range reply {
+		if text := strings.TrimSpace(chat.WithoutThinking(m.Text())); m.Role == chat.Assistant && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // prepare puts the messages into the request, for which the session is compressed if it has

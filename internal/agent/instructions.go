@@ -100,31 +100,36 @@ func replace(text string, lookup func(string) (string, bool)) string {
 // The sections that explain the tools of the program to a model.
 const (
 	spawnSection = `## Other agents
-You can start other agents. They work in the background, at the same time as you and each other, and see only the prompt that you give them: put everything they need into it.
+You can start other agents. They work in the background, at the same time as you and each other, and see nothing but the prompt that you give them: put all that they need into it.
 
 | Tool | Use |
 |---|---|
+| agent__list_available {} | list the agents that you may start, with what they are for |
 | agent__spawn {"agent", "prompt"} | start an agent; returns its id at once, such as "agent_explore_1a2b3c4d" |
-| agent__check {"id"} | see whether it has finished, without waiting |
-| agent__collect {"id"} | wait for it and get its output |
+| agent__check {"id"} | get the result if the agent has finished; never waits |
+| agent__collect {"id"} | wait for the result, which can be taken once |
 | agent__list {} | list the agents that you have started |
 | agent__cancel {"id"} | stop an agent whose work is no longer needed |
 | agent__task_create {"subject", "description", "blocked_by", "agent", "prompt"} | add a task; only "subject" is required |
-| agent__task_list {} | list the tasks and their state |
-| agent__task_complete {"task_id"} | mark a task as completed; tasks that waited for it become runnable |
+| agent__task_list {} | list the tasks and their states |
+| agent__task_complete {"task_id"} | mark a task as completed, so that tasks that wait for it can begin |
 | agent__task_fail {"task_id"} | mark a task as failed; tasks that wait for it stay blocked |
 | agent__reply_escalation {"escalation_id", "reply"} | answer a question of an agent |
 
-Start agents whose work is independent together, in one reply, and not one after another. Go on with your own work, then collect every agent that you have started.
-` + "For example: agent__spawn {\"agent\": \"explore\", \"prompt\": \"...\"} twice in one reply, then agent__collect {\"id\": \"agent_explore_1a2b3c4d\"} for each of the two ids.\n" + `
-Use tasks for work that has an order. Their ids are numbers: "1", "2", and so on. A task with "blocked_by": ["1", "2"] waits until those are completed. A task with "agent" and "prompt" starts that agent as soon as nothing blocks it. Complete the task yourself when its agent has finished.
+Start agents whose work is independent together, in one reply, never one after another. Go on with your own work, then collect every agent that you have started. For example, in one reply:
+agent__spawn {"agent": "explore", "prompt": "Find where requests are retried ..."}
+agent__spawn {"agent": "explore", "prompt": "Find all tests of the parser ..."}
+and later, with each of the two ids:
+agent__collect {"id": "agent_explore_1a2b3c4d"}
 
-A question of an agent is shown as an entry of "pending_escalations" in the result of a tool. The agent is blocked until you answer, and gives up after some time. So answer at once with agent__reply_escalation: from what you know or, if you cannot, after you have asked the user. For a choice, reply with the exact text of an option.`
+Use tasks for work that has an order. Their ids are numbers, as text: "1", "2". A task with "blocked_by": ["1", "2"] waits until both are completed. A task with "agent" and "prompt" starts that agent as soon as nothing blocks it. When the agent has finished, look at its result and complete the task yourself.
+
+A question of an agent is shown as "pending_escalations" in the result of a tool. The agent waits for the answer, and goes on without one after some time. So answer at once with agent__reply_escalation: from what you know, or after you have asked the user. If it has options, reply with the exact text of one.`
 
 	teamSection = `## Teammates
-Other agents may be working at the same time as you.
-- agent__send_message {"id", "message"}: tell another agent what you found if it concerns its work.
-- agent__check_inbox {}: read the messages for you, which empties the inbox. Messages are seen only this way, so check before you finish.`
+Other agents may be at work at the same time as you.
+- agent__send_message {"id", "message"}: tell another agent what you found if it concerns its work. The id is that of an agent that you have started, of one that was started beside you, or "parent" for the one that has started you.
+- agent__check_inbox {}: read your messages, which empties the inbox. A message is seen only when its receiver does this, so check before you finish.`
 
 	userSection = `## Questions to the user
 Ask when a decision is the user's or the task is unclear, and not for what you can find out yourself.

@@ -12,6 +12,7 @@ import (
 	"loki/internal/agent/team"
 	"loki/internal/agent/todo"
 	"loki/internal/ask"
+	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/role"
 	"loki/internal/tool"
@@ -75,21 +76,8 @@ func (a *App) texts(variables map[string]string) agent.Texts {
 // as its instructions. The tools of MCP servers are not in the prompt, and dynamic instructions
 // are empty.
 func (a *App) Describe(ctx context.Context, of agent.Agent, variables map[string]string) (settings, inForce *value.Object, err error) {
-	set, err := a.agentTools(ctx, of, variables, nil)
+	tools, err := a.declarations(ctx, of, variables)
 	if err != nil {
-		return nil, nil, err
-	}
-	no := func(context.Context, team.Spawn) (team.Child, error) { return team.Child{}, ask.ErrUnavailable }
-	members, err := team.New(ctx, team.Options{Agent: of.Name, Limits: of.InForce.Team, Start: no})
-	if err != nil {
-		return nil, nil, err
-	}
-	defer members.Root().Close()
-	tools := append(members.Root().Tools(), userTools(nil, of.Name)...)
-	if of.InForce.Todo.Enabled {
-		tools = append(todo.Tools(new(todo.List)), tools...)
-	}
-	if set, err = set.With(tools...); err != nil {
 		return nil, nil, err
 	}
 	texts := a.texts(variables)
@@ -97,10 +85,30 @@ func (a *App) Describe(ctx context.Context, of agent.Agent, variables map[string
 	if d.Dynamic {
 		d.Instructions = ""
 	}
-	d.Instructions = d.SystemPrompt(agent.Prompt{Base: d.Instructions, Tools: set.Declarations(), Texts: texts})
+	d.Instructions = d.SystemPrompt(agent.Prompt{Base: d.Instructions, Tools: tools, Texts: texts})
 	d.Starters = slices.Clone(d.Starters)
 	for i, s := range d.Starters {
 		d.Starters[i] = texts.Expand(s)
 	}
 	return of.Definition.Settings(), d.Settings(), nil
+}
+
+// declarations returns the declarations of a plain agent's tools, without those of MCP servers.
+func (a *App) declarations(ctx context.Context, of agent.Agent, variables map[string]string) ([]chat.Tool, error) {
+	set, err := a.agentTools(ctx, of, variables, nil)
+	if err != nil {
+		return nil, err
+	}
+	no := func(context.Context, team.Spawn) (team.Child, error) { return team.Child{}, ask.ErrUnavailable }
+	members, err := team.New(ctx, team.Options{Agent: of.Name, Limits: of.InForce.Team, Start: no})
+	if err != nil {
+		return nil, err
+	}
+	defer members.Root().Close()
+	tools := append(members.Root().Tools(), userTools(nil, of.Name)...)
+	if of.InForce.Todo.Enabled {
+		tools = append(todo.Tools(new(todo.List)), tools...)
+	}
+	set, err = set.With(tools...)
+	return set.Declarations(), err
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/graph"
 	"loki/internal/value"
@@ -43,6 +45,7 @@ func TestUsersAgents(t *testing.T) {
 	if err != nil || len(entries) < 10 {
 		t.Fatalf("%d agents, %v", len(entries), err)
 	}
+	t.Run("sections", func(t *testing.T) { checkSections(t, a) })
 	var w yamldoc.Writer
 	for _, e := range entries {
 		w.Members(0, value.ObjectOf(value.Member{Name: e.Name(), Value: meaning(t, a, e.Name()).Value()}))
@@ -103,4 +106,43 @@ func meaning(t *testing.T, a *app.App, name string) *value.Object {
 		found = append(found, value.Of(fmt.Sprintf("%d:%d %s", f.Line, f.Column, f)))
 	}
 	return value.ObjectOf(append(members, value.Member{Name: "findings", Value: value.ListOf(found...).Value()})...)
+}
+
+// checkSections: the system prompt names tools that are there, and parameters that they have.
+func checkSections(t *testing.T, a *app.App) {
+	ref, err := a.Agents.Find("orchestrator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, _, err := a.Agents.Load(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := a.Declarations(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]string)
+	for _, declared := range tools {
+		known[declared.Name] = string(declared.Parameters)
+	}
+	prompt := of.InForce.SystemPrompt(agent.Prompt{Tools: tools})
+	named := make(map[string]bool)
+	for _, match := range regexp.MustCompile(`(\w+__\w+)(?: \{([^}]*)\})?`).FindAllStringSubmatch(prompt, -1) {
+		parameters, ok := known[match[1]]
+		if !ok {
+			t.Errorf("there is no tool %s", match[1])
+		}
+		named[match[1]] = true
+		for _, p := range regexp.MustCompile(`(?:^|, )"(\w+)"`).FindAllStringSubmatch(match[2], -1) {
+			if !strings.Contains(parameters, `"`+p[1]+`":`) {
+				t.Errorf("%s has no parameter %s: %s", match[1], p[1], parameters)
+			}
+		}
+	}
+	for name := range known {
+		if strings.Contains(name, "__") && !named[name] {
+			t.Errorf("no section names %s", name)
+		}
+	}
 }

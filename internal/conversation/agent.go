@@ -173,7 +173,9 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 		if member.Parent != nil {
 			user = member.Asker()
 		}
-		t.req.Notice = member.Notice
+		if member.Parent == nil && t.c.agent.InForce.Team.CanSpawn {
+			t.req.Notice = member.Notice
+		}
 	}
 	set, err := t.kit.Tools.With(t.own(user, member)...)
 	if err != nil || set.Len() == 0 {

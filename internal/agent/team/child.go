@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
 	}
 	var work run.Work
 	var done func() error
-	err := c.team.safely(c.Agent, func() (err error) {
+	err := c.safely(ctx, func() (err error) {
 		work, done, err = child.Job.Make(ctx, run.Point{Recovery: run.Recovery{Last: child.Job.Start}, Resumed: resumed, Budget: c.Budget})
 		return err
 	})
@@ -164,7 +165,7 @@ type nested struct {
 
 // Do implements [run.Work].
 func (n *nested) Do(ctx context.Context, f *run.Frame) (out run.Outcome, err error) {
-	err = n.member.team.safely(n.member.Agent, func() (err error) {
+	err = n.member.safely(ctx, func() (err error) {
 		out, err = n.Work.Do(ctx, f)
 		return err
 	})
@@ -172,14 +173,12 @@ func (n *nested) Do(ctx context.Context, f *run.Frame) (out run.Outcome, err err
 	return out, err
 }
 
-// safely calls f, and turns a panic into an error.
-func (t *Team) safely(agent string, f func() error) (err error) {
+// safely calls f for m, and turns a panic into an error, and into a warning with the stack.
+func (m *Member) safely(ctx context.Context, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if t.o.OnPanic != nil {
-				t.o.OnPanic(agent, v, debug.Stack())
-			}
-			err = fmt.Errorf("agent %s panicked (a bug in Loki): %v", agent, v)
+			err = fmt.Errorf("agent %s panicked (a bug in Loki): %v", m.Agent, v)
+			err = cmp.Or(m.Events.Emit(context.WithoutCancel(ctx), event.Warning{Text: fmt.Sprintf("%v\n%s", err, debug.Stack())}), err)
 		}
 	}()
 	return f()
@@ -187,7 +186,7 @@ func (t *Team) safely(agent string, f func() error) (err error) {
 
 // start prepares a child.
 func (t *Team) start(ctx context.Context, s Spawn) (child Child, err error) {
-	err = t.safely(s.Agent, func() (err error) {
+	err = s.Member.safely(ctx, func() (err error) {
 		child, err = t.o.Start(ctx, s)
 		return err
 	})

@@ -40,8 +40,6 @@ type Options struct {
 	Seed string
 
 	Now func() time.Time // nil means time.Now
-	// OnPanic, if set, receives the panics of children, for the log.
-	OnPanic func(agent string, value any, stack []byte)
 }
 
 // Starter prepares a child: it finds the agent and what the child needs. It is called once for
@@ -189,7 +187,7 @@ func (m *Member) summarize(ctx context.Context, r Result) (output string, used c
 		return r.Output, chat.Usage{}
 	}
 	var summary string
-	err := m.team.safely(r.Agent, func() (err error) {
+	err := m.safely(ctx, func() (err error) {
 		summary, used, err = o.Summarize(ctx, Summary{
 			Collector: m, Agent: r.Agent, Output: r.Output, Model: m.limits.SummarizationModel,
 			Steps: o.Steps.At(summaryKey).At(r.ID),

@@ -96,6 +96,10 @@ type Request struct {
 	Tools         Tools          // nil for none
 	MaxTurns      int            // 0 means DefaultMaxTurns
 
+	// Known is how many messages at the beginning an earlier request of the conversation sent or received. They
+	// are sent like the others; the description of the call's step is of the others.
+	Known int
+
 	// Node is the graph node that makes the request; "" means that of the events, which in a
 	// map is the map.
 	Node string
@@ -214,7 +218,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	if err != nil {
 		return Reply{}, err
 	}
-	c := call{rc: rc, req: req, model: model, messages: req.Messages}
+	c := call{rc: rc, req: req, model: model, messages: req.Messages, known: req.Known}
 	if req.Tools != nil && !model.SupportsTools {
 		text := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
 		if err := rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
@@ -265,6 +269,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		if turn == maxTurns {
 			return reply, &MaxTurnsError{Turns: turn}
 		}
+		c.known = len(c.messages) + 1
 		c.messages = append(append(c.messages[:len(c.messages):len(c.messages)], t.Message), results...)
 	}
 }

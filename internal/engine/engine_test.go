@@ -476,7 +476,7 @@ func TestCanceledBetweenTools(t *testing.T) {
 // record is a [steps.Recorder] in memory.
 type record struct{ results sync.Map } // by key
 
-func (r *record) Lookup(_ context.Context, key string) (steps.Record, error) {
+func (r *record) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	result, ok := r.results.Load(key)
 	if !ok {
 		return steps.Record{}, nil

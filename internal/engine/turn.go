@@ -18,6 +18,7 @@ type call struct {
 	req      Request
 	model    Model          // the one that is asked; a fallback stays for the turns that follow
 	messages []chat.Message // of the request and of the turns so far
+	known    int            // how many of them earlier calls sent or received
 }
 
 // providerRequest returns the request of a turn as model gets it.
@@ -54,6 +55,9 @@ type turnResult struct {
 // model of c.
 func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error) {
 	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", turn), Name: c.model.ID}
+	if c.rc.Steps.Recording() {
+		step.Request = c.description
+	}
 	made := false
 	t, err := steps.Do(ctx, c.rc.Steps, step, func(ctx context.Context) (turnResult, error) {
 		made = true

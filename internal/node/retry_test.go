@@ -18,7 +18,9 @@ import (
 // record keeps steps in memory. What stays begun is uncertain.
 type record map[string]steps.Record
 
-func (r record) Lookup(_ context.Context, key string) (steps.Record, error) { return r[key], nil }
+func (r record) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
+	return r[key], nil
+}
 
 func (r record) Begin(_ context.Context, key string, _ steps.Step) error {
 	r[key] = steps.Record{Begun: true}

@@ -343,3 +343,12 @@ var ErrAnswered = errors.New("the question has an answer already")
 
 // ErrClosed says that a journal was used after it was closed.
 var ErrClosed = errors.New("the journal of the run is closed")
+
+// StopError is an error of the record of a step that ends the run at once: nothing may make up for it, such as
+// the fallback of a node.
+type StopError struct{ Err error }
+
+func (e *StopError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *StopError) Unwrap() error { return e.Err }

@@ -224,7 +224,7 @@ type taskRecorder struct {
 	node string
 }
 
-func (t *taskRecorder) Lookup(ctx context.Context, key string) (steps.Record, error) {
+func (t *taskRecorder) Lookup(ctx context.Context, key string, s steps.Step) (steps.Record, error) {
 	if t.k.works() {
 		if err := t.k.write(ctx, t.k.journal.Confirm); err != nil {
 			return steps.Record{}, err
@@ -232,7 +232,18 @@ func (t *taskRecorder) Lookup(ctx context.Context, key string) (steps.Record, er
 	}
 	// What is on record counts also when nothing can be added to it, and a record that
 	// cannot be read is not one that is not there.
-	return t.rec.Lookup(context.WithoutCancel(ctx), key)
+	known, err := t.rec.Lookup(context.WithoutCancel(ctx), key, s)
+	if _, stop := errors.AsType[*StopError](err); stop {
+		t.k.lose(err)
+	}
+	return known, err
+}
+
+// Fail implements [steps.FailureRecorder] for journals that keep failures.
+func (t *taskRecorder) Fail(ctx context.Context, key string, s steps.Step, failure error) {
+	if f, ok := t.rec.(steps.FailureRecorder); ok {
+		f.Fail(ctx, key, s, failure)
+	}
 }
 
 func (t *taskRecorder) Begin(ctx context.Context, key string, s steps.Step) error {

@@ -101,7 +101,7 @@ func (q Questions) ForTools() ask.Asker {
 func (q Questions) ask(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
 	question.ID = q.id(key)
 	question.Node, question.Agent, question.Depth = q.From.Node, q.From.Agent, q.From.Depth
-	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID}
+	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
 	onRecord := true
 	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {
 		onRecord = false
@@ -125,6 +125,19 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, d
 		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
 	}
 	return answer, err
+}
+
+// describe returns a question as records describe the step.
+func describe(q ask.Question) any {
+	d := struct {
+		Text    string   `json:"text"`
+		Options []string `json:"options,omitempty"`
+		Default *string  `json:"default,omitempty"`
+	}{Text: q.Text, Options: q.Options}
+	if q.HasDefault {
+		d.Default = &q.Default
+	}
+	return d
 }
 
 // keep puts a question on record as one that waits for the step with a full key.

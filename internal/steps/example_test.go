@@ -10,7 +10,9 @@ import (
 // memory is a Recorder that keeps results in a map.
 type memory map[string]steps.Record
 
-func (m memory) Lookup(_ context.Context, key string) (steps.Record, error) { return m[key], nil }
+func (m memory) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
+	return m[key], nil
+}
 
 func (m memory) Begin(_ context.Context, key string, _ steps.Step) error {
 	m[key] = steps.Record{Begun: true}

@@ -40,6 +40,10 @@ type Step struct {
 	Name   string // what is called, for people: a model, a tool, a script
 	Effect bool   // it may change the world
 
+	// Request returns what the step sends or does, as package json encodes it: for recorders that keep it or compare
+	// it. It is called before the step is made, if at all. Nil means that there is nothing to say.
+	Request func() any
+
 	// Uncertain decides what to do with an effect that was begun and whose end is unknown.
 	// Nil means Retry. It is called with the step's full key.
 	Uncertain func(ctx context.Context, key string) (Decision, error)
@@ -62,19 +66,29 @@ type Record struct {
 	Result []byte // JSON, of a step that is Done
 	Done   bool
 	Begun  bool // an effect that was begun
+
+	// Failure is the error of a step that failed and is not made again. Records that are resumed have none: what
+	// failed is tried again.
+	Failure error
 }
 
 // Recorder keeps the steps of one task. Its methods may be called from several
 // goroutines, with different keys.
 type Recorder interface {
-	// Lookup returns what is known of the step with key.
-	Lookup(ctx context.Context, key string) (Record, error)
+	// Lookup returns what is known of the step s with key, which is its full one.
+	Lookup(ctx context.Context, key string, s Step) (Record, error)
 	// Begin records that an effect is about to be made.
 	Begin(ctx context.Context, key string, s Step) error
 	// Forget undoes a Begin: the effect is known to have failed.
 	Forget(ctx context.Context, key string) error
 	// Record keeps the result of a step. It returns when the result is safe.
 	Record(ctx context.Context, key string, s Step, result []byte) error
+}
+
+// FailureRecorder is a [Recorder] that keeps failures, too.
+type FailureRecorder interface {
+	// Fail keeps the error of a step, unless the context has ended.
+	Fail(ctx context.Context, key string, s Step, failure error)
 }
 
 // Steps is the record of one task, or a part of it with keys of its own. The zero
@@ -112,9 +126,12 @@ func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context)
 	}
 	var result T
 	key := s.prefix + step.Key
-	known, err := s.rec.Lookup(ctx, key)
+	known, err := s.rec.Lookup(ctx, key, step)
 	if err != nil {
 		return result, fmt.Errorf("reading the record of step %s: %w", key, err)
+	}
+	if known.Failure != nil {
+		return result, known.Failure
 	}
 	if known.Done {
 		if err := json.Unmarshal(known.Result, &result); err != nil {
@@ -140,6 +157,9 @@ func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context)
 	// What was done is recorded even if the run is canceled now.
 	ctx, live := context.WithoutCancel(ctx), ctx.Err() == nil
 	if err != nil {
+		if f, ok := s.rec.(FailureRecorder); ok && live {
+			f.Fail(ctx, key, step, err)
+		}
 		if step.Effect && live {
 			if forgetErr := s.rec.Forget(ctx, key); forgetErr != nil {
 				return result, errors.Join(err, forgetErr)

@@ -45,7 +45,7 @@ type recorder struct {
 
 func newRecorder() *recorder { return &recorder{records: make(map[string]steps.Record)} }
 
-func (r *recorder) Lookup(_ context.Context, key string) (steps.Record, error) {
+func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.records[key], nil

@@ -249,7 +249,7 @@ func (r *recorder) keys(prefix string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.records)), func(k string) bool { return !strings.HasPrefix(k, prefix) })
 }
 
-func (r *recorder) Lookup(_ context.Context, key string) (steps.Record, error) {
+func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lookups++

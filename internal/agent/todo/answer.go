@@ -58,6 +58,7 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 			break
 		}
 		req.Messages = slices.Concat(req.Messages, last.Messages, []chat.Message{ask})
+		req.Known = len(req.Messages) - 1
 		next := *rc
 		next.Steps = rc.Steps.At(fmt.Sprintf("continue/%d", n))
 		last, err = e.Run(ctx, &next, req)

@@ -48,9 +48,11 @@ func (p *player) Chat(_ context.Context, req provider.Request) iter.Seq2[provide
 // keys is a recorder that keeps the keys of what is recorded.
 type keys []string
 
-func (k *keys) Lookup(context.Context, string) (steps.Record, error) { return steps.Record{}, nil }
-func (k *keys) Begin(context.Context, string, steps.Step) error      { return nil }
-func (k *keys) Forget(context.Context, string) error                 { return nil }
+func (k *keys) Lookup(context.Context, string, steps.Step) (steps.Record, error) {
+	return steps.Record{}, nil
+}
+func (k *keys) Begin(context.Context, string, steps.Step) error { return nil }
+func (k *keys) Forget(context.Context, string) error            { return nil }
 func (k *keys) Record(_ context.Context, key string, s steps.Step, _ []byte) error {
 	if s.Kind == steps.Model {
 		*k = append(*k, key)

@@ -530,7 +530,7 @@ type task struct {
 }
 
 // Lookup returns what is known of a step.
-func (t *task) Lookup(_ context.Context, key string) (steps.Record, error) {
+func (t *task) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	t.j.store.mu.Lock()
 	defer t.j.store.mu.Unlock()
 	if err := t.j.check(); err != nil {

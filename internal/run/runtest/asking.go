@@ -337,7 +337,7 @@ func (s *suite) closedJournal() {
 		"record":   r.Record(ctx, "k", steps.Step{}, []byte(`1`)),
 		"begin":    r.Begin(ctx, "k", steps.Step{}),
 		"forget":   r.Forget(ctx, "k"),
-		"lookup":   second(r.Lookup(ctx, "k")),
+		"lookup":   second(r.Lookup(ctx, "k", steps.Step{})),
 		"finished": j.Finished(ctx, run.TaskRecord{Step: 1}),
 		"commit":   j.Commit(ctx, run.Checkpoint{Step: 1}, nil),
 		"asked":    j.Asked(ctx, question(0)),

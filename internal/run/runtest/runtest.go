@@ -239,7 +239,7 @@ func (s *suite) record(r steps.Recorder, key, result string) {
 // known checks what is known of a step.
 func (s *suite) known(r steps.Recorder, key string, want steps.Record) {
 	s.Helper()
-	got, err := r.Lookup(s.Context(), key)
+	got, err := r.Lookup(s.Context(), key, steps.Step{})
 	if err != nil {
 		s.Fatalf("lookup of %s: %v", key, err)
 	}

@@ -141,7 +141,7 @@ func (s *suite) concurrentRecords() {
 				if err := r.Record(s.Context(), key, effect, result); err != nil {
 					s.Error(err)
 				}
-				if got, err := r.Lookup(s.Context(), key); err != nil || !got.Done || !sameJSON(got.Result, result) {
+				if got, err := r.Lookup(s.Context(), key, steps.Step{}); err != nil || !got.Done || !sameJSON(got.Result, result) {
 					s.Errorf("task %d step %d: %.50q, %v", n, i, got.Result, err)
 				}
 				if i%10 == 0 {

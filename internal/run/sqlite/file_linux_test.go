@@ -133,7 +133,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range kept {
-		got, err := j.Task(1, "a").Lookup(t.Context(), string(rune('a'+i)))
+		got, err := j.Task(1, "a").Lookup(t.Context(), string(rune('a'+i)), steps.Step{})
 		if err != nil || string(got.Result) != value.Of(prose(uint64(i), 20_000)).String() {
 			t.Fatalf("record %d of %d: %.50q, %v", i, kept, got.Result, err)
 		}

@@ -221,14 +221,14 @@ func TestFull(t *testing.T) {
 	if fault.CodeOf(err) != fault.Failure || !strings.Contains(err.Error(), path) || !strings.Contains(fault.HintOf(err), "free some space") {
 		t.Errorf("record on a full disk: %v (hint %q)", err, fault.HintOf(err))
 	}
-	if got, err := r.Lookup(t.Context(), "large"); err != nil || got.Done {
+	if got, err := r.Lookup(t.Context(), "large", steps.Step{}); err != nil || got.Done {
 		t.Errorf("the step is on record after all: %v", err)
 	}
 	limit(1 << 30)
 	if err := r.Record(t.Context(), "large", steps.Step{Kind: steps.Tool}, large); err != nil {
 		t.Fatalf("after space was freed: %v", err)
 	}
-	if got, err := r.Lookup(t.Context(), "large"); err != nil || !bytes.Equal(got.Result, large) {
+	if got, err := r.Lookup(t.Context(), "large", steps.Step{}); err != nil || !bytes.Equal(got.Result, large) {
 		t.Errorf("the step came back as %.50q, %v", got.Result, err)
 	}
 	if h, err := s.History(t.Context(), j.ID()); err != nil || len(h.Events) != 1 || len(h.Steps) != 2 {

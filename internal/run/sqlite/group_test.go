@@ -66,7 +66,7 @@ func isKept(t *testing.T, s *Store, j run.Journal, n int) {
 	if err != nil || len(h.Steps) != 1 || h.Steps[0].Key != "kept" || !h.Steps[0].Done {
 		t.Errorf("run %d has steps %+v, %v", n, h.Steps, err)
 	}
-	r, err := j.Task(1, "a").Lookup(t.Context(), "kept")
+	r, err := j.Task(1, "a").Lookup(t.Context(), "kept", steps.Step{})
 	if err != nil || string(r.Result) != string(noisy(n)) {
 		t.Errorf("run %d: the step came back as %.50q, %v", n, r.Result, err)
 	}

@@ -314,7 +314,7 @@ func (t *task) find(key string) (e stepEntry, ok bool, err error) {
 }
 
 // Lookup returns what is known of a step.
-func (t *task) Lookup(ctx context.Context, key string) (steps.Record, error) {
+func (t *task) Lookup(ctx context.Context, key string, _ steps.Step) (steps.Record, error) {
 	t.j.mu.Lock()
 	if t.j.closed {
 		t.j.mu.Unlock()

@@ -226,7 +226,7 @@ func TestProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range recordsOfRun {
-			r, err := j.Task(1, "a").Lookup(t.Context(), strconv.Itoa(i))
+			r, err := j.Task(1, "a").Lookup(t.Context(), strconv.Itoa(i), steps.Step{})
 			if want := value.Of(prose(uint64(i), 100*i)).String(); err != nil || string(r.Result) != want {
 				t.Errorf("run %s, step %d: %.50q, %v", info.ID, i, r.Result, err)
 			}

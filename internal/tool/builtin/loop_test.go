@@ -52,7 +52,7 @@ type recorder struct {
 
 var errDied = errors.New("the process has died")
 
-func (r *recorder) Lookup(_ context.Context, key string) (steps.Record, error) {
+func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.records[key], nil

@@ -1,0 +1,112 @@
+package cassette
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/value"
+)
+
+// Marks replace what depends on the machine and the user: secrets and directories. The zero Marks
+// replace nothing.
+type Marks struct {
+	Hide func(text string) string // returns a text without secrets; nil hides none
+	// Dirs are directories, absolute, by the name that stands for them: "work" for $work.
+	Dirs map[string]string
+}
+
+// pairs returns the directories and their marks, the longest directory first.
+func (m Marks) pairs() [][2]string {
+	var pairs [][2]string
+	for name, dir := range m.Dirs {
+		if len(dir) > 1 {
+			pairs = append(pairs, [2]string{dir, "$(" + name + ")"})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Or(len(b[0])-len(a[0]), cmp.Compare(a[1], b[1])) })
+	return pairs
+}
+
+// hide returns v with marks.
+func (m Marks) hide(v value.Value) value.Value {
+	pairs := m.pairs()
+	return change(v, func(s string) string {
+		if m.Hide != nil {
+			s = m.Hide(s)
+		}
+		for _, p := range pairs {
+			s = strings.ReplaceAll(s, p[0], p[1])
+		}
+		return s
+	})
+}
+
+func (m Marks) hideText(s string) string {
+	text, _ := m.hide(value.Of(s)).AsString()
+	return text
+}
+
+// show returns v with the directories in place of their marks. Secrets stay marks.
+func (m Marks) show(v value.Value) value.Value {
+	pairs := m.pairs()
+	return change(v, func(s string) string {
+		for _, p := range pairs {
+			s = strings.ReplaceAll(s, p[1], p[0])
+		}
+		return s
+	})
+}
+
+// dates are dates, perhaps with a time, of ISO 8601.
+var dates = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?\b`)
+
+// nowMark stands for the date and time at which something was recorded.
+const nowMark = "$(now)"
+
+// withoutNow returns a request with a mark in place of today's date, and of the time behind it.
+func withoutNow(v value.Value, now time.Time) value.Value {
+	return change(v, func(s string) string {
+		return dates.ReplaceAllStringFunc(s, func(d string) string {
+			for _, day := range []string{now.Local().Format(time.DateOnly), now.UTC().Format(time.DateOnly)} {
+				if strings.HasPrefix(d, day) {
+					return nowMark
+				}
+			}
+			return d
+		})
+	})
+}
+
+// withoutDates returns a request with the same mark in place of each date: for comparison.
+func withoutDates(v value.Value) value.Value {
+	return change(v, func(s string) string { return dates.ReplaceAllString(s, nowMark) })
+}
+
+// change returns v with the texts that fn returns in place of its texts. Names of members stay.
+func change(v value.Value, fn func(string) string) value.Value {
+	if text, ok := v.AsString(); ok {
+		if changed := fn(text); changed != text {
+			return value.Of(changed)
+		}
+		return v
+	}
+	if list, ok := v.AsList(); ok {
+		items := make([]value.Value, 0, list.Len())
+		for _, item := range list.All() {
+			items = append(items, change(item, fn))
+		}
+		return value.ListOf(items...).Value()
+	}
+	o := v.AsObject()
+	if o == nil {
+		return v
+	}
+	members := make([]value.Member, 0, o.Len())
+	for name, m := range o.All() {
+		members = append(members, value.Member{Name: name, Value: change(m, fn)})
+	}
+	return value.ObjectOf(members...).Value()
+}

@@ -1,0 +1,190 @@
+package cassette
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// Recorder collects the steps of runs. It may be used from several goroutines.
+type Recorder struct {
+	marks Marks
+	now   func() time.Time
+
+	mu   sync.Mutex
+	runs int
+	c    Cassette
+}
+
+// NewRecorder returns a recorder without steps. A nil now means time.Now.
+func NewRecorder(marks Marks, now func() time.Time) *Recorder {
+	if now == nil {
+		now = time.Now
+	}
+	return &Recorder{marks: marks, now: now}
+}
+
+// Store returns a store like next whose new runs are recorded.
+func (r *Recorder) Store(next run.Store) run.Store { return &recordedStore{next, r} }
+
+// UseModel notes the model of requests that name none.
+func (r *Recorder) UseModel(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.c.Model = id
+}
+
+// OfferServerTools notes tools of MCP servers that were offered.
+func (r *Recorder) OfferServerTools(names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.c.Servers = append(r.c.Servers, names...)
+	slices.Sort(r.c.Servers)
+	r.c.Servers = slices.Compact(r.c.Servers)
+}
+
+// Format returns what was recorded so far as the text of a file.
+func (r *Recorder) Format() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.c.sort()
+	return r.c.Format()
+}
+
+// recordedStore is a store whose new runs are recorded.
+type recordedStore struct {
+	run.Store
+	r *Recorder
+}
+
+// Create begins a run.
+func (s *recordedStore) Create(ctx context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
+	j, err := s.Store.Create(ctx, info, start)
+	if err != nil {
+		return nil, err
+	}
+	return &recordedJournal{j, s.r, s.r.begin(info)}, nil
+}
+
+// begin notes the beginning of a run and returns its number.
+func (r *Recorder) begin(info run.Info) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs++
+	if r.runs == 1 {
+		r.c.Agent, r.c.Prompt = info.Agent, r.marks.hideText(info.Prompt)
+		r.c.Variables = make(map[string]string, len(info.Variables))
+		for name, text := range info.Variables {
+			r.c.Variables[name] = r.marks.hideText(text)
+		}
+	}
+	return r.runs
+}
+
+// add records a step. One that is there already is replaced: it was made again.
+func (r *Recorder) add(e *Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.c.Entries = slices.DeleteFunc(r.c.Entries, func(o *Entry) bool { return o.Place == e.Place })
+	r.c.Entries = append(r.c.Entries, e)
+}
+
+type recordedJournal struct {
+	run.Journal
+	r   *Recorder
+	run int
+}
+
+// Task returns the record of a task's steps.
+func (j *recordedJournal) Task(step int, node string) steps.Recorder {
+	return &recordedTask{
+		Recorder: j.Journal.Task(step, node), r: j.r, place: Place{Run: j.run, Step: step, Node: node}, requests: make(map[string]value.Value),
+	}
+}
+
+type recordedTask struct {
+	steps.Recorder
+	r     *Recorder
+	place Place
+
+	mu       sync.Mutex
+	requests map[string]value.Value // of steps that are being made; guarded by mu
+}
+
+// Lookup returns what is known of a step.
+func (t *recordedTask) Lookup(ctx context.Context, key string, s steps.Step) (steps.Record, error) {
+	if kept(key, s) && s.Request != nil {
+		request, err := asValue(s.Request())
+		if err != nil {
+			return steps.Record{}, err
+		}
+		t.mu.Lock()
+		t.requests[key] = withoutNow(t.r.marks.hide(request), t.r.now())
+		t.mu.Unlock()
+	}
+	return t.Recorder.Lookup(ctx, key, s)
+}
+
+// Record keeps the result of a step.
+func (t *recordedTask) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
+	if kept(key, s) {
+		reply, err := value.ParseJSON(result)
+		if err != nil {
+			return err
+		}
+		e := t.entry(key, s)
+		e.Reply = t.r.marks.hide(reply)
+		t.r.add(e)
+	}
+	return t.Recorder.Record(ctx, key, s, result)
+}
+
+// Fail implements [steps.FailureRecorder].
+func (t *recordedTask) Fail(_ context.Context, key string, s steps.Step, failure error) {
+	if !kept(key, s) || !made(s.Kind) || fault.CodeOf(failure) == fault.Suspended || fault.CodeOf(failure) == fault.Canceled {
+		return
+	}
+	e := t.entry(key, s)
+	e.Failure = &Failure{Code: string(fault.CodeOf(failure)), Message: t.r.marks.hideText(failure.Error()), Hint: t.r.marks.hideText(fault.HintOf(failure)), Kind: string(provider.KindOf(failure))}
+	t.r.add(e)
+}
+
+func (t *recordedTask) entry(key string, s steps.Step) *Entry {
+	p := t.place
+	p.Key = key
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &Entry{Place: p, Kind: s.Kind, Name: t.r.marks.hideText(s.Name), Request: t.requests[key]}
+}
+
+// kept reports whether a step belongs into a cassette. Times are taken anew, and so is what a cache has. That a
+// node of a nested graph is done follows from its steps.
+func kept(key string, s steps.Step) bool {
+	return s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done")))
+}
+
+// made reports whether steps of a kind reach the outside world: without a record they cannot be played.
+func made(k steps.Kind) bool {
+	return k == steps.Model || k == steps.Tool || k == steps.Script || k == steps.Question
+}
+
+// asValue returns what x is in JSON.
+func asValue(x any) (value.Value, error) {
+	if v, ok := x.(value.Value); ok {
+		return v, nil
+	}
+	data, err := json.Marshal(x)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return value.ParseJSON(data)
+}

@@ -153,7 +153,7 @@ func required(name string) bool {
 
 // agentServers returns the MCP servers of the agent, nil if it has none. They are started when
 // they are needed, and stay until the run is over.
-func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (*mcp.Scope, error) {
+func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (serverTools, error) {
 	names := r.Agent.InForce.MCPServers
 	if len(names) == 0 {
 		return nil, nil

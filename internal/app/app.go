@@ -15,6 +15,7 @@ import (
 
 	"loki/assets"
 	"loki/internal/agent"
+	"loki/internal/agent/cassette"
 	"loki/internal/bundle"
 	"loki/internal/catalog"
 	"loki/internal/catalog/models"
@@ -46,9 +47,11 @@ type App struct {
 
 	engine         *engine.Engine // over the configured models
 	dryRun         bool
-	model          string // the model that the command names, if any
-	standIn        string // id of the model that answers in place of all, see [TestModel]; empty for none
-	outdatedModels string // version of a list of models that is for another program, empty for none
+	model          string             // the model that the command names, if any
+	standIn        string             // id of the model that answers in place of all, see [TestModel]; empty for none
+	recorder       *cassette.Recorder // nil unless a cassette is recorded
+	player         *cassette.Player   // nil unless one is played
+	outdatedModels string             // version of a list of models that is for another program, empty for none
 
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu

@@ -84,7 +84,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if scope != nil {
 		o.Servers = scope.ToolsOf
 	}
-	if !a.dryRun { // whose results are none
+	if !a.dryRun && a.recorder == nil && a.player == nil { // a dry run has no results, and a cassette is to have all
 		o.Cache = sealedCache{a, cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}}
 	}
 	nodes := node.New(o)
@@ -137,7 +137,7 @@ func initialState(r AgentRun) graph.State {
 func (a *App) graphModel(r AgentRun) string {
 	id := cmp.Or(r.Model, r.Agent.InForce.Model, a.Config.Model)
 	if id == "" && r.Agent.Graph.DefaultModel != "" {
-		if _, err := a.resolve(""); err != nil {
+		if _, err := a.Catalog.Default(); err != nil || a.player != nil && a.player.Cassette.Model == "" {
 			return r.Agent.Graph.DefaultModel
 		}
 	}

@@ -70,7 +70,10 @@ func (a *App) Close() error {
 // serverScope returns the servers that pick picks, nil if there are none. What is wrong
 // with the choice, and with the file, is reported through events, once in a conversation.
 // The caller closes it.
-func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (*mcp.Scope, error) {
+func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (serverTools, error) {
+	if a.player != nil {
+		return playedServers(a.player.Cassette.Servers), nil
+	}
 	if !a.Config.MCPServerSupport {
 		return nil, nil
 	}
@@ -91,7 +94,11 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	if len(chosen.Servers) == 0 {
 		return nil, nil
 	}
-	return s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker}), nil
+	scope := s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker})
+	if a.recorder != nil {
+		return recordedServers{scope, a.recorder}, nil
+	}
+	return scope, nil
 }
 
 // serverAliases is the setting mapping_mcp_servers.

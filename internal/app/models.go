@@ -24,7 +24,7 @@ type connection struct {
 
 // ChatModel implements [engine.Models].
 func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
-	if a.standIn != "" {
+	if a.standIn != "" || a.player != nil {
 		return a.standInFor(id)
 	}
 	m, err := a.Catalog.Resolve(id, catalog.Chat)

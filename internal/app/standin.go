@@ -17,7 +17,7 @@ const TestModel = "LOKI_TEST_MODEL"
 // resolve returns the chat model that id means. It is an error if there is none, unless another
 // model answers in its place.
 func (a *App) resolve(id string) (catalog.Model, error) {
-	if a.standIn == "" {
+	if a.standIn == "" && a.player == nil {
 		return a.Catalog.Resolve(id, catalog.Chat)
 	}
 	m, err := a.Catalog.Resolve(cmp.Or(id, a.standIn), catalog.Chat)
@@ -27,12 +27,21 @@ func (a *App) resolve(id string) (catalog.Model, error) {
 	return m, nil
 }
 
-// standInFor returns the model called id with the stand-in for it. It has the limits of the model
+// standInFor returns the model called id with the stand-in for it, or with none while a cassette is played. It has the limits of the model
 // and no price.
 func (a *App) standInFor(id string) (engine.Model, error) {
 	facts, err := a.resolve(id)
 	if err != nil {
 		return engine.Model{}, err
+	}
+	model := engine.Model{
+		ID: cmp.Or(id, a.standIn), Name: facts.Name, MaxInputTokens: facts.MaxInputTokens, OutputLimit: facts.MaxOutputTokens, SupportsTools: true,
+	}
+	if a.player != nil {
+		if model.Provider = (unasked{}); facts.Client != "" {
+			model.ID, model.SupportsTools = facts.ID(), facts.SupportsFunctionCalling
+		}
+		return model, nil
 	}
 	m, err := a.Catalog.Resolve(a.standIn, catalog.Chat)
 	if err != nil {
@@ -42,10 +51,8 @@ func (a *App) standInFor(id string) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
-	return engine.Model{
-		ID: cmp.Or(id, a.standIn), Name: facts.Name, Provider: standIn{chat, m.Name},
-		MaxInputTokens: facts.MaxInputTokens, OutputLimit: facts.MaxOutputTokens, SupportsTools: true,
-	}, nil
+	model.Provider = standIn{chat, m.Name}
+	return model, nil
 }
 
 // standIn asks another model than the one that is asked.

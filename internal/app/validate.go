@@ -199,7 +199,7 @@ func (v *validator) documents() {
 
 // servers checks the MCP servers that the agent lists.
 func (v *validator) servers() {
-	if len(v.d.MCPServers) == 0 {
+	if len(v.d.MCPServers) == 0 || v.app.player != nil {
 		return
 	}
 	if !v.app.Config.MCPServerSupport {

@@ -108,8 +108,10 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		}
 		return c.newFace(ctx).close(err)
 	}
-	if err := c.setUp(ctx); err != nil {
-		return err
+	if c.opts.replay == "" { // whose models were configured when it was recorded
+		if err := c.setUp(ctx); err != nil {
+			return err
+		}
 	}
 	defer func() {
 		if closeErr := c.app.Close(); closeErr != nil {
@@ -120,13 +122,20 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	c.app.Notices()
 	c.warnOf(c.app.Warnings())
 	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
-	if action.do != nil {
+	finish, tapeErr := c.tape(ctx)
+	if action = c.opts.action; action.do != nil {
+		if tapeErr != nil {
+			return tapeErr
+		}
 		return action.do(c, ctx)
 	}
 	// Work that cannot begin is reported in machine output too, hence the face comes first.
 	face := c.newFace(ctx)
 	defer face.screen.Close()
-	return face.close(c.offerLocal(ctx, action.work(c, ctx, face)))
+	if tapeErr != nil {
+		return face.close(tapeErr)
+	}
+	return face.close(finish(c.offerLocal(ctx, action.work(c, ctx, face))))
 }
 
 // warn shows the user a warning on standard error.

@@ -44,6 +44,9 @@ type Store interface {
 	// History returns what is on record of a run. Its Info is complete.
 	History(ctx context.Context, id string) (History, error)
 
+	// Step returns the result of a step on record, in JSON, by its number in the history.
+	Step(ctx context.Context, id string, number int) ([]byte, error)
+
 	// Checkpoint returns the state after a super-step, 0 for the start and -1 for the
 	// last one committed.
 	Checkpoint(ctx context.Context, id string, step int) (Checkpoint, error)

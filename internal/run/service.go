@@ -52,6 +52,10 @@ type Service struct {
 	// the record.
 	Recall func(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error)
 
+	// Always says that each run has a journal, whatever its durability is. That of a run without one may
+	// be in memory. Volatile says that all are.
+	Always, Volatile bool
+
 	// Unrecorded says that nothing is recorded and no record goes on, as in a dry run.
 	Unrecorded bool
 }
@@ -74,7 +78,7 @@ type Continuation struct {
 // Start begins a run. One that cannot be recorded runs all the same, and the user is
 // warned. The error is a [*fault.Error] that says how the run can go on.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
-	if s.Unrecorded || job.Durability == graph.DurabilityOff || job.Durability == "" {
+	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil)
 	}
 	store, journal, err := s.create(ctx, job)
@@ -132,6 +136,9 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	})
 	if err == nil {
 		return out, nil
+	}
+	if s.Volatile || job.Durability == graph.DurabilityOff || job.Durability == "" {
+		out.Recorded = false // for long enough to go on
 	}
 	what := ""
 	code := fault.CodeOf(err)

@@ -30,6 +30,7 @@ type Cassette struct {
 	Agent     string
 	Prompt    string
 	Variables map[string]string
+	Asked     string   // id of the model that the user asked for, "" for none
 	Model     string   // id of the model for what names none, "" for unknown
 	Servers   []string // names of the tools of MCP servers
 	Entries   []*Entry // in the order of their places

@@ -3,6 +3,7 @@ package cassette
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"loki/internal/fault"
 	"loki/internal/steps"
@@ -15,7 +16,7 @@ func (c *Cassette) Format() []byte {
 	var w writer
 	w.WriteString("# Recorded by loki --record FILE; loki --replay FILE plays it without network.\n")
 	w.member(0, "version", value.Of(version))
-	for _, m := range []struct{ name, text string }{{"agent", c.Agent}, {"model", c.Model}, {"prompt", c.Prompt}} {
+	for _, m := range []struct{ name, text string }{{"agent", c.Agent}, {"model", c.Asked}, {"default_model", c.Model}, {"prompt", c.Prompt}} {
 		if m.text != "" {
 			w.member(0, m.name, value.Of(m.text))
 		}
@@ -36,7 +37,7 @@ func (c *Cassette) Format() []byte {
 	}
 	w.WriteByte('\n')
 	for i, e := range c.Entries {
-		if i > 0 {
+		if i > 0 && !strings.HasSuffix(w.String(), "\n\n") { // empty lines would belong to a text that ends with some
 			w.WriteByte('\n')
 		}
 		w.item(1, e.object().Value())
@@ -96,7 +97,8 @@ func Parse(file string, src []byte) (*Cassette, error) {
 		}
 	}
 	m.Text("agent", &c.Agent)
-	m.Text("model", &c.Model)
+	m.Text("model", &c.Asked)
+	m.Text("default_model", &c.Model)
 	m.Text("prompt", &c.Prompt)
 	m.Texts("server_tools", &c.Servers)
 	for e := range m.Map("variables").All() {

@@ -36,11 +36,11 @@ func NewRecorder(marks Marks, now func() time.Time) *Recorder {
 // Store returns a store like next whose new runs are recorded.
 func (r *Recorder) Store(next run.Store) run.Store { return &recordedStore{next, r} }
 
-// UseModel notes the model of requests that name none.
-func (r *Recorder) UseModel(id string) {
+// UseModels notes the model that the user asked for, "" for none, and that of requests that name none.
+func (r *Recorder) UseModels(asked, otherwise string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.c.Model = id
+	r.c.Asked, r.c.Model = asked, otherwise
 }
 
 // OfferServerTools notes tools of MCP servers that were offered.
@@ -52,10 +52,13 @@ func (r *Recorder) OfferServerTools(names []string) {
 	r.c.Servers = slices.Compact(r.c.Servers)
 }
 
-// Format returns what was recorded so far as the text of a file.
+// Format returns what was recorded so far as the text of a file, nil if no run began.
 func (r *Recorder) Format() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.runs == 0 {
+		return nil
+	}
 	r.c.sort()
 	return r.c.Format()
 }

@@ -18,7 +18,7 @@ const flowWidth = 100
 // member writes "key: value" at an indentation of level times two blanks.
 func (w *writer) member(level int, key string, v value.Value) {
 	w.indent(level)
-	w.WriteString(scalar(key) + ":")
+	w.WriteString(quotedUnless(inKey, key) + ":")
 	w.value(level, v)
 }
 
@@ -28,6 +28,10 @@ func (w *writer) indent(level int) { w.WriteString(strings.Repeat("  ", level)) 
 func (w *writer) value(level int, v value.Value) {
 	if text, ok := v.AsString(); ok && isBlock(text) {
 		w.block(level+1, text)
+		return
+	}
+	if text, ok := v.AsString(); ok {
+		w.WriteString(" " + quotedUnless(inBlock, text) + "\n")
 		return
 	}
 	if line, ok := flow(v); ok && len(line) <= flowWidth || isScalar(v) {
@@ -59,7 +63,7 @@ func (w *writer) item(level int, v value.Value) {
 	first := true
 	for name, m := range o.All() {
 		if first {
-			w.WriteString(" " + scalar(name) + ":")
+			w.WriteString(" " + quotedUnless(inKey, name) + ":")
 			w.value(level+1, m)
 			first = false
 			continue
@@ -103,17 +107,24 @@ func flowTo(v value.Value, depth int) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		parts = append(parts, scalar(name)+": "+part)
+		parts = append(parts, quotedUnless(inKey, name)+": "+part)
 	}
 	return "{" + strings.Join(parts, ", ") + "}", true
 }
 
-// plain are texts that mean themselves without quotes, wherever they stand.
-var plain = regexp.MustCompile(`^[A-Za-z_/.$][A-Za-z0-9_/.@+$-]*( [A-Za-z0-9_/.@+$(-][A-Za-z0-9_/.@+$()-]*)*$`)
+// Texts that mean themselves without quotes: as a key, wherever else they stand, and outside of lists and mappings on one line.
+var (
+	inKey   = regexp.MustCompile(`^[A-Za-z_/.$][A-Za-z0-9_/.@+$-]*$`)
+	inFlow  = regexp.MustCompile(`^([A-Za-z_/.$]|[0-9]+ [A-Za-z])[A-Za-z0-9_/.@+$-]*(:[A-Za-z0-9_/.@+$-]+)*( [A-Za-z0-9_/.@+$(-][A-Za-z0-9_/.@+$()-]*)*$`)
+	inBlock = regexp.MustCompile("^([A-Za-z_/.$(]|[0-9]+ [A-Za-z])[^:#\\pC\\pZ]*([:#]+[^:#\\pC\\pZ]+)*( +[^:#\\pC\\pZ]+([:#]+[^:#\\pC\\pZ]+)*)*$")
+)
 
-// scalar returns a text as it stands on one line.
-func scalar(text string) string {
-	if plain.MatchString(text) && !isWord(text) && len(text) <= 200 {
+// scalar returns a text as it stands on one line, wherever that is.
+func scalar(text string) string { return quotedUnless(inFlow, text) }
+
+// quotedUnless returns a text that plain matches as it is, and another one in quotes.
+func quotedUnless(plain *regexp.Regexp, text string) string {
+	if plain.MatchString(text) && !isWord(text) {
 		return text
 	}
 	return value.Of(text).String() // JSON is YAML
@@ -131,8 +142,8 @@ func isWord(text string) bool {
 // isBlock reports whether a text is written as a block scalar: it has several lines, and all that they hold can
 // be seen.
 func isBlock(text string) bool {
-	body := strings.TrimSuffix(text, "\n")
-	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") || strings.HasPrefix(text, "\n") || strings.HasPrefix(text, " ") ||
+	body := strings.TrimRight(text, "\n")
+	if !strings.Contains(text, "\n") || body == "" || strings.HasPrefix(text, "\n") || strings.HasPrefix(text, " ") ||
 		body != strings.TrimRight(body, " \t") { // which readers of YAML remove
 		return false
 	}
@@ -152,12 +163,9 @@ func isBlock(text string) bool {
 
 // block writes a text as a block scalar whose lines stand at level.
 func (w *writer) block(level int, text string) {
-	body, ended := strings.CutSuffix(text, "\n")
-	if ended {
-		w.WriteString(" |\n")
-	} else {
-		w.WriteString(" |-\n")
-	}
+	body := strings.TrimRight(text, "\n")
+	ends := len(text) - len(body)
+	w.WriteString([]string{" |-\n", " |\n", " |+\n"}[min(ends, 2)])
 	for line := range strings.SplitSeq(body, "\n") {
 		if line != "" {
 			w.indent(level)
@@ -165,4 +173,5 @@ func (w *writer) block(level int, text string) {
 		}
 		w.WriteByte('\n')
 	}
+	w.WriteString(strings.Repeat("\n", max(0, ends-1)))
 }

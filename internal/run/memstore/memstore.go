@@ -284,6 +284,21 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 	return h, nil
 }
 
+// Step returns the result of a step on record.
+func (s *Store) Step(_ context.Context, id string, number int) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(r.steps, func(st *stepRecord) bool { return st.Number == number && st.Done })
+	if i < 0 {
+		return nil, fault.New(fault.NotFound, "run %s has no result of a step %d", r.info.ID, number)
+	}
+	return slices.Clone(r.steps[i].result), nil
+}
+
 // Checkpoint returns the state after a super-step.
 func (s *Store) Checkpoint(_ context.Context, id string, step int) (run.Checkpoint, error) {
 	s.mu.Lock()

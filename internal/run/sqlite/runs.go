@@ -371,6 +371,22 @@ func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkp
 	return found.Checkpoint, err
 }
 
+// Step returns the result of a step on record.
+func (s *Store) Step(ctx context.Context, id string, number int) (result []byte, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, name string) error {
+		var data []byte
+		ok, err := c.row("SELECT result FROM steps WHERE run = ? AND n = ? AND result IS NOT NULL", []any{row, number}, &data)
+		if err == nil && !ok {
+			err = fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
+		}
+		if err == nil {
+			result, err = decodeJSON(data, s.readBlobs(c))
+		}
+		return err
+	})
+	return result, err
+}
+
 // viewRun runs fn in a read transaction, with the run whose id begins with typed.
 func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row int64, name string) error) error {
 	err := s.view(ctx, func(c *conn) error {

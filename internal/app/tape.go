@@ -1,0 +1,155 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"loki/internal/agent/cassette"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/provider"
+	"loki/internal/run"
+	"loki/internal/run/memstore"
+	"loki/internal/tool"
+)
+
+// Record has the runs that follow recorded in a cassette. It must be called before any of them.
+func (a *App) Record() *cassette.Recorder {
+	a.recorder = cassette.NewRecorder(a.marks(), nil)
+	id := ""
+	if m, err := a.resolve(a.Config.Model); err == nil {
+		id = m.ID()
+	}
+	a.recorder.UseModels(a.model, id)
+	return a.recorder
+}
+
+// Replay has the runs that follow answered from a cassette, which source names. Nothing reaches models, tools, scripts,
+// servers or the user then, and nothing is recorded. It must be called before any of them.
+func (a *App) Replay(c *cassette.Cassette, source string) *cassette.Player {
+	a.player = cassette.NewPlayer(c, source, a.marks())
+	if c.Model != "" {
+		a.Config.Model = c.Model
+	}
+	return a.player
+}
+
+// marks are what cassettes have in place of secrets and directories.
+func (a *App) marks() cassette.Marks {
+	dirs := make(map[string]string)
+	if dir, err := os.Getwd(); err == nil {
+		dirs["work"] = dir
+	}
+	if dir, err := os.UserHomeDir(); err == nil {
+		dirs["home"] = dir
+	}
+	dirs["agents"] = absolute(a.Paths.AgentsDir)
+	return cassette.Marks{Hide: a.Hide, Dirs: dirs}
+}
+
+// openTaped opens the store of runs as it is while a cassette is recorded or played.
+func (a *App) openTaped(d graph.Durability) (run.Store, error) {
+	if a.player != nil {
+		return a.player.Store(), nil
+	}
+	if d == graph.DurabilityOff || d == "" {
+		return a.recorder.Store(memstore.New(nil)), nil
+	}
+	store, err := a.openRuns(d, a.sealedSecret)
+	if err != nil {
+		return nil, err
+	}
+	return a.recorder.Store(store), nil
+}
+
+// serverTools are the MCP servers of a conversation or an agent, see [mcp.Scope].
+type serverTools interface {
+	Connect(ctx context.Context) error
+	Tools(ctx context.Context) ([]tool.Tool, error)
+	ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error)
+	Close()
+}
+
+// recordedServers notes in a cassette which tools there are.
+type recordedServers struct {
+	serverTools
+	recorder *cassette.Recorder
+}
+
+func (s recordedServers) note(tools []tool.Tool, err error) ([]tool.Tool, error) {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Declaration().Name
+	}
+	s.recorder.OfferServerTools(names)
+	return tools, err
+}
+
+// Tools returns the tools of all servers.
+func (s recordedServers) Tools(ctx context.Context) ([]tool.Tool, error) {
+	return s.note(s.serverTools.Tools(ctx))
+}
+
+// ToolsOf returns the tools of servers.
+func (s recordedServers) ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error) {
+	return s.note(s.serverTools.ToolsOf(ctx, ids))
+}
+
+// playedServers are the servers of a cassette, which are not started.
+type playedServers []string
+
+// Connect does nothing.
+func (playedServers) Connect(context.Context) error { return nil }
+
+// Close does nothing.
+func (playedServers) Close() {}
+
+// Tools returns stand-ins for the tools that were offered.
+func (s playedServers) Tools(context.Context) ([]tool.Tool, error) { return s.tools(nil), nil }
+
+// ToolsOf returns stand-ins for the tools of servers that were offered.
+func (s playedServers) ToolsOf(_ context.Context, ids []string) ([]tool.Tool, error) {
+	return s.tools(ids), nil
+}
+
+// tools returns the tools of servers, of all for nil. A name says to which server it belongs.
+func (s playedServers) tools(ids []string) []tool.Tool {
+	var tools []tool.Tool
+	for _, name := range s {
+		if ids == nil || slices.ContainsFunc(ids, func(id string) bool {
+			return strings.Contains(name, strings.ReplaceAll(id, "-", "_")) || strings.Contains(name, id)
+		}) {
+			tools = append(tools, playedTool(name))
+		}
+	}
+	return tools
+}
+
+// playedTool is a tool whose calls are in a cassette.
+type playedTool string
+
+// Declaration returns the name.
+func (t playedTool) Declaration() chat.Tool { return chat.Tool{Name: string(t)} }
+
+// Hints say that it needs no consent.
+func (playedTool) Hints() tool.Hints { return tool.Hints{ReadOnly: true} }
+
+// Call fails: the cassette would have had the result.
+func (t playedTool) Call(context.Context, tool.Call) (tool.Result, error) {
+	return tool.Result{}, fmt.Errorf("%s is not called while a cassette is played", string(t))
+}
+
+// unasked is a provider that is not asked: the cassette would have had the reply.
+type unasked struct{}
+
+// Chat implements [provider.Chat].
+func (unasked) Chat(context.Context, provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		yield(provider.Chunk{}, fault.New(fault.Failure, "models are not asked while a cassette is played"))
+	}
+}

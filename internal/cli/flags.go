@@ -44,6 +44,7 @@ type options struct {
 	record   string
 	replay   string // a file, or the id of a run
 	test     string
+	update   bool
 	junit    string
 	validate string
 	strict   bool
@@ -277,6 +278,7 @@ func (o *options) sections() []section {
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
+				{name: "update", sets: on(&o.update), usage: "with --test: write what came into the cases that failed, and record their cassettes anew", with: []string{"test"}},
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},

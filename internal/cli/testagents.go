@@ -16,6 +16,7 @@ import (
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/text"
 	"loki/internal/yamldoc"
 )
 
@@ -46,19 +47,87 @@ func (c *command) testAgents(ctx context.Context) error {
 		o.Functions = paths.FunctionsDir
 	}
 	if c.opts.output == outputText {
-		o.Done = func(r *cases.Result) {
-			var b bytes.Buffer
-			cases.WriteResult(&b, r)
-			fmt.Fprint(c.Out, c.hide(b.String()))
-		}
+		o.Done = c.printResult
 	}
 	begin := time.Now()
-	report := cases.Report{Results: cases.Run(ctx, list, o), Duration: time.Since(begin)}
+	if c.opts.update {
+		o.Done = nil // the results are those after the update
+	}
+	report := cases.Report{Results: cases.Run(ctx, list, o)}
+	if c.opts.update {
+		if err := c.updateTests(ctx, suites, &report, o); err != nil {
+			return err
+		}
+	}
+	report.Duration = time.Since(begin)
 	report.Coverage = c.coverage(report.Results)
 	if err := c.printTests(&report); err != nil || report.Failed() == 0 {
 		return err
 	}
 	return &fault.Error{Code: fault.Failure, Err: &findingsError{report.Failed()}}
+}
+
+// printResult prints what came of a case.
+func (c *command) printResult(r *cases.Result) {
+	var b bytes.Buffer
+	cases.WriteResult(&b, r)
+	fmt.Fprint(c.Out, c.hide(b.String()))
+}
+
+// updateTests records the cassettes that do not match any more, writes what came into the files of the cases that failed, and
+// compares the results with that.
+func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report *cases.Report, o cases.Options) error {
+	var (
+		stale   []*cases.Case
+		results []int // of stale, in the report
+	)
+	for i, r := range report.Results {
+		if r.StaleCassette() {
+			stale, results = append(stale, r.Case), append(results, i)
+		}
+	}
+	o.Record = true
+	for i, r := range cases.Run(ctx, stale, o) {
+		report.Results[results[i]] = r
+		if r.Trace != nil && r.Trace.Recorded {
+			c.note("recorded " + r.Case.Cassette)
+		}
+	}
+	for _, s := range suites {
+		updated, accepted := s.Accept(report.Results)
+		if accepted == 0 {
+			continue
+		}
+		if err := atomicfile.Write(s.File, updated, atomicfile.Options{}); err != nil {
+			return fault.Wrap(fault.Failure, err, "the file of cases")
+		}
+		now, err := cases.Parse(s.File, updated)
+		if err != nil {
+			return fault.Wrap(fault.Failure, err, "%s after its update", s.File).WithHint("put it back, and report this as a bug")
+		}
+		c.note(fmt.Sprintf("updated %s: %s", s.File, text.Count(accepted, "expectation")))
+		for i, old := range s.Cases {
+			for _, r := range report.Results {
+				if r.Case == old && r.Trace != nil {
+					r.Case = now.Cases[i]
+					r.Failures = cases.Check(r.Case, r.Trace)
+				}
+			}
+		}
+	}
+	if c.opts.output == outputText {
+		for _, r := range report.Results {
+			c.printResult(r)
+		}
+	}
+	return nil
+}
+
+// note prints a line about what was done.
+func (c *command) note(line string) {
+	if !c.opts.quiet {
+		fmt.Fprintln(c.Err, c.hide("▸ "+line))
+	}
 }
 
 // suites reads the files with cases at paths: a file, a directory with files below it, or the name of an agent.

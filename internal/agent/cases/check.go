@@ -2,9 +2,7 @@ package cases
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -41,8 +39,8 @@ func (k *checker) differ(pos yamldoc.Pos, what, message, want, got string) {
 // line1 returns a text that ends with one line feed.
 func line1(s string) string { return strings.TrimRight(s, "\n") + "\n" }
 
-// Check compares what a case did with what is expected. work is its working directory.
-func Check(c *Case, t *Trace, work fs.FS) []Failure {
+// Check compares what a case did with what is expected.
+func Check(c *Case, t *Trace) []Failure {
 	k := &checker{trace: t}
 	e := &c.Expect
 	k.exit(e)
@@ -62,7 +60,7 @@ func Check(c *Case, t *Trace, work fs.FS) []Failure {
 		k.text("error", e.Error, strings.TrimSpace(t.Error+"\n"+t.Stderr))
 	}
 	for _, f := range e.Files {
-		k.file(f, work)
+		k.file(f)
 	}
 	if used := t.Usage.InputTokens + t.Usage.OutputTokens; e.Tokens != nil && float64(used) > e.Tokens.Value {
 		k.fail(e.Tokens.Pos, "tokens", "%d tokens were used, more than %.0f", used, e.Tokens.Value)
@@ -275,18 +273,15 @@ func made(list []MadeCall) string {
 }
 
 // file checks a file of the working directory.
-func (k *checker) file(f File, work fs.FS) {
+func (k *checker) file(f File) {
 	what := "files." + f.Path
-	data, err := fs.ReadFile(work, f.Path)
-	switch {
-	case f.Absent && err == nil:
+	switch text, there := k.trace.Files[f.Path]; {
+	case f.Absent && there:
 		k.fail(f.Pos, what, "the file is there")
 	case f.Absent:
-	case errors.Is(err, fs.ErrNotExist):
+	case !there:
 		k.fail(f.Pos, what, "there is no such file")
-	case err != nil:
-		k.fail(f.Pos, what, "%v", err)
 	default:
-		k.text(what, f.Text, string(data))
+		k.text(what, f.Text, text)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"loki/internal/agent/cases"
 	"loki/internal/graph"
@@ -133,14 +132,14 @@ func TestCheck(t *testing.T) {
 				"n": value.Of(3), "text": value.Of("xyz"),
 				"object": value.ObjectOf(value.Member{Name: "other", Value: value.Of(2)}, value.Member{Name: "contains", Value: value.Of(1)}).Value(),
 			},
+			Files: map[string]string{"out.txt": "a\nb"},
 			Calls: []cases.MadeCall{
 				{Name: "fs_cat", Arguments: value.Of("broken")},
 				{Name: "fs_ls", Arguments: value.ObjectOf(value.Member{Name: "path", Value: value.Of(".")}, value.Member{Name: "all", Value: value.Of(true)}).Value()},
 			},
 		}
 	}
-	work := fstest.MapFS{"out.txt": {Data: []byte("a\nb")}}
-	if f := cases.Check(s.Cases[0], good(), work); len(f) != 0 {
+	if f := cases.Check(s.Cases[0], good()); len(f) != 0 {
 		t.Errorf("failures of a good trace: %v", f)
 	}
 	for _, tt := range []struct {
@@ -161,21 +160,23 @@ func TestCheck(t *testing.T) {
 	} {
 		trace := good()
 		tt.change(trace)
-		if f := cases.Check(s.Cases[0], trace, work); len(f) != 1 || f[0].What != tt.what || f[0].Pos.Line == 0 {
+		if f := cases.Check(s.Cases[0], trace); len(f) != 1 || f[0].What != tt.what || f[0].Pos.Line == 0 {
 			t.Errorf("%s: failures %+v", tt.what, f)
 		}
 	}
-	if f := cases.Check(s.Cases[0], good(), fstest.MapFS{"none.txt": {}}); len(f) != 2 {
+	other := good()
+	other.Files = map[string]string{"none.txt": ""}
+	if f := cases.Check(s.Cases[0], other); len(f) != 2 {
 		t.Errorf("files: %+v", f)
 	}
 	// The second case expects a failure.
 	bad := &cases.Trace{Exit: 1, Error: "failed", Route: []string{"c", "a"}, Calls: []cases.MadeCall{{Name: "fs_rm"}}, Questions: []string{"ask@2"}}
-	if f := cases.Check(s.Cases[1], bad, work); len(f) != 0 {
+	if f := cases.Check(s.Cases[1], bad); len(f) != 0 {
 		t.Errorf("failures %+v", f)
 	}
 	bad = &cases.Trace{Route: []string{"b"}, Calls: []cases.MadeCall{{Name: "fs_ls"}}}
 	var whats []string
-	for _, f := range cases.Check(s.Cases[1], bad, work) {
+	for _, f := range cases.Check(s.Cases[1], bad) {
 		whats = append(whats, f.What)
 	}
 	if got := strings.Join(whats, " "); got != "answers exit error route route calls" {
@@ -220,7 +221,86 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, c := range s.Cases {
-			cases.Check(c, &cases.Trace{}, fstest.MapFS{})
+			cases.Check(c, &cases.Trace{})
 		}
 	})
+}
+
+func TestAccept(t *testing.T) {
+	src := `# first comment
+cases:
+  - name: a # second
+    agent: x
+    expect:
+      route: [a, b] # third
+
+      # fourth
+      output: old
+      state:
+        n: 1
+        list:
+        - x
+        kept: {matches: y}
+      calls:
+        - fs_cat
+
+        - fs_ls
+      files:
+        "out put.txt": |
+          old
+
+          text
+      # fifth
+      exit: 0
+  - name: b
+    agent: x
+    expect: {output: in braces}
+`
+	want := `# first comment
+cases:
+  - name: a # second
+    agent: x
+    expect:
+      route: [a, c] # third
+
+      # fourth
+      output: |-
+        two
+        lines
+      state:
+        n: 2
+        list: [y, z]
+        kept: {matches: y}
+      calls:
+        - name: fs_rm
+          arguments:
+            path: "."
+      files:
+        "out put.txt": |
+          new
+          text
+      # fifth
+      exit: 0
+  - name: b
+    agent: x
+    expect: {output: in braces}
+`
+	s, err := cases.Parse("x.test.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(s string) value.Value { return value.Of(s) }
+	trace := &cases.Trace{
+		Route: []string{"a", "c"}, Output: "two\nlines", Files: map[string]string{"out put.txt": "new\ntext\n"},
+		State: map[string]value.Value{"n": value.Of(2), "list": value.ListOf(text("y"), text("z")).Value(), "kept": text("no")},
+		Calls: []cases.MadeCall{{Name: "fs_rm", Arguments: value.ObjectOf(value.Member{Name: "path", Value: text(".")}).Value()}},
+	}
+	var results []*cases.Result
+	for _, c := range s.Cases {
+		results = append(results, &cases.Result{Case: c, Trace: trace, Failures: cases.Check(c, trace)})
+	}
+	got, n := s.Accept(results)
+	if string(got) != want || n != 6 {
+		t.Errorf("%d accepted:\n%s", n, got)
+	}
 }

@@ -2,14 +2,28 @@ package cases
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
+	"loki/internal/agent/cassette"
 	"loki/internal/text"
 	"loki/internal/value"
 )
+
+// StaleCassette reports whether a case failed because it does something else than its cassette holds, or because there
+// is none.
+func (r *Result) StaleCassette() bool {
+	if r.Case.Cassette == "" || r.Passed() || r.Trace == nil {
+		return false
+	}
+	_, err := os.Stat(r.Case.Cassette)
+	return errors.Is(err, fs.ErrNotExist) || cassette.IsMismatch(r.Trace.Error)
+}
 
 // Report is the outcome of all cases.
 type Report struct {

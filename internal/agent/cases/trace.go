@@ -24,7 +24,9 @@ type Trace struct {
 	Code      string // of the error
 	Usage     chat.Usage
 	Visits    map[string]*Visits // by the name of the agent
+	Files     map[string]string  // of the working directory, by path: those of which something is expected
 
+	Recorded bool // its cassette was written
 	Exit     int
 	Stderr   string
 	Duration time.Duration

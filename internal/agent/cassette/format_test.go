@@ -11,7 +11,7 @@ import (
 
 // FuzzValue writes texts and reads them again.
 func FuzzValue(f *testing.F) {
-	for _, s := range []string{"", "yes", "a: b", "two\nlines", "two\nlines\n", "end\n\n\n", " x\ny", "\tx\ny", "a\n  \nb", "a\r\nb", "é\u2028\n x", "# c\n- d", "\x00\n", "12e3", "0x1", "-", "---\n...\n", "a\n\n b #c\n", "\ufeffa\nb", ".5", "1_000", "a\u00a0\nb", "a \nb", "\"", "%TAG\nx"} {
+	for _, s := range []string{"", "yes", "a: b", "two\nlines", "two\nlines\n", "end\n\n\n", " x\ny", "\tx\ny", "a\n  \nb", "a\r\nb", "é\u2028\n x", "# c\n- d", "\x00\n", "12e3", "0x1", "-", "---\n...\n", "a\n\n b #c\n", "\ufeffa\nb", ".5", "1_000", "a\u00a0\nb", "a \nb", "\"", "%TAG\nx", `{"a":"b\\nc"}`, `{"$json":{"a":1}}`, `{"$$json":1}`, `{"a": 1}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -2,11 +2,13 @@ package cassette
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"loki/internal/run"
 	"loki/internal/value"
 )
 
@@ -16,6 +18,16 @@ type Marks struct {
 	Hide func(text string) string // returns a text without secrets; nil hides none
 	// Dirs are directories, absolute, by the name that stands for them: "work" for $work.
 	Dirs map[string]string
+}
+
+// with returns m with the directory of the agent of a run.
+func (m Marks) with(info run.Info) Marks {
+	m.Dirs = maps.Clone(m.Dirs)
+	if m.Dirs == nil {
+		m.Dirs = make(map[string]string)
+	}
+	m.Dirs["agent"] = info.AgentDir
+	return m
 }
 
 // pairs returns the directories and their marks, the longest directory first.

@@ -75,7 +75,7 @@ func (s *recordedStore) Create(ctx context.Context, info run.Info, start run.Che
 	if err != nil {
 		return nil, err
 	}
-	return &recordedJournal{j, s.r, s.r.begin(info)}, nil
+	return &recordedJournal{j, s.r, s.r.marks.with(info), s.r.begin(info)}, nil
 }
 
 // begin notes the beginning of a run and returns its number.
@@ -103,20 +103,22 @@ func (r *Recorder) add(e *Entry) {
 
 type recordedJournal struct {
 	run.Journal
-	r   *Recorder
-	run int
+	r     *Recorder
+	marks Marks
+	run   int
 }
 
 // Task returns the record of a task's steps.
 func (j *recordedJournal) Task(step int, node string) steps.Recorder {
 	return &recordedTask{
-		Recorder: j.Journal.Task(step, node), r: j.r, place: Place{Run: j.run, Step: step, Node: node}, requests: make(map[string]value.Value),
+		Recorder: j.Journal.Task(step, node), r: j.r, marks: j.marks, place: Place{Run: j.run, Step: step, Node: node}, requests: make(map[string]value.Value),
 	}
 }
 
 type recordedTask struct {
 	steps.Recorder
 	r     *Recorder
+	marks Marks
 	place Place
 
 	mu       sync.Mutex
@@ -131,7 +133,7 @@ func (t *recordedTask) Lookup(ctx context.Context, key string, s steps.Step) (st
 			return steps.Record{}, err
 		}
 		t.mu.Lock()
-		t.requests[key] = withoutNow(t.r.marks.hide(request), t.r.now())
+		t.requests[key] = withoutNow(t.marks.hide(request), t.r.now())
 		t.mu.Unlock()
 	}
 	return t.Recorder.Lookup(ctx, key, s)
@@ -145,8 +147,10 @@ func (t *recordedTask) Record(ctx context.Context, key string, s steps.Step, res
 			return err
 		}
 		e := t.entry(key, s)
-		e.Reply = t.r.marks.hide(reply)
-		t.r.add(e)
+		e.Reply = t.marks.hide(reply)
+		if text, ok := reply.AsString(); !ok || text != "" || s.Kind != steps.Note && !isConsent(key) {
+			t.r.add(e)
+		}
 	}
 	return t.Recorder.Record(ctx, key, s, result)
 }
@@ -157,7 +161,7 @@ func (t *recordedTask) Fail(_ context.Context, key string, s steps.Step, failure
 		return
 	}
 	e := t.entry(key, s)
-	e.Failure = &Failure{Code: string(fault.CodeOf(failure)), Message: t.r.marks.hideText(failure.Error()), Hint: t.r.marks.hideText(fault.HintOf(failure)), Kind: string(provider.KindOf(failure))}
+	e.Failure = &Failure{Code: string(fault.CodeOf(failure)), Message: t.marks.hideText(failure.Error()), Hint: t.marks.hideText(fault.HintOf(failure)), Kind: string(provider.KindOf(failure))}
 	t.r.add(e)
 }
 
@@ -166,7 +170,7 @@ func (t *recordedTask) entry(key string, s steps.Step) *Entry {
 	p.Key = key
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &Entry{Place: p, Kind: s.Kind, Name: t.r.marks.hideText(s.Name), Request: t.requests[key]}
+	return &Entry{Place: p, Kind: s.Kind, Name: t.marks.hideText(s.Name), Request: t.requests[key]}
 }
 
 // kept reports whether a step belongs into a cassette. Times are taken anew, and so is what a cache has. That a
@@ -174,6 +178,10 @@ func (t *recordedTask) entry(key string, s steps.Step) *Entry {
 func kept(key string, s steps.Step) bool {
 	return s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done")))
 }
+
+// isConsent reports whether a step is the decision about a call of a tool. Its result is why the call is refused; one
+// that is not in a cassette was not.
+func isConsent(key string) bool { return key == "consent" || strings.HasSuffix(key, "/consent") }
 
 // made reports whether steps of a kind reach the outside world: without a record they cannot be played.
 func made(k steps.Kind) bool {

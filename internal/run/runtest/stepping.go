@@ -63,6 +63,14 @@ func (s *suite) steps() {
 		if got := strings.Join(lines, "\n"); got != want {
 			s.Errorf("steps:\n%s\nwant:\n%s", got, want)
 		}
+		if result, err := s.store.Step(ctx, j.ID(), 1); err != nil || !sameJSON(result, []byte(`{"x":1}`)) {
+			s.Errorf("the result of step 1: %s, %v", result, err)
+		}
+		for _, n := range []int{2, 9} { // not done, not there
+			if result, err := s.store.Step(ctx, j.ID(), n); fault.CodeOf(err) != fault.NotFound {
+				s.Errorf("the result of step %d: %s, %v", n, result, err)
+			}
+		}
 	}
 	check()
 	s.ok(j.Close())

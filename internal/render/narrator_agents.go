@@ -11,7 +11,7 @@ import (
 )
 
 // manyChildren is the number of children that are over from which on not each has a line.
-const manyChildren = 24
+const manyChildren = 40
 
 // ofAgents shows an event about child agents or a todo list, and reports whether it was one.
 // Child agents are rows of the live area on a terminal; what changes there has no lines.
@@ -234,13 +234,17 @@ func (n *Narrator) todoUpdated(ev event.Event, before, b event.TodoUpdated) {
 	}
 }
 
-// endTodo leaves the todo list behind that was in the live area.
+// endTodo leaves the todo list behind that was in the live area, or one line if all is done.
 func (n *Narrator) endTodo() {
 	todo := n.tree.root.todo
 	if len(todo.Todos) == 0 || !n.screen.o.Terminal || n.o.Verbose > 0 {
 		return
 	}
-	for _, line := range todoLines(colors(n.screen.o.Color), todo, 1<<16, len(todo.Todos)+1) {
+	room := 1
+	if todo.Done() < len(todo.Todos) {
+		room += len(todo.Todos)
+	}
+	for _, line := range todoLines(colors(n.screen.o.Color), todo, 1<<16, room) {
 		n.text.WriteString(line.text + "\n")
 	}
 }

@@ -250,11 +250,8 @@ func (s *Screen) rewind(lines []liveLine, columns, rows int, wipe bool) (wiped b
 	}
 	up = min(up, max(1, rows-1))
 	fmt.Fprintf(&s.buf, "\r\x1b[%dA", up)
-	switch wipe = wipe || broken(lines, columns); {
-	case wipe && up > 1: // tmux keeps what is cleared from the top of the screen in its history
-		s.buf.WriteString("\x1b[K\n\x1b[J\x1b[A")
-	case wipe:
-		s.buf.WriteString("\x1b[J")
+	if wipe = wipe || broken(lines, columns); wipe {
+		s.buf.WriteString("\x1b[K\n\x1b[J\x1b[A") // tmux keeps what is cleared from the top of the screen in its history
 	}
 	return wipe
 }

@@ -327,14 +327,25 @@ func (t *Tree) name(src event.Source) string {
 func (t *Tree) names(ids []string) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
-		names[i] = id
-		if m := t.byID[id]; m != nil {
+		switch m := t.byID[id]; {
+		case m != nil:
 			names[i] = m.Name
-		} else if id == "" && t.root != nil {
+		case id == "" && t.root != nil:
 			names[i] = t.root.Name
+		default: // it has not begun
+			names[i] = agentOf(id)
 		}
 	}
 	return joinComma(names)
+}
+
+// agentOf returns the name of the agent in the id of a child: critic of agent_critic_9f3c21aa.
+func agentOf(id string) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(id, "graph_"), "agent_")
+	if i := strings.LastIndexByte(name, '_'); i > 0 {
+		name = name[:i]
+	}
+	return name
 }
 
 // list is names for a line: it begins with how many there are if they are many.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/conversation"
 	"loki/internal/graph"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
@@ -44,6 +45,11 @@ func (c *command) agentInfo(ctx context.Context) error {
 	if of.Graph == nil {
 		return c.plainInfo(ctx, of)
 	}
+	if c.opts.hasSession {
+		if _, err := c.isGraph(); err != nil { // it has none
+			return err
+		}
+	}
 	info := newAgentInfo(of.Ref, of.GraphInForce())
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info)
@@ -79,12 +85,26 @@ func (c *command) plainInfo(ctx context.Context, of agent.Agent) error {
 	if len(variables) > 0 {
 		members = append(members, value.Member{Name: "variables", Value: value.ObjectOf(variables...).Value()})
 	}
-	info := value.ObjectOf(append(members, []value.Member{
+	members = append(members, []value.Member{
 		{Name: "config", Value: config.Value()},
 		{Name: "definition", Value: inForce.Value()},
 		{Name: "data_dir", Value: value.Of(of.Dir)},
 		{Name: "config_file", Value: value.Of(of.Definition.File)},
-	}...)...)
+	}...)
+	if c.opts.hasSession {
+		conv := c.app.Conversations().Begin(conversation.Options{})
+		who := c.app.Correspondent(of, nil, nil, func(context.Context) (map[string]string, error) { return values, nil })
+		who.Instructions = func(context.Context, map[string]string) (string, error) { return "", nil } // of a session that is not there
+		if err := conv.UseAgent(who); err != nil {
+			return err
+		}
+		_, session, err := c.exported(ctx, conv)
+		if err != nil {
+			return err
+		}
+		members = append(members, value.Member{Name: "session", Value: session})
+	}
+	info := value.ObjectOf(members...)
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info.Value())
 	}

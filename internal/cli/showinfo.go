@@ -6,17 +6,14 @@ import (
 
 	"loki/internal/conversation"
 	"loki/internal/fault"
+	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
 // sessionInfo prints the session that --session names as a YAML document, or the same as
 // JSON.
 func (c *command) sessionInfo(ctx context.Context) (err error) {
-	conv := c.app.Conversations().Begin(conversation.Options{})
-	if err := conv.UseSession(ctx, c.opts.session); err != nil {
-		return err
-	}
-	text, err := conv.Export()
+	text, v, err := c.exported(ctx, c.app.Conversations().Begin(conversation.Options{}))
 	if err != nil {
 		return err
 	}
@@ -24,12 +21,23 @@ func (c *command) sessionInfo(ctx context.Context) (err error) {
 		_, err := io.WriteString(c.Out, text)
 		return err
 	}
+	return printJSON(c.Out, v)
+}
+
+// exported returns the session that --session names as a YAML document, and its value.
+func (c *command) exported(ctx context.Context, conv *conversation.Conversation) (text string, v value.Value, err error) {
+	if err := conv.UseSession(ctx, c.opts.session); err != nil {
+		return "", v, err
+	}
+	if text, err = conv.Export(); err != nil {
+		return "", v, err
+	}
 	doc, err := yamldoc.Parse("session "+conv.Session().Name(), []byte(text))
 	if err != nil {
-		return fault.Wrap(fault.Failure, err, "")
+		return "", v, fault.Wrap(fault.Failure, err, "")
 	}
-	v, _ := doc.Root().Value()
-	return printJSON(c.Out, v)
+	v, _ = doc.Root().Value()
+	return text, v, nil
 }
 
 // roleInfo prints the role that the options name as the text of its file.

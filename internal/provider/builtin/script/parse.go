@@ -69,20 +69,26 @@ func readConditions(m *yamldoc.Map) conditions {
 	filled(m, "system", &c.system)
 	filled(m, "tool_result", &c.toolResult)
 	m.Int("turn", &c.turn, 1, maxCount)
-	c.regex = readRegex(m)
+	c.regex = readRegex(m, "regex")
+	if re := readRegex(m, "result_regex"); re != nil {
+		if c.regex != nil {
+			m.Get("result_regex").Errorf("a rule has either regex or result_regex")
+		}
+		c.regex, c.ofResult = re, true
+	}
 	c.nodes = readNodes(m)
 	strict(m)
 	return c
 }
 
-func readRegex(m *yamldoc.Map) *regexp.Regexp {
+func readRegex(m *yamldoc.Map, key string) *regexp.Regexp {
 	var s string
-	if !filled(m, "regex", &s) {
+	if !filled(m, key, &s) {
 		return nil
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
-		m.Get("regex").Errorf("%v", err)
+		m.Get(key).Errorf("%v", err)
 		return nil
 	}
 	return re

@@ -40,6 +40,7 @@ func TestParseMistakes(t *testing.T) {
 		{name: "times_negative", in: "rules:\n  - times: -1\n    reply: a\n", want: "t.yaml:2:12: rules[0].times: must not be negative, found the number -1"},
 		{name: "never_applies", in: "rules:\n  - reply: a\n  - reply: b\n", want: "t.yaml:3:5: rules[1]: this can never apply: the rule of line 2 answers everything"},
 		{name: "default_never_applies", in: "rules:\n  - reply: a\ndefault:\n  reply: b\n", want: "t.yaml:4:3: default: this can never apply: the rule of line 2 answers everything"},
+		{name: "two_regexes", in: "rules:\n  - match: {regex: a, result_regex: b}\n    reply: a\n", want: "t.yaml:2:37: rules[0].match.result_regex: a rule has either regex or result_regex"},
 		{name: "no_such_group", in: "rules:\n  - match: {regex: \"(a)\"}\n    reply: costs $5\n", want: "t.yaml:3:12: rules[0].reply: the regular expression \"(a)\" has no group \"5\"; write $$ for a dollar sign"},
 		{name: "no_such_group_name", in: "rules:\n  - match: {regex: \"(a)\"}\n    reasoning: ${who}\n", want: "t.yaml:3:16: rules[0].reasoning: the regular expression \"(a)\" has no group \"who\"; write $$ for a dollar sign"},
 		{name: "open_group", in: "rules:\n  - match: {regex: \"(a)\"}\n    reply: ${1\n", want: "t.yaml:3:12: rules[0].reply: \"${1\" is not closed; write $$ for a dollar sign"},

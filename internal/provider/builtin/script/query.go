@@ -70,6 +70,7 @@ func excerpt(s string) string {
 type conditions struct {
 	text       string
 	regex      *regexp.Regexp
+	ofResult   bool // regex is one of the tool result, and not of the text
 	system     string
 	toolResult string
 	nodes      []string // any of them
@@ -89,6 +90,10 @@ func (c conditions) hold(q Query) (groups []string, ok bool) {
 	case c.regex == nil:
 		return nil, true
 	}
-	groups = c.regex.FindStringSubmatch(q.Text)
+	of := q.Text
+	if c.ofResult {
+		of = q.ToolResult
+	}
+	groups = c.regex.FindStringSubmatch(of)
 	return groups, groups != nil
 }

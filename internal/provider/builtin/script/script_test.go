@@ -120,6 +120,8 @@ func TestConditions(t *testing.T) {
 		{name: "text_case", match: "{text: Long}", query: full},
 		{name: "regex", match: "{regex: '^a .* way$'}", query: full, want: true},
 		{name: "regex_other", match: "{regex: '^way'}", query: full},
+		{name: "result_regex", match: "{result_regex: '^\\d+ km$'}", query: full, want: true},
+		{name: "result_regex_other", match: "{result_regex: way}", query: full},
 		{name: "system", match: "{system: short}", query: full, want: true},
 		{name: "system_other", match: "{system: long}", query: full},
 		{name: "tool_result", match: "{tool_result: km}", query: full, want: true},

@@ -41,6 +41,17 @@ type AgentRun struct {
 	// Member is what the agent is in its team if another agent started it; nil for what the user
 	// started.
 	Member *team.Member
+	// Escalated says that questions to the user, those for consent aside, go to the model of
+	// another agent.
+	Escalated bool
+}
+
+// answers returns what answers questions to the user, those for consent aside.
+func (r AgentRun) answers() ask.Asker {
+	if r.Member == nil {
+		return r.Asker
+	}
+	return r.Member.Asker()
 }
 
 // AgentJob returns the job of an agent. What cannot work is refused before there is a record of
@@ -121,6 +132,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Calls, err = a.agentCalls(r); err != nil {
 		return kit, done, err
 	}
+	kit.Team = a.children(r, w.Model)
 	scope, err := a.agentServers(ctx, r, w.Events)
 	if err != nil || scope == nil {
 		return kit, done, err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
+	"loki/internal/agent/team"
 	"loki/internal/cache"
 	"loki/internal/engine"
 	"loki/internal/environ"
@@ -26,7 +27,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	ctx = event.NewContext(ctx, events)
 	tools, err := a.agentTools(ctx, r.Agent, r.Variables, r.Asker)
 	if err == nil {
-		tools, err = tools.With(userTools(r.Asker, r.Agent.Name)...)
+		tools, err = tools.With(userTools(r.answers(), r.Agent.Name)...)
 	}
 	if err != nil {
 		return run.Job{}, err
@@ -75,11 +76,11 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		return nil, nil, err
 	}
 	o := node.Options{
-		Plan: plan, Engine: a.engine, Context: a.graphContext(r, p.Budget), Asker: r.Asker, Agent: r.Agent.Name,
-		Scripts:  node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
-		Tools:    tools,
-		Calls:    calls,
-		Answered: p.Answered,
+		Plan: plan, Engine: a.engine, Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
+		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
+		Tools:   tools,
+		Calls:   calls,
+		Team:    func(n *graph.Node) team.Options { return a.children(r, a.graphModel(r)) },
 	}
 	if scope != nil {
 		o.Servers = scope.ToolsOf

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/agent/team"
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -105,7 +106,14 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 		}
 		tools = append(tools, found...)
 	}
-	set, err := tool.Set{}.With(append(tools, userTools(nil, "")...)...)
+	tools = append(tools, userTools(nil, "")...)
+	if v.d.Team.CanSpawn {
+		if t, err := team.New(ctx, team.Options{Limits: v.d.Team}); err == nil { // nothing is read, so nothing fails
+			tools = append(tools, t.Root().Tools()...)
+			t.Root().Close()
+		}
+	}
+	set, err := tool.Set{}.With(tools...)
 	if err != nil {
 		v.err(graph.RuleToolScript, nil, "", "", "%v", err)
 	}

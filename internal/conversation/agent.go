@@ -213,7 +213,6 @@ func (t *turn) questions(f *run.Frame) run.Questions {
 	return run.Questions{
 		Asker: t.kit.Calls.Asker, Steps: t.rc.Steps, Events: f.Events, From: t.from(),
 		Place: place, Base: t.rc.Steps.Key(""), Waits: "agent " + t.c.agent.Name,
-		Answered: t.answered,
 	}
 }
 
@@ -263,8 +262,7 @@ func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) 
 	}
 	return run.Job{
 		Info: t.agentInfo(), Events: c.options.Events, Limit: c.agent.InForce.Budget,
-		Make: func(ctx context.Context, p run.Point) (run.Work, func() error, error) {
-			t.answered = p.Answered
+		Make: func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
 			done, err := t.equip(c.context(ctx))
 			if err != nil {
 				done()

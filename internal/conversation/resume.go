@@ -63,10 +63,7 @@ func (t *turn) job() (run.Job, error) {
 	c := t.c
 	job := run.Job{
 		Info: run.Info{Kind: run.ChatRun}, Events: c.options.Events, Durability: c.service.Durability,
-		Make: func(_ context.Context, p run.Point) (run.Work, func() error, error) {
-			t.answered = p.Answered
-			return t, nil, nil
-		},
+		Make: func(context.Context, run.Point) (run.Work, func() error, error) { return t, nil, nil },
 	}
 	if c.agent != nil {
 		job.Info, job.Durability, job.Limit = t.agentInfo(), c.agent.InForce.Durability, c.agent.InForce.Budget
@@ -207,7 +204,6 @@ func (t *turn) recallAgent(ctx context.Context, job *run.Job) error {
 // goOn makes a question on record the work of its run again.
 func (t *turn) goOn(ctx context.Context, p run.Point) (run.Work, func() error, error) {
 	ctx = t.c.context(ctx)
-	t.answered = p.Answered
 	if err := t.enter(ctx, p.Info.ID); err != nil {
 		return nil, nil, err
 	}

@@ -87,7 +87,6 @@ type turn struct {
 
 	// Of a question that goes on after an interruption.
 	resumed    *run.Continuation // nil for a new one
-	answered   []string          // questions of its tools that were answered so that it goes on
 	unanswered int               // messages at the end of the session that came of it before
 }
 

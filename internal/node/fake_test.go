@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -47,7 +48,7 @@ func replies(all ...any) *model {
 }
 
 func (m *model) ChatModel(_ context.Context, id string) (engine.Model, error) {
-	return engine.Model{ID: id, Name: id, Provider: m, Retry: m.retry}, nil
+	return engine.Model{ID: id, Name: id, Provider: m, Retry: m.retry, SupportsTools: true}, nil
 }
 
 func (m *model) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
@@ -61,8 +62,16 @@ func (m *model) Chat(ctx context.Context, req provider.Request) iter.Seq2[provid
 			yield(provider.Chunk{}, err)
 			return
 		}
+		stop := chat.StopEnd
+		for i, call := range strings.Split(text, "call ")[1:] { // call NAME ARGUMENTS
+			name, arguments, _ := strings.Cut(call, " ")
+			if len(req.Tools) == 0 || !yield(provider.Chunk{Kind: provider.ToolCall, ToolCall: chat.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: strings.TrimSpace(arguments)}}, nil) {
+				break
+			}
+			text, stop = "", chat.StopToolCalls
+		}
 		if yield(provider.Chunk{Kind: provider.Text, Text: text}, nil) {
-			yield(provider.Chunk{Kind: provider.End, Stop: chat.StopEnd, Usage: chat.Usage{InputTokens: 2, OutputTokens: 1}}, nil)
+			yield(provider.Chunk{Kind: provider.End, Stop: stop, Usage: chat.Usage{InputTokens: 2, OutputTokens: 1}}, nil)
 		}
 	}
 }
@@ -77,6 +86,10 @@ type world struct {
 	scripts map[string]string // by name; they are run by a shell
 	environ []string
 	journal run.Journal // nil records nothing
+
+	children map[string]childFunc
+	from     *run.Recovery // where a recorded run goes on; nil for the start
+	answered []string      // questions that were answered for it
 }
 
 // drive runs a graph in the world and returns what came of it and the events.
@@ -107,20 +120,24 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 	}
 	p := graph.NewPlan(g)
 	c := new(eventtest.Collector)
-	nodes := node.New(node.Options{
+	o := node.Options{
 		Plan: p, Engine: e, Context: engine.RequestContext{Model: "c:m"}, Asker: w.asker, Agent: "test",
 		Scripts: node.Scripts{AgentDir: dir, Child: environ.Child{Environ: append([]string{"PATH=" + os.Getenv("PATH")}, w.environ...)}},
-	})
+	}
+	if w.children != nil {
+		o.Team = family(w.children)
+	}
+	nodes := node.New(o)
 	defer func() {
 		if err := nodes.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	out, err := run.Run(ctx, run.Options{
-		Work:    run.Graph{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState))},
-		Events:  event.NewScope(c, event.Source{}, nil),
-		Journal: w.journal,
-	})
+	work := run.Graph{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState))}
+	if w.from != nil {
+		work.Start, work.Tasks = w.from.Last, w.from.Tasks
+	}
+	out, err := run.Run(ctx, run.Options{Work: work, Events: event.NewScope(c, event.Source{}, nil), Journal: w.journal, Answered: w.answered})
 	return out, c, err
 }
 

@@ -99,15 +99,26 @@ func (r *Runner) questions(t *run.Task) run.Questions {
 	if t.Events.Item != nil {
 		id += fmt.Sprintf("[%d]", *t.Events.Item)
 	}
-	return run.Questions{
-		Asker: r.Asker, Steps: t.Steps, Events: t.Events, From: r.origin(t), Place: id, Base: t.Base,
-		Waits: fmt.Sprintf("node %q", t.Node.ID), Answered: r.Answered, Now: r.Now,
+	waits := fmt.Sprintf("node %q", t.Node.ID)
+	if t.Events.AgentID != "" {
+		waits += " of " + t.Events.AgentID
 	}
+	return run.Questions{
+		Asker: r.Asker, Escalated: r.Escalated, Steps: t.Steps, Events: t.Events, From: r.origin(t), Place: id, Base: t.Base,
+		Waits: waits, Now: r.Now,
+	}
+}
+
+// userQuestions returns what puts questions of t to the user that no agent may answer.
+func (r *Runner) userQuestions(t *run.Task) run.Questions {
+	q := r.questions(t)
+	q.Asker, q.Escalated = r.User, false
+	return q
 }
 
 // origin says where questions of t come from.
 func (r *Runner) origin(t *run.Task) ask.Question {
-	return ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: r.Depth}
+	return ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: t.Events.Depth}
 }
 
 // ask asks the question of an approval or input node.
@@ -126,7 +137,7 @@ func (r *Runner) decideUncertain(t *run.Task) func(context.Context, string) (ste
 		case graph.UncertainSkip:
 			return steps.Skip, nil
 		case graph.UncertainAsk:
-			return r.questions(t).DecideUncertain(ctx,
+			return r.userQuestions(t).DecideUncertain(ctx,
 				fmt.Sprintf("The script of node %s was running when the run was interrupted, and may have finished. Run it again?", t.Node.ID))
 		default:
 			return steps.Retry, nil

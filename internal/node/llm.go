@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"loki/internal/agent/team"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/fault"
@@ -163,13 +165,19 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	rc.Failures = failures
 	result, reply, err := r.Engine.Structured(ctx, rc, req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
-	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
-		err = fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, text.Cut(unfit.Last, 200))
-	}
 	if err != nil {
-		return value.Value{}, &llmFailure{"structured-extraction failed", err}
+		return value.Value{}, &llmFailure{"structured-extraction failed", unfitReply(err)}
 	}
 	return result, nil
+}
+
+// unfitReply returns the error of a node whose output is not of its form. Other errors it returns
+// as they are.
+func unfitReply(err error) error {
+	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
+		return fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, text.Cut(unfit.Last, 200))
+	}
+	return err
 }
 
 func promptMessages(system, user string) []chat.Message {
@@ -191,8 +199,12 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 		return "", errors.New("max_iterations is 0, so the model was not asked")
 	}
 	var err error
-	if req.Tools, err = r.toolbox(ctx, t); err != nil {
+	var own *team.Team
+	if req.Tools, own, err = r.toolbox(ctx, t); err != nil {
 		return "", err
+	}
+	if own != nil {
+		defer func() { addUsage(t, own.Root().Close()) }()
 	}
 	limit := tries{policy: retry.Policy{Attempts: llm.MaxAttempts}, name: "attempt", passes: provider.Retryable}
 	return tryWork(ctx, r, t, limit, func(ctx context.Context) (string, error) {
@@ -204,10 +216,11 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 	})
 }
 
-// toolbox returns the tools that the node lists, nil if it lists none.
-func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error) {
+// toolbox returns the tools that the node lists, nil if it lists none. If those to work with other
+// agents are among them there is a team, which the caller closes.
+func (r *Runner) toolbox(ctx context.Context, t *run.Task) (tools engine.Tools, own *team.Team, err error) {
 	if len(t.Node.LLM.Tools) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var names, servers []string
 	for _, name := range t.Node.LLM.Tools {
@@ -220,24 +233,38 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (engine.Tools, error)
 			names = append(names, name)
 		}
 	}
-	set, err := r.Tools.ForNode(r.Agent, names)
+	all := r.Tools
+	if r.Team != nil && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, teamPrefix) }) {
+		if own, err = r.team(ctx, t); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			if err != nil {
+				own.Root().Close()
+			}
+		}()
+		if all, err = all.With(own.Root().Tools()...); err != nil {
+			return nil, nil, err
+		}
+	}
+	set, err := all.ForNode(r.Agent, names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(servers) > 0 {
 		if r.Servers == nil {
-			return nil, fault.New(fault.Config, "node %s lists MCP servers, but mcp_server_support is off", t.Node.ID)
+			return nil, nil, fault.New(fault.Config, "node %s lists MCP servers, but mcp_server_support is off", t.Node.ID)
 		}
 		more, err := r.Servers(ctx, servers)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if set, err = set.With(more...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	o := r.Calls
 	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, place(t)), tool.Policy(t.Node.OnUncertain)
-	o.Asker, o.From = r.questions(t).ForTools(), r.origin(t)
-	return tool.NewBox(o), nil
+	o.Asker, o.From = r.userQuestions(t).ForTools(), r.origin(t)
+	return tool.NewBox(o), own, nil
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"loki/internal/agent/team"
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/engine"
@@ -34,7 +35,12 @@ type Options struct {
 	Plan    *graph.Plan
 	Engine  *engine.Engine
 	Context engine.RequestContext // copied for every request: model and sampling of the agent
-	Asker   ask.Asker             // nil means that the user cannot be asked
+	Asker   ask.Asker             // answers the questions of nodes; nil means that the user cannot be asked
+	// Escalated says that Asker is not the user but another agent. Such questions are neither
+	// shown to the user nor recorded as ones that wait for an answer.
+	Escalated bool
+	// User answers the questions of tools for consent; nil is Asker.
+	User    ask.Asker
 	Scripts Scripts
 	Tools   tool.Set // those that llm nodes may list
 	// Servers returns the tools of MCP servers of the agent; nil if there are none.
@@ -43,11 +49,10 @@ type Options struct {
 	// node sets the fields that depend on it.
 	Calls tool.Options
 	Agent string // name of the agent, for messages
-	Depth int    // 0 for an agent the user started
 
-	// Answered are the questions that the user answered so that the run goes on. Their nodes
-	// emit an event for the answer.
-	Answered []string
+	// Team says how a node starts other agents: what is not particular to the task. Nil means
+	// that it cannot.
+	Team func(n *graph.Node) team.Options
 
 	Cache  Cache            // nil caches nothing
 	Now    func() time.Time // nil means time.Now
@@ -72,6 +77,9 @@ func (r *Runner) Close() error {
 func New(o Options) *Runner {
 	if o.Asker == nil {
 		o.Asker = ask.Unavailable{}
+	}
+	if o.User == nil {
+		o.User = o.Asker
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -113,6 +121,8 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.llm(ctx, t, wanted)
 	case graph.ScriptNode:
 		return r.script(ctx, t)
+	case graph.AgentNode:
+		return r.agent(ctx, t, wanted)
 	case graph.ApprovalNode: // their timeout is a deadline for the answer
 		return r.approval(ctx, t)
 	case graph.InputNode:
@@ -135,7 +145,7 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 const InsteadHint = "replace the node by an llm or script node"
 
 // Runs reports whether nodes of a type can be run.
-func Runs(t graph.Type) bool { return t != graph.AgentNode && t != graph.RAGNode }
+func Runs(t graph.Type) bool { return t != graph.RAGNode }
 
 // timeoutError says that a node took longer than its timeout.
 type timeoutError struct {

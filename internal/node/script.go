@@ -169,12 +169,16 @@ func (r *Runner) checkNext(t *run.Task, printed value.Value) error {
 }
 
 // place names the node of t within its super-step: a map's branch together with the
-// map, because several maps may share a branch.
+// map, because several maps may share a branch, and the node of a child agent together with that.
 func place(t *run.Task) string {
-	if t.Events.Node == "" || t.Events.Node == t.Node.ID {
-		return plainID.Replace(t.Node.ID)
+	place := plainID.Replace(t.Node.ID)
+	if t.Events.Node != "" && t.Events.Node != t.Node.ID {
+		place = plainID.Replace(t.Events.Node) + "/" + place
 	}
-	return plainID.Replace(t.Events.Node) + "/" + plainID.Replace(t.Node.ID)
+	if t.Events.AgentID != "" {
+		place = plainID.Replace(t.Events.AgentID) + "/" + place
+	}
+	return place
 }
 
 // plainID escapes what has a meaning in ids of questions and in idempotency keys, so that

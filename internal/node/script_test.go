@@ -139,10 +139,10 @@ func TestNodesOfOtherVersions(t *testing.T) {
 	_, _, err := world{}.drive(t.Context(), t, `
 start: a
 nodes:
-  a: {type: agent, agent: other, prompt: x, next: done}
+  a: {type: rag, documents: [x], query: x, next: done}
   done: {type: end, output: x}
 `)
-	if fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), "agent nodes") || fault.HintOf(err) == "" {
+	if fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), "rag nodes") || fault.HintOf(err) == "" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -28,8 +28,11 @@ type keeper struct {
 	lose    func(error)     // cancels the run
 	now     func() time.Time
 	journal Journal
-	next    event.Emitter // gets the events after the keeper
-	events  event.Scope   // leads through the keeper
+
+	answered []string // see [Options.Answered]
+
+	next   event.Emitter // gets the events after the keeper
+	events event.Scope   // leads through the keeper
 
 	patience Patience
 

@@ -27,14 +27,17 @@ type Questions struct {
 	Events event.Scope  // likewise
 	From   ask.Question // origin of the questions: node, agent, depth
 
+	// Escalated says that Asker is another agent. The user does not see such questions, and none
+	// of them waits on record.
+	Escalated bool
+
 	// Place is the beginning of the ids of the questions, for users to type. It names the work
 	// within its run: no other work of the run has the same. Base is the beginning of the full
 	// keys of the work's steps, which ids leave out.
 	Place, Base string
 
-	Waits    string           // what waits for the answers, for messages, such as: node "review"
-	Answered []string         // ids of questions that were answered so that the run goes on
-	Now      func() time.Time // nil means time.Now
+	Waits string           // what waits for the answers, for messages, such as: node "review"
+	Now   func() time.Time // nil means time.Now
 }
 
 // ownKey is the step of the work's own question.
@@ -105,6 +108,9 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, d
 	onRecord := true
 	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {
 		onRecord = false
+		if q.Escalated {
+			return q.answer(ctx, question, deadline)
+		}
 		asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
 		if question.HasDefault {
 			asked.Default = &question.Default
@@ -121,7 +127,7 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, d
 		}
 		return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
 	})
-	if err == nil && onRecord && slices.Contains(q.Answered, question.ID) {
+	if rec, ok := q.Steps.Recorder().(*taskRecorder); ok && err == nil && onRecord && slices.Contains(rec.k.answered, question.ID) {
 		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
 	}
 	return answer, err

@@ -92,7 +92,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, refusal(err, info.Kind)
 	}
 	defer journal.Close()
-	return s.execute(ctx, job, Point{Recovery: found, Resumed: true, Answered: answered}, journal)
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: true}, journal, answered)
 }
 
 // openWhole opens the store to go on with a record of it.

@@ -45,6 +45,10 @@ type Options struct {
 	// events name its run. Nil keeps nothing.
 	Journal Journal
 
+	// Answered are the ids of questions that the user answered so that the run goes on. Their
+	// answers are events once more.
+	Answered []string
+
 	// Budget is charged by the work, and asked at the end whether it was kept. Nil bounds
 	// nothing.
 	Budget *Budget
@@ -104,7 +108,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		defer lose(nil)
 		lease := o.Journal.Lease()
 		defer context.AfterFunc(lease, func() { lose(context.Cause(lease)) })()
-		f.keeper = &keeper{ctx: ctx, lose: lose, now: o.Now, journal: o.Journal}
+		f.keeper = &keeper{ctx: ctx, lose: lose, now: o.Now, journal: o.Journal, answered: o.Answered}
 		f.Events = o.Events.With(func(s *event.Source) { s.Run = o.Journal.ID() }).Through(f.keeper.record)
 		f.keeper.events = f.Events
 	}

@@ -35,10 +35,9 @@ type Job struct {
 
 // Point is where a job begins or goes on.
 type Point struct {
-	Recovery          // of a new run only Last, which is the job's Start
-	Resumed  bool     // the run goes on after an interruption
-	Answered []string // questions that were answered to resume it
-	Budget   *Budget  // nil bounds nothing
+	Recovery         // of a new run only Last, which is the job's Start
+	Resumed  bool    // the run goes on after an interruption
+	Budget   *Budget // nil bounds nothing
 }
 
 // Service has the verbs of runs that all faces share. It may be used from several
@@ -79,7 +78,7 @@ type Continuation struct {
 // warned. The error is a [*fault.Error] that says how the run can go on.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {
-		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil)
+		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil)
 	}
 	store, journal, err := s.create(ctx, job)
 	if err != nil && (job.Info.Parent != "" || ctx.Err() != nil) {
@@ -94,7 +93,7 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if journal != nil {
 		defer closeRecord(journal, store)
 	}
-	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal)
+	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal, nil)
 }
 
 // create begins the record of a run.
@@ -119,8 +118,9 @@ func closeRecord(j Journal, s Store) {
 	_ = s.Close()
 }
 
-// execute drives a job. A nil journal records nothing.
-func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal) (Outcome, error) {
+// execute drives a job. A nil journal records nothing. Answered are the questions that were
+// answered to resume it.
+func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string) (Outcome, error) {
 	p.Budget = NewBudget(job.Limit, p.Last.Usage)
 	p.Budget.Expect(p.Info.Usage.Sub(p.Last.Usage))
 	work, done, err := job.Make(ctx, p)
@@ -132,7 +132,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		events = events.With(func(src *event.Source) { src.Run = NewID() })
 	}
 	out, err := Run(ctx, Options{
-		Work: work, Done: done, Events: events, Resumed: p.Resumed, Journal: journal, Budget: p.Budget,
+		Work: work, Done: done, Events: events, Resumed: p.Resumed, Journal: journal, Answered: answered, Budget: p.Budget,
 	})
 	if err == nil {
 		return out, nil

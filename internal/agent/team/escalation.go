@@ -42,6 +42,10 @@ func (m *Member) Asker() ask.Asker {
 	return m.Patient(ask.Func(m.escalate))
 }
 
+// Escalates reports whether the questions that m puts to [Member.Asker] go to the model of another
+// agent.
+func (m *Member) Escalates() bool { return m.life != nil && m.team.o.Direct == nil }
+
 // escalate asks the models of the agents above c, and waits for the answer.
 func (c *Member) escalate(ctx context.Context, q ask.Question) (string, error) {
 	if q.Consent || q.Kind == ask.Secret {

@@ -1,0 +1,164 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"loki/internal/agent"
+	"loki/internal/agent/team"
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+)
+
+// crew is what the agents of a team have from those that started them.
+type crew struct {
+	app  *App
+	root AgentRun // its Model is the one in force
+
+	mu      sync.Mutex
+	started map[*team.Member]AgentRun // likewise
+}
+
+// children says how an agent starts others. The model is the one in force for it. What is
+// particular to a task is left to the caller.
+func (a *App) children(r AgentRun, model string) team.Options {
+	r.Model = model
+	if r.Asker == nil {
+		r.Asker = ask.Unavailable{}
+	}
+	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun)}
+	return team.Options{
+		Limits: r.Agent.InForce.Team, Start: c.start, Available: a.startable,
+		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
+			return a.summarize(ctx, cmp.Or(s.Model, c.of(s.Collector).Model), s)
+		},
+	}
+}
+
+// of returns what m was started with.
+func (c *crew) of(m *team.Member) AgentRun {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.started[m]; ok {
+		return r
+	}
+	return c.root
+}
+
+// start prepares an agent that another one starts, see [team.Starter]. It has tools, servers,
+// permissions and an environment of its own, and from its parent the values of variables with the
+// same name, the model if it has none, and what the user consented to with the command.
+func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
+	if known, _ := c.app.Agents.Exists(s.Agent); !known || s.Agent == "" || strings.ContainsAny(s.Agent, `/\`) { // a path is not a name
+		names, err := c.app.Agents.Names()
+		if err != nil {
+			return team.Child{}, err
+		}
+		return team.Child{}, fault.New(fault.NotFound, "no agent is called %q; there are %s", s.Agent, strings.Join(names, ", "))
+	}
+	ref, err := c.app.Agents.Find(s.Agent)
+	if err != nil {
+		return team.Child{}, err
+	}
+	of, findings, err := c.app.Agents.Load(ref)
+	if err != nil {
+		return team.Child{}, err
+	}
+	for _, f := range findings {
+		if err := s.Member.Events.Emit(ctx, event.Warning{Text: f.String(), Once: true}); err != nil {
+			return team.Child{}, err
+		}
+	}
+	parent := c.of(s.Member.Parent)
+	variables, err := inherit(of, parent.Variables)
+	if err != nil {
+		return team.Child{}, err
+	}
+	r := AgentRun{
+		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
+		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
+		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
+	}
+	job, err := c.app.AgentJob(ctx, r)
+	if err != nil {
+		return team.Child{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started[s.Member] = r
+	return team.Child{Job: job, Limits: of.InForce.Team}, nil
+}
+
+// inherit returns a value for each variable that a child declares: the parent's, else the default.
+// The user is not asked.
+func inherit(of agent.Agent, parent map[string]string) (map[string]string, error) {
+	preset := make(map[string]string)
+	for _, v := range of.InForce.Variables {
+		if value, ok := parent[v.Name]; ok {
+			preset[v.Name] = value
+		}
+	}
+	var missing []string
+	values, err := agent.Values(of.InForce.Variables, preset, func(v graph.Variable) (string, bool, error) {
+		missing = append(missing, fmt.Sprintf("%s (%s)", v.Name, v.Description))
+		return "", true, nil
+	})
+	if err == nil && len(missing) > 0 {
+		err = fault.New(fault.Config, "agent %s has variables without a value: %s. A child gets the values of the variables that its parent has under the same names", of.Name, strings.Join(missing, ", ")).
+			WithHint("declare the variables in the parent, too, or give them a default in %s", of.Definition.File)
+	}
+	return values, err
+}
+
+// startable lists the agents that can be started.
+func (a *App) startable(context.Context) ([]team.Candidate, error) {
+	names, err := a.Agents.Names()
+	if err != nil {
+		return nil, err
+	}
+	var list []team.Candidate
+	for _, name := range names {
+		if _, defined := a.Agents.Exists(name); !defined {
+			continue
+		}
+		c := team.Candidate{Name: name}
+		if ref, err := a.Agents.Find(name); err == nil {
+			if of, _, err := a.Agents.Load(ref); err == nil { // what is wrong is reported when it is started
+				c.Description = of.InForce.Description
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// summaryPrompt asks a model to shorten what a child returned.
+const summaryPrompt = `You shorten the result of an agent for the agent that started it, which reads nothing but your text.
+- Begin with the conclusion.
+- Keep word for word: code, commands, file paths with line numbers, error messages, names, numbers and identifiers.
+- Keep every concrete recommendation and every open question.
+- Leave out filler, repetitions and thinking aloud.
+- Use a list if there are several findings.
+- Aim at less than 30 % of the length. Add nothing of your own.`
+
+// summarize has a model shorten the output of a child. The user does not see it.
+func (a *App) summarize(ctx context.Context, model string, s team.Summary) (string, chat.Usage, error) {
+	rc := a.requestContext(model, true)
+	rc.Events = event.NewScope(event.Discard, s.Collector.Events.Source, nil)
+	rc.Steps = s.Steps
+	if s.Collector.Budget != nil {
+		rc.Budget = s.Collector.Budget
+	}
+	reply, err := a.engine.Run(ctx, &rc, engine.Request{Whole: true, Messages: []chat.Message{
+		chat.Text(chat.System, summaryPrompt),
+		chat.Text(chat.User, fmt.Sprintf("The agent %s returned:\n\n%s", s.Agent, s.Output)),
+	}})
+	return reply.Text, reply.Usage, err
+}

@@ -163,8 +163,10 @@ func work(a *app.App, mode string, d *deadly) error {
 	if mode != "start" {
 		r := run.Resumption{Continuation: run.Continuation{NoStream: true, Asker: ask.Unavailable{}}}
 		if mode == "answer" {
-			answer := "go"
-			r.Answer = &answer
+			var err error
+			if r.Answers, err = answers(ctx, a); err != nil {
+				return err
+			}
 		}
 		_, err := runs.Resume(ctx, r)
 		return err
@@ -177,12 +179,38 @@ func work(a *app.App, mode string, d *deadly) error {
 	if err != nil {
 		return err
 	}
+	if of.Graph == nil {
+		return converse(ctx, a, of, runs)
+	}
 	job, err := a.AgentJob(ctx, app.AgentRun{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
 	if err != nil {
 		return err
 	}
 	_, err = runs.Start(ctx, job)
 	return err
+}
+
+// answers returns an answer to each question that waits: what was interrupted is done again, and
+// the rest goes on.
+func answers(ctx context.Context, a *app.App) (map[string]string, error) {
+	store, err := a.OpenRuns()
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	list, err := store.Runs(ctx, run.Query{})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	h, err := store.History(ctx, list[0].ID)
+	given := make(map[string]string)
+	for _, p := range h.Pending {
+		given[p.ID] = "go"
+		if slices.Contains(p.Options, "retry") {
+			given[p.ID] = "retry"
+		}
+	}
+	return given, err
 }
 
 const killGraph = `
@@ -223,23 +251,42 @@ const toolTurns = 4
 
 // world is everything outside the process that is killed.
 type world struct {
+	scenario
 	t       *testing.T
 	dir     string
 	model   *httptest.Server
 	counter *httptest.Server
 
-	mu      sync.Mutex
-	calls   map[string]int // model calls by what was asked
-	effects map[string]int // requests to the counter by idempotency key
+	mu    sync.Mutex
+	calls map[string]int // model calls by what was asked
+	made  map[string]int // requests to the counter by idempotency key
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, dir: t.TempDir(), calls: map[string]int{}, effects: map[string]int{}}
+// scenario is what is killed.
+type scenario struct {
+	files   map[string]string
+	agent   string // its path or name
+	act     func(req killRequest) map[string]any
+	asks    bool // it waits for an answer in the middle
+	effects int
+	lost    int // model calls that are at work when the run is suspended, and made again
+}
+
+// killRequest is a request to the model.
+type killRequest struct {
+	Messages []struct{ Role, Content string }
+	Tools    []any
+
+	rounds int // of tool calls
+}
+
+func newWorld(t *testing.T, s scenario) *world {
+	w := &world{scenario: s, t: t, dir: t.TempDir(), calls: map[string]int{}, made: map[string]int{}}
 	w.model = httptest.NewServer(http.HandlerFunc(w.answer))
 	w.counter = httptest.NewServer(http.HandlerFunc(w.count))
 	t.Cleanup(w.model.Close)
 	t.Cleanup(w.counter.Close)
-	for name, text := range map[string]string{"agent/graph.yaml": killGraph, "agent/count.sh": countScript} {
+	for name, text := range s.files {
 		path := filepath.Join(w.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -248,7 +295,7 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(w.dir, "config"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(w.dir, "config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf("model: test:m\nclients:\n- type: openai-compatible\n  name: test\n  api_base: %s\n  models:\n  - {name: m, supports_function_calling: true}\n", w.model.URL)
@@ -258,37 +305,25 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// answer is the model: it wants the tool a few times where there is one, and
-// otherwise says what it was asked.
+// answer is the model.
 func (w *world) answer(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var req struct {
-		Messages []struct{ Role, Content string }
-		Tools    []any
-	}
+	var req killRequest
 	if err := json.Unmarshal(body, &req); err != nil {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
 		return
 	}
 	var asked []string
-	rounds := 0
-	for _, m := range req.Messages {
+	for i, m := range req.Messages {
 		asked = append(asked, m.Role+":"+m.Content)
-		if m.Role == "tool" {
-			rounds++
+		if m.Role == "tool" && req.Messages[i-1].Role != "tool" {
+			req.rounds++
 		}
 	}
 	w.mu.Lock()
 	w.calls[strings.Join(asked, "|")]++
 	w.mu.Unlock()
-	message := map[string]any{"role": "assistant", "content": "said " + req.Messages[len(req.Messages)-1].Content}
-	if len(req.Tools) > 0 && rounds < toolTurns {
-		arguments, _ := json.Marshal(map[string]string{"command": post + fmt.Sprintf(` && echo "$answer" # %d`, rounds+1)})
-		message = map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
-			"id": fmt.Sprintf("call_%d", rounds+1), "type": "function",
-			"function": map[string]any{"name": "execute_command", "arguments": string(arguments)},
-		}}}
-	}
+	message := w.act(req)
 	rw.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(rw).Encode(map[string]any{
 		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": "stop"}},
@@ -305,7 +340,7 @@ func (w *world) count(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.mu.Lock()
-	w.effects[key]++
+	w.made[key]++
 	w.mu.Unlock()
 	_, rest, _ := strings.Cut(key, "/") // the run's id differs from run to run
 	fmt.Fprintf(rw, "did %s\n", strings.ReplaceAll(rest, "\"", ""))
@@ -315,7 +350,7 @@ func (w *world) environ() []string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(w.counter.URL, "http://"), ":")
 	return append(os.Environ(),
 		"HOME="+w.dir, "LOKI_CONFIG_DIR="+filepath.Join(w.dir, "config"), "LOKI_STATE_DIR="+filepath.Join(w.dir, "state"),
-		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", workerAgent+"="+filepath.Join(w.dir, "agent"))
+		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", workerAgent+"="+w.agent)
 }
 
 // spawn runs a worker to its end, or kills it after a time. It returns the exit
@@ -357,23 +392,29 @@ func (w *world) store() run.Store {
 	return s
 }
 
-// finish resumes the run until it has ended, answering its question.
-func (w *world) finish() {
+// finish resumes the run until it has ended, answering its questions, and returns how often it was
+// suspended meanwhile.
+func (w *world) finish() (suspended int) {
 	w.t.Helper()
-	for range 10 {
+	status := 0
+	for range 20 {
 		h, ok := w.history()
 		switch {
 		case !ok: // it was killed before there was a run
-			w.spawn("start", 0, 0)
+			status, _ = w.spawn("start", 0, 0)
 		case h.Info.Status == run.Done:
-			return
+			return suspended
 		case len(h.Pending) > 0:
-			w.spawn("answer", 0, 0)
+			status, _ = w.spawn("answer", 0, 0)
 		default:
-			w.spawn("resume", 0, 0)
+			status, _ = w.spawn("resume", 0, 0)
+		}
+		if status == 8 {
+			suspended++
 		}
 	}
 	w.t.Fatal("the run does not end")
+	return suspended
 }
 
 func (w *world) history() (run.History, bool) {
@@ -422,7 +463,7 @@ func (w *world) outcome() outcome {
 	for _, v := range h.Visits {
 		o.Visits = append(o.Visits, fmt.Sprintf("%d %s %d", v.Step, v.Node, v.Number))
 	}
-	for key := range w.effects {
+	for key := range w.made {
 		_, rest, _ := strings.Cut(key, "/")
 		o.Effects = append(o.Effects, rest)
 	}
@@ -456,38 +497,60 @@ func (w *world) recorded() (recorded, made int) {
 	return recorded, made
 }
 
-func TestKill(t *testing.T) {
+// killedGraph is a graph whose model wants the tool a few times where there is one, and otherwise
+// says what it was asked.
+func killedGraph() scenario {
+	return scenario{
+		files: map[string]string{"agent/graph.yaml": killGraph, "agent/count.sh": countScript}, agent: "./agent", asks: true, effects: 3 + toolTurns,
+		act: func(req killRequest) map[string]any {
+			if len(req.Tools) > 0 && req.rounds < toolTurns {
+				return calls(effect(req.rounds + 1))
+			}
+			return says("said " + req.Messages[len(req.Messages)-1].Content)
+		},
+	}
+}
+
+func TestKill(t *testing.T) { killAndResume(t, killedGraph()) }
+
+// killAndResume kills the process of a run at the writes of its journal, and at random moments, and
+// resumes the run until it has ended. Then all is as if it had not been disturbed.
+func killAndResume(t *testing.T, s scenario) {
+	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the graph's scripts need bash")
 	}
-	calm := newWorld(t)
+	calm := newWorld(t, s)
 	begin := time.Now()
 	status, startOps := calm.spawn("start", 0, 0)
 	took := time.Since(begin)
-	if status != 8 {
-		t.Fatalf("the undisturbed run should wait for its question, but exits with %d", status)
+	answerOps := 0
+	if s.asks {
+		if status != 8 {
+			t.Fatalf("the undisturbed run should wait for its question, but exits with %d", status)
+		}
+		status, answerOps = calm.spawn("answer", 0, 0)
 	}
-	status, answerOps := calm.spawn("answer", 0, 0)
 	if status != 0 {
-		t.Fatalf("the answered run exits with %d", status)
+		t.Fatalf("the undisturbed run exits with %d", status)
 	}
 	want := calm.outcome()
-	if want.Output == "" || len(want.Effects) != 3+toolTurns || calm.repeated() != 0 {
+	if want.Output == "" || len(want.Effects) != s.effects || calm.repeated() != 0 {
 		t.Fatalf("the undisturbed run is not what it should be: %+v", want)
 	}
 	t.Logf("%d journal operations before the question, in %s, and %d after the answer", startOps, took, answerOps)
 
 	disturbed := func(t *testing.T, disturb func(*world)) {
 		t.Parallel()
-		w := newWorld(t)
+		w := newWorld(t, s)
 		disturb(w)
 		recorded, made := w.recorded()
-		w.finish()
+		suspended := w.finish()
 		got := w.outcome()
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the resumed run differs:\n got %+v\nwant %+v", got, want)
 		}
-		if repeated := w.repeated(); repeated > made-recorded {
+		if repeated := w.repeated(); repeated > made-recorded+suspended*s.lost {
 			t.Errorf("%d model calls were made again, but only %d of %d were not on record", repeated, made-recorded, made)
 		}
 	}

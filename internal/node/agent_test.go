@@ -100,8 +100,10 @@ func TestAgentNodeFails(t *testing.T) {
 		{name: "child", child: boom, want: `agent helper failed: boom`},
 		{name: "unknown", want: `no agent is called "helper"`},
 		{name: "prompt", graph: strings.Replace(delegation, "{{initial_prompt}}", "{{nothing}}", 1), child: boom, want: "prompt for agent helper: "},
-		{name: "no_json", graph: strings.Replace(delegation, "prompt:", "output_schema: {type: object}, prompt:", 1), want: "the output of agent helper: after one repair",
-			child: func(context.Context, string, *run.Frame) (string, error) { return "no JSON", nil }},
+		{
+			name: "no_json", graph: strings.Replace(delegation, "prompt:", "output_schema: {type: object}, prompt:", 1), want: "the output of agent helper: after one repair",
+			child: func(context.Context, string, *run.Frame) (string, error) { return "no JSON", nil },
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world{children: map[string]childFunc{}, model: replies("still none", "nor this")}

@@ -10,9 +10,6 @@ import (
 	"loki/internal/engine"
 )
 
-// List returns the todo list of the conversation.
-func (c *Conversation) List() *todo.List { return c.list }
-
 // todo returns whether the model goes on by itself: as the agent says or, without one, each
 // setting as the session says, else the role, else the configuration.
 func (c *Conversation) todo() todo.Settings {

@@ -10,7 +10,7 @@ import (
 )
 
 // description is the request of a model's step as records keep it: what is new since the call before, without
-// what depends on the provider.
+// what depends on the provider. The settings, tools and schema are those of the first call of a conversation.
 type description struct {
 	Model string `json:"model"` // id
 	chat.Sampling
@@ -36,14 +36,17 @@ type sentCall struct {
 
 // description returns what the next call of c sends.
 func (c *call) description() any {
-	d := description{Model: c.model.ID, Sampling: c.req.Sampling.Over(c.rc.Sampling), Messages: []sentMessage{}}
-	if c.req.Form != nil {
-		schema := c.req.Form.Value()
-		d.Schema = &schema
-	}
-	if c.req.Tools != nil && c.model.SupportsTools {
-		for _, t := range c.req.Tools.Declarations() {
-			d.Tools = append(d.Tools, t.Name)
+	d := description{Model: c.model.ID, Messages: []sentMessage{}}
+	if c.known == 0 {
+		d.Sampling = c.req.Sampling.Over(c.rc.Sampling)
+		if c.req.Form != nil {
+			schema := c.req.Form.Value()
+			d.Schema = &schema
+		}
+		if c.req.Tools != nil && c.model.SupportsTools {
+			for _, t := range c.req.Tools.Declarations() {
+				d.Tools = append(d.Tools, t.Name)
+			}
 		}
 	}
 	for _, m := range c.messages[min(c.known, len(c.messages)):] {

@@ -179,14 +179,27 @@ func TestSharedInside(t *testing.T) {
 	}
 }
 
-func TestSharedJSONString(t *testing.T) {
+// What is written in awk works with every awk there is.
+func TestSharedAwk(t *testing.T) {
 	t.Parallel()
-	dir := project(t, "text", "a \"quoted\" \\ text\twith\r\nlines \x01\x1b[1m \xff é 😀\n\n")
-	got := sharedScript(t, dir, "json_string <text")
-	if want := `"a \"quoted\" \\ text\twith\r\nlines [1m  é 😀\n"`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if got := sharedScript(t, dir, "json_string </dev/null"); got != `""` {
-		t.Errorf("of nothing: %s", got)
+	dir := project(t,
+		"text", "a \"quoted\" \\ text\twith\r\nlines \x01\x1b[1m \xff é 😀\n\n",
+		".loki-project.json", `{"type":"own","build":"b \"x\" \\","test":"t","check":""}`, "long.txt", strings.Repeat("line\n", 150),
+	)
+	for _, tools := range toolsets(t) {
+		t.Run(tools.name, func(t *testing.T) {
+			for code, want := range map[string]string{
+				"json_string <text":                   `"a \"quoted\" \\ text\twith\r\nlines [1m  é 😀\n"`,
+				"json_string </dev/null":              `""`,
+				showProject:                           `own|b "x" \|t|`,
+				"project_tree":                        ".loki-project.json\nlong.txt\ntext\n",
+				"enter_project; show_file long.txt 1": "1\tline\n[149 more lines; ask for more with lines]\n",
+				"search_text line txt | tail -n 1":    "[50 more lines; use a narrower pattern]\n",
+			} {
+				if got := sharedScript(t, dir, code, "PATH="+tools.path); got != want {
+					t.Errorf("%s: got %q, want %q", code, got, want)
+				}
+			}
+		})
 	}
 }

@@ -70,9 +70,8 @@ find_files() {
 
 # project_tree prints the files of the project to a depth of 3, at most 300.
 project_tree() {
-	find_files \( -type f -o -type d \) -print 2>/dev/null | LC_ALL=C sort |
-		awk '{ sub(/^\.\//, "") } split($0, parts, "/") <= 3 { if (++n <= 300) print; else more++ }
-			END { if (more) print "[" more " more]" }'
+	find_files \( -type f -o -type d \) -print -path './*/*/*' -prune 2>/dev/null | LC_ALL=C sort |
+		LC_ALL=C awk '{ sub(/^\.\//, ""); if (NR <= 300) print } END { if (NR > 300) print "[" NR - 300 " more]" }'
 }
 
 # show_file PATH LINES prints the first lines of a file of the project with their numbers.

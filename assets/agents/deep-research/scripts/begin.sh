@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# begin: notes today's date.
+
+echo "{\"today\": \"$(date +%Y-%m-%d)\"}"

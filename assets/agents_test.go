@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -144,7 +145,7 @@ func TestOracleTools(t *testing.T) {
 func TestProjectTools(t *testing.T) {
 	t.Parallel()
 	dir := project(t, ".loki-project.json", `{"type": "own", "build": "echo built; echo $NO_COLOR", "test": "echo no >&2; exit 3", "check": ""}`)
-	for agent, build := range map[string]string{"coder": "verify_build"} {
+	for agent, build := range map[string]string{"sisyphus": "run_build", "coder": "verify_build"} {
 		a := installTools(t, agent, dir, here)
 		a.want(t, build, nil, "$ echo built; echo $NO_COLOR\nbuilt\n1\n\nThe build command succeeded.\n")
 		a.want(t, "run_tests", nil, "error: $ echo no >&2; exit 3\nno\n\nThe test command failed with exit status 3.\n")
@@ -154,6 +155,9 @@ func TestProjectTools(t *testing.T) {
 			}
 		}
 	}
+	none := installTools(t, "sisyphus", project(t), here)
+	none.want(t, "run_tests", nil, "This project has no known test command (type unknown)")
+	none.want(t, "get_project_info", nil, "Type: unknown\nBuild: none\nTest: none\nCheck: none\n\nFiles:\n")
 }
 
 // The demo looks up an address in Python and, in the other variant, in bash.
@@ -180,5 +184,65 @@ func TestDemoTools(t *testing.T) {
 	inBash, err := script.Load(filepath.Join(dir, "tools.sh"), script.Options{Agent: &script.Agent{Name: "demo", Dir: dir}})
 	if err != nil || len(inBash) != 1 || inBash[0].Declaration().Description+"." != a.tools["get_ipinfo"].Declaration().Description {
 		t.Errorf("the variant in bash: %v %v", inBash, err)
+	}
+}
+
+func TestReviewTools(t *testing.T) {
+	t.Parallel()
+	lookPath(t, "git")
+	dir := project(t, "a.txt", "one\n", "b b.txt", "x\n", "c.txt", "c\n")
+	git := func(arguments ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e@example.com"}, arguments...)...)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", arguments, err, out)
+		}
+	}
+	a := installTools(t, "code-reviewer", dir, here)
+	a.want(t, "get_diff", nil, "error: ")
+	git("init", "-q", "-b", "main")
+	a.want(t, "get_changed_files", nil, "error: There is nothing to review")
+	git("add", ".")
+	git("commit", "-q", "-m", "first")
+	if got := a.call(t, "get_changed_files", nil); !strings.HasPrefix(got, "# The last commit: ") || !strings.Contains(got, " first\nA a.txt (+1 -0)\n") {
+		t.Errorf("the first commit: %q", got)
+	}
+	git("checkout", "-q", "-b", "work")
+	write(t, dir, "a.txt", []byte("two\n"))
+	write(t, dir, "b b.txt", []byte("  x\n"))
+	if err := os.Remove(filepath.Join(dir, "c.txt")); err != nil {
+		t.Fatal(err)
+	}
+	const changed = "M a.txt (+1 -1)\nM b b.txt (+1 -1, whitespace only)\nD c.txt (+0 -1)\n"
+	a.want(t, "get_changed_files", nil, "# The changes that are not staged\n"+changed)
+	git("add", ".")
+	write(t, dir, "bin", []byte("\x00\x01"))
+	a.want(t, "get_changed_files", nil, "# The staged changes\n"+changed)
+	a.want(t, "get_diff", nil, "# The staged changes\ndiff --git a/a.txt b/a.txt\nindex ")
+	git("add", ".")
+	git("commit", "-q", "-m", "second")
+	a.want(t, "get_changed_files", args{"base": "main"}, "# All changes since main, committed or not\nM a.txt (+1 -1)\nM b b.txt (+1 -1, whitespace only)\nA bin (+- --, binary)\nD c.txt (+0 -1)\n")
+	a.want(t, "get_diff", args{"base": "nowhere"}, "error: nowhere is not a branch")
+	a.want(t, "get_diff", args{"base": "--output=x"}, "error: ")
+	if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
+		t.Error("an option reached git")
+	}
+}
+
+func TestClassifySource(t *testing.T) {
+	t.Parallel()
+	lookPath(t, "python3")
+	a := installTools(t, "deep-research", project(t), nil)
+	for url, tier := range map[string]string{
+		"https://www.nist.gov/x": "high", "https://www.stats.gov.uk": "high", "https://cs.stanford.edu": "high", "https://www.ox.ac.uk/a": "high",
+		"http://arxiv.org/abs/2401.1": "preprint", "https://www.biorxiv.org/": "preprint", "https://papers.ssrn.com/1": "preprint",
+		"https://en.wikipedia.org/wiki/Go": "tertiary", "https://www.iso.org:443/x": "medium", "iso.org": "medium",
+		"https://example.com": "unverified", "https://gov.example.com": "unverified", "https://arxiv.org.example.com": "unverified", "https://notarxiv.org": "medium", "": "unverified", "http://[": "unverified",
+	} {
+		if got := a.call(t, "classify_source", args{"url": url}); !strings.Contains(got, `"tier": "`+tier+`"`) {
+			t.Errorf("%q: %s, want %s", url, got, tier)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 		r.doing, r.time = outcomeWords(m.Outcome), coarse(m.Duration)
 		if m.Outcome != doneOutcome {
 			r.mark, r.style = "✗", red
-			if m.Error != "" {
+			if m.Error != "" && m.Outcome != canceledOutcome {
 				r.doing += ": " + oneLine(m.Error, failureLimit)
 			}
 		}
@@ -173,7 +173,11 @@ func fold(rows []treeRow, room int) (kept []treeRow, text string) {
 // cost. A narrow terminal leaves out cost, then tokens.
 func layRows(on colors, rows []treeRow, columns int) []liveLine {
 	columns-- // the last one stays free
-	var names, times, tokens, costs int
+	var names, costs int
+	times, tokens := 5, 6 // as a rule, so that what stands before them does not move
+	if columns < narrowColumns {
+		times, tokens = 0, 0
+	}
 	for _, r := range rows {
 		if r.whole == "" {
 			names = max(names, r.indent+width(r.name)+width(r.number))

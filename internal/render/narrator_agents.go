@@ -10,8 +10,12 @@ import (
 	"loki/internal/event"
 )
 
-// manyChildren is the number of children that are over from which on not each has a line.
-const manyChildren = 40
+// Numbers of children that are over together from which on not each has a line: of all of them,
+// and of those that were canceled, as with the run.
+const (
+	manyChildren = 40
+	fewCanceled  = 4
+)
 
 // ofAgents shows an event about child agents or a todo list, and reports whether it was one.
 // Child agents are rows of the live area on a terminal; what changes there has no lines.
@@ -131,6 +135,8 @@ func (n *Narrator) ended(m *Member, clock string) {
 	case failedOutcome:
 		text += " FAILED after "
 		st = red
+	case canceledOutcome, suspendedOutcome:
+		text += " " + m.Outcome + " after "
 	default:
 		text += " " + outcomeWords(m.Outcome) + " after "
 		st = red
@@ -143,7 +149,7 @@ func (n *Narrator) ended(m *Member, clock string) {
 	if m.Failures > 0 {
 		text += ", " + count(m.Failures, "failure")
 	}
-	if m.Error != "" {
+	if m.Error != "" && m.Outcome != canceledOutcome {
 		text += " -- " + oneLine(m.Error, failureLimit)
 	}
 	n.say(st, text)
@@ -189,13 +195,18 @@ func (n *Narrator) settle(ev event.Event, which func(*Member) bool) {
 			}
 		}
 	}
-	rest := 0
-	var sum chat.Usage
+	canceled := 0
+	for _, m := range over {
+		if m.Outcome == canceledOutcome {
+			canceled++
+		}
+	}
+	rest, sums := make(map[string]int), make(map[string]chat.Usage) // of those without a line, by outcome
 	for i, m := range over {
-		if len(over) >= manyChildren && i >= manyChildren/2 && m.Outcome == doneOutcome {
+		if canceled >= fewCanceled && m.Outcome == canceledOutcome || len(over) >= manyChildren && i >= manyChildren/2 && m.Outcome == doneOutcome {
 			m.settled = true
-			rest++
-			sum = sum.Add(m.Own)
+			rest[m.Outcome]++
+			sums[m.Outcome] = sums[m.Outcome].Add(m.Own)
 			continue
 		}
 		clock := strings.Repeat("  ", m.Depth-1)
@@ -205,8 +216,10 @@ func (n *Narrator) settle(ev event.Event, which func(*Member) bool) {
 		}
 		n.ended(m, clock)
 	}
-	if rest > 0 {
-		n.say(dim, "and "+thousands(rest)+" more done"+used(sum))
+	for _, outcome := range []string{doneOutcome, canceledOutcome} {
+		if rest[outcome] > 0 {
+			n.say(dim, count(rest[outcome], "agent")+" "+outcome+used(sums[outcome]))
+		}
 	}
 }
 

@@ -114,8 +114,10 @@ type openCall struct {
 
 // Outcomes of members; those of children come from event.Finished.
 const (
-	doneOutcome   = "done"
-	failedOutcome = "failed"
+	doneOutcome      = "done"
+	failedOutcome    = "failed"
+	canceledOutcome  = "canceled"
+	suspendedOutcome = "suspended"
 )
 
 // Add takes note of ev.

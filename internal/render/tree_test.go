@@ -351,6 +351,39 @@ func planning(s *stage) {
 	s.shot("end")
 }
 
+// TestTreeOfMany: not each of many children has a line at the end, but each that failed; those that
+// were canceled with the run are counted.
+func TestTreeOfMany(t *testing.T) {
+	for _, tt := range []struct {
+		outcome string
+		n       int
+		want    string
+	}{
+		{"done", 100, "▸ 80 agents done, 800 tokens\n"},
+		{"done", 39, "▸ critic-39 done in 0ms, 10 tokens\n"},
+		{"failed", 50, "▸ critic-50 FAILED after 0ms, 10 tokens -- reason\n"},
+		{"canceled", 5, "▸ 5 agents canceled, 50 tokens\n"},
+		{"canceled", 3, "▸ critic-3 canceled after 0ms, 10 tokens\n"},
+	} {
+		s := play(t, setup{terminal: true, columns: 80, rows: 24}, func(s *stage) {
+			s.emit(event.Started{Model: "m"})
+			for i := range tt.n {
+				child := s.run.Child("critic", fmt.Sprintf("agent_critic_%08x", i))
+				s.at(child, event.Started{Model: "m"}.Under(s.run))
+				fin := event.Finished{Outcome: tt.outcome, Own: chat.Usage{InputTokens: 10}}
+				if tt.outcome != "done" {
+					fin.Error = "reason"
+				}
+				s.at(child, fin)
+			}
+			s.emit(event.Finished{})
+		})
+		if got := s.vt.screen(); !strings.HasSuffix(got, tt.want) {
+			t.Errorf("%d children %s: at the end is\n%s", tt.n, tt.outcome, got)
+		}
+	}
+}
+
 // TestTreeScenes plays scenes on a terminal and off it.
 func TestTreeScenes(t *testing.T) {
 	for name, scene := range map[string]func(*stage){"survey": survey, "planning": planning} {

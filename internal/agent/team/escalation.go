@@ -219,7 +219,7 @@ func (m *Member) replyEscalation(_ context.Context, call tool.Call, e *entry) (a
 	}
 	var ids []string
 	for _, asked := range m.team.escalations {
-		if asked.ID == args.ID && asked.member != m {
+		if asked.ID == args.ID {
 			e.Answered = &answer{ID: args.ID, Text: *args.Reply}
 			return struct {
 				Status   string `json:"status"` // ok

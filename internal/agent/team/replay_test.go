@@ -184,6 +184,7 @@ func TestEveryInterruption(t *testing.T) {
 			}
 			h := &history{effects: make(map[string]int)}
 			r := newRig(h.agents())
+			r.used.InputTokens = 3
 			want, used := r.must(t, root(h))
 			all := r.rec.order
 			if len(all) < 20 {
@@ -192,12 +193,12 @@ func TestEveryInterruption(t *testing.T) {
 			for n := range len(all) + 1 {
 				again := &history{effects: make(map[string]int)}
 				r2 := newRig(again.agents())
-				r2.rec = r.rec.until(n)
+				r2.used, r2.rec = r.used, r.rec.until(n)
 				got, usedAgain, err := r2.run(t.Context(), root(again))
 				if err != nil || got != want {
 					t.Fatalf("seed %d, cut at %d of %d before %s:\n got %s, %v\nwant %s", seed, n, len(all), slices.Concat(all, []string{"the end"})[n], got, err, want)
 				}
-				if !strings.Contains(want, "1 canceled") && usedAgain != used {
+				if !strings.Contains(want, "1 canceled") && usedAgain != used || used.InputTokens == 0 {
 					t.Fatalf("seed %d, cut at %d: used %+v, want %+v", seed, n, usedAgain, used)
 				}
 				if key := r2.rec.loggedTwice(t); key != "" {
@@ -290,12 +291,12 @@ func TestForegroundChildIsNotRunAgain(t *testing.T) {
 			if err != nil {
 				return "", err
 			}
-			outs = append(outs, r.Output, string(r.Status), fmt.Sprint(r.Usage.InputTokens))
+			outs = append(outs, r.Output, string(r.Status), fmt.Sprint(r.Usage.InputTokens, r.Own.InputTokens))
 		}
 		return strings.Join(outs, "\n"), nil
 	}
 	r := newRig(as)
-	r.o.Direct = direct
+	r.o.Direct, r.used.InputTokens = direct, 3
 	want, used := r.must(t, root)
 	if used != (chat.Usage{}) {
 		t.Errorf("what the results have is used twice: %+v", used)
@@ -303,7 +304,7 @@ func TestForegroundChildIsNotRunAgain(t *testing.T) {
 	for n := range len(r.rec.order) + 1 {
 		h.effects = make(map[string]int)
 		r2 := newRig(as)
-		r2.o.Direct, r2.rec = direct, r.rec.until(n)
+		r2.o.Direct, r2.used, r2.rec = direct, r.used, r.rec.until(n)
 		got, _, err := r2.run(t.Context(), root)
 		if err != nil || got != want {
 			t.Fatalf("cut at %d: got %s, %v, want %s", n, got, err, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -506,7 +507,7 @@ func TestChildThatWaitsForTheUser(t *testing.T) {
 				}
 				return "answered", nil
 			},
-			"slow": func(context.Context, *agent) (string, error) { time.Sleep(time.Minute); return "", nil },
+			"slow": func(ctx context.Context, _ *agent) (string, error) { wait(ctx, time.Minute); return "", ctx.Err() },
 		})
 		root := func(ctx context.Context, a *agent) (string, error) {
 			id, err := a.spawn(ctx, "waits", "x")
@@ -566,13 +567,20 @@ func TestBudgets(t *testing.T) {
 				return "", err
 			}
 			r.must(t, root)
+			r.must(t, func(ctx context.Context, a *agent) (string, error) {
+				ran, err := a.m.Run(ctx, "node", "spends", "x")
+				if want := map[bool]fault.Code{true: fault.Limit}[tt.name == "of_the_run"]; fault.CodeOf(err) != want || ran.Status != got.Outcome {
+					t.Errorf("%+v, %v", ran, err)
+				}
+				return "", nil
+			})
 			if want := map[bool]team.Status{true: team.Done, false: team.OutOfBudget}[tt.name == "enough"]; got.Outcome != want {
 				t.Errorf("%+v", got)
 			}
 			// The run goes on with a higher budget.
 			r.o.Budget, r.budget = nil, graph.Budget{}
 			r.must(t, root)
-			if want := map[bool]string{true: "", false: "went on"}[tt.name == "own"]; got.Output != want && tt.name != "own" || tt.name == "own" && got.Outcome != team.OutOfBudget {
+			if want := map[bool]team.Status{true: team.OutOfBudget, false: team.Done}[tt.name == "own"]; got.Outcome != want {
 				t.Errorf("after the resume: %+v", got)
 			}
 		})
@@ -775,6 +783,9 @@ func TestQuestionOfAnEndedChildIsGone(t *testing.T) {
 					t.Errorf("life %d: notice %q", life, n)
 				}
 				time.Sleep(time.Minute)
+				if n := a.m.Notice(ctx); n != "" {
+					t.Errorf("life %d: notice %q later", life, n)
+				}
 				cancel()
 				return "", ctx.Err()
 			})
@@ -782,5 +793,90 @@ func TestQuestionOfAnEndedChildIsGone(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	})
+}
+
+// TestBudgetCountsWhatIsOnRecord resumes a run whose child used most of the budget.
+func TestBudgetCountsWhatIsOnRecord(t *testing.T) {
+	t.Parallel()
+	for _, collected := range []bool{true, false} {
+		r := newRig(agents{"echo": echo})
+		r.used = chat.Usage{InputTokens: 100}
+		for life := range 2 {
+			budget := runBudget(150)
+			r.o.Budget = budget
+			r.must(t, func(ctx context.Context, a *agent) (string, error) {
+				id, err := a.spawn(ctx, "echo", "x")
+				if err == nil && collected {
+					_, err = a.collect(ctx, id)
+				}
+				for !collected && len(r.rec.keys("agents/")) == 0 {
+					runtime.Gosched() // until its end is on record
+				}
+				return "", err
+			})
+			_, err := budget.Reserve(t.Context(), chat.Usage{InputTokens: 100}, chat.Usage{InputTokens: 100}, true)
+			if (fault.CodeOf(err) == fault.Limit) != (life == 1) { // in the first life this work does not charge it
+				t.Errorf("collected %v, life %d: %v", collected, life, err)
+			}
+		}
+	}
+}
+
+// TestQuestionsGoUpwards has an agent in the middle, which sees the questions of its own child and
+// not those of others.
+func TestQuestionsGoUpwards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(agents{
+			"asks": func(ctx context.Context, a *agent) (string, error) {
+				return a.m.Asker().Ask(ctx, ask.Question{ID: "1", Kind: ask.Text, Text: a.prompt})
+			},
+			"middle": func(ctx context.Context, a *agent) (string, error) {
+				id, err := a.spawn(ctx, "asks", "inner")
+				if err != nil {
+					return "", err
+				}
+				time.Sleep(time.Second)
+				got, err := a.get(ctx, "agent__check", object{"id": id})
+				if err != nil || len(got.Pending) != 1 || got.Pending[0].Question != "[input] inner" {
+					t.Errorf("%+v, %v", got, err)
+					return "", err
+				}
+				if n := a.m.Notice(ctx); n != "" {
+					t.Errorf("notice %s", n)
+				}
+				if _, err := a.get(ctx, "agent__reply_escalation", object{"escalation_id": got.Pending[0].ID, "reply": "from the middle"}); err != nil {
+					return "", err
+				}
+				got, err = a.collect(ctx, id)
+				return got.Output, err
+			},
+		})
+		r.must(t, func(ctx context.Context, a *agent) (string, error) {
+			outer, err := a.spawn(ctx, "asks", "outer")
+			if err != nil {
+				return "", err
+			}
+			middle, err := a.spawn(ctx, "middle", "x")
+			if err != nil {
+				return "", err
+			}
+			time.Sleep(time.Minute) // the question in the middle is over
+			got, err := a.collect(ctx, outer)
+			if err != nil || len(got.Pending) != 1 || got.Pending[0].Question != "[input] outer" {
+				t.Errorf("%+v, %v", got, err)
+				return "", err
+			}
+			if _, err := a.get(ctx, "agent__reply_escalation", object{"escalation_id": got.Pending[0].ID, "reply": "from the top"}); err != nil {
+				return "", err
+			}
+			for id, want := range map[string]string{outer: "from the top", middle: "from the middle"} {
+				if got, err := a.collect(ctx, id); err != nil || got.Output != want {
+					t.Errorf("%+v, %v", got, err)
+				}
+			}
+			return "", nil
+		})
 	})
 }

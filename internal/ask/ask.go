@@ -39,6 +39,15 @@ func AtTerminal(a Asker) bool {
 	return ok && t.AtTerminal()
 }
 
+// Hold keeps the terminal at which a asks for a program that talks to the user itself, until
+// release is called. It does nothing for an Asker that does not know how.
+func Hold(a Asker) (release func()) {
+	if h, ok := a.(interface{ Hold() func() }); ok {
+		return h.Hold()
+	}
+	return func() {}
+}
+
 // Kind says what a [Question] asks for.
 type Kind int
 

@@ -176,9 +176,18 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 func (p *child) read() {
 	stdout, stderr := p.outputs[0], p.outputs[1]
 	var readers sync.WaitGroup
+	var echo sync.Mutex
+	seen := func(text []byte, next func([]byte)) {
+		if p.cmd.Echo != nil {
+			echo.Lock()
+			_, _ = p.cmd.Echo.Write(text)
+			echo.Unlock()
+		}
+		next(text)
+	}
 	readers.Go(func() {
 		observed := lines{emit: p.cmd.OnStdout}
-		p.stdout.readFrom(stdout, observed.write)
+		p.stdout.readFrom(stdout, func(text []byte) { seen(text, observed.write) })
 		if p.stdout.over {
 			close(p.flooded)
 		}
@@ -190,7 +199,7 @@ func (p *child) read() {
 		for {
 			n, err := stderr.Read(buf)
 			p.stderr.write(buf[:n])
-			observed.write(buf[:n])
+			seen(buf[:n], observed.write)
 			if err != nil {
 				break
 			}

@@ -55,6 +55,11 @@ type Command struct {
 	OnStdout func(line string)
 	OnStderr func(line string)
 
+	// Echo, if set, gets what the program prints on both streams, as it comes, so that a user
+	// sees a question that does not end its line. Calls do not overlap, and their errors are
+	// ignored.
+	Echo io.Writer
+
 	// Terminal lets the program talk to the user through /dev/tty: it stays in this
 	// process's session and group, and Ctrl-C and Ctrl-Z reach both. The price is
 	// that only the leader and what can be shown to descend from it are killed, not a

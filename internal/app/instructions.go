@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,10 +27,12 @@ func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[st
 	if !of.InForce.Dynamic {
 		return of.InForce.Instructions, nil
 	}
-	file, t, err := a.dynamic(ctx, of, variables, asker)
+	file, t, done, err := a.dynamic(ctx, of, variables, asker)
 	if err != nil {
 		return "", err
 	}
+	defer done()
+	defer ask.Hold(asker)()
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Hints().Timeout, a.Config.ToolTimeout, instructionsTimeout))
 	defer cancel()
 	result, err := t.Call(ctx, tool.Call{Name: t.Declaration().Name, Arguments: []byte("{}")})
@@ -48,17 +51,27 @@ func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[st
 	return text, nil
 }
 
-// dynamic returns the function that writes an agent's instructions, and the script it is in.
-func (a *App) dynamic(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, t tool.Tool, err error) {
-	why := "has no script of tools"
+// dynamic returns the function that writes an agent's instructions, and the script it is in. At
+// a terminal it may talk with the user, also by its standard streams, until done is called.
+func (a *App) dynamic(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, t tool.Tool, done func(), err error) {
+	why, done := "has no script of tools", func() {}
 	file, o, ok := a.agentScript(ctx, of, variables, asker)
 	if ok {
-		if t, err = script.Instructions(file, o); err != nil || t != nil {
-			return file, t, err
+		if o.Terminal {
+			if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+				o.Stdin, o.Echo, done = tty, tty, func() { _ = tty.Close() }
+			}
+		}
+		if t, err = script.Instructions(file, o); err == nil && t != nil {
+			return file, t, done, nil
+		}
+		done()
+		if err != nil {
+			return "", nil, nil, err
 		}
 		why = filepath.Base(file) + " has no function _instructions"
 	}
-	return "", nil, fault.New(fault.Config, "agent %s has dynamic_instructions, but %s", of.Name, why).
+	return "", nil, nil, fault.New(fault.Config, "agent %s has dynamic_instructions, but %s", of.Name, why).
 		WithHint("write the function _instructions in tools.sh, tools.py or tools.ts, or take dynamic_instructions out of %s", of.Definition.File)
 }
 

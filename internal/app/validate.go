@@ -138,7 +138,7 @@ func (v *validator) plain(ctx context.Context) {
 	v.namedModel("model", d.Model)
 	v.namedModel("summarization_model", d.Team.SummarizationModel)
 	if d.Dynamic {
-		if _, _, err := v.app.dynamic(ctx, v.of, nil, nil); err != nil {
+		if _, _, _, err := v.app.dynamic(ctx, v.of, nil, nil); err != nil {
 			v.err(graph.RuleToolScript, nil, "dynamic_instructions", fault.HintOf(err), "%v", err)
 		}
 	}

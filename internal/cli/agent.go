@@ -173,10 +173,15 @@ type terminalAsker struct {
 
 // Ask implements [ask.Asker].
 func (a terminalAsker) Ask(ctx context.Context, q ask.Question) (string, error) {
+	defer a.Hold()()
+	return a.terminal.Ask(ctx, q)
+}
+
+// Hold is for [ask.Hold].
+func (a terminalAsker) Hold() func() {
 	a.face.settle()
 	a.face.screen.Pause()
-	defer a.face.screen.Resume()
-	return a.terminal.Ask(ctx, q)
+	return a.face.screen.Resume
 }
 
 // AtTerminal is for [ask.AtTerminal].

@@ -135,3 +135,47 @@ func slowTerminal(t *testing.T, command string) {
 		t.Errorf("the terminal was asked %d times", n)
 	}
 }
+
+// TestDynamicInstructionsAsk: the script that writes an agent's instructions asks the user by its
+// standard streams, and the question shows although its line does not end.
+func TestDynamicInstructionsAsk(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "reader", "config.yaml"), "name: reader\nmodel: builtin:echo\ndynamic_instructions: true\n")
+	write(t, filepath.Join(dir, "reader", "tools.sh"), `# @cmd Writes the instructions.
+_instructions() {
+  read -r -p "Which file? " file
+  echo "You know $file." >>"$LLM_OUTPUT"
+}
+eval "$(argc --argc-eval "$0" "$@")"
+`)
+	cmd := exec.Command("loki", "-a", "./reader", "--dry-run", "x")
+	cmd.Dir = dir
+	cmd.Env = append(emptyHome(dir), "TERM=xterm-256color", "NO_COLOR=1")
+	screen, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	var shown bytes.Buffer
+	buf := make([]byte, 256)
+	answered := false
+	for {
+		n, err := screen.Read(buf)
+		shown.Write(buf[:n])
+		if !answered && strings.Contains(shown.String(), "Which file? ") {
+			answered = true
+			if _, err := io.WriteString(screen, "notes.json\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil {
+			break // the program has closed the terminal
+		}
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(shown.String(), "You know notes.json.") {
+		t.Errorf("%v, the terminal shows %q", err, shown.String())
+	}
+}

@@ -101,6 +101,9 @@ func (t *scriptTool) attend(ctx context.Context, c *process.Command) {
 		if o.Stdin != nil {
 			c.Stdin = o.Stdin
 		}
+		if o.Echo != nil {
+			c.Echo, c.OnStdout = o.Echo, nil
+		}
 	}
 }
 

@@ -82,12 +82,12 @@ func load(file string, o Options) (tools []tool.Tool, instructions tool.Tool, er
 	for _, d := range k.Tools {
 		d.Hints.Timeout = cmp.Or(d.Hints.Timeout, o.Timeout)
 		d.Hints.MaxOutput = o.MaxOutput
-		t := &scriptTool{s, d.Tool, d.Hints}
 		if d.Instructions {
-			instructions = t
-		} else {
-			tools = append(tools, t)
+			d.Hints.Interactive = true // it works for the user, and may ask them what the agent is to know
+			instructions = &scriptTool{s, d.Tool, d.Hints}
+			continue
 		}
+		tools = append(tools, &scriptTool{s, d.Tool, d.Hints})
 	}
 	return tools, instructions, nil
 }

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,8 @@ type Options struct {
 	// talk. Stdin is their standard input then, if it is set; others have none.
 	Terminal bool
 	Stdin    *os.File
+	// Echo, if set, gets what interactive scripts print, as it comes, instead of Output.
+	Echo io.Writer
 
 	Timeout   time.Duration // for scripts that do not say; 0 means that of the tool.Box
 	MaxOutput int           // bytes for the model; 0 means that of the tool.Box

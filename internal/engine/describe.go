@@ -35,7 +35,7 @@ type sentCall struct {
 }
 
 // description returns what the next call of c sends.
-func (c *call) description() any {
+func (c call) description() any {
 	d := description{Model: c.model.ID, Messages: []sentMessage{}}
 	if c.known == 0 {
 		d.Sampling = c.req.Sampling.Over(c.rc.Sampling)

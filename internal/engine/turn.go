@@ -56,7 +56,8 @@ type turnResult struct {
 func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error) {
 	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", turn), Name: c.model.ID}
 	if c.rc.Steps.Recording() {
-		step.Request = c.description
+		described := *c // a copy, so that a call that is not recorded stays off the heap
+		step.Request = described.description
 	}
 	made := false
 	t, err := steps.Do(ctx, c.rc.Steps, step, func(ctx context.Context) (turnResult, error) {

@@ -78,9 +78,9 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 		return []string{path, string(code), string(state.AppendJSON(nil)), strings.Join(r.Scripts.Child.Environ, "\n")}
 	}
 	printed, err := withCache(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
-		step := steps.Step{
-			Kind: steps.Script, Key: "script", Name: t.Node.Script.Script, Effect: true, Uncertain: r.decideUncertain(t),
-			Request: func() any { return state.Object().Value() },
+		step := steps.Step{Kind: steps.Script, Key: "script", Name: t.Node.Script.Script, Effect: true, Uncertain: r.decideUncertain(t)}
+		if t.Steps.Recording() {
+			step.Request = func() any { return state.Object().Value() }
 		}
 		v, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
 			return r.runScript(ctx, t, path, state)

@@ -100,9 +100,9 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		return failure("%s was not run: %v. Write the call again.", e.declared.Name, err), nil
 	}
 	hints := e.tool.Hints()
-	step := steps.Step{
-		Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly,
-		Request: func() any { return args },
+	step := steps.Step{Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly}
+	if st.Recording() {
+		step.Request = func() any { return args }
 	}
 	call := Call{Name: e.declared.Name, Arguments: args, Key: joinKey(b.o.Task, st.Key(step.Key)), RunID: b.o.Run}
 	if b.o.Run != "" {

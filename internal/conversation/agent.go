@@ -131,6 +131,9 @@ func (c *Conversation) recallAgent() bool {
 // member of a team, and those that put questions to user.
 func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	var tools []tool.Tool
+	if user == nil {
+		user = ask.Unavailable{}
+	}
 	if t.q.Todo.Enabled {
 		tools = append(tools, todo.Tools(t.c.list)...)
 	}
@@ -222,22 +225,11 @@ func (t *turn) limited(ctx context.Context) (context.Context, context.CancelFunc
 		return ctx, func() {}
 	}
 	limit := t.c.agent.InForce.Budget.Duration
-	return context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit))
+	return context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit).WithHint("raise %s", t.limitIn()))
 }
 
-// explain returns the error of a turn with what the user can do about it.
-func (t *turn) explain(ctx context.Context, err error) error {
-	if err == nil || t.c.agent == nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx) // why the turn stops says more than what a part of it made of that
-	}
-	if fault.CodeOf(err) == fault.Limit {
-		return fault.Wrap(fault.Limit, err, "").WithHint("raise budget in %s", t.c.agent.Definition.File)
-	}
-	return err
-}
+// limitIn says where the budget of the agent is set.
+func (t *turn) limitIn() string { return "budget in " + t.c.agent.Definition.File }
 
 // Limits of the guard against repeated calls for a child, whose work nobody watches.
 const (
@@ -261,7 +253,7 @@ func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) 
 		return run.Job{}, err
 	}
 	return run.Job{
-		Info: t.agentInfo(), Events: c.options.Events, Limit: c.agent.InForce.Budget,
+		Info: t.agentInfo(), Events: c.options.Events, Limit: c.agent.InForce.Budget, LimitIn: t.limitIn(),
 		Make: func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
 			done, err := t.equip(c.context(ctx))
 			if err != nil {

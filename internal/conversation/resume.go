@@ -66,7 +66,8 @@ func (t *turn) job() (run.Job, error) {
 		Make: func(context.Context, run.Point) (run.Work, func() error, error) { return t, nil, nil },
 	}
 	if c.agent != nil {
-		job.Info, job.Durability, job.Limit = t.agentInfo(), c.agent.InForce.Durability, c.agent.InForce.Budget
+		job.Info, job.Durability = t.agentInfo(), c.agent.InForce.Durability
+		job.Limit, job.LimitIn = c.agent.InForce.Budget, t.limitIn()
 	}
 	if s := c.session; s != nil && !t.q.Aside {
 		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
@@ -190,7 +191,7 @@ func (t *turn) recallAgent(ctx context.Context, job *run.Job) error {
 	}
 	now := t.agentInfo()
 	job.Info.Fingerprint, job.Info.Files = now.Fingerprint, now.Files
-	job.Durability, job.Limit = a.InForce.Durability, a.InForce.Budget
+	job.Durability, job.Limit, job.LimitIn = a.InForce.Durability, a.InForce.Budget, t.limitIn()
 	job.Diff = func(recorded []byte) ([]string, error) {
 		old, _, err := agent.Parse(a.Definition.File, recorded)
 		if err != nil {

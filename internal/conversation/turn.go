@@ -177,7 +177,9 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	if member != nil {
 		t.spent = t.spent.Add(member.Close())
 	}
-	err = t.explain(ctx, err)
+	if err != nil && t.c.agent != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // why the turn stops says more than what a part of it made of that
+	}
 	if t.rc.Steps.Recording() {
 		err = t.conclude(ctx, err)
 	}

@@ -21,6 +21,7 @@ import (
 // that of both.
 type Budget struct {
 	limit  graph.Budget
+	in     string  // where the limit is set, for hints
 	parent *Budget // nil for none
 
 	mu       sync.Mutex // guards what follows
@@ -35,9 +36,18 @@ type Budget struct {
 // NewBudget returns a budget of which used is spent, nil if limit sets no bound on
 // tokens and money.
 func NewBudget(limit graph.Budget, used chat.Usage) *Budget {
-	b := &Budget{limit: limit, used: used, settled: make(chan struct{})}
+	b := &Budget{limit: limit, in: "settings.budget in " + graph.FileName, used: used, settled: make(chan struct{})}
 	if b.unlimited() {
 		return nil
+	}
+	return b
+}
+
+// SetIn names the place where the limit of b is set, for hints; "" leaves it at settings.budget of
+// a graph. It returns b, which may be nil.
+func (b *Budget) SetIn(place string) *Budget {
+	if b != nil && place != "" {
+		b.in = place
 	}
 	return b
 }
@@ -224,5 +234,5 @@ func (b *Budget) refusal(least chat.Usage) error {
 		return nil
 	}
 	return &ExceededError{budget: b, err: fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
-		WithHint("raise settings.budget in %s", graph.FileName)}
+		WithHint("raise %s", b.in)}
 }

@@ -21,6 +21,7 @@ type Job struct {
 	Start      Checkpoint       // of a new run
 	Durability graph.Durability // of the record; off and "" keep none
 	Limit      graph.Budget     // of tokens and money
+	LimitIn    string           // where the limit is set, see [Budget.SetIn]
 	Events     event.Scope      // of the request
 
 	// Diff says in what a definition on record differs from the one of today, one line for each
@@ -121,7 +122,7 @@ func closeRecord(j Journal, s Store) {
 // execute drives a job. A nil journal records nothing. Answered are the questions that were
 // answered to resume it.
 func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string) (Outcome, error) {
-	p.Budget = NewBudget(job.Limit, p.Last.Usage)
+	p.Budget = NewBudget(job.Limit, p.Last.Usage).SetIn(job.LimitIn)
 	p.Budget.Expect(p.Info.Usage.Sub(p.Last.Usage))
 	work, done, err := job.Make(ctx, p)
 	if err != nil {

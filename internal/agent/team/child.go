@@ -117,7 +117,7 @@ func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
 		child = &started
 	}
 	c.limits = child.Limits
-	c.Budget = run.NewBudget(child.Job.Limit, child.Job.Start.Usage).Under(c.Budget)
+	c.Budget = run.NewBudget(child.Job.Limit, child.Job.Start.Usage).SetIn(child.Job.LimitIn).Under(c.Budget)
 	ctx, stop := c.watch(ctx)
 	defer stop()
 	if err := c.open(ctx); err != nil {

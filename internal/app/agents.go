@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"loki/internal/agent"
@@ -68,16 +69,16 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Member: r.Member,
 		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
 	})
-	who := a.Correspondent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
+	who := a.PlainAgent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
 	if err := conv.UseAgent(who); err != nil {
 		return run.Job{}, err
 	}
 	return conv.Job(ctx, r.Prompt)
 }
 
-// Correspondent returns a plain agent as conversations know it. Variables returns a value for
+// PlainAgent returns a plain agent as conversations know it. Variables returns a value for
 // each variable of the agent; given is the part of them that the user gave with the command.
-func (a *App) Correspondent(of agent.Agent, given map[string]string, asker ask.Asker, variables func(context.Context) (map[string]string, error)) conversation.Agent {
+func (a *App) PlainAgent(of agent.Agent, given map[string]string, asker ask.Asker, variables func(context.Context) (map[string]string, error)) conversation.Agent {
 	who := conversation.Agent{
 		Agent: of, Scope: a.SessionScope(of.Ref), Variables: variables, Given: given, Texts: a.texts,
 		Instructions: func(ctx context.Context, variables map[string]string) (string, error) {
@@ -200,7 +201,7 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 			return run.Job{}, err
 		}
 	}
-	who := a.Correspondent(of, nil, c.Asker, func(context.Context) (map[string]string, error) { return info.Variables, nil })
+	who := a.PlainAgent(of, nil, c.Asker, func(context.Context) (map[string]string, error) { return info.Variables, nil })
 	return a.Conversations().Recall(ctx, info, c, &who)
 }
 
@@ -218,7 +219,7 @@ func (a *App) recordedPlain(ref agent.Ref, info run.Info, c run.Continuation) (a
 		return of, nil, fault.Wrap(fault.Config, err, "the agent of run %s is gone", info.ID).
 			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
 	}
-	d, _, err := agent.Parse(ref.Dir+"/config.yaml", info.Definition)
+	d, _, err := agent.Parse(filepath.Join(ref.Dir, "config.yaml"), info.Definition)
 	if err != nil {
 		return of, nil, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", info.ID)
 	}

@@ -39,19 +39,67 @@ wait
 // nothing it started is left.
 func TestInterrupt(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(sig.String(), func(t *testing.T) { testInterrupt(t, sig) })
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range hangs {
+				write(t, filepath.Join(dir, "agent", name), text)
+			}
+			testInterrupt(t, sig, dir, 10*time.Second, []string{"script0", "script1", "script2", "child0", "child1", "child2"}, "-a", "./agent", "x")
+		})
 	}
 }
 
-func testInterrupt(t *testing.T, sig os.Signal) {
+// TestInterruptAgents has an agent with children, and they have children whose tools never end and
+// do not heed the signal. All are gone within a second.
+func TestInterruptAgents(t *testing.T) {
 	dir := t.TempDir()
-	agent := filepath.Join(dir, "agent")
-	for name, text := range hangs {
-		write(t, filepath.Join(agent, name), text)
+	for name, instructions := range map[string]string{"boss": "You lead.", "lead": "You lead.", "hand": "You work."} {
+		agent := filepath.Join(dir, "home", "config", "agents", name)
+		write(t, filepath.Join(agent, "config.yaml"), "name: "+name+"\ncan_spawn_agents: true\ninstructions: "+instructions+"\nmodel: builtin:script/"+filepath.Join(dir, name+".yaml")+"\n")
+		write(t, filepath.Join(agent, "tools.sh"), `
+# @cmd Work without end
+# @option --name! The name
+hang() {
+    trap '' INT TERM
+    sh -c 'trap "" INT TERM; echo $$ > $0.tmp; mv $0.tmp $0.pid; while :; do sleep 600; done' "child$argc_name" &
+    echo $$ > "tool$argc_name.tmp"; mv "tool$argc_name.tmp" "tool$argc_name.pid"
+    wait
+}
+eval "$(argc --argc-eval "$0" "$@")"
+`)
 	}
+	start := func(agent, prompt string) string {
+		return "{name: agent__spawn, arguments: {agent: " + agent + ", prompt: " + prompt + "}}"
+	}
+	write(t, filepath.Join(dir, "boss.yaml"), `
+rules:
+  - match: {turn: 1}
+    tool_calls: [`+start("lead", "a")+`, `+start("lead", "b")+`]
+  - match: {turn: 2, result_regex: '"id":"(agent_lead_\w+)"'}
+    tool_calls: [{name: agent__collect, arguments: {id: $1}}]
+`)
+	write(t, filepath.Join(dir, "lead.yaml"), `
+rules:
+  - match: {turn: 1}
+    tool_calls: [`+start("hand", "'{{text}}1'")+`, `+start("hand", "'{{text}}2'")+`]
+  - match: {turn: 2}
+    tool_calls: [{name: hang, arguments: {name: '{{text}}'}}]
+`)
+	write(t, filepath.Join(dir, "hand.yaml"), "rules: [{match: {turn: 1}, tool_calls: [{name: hang, arguments: {name: '{{text}}'}}]}]\n")
+	var pids []string
+	for _, name := range []string{"a", "b", "a1", "a2", "b1", "b2"} {
+		pids = append(pids, "tool"+name, "child"+name)
+	}
+	testInterrupt(t, syscall.SIGINT, dir, time.Second, pids, "-a", "boss", "--yes", "x")
+}
+
+// testInterrupt sends a signal to the program with args once the processes that write their ids
+// have begun. It has to end within a time, and they with it.
+func testInterrupt(t *testing.T, sig os.Signal, dir string, within time.Duration, files []string, args ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "loki", "-a", agent, "x")
+	cmd := exec.CommandContext(ctx, "loki", args...)
 	cmd.Dir = dir
 	cmd.Env = emptyHome(dir)
 	var stdout, stderr bytes.Buffer
@@ -60,7 +108,7 @@ func testInterrupt(t *testing.T, sig os.Signal) {
 		t.Fatal(err)
 	}
 	var pids []string
-	for _, name := range []string{"script0", "script1", "script2", "child0", "child1", "child2"} {
+	for _, name := range files {
 		pids = append(pids, waitFor(ctx, t, filepath.Join(dir, name+".pid"), &stderr))
 	}
 	begin := time.Now()
@@ -68,7 +116,9 @@ func testInterrupt(t *testing.T, sig os.Signal) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the status is looked at next
-	if took := time.Since(begin); took > 10*time.Second {
+	took := time.Since(begin)
+	t.Logf("all ended after %s", took)
+	if took > within {
 		t.Errorf("it took %s to end", took)
 	}
 	if got := cmd.ProcessState.ExitCode(); got != 130 {

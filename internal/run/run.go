@@ -41,6 +41,10 @@ type Options struct {
 	// Resumed says that the run goes on after an interruption.
 	Resumed bool
 
+	// Committed says that the result of work that is one task is on record: the run was
+	// interrupted before its end was.
+	Committed bool
+
 	// Journal keeps the run so that it can be resumed. It is written, but not closed, and
 	// events name its run. Nil keeps nothing.
 	Journal Journal
@@ -139,7 +143,7 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 			err = cmp.Or(err, f.Events.Emit(context.WithoutCancel(ctx), event.Warning{Text: doneErr.Error()}))
 		}
 	}
-	if f.single && err == nil {
+	if f.single && err == nil && !o.Committed {
 		err = f.keeper.commit(ctx, Checkpoint{Step: 1, Done: true, Output: out.Output, Usage: out.Usage}, nil)
 	}
 	out.Run, out.Duration, out.Recorded = f.Events.Run, f.now().Sub(f.begin), f.keeper.works()

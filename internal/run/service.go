@@ -133,7 +133,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		events = events.With(func(src *event.Source) { src.Run = NewID() })
 	}
 	out, err := Run(ctx, Options{
-		Work: work, Done: done, Events: events, Resumed: p.Resumed, Journal: journal, Answered: answered, Budget: p.Budget,
+		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget,
 	})
 	if err == nil {
 		return out, nil

@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/event/eventtest"
+	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/run/memstore"
 	"loki/internal/steps"
@@ -98,6 +99,35 @@ func TestWorkThatIsOneTaskGoesOn(t *testing.T) {
 	}
 	if !eventtest.Bodies[event.Started](&events)[1].Resumed {
 		t.Error("the second execution is not marked as resumed")
+	}
+}
+
+// TestWorkThatIsOneTaskEnds has the process of such work die after its result was committed, and
+// before its end was.
+func TestWorkThatIsOneTaskEnds(t *testing.T) {
+	store := memstore.New(nil)
+	s := &run.Service{Open: func(graph.Durability) (run.Store, error) { return lasting{Store: store}, nil }}
+	journal, err := store.Create(t.Context(), run.Info{Kind: run.ChatRun}, run.Checkpoint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := &talk{}
+	if _, err := run.Run(t.Context(), run.Options{Work: work, Journal: &failing{Journal: journal, after: 100, ends: errors.New("killed")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Recall = func(context.Context, run.Info, run.Checkpoint, run.Continuation) (run.Job, error) {
+		return run.Job{Info: run.Info{Kind: run.ChatRun}, Make: func(context.Context, run.Point) (run.Work, func() error, error) { return work, nil, nil }}, nil
+	}
+	out, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: journal.ID()}})
+	if err != nil || out.Output != "did did " || !out.Recorded || work.made != 2 {
+		t.Errorf("outcome %+v, %d steps made, %v", out, work.made, err)
+	}
+	h, err := store.History(t.Context(), journal.ID())
+	if err != nil || h.Info.Status != run.Done || h.Info.Output != out.Output || h.Info.Gap != nil {
+		t.Errorf("on record is %+v, %v", h.Info, err)
 	}
 }
 

@@ -133,7 +133,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Calls, err = a.agentCalls(r); err != nil {
 		return kit, done, err
 	}
-	kit.Team = a.children(r, w.Model)
+	kit.Team = a.children(r, w.Model, nil) // the budget is that of the turn
 	scope, err := a.agentServers(ctx, r, w.Events)
 	if err != nil || scope == nil {
 		return kit, done, err

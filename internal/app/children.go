@@ -15,6 +15,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/run"
 )
 
 // crew is what the agents of a team have from those that started them.
@@ -28,14 +29,14 @@ type crew struct {
 
 // children says how an agent starts others. The model is the one in force for it. What is
 // particular to a task is left to the caller.
-func (a *App) children(r AgentRun, model string) team.Options {
+func (a *App) children(r AgentRun, model string, budget *run.Budget) team.Options {
 	r.Model = model
 	if r.Asker == nil {
 		r.Asker = ask.Unavailable{}
 	}
 	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun)}
 	return team.Options{
-		Limits: r.Agent.InForce.Team, Start: c.start, Available: a.startable,
+		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: a.startable,
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
 			return a.summarize(ctx, cmp.Or(s.Model, c.of(s.Collector).Model), s)
 		},

@@ -80,7 +80,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
 		Tools:   tools,
 		Calls:   calls,
-		Team:    func(n *graph.Node) team.Options { return a.children(r, a.graphModel(r)) },
+		Team:    func(*graph.Node) team.Options { return a.children(r, a.graphModel(r), p.Budget) },
 	}
 	if scope != nil {
 		o.Servers = scope.ToolsOf

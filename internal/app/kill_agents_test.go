@@ -68,7 +68,7 @@ func killedAgents() scenario {
 		files["config/agents/"+name+"/config.yaml"] = fmt.Sprintf("name: %s\ninstructions: You are %[1]s.\nglobal_tools: [execute_command]\ncan_spawn_agents: %v\n", name, below[name] != "")
 	}
 	return scenario{
-		files: files, agent: "boss", effects: 1 + 2*(1+1+2), lost: 1,
+		files: files, agent: "boss", effects: 1 + 2*(1+1+2), lost: 2,
 		act: func(req killRequest) map[string]any {
 			who, _, _ := strings.Cut(strings.TrimPrefix(req.Messages[0].Content, "You are "), ".")
 			last := req.Messages[len(req.Messages)-1].Content

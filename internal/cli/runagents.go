@@ -11,6 +11,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/render"
 	"loki/internal/run"
+	"loki/internal/text"
 )
 
 // agentsOf returns the agents of a run, each one before its children, from the events on
@@ -81,7 +82,7 @@ func body[B event.Body](raw []byte) (b B, ok bool) {
 
 // printAgents prints the agents of a run as a tree, with what each used.
 func printAgents(w io.Writer, agents []render.AgentSummary) error {
-	rows := [][]string{{"AGENT", "STATUS", "TIME", "CALLS", "IN", "CACHED", "OUT", "REASONING", "COST", "TOTAL", "TOTAL COST"}}
+	rows := [][]string{{"AGENT", "STATUS", "TIME", "CALLS", "IN", "CACHED", "OUT", "REASONING", "COST", "TOTAL", "TOTAL COST", "PROMPT"}}
 	for _, a := range agents {
 		calls, took := 0, "-"
 		for _, use := range a.Tools {
@@ -93,7 +94,7 @@ func printAgents(w io.Writer, agents []render.AgentSummary) error {
 		u := a.Usage
 		rows = append(rows, []string{
 			strings.Repeat("  ", a.Depth) + a.Name, strings.ReplaceAll(a.Status, "_", " "), took, strconv.Itoa(calls), strconv.Itoa(u.InputTokens),
-			strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), dollars(u), strconv.Itoa(a.Total.Total()), dollars(a.Total),
+			strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), dollars(u), strconv.Itoa(a.Total.Total()), dollars(a.Total), text.OneLine(a.Prompt, promptLength),
 		})
 	}
 	if _, err := io.WriteString(w, "\nagents\n"); err != nil {

@@ -40,7 +40,8 @@ func recordedTeam(t *testing.T) run.History {
 	add(critic, event.ToolCall{ID: "1", Name: "fs_cat"}, event.ToolResult{ID: "1", Name: "fs_cat", Failed: true}, event.ToolCall{ID: "2", Name: "fs_cat"}, event.ToolResult{ID: "2", Name: "fs_cat"})
 	add(scribe, event.Started{Model: "m"}.Under(critic), reply, event.Finished{Outcome: "timed_out", Error: "no event for 10m0s", Code: "limit", Duration: time.Minute, Own: reply.Usage, Usage: reply.Usage})
 	add(critic, event.Finished{Outcome: "done", Duration: 1500 * time.Millisecond, Own: reply.Usage, Usage: reply.Usage.Add(reply.Usage)})
-	add(second, event.Started{Graph: "critic", Node: "a"}.Under(event.Source{Node: "review"}))
+	item := 12
+	add(second, event.Started{Graph: "critic", Node: "a"}.Under(event.Source{Node: "review", Item: &item}))
 	h.Events = append(h.Events, json.RawMessage(`{"type":"reply","usage":[]}`))
 	return h
 }
@@ -54,11 +55,11 @@ func TestAgentsOfARun(t *testing.T) {
 	}
 	want := `
 agents
-AGENT       STATUS       TIME  CALLS   IN  CACHED  OUT  REASONING     COST  TOTAL  TOTAL COST
-architect   interrupted     -      1  300     200   30         10  $0.0020   1090     $0.0100
-  critic    done         1.5s      2  300     200   30         10  $0.0020    660     $0.0040
-    scribe  timed out    1m0s      0  300     200   30         10  $0.0020    330     $0.0020
-  critic-2  interrupted     -      0    0       0    0          0        -      0           -
+AGENT         STATUS       TIME  CALLS   IN  CACHED  OUT  REASONING     COST  TOTAL  TOTAL COST  PROMPT
+architect     interrupted     -      1  300     200   30         10  $0.0020   1090     $0.0100
+  critic      done         1.5s      2  300     200   30         10  $0.0020    660     $0.0040  Find mistakes
+    scribe    timed out    1m0s      0  300     200   30         10  $0.0020    330     $0.0020
+  critic[12]  interrupted     -      0    0       0    0          0        -      0           -
 
 tools
   architect: agent__spawn 1
@@ -74,7 +75,7 @@ errors
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(data), `{"agent":"critic","agent_id":"agent_critic_3","depth":1,"parent_node":"review","status":"interrupted","seconds":0,"tools":[],`+
+	if got, want := string(data), `{"agent":"critic","agent_id":"agent_critic_3","depth":1,"parent_node":"review","parent_item":12,"status":"interrupted","seconds":0,"tools":[],`+
 		`"usage":{"input_tokens":0,"output_tokens":0},"total":{"input_tokens":0,"output_tokens":0}}`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

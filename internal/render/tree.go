@@ -20,17 +20,18 @@ import (
 type Tree struct {
 	root  *Member
 	byID  map[string]*Member
-	named map[string]int // children by the name of their agent
+	named map[string]int // children by the name of their agent, with the element of a map
 }
 
 // Member is one agent of a [Tree].
 type Member struct {
 	ID       string // agent_id, empty for the root
 	Agent    string
-	Name     string // Agent; with a number where others of it began before, as critic-2
+	Name     string // Agent, with the element of a map: critic[3]; with a number where others of it began before: critic-2
 	Depth    int
 	Parent   *Member // nil for the root
 	Node     string  // of the parent's graph that it works for, empty for none
+	Item     *int    // and its element of a map, nil for none
 	Children []*Member
 	Prompt   string
 
@@ -63,6 +64,7 @@ type AgentSummary struct {
 	Depth      int        `json:"depth"`
 	Parent     string     `json:"parent,omitempty"`      // AgentID of a child's parent, empty if that is at the root
 	ParentNode string     `json:"parent_node,omitempty"` // node of the parent's graph that it worked for
+	ParentItem *int       `json:"parent_item,omitempty"` // and its element of a map
 	Status     string     `json:"status"`                // its outcome, "running" before it has one
 	Error      string     `json:"error,omitempty"`
 	Prompt     string     `json:"prompt,omitempty"` // of a child
@@ -82,7 +84,7 @@ func (t *Tree) Summary() []AgentSummary {
 	var list []AgentSummary
 	for m := range t.All() {
 		a := AgentSummary{
-			Agent: m.Agent, AgentID: m.ID, Depth: m.Depth, ParentNode: m.Node, Status: cmp.Or(m.Outcome, "running"), Error: m.Error, Prompt: m.Prompt,
+			Agent: m.Agent, AgentID: m.ID, Depth: m.Depth, ParentNode: m.Node, ParentItem: m.Item, Status: cmp.Or(m.Outcome, "running"), Error: m.Error, Prompt: m.Prompt,
 			Seconds: seconds(m.Duration), Tools: append([]ToolUse{}, m.Tools...), Usage: m.Own, Total: m.Total(), Name: m.Name,
 		}
 		if m.Parent != nil {
@@ -237,9 +239,13 @@ func (t *Tree) member(ev event.Event) *Member {
 	if parent == nil {
 		parent = t.member(event.Event{Body: event.Started{}})
 	}
-	m := &Member{ID: ev.AgentID, Agent: ev.Agent, Name: ev.Agent, Depth: ev.Depth, Parent: parent, Node: b.ParentNode}
-	if t.named[m.Agent]++; t.named[m.Agent] > 1 {
-		m.Name += "-" + strconv.Itoa(t.named[m.Agent])
+	m := &Member{ID: ev.AgentID, Agent: ev.Agent, Name: ev.Agent, Depth: ev.Depth, Parent: parent, Node: b.ParentNode, Item: b.ParentItem}
+	if m.Item != nil {
+		m.Name += "[" + strconv.Itoa(*m.Item) + "]"
+	}
+	name := m.Name
+	if t.named[name]++; t.named[name] > 1 {
+		m.Name += "-" + strconv.Itoa(t.named[name])
 	}
 	parent.Children = append(parent.Children, m)
 	t.byID[m.ID] = m

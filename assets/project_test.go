@@ -1,12 +1,14 @@
 package assets_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // sharedScript runs bash code in dir that has sourced the library of bundled agents, and
@@ -202,4 +204,35 @@ func TestSharedAwk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzProjectFile reads any .loki-project.json: one that is not understood is passed over, and what
+// is taken from another is the text of its members.
+func FuzzProjectFile(f *testing.F) {
+	for _, seed := range []string{`{"type":"own","build":"b","test":"t","check":"c"}`, `{"type":"a\"\\\/b"}`, `{"type":"a\u0041"}`, `{"type":1}`, `[]`, `{"type":"a","type":"b"}`, "{\"type\":\"a\x00\"}", `{`, ``, ` { "type" : "x" } `} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) {
+			t.Skip("not JSON, and its bytes stay as they are")
+		}
+		dir := project(t, ".loki-project.json", text)
+		got := sharedScript(t, dir, `detect_project; printf '%s\n' "$project_detected_by" "$project_type" "$project_build" "$project_test" "$project_check"`)
+		lines := strings.Split(got, "\n")
+		if len(lines) != 6 {
+			t.Fatalf("%q gives %q", text, got)
+		}
+		if lines[0] == "none" {
+			return
+		}
+		members := make(map[string]string)
+		if err := json.Unmarshal([]byte(text), &members); err != nil {
+			t.Fatalf("%q was taken, but is not an object of texts: %v", text, err)
+		}
+		for i, name := range []string{"type", "build", "test", "check"} {
+			if lines[i+1] != members[name] {
+				t.Errorf("%s of %q is %q", name, text, lines[i+1])
+			}
+		}
+	})
 }

@@ -74,6 +74,14 @@ project_tree() {
 		LC_ALL=C awk '{ sub(/^\.\//, ""); if (NR <= 300) print } END { if (NR > 300) print "[" NR - 300 " more]" }'
 }
 
+# show_project prints what detect_project finds, and the files of the project.
+show_project() {
+	detect_project
+	printf 'Type: %s\nBuild: %s\nTest: %s\nCheck: %s\n\nFiles:\n' \
+		"$project_type" "${project_build:-none}" "${project_test:-none}" "${project_check:-none}"
+	project_tree
+}
+
 # show_file PATH LINES prints the first lines of a file of the project with their numbers.
 show_file() {
 	case $2 in

@@ -21,12 +21,7 @@ read_file() {
 # @cmd Show the kind of the project, its commands for building, testing and checking, and its files
 get_project_info() {
 	enter_project
-	detect_project
-	{
-		printf 'Type: %s\nBuild: %s\nTest: %s\nCheck: %s\n\nFiles:\n' \
-			"$project_type" "${project_build:-none}" "${project_test:-none}" "${project_check:-none}"
-		project_tree
-	} >>"$LLM_OUTPUT"
+	show_project >>"$LLM_OUTPUT"
 }
 
 # @cmd Find lines in the files of the project, returned as path:line:text

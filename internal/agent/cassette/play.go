@@ -3,7 +3,6 @@ package cassette
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -20,8 +19,9 @@ import (
 type Player struct {
 	Cassette *Cassette
 
-	source string // the file, or the run, for messages
-	marks  Marks
+	source   string // the file, or the run, for messages
+	marks    Marks
+	scripted map[team]bool
 
 	mu   sync.Mutex
 	runs int
@@ -30,35 +30,34 @@ type Player struct {
 
 // NewPlayer returns what plays a cassette. source names it for messages.
 func NewPlayer(c *Cassette, source string, marks Marks) *Player {
-	return &Player{Cassette: c, source: source, marks: marks, used: make(map[Place]bool)}
+	return &Player{Cassette: c, source: source, marks: marks, scripted: scripted(c.Entries), used: make(map[Place]bool)}
 }
 
 // Store returns a store in memory whose runs answer from the cassette.
 func (p *Player) Store() run.Store { return &playedStore{memstore.New(nil), p} }
 
-// Unused returns the steps that were recorded and not made. Consent and what belongs to a child agent whose end was taken
-// from the cassette are left out.
+// Unused returns the steps that were recorded and not made. Consent is left out, and so are the steps of child agents
+// that are not run again.
 func (p *Player) Unused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var unused []string
 	for _, e := range p.Cassette.Entries {
-		if made(e.Kind) && !p.used[e.Place] && !isConsent(e.Key) && !p.within(e.Place) {
+		if made(e.Kind) && !p.used[e.Place] && !isConsent(e.Key) && !p.ofScripted(e.Place) {
 			unused = append(unused, e.String())
 		}
 	}
 	return unused
 }
 
-// within reports whether a place belongs to a child whose end was played.
-func (p *Player) within(place Place) bool {
-	return slices.ContainsFunc(p.Cassette.Entries, func(e *Entry) bool {
-		if e.Kind != steps.Agent || !p.used[e.Place] || e.Run != place.Run || e.Step != place.Step || e.Node != place.Node {
-			return false
+// ofScripted reports whether a place is that of a child whose work is not done again.
+func (p *Player) ofScripted(place Place) bool {
+	for t := range p.scripted {
+		if t.run == place.Run && t.step == place.Step && t.node == place.Node && strings.HasPrefix(place.Key, t.key+"agents/") {
+			return true
 		}
-		i := strings.LastIndexByte(e.Key, '/')
-		return i > 0 && strings.HasPrefix(place.Key, e.Key[:i+1])
-	})
+	}
+	return false
 }
 
 // MismatchError says that a run did something else than its cassette holds.
@@ -120,6 +119,9 @@ func (t *playedTask) Lookup(ctx context.Context, key string, s steps.Step) (step
 	}
 	place := t.place
 	place.Key = key
+	if of, ok := teamOf(place); ok && !t.p.scripted[of] {
+		return t.Recorder.Lookup(ctx, key, s)
+	}
 	e := t.p.Cassette.find(place)
 	if e == nil && s.Kind == steps.Question && isConsent(key) {
 		return steps.Record{Done: true, Result: []byte(`""`)}, nil

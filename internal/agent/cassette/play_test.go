@@ -166,10 +166,10 @@ func TestPlayFailsLoudly(t *testing.T) {
 		want      []string
 		unused    int
 	}{
-		{name: "same", key: "model/1", kind: steps.Model, sent: []string{"one", "two\nlines"}, unused: 2},
-		{name: "another_request", key: "model/1", kind: steps.Model, sent: []string{"one", "two\nother"}, want: []string{"model/1: this call of a model is not the one that was recorded at c.yaml:", "-    lines\n", "+    other"}, unused: 3},
-		{name: "another_kind", key: "model/2", kind: steps.Tool, sent: []string{"one", "two\nlines"}, want: []string{"-kind: model\n+kind: tool\n"}, unused: 3},
-		{name: "not_recorded", key: "model/3", kind: steps.Model, sent: "new", want: []string{"model/3: this call of a model was not recorded", "+request: new"}, unused: 3},
+		{name: "same", key: "model/1", kind: steps.Model, sent: []string{"one", "two\nlines"}, unused: 1},
+		{name: "another_request", key: "model/1", kind: steps.Model, sent: []string{"one", "two\nother"}, want: []string{"model/1: this call of a model is not the one that was recorded at c.yaml:", "-    lines\n", "+    other"}, unused: 2},
+		{name: "another_kind", key: "model/2", kind: steps.Tool, sent: []string{"one", "two\nlines"}, want: []string{"-kind: model\n+kind: tool\n"}, unused: 2},
+		{name: "not_recorded", key: "model/3", kind: steps.Model, sent: "new", want: []string{"model/3: this call of a model was not recorded", "+request: new"}, unused: 2},
 		{name: "a_child_that_is_over", key: "agents/x/result", kind: steps.Agent, sent: "whatever", unused: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -194,13 +194,13 @@ func (l Library) findDir(path string) (Ref, error) {
 func noDir(path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fault.New(fault.NotFound, "no agent directory at %s", path).
-			WithHint("an agent is a directory with a %s; those with names: loki --list-agents", graph.FileName)
+			WithHint("an agent is a directory with a config.yaml or a %s; those with names: loki --list-agents", graph.FileName)
 	}
 	dir := filepath.Dir(path)
 	if filepath.IsLocal(dir) { // a name without a slash is that of an installed agent
 		dir = "." + string(filepath.Separator) + strings.TrimPrefix(dir, ".")
 	}
-	return fault.New(fault.NotFound, "%s is a file, and an agent is a directory", path).WithHint("if it is the agent's %s, name the directory: %s", graph.FileName, dir)
+	return fault.New(fault.NotFound, "%s is a file, and an agent is a directory", path).WithHint("if it is the agent's %s, name the directory: %s", filepath.Base(path), dir)
 }
 
 func (l Library) unknown(name string) error {
@@ -317,7 +317,8 @@ func (l Library) File(ref Ref) (string, error) {
 	case isPlain:
 		return configFile, nil
 	}
-	return "", fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir)
+	return "", fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir).
+		WithHint("define it there: by a config.yaml, a model with instructions and tools, or by a graph.yaml, a workflow")
 }
 
 // configFile is where a plain agent's definition would be; the agent of a directory

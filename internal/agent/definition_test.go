@@ -115,3 +115,23 @@ func FuzzParse(f *testing.F) {
 		_ = d.SystemPrompt(agent.Prompt{Base: d.Instructions})
 	})
 }
+
+// TestFromGraph: a graph agent can start others if a node of it can.
+func TestFromGraph(t *testing.T) {
+	t.Parallel()
+	for node, want := range map[string]bool{
+		"{type: end}": false,
+		"{type: llm, prompt: p, tools: [fs_cat]}":               false,
+		"{type: llm, prompt: p, tools: [fs_cat, agent__spawn]}": true,
+		"{type: agent, agent: x, prompt: p}":                    true,
+	} {
+		g, _, err := graph.Parse("graph.yaml", []byte("name: other\ndescription: d\nmodel: m\nstart: a\nnodes: {a: "+node+"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := agent.FromGraph("dir", g)
+		if d.Team.CanSpawn != want || d.Name != "dir" || d.Model != "m" || d.Description != "d" || d.Todo.Enabled || d.Team.SummarizationThreshold != 4000 {
+			t.Errorf("%s: %+v", node, d)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"loki/internal/event/eventtest"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/tooltest"
@@ -31,6 +33,33 @@ func echo(_ context.Context, a *agent) (string, error) { return "did " + a.promp
 func hang(ctx context.Context, _ *agent) (string, error) {
 	<-ctx.Done()
 	return "half", ctx.Err()
+}
+
+// FuzzArguments gives the tools whatever a model may write. Each call ends with JSON for the model.
+func FuzzArguments(f *testing.F) {
+	r := newRig(agents{"echo": echo})
+	for name, seed := range map[string]string{
+		"agent__spawn": `{"agent":"echo","prompt":"x","task_id":"task_1"}`, "agent__task_create": `{"subject":"s","blocked_by":["1",2,null,"#3",{}],"agent":"echo","prompt":"x"}`,
+		"agent__task_complete": `{"task_id":-1}`, "agent__task_fail": `{"task_id":"99999999999999999999"}`, "agent__collect": `{"id":null}`,
+		"agent__send_message": `{"id":"parent","message":1}`, "agent__reply_escalation": `{"escalation_id":[]}`, "agent__check_inbox": `[]`, "agent__list": `x`,
+	} {
+		f.Add(name, seed)
+	}
+	f.Fuzz(func(t *testing.T, name, args string) {
+		tm, err := r.unrecorded(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tm.Root().Close()
+		a := newAgent(tm.Root(), "", steps.Steps{})
+		for _, call := range []chat.ToolCall{{Name: "agent__task_create", Arguments: `{"subject":"s"}`}, {Name: name, Arguments: args}, {Name: "agent__task_list"}} {
+			a.calls++
+			text, _, err := a.box.Call(t.Context(), call, a.st.At(fmt.Sprint(a.calls)))
+			if err != nil || !json.Valid([]byte(text)) || strings.Contains(text, "panicked") {
+				t.Errorf("%s %q: %s, %v", call.Name, call.Arguments, text, err)
+			}
+		}
+	})
 }
 
 // wait waits, but not longer than ctx.

@@ -247,9 +247,21 @@ func (t *Tree) member(ev event.Event) *Member {
 	if t.named[name]++; t.named[name] > 1 {
 		m.Name += "-" + strconv.Itoa(t.named[name])
 	}
-	parent.Children = append(parent.Children, m)
+	parent.adopt(m)
 	t.byID[m.ID] = m
 	return m
+}
+
+// adopt adds a child, in the order of the elements among those of the same map.
+func (m *Member) adopt(child *Member) {
+	at := len(m.Children)
+	for i, other := range m.Children {
+		if child.Item != nil && other.Item != nil && other.Node == child.Node && *other.Item > *child.Item {
+			at = i
+			break
+		}
+	}
+	m.Children = slices.Insert(m.Children, at, child)
 }
 
 // start begins the work of m, perhaps once more: then it has used what it used before.
@@ -285,7 +297,7 @@ func (m *Member) finish(b event.Finished) {
 }
 
 // All yields the agents, each one before its children, and these in the order in which they
-// began.
+// began or, for a map, in that of its elements.
 func (t *Tree) All() iter.Seq[*Member] {
 	return func(yield func(*Member) bool) {
 		if t.root != nil {

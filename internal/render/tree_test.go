@@ -265,7 +265,8 @@ func survey(s *stage) {
 	zero, one, two := 0, 1, 2
 	s.emit(event.Started{Graph: "survey", Node: "each"})
 	s.node("each", event.NodeStarted{NodeType: "map", Visit: 1})
-	for i, item := range []*int{&zero, &one, &two} {
+	for _, item := range []*int{&two, &one, &zero} {
+		i := *item
 		child := s.run.Child("reader", fmt.Sprintf("graph_agent_reader_%08d", i))
 		s.at(child, event.Started{Graph: "reader", Node: "read", Prompt: "Read it"}.Under(event.Source{Node: "each", Item: item}))
 		read := child

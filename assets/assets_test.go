@@ -51,6 +51,19 @@ func TestEverythingIsEmbedded(t *testing.T) {
 	}
 }
 
+// The tools are as they were written: a call puts code into a script that lies where it is called.
+func TestToolsAreSources(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("agents", "*", "tools.sh"))
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "ARGC-BUILD") || !strings.HasSuffix(string(text), "\neval \"$(loki --argc-eval \"$0\" \"$@\")\"\n") {
+			t.Errorf("%s holds generated code, or does not end in eval: %v", file, err)
+		}
+	}
+}
+
 func TestGraphsAreValid(t *testing.T) {
 	for _, name := range bundle.Names(assets.Agents) {
 		t.Run(name, func(t *testing.T) {

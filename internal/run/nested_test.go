@@ -271,3 +271,79 @@ type workFunc func(ctx context.Context, f *run.Frame) (run.Outcome, error)
 func (workFunc) Started() event.Started { return event.Started{} }
 
 func (w workFunc) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) { return w(ctx, f) }
+
+// full is a journal on a disk that is full after some writes.
+type full struct {
+	run.Journal
+	mu   *sync.Mutex
+	left *int
+}
+
+func (f full) write(write func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if *f.left--; *f.left < 0 {
+		return errors.New("disk full")
+	}
+	return write()
+}
+
+func (f full) Task(step int, node string) steps.Recorder {
+	return fullTask{f.Journal.Task(step, node), f}
+}
+
+func (f full) Commit(ctx context.Context, c run.Checkpoint, v []run.Visit) error {
+	return f.write(func() error { return f.Journal.Commit(ctx, c, v) })
+}
+
+func (f full) Asked(ctx context.Context, p run.Pending) error {
+	return f.write(func() error { return f.Journal.Asked(ctx, p) })
+}
+
+type fullTask struct {
+	steps.Recorder
+	full
+}
+
+func (f fullTask) Begin(ctx context.Context, key string, s steps.Step) error {
+	return f.write(func() error { return f.Recorder.Begin(ctx, key, s) })
+}
+
+func (f fullTask) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
+	return f.write(func() error { return f.Recorder.Record(ctx, key, s, result) })
+}
+
+// TestNestedGraphOnAFullDisk fills the disk while a nested graph is at work, at each of its
+// writes. It goes on to its end, the user is warned once, and the run cannot be resumed.
+func TestNestedGraphOnAFullDisk(t *testing.T) {
+	for at := range 20 {
+		store := memstore.New(nil)
+		journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events eventtest.Collector
+		c, left := &crew{answers: []string{"go"}}, at
+		out, err := run.Run(t.Context(), run.Options{
+			Work: &parent{plan: graphPlan(t, nestedGraph), nodes: c}, Journal: full{journal, new(sync.Mutex), &left},
+			Events: event.NewScope(&events, event.Source{}, nil),
+		})
+		if err != nil || out.Recorded || out.Output != `["did a/b","did left","did right","did join","go"]` {
+			t.Errorf("full after %d writes: %+v, %v", at, out, err)
+		}
+		if warnings := eventtest.Bodies[event.Warning](&events); len(warnings) != 1 || !strings.Contains(warnings[0].Text, "disk full. It goes on to its answer") {
+			t.Errorf("full after %d writes: warnings %+v", at, warnings)
+		}
+		for id, n := range c.made {
+			if n != 1 {
+				t.Errorf("full after %d writes: the step of %s was made %d times", at, id, n)
+			}
+		}
+		if err := journal.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := store.Open(t.Context(), journal.ID()); err == nil {
+			t.Errorf("full after %d writes, and the run can be resumed", at)
+		}
+	}
+}

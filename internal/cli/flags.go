@@ -269,7 +269,7 @@ func (o *options) sections() []section {
 				{name: "agent", short: "a", sets: word(&o.agent, "AGENT"), usage: "run an agent: its name, or the path of its directory"},
 				{name: "list-agents", sets: on(&o.listAgents), usage: "list the agents"},
 				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent and exit"},
-				{name: "runs", sets: on(&o.runs), usage: "list the runs of graph agents; with -a of one agent"},
+				{name: "runs", sets: on(&o.runs), usage: "list the runs of agents; with -a of one agent"},
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "go on with a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},
 			more: []flagSpec{

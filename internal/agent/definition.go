@@ -155,9 +155,7 @@ func FromGraph(name string, g *graph.Graph) *Definition {
 		Environment: g.Environment, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
 		File: g.File, Text: g.Text,
 	}
-	d.Team.CanSpawn = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool {
-		return n.Type == graph.AgentNode || n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "agent__") })
-	})
+	d.Team.CanSpawn = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Type == graph.AgentNode })
 	return d
 }
 

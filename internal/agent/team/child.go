@@ -93,6 +93,9 @@ func (c *Member) end(r Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r.ID, r.Agent = c.ID, c.Agent
+	if r.Status == "" { // it did not come to its work: its record cannot be read
+		r.Status, r.Error = Failed, err.Error()
+	}
 	c.result, c.err, c.ended = r, err, true
 	p.below = p.below.Add(r.Usage)
 	if c.awaited { // the caller of Run has the usage from the result

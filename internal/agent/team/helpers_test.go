@@ -225,6 +225,7 @@ type recorder struct {
 	order   []string                // keys, as they were recorded; guarded by mu
 	left    int                     // how many more are recorded before the process dies; -1: all
 	died    func()                  // called when it dies
+	damaged string                  // a step with this key cannot be read
 	lookups int
 }
 
@@ -252,7 +253,9 @@ func (r *recorder) keys(prefix string) []string {
 func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lookups++
+	if r.lookups++; key == r.damaged && key != "" {
+		return steps.Record{}, errDied
+	}
 	return r.records[key], nil
 }
 

@@ -909,3 +909,21 @@ func TestQuestionsGoUpwards(t *testing.T) {
 		})
 	})
 }
+
+// TestDamagedRecord has a child whose record cannot be read.
+func TestDamagedRecord(t *testing.T) {
+	t.Parallel()
+	r := newRig(agents{"echo": echo})
+	r.must(t, func(ctx context.Context, a *agent) (string, error) {
+		r.rec.damaged = "agents/agent_echo_2ff7f3fb/result"
+		id, err := a.spawn(ctx, "echo", "x")
+		if err != nil || !strings.Contains(r.rec.damaged, id) {
+			t.Fatalf("%s, %v", id, err)
+		}
+		got, err := a.collect(ctx, id)
+		if err != nil || got.Outcome != team.Failed || !strings.Contains(got.ExitStatus, errDied.Error()) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		return "", nil
+	})
+}

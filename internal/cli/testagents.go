@@ -22,6 +22,9 @@ import (
 
 // testAgents runs the cases of --test and of the paths behind it, and prints what came of them.
 func (c *command) testAgents(ctx context.Context) error {
+	if c.stray != "" {
+		return fault.New(fault.Usage, "%s stands behind several paths", c.stray).WithHint("write it behind the first one: loki --test %s %s ...", c.opts.test, c.stray)
+	}
 	suites, err := c.suites(append([]string{c.opts.test}, c.opts.text...))
 	if err != nil {
 		return err
@@ -60,6 +63,9 @@ func (c *command) testAgents(ctx context.Context) error {
 		}
 	}
 	report.Duration = time.Since(begin)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	report.Coverage = c.coverage(report.Results)
 	if err := c.printTests(&report); err != nil || report.Failed() == 0 {
 		return err

@@ -76,6 +76,9 @@ func Check(c *Case, t *Trace) []Failure {
 			k.fail(a.Pos, "answers", "the question %s was not asked; asked: %s", a.Question, listed(t.Questions))
 		}
 	}
+	if ordered := slices.DeleteFunc(slices.Clone(c.Answers), func(a Answer) bool { return a.Question != "" }); len(ordered) > len(t.Questions) {
+		k.fail(ordered[len(t.Questions)].Pos, "answers", "there are %d answers; asked: %s", len(ordered), listed(t.Questions))
+	}
 	slices.SortStableFunc(k.failures, func(a, b Failure) int { return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column) })
 	return k.failures
 }

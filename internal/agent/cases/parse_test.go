@@ -127,7 +127,7 @@ func TestCheck(t *testing.T) {
 	}
 	good := func() *cases.Trace {
 		return &cases.Trace{
-			Route: []string{"a", "b"}, Output: "done\n", Questions: []string{"x"},
+			Route: []string{"a", "b"}, Output: "done\n", Questions: []string{"x", "y"},
 			State: map[string]value.Value{
 				"n": value.Of(3), "text": value.Of("xyz"),
 				"object": value.ObjectOf(value.Member{Name: "other", Value: value.Of(2)}, value.Member{Name: "contains", Value: value.Of(1)}).Value(),
@@ -157,6 +157,7 @@ func TestCheck(t *testing.T) {
 		{"tokens", func(t *cases.Trace) { t.Usage.InputTokens = 11 }},
 		{"cost", func(t *cases.Trace) { t.Usage.Cost = 0.6 }},
 		{"cost", func(t *cases.Trace) { t.Usage.CostUnknown = true }},
+		{"answers", func(t *cases.Trace) { t.Questions = t.Questions[:1] }},
 	} {
 		trace := good()
 		tt.change(trace)

@@ -51,17 +51,17 @@ func WriteResult(w io.Writer, r *Result) {
 	}
 	fmt.Fprintf(w, "%s %s: %s (%.2f s)\n", word, r.Case.Suite.File, r.Case.Name, r.Duration.Seconds())
 	for _, f := range r.Failures {
-		fmt.Fprintf(w, "     %s\n", strings.ReplaceAll(f.text(r.Case), "\n", "\n       "))
+		fmt.Fprintf(w, "     %s\n", strings.ReplaceAll(f.report(r.Case), "\n", "\n       "))
 	}
 }
 
-// text returns a failure with its place.
-func (f Failure) text(c *Case) string {
+// report returns a failure with its place.
+func (f Failure) report(c *Case) string {
 	s := fmt.Sprintf("%s:%d:%d: %s: %s", c.Suite.File, f.Pos.Line, f.Pos.Column, f.What, strings.TrimRight(f.Message, "\n"))
 	if f.Diff != "" {
 		s += "\n--- expected\n+++ got\n" + strings.TrimRight(f.Diff, "\n")
 	}
-	return s
+	return text.Clean(s) // what agents write is not for the terminal to obey
 }
 
 // WriteSummary writes how many cases passed, and what they visited.
@@ -173,10 +173,10 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			s.Failures++
 			var texts []string
 			for _, f := range res.Failures {
-				texts = append(texts, f.text(c))
+				texts = append(texts, f.report(c))
 			}
 			first, _, _ := strings.Cut(res.Failures[0].Message, "\n")
-			tc.Failures = []failure{{Message: text.Clean(res.Failures[0].What + ": " + first), Type: res.Failures[0].What, Text: text.Clean(strings.Join(texts, "\n"))}}
+			tc.Failures = []failure{{Message: text.Clean(res.Failures[0].What + ": " + first), Type: res.Failures[0].What, Text: strings.Join(texts, "\n")}}
 			if res.Trace != nil {
 				tc.SystemErr = text.Clean(res.Trace.Stderr)
 			}

@@ -189,7 +189,14 @@ func (l recorder) started(b event.Started) {
 			l.line(l.engine, slog.LevelDebug, "answer started", "model", b.Model)
 			return
 		}
-		l.line(l.engine, slog.LevelInfo, "child started", "agent", l.ev.Agent, "depth", l.ev.Depth, "parent", b.Parent, "model", b.Model)
+		attrs := []any{"agent", l.ev.Agent, "depth", l.ev.Depth, "model", b.Model}
+		if b.Parent != "" {
+			attrs = append(attrs, "parent", b.Parent)
+		}
+		if where := place(event.Source{Node: b.ParentNode, Item: b.ParentItem}); where != "" {
+			attrs = append(attrs, "for", where)
+		}
+		l.line(l.engine, slog.LevelInfo, "child started", attrs...)
 		return
 	}
 	what := "run started at " + b.Node

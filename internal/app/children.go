@@ -15,6 +15,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/node"
 	"loki/internal/run"
 )
 
@@ -95,6 +96,47 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	defer c.mu.Unlock()
 	c.started[s.Member] = r
 	return team.Child{Job: job, Limits: of.InForce.Team}, nil
+}
+
+// childFiles adds digests of the agents that the nodes of a graph run, and of those that their
+// nodes run, so that an interrupted run goes on with agents that have not changed. What is wrong
+// with them is reported elsewhere.
+func (a *App) childFiles(ctx context.Context, g *graph.Graph, files map[string]string) {
+	for _, n := range g.Nodes {
+		if n.Agent == nil {
+			continue
+		}
+		what := run.ChildFile + n.Agent.Agent
+		if _, seen := files[what]; seen {
+			continue
+		}
+		ref, err := a.Agents.Find(n.Agent.Agent)
+		if err != nil {
+			continue
+		}
+		of, _, err := a.Agents.Load(ref)
+		if err != nil {
+			continue
+		}
+		files[what] = of.Definition.Fingerprint()
+		if of.Graph != nil {
+			files[what] = graph.Fingerprint(of.Graph)
+		}
+		tools, err := a.agentTools(ctx, of, nil, nil)
+		if err != nil {
+			continue
+		}
+		own, err := node.Files(of.Graph, of.Dir, tools, func(path string) string { return a.fileName(ref, path) })
+		if err != nil {
+			continue
+		}
+		for name, digest := range own {
+			files[what+": "+name] = digest
+		}
+		if of.Graph != nil {
+			a.childFiles(ctx, of.Graph, files)
+		}
+	}
 }
 
 // inherit returns a value for each variable that a child declares: the parent's, else the default.

@@ -36,6 +36,9 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if err != nil {
 		return run.Job{}, err
 	}
+	if r.Member == nil {
+		a.childFiles(ctx, g, files)
+	}
 	if g.Settings.ValidateBeforeRun {
 		if err := a.refuseInvalid(ctx, events, r.Agent); err != nil {
 			return run.Job{}, err

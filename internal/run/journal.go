@@ -186,6 +186,10 @@ type Info struct {
 	Damaged  bool        // the record cannot be read; what is not known is empty
 }
 
+// ChildFile begins the names in [Info.Files] of agents that the run starts as children, and of their
+// files.
+const ChildFile = "agent "
+
 // HeadSize is the length, in bytes, from which a text is cut in a list.
 const HeadSize = 1024
 

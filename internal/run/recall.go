@@ -63,9 +63,13 @@ func changes(info Info, now Job) (what string, lines []string, err error) {
 		}
 	}
 	slices.Sort(names)
+	part := "a script"
 	for _, name := range names {
 		before, was := info.Files[name]
 		today, is := now.Info.Files[name]
+		if strings.HasPrefix(name, ChildFile) && before != today {
+			part = "a child"
+		}
 		switch {
 		case !is:
 			lines = append(lines, name+" is not there or not used any more")
@@ -75,7 +79,7 @@ func changes(info Info, now Job) (what string, lines []string, err error) {
 			lines = append(lines, "the contents of "+name+" changed")
 		}
 	}
-	return cmp.Or(what, "a script"), lines, nil
+	return cmp.Or(what, part), lines, nil
 }
 
 // definitionChanges says in what the definition of an agent differs from the one on record.

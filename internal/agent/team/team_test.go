@@ -927,3 +927,39 @@ func TestDamagedRecord(t *testing.T) {
 		return "", nil
 	})
 }
+
+// TestChildThatCannotBePrepared resumes a run while the agent of a child is missing. The child has not
+// failed for good: it goes on when the agent is there again.
+func TestChildThatCannotBePrepared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(nil)
+		for life, does := range []agentFunc{hang, nil, echo} {
+			r.agents = agents{"worker": does}
+			ctx, cancel := context.WithCancel(t.Context())
+			_, _, err := r.run(ctx, func(ctx context.Context, a *agent) (string, error) {
+				id, err := a.spawn(ctx, "worker", "x")
+				if err != nil {
+					return "", err
+				}
+				time.Sleep(time.Minute)
+				if results := r.rec.keys("agents/"); (len(results) == 1) != (life == 2) {
+					t.Errorf("life %d: on record are %v", life, results)
+				}
+				if life < 2 {
+					cancel()
+					return "", ctx.Err()
+				}
+				got, err := a.collect(ctx, id)
+				if got.Outcome != team.Done || got.Output != "did x" {
+					t.Errorf("%+v", got)
+				}
+				return "", err
+			})
+			cancel()
+			if life < 2 != errors.Is(err, context.Canceled) {
+				t.Errorf("life %d: %v", life, err)
+			}
+		}
+	})
+}

@@ -116,7 +116,7 @@ func flowTo(v value.Value, depth int) (string, bool) {
 var (
 	inKey   = regexp.MustCompile(`^[A-Za-z_/.$][A-Za-z0-9_/.@+$-]*$`)
 	inFlow  = regexp.MustCompile(`^([A-Za-z_/.$]|[0-9]+ [A-Za-z])[A-Za-z0-9_/.@+$-]*(:[A-Za-z0-9_/.@+$-]+)*( [A-Za-z0-9_/.@+$(-][A-Za-z0-9_/.@+$()-]*)*$`)
-	inBlock = regexp.MustCompile("^([A-Za-z_/.$(]|[0-9]+ [A-Za-z])[^:#\\pC\\pZ]*([:#]+[^:#\\pC\\pZ]+)*( +[^:#\\pC\\pZ]+([:#]+[^:#\\pC\\pZ]+)*)*$")
+	inBlock = regexp.MustCompile(`^([A-Za-z_/.$(]|[0-9]+ [A-Za-z])[^:#\pC\pZ]*([:#]+[^:#\pC\pZ]+)*( +[^:#\pC\pZ]+([:#]+[^:#\pC\pZ]+)*)*$`)
 )
 
 // scalar returns a text as it stands on one line, wherever that is.

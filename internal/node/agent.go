@@ -76,7 +76,7 @@ func (r *Runner) child(ctx context.Context, t *run.Task, prompt string) (output 
 	case result.Status == team.Done:
 		return result.Output, nil
 	case result.Status == team.OutOfBudget:
-		return "", fault.New(fault.Limit, "agent %s: %s", name, result.Error)
+		return "", fault.New(fault.Limit, "agent %s: %s", name, result.Error).WithHint("raise the budget in the definition of agent %s", name)
 	case result.Error == "":
 		return "", fmt.Errorf("agent %s ended as %s", name, result.Status)
 	}

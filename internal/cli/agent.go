@@ -45,12 +45,8 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", of.Name)
 	}
 	asker := c.asker(face, answersPiped)
-	if c.opts.answers != "" {
-		byName, list, err := readPrepared(c.opts.answers)
-		if err != nil {
-			return err
-		}
-		asker = ask.NewPrepared(byName, list)
+	if asker, err = c.withAnswers(asker); err != nil {
+		return err
 	}
 	given := c.given()
 	variables, err := c.variables(ctx, of.InForce.Variables, given, asker)

@@ -14,7 +14,10 @@ import (
 
 // converse begins the conversation that the options ask for.
 func (c *command) converse(ctx context.Context, face *face) (*conversation.Conversation, error) {
-	asker := c.asker(face, false)
+	asker, err := c.withAnswers(c.asker(face, false))
+	if err != nil {
+		return nil, err
+	}
 	conv := c.app.Conversations().Begin(conversation.Options{
 		Settings: c.opts.settings(), NoStream: c.opts.noStream, EmptySession: c.opts.emptySession,
 		Caller: conversation.Caller{Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"loki/internal/agent/cases"
+	"loki/internal/ask"
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -286,6 +287,18 @@ func (c *command) printTests(r *cases.Report) error {
 	}
 	_, err := fmt.Fprint(c.Out, c.hide(b.String()))
 	return err
+}
+
+// withAnswers returns what answers with the file of --answers, or asker without one.
+func (c *command) withAnswers(asker ask.Asker) (ask.Asker, error) {
+	if c.opts.answers == "" {
+		return asker, nil
+	}
+	byName, list, err := readPrepared(c.opts.answers)
+	if err != nil {
+		return nil, err
+	}
+	return ask.NewPrepared(byName, list), nil
 }
 
 // readPrepared reads the answers of --answers for a run that begins: a mapping by question or node, or a

@@ -28,6 +28,7 @@ import (
 	"loki/internal/redact"
 	"loki/internal/role"
 	"loki/internal/session"
+	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/vault"
 )
@@ -58,8 +59,11 @@ type App struct {
 
 	sessions session.Store      // made on first use; guarded by mu
 	memory   *permission.Memory // likewise
+	natives  tool.Set           // likewise, see builtinTools; for nativesDir, empty before
 	servers  *servers           // likewise
 	warnings []string           // see Warnings; guarded by mu
+
+	nativesDir string // guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu

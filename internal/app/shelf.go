@@ -49,11 +49,7 @@ func (a *App) shelf(root string, asker ask.Asker) (*shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	bundled, err := a.builtinTools()
-	if err != nil {
-		return nil, err
-	}
-	natives, err := tool.NewSet(bundled...)
+	natives, err := a.builtinTools()
 	return &shelf{app: a, options: a.scriptOptions(root, asker), files: files, natives: natives, loaded: make(map[string]loadedScript)}, err
 }
 

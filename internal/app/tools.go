@@ -19,16 +19,25 @@ import (
 	"loki/internal/tool/builtin"
 )
 
-// builtinTools are the tools that are part of the program. Their children do not see
-// the user's keys.
-func (a *App) builtinTools() ([]tool.Tool, error) {
+// builtinTools are the tools that are part of the program. They are made once, as long as the
+// working directory stays the same. Their children do not see the user's keys.
+func (a *App) builtinTools() (tool.Set, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, fault.Wrap(fault.Failure, err, "the working directory")
+		return tool.Set{}, fault.Wrap(fault.Failure, err, "the working directory")
 	}
-	return builtin.Tools(builtin.Options{
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.nativesDir == dir {
+		return a.natives, nil
+	}
+	set, err := tool.NewSet(builtin.Tools(builtin.Options{
 		Child: a.Child(), Getenv: a.setting, Dir: dir, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
-	}), nil
+	})...)
+	if err == nil {
+		a.natives, a.nativesDir = set, dir
+	}
+	return set, err
 }
 
 // askWeb puts a query to a model that searches the web, within the budget of the request whose

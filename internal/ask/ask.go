@@ -9,6 +9,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,6 +104,7 @@ type Question struct {
 	Node  string // graph node
 	Agent string // agent
 	Depth int    // 0 for the agent the user talks to, 1 for its children, ...
+	Child string // id of the agent if another one started it; it has the name in it
 
 	// Validate returns what is wrong with an answer; nil accepts any. At a
 	// terminal the error is shown and the question asked again; in a stream it is
@@ -188,13 +190,11 @@ func (q *Question) validate(answer string) error {
 
 // source says where q comes from, "" if that is unknown.
 func (q *Question) source() string {
-	if q.Node != "" && q.Agent != "" && q.Depth > 0 {
-		return q.Node + " (" + q.Agent + ")"
+	agent := cmp.Or(q.Child, q.Agent) // several children may be of one agent
+	if q.Node != "" && agent != "" && q.Depth > 0 {
+		return q.Node + " (" + agent + ")"
 	}
-	if q.Node == "" {
-		return q.Agent
-	}
-	return q.Node
+	return cmp.Or(q.Node, agent)
 }
 
 // wrap adds the source of the question to an error.

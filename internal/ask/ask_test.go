@@ -230,7 +230,9 @@ func TestSource(t *testing.T) {
 	}{
 		{"node", Question{Node: "n", Agent: "a"}, "n"},
 		{"node_of_child", Question{Node: "n", Agent: "a", Depth: 1}, "n (a)"},
+		{"node_of_one_child_of_several", Question{Node: "n", Agent: "a", Depth: 1, Child: "agent_a_1"}, "n (agent_a_1)"},
 		{"agent", Question{Agent: "a", Depth: 2}, "a"},
+		{"one_child_of_several", Question{Agent: "a", Depth: 2, Child: "agent_a_1"}, "agent_a_1"},
 		{"unknown", Question{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -146,7 +146,7 @@ func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 
 // from is the origin of the questions of a turn.
 func (t *turn) from() ask.Question {
-	q := ask.Question{Depth: t.c.options.Events.Depth}
+	q := ask.Question{Depth: t.c.options.Events.Depth, Child: t.c.options.Events.AgentID}
 	if t.c.agent != nil {
 		q.Agent = t.c.agent.Name
 	}

@@ -118,7 +118,7 @@ func (r *Runner) userQuestions(t *run.Task) run.Questions {
 
 // origin says where questions of t come from.
 func (r *Runner) origin(t *run.Task) ask.Question {
-	return ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: t.Events.Depth}
+	return ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: t.Events.Depth, Child: t.Events.AgentID}
 }
 
 // ask asks the question of an approval or input node.

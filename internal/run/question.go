@@ -25,7 +25,7 @@ type Questions struct {
 	Asker  ask.Asker    // nil means that the user cannot be asked
 	Steps  steps.Steps  // of the work
 	Events event.Scope  // likewise
-	From   ask.Question // origin of the questions: node, agent, depth
+	From   ask.Question // origin of the questions: node, agent, depth, child
 
 	// Escalated says that Asker is another agent. The user does not see such questions, and none
 	// of them waits on record.
@@ -103,7 +103,7 @@ func (q Questions) ForTools() ask.Asker {
 // ask asks a question until the deadline, zero for none.
 func (q Questions) ask(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
 	question.ID = q.id(key)
-	question.Node, question.Agent, question.Depth = q.From.Node, q.From.Agent, q.From.Depth
+	question.Node, question.Agent, question.Depth, question.Child = q.From.Node, q.From.Agent, q.From.Depth, q.From.Child
 	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
 	onRecord := true
 	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {

@@ -114,10 +114,13 @@ func conceal(v value.Value) value.Value {
 	return value.ObjectOf(members...).Value()
 }
 
+// separators takes out what separates the words of a name.
+var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
+
 // sensitive reports whether the name of a key says that its value is a secret. Names
 // that count something, such as input_tokens, do not.
 func sensitive(key string) bool {
-	key = strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(key))
+	key = separators.Replace(strings.ToLower(key))
 	switch key {
 	case "key", "token", "auth", "cookie", "setcookie", "pwd", "passphrase":
 		return true

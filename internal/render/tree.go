@@ -255,11 +255,17 @@ func (t *Tree) member(ev event.Event) *Member {
 // adopt adds a child, in the order of the elements among those of the same map.
 func (m *Member) adopt(child *Member) {
 	at := len(m.Children)
-	for i, other := range m.Children {
-		if child.Item != nil && other.Item != nil && other.Node == child.Node && *other.Item > *child.Item {
-			at = i
+	for i, other := range slices.Backward(m.Children) {
+		if child.Item == nil {
 			break
 		}
+		if other.Item == nil || other.Node != child.Node {
+			continue
+		}
+		if *other.Item < *child.Item { // they are in order, and come nearly so
+			break
+		}
+		at = i
 	}
 	m.Children = slices.Insert(m.Children, at, child)
 }

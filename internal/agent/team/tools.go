@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"loki/internal/chat"
 	"loki/internal/event"
@@ -158,9 +160,24 @@ func declare(name, description string, parameters ...parameter) chat.Tool {
 // Tools returns the tools of the member: those to work with children if its limits allow any, and
 // those to send and read messages. They are stateful, see [tool.Hints].
 func (m *Member) Tools() []tool.Tool {
+	all := messaging()
+	if m.limits.CanSpawn {
+		all = slices.Concat(spawning(), all)
+	}
+	tools := make([]tool.Tool, len(all))
+	for i, t := range all {
+		t.member = m
+		tools[i] = &t
+	}
+	return tools
+}
+
+// spawning are the tools to work with children, of no member yet. Declaring them takes longer than
+// a short model call, so it is done once.
+var spawning = sync.OnceValue(func() []teamTool {
 	id := parameter{name: "id", required: true, description: `Id of the agent, as agent__spawn returned it, such as "agent_explore_1a2b3c4d".`}
 	taskID := parameter{name: "task_id", required: true, description: `Id of the task, a number as text, such as "1".`}
-	spawning := []teamTool{
+	return []teamTool{
 		{do: (*Member).spawn, declared: declare("agent__spawn",
 			"Start an agent in the background. It works in parallel with you and with other agents. Returns its id at once; get its result with agent__collect. "+
 				"Start everything that is independent in one reply, before you collect anything. The agent knows nothing of this conversation: the prompt has to say all it needs.",
@@ -194,7 +211,11 @@ func (m *Member) Tools() []tool.Tool {
 			parameter{name: "escalation_id", required: true, description: `Id of the question, such as "esc_1a2b3c4d".`},
 			parameter{name: "reply", required: true, description: "The answer."})},
 	}
-	messaging := []teamTool{
+})
+
+// messaging are the tools to send and read messages, likewise.
+var messaging = sync.OnceValue(func() []teamTool {
+	return []teamTool{
 		{do: (*Member).send, declared: declare("agent__send_message",
 			"Send a message to another agent: one that you started, one that was started by the same agent as you, or the agent that started you. It reads the message when it checks its inbox.",
 			parameter{name: "id", required: true, description: `Id of the agent, such as "agent_explore_1a2b3c4d"; "parent" is the agent that started you.`},
@@ -202,17 +223,7 @@ func (m *Member) Tools() []tool.Tool {
 		{do: (*Member).checkInbox, declared: declare("agent__check_inbox",
 			"Read the messages that other agents have sent to you, and empty your inbox. Check it before you finish.")},
 	}
-	all := messaging
-	if m.limits.CanSpawn {
-		all = append(spawning, messaging...)
-	}
-	tools := make([]tool.Tool, len(all))
-	for i := range all {
-		all[i].member = m
-		tools[i] = &all[i]
-	}
-	return tools
-}
+})
 
 // refusal is a result that says why a call did nothing.
 type refusal struct {

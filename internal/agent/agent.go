@@ -6,6 +6,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -280,6 +281,18 @@ func (l Library) Load(ref Ref) (Agent, graph.Findings, error) {
 	}
 	of, more := l.Plain(ref, d)
 	return of, append(warnings, more...), nil
+}
+
+// Again returns an agent that was loaded before, as it is now, without the warnings about it.
+// A definition whose text is the same is not read again.
+func (l Library) Again(before Agent) (Agent, error) {
+	if file, err := l.File(before.Ref); err == nil && before.Graph == nil && file == before.Definition.File {
+		if text, err := os.ReadFile(file); err == nil && bytes.Equal(text, before.Definition.Text) {
+			return before, nil
+		}
+	}
+	now, _, err := l.Load(before.Ref)
+	return now, err
 }
 
 // Plain returns the plain agent of a definition with what the environment says of it, see

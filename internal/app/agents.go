@@ -130,7 +130,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.fileName(of.Ref, path) }); err != nil {
 		return kit, done, err
 	}
-	if kit.Calls, err = a.agentCalls(r); err != nil {
+	if kit.Calls, err = a.calls(r.Agent.Name, r.Agent.InForce.Permission, r.Asker, a.consents(r)); err != nil {
 		return kit, done, err
 	}
 	kit.Team = a.children(r, w.Model, nil) // the budget is that of the turn
@@ -146,16 +146,6 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		kit.Tools, err = kit.Tools.With(more...)
 	}
 	return kit, scope.Close, err
-}
-
-// agentCalls says how the tools of the agent are called.
-func (a *App) agentCalls(r AgentRun) (tool.Options, error) {
-	o, err := a.calls(r.Agent.Name, r.Asker, a.consents(r))
-	if err != nil {
-		return o, err
-	}
-	o.Judge, err = a.judgeUnder(r.Agent.Name, r.Agent.InForce.Permission)
-	return o, err
 }
 
 // required reports whether an agent cannot do without the MCP server of this name.

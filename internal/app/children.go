@@ -24,8 +24,9 @@ type crew struct {
 	app  *App
 	root AgentRun // its Model is the one in force
 
-	mu      sync.Mutex
-	started map[*team.Member]AgentRun // likewise
+	mu      sync.Mutex                // guards what follows
+	started map[*team.Member]AgentRun // the Model is the one in force
+	loaded  map[string]agent.Agent    // by name
 }
 
 // children says how an agent starts others. The model is the one in force for it. What is
@@ -35,7 +36,7 @@ func (a *App) children(r AgentRun, model string, budget *run.Budget) team.Option
 	if r.Asker == nil {
 		r.Asker = ask.Unavailable{}
 	}
-	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun)}
+	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun), loaded: make(map[string]agent.Agent)}
 	return team.Options{
 		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: a.startable,
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
@@ -65,18 +66,9 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		}
 		return team.Child{}, fault.New(fault.NotFound, "no agent is called %q; there are %s", s.Agent, strings.Join(names, ", "))
 	}
-	ref, err := c.app.Agents.Find(s.Agent)
+	of, err := c.load(ctx, s)
 	if err != nil {
 		return team.Child{}, err
-	}
-	of, findings, err := c.app.Agents.Load(ref)
-	if err != nil {
-		return team.Child{}, err
-	}
-	for _, f := range findings {
-		if err := s.Member.Events.Emit(ctx, event.Warning{Text: f.String(), Once: true}); err != nil {
-			return team.Child{}, err
-		}
 	}
 	parent := c.of(s.Member.Parent)
 	variables, err := inherit(of, parent.Variables)
@@ -137,6 +129,34 @@ func (a *App) childFiles(ctx context.Context, g *graph.Graph, files map[string]s
 			a.childFiles(ctx, of.Graph, files)
 		}
 	}
+}
+
+// load returns the agent that is to be started, as it is now, and warns of what is wrong with it
+// the first time.
+func (c *crew) load(ctx context.Context, s team.Spawn) (agent.Agent, error) {
+	c.mu.Lock()
+	before, known := c.loaded[s.Agent]
+	c.mu.Unlock()
+	if known {
+		return c.app.Agents.Again(before)
+	}
+	ref, err := c.app.Agents.Find(s.Agent)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	of, findings, err := c.app.Agents.Load(ref)
+	if err != nil {
+		return of, err
+	}
+	for _, f := range findings {
+		if err := s.Member.Events.Emit(ctx, event.Warning{Text: f.String(), Once: true}); err != nil {
+			return of, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loaded[s.Agent] = of
+	return of, nil
 }
 
 // inherit returns a value for each variable that a child declares: the parent's, else the default.

@@ -15,6 +15,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/mcp"
+	"loki/internal/permission"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 	"loki/internal/token"
@@ -107,7 +108,7 @@ func (a *App) tools(ctx context.Context, w conversation.Wanted) (kit conversatio
 			}
 		}
 	}
-	kit.Calls, err = a.calls("", w.Asker, w.Yes)
+	kit.Calls, err = a.calls("", permission.Rules{}, w.Asker, w.Yes)
 	return kit, done, err
 }
 

@@ -70,7 +70,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err != nil {
 		return nil, nil, err
 	}
-	calls, err := a.agentCalls(r)
+	calls, err := a.calls(r.Agent.Name, r.Agent.InForce.Permission, r.Asker, a.consents(r))
 	if err != nil {
 		return nil, nil, err
 	}

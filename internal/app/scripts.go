@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/assets"
@@ -51,12 +52,16 @@ func (a *App) installUtils() error {
 // agentTools returns the tools that an agent brings: those of its own script, and those that
 // global_tools names. Of tools with the same name the first counts.
 func (a *App) agentTools(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (tool.Set, error) {
+	file, o, scripted := a.agentScript(ctx, of, variables, asker)
+	if !scripted && len(of.InForce.GlobalTools) == 0 {
+		return tool.Set{}, nil
+	}
 	shelf, err := a.agentShelf(of, variables, asker)
 	if err != nil {
 		return tool.Set{}, err
 	}
 	var tools []tool.Tool
-	if file, o, ok := a.agentScript(ctx, of, variables, asker); ok {
+	if scripted {
 		own, err := script.Load(file, o)
 		if err != nil {
 			return tool.Set{}, err
@@ -88,6 +93,17 @@ func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.
 // agentScript returns the script with an agent's own tools, and how it is run; ok is
 // false if it has none.
 func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, o script.Options, ok bool) {
+	names := []string{"tools.sh", "tools.py", "tools.ts"}
+	i := slices.IndexFunc(names, func(name string) bool {
+		info, err := os.Stat(filepath.Join(of.Dir, name))
+		return err == nil && info.Mode().IsRegular()
+	})
+	if i < 0 {
+		return "", o, false
+	}
+	if err := a.installUtils(); err != nil {
+		warn(ctx, err)
+	}
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
 	o.Agent = &script.Agent{Name: of.Name, Dir: of.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", of.Name)}
 	o.Bin = a.Paths.Agent(of.Name).ToolsBinDir
@@ -95,16 +111,7 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 		o.Declared = of.InForce.Environment
 	}
 	o.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
-	for _, name := range []string{"tools.sh", "tools.py", "tools.ts"} {
-		file = filepath.Join(of.Dir, name)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			if err := a.installUtils(); err != nil {
-				warn(ctx, err)
-			}
-			return file, o, true
-		}
-	}
-	return "", o, false
+	return filepath.Join(of.Dir, names[i]), o, true
 }
 
 // ToolSchema returns what models see of the tools in a script, as indented JSON.
@@ -112,7 +119,9 @@ func (a *App) ToolSchema(ctx context.Context, file string) ([]byte, error) {
 	o := a.scriptOptions(a.Paths.FunctionsDir, nil)
 	if filepath.Base(filepath.Dir(absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
 		dir := filepath.Dir(absolute(file))
-		_, o, _ = a.agentScript(ctx, agent.Agent{Ref: agent.Ref{Name: filepath.Base(dir), Dir: dir}}, nil, nil)
+		if _, own, ok := a.agentScript(ctx, agent.Agent{Ref: agent.Ref{Name: filepath.Base(dir), Dir: dir}}, nil, nil); ok {
+			o = own
+		}
 	}
 	tools, err := script.Load(file, o)
 	if err != nil {

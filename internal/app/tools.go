@@ -50,13 +50,9 @@ func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 	return reply.Text, err
 }
 
-// judge returns what decides about the calls of an agent, "" for none.
-func (a *App) judge(agent string) (*permission.Judge, error) {
-	return a.judgeUnder(agent, permission.Rules{})
-}
-
-// judgeUnder is judge for an agent with rules of its own.
-func (a *App) judgeUnder(agent string, own permission.Rules) (*permission.Judge, error) {
+// judge returns what decides about the calls of an agent, "" for none, which may have rules of
+// its own.
+func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
@@ -112,7 +108,7 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 			return nil, "", done, err
 		}
 	}
-	calls, err := a.calls("", asker, yes)
+	calls, err := a.calls("", permission.Rules{}, asker, yes)
 	if err != nil {
 		return nil, "", done, err
 	}
@@ -188,9 +184,10 @@ func userTools(asker ask.Asker, agent string) []tool.Tool {
 	return builtin.UserTools(asker, ask.Question{Agent: agent})
 }
 
-// calls says how the tools of an agent, "" for none, are called. The asker may be nil.
-func (a *App) calls(agent string, asker ask.Asker, yes bool) (tool.Options, error) {
-	judge, err := a.judge(agent)
+// calls says how the tools of an agent, "" for none, are called, which may have rules of its own.
+// The asker may be nil.
+func (a *App) calls(agent string, own permission.Rules, asker ask.Asker, yes bool) (tool.Options, error) {
+	judge, err := a.judge(agent, own)
 	if err != nil {
 		return tool.Options{}, err
 	}

@@ -85,6 +85,14 @@ type Ordered interface {
 	InOrder(n int) []CallFunc
 }
 
+// Polled is implemented by [Tools] of which some return what changes by itself, such as the state
+// of work in the background. Models call them again and again while they wait.
+type Polled interface {
+	// Instead returns what a model should do instead of calling the tool with the name again and
+	// again, as a hint to read. It is empty for tools whose results do not change by themselves.
+	Instead(name string) string
+}
+
 // CallFunc makes one call, as the method of [Tools] does.
 type CallFunc = func(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error)
 

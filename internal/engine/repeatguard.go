@@ -19,9 +19,18 @@ const (
 // repeatGuard remembers the last calls of a request and detects a model that repeats a call
 // from turn to turn, although it has read the result. Calls of one reply are not repetitions of
 // each other: package normalize drops those of a reply that does not come to its end.
+//
+// A call of a tool that is [Polled] is a repetition only while its results are equal. When it was
+// refused it is made again the next time, so that the model sees how things stand.
 type repeatGuard struct {
 	repeats, window int
-	calls           []chat.ToolCall
+	calls           []madeCall
+}
+
+// madeCall is a call and what the model read of it.
+type madeCall struct {
+	chat.ToolCall
+	result string
 }
 
 // newRepeatGuard returns a guard with the limits of a request.
@@ -30,10 +39,14 @@ func newRepeatGuard(repeats, window int) repeatGuard {
 }
 
 // check returns the result that the model gets instead of another repetition. looped is false
-// if the call is not a repetition.
-func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
+// if the call is not a repetition. instead is what the model should do if the tool is [Polled], and
+// empty otherwise.
+func (g *repeatGuard) check(call chat.ToolCall, instead string) (alert string, looped bool) {
 	repeats := 0
-	for i := len(g.calls) - 1; i >= 0 && sameCall(g.calls[i], call); i-- {
+	for i := len(g.calls) - 1; i >= 0 && sameCall(g.calls[i].ToolCall, call); i-- {
+		if instead != "" && g.calls[i].result != g.calls[len(g.calls)-1].result {
+			break
+		}
 		repeats++
 	}
 	if repeats < g.repeats {
@@ -52,7 +65,10 @@ func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
 	a := loopAlert{
 		Error: fmt.Sprintf("this is a loop: %s was called with the same arguments %d times in a row, and is not called again", call.Name, repeats),
 		Code:  400,
-		Hint:  "use the results you have, call it with other arguments, take another tool, or ask the user",
+		Hint:  cmp.Or(instead, "use the results you have, call it with other arguments, take another tool, or ask the user"),
+	}
+	if instead != "" {
+		a.Error = fmt.Sprintf("%s was called with the same arguments %d times in a row, and nothing has changed. It was not called this time", call.Name, repeats)
 	}
 	if len(g.calls) >= g.window {
 		for _, c := range g.calls[len(g.calls)-g.window:] {
@@ -70,9 +86,11 @@ func (g *repeatGuard) check(call chat.ToolCall) (alert string, looped bool) {
 	return string(text), true
 }
 
-// record remembers the calls of a reply.
-func (g *repeatGuard) record(calls []chat.ToolCall) {
-	g.calls = append(g.calls, calls...)
+// record remembers the calls of a reply and their results.
+func (g *repeatGuard) record(calls []chat.ToolCall, results []chat.Message) {
+	for i, call := range calls {
+		g.calls = append(g.calls, madeCall{call, results[i].Text()})
+	}
 	if n := len(g.calls) - g.repeats*g.window; n > 0 {
 		g.calls = g.calls[n:]
 	}

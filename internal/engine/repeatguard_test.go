@@ -40,9 +40,9 @@ func TestLoops(t *testing.T) {
 			t.Parallel()
 			l := newRepeatGuard(0, 0)
 			for _, calls := range tt.rounds {
-				l.record(calls)
+				l.record(calls, make([]chat.Message, len(calls)))
 			}
-			alert, looped := l.check(look)
+			alert, looped := l.check(look, "")
 			if looped != tt.looped {
 				t.Errorf("looped %v: %s", looped, alert)
 			}
@@ -70,10 +70,10 @@ func TestLoops(t *testing.T) {
 	}
 	l := newRepeatGuard(0, 0)
 	for range 20 {
-		l.record([]chat.ToolCall{look, call("bad", "{")})
+		l.record([]chat.ToolCall{look, call("bad", "{")}, make([]chat.Message, 2))
 	}
-	l.record([]chat.ToolCall{look, look})
-	if alert, _ := l.check(look); !strings.Contains(alert, `"call_history":[{"name":"bad","parameters":"{"},`) || len(l.calls) != DefaultRepeats*DefaultWindow {
+	l.record([]chat.ToolCall{look, look}, make([]chat.Message, 2))
+	if alert, _ := l.check(look, ""); !strings.Contains(alert, `"call_history":[{"name":"bad","parameters":"{"},`) || len(l.calls) != DefaultRepeats*DefaultWindow {
 		t.Errorf("%s, %d calls", alert, len(l.calls))
 	}
 }
@@ -199,5 +199,78 @@ func TestNoticeOfARound(t *testing.T) {
 		if diff := cmp.Diff([]string{"seen", "seen", "seen", "seen\n\nchildren wait"}, results); diff != "" {
 			t.Errorf("run %d: %s", run+1, diff)
 		}
+	}
+}
+
+// polled are tools whose results change by themselves.
+type polled struct{ toolFunc }
+
+func (polled) Instead(name string) string {
+	if name == "look" {
+		return "wait for it"
+	}
+	return ""
+}
+
+// TestPolling has a model wait for something with calls that are all the same.
+func TestPolling(t *testing.T) {
+	t.Parallel()
+	look, other := chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}, chat.ToolCall{ID: "2", Name: "other", Arguments: "{}"}
+	for _, tt := range []struct {
+		name    string
+		results []string // of the calls that are made
+		repeats int
+		want    string // results, "!" for a refusal
+	}{
+		{"changes_each_time", []string{"1", "2", "3", "4", "5", "6", "7", "8"}, 0, "1 2 3 4 5 6 7 8"},
+		{"never_changes", []string{"1", "1", "1", "1", "1", "1"}, 0, "1 1 ! 1 1 ! 1 1"},
+		{"changes_at_last", []string{"1", "1", "1", "1", "2", "2"}, 0, "1 1 ! 1 1 ! 2 2"},
+		{"changes_back", []string{"1", "2", "2", "1", "1", "1"}, 0, "1 2 2 ! 1 1 ! 1"},
+		{"child", []string{"1", "1", "1", "1", "1", "1", "1"}, 4, "1 1 1 1 ! 1 1 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{}
+			for range 8 {
+				f.replies = append(f.replies, calls("", look))
+			}
+			f.replies = append(f.replies, says("done"))
+			rc, _ := newContext()
+			req := user("hi")
+			req.Repeats = tt.repeats
+			made := 0
+			req.Tools = polled{func(chat.ToolCall) string { made++; return tt.results[made-1] }}
+			reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var results []string
+			for _, m := range reply.Messages {
+				switch text := m.Text(); {
+				case m.Role != chat.ToolRole:
+				case strings.Contains(text, "tool_call_loop_alert"):
+					if !strings.Contains(text, `"hint":"wait for it"`) || !m.Failed {
+						t.Error(text)
+					}
+					results = append(results, "!")
+				default:
+					results = append(results, text)
+				}
+			}
+			if got := strings.Join(results, " "); got != tt.want {
+				t.Errorf("results %s, want %s", got, tt.want)
+			}
+		})
+	}
+	// Calls of other tools are stopped as ever.
+	f := &fake{}
+	for range 20 {
+		f.replies = append(f.replies, calls("", other))
+	}
+	rc, _ := newContext()
+	req := user("hi")
+	req.Tools = polled{func(chat.ToolCall) string { return "seen" }}
+	if _, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req); fault.CodeOf(err) != fault.Provider || len(f.requests) != DefaultRepeats+maxRefusals {
+		t.Errorf("%v after %d requests", err, len(f.requests))
 	}
 }

@@ -17,7 +17,7 @@ import (
 const toolConcurrency = 8
 
 // maxRefusals is how many replies in a row may hold refused calls only. The last of them ends
-// the request.
+// the request. Replies whose refused calls are all of tools that are [Polled] do not count.
 const maxRefusals = 3
 
 // toolLoop is what the rounds of tool calls of one request have in common.
@@ -41,16 +41,22 @@ func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (
 		return answerCutOff(ctx, c.rc, calls)
 	}
 	alerts := make([]string, len(calls)) // why a call is not made, empty if it is
-	refused := 0
+	refused, polls := 0, 0
 	for i, call := range calls {
+		instead := insteadOf(c.req.Tools, call.Name)
 		var looped bool
-		if alerts[i], looped = l.repeats.check(call); looped {
-			refused++
+		if alerts[i], looped = l.repeats.check(call, instead); !looped {
+			continue
+		}
+		if refused++; instead != "" {
+			polls++
 		}
 	}
-	l.repeats.record(calls)
-	if l.refused++; refused < len(calls) {
+	switch {
+	case refused < len(calls):
 		l.refused = 0
+	case polls < refused: // a model may wait for something else to happen
+		l.refused++
 	}
 	if l.refused == maxRefusals {
 		return nil, fault.New(fault.Provider, "model %s repeats itself: it called %s with the same arguments again after %d refusals", c.model.ID, calls[0].Name, maxRefusals-1).
@@ -60,6 +66,7 @@ func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (
 	if err != nil {
 		return nil, err
 	}
+	l.repeats.record(calls, results)
 	return results, c.addNotice(ctx, turn, results)
 }
 
@@ -139,6 +146,15 @@ func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why str
 		return chat.Message{}, err
 	}
 	return answerCall(ctx, rc, call, why, true)
+}
+
+// insteadOf returns what a model should do instead of repeating a call of a tool that is [Polled],
+// empty for other tools.
+func insteadOf(tools Tools, name string) string {
+	if p, ok := tools.(Polled); ok {
+		return p.Instead(name)
+	}
+	return ""
 }
 
 // callFuncs returns what makes each of n calls.

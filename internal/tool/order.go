@@ -8,6 +8,14 @@ import (
 	"loki/internal/steps"
 )
 
+// Instead returns what the hints of the tool with the name say, see [Hints].
+func (b *Box) Instead(name string) string {
+	if e, ok := b.o.Tools.lookup(name); ok {
+		return e.tool.Hints().Instead
+	}
+	return ""
+}
+
 // InOrder returns functions like [Box.Call] for n calls that are made at once. The user is asked
 // about the calls in the order of the functions, and calls of stateful tools are made one after the
 // other in that order. The caller has to call each function once, and in this order.

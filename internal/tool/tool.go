@@ -49,6 +49,10 @@ type Hints struct {
 	// run is resumed the calls are made again, with the same Key, and bring the state back.
 	Stateful bool
 
+	// Instead is set if the result changes by itself, so that a model may call the tool again and
+	// again with the same arguments. It says what the model should do instead of that.
+	Instead string
+
 	// Timeout bounds one call. 0 means the limit of the [Box], and none at all for an
 	// interactive tool, as people take their time. [Unlimited] means none.
 	Timeout time.Duration

@@ -963,3 +963,22 @@ func TestChildThatCannotBePrepared(t *testing.T) {
 		}
 	})
 }
+
+// TestPolledTools names the tools that models call again and again while they wait.
+func TestPolledTools(t *testing.T) {
+	t.Parallel()
+	r := newRig(nil)
+	r.must(t, func(_ context.Context, a *agent) (string, error) {
+		var polled []string
+		for _, one := range a.m.Tools() {
+			if a.box.Instead(one.Declaration().Name) != "" {
+				polled = append(polled, one.Declaration().Name)
+			}
+		}
+		slices.Sort(polled)
+		if want := []string{"agent__check", "agent__check_inbox", "agent__list", "agent__task_list"}; !slices.Equal(polled, want) {
+			t.Errorf("%v, want %v", polled, want)
+		}
+		return "", nil
+	})
+}

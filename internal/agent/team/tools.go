@@ -25,6 +25,7 @@ type teamTool struct {
 	member   *Member
 	declared chat.Tool
 	do       op
+	instead  string // see [tool.Hints]
 }
 
 // op is what a call of a tool does. It returns the result, to be shown as JSON, or an error for the
@@ -37,7 +38,7 @@ func (t *teamTool) Declaration() chat.Tool { return t.declared }
 
 // Hints implements [tool.Tool]. Children have limits of their own, so that no call lasts forever.
 func (t *teamTool) Hints() tool.Hints {
-	return tool.Hints{ReadOnly: true, Stateful: true, Timeout: tool.Unlimited, MaxOutput: 2 * maxResult}
+	return tool.Hints{ReadOnly: true, Stateful: true, Instead: t.instead, Timeout: tool.Unlimited, MaxOutput: 2 * maxResult}
 }
 
 // Call implements [tool.Tool].
@@ -177,6 +178,7 @@ func (m *Member) Tools() []tool.Tool {
 var spawning = sync.OnceValue(func() []teamTool {
 	id := parameter{name: "id", required: true, description: `Id of the agent, as agent__spawn returned it, such as "agent_explore_1a2b3c4d".`}
 	taskID := parameter{name: "task_id", required: true, description: `Id of the task, a number as text, such as "1".`}
+	collect := "wait for an agent with agent__collect, which returns when it has finished or needs an answer, or go on with other work"
 	return []teamTool{
 		{do: (*Member).spawn, declared: declare("agent__spawn",
 			"Start an agent in the background. It works in parallel with you and with other agents. Returns its id at once; get its result with agent__collect. "+
@@ -184,12 +186,12 @@ var spawning = sync.OnceValue(func() []teamTool {
 			parameter{name: "agent", required: true, description: "Name of the agent, see agent__list_available."},
 			parameter{name: "prompt", required: true, description: "What the agent has to do, with all context that it needs: goal, paths, constraints, and what to return."},
 			parameter{name: "task_id", description: "Id of a task of your queue that the agent does. The task becomes in_progress, and the agent its owner."})},
-		{do: (*Member).check, declared: declare("agent__check",
+		{do: (*Member).check, instead: collect, declared: declare("agent__check",
 			`Look whether an agent that you started has finished. Never waits. Returns status "pending" while it works, and otherwise its result, as agent__collect does.`, id)},
 		{do: (*Member).collect, declared: declare("agent__collect",
 			`Wait until an agent that you started has finished, and take its result: "output", and "outcome", which is done, failed, timed_out, canceled or out_of_budget. `+
 				`The result can be taken once. Returns status "pending" early if an agent needs an answer: reply with agent__reply_escalation, then collect again.`, id)},
-		{do: (*Member).list, declared: declare("agent__list", "List the agents that you started and whose results you have not taken, and how many may run at once.")},
+		{do: (*Member).list, instead: collect, declared: declare("agent__list", "List the agents that you started and whose results you have not taken, and how many may run at once.")},
 		{do: (*Member).stopChild, declared: declare("agent__cancel", "Stop an agent that you started, together with the agents that it started. Its result is lost.", id)},
 		{do: (*Member).listAvailable, declared: declare("agent__list_available", "List the agents that agent__spawn can start, with what each is for.")},
 		{do: (*Member).taskCreate, declared: declare("agent__task_create",
@@ -201,7 +203,7 @@ var spawning = sync.OnceValue(func() []teamTool {
 			parameter{name: "blocked_by", list: true, description: `Ids of the tasks that have to be completed first, such as ["1", "2"].`},
 			parameter{name: "agent", description: "Name of the agent to start for the task. It needs prompt."},
 			parameter{name: "prompt", description: "What that agent has to do, with all context that it needs."})},
-		{do: (*Member).taskList, declared: declare("agent__task_list", "List the tasks of your queue, with their status: pending, blocked, in_progress, completed or failed.")},
+		{do: (*Member).taskList, instead: collect, declared: declare("agent__task_list", "List the tasks of your queue, with their status: pending, blocked, in_progress, completed or failed.")},
 		{do: (*Member).taskComplete, declared: declare("agent__task_complete",
 			"Mark a task as completed. Returns the tasks that nothing blocks any more (newly_runnable), and the agents that were started for them (auto_dispatched).", taskID)},
 		{do: (*Member).taskFail, declared: declare("agent__task_fail", "Mark a task as failed. The tasks that wait for it stay blocked.", taskID)},
@@ -220,7 +222,7 @@ var messaging = sync.OnceValue(func() []teamTool {
 			"Send a message to another agent: one that you started, one that was started by the same agent as you, or the agent that started you. It reads the message when it checks its inbox.",
 			parameter{name: "id", required: true, description: `Id of the agent, such as "agent_explore_1a2b3c4d"; "parent" is the agent that started you.`},
 			parameter{name: "message", required: true, description: "The message."})},
-		{do: (*Member).checkInbox, declared: declare("agent__check_inbox",
+		{do: (*Member).checkInbox, instead: "go on with your work and check again later; if there is nothing left to do, finish with your result", declared: declare("agent__check_inbox",
 			"Read the messages that other agents have sent to you, and empty your inbox. Check it before you finish.")},
 	}
 })

@@ -41,7 +41,13 @@ type listTool struct {
 func (t *listTool) Declaration() chat.Tool { return t.declared }
 
 // Hints implements [tool.Tool]. A list changes nothing outside the process.
-func (t *listTool) Hints() tool.Hints { return tool.Hints{ReadOnly: true, Stateful: true} }
+func (t *listTool) Hints() tool.Hints {
+	h := tool.Hints{ReadOnly: true, Stateful: true}
+	if t.declared.Name == "todo__list" {
+		h.Instead = "go on with the next open item, and mark it with todo__done when it is finished"
+	}
+	return h
+}
 
 // Call implements [tool.Tool].
 func (t *listTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {

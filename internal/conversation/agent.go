@@ -231,6 +231,10 @@ func (t *turn) limited(ctx context.Context) (context.Context, context.CancelFunc
 // limitIn says where the budget of the agent is set.
 func (t *turn) limitIn() string { return "budget in " + t.c.agent.Definition.File }
 
+// agentTurns bounds the tool loop of an agent. Its budget, and its time as a child, end it long
+// before that, unless it has run away.
+const agentTurns = 1000
+
 // Limits of the guard against repeated calls for a child, whose work nobody watches.
 const (
 	childRepeats = 4

@@ -121,6 +121,9 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	c, q := t.c, t.q
 	t.rc = engine.RequestContext{Model: q.Settings.Model, Sampling: q.Settings.Sampling, NoStream: q.NoStream, Events: c.options.Events}
 	t.req.Whole = q.Whole
+	if c.agent != nil && !q.Aside {
+		t.req.MaxTurns = agentTurns
+	}
 	if t.form != nil {
 		t.req.Form = t.form.schema
 	}

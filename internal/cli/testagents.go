@@ -44,8 +44,7 @@ func (c *command) testAgents(ctx context.Context) error {
 		return fault.Wrap(fault.Failure, err, "the working directory")
 	}
 	o := cases.Options{
-		Program: program, Environ: c.environ, Jobs: c.opts.jobs, Graph: c.testedGraph,
-		Agents: func(dir string) map[string]string { return siblings(paths.AgentsDir, dir) },
+		Program: program, Environ: c.environ, Jobs: c.opts.jobs, Graph: c.testedGraph, AgentsDir: paths.AgentsDir,
 	}
 	if isDirectory(paths.FunctionsDir) {
 		o.Functions = paths.FunctionsDir
@@ -57,7 +56,11 @@ func (c *command) testAgents(ctx context.Context) error {
 	if c.opts.update {
 		o.Done = nil // the results are those after the update
 	}
-	report := cases.Report{Results: cases.Run(ctx, list, o)}
+	results, err := cases.Run(ctx, list, o)
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "the directory for the copies of agents")
+	}
+	report := cases.Report{Results: results}
 	if c.opts.update {
 		if err := c.updateTests(ctx, suites, &report, o); err != nil {
 			return err
@@ -94,7 +97,11 @@ func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report
 		}
 	}
 	o.Record = true
-	for i, r := range cases.Run(ctx, stale, o) {
+	recorded, err := cases.Run(ctx, stale, o)
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "the directory for the copies of agents")
+	}
+	for i, r := range recorded {
 		report.Results[results[i]] = r
 		if r.Trace != nil && r.Trace.Recorded {
 			c.note("recorded " + r.Case.Cassette)
@@ -208,32 +215,8 @@ func (c *command) caseFiles(path string) ([]string, error) {
 
 // testedGraph returns the graph of an agent, nil for one without.
 func (c *command) testedGraph(name string) (*graph.Graph, error) {
-	ref, err := c.app.Agents.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	of, _, err := c.app.Agents.Load(ref)
+	of, err := c.app.Agents.Peek(name)
 	return of.Graph, err
-}
-
-// siblings returns the directories of agents, by name, that the agent at dir may call: those beside it, and
-// those of the user.
-func siblings(user, dir string) map[string]string {
-	found := make(map[string]string)
-	places := []string{user}
-	if filepath.IsAbs(dir) {
-		places = append(places, filepath.Dir(dir))
-	}
-	for _, place := range places {
-		entries, _ := os.ReadDir(place) // without the directory there are none
-		for _, e := range entries {
-			at := filepath.Join(place, e.Name())
-			if cases.IsAgent(at) {
-				found[e.Name()] = at
-			}
-		}
-	}
-	return found
 }
 
 func isDirectory(path string) bool {

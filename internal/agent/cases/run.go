@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"loki/internal/atomicfile"
+	"loki/internal/config"
 	"loki/internal/environ"
 	"loki/internal/graph"
 	"loki/internal/process"
@@ -28,9 +30,9 @@ type Options struct {
 	Environ []string // of this process; cases get little of it
 	Jobs    int      // cases that run at once; less than 1 means 1
 
-	// Agents returns the directories of the agents, by name, that an agent may call. They come
-	// before those that are part of the program.
-	Agents func(agent string) map[string]string
+	// AgentsDir is the directory of the user's agents, absolute; "" for none. An agent may call these and
+	// those beside it, which come before those that are part of the program.
+	AgentsDir string
 	// Functions is the directory of the user's tools; "" for none.
 	Functions string
 
@@ -57,8 +59,14 @@ type Result struct {
 func (r *Result) Passed() bool { return len(r.Failures) == 0 }
 
 // Run runs cases side by side and returns their results in the order of the cases. Cases that
-// had not begun when ctx ended fail.
-func Run(ctx context.Context, list []*Case, o Options) []*Result {
+// had not begun when ctx ended fail. Agents run in copies of their directories, which are deleted at the end.
+func Run(ctx context.Context, list []*Case, o Options) ([]*Result, error) {
+	root, err := tempDir()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(root)
+	copies := &stage{root: root, user: o.AgentsDir}
 	results := make([]*Result, len(list))
 	ready := make([]chan struct{}, len(list)) // closed once results[i] is there
 	for i := range ready {
@@ -71,7 +79,7 @@ func Run(ctx context.Context, list []*Case, o Options) []*Result {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			defer close(ready[i])
-			results[i] = o.run(ctx, c)
+			results[i] = o.run(ctx, c, copies)
 		})
 	}
 	for i := range list {
@@ -81,14 +89,26 @@ func Run(ctx context.Context, list []*Case, o Options) []*Result {
 		}
 	}
 	wg.Wait()
-	return results
+	return results, nil
+}
+
+// tempDir makes a directory for temporary files and returns its path as the program that runs in it sees it.
+func tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "loki-test-")
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir, nil
 }
 
 // run runs one case and compares what it did with what is expected.
-func (o *Options) run(ctx context.Context, c *Case) *Result {
+func (o *Options) run(ctx context.Context, c *Case, copies *stage) *Result {
 	r := &Result{Case: c}
 	begin := time.Now()
-	trace, work, err := o.play(ctx, c)
+	trace, work, err := o.play(ctx, c, copies)
 	r.Trace, r.Duration = trace, time.Since(begin)
 	if err != nil {
 		r.Failures = []Failure{{Pos: c.Pos, What: "run", Message: err.Error()}}
@@ -105,7 +125,7 @@ func (o *Options) run(ctx context.Context, c *Case) *Result {
 const workMark = "$WORK"
 
 // play runs one case. The caller removes the directory that holds work.
-func (o *Options) play(ctx context.Context, c *Case) (t *Trace, work string, err error) {
+func (o *Options) play(ctx context.Context, c *Case, copies *stage) (t *Trace, work string, err error) {
 	if ctx.Err() != nil {
 		return nil, "", context.Cause(ctx)
 	}
@@ -113,15 +133,16 @@ func (o *Options) play(ctx context.Context, c *Case) (t *Trace, work string, err
 	if err != nil {
 		return nil, "", err
 	}
-	root, err := os.MkdirTemp("", "loki-test-")
+	actors, err := copies.cast(ctx, c.Agent)
+	if err != nil {
+		return nil, "", fmt.Errorf("copying the agent: %w", err)
+	}
+	root, err := tempDir()
 	if err != nil {
 		return nil, "", err
 	}
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real // as the program sees it
-	}
 	work = filepath.Join(root, "work")
-	b := bench{Options: o, Case: c, root: root, work: work}
+	b := bench{Options: o, Case: c, cast: actors, root: root, work: work}
 	if err := b.furnish(); err != nil {
 		return nil, work, err
 	}
@@ -140,7 +161,7 @@ func (o *Options) play(ctx context.Context, c *Case) (t *Trace, work string, err
 	if t.Recorded = b.records() && (t.Exit == 0 || c.Expect.Exit != nil || c.Expect.Error != nil); t.Recorded {
 		recorded, err := os.ReadFile(b.path(recordedFile))
 		if err == nil {
-			err = atomicfile.Write(c.Cassette, recorded, atomicfile.Options{Mode: 0o644})
+			err = atomicfile.Write(c.Cassette, b.lasting(recorded), atomicfile.Options{Mode: 0o644})
 		}
 		if err != nil {
 			return t, work, err
@@ -162,10 +183,14 @@ func (o *Options) play(ctx context.Context, c *Case) (t *Trace, work string, err
 type bench struct {
 	*Options
 	*Case
+	cast
 	root, work string
 }
 
 func (b *bench) path(name string) string { return filepath.Join(b.root, name) }
+
+// installed returns where the agent called name is found by its name.
+func (b *bench) installed(name string) string { return filepath.Join(b.path("config/agents"), name) }
 
 // furnish makes the directories of the case and its files.
 func (b *bench) furnish() error {
@@ -193,9 +218,8 @@ func (b *bench) furnish() error {
 			return err
 		}
 	}
-	for name, dir := range b.Options.Agents(b.Agent) {
-		// Where links are not allowed, the agents that are part of the program are there all the same.
-		_ = os.Symlink(dir, filepath.Join(b.path("config/agents"), name))
+	for name, dir := range b.others {
+		link(dir, b.installed(name))
 	}
 	return nil
 }
@@ -234,7 +258,7 @@ func (b *bench) records() bool { return b.Cassette != "" && b.Record }
 
 // command returns the command line of the case.
 func (b *bench) command() process.Command {
-	args := []string{"--agent", b.Agent, "--output", "ndjson"}
+	args := []string{"--agent", b.agent, "--output", "ndjson"}
 	if b.Model != "" {
 		args = append(args, "--model", b.Model)
 	}
@@ -269,6 +293,9 @@ func (b *bench) environ() []string {
 	set := map[string]string{"LOKI_STATE_DIR": b.path("state"), "NO_COLOR": "1"}
 	if b.records() {
 		env = b.Options.Environ
+		for name, dir := range b.others {
+			set[config.AgentVariable(name)+"_DATA_DIR"] = dir
+		}
 	} else {
 		for _, name := range passed {
 			if v, ok := environ.Lookup(b.Options.Environ, name); ok {
@@ -296,10 +323,25 @@ func (b *bench) environ() []string {
 	return environ.Merge(environ.Merge(env, set), b.Env)
 }
 
-// shown returns a text of the case without the paths of this time: the working directory is $WORK, and a
-// script in the file of the case is there.
+// lasting returns a cassette without the paths of this time: called agents are where a run that plays it has them.
+func (b *bench) lasting(recorded []byte) []byte {
+	for _, p := range b.places {
+		recorded = bytes.ReplaceAll(recorded, []byte(p.copied), []byte("$(agents)"))
+	}
+	return recorded
+}
+
+// shown returns a text of the case without the paths of this time: the working directory is $WORK, a script in the
+// file of the case is there, and agents are where they were copied from.
 func (b *bench) shown(text string) string {
-	for _, r := range [][2]string{{b.path(filepath.Base(b.Suite.File)), b.Suite.File}, {b.work, workMark}} {
+	paths := [][2]string{{b.path(filepath.Base(b.Suite.File)), b.Suite.File}, {b.work, workMark}}
+	for name, dir := range b.others {
+		paths = append(paths, [2]string{b.installed(name) + string(filepath.Separator), dir + string(filepath.Separator)})
+	}
+	for _, p := range b.places {
+		paths = append(paths, [2]string{p.copied, p.dir})
+	}
+	for _, r := range paths {
 		text = strings.ReplaceAll(text, r[0], r[1])
 		if quoted := strings.Trim(strconv.Quote(r[0]), `"`); quoted != r[0] { // in JSON, where \ is written twice
 			text = strings.ReplaceAll(text, quoted, r[1])

@@ -25,6 +25,7 @@ type life struct {
 	done chan struct{} // closed when it has ended, then what follows does not change
 
 	// The team's lock guards what follows.
+	clock  clock
 	ended  bool
 	result Result
 	err    error // why it can go on later; it has no result on record then
@@ -90,6 +91,9 @@ func (c *Member) live(child *Child) (Result, error) {
 // end makes known that c has ended.
 func (c *Member) end(r Result, err error) {
 	t, p := c.team, c.Parent
+	if err != nil { // it may go on later
+		c.keepTime(context.WithoutCancel(c.alive))
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r.ID, r.Agent = c.ID, c.Agent
@@ -121,6 +125,9 @@ func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
 	}
 	c.limits = child.Limits
 	c.Budget = run.NewBudget(child.Job.Limit, child.Job.Start.Usage).SetIn(child.Job.LimitIn).Under(c.Budget)
+	if err := c.startClock(ctx, resumed); err != nil {
+		return Result{}, err
+	}
 	ctx, stop := c.watch(ctx)
 	defer stop()
 	if err := c.open(ctx); err != nil {

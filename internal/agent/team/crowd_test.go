@@ -128,7 +128,7 @@ func TestACrowdIsStopped(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if kept := len(r.rec.keys("agents/")); kept != 0 {
+		if kept := len(r.rec.results()); kept != 0 {
 			t.Errorf("%d results are on record", kept)
 		}
 	})

@@ -22,7 +22,8 @@ type escalation struct {
 	Options   []string `json:"options,omitempty"`
 
 	member *Member
-	reply  chan answer // receives the end; nil if the child has not come to the question again
+	asked  time.Duration // how long the member had worked then
+	reply  chan answer   // receives the end; nil if the child has not come to the question again
 }
 
 // kindNames are what an escalated question says it asks for.
@@ -63,8 +64,8 @@ func (c *Member) escalate(ctx context.Context, q ask.Question) (string, error) {
 	i := slices.IndexFunc(t.escalations, func(e *escalation) bool { return e.ID == id })
 	if i < 0 {
 		i = len(t.escalations)
-		e := &escalation{ID: id, AgentID: c.ID, AgentName: c.Agent, Question: fmt.Sprintf("[%s] %s", kindNames[q.Kind], q.Text), Options: q.Options}
-		if err := t.commit(ctx, &entry{Key: "escalate/" + key, By: c.ID, Op: "escalate", Asked: e}); err != nil {
+		e := &escalation{ID: id, AgentID: c.ID, AgentName: c.Agent, Question: fmt.Sprintf("[%s] %s", kindNames[q.Kind], q.Text), Options: q.Options, asked: c.worked()}
+		if err := t.commit(ctx, &entry{Key: "escalate/" + key, By: c.ID, Op: "escalate", Asked: e, AskedAt: e.asked}); err != nil {
 			t.mu.Unlock()
 			return "", err
 		}
@@ -92,6 +93,9 @@ func (c *Member) escalate(ctx context.Context, q ask.Question) (string, error) {
 func (c *Member) await(ctx context.Context, e *escalation) (answer, error) {
 	var timeout <-chan time.Time
 	if limit := c.limits.EscalationTimeout; limit > 0 {
+		c.team.mu.Lock()
+		limit -= c.worked() - e.asked
+		c.team.mu.Unlock()
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		timeout = timer.C

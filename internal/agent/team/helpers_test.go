@@ -250,6 +250,11 @@ func (r *recorder) keys(prefix string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.records)), func(k string) bool { return !strings.HasPrefix(k, prefix) })
 }
 
+// results returns the keys of the ends of children.
+func (r *recorder) results() []string {
+	return slices.DeleteFunc(r.keys("agents/"), func(k string) bool { return !strings.HasSuffix(k, "/result") })
+}
+
 func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,14 +21,15 @@ type entry struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 	Error     string          `json:"error,omitempty"` // instead of a result
 
-	Started  []start     `json:"started,omitempty"`
-	Removed  *removal    `json:"removed,omitempty"`
-	Sent     *letter     `json:"sent,omitempty"`
-	Read     bool        `json:"read,omitempty"`  // By has emptied its inbox
-	Tasks    []task      `json:"tasks,omitempty"` // of By, that are new or have changed
-	Asked    *escalation `json:"asked,omitempty"`
-	Answered *answer     `json:"answered,omitempty"`
-	Used     chat.Usage  `json:"used,omitzero"` // by a summary for By
+	Started  []start       `json:"started,omitempty"`
+	Removed  *removal      `json:"removed,omitempty"`
+	Sent     *letter       `json:"sent,omitempty"`
+	Read     bool          `json:"read,omitempty"`  // By has emptied its inbox
+	Tasks    []task        `json:"tasks,omitempty"` // of By, that are new or have changed
+	Asked    *escalation   `json:"asked,omitempty"`
+	AskedAt  time.Duration `json:"asked_at,omitempty"` // see escalation
+	Answered *answer       `json:"answered,omitempty"`
+	Used     chat.Usage    `json:"used,omitzero"` // by a summary for By
 
 	waited  bool // the member did
 	passing bool // it changes nothing and is not kept: the call is made again on resume
@@ -139,7 +140,10 @@ func (t *Team) apply(e *entry) {
 		by.tasks.put(changed)
 	}
 	if e.Asked != nil {
-		e.Asked.member = by
+		e.Asked.member, e.Asked.asked = by, e.AskedAt
+		if by.life != nil && by.clock.since.IsZero() {
+			by.clock.before = max(by.clock.before, e.AskedAt)
+		}
 		t.escalations = append(t.escalations, e.Asked)
 		t.wake()
 	}

@@ -87,7 +87,12 @@ func (c *Member) watch(ctx context.Context) (limited context.Context, stop func(
 // overdue waits until c takes too long, and says so, or until ctx ends.
 func (c *Member) overdue(ctx context.Context) string {
 	var deadline, idle <-chan time.Time // nil for never
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
 	if limit := c.limits.Timeout; limit > 0 {
+		c.team.mu.Lock()
+		limit -= c.worked()
+		c.team.mu.Unlock()
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		deadline = timer.C
@@ -104,6 +109,8 @@ func (c *Member) overdue(ctx context.Context) string {
 		select {
 		case <-ctx.Done():
 			return ""
+		case <-ticker.C:
+			c.keepTime(ctx)
 		case <-deadline:
 			return fmt.Sprintf("it timed out after %s", c.limits.Timeout)
 		case <-idle:

@@ -943,7 +943,7 @@ func TestChildThatCannotBePrepared(t *testing.T) {
 					return "", err
 				}
 				time.Sleep(time.Minute)
-				if results := r.rec.keys("agents/"); (len(results) == 1) != (life == 2) {
+				if results := r.rec.results(); (len(results) == 1) != (life == 2) {
 					t.Errorf("life %d: on record are %v", life, results)
 				}
 				if life < 2 {
@@ -980,5 +980,91 @@ func TestPolledTools(t *testing.T) {
 			t.Errorf("%v, want %v", polled, want)
 		}
 		return "", nil
+	})
+}
+
+// TestTimeThatWasLeft interrupts a run and lets it go on a day later: by a cancellation, which puts
+// the time on record, and by a death, which leaves what was put on record each minute.
+func TestTimeThatWasLeft(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		died   bool
+		worked time.Duration // until the interruption
+		left   time.Duration
+	}{
+		{"canceled", false, 40*time.Minute + 20*time.Second, 19*time.Minute + 40*time.Second},
+		{"died", true, 40*time.Minute + 20*time.Second, 20 * time.Minute},
+		{"died_at_once", true, 20 * time.Second, time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(agents{"hang": hang})
+				r.limits.IdleTimeout = 0
+				root := func(ctx context.Context, a *agent) (string, error) {
+					id, err := a.spawn(ctx, "hang", "x")
+					if err != nil {
+						return "", err
+					}
+					c, err := a.collect(ctx, id)
+					return c.ExitStatus, err
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), tt.worked)
+				defer cancel()
+				record := make(chan *recorder, 1)
+				first := r.rec
+				time.AfterFunc(tt.worked-time.Second, func() { record <- first.until(len(first.keys(""))) })
+				if _, _, err := r.run(ctx, root); !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatal(err)
+				}
+				if tt.died {
+					r.rec = <-record
+				}
+				time.Sleep(24 * time.Hour)
+				began := time.Now()
+				out, _ := r.must(t, root)
+				if want := `Failed("it timed out after 1h0m0s")`; out != want || time.Since(began) != tt.left {
+					t.Errorf("%s after %s, want %s", out, time.Since(began), tt.left)
+				}
+			})
+		})
+	}
+}
+
+// TestTimeThatWasLeftForAnAnswer is the same for a question of a child.
+func TestTimeThatWasLeftForAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(agents{"asks": func(ctx context.Context, a *agent) (string, error) {
+			wait(ctx, 10*time.Second)
+			text, _, err := a.withUser().box.Call(ctx, chat.ToolCall{Name: "user__input", Arguments: `{"question":"Which?"}`}, a.st.At("tool/1/1"))
+			return text, err
+		}})
+		root := func(ctx context.Context, a *agent) (string, error) {
+			if _, err := a.spawn(ctx, "asks", "x"); err != nil {
+				return "", err
+			}
+			wait(ctx, 10*time.Minute)
+			return "", ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		if _, _, err := r.run(ctx, root); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		began := time.Now()
+		r.must(t, root)
+		for _, e := range r.events.Events() {
+			if a, ok := e.Body.(event.EscalationAnswered); ok {
+				// 10 s before the question comes again, and 300 s in all of which 170 had passed
+				if got := e.Time.Sub(began); !a.TimedOut || got != 130*time.Second {
+					t.Errorf("%+v after %s", a, got)
+				}
+				return
+			}
+		}
+		t.Error("the question has no end")
 	})
 }

@@ -287,7 +287,7 @@ func (l Library) Load(ref Ref) (Agent, graph.Findings, error) {
 // A definition whose text is the same is not read again.
 func (l Library) Again(before Agent) (Agent, error) {
 	if file, err := l.File(before.Ref); err == nil && before.Graph == nil && file == before.Definition.File {
-		if text, err := os.ReadFile(file); err == nil && bytes.Equal(text, before.Definition.Text) {
+		if text, err := yamldoc.ReadFile(file); err == nil && bytes.Equal(text, before.Definition.Text) {
 			return before, nil
 		}
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -161,7 +160,7 @@ func FromGraph(name string, g *graph.Graph) *Definition {
 
 // readFile reads a definition file of either kind.
 func readFile(ref Ref, file string) ([]byte, error) {
-	src, err := os.ReadFile(file)
+	src, err := yamldoc.ReadFile(file)
 	if err != nil {
 		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathError.Err // the path is in our message already

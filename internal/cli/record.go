@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/text"
+	"loki/internal/yamldoc"
 )
 
 // tape begins to record or to play a cassette if the options ask for it. finish ends that: it gets the error of
@@ -45,7 +45,7 @@ func (c *command) tape(ctx context.Context) (finish func(error) error, err error
 // replay plays the cassette of --replay. What the command does not say is as it was recorded.
 func (c *command) replay(ctx context.Context) (finish func(error) error, err error) {
 	source := c.opts.replay
-	src, err := os.ReadFile(source)
+	src, err := yamldoc.ReadFile(source)
 	var played *cassette.Cassette
 	switch {
 	case err == nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 
 // Load reads the definition in the file at path; see [Parse].
 func Load(path string) (*Graph, Findings, error) {
-	src, err := os.ReadFile(path)
+	src, err := yamldoc.ReadFile(path)
 	if err != nil {
 		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathError.Err // the path is in our message already

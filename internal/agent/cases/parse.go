@@ -14,7 +14,7 @@ import (
 
 // Load reads the file with cases at path. Relative paths in it begin in its directory.
 func Load(path string) (*Suite, error) {
-	src, err := os.ReadFile(path)
+	src, err := yamldoc.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

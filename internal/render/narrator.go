@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loki/internal/event"
+	"loki/internal/text"
 )
 
 // NarratorOptions configure NewNarrator.
@@ -96,7 +97,9 @@ func (n *Narrator) show(ev event.Event) {
 		if ev.AgentID != "" {
 			name = n.tree.name(ev.Source) + ": "
 		}
-		n.text.WriteString(name + body.Text + "\n")
+		for line := range strings.Lines(strings.TrimSuffix(text.PrintableColored(body.Text), "\n") + "\n") {
+			n.text.WriteString(name + line)
+		}
 	default:
 		if n.o.Quiet {
 			return

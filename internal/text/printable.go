@@ -157,3 +157,26 @@ func Visible(s string) string {
 	}
 	return b.String()
 }
+
+// PrintableColored returns s as [Printable] does, but with the sequences that set colors and
+// weights (CSI ... m). Where there are any, they end with s.
+func PrintableColored(s string) string {
+	var b strings.Builder
+	colored, clean := false, 0
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] != 0x1b || s[i+1] != '[' {
+			continue
+		}
+		n := i + 2 + len(s[i+2:]) - len(strings.TrimLeft(s[i+2:], "0123456789;:"))
+		if n == len(s) || s[n] != 'm' {
+			continue
+		}
+		b.WriteString(Printable(s[clean:i]) + s[i:n+1])
+		colored, clean, i = true, n+1, n
+	}
+	if !colored {
+		return Printable(s)
+	}
+	b.WriteString(Printable(s[clean:]) + "\x1b[0m")
+	return b.String()
+}

@@ -32,6 +32,22 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+func TestPrintableColored(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\tb":                "a\tb",
+		"\x1b[31mred\x1b[0m":  "\x1b[31mred\x1b[0m\x1b[0m",
+		"a \x1b[38;5;1;4:3mb": "a \x1b[38;5;1;4:3mb\x1b[0m",
+		"\x1b[2J\x1b[Hx\x1b]0;t\a\x1b[?1049h\x1b[3A": "␛[2J␛[Hx␛]0;t␇␛[?1049h␛[3A",
+		"\x1b[1;2":            "␛[1;2",
+		"\x1b[":               "␛[",
+		"\x1b\x1b[mx\x1b[>4m": "␛\x1b[mx␛[>4m\x1b[0m",
+	} {
+		if got := text.PrintableColored(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 // FuzzFilter checks that pieces give what the whole gives, and that nothing is left that
 // a terminal obeys.
 func FuzzFilter(f *testing.F) {

@@ -37,6 +37,8 @@ func launcher(parts ...string) []byte {
 const (
 	// maxPrinted is how many bytes a script may print on standard output before it is killed.
 	maxPrinted = 64 << 20
+	// maxShown is how many bytes of it the user is shown.
+	maxShown = 256 << 10
 	// maxResult is how many bytes of a result are read. The model gets far less.
 	maxResult = 4 << 20
 	// maxWord is how long a word of a command line can be on Linux, including the final
@@ -94,7 +96,18 @@ func (t *scriptTool) attend(ctx context.Context, c *process.Command) {
 	c.Dir, c.MaxStdout = o.Dir, maxPrinted
 	if o.Output != nil {
 		name := t.declared.Name
-		c.OnStdout = func(line string) { o.Output(ctx, name, line) }
+		shown := 0
+		c.OnStdout = func(line string) {
+			switch before := shown; {
+			case before > maxShown:
+				return
+			case before+len(line)+1 > maxShown:
+				line = fmt.Sprintf("(%s prints more than %d KiB; the rest is not shown)", name, maxShown>>10)
+				shown = maxShown
+			}
+			shown += len(line) + 1
+			o.Output(ctx, name, line)
+		}
 	}
 	if t.hints.Interactive && o.Terminal {
 		c.Terminal = true

@@ -224,6 +224,21 @@ func TestLargeOutput(t *testing.T) {
 	}
 }
 
+// TestShown runs a script that prints more than a user wants to see.
+func TestShown(t *testing.T) {
+	needs(t, ".sh")
+	h := newHome(t)
+	var lines []string
+	bytes := 0
+	h.o.Output = func(_ context.Context, _, line string) { lines, bytes = append(lines, line), bytes+len(line) }
+	tools := h.load(t, "x.sh", "# @describe A.\nmain() { for ((i = 0; i < 8000; i++)); do printf '%0127d\\n' $i; done; echo end >>\"$LLM_OUTPUT\"; }\n")
+	h.want(t, tools[0], `{}`, "end\n")
+	const note = "(x prints more than 256 KiB; the rest is not shown)"
+	if len(lines) != 2049 || lines[2048] != note || bytes > 256<<10+len(note) {
+		t.Errorf("%d lines, %d bytes, at the end %q", len(lines), bytes, lines[len(lines)-1])
+	}
+}
+
 // TestCancel ends a call whose script has started another program: both must be gone.
 func TestCancel(t *testing.T) {
 	needs(t, ".sh")

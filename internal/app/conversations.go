@@ -26,7 +26,7 @@ import (
 func (a *App) Conversations() *conversation.Service {
 	cfg, empty := a.Config, new("")
 	s := &conversation.Service{
-		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.tools, InputLimit: a.inputLimit, DryRun: a.dryRun,
+		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.tools, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,

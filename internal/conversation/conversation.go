@@ -78,6 +78,9 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	if c.session, err = c.open(ctx, store, name); err != nil {
 		return err
 	}
+	if c.service.Unkept {
+		c.session.KeepNothing()
+	}
 	if c.release, err = c.session.Acquire(ctx); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.Messa
 	if c.agent != nil {
 		file = c.agent.MessagesFile
 	}
-	if file == nil {
+	if file == nil || c.service.Unkept {
 		return nil
 	}
 	return file.Append(ctx, e)

@@ -37,6 +37,7 @@ type Service struct {
 	Durability   graph.Durability // of the records of questions; off and "" keep none
 	Runs         *run.Service     // records them; nil if Durability says that there are none
 	DryRun       bool             // models answer with what would be sent, and nothing is kept
+	Unkept       bool             // nothing is kept: neither in sessions, which change in memory only, nor in files of messages
 }
 
 // Wanted says for whom which tools are wanted.

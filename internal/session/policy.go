@@ -28,6 +28,13 @@ func (s *Session) ForceSave() {
 	s.force = true
 }
 
+// KeepNothing has all further changes stay in memory, whatever else is said of saving.
+func (s *Session) KeepNothing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unkept = true
+}
+
 // Dirty reports whether there is something that has not been saved.
 func (s *Session) Dirty() bool {
 	s.mu.Lock()
@@ -44,7 +51,7 @@ func (s *Session) Dirty() bool {
 //	yes    not set       Write           Discard    no user attends
 //	yes    not set       Query           Query      a user attends
 //
-// With [Session.ForceSave] save_session counts as true.
+// With [Session.ForceSave] save_session counts as true. With [Session.KeepNothing] it is always Discard.
 func (s *Session) Verdict() Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,6 +69,8 @@ func (s *Session) verdict() Verdict {
 func (s *Session) intent() Verdict {
 	save := s.state.Settings.SaveSession
 	switch {
+	case s.unkept:
+		return Discard
 	case s.force:
 		return Write
 	case save != nil && *save:

@@ -73,6 +73,7 @@ type Session struct {
 	dirty    bool
 	attended bool // a user can be asked
 	force    bool // save whatever the settings say
+	unkept   bool // save nothing whatever is said
 	naming   naming
 }
 
@@ -199,6 +200,9 @@ func (s *Session) Refresh(ctx context.Context) error {
 		return err
 	}
 	s.read(ctx, &s.view, data)
+	if s.unkept {
+		return nil
+	}
 	if err := s.recover(ctx); err != nil {
 		s.options.Warn(ctx, fmt.Errorf("session %s: a question that was interrupted is not in it yet: %w", s.name(), err))
 	}

@@ -610,3 +610,20 @@ func TestUnanswered(t *testing.T) {
 		t.Errorf("places %q, %q and %q", empty.Place(0), before.Place(0), after.Place(0))
 	}
 }
+
+func TestKeepNothing(t *testing.T) {
+	store := memstore.New(session.Options{Now: func() time.Time { return now }})
+	s, err := store.Create(t.Context(), "", "trip", session.Settings{SaveSession: new(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.KeepNothing()
+	s.ForceSave()
+	d, err := s.Begin(t.Context(), session.Turn{User: user("a")})
+	if err == nil {
+		err = d.Finish(t.Context(), []chat.Message{assistant("b")}, chat.Usage{})
+	}
+	if err != nil || len(s.Messages()) != 2 || s.Verdict() != session.Discard {
+		t.Errorf("%d messages, verdict %v, %v", len(s.Messages()), s.Verdict(), err)
+	}
+}

@@ -219,15 +219,6 @@ func (t *turn) questions(f *run.Frame) run.Questions {
 	}
 }
 
-// limited bounds the time of an agent's turn as its budget says.
-func (t *turn) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if t.c.agent == nil || t.c.agent.InForce.Budget.Duration == 0 {
-		return ctx, func() {}
-	}
-	limit := t.c.agent.InForce.Budget.Duration
-	return context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit).WithHint("raise %s", t.limitIn()))
-}
-
 // limitIn says where the budget of the agent is set.
 func (t *turn) limitIn() string { return "budget in " + t.c.agent.Definition.File }
 

@@ -168,7 +168,7 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 		t.rc.Budget = f.Budget
 	}
 	ctx = event.NewContext(ctx, f.Events)
-	ctx, cancel := t.limited(ctx)
+	ctx, cancel := f.Budget.Within(ctx)
 	defer cancel()
 	member, err := t.join(ctx, f)
 	if err == nil {

@@ -71,12 +71,12 @@ func (r *Runner) child(ctx context.Context, t *run.Task, prompt string) (output 
 	addUsage(t, result.Usage)
 	addUsage(t, own.Root().Close())
 	switch {
+	case err != nil && result.Status == team.OutOfBudget:
+		return "", fmt.Errorf("agent %s: %w", name, err)
 	case err != nil:
 		return "", err
 	case result.Status == team.Done:
 		return result.Output, nil
-	case result.Status == team.OutOfBudget:
-		return "", fault.New(fault.Limit, "agent %s: %s", name, result.Error).WithHint("raise the budget in the definition of agent %s", name)
 	case result.Error == "":
 		return "", fmt.Errorf("agent %s ended as %s", name, result.Status)
 	}

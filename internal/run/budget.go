@@ -33,11 +33,10 @@ type Budget struct {
 	settled  chan struct{} // closed, and made anew, when a call settles
 }
 
-// NewBudget returns a budget of which used is spent, nil if limit sets no bound on
-// tokens and money.
+// NewBudget returns a budget of which used is spent, nil if limit sets no bound.
 func NewBudget(limit graph.Budget, used chat.Usage) *Budget {
 	b := &Budget{limit: limit, in: "settings.budget in " + graph.FileName, used: used, settled: make(chan struct{})}
-	if b.unlimited() {
+	if b.unlimited() && limit.Duration == 0 {
 		return nil
 	}
 	return b
@@ -63,6 +62,20 @@ func (b *Budget) Under(parent *Budget) *Budget {
 	}
 	b.parent = parent
 	return b
+}
+
+// Within bounds the time of the work that b is for, which begins now. If that is over, the cause of
+// the context is an [*ExceededError]. The time of a budget of which b is a part is that of other work.
+func (b *Budget) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b == nil || b.limit.Duration == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, b.limit.Duration, b.exceeded("the budget of %s is used up", b.limit.Duration))
+}
+
+// exceeded returns an error that says how b is used up.
+func (b *Budget) exceeded(format string, args ...any) *ExceededError {
+	return &ExceededError{budget: b, err: fault.New(fault.Limit, format, args...).WithHint("raise %s", b.in)}
 }
 
 // ExceededError says that a budget is used up. Its code is [fault.Limit].
@@ -115,7 +128,7 @@ func (b *Budget) Reserve(ctx context.Context, least, most chat.Usage, bounded bo
 	}, nil
 }
 
-// unlimited reports whether the budget has no bound of its own.
+// unlimited reports whether the budget has no bound of its own on tokens and money.
 func (b *Budget) unlimited() bool { return b.limit.Tokens == 0 && b.limit.USD == 0 }
 
 // wait is Reserve for the budget's own limit.
@@ -233,6 +246,5 @@ func (b *Budget) refusal(least chat.Usage) error {
 	default:
 		return nil
 	}
-	return &ExceededError{budget: b, err: fault.New(fault.Limit, "the budget of %s is used up: %s", limit, state).
-		WithHint("raise %s", b.in)}
+	return b.exceeded("the budget of %s is used up: %s", limit, state)
 }

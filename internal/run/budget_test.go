@@ -52,6 +52,32 @@ func TestBudgetBelowABudget(t *testing.T) {
 	}
 }
 
+// TestBudgetOfTime has the time of a child run out, and then that of its parent.
+func TestBudgetOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root := run.NewBudget(graph.Budget{Duration: time.Minute}, usage(0)).SetIn("root.yaml")
+		child := run.NewBudget(graph.Budget{Duration: time.Second}, usage(0)).Under(root)
+		all, cancelAll := root.Within(t.Context())
+		defer cancelAll()
+		ctx, cancel := child.Within(all)
+		defer cancel()
+		<-ctx.Done()
+		if err := context.Cause(ctx); fault.CodeOf(err) != fault.Limit || !child.Refused(err) || root.Refused(err) || all.Err() != nil {
+			t.Errorf("after a second: %v", err)
+		}
+		<-all.Done()
+		if err := context.Cause(all); !root.Refused(err) || fault.HintOf(err) != "raise root.yaml" || err.Error() != "the budget of 1m0s is used up" {
+			t.Errorf("after a minute: %v, %s", err, fault.HintOf(err))
+		}
+		var none *run.Budget
+		if free, stop := none.Within(t.Context()); free.Err() != nil {
+			t.Error("without a budget nothing is bounded")
+		} else {
+			stop()
+		}
+	})
+}
+
 // TestBudgetOfATree has the calls of a tree of agents run side by side, with random budgets of
 // their own, and each as long as it may be. What all use together stays within the budget of the
 // root, except for what one call that runs alone uses more than estimated, and so does each child

@@ -71,12 +71,8 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	for _, t := range g.Tasks {
 		f.Budget.Spend(t.Visit.Usage)
 	}
-	if limit := settings.Budget.Duration; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.New(fault.Limit, "the budget of %s is used up", limit).
-			WithHint("raise settings.budget in %s", graph.FileName))
-		defer cancel()
-	}
+	ctx, cancel := f.Budget.Within(ctx)
+	defer cancel()
 	pr := g.Start.progress(g.Plan)
 	if f.keeper != nil {
 		d.visits = g.Plan.VisitCounts(pr)

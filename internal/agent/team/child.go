@@ -213,6 +213,7 @@ func (c *Member) usedBelow() chat.Usage {
 // status returns how c ended with err.
 func (c *Member) status(ctx context.Context, err error) Status {
 	limit, timedOut := errors.AsType[*limitError](context.Cause(ctx))
+	_, exceeded := errors.AsType[*run.ExceededError](err)
 	switch {
 	case err == nil:
 		return Done
@@ -222,7 +223,7 @@ func (c *Member) status(ctx context.Context, err error) Status {
 		return Canceled
 	case fault.CodeOf(err) == fault.Suspended:
 		return Suspended
-	case c.Budget.Refused(err):
+	case exceeded: // its own, the run's, or that of a child without which it cannot go on
 		return OutOfBudget
 	}
 	return Failed
@@ -256,8 +257,8 @@ func (c *Member) judge(ctx context.Context, out run.Outcome, err error) (Result,
 
 // Run starts a child and waits for it. Its id comes from key, which is unique in the task and the
 // same on resume. It is not bound by MaxConcurrent, and cannot be collected or sent messages. The
-// error is that of ctx, of the log or of the Starter, or one with code Suspended or Limit because of
-// which the task cannot go on; how the child ended otherwise is in the result. The usage of the
+// error is that of ctx, of the log or of the Starter, or one with code Suspended or, for a used-up
+// budget, Limit; how the child ended otherwise is in the result. The usage of the
 // child is in the result, and not in that of Close.
 func (m *Member) Run(ctx context.Context, key, agent, prompt string) (Result, error) {
 	c, child, err := m.foreground(ctx, key, agent, prompt)
@@ -270,9 +271,6 @@ func (m *Member) Run(ctx context.Context, key, agent, prompt string) (Result, er
 	}
 	if ctx.Err() != nil {
 		return c.result, context.Cause(ctx)
-	}
-	if c.result.Status == OutOfBudget && !m.Budget.Refused(c.err) {
-		return c.result, nil // it was its own budget
 	}
 	return c.result, c.err
 }

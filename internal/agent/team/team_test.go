@@ -598,7 +598,7 @@ func TestBudgets(t *testing.T) {
 			r.must(t, root)
 			r.must(t, func(ctx context.Context, a *agent) (string, error) {
 				ran, err := a.m.Run(ctx, "node", "spends", "x")
-				if want := map[bool]fault.Code{true: fault.Limit}[tt.name == "of_the_run"]; fault.CodeOf(err) != want || ran.Status != got.Outcome {
+				if want := map[bool]fault.Code{true: fault.Limit}[tt.name != "enough"]; fault.CodeOf(err) != want || ran.Status != got.Outcome {
 					t.Errorf("%+v, %v", ran, err)
 				}
 				return "", nil

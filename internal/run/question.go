@@ -96,7 +96,17 @@ func (q Questions) ForTools() ask.Asker {
 		return q.Asker
 	}
 	return ask.Func(func(ctx context.Context, question ask.Question) (string, error) {
-		return q.AskOnce(ctx, strings.TrimPrefix(question.ID, q.Steps.Key(""))+"/answer", question)
+		key := strings.TrimPrefix(question.ID, q.Steps.Key(""))
+		if call, ok := strings.CutSuffix(key, "/call"); ok { // the call itself asks
+			_, consented, err := steps.ReadNote[bool](ctx, q.Steps, call+"/consent/answer/1/used")
+			if err != nil {
+				return "", err
+			}
+			if consented { // that question has the short id
+				return q.AskOnce(ctx, key+"/question", question)
+			}
+		}
+		return q.AskOnce(ctx, key+"/answer", question)
 	})
 }
 
@@ -238,12 +248,16 @@ func (q Questions) id(key string) string {
 // shortKey shortens the key of a question that is not the work's own:
 //
 //	tool/1/2/consent/answer/1     1.2              may call 2 of turn 1 be made?
+//	tool/1/2/call/answer/1        1.2              what the call itself asks
+//	tool/1/2/call/question/1      1.2/call         the same of a call that had to be allowed first
 //	tool/1/2/uncertain/answer/1   1.2/again        is it to be made again?
 //	uncertain/2                   again/2          the same of a script, asked a second time
 //	attempt/2/tool/1/1/...        attempt/2/1.1
 func shortKey(key string) string {
 	key = toolPart.ReplaceAllString(key, "$1$2.$3$4")
 	key = strings.Replace(key, "/consent/answer/", "/", 1)
+	key = strings.Replace(key, "/call/answer/", "/", 1)
+	key = strings.Replace(key, "/call/question/", "/call/", 1)
 	key = strings.Replace(key, "uncertain/answer/", "uncertain/", 1)
 	key = strings.Replace(key, "uncertain/", "again/", 1)
 	return strings.TrimSuffix(key, "/1")

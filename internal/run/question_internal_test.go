@@ -8,6 +8,8 @@ func TestShortKey(t *testing.T) {
 		"tool/1/2/consent/answer/2":                     "1.2/2",
 		"tool/12/3/uncertain/answer/1":                  "12.3/again",
 		"tool/12/3/uncertain/answer/2":                  "12.3/again/2",
+		"tool/1/2/call/answer/1":                        "1.2",
+		"tool/1/2/call/question/1":                      "1.2/call",
 		"uncertain/1":                                   "again",
 		"uncertain/3":                                   "again/3",
 		"attempt/2/tool/1/1/consent/answer/1":           "attempt/2/1.1",

@@ -119,7 +119,7 @@ type Question struct {
 // one. For a Choice, surrounding blanks aside, a line is the option of that text, the
 // only option of that text in other letters' case, or the option of that number,
 // counted from 1; otherwise it is an answer of the human's own. A Select accepts no such
-// answer. The line for a Multi holds options in the same way, with commas between them,
+// answer, and a Choice none that is a JSON array of texts. The line for a Multi holds options in the same way, with commas between them,
 // or is their JSON array.
 func (q *Question) Match(line string) (string, error) {
 	if line == "" && q.HasDefault {
@@ -132,6 +132,8 @@ func (q *Question) Match(line string) (string, error) {
 			answer = q.Options[i]
 		} else if q.Kind == Select {
 			return answer, q.noOption(line)
+		} else if _, err := SplitAnswers(line); err == nil {
+			return answer, fmt.Errorf("one answer is expected, and %s is a list", line)
 		}
 	case Multi:
 		var err error

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"loki/internal/yamldoc"
 )
 
 // Prepared answers questions with texts that were written beforehand: those for a question by its ID
@@ -40,6 +42,16 @@ func (p *Prepared) Ask(_ context.Context, q Question) (string, error) {
 		return "", q.wrap(fmt.Errorf("answer %q: %w", answer, err))
 	}
 	return answer, nil
+}
+
+// ReadAnswer reads a prepared answer from YAML: a text, or a list of texts for a [Multi]. It reports
+// false if it is neither, which is then a problem of the document.
+func ReadAnswer(n *yamldoc.Node) (answer string, ok bool) {
+	if n.Kind() != yamldoc.List {
+		return n.Text()
+	}
+	list, ok := n.Texts()
+	return JoinAnswers(list), ok
 }
 
 // next takes the next answer of the list.

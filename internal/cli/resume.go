@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/run"
 	"loki/internal/value"
@@ -68,7 +69,7 @@ func readAnswers(path string) (map[string]string, error) {
 func answersOf(doc *yamldoc.Doc) (map[string]string, error) {
 	answers := make(map[string]string)
 	for e := range doc.Root().Map().All() {
-		if text, ok := e.Node.Text(); ok {
+		if text, ok := ask.ReadAnswer(e.Node); ok {
 			answers[e.Key] = text
 		}
 	}

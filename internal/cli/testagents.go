@@ -293,7 +293,12 @@ func readPrepared(path string) (byName map[string]string, list []string, err err
 	}
 	doc, err := yamldoc.Parse(path, src)
 	if err == nil && doc.Root().Kind() == yamldoc.List {
-		list, _ = doc.Root().Texts()
+		items, _ := doc.Root().List()
+		for _, item := range items {
+			if text, ok := ask.ReadAnswer(item); ok {
+				list = append(list, text)
+			}
+		}
 		err = doc.Err()
 	} else if err == nil {
 		byName, err = answersOf(doc)

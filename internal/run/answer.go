@@ -96,7 +96,10 @@ func inTime(id string, p Pending) error {
 // accept returns what a text means as the answer to a question.
 func accept(p Pending, text string) (string, error) {
 	q := ask.Question{Kind: ask.Text, Options: p.Options}
-	if len(p.Options) > 0 {
+	switch {
+	case p.Multi:
+		q.Kind = ask.Multi
+	case len(p.Options) > 0:
 		q.Kind = ask.Choice
 	}
 	if p.Default != nil {
@@ -106,7 +109,7 @@ func accept(p Pending, text string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case len(p.Options) > 0 && !p.Open && !slices.Contains(p.Options, answer):
+	case q.Kind == ask.Choice && !p.Open && !slices.Contains(p.Options, answer):
 		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
 	case p.Rule == "" || text == "" && q.HasDefault:
 		return answer, nil

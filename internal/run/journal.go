@@ -266,8 +266,9 @@ type Pending struct {
 	Asked    time.Time `json:"asked"`
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken; zero for never
 
-	Open bool   `json:"open,omitempty"` // answers other than the options are accepted
-	Rule string `json:"rule,omitempty"` // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
+	Open  bool   `json:"open,omitempty"`  // answers other than the options are accepted
+	Multi bool   `json:"multi,omitempty"` // the answer is any number of the options, see [ask.JoinAnswers]
+	Rule  string `json:"rule,omitempty"`  // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
 }
 
 // Used is what the result of a model's step holds besides the reply.

@@ -164,7 +164,7 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 	}
 	return rec.asked(ctx, Pending{
 		ID: asked.ID, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
-		Open: question.Kind == ask.Choice && !question.Consent, Rule: question.Rule,
+		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule,
 	})
 }
 
@@ -222,12 +222,16 @@ func (q Questions) suspended(question ask.Question, deadline time.Time) error {
 		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(question.Default, 60))
 	}
 	f := fault.New(fault.Suspended, "%s", waiting)
+	answer := "answer it: loki --resume " + q.Events.Run + " --answer TEXT"
+	if question.Kind == ask.Multi {
+		answer += ", with commas between several options"
+	}
 	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
 	switch {
 	case q.Steps.Recording() && question.Consent:
-		return f.WithHint("answer it: loki --resume %s --answer TEXT; to be asked less often, %s", q.Events.Run, beforehand)
+		return f.WithHint("%s; to be asked less often, %s", answer, beforehand)
 	case q.Steps.Recording():
-		return f.WithHint("answer it: loki --resume %s --answer TEXT", q.Events.Run)
+		return f.WithHint("%s", answer)
 	case question.Consent:
 		return f.WithHint("run it in a terminal, %s", beforehand)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/ask"
 	"loki/internal/graph"
 	"loki/internal/yamldoc"
 )
@@ -199,7 +200,7 @@ func (p *parser) answers(m *yamldoc.Map, c *Case) {
 	c.Answers = []Answer{}
 	if n.Kind() == yamldoc.Mapping {
 		for e := range n.Map().All() {
-			if text, ok := e.Node.Text(); ok {
+			if text, ok := ask.ReadAnswer(e.Node); ok {
 				c.Answers = append(c.Answers, Answer{Question: e.Key, Text: text, Pos: e.KeyPos})
 			}
 		}
@@ -207,7 +208,7 @@ func (p *parser) answers(m *yamldoc.Map, c *Case) {
 	}
 	items, _ := n.List()
 	for _, item := range items {
-		if text, ok := item.Text(); ok {
+		if text, ok := ask.ReadAnswer(item); ok {
 			c.Answers = append(c.Answers, Answer{Text: text, Pos: item.Pos()})
 		}
 	}

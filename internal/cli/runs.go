@@ -334,9 +334,13 @@ func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 		if n == 0 {
 			b.WriteString("\nwaiting for an answer\n")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", p.ID, oneLine(p.Text))
+		fmt.Fprintf(&b, "  %s: %s\n", p.ID, indented(p.Text))
 		if len(p.Options) > 0 {
-			fmt.Fprintf(&b, "    options: %s\n", strings.Join(p.Options, ", "))
+			kind := "options"
+			if p.Multi {
+				kind = "any number of"
+			}
+			fmt.Fprintf(&b, "    %s: %s\n", kind, strings.Join(p.Options, ", "))
 		}
 		if !p.Deadline.IsZero() {
 			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))
@@ -346,11 +350,26 @@ func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 	case 0:
 	case 1:
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answer TEXT\n", i.ID)
+		if h.Pending[0].Multi {
+			b.WriteString("    with commas between several options\n")
+		}
 	default:
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", i.ID, h.Pending[0].ID)
 	}
 	_, err := io.WriteString(w, text.Printable(b.String()))
 	return err
+}
+
+// indented returns all lines of a question for people, the first of which stands behind its name.
+// The user decides by it what may be done, so nothing is left out.
+func indented(question string) string {
+	lines := strings.Split(strings.TrimSpace(question), "\n")
+	for i, line := range lines {
+		if i > 0 && line != "" {
+			lines[i] = "    " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // What is shown to people of a text, in bytes; machine output has all of it.

@@ -66,7 +66,7 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		return a.graphJob(ctx, r)
 	}
 	conv := a.Conversations().Begin(conversation.Options{
-		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Member: r.Member,
+		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Member: r.Member, Escalated: r.Escalated,
 		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
 	})
 	who := a.PlainAgent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })

@@ -173,7 +173,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 		}
 		asked := t.questions(f)
 		t.kit.Calls.Asker, user = asked.ForTools(), asked.ForTools()
-		if member.Parent != nil {
+		if t.c.options.Escalated {
 			user = member.Asker()
 		}
 		if member.Parent == nil && t.c.agent.InForce.Team.CanSpawn {

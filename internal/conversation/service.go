@@ -78,6 +78,9 @@ type Options struct {
 	// Member is what an agent is in its team if another one started it; nil for what the user
 	// started.
 	Member *team.Member
+	// Escalated says that the questions of such an agent to the user, those for consent aside, go to
+	// the model of another agent.
+	Escalated bool
 
 	// Unrecorded says that there are no records of its questions, such as when a list of
 	// them is asked.

@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,6 +31,9 @@ func (c *command) tape(ctx context.Context) (finish func(error) error, err error
 	case c.app.DryRun():
 		return nil, fault.New(fault.Usage, "a dry run has nothing to record")
 	}
+	if err := writable(c.opts.record); err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "the file of --record cannot be written")
+	}
 	recorder := c.app.Record()
 	return func(err error) error {
 		recorded := recorder.Format()
@@ -40,6 +46,21 @@ func (c *command) tape(ctx context.Context) (finish func(error) error, err error
 		}
 		return errors.Join(err, writeErr)
 	}, nil
+}
+
+// writable reports why a file cannot be written, before there is something to write. It makes nothing.
+func writable(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a directory", path)
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".record-*")
+	if err != nil {
+		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+			return fmt.Errorf("the directory %s: %w", filepath.Dir(path), pathError.Err)
+		}
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // replay plays the cassette of --replay. What the command does not say is as it was recorded.

@@ -13,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/run"
 	"loki/internal/session"
+	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -40,7 +41,7 @@ func (c *Conversation) UseAgent(a Agent) error {
 	if c.session != nil {
 		return fault.New(fault.Usage, "session %s has to be left before agent %s is entered", c.session.Name(), a.Name)
 	}
-	c.agent, c.role, c.variables, c.base = &a, nil, nil, ""
+	c.agent, c.role, c.variables, c.base, c.unwritten = &a, nil, nil, "", false
 	c.list.Clear()
 	c.options.Events = c.options.Events.With(func(s *event.Source) { s.Agent = a.Name })
 	return nil
@@ -67,7 +68,8 @@ func (c *Conversation) scope() session.Scope {
 }
 
 // ready finds the values of the agent's variables and its instructions: those of the session, if
-// it has messages, or else those of today, which become the session's.
+// it has messages, or else those of today, which become the session's. Instructions that a script
+// writes are found by the first turn.
 func (c *Conversation) ready(ctx context.Context) error {
 	if c.agent == nil || c.variables != nil {
 		return nil
@@ -79,11 +81,13 @@ func (c *Conversation) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base, err := c.agent.Instructions(ctx, variables)
-	if err != nil {
-		return err
+	base := ""
+	if !c.agent.InForce.Dynamic { // see [turn.write]
+		if base, err = c.agent.Instructions(ctx, variables); err != nil {
+			return err
+		}
 	}
-	c.variables, c.base = variables, base
+	c.variables, c.base, c.unwritten = variables, base, c.agent.InForce.Dynamic
 	if c.variables == nil {
 		c.variables = make(map[string]string) // they are known now
 	}
@@ -162,6 +166,29 @@ func (t *turn) instructions(tools []chat.Tool) []chat.Message {
 		return nil
 	}
 	return []chat.Message{chat.Text(chat.System, text)}
+}
+
+// write has the script write the instructions of an agent whose instructions are dynamic, as a step:
+// a turn that goes on, or is played, has those on record.
+func (t *turn) write(ctx context.Context) error {
+	c := t.c
+	if c.agent == nil || !c.unwritten || t.q.Aside {
+		return nil
+	}
+	base, err := steps.Do(ctx, t.rc.Steps, steps.Step{Kind: steps.Script, Key: "instructions", Name: "_instructions"}, func(ctx context.Context) (string, error) {
+		return c.agent.Instructions(ctx, c.variables)
+	})
+	if err != nil {
+		return err
+	}
+	c.base, c.unwritten = base, false
+	c.keepAgent()
+	var tools []chat.Tool
+	if t.req.Tools != nil {
+		tools = t.req.Tools.Declarations()
+	}
+	t.q.Lead = t.instructions(tools)
+	return nil
 }
 
 // join gives the turn its tools and, with an agent, its member of a team, which the caller closes.

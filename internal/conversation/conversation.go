@@ -29,6 +29,7 @@ type Conversation struct {
 	agent     *Agent            // nil for none
 	variables map[string]string // of the agent; nil until they are known
 	base      string            // its instructions as they are written, once the variables are known
+	unwritten bool              // a script has yet to write them
 }
 
 // Session returns the session, nil if there is none.

@@ -154,6 +154,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	if err := json.Unmarshal(info.Question, &t.q); err != nil {
 		return run.Job{}, fault.Wrap(fault.Config, err, "the question on record of run %s cannot be read", info.ID)
 	}
+	c.unwritten = a != nil && a.InForce.Dynamic && t.q.Base == ""
 	if c.base = t.q.Base; t.q.List != nil {
 		c.list = t.q.List
 	}

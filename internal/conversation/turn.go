@@ -172,6 +172,9 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	defer cancel()
 	member, err := t.join(ctx, f)
 	if err == nil {
+		err = t.write(ctx)
+	}
+	if err == nil {
 		err = t.prepare(ctx)
 	}
 	if err == nil {

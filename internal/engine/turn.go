@@ -10,6 +10,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/provider"
 	"loki/internal/steps"
+	"loki/internal/token"
 )
 
 // call is a request on its way through the turns.
@@ -157,9 +158,10 @@ func reserve(ctx context.Context, b Budget, model Model, request provider.Reques
 	if b == nil {
 		return func(chat.Usage) {}, nil
 	}
-	least := chat.Usage{OutputTokens: request.MaxOutputTokens, Estimated: true}
+	estimate := token.Estimate()
+	least := chat.Usage{InputTokens: estimate.Tools(request.Tools), OutputTokens: request.MaxOutputTokens, Estimated: true}
 	for _, m := range request.Messages {
-		least.InputTokens += chat.EstimateTokens(m.Text())
+		least.InputTokens += estimate.Message(m, true)
 	}
 	most, limit := least, cmp.Or(request.MaxOutputTokens, request.OutputLimit)
 	most.OutputTokens = limit

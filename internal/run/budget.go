@@ -14,7 +14,7 @@ import (
 // Budget bounds what a run may use. Calls that run side by side set aside all that they
 // can use, so that together they do not exceed it; one that does not fit beside the others
 // waits for them. Only a call that runs alone may begin on an estimate, and exceed the
-// budget by what its reply is longer than estimated. A nil Budget bounds nothing. It may be
+// budget by what it uses more than estimated. A nil Budget bounds nothing. It may be
 // used from several goroutines.
 //
 // A budget may be a part of another one, see [Budget.Under]: what is set aside or spent of it is
@@ -218,9 +218,9 @@ func (b *Budget) Overrun() string {
 	defer b.mu.Unlock()
 	switch used := b.total(); {
 	case b.limit.Tokens > 0 && used.Total() > b.limit.Tokens:
-		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last reply was longer than estimated", used.Total(), b.limit.Tokens)
+		return fmt.Sprintf("the run used %d tokens, more than its budget of %d: the last call used more than estimated", used.Total(), b.limit.Tokens)
 	case b.limit.USD > 0 && used.Cost > b.limit.USD:
-		return fmt.Sprintf("the run cost %.4f US dollars, more than its budget of %g: the last reply was longer than estimated", used.Cost, b.limit.USD)
+		return fmt.Sprintf("the run cost %.4f US dollars, more than its budget of %g: the last call used more than estimated", used.Cost, b.limit.USD)
 	case b.limit.USD > 0 && used.CostUnknown:
 		return fmt.Sprintf("the budget of %g US dollars does not count all calls: the price of a model is not known", b.limit.USD)
 	}

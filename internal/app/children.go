@@ -203,13 +203,13 @@ func (a *App) startable(context.Context) ([]team.Candidate, error) {
 }
 
 // summaryPrompt asks a model to shorten what a child returned.
-const summaryPrompt = `You shorten the result of an agent for the agent that started it, which reads nothing but your text.
+const summaryPrompt = `You shorten the result of the agent %s for the agent that started it, which reads nothing but your text.
 - Begin with the conclusion.
 - Keep word for word: code, commands, file paths with line numbers, error messages, names, numbers and identifiers.
 - Keep every concrete recommendation and every open question.
 - Leave out filler, repetitions and thinking aloud.
 - Use a list if there are several findings.
-- Aim at less than 30 % of the length. Add nothing of your own.`
+- Aim at less than 30 %% of the length. Add nothing of your own.`
 
 // summarize has a model shorten the output of a child. The user does not see it.
 func (a *App) summarize(ctx context.Context, model string, s team.Summary) (string, chat.Usage, error) {
@@ -220,8 +220,8 @@ func (a *App) summarize(ctx context.Context, model string, s team.Summary) (stri
 		rc.Budget = s.Collector.Budget
 	}
 	reply, err := a.engine.Run(ctx, &rc, engine.Request{Whole: true, Messages: []chat.Message{
-		chat.Text(chat.System, summaryPrompt),
-		chat.Text(chat.User, fmt.Sprintf("The agent %s returned:\n\n%s", s.Agent, s.Output)),
+		chat.Text(chat.System, fmt.Sprintf(summaryPrompt, s.Agent)),
+		chat.Text(chat.User, s.Output),
 	}})
 	return reply.Text, reply.Usage, err
 }

@@ -37,9 +37,9 @@ func (p Paths) Agent(name string) AgentPaths {
 }
 
 // AgentVariable returns what the environment variables of the agent called name
-// begin with: "code-reviewer" has CODE_REVIEWER_MODEL and so on.
+// begin with: "code-reviewer" and "Code Reviewer" have CODE_REVIEWER_MODEL and so on.
 func AgentVariable(name string) string {
-	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	return strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(name))
 }
 
 // ToolFiles returns the places where the agent's own tools are looked for. The

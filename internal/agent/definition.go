@@ -122,11 +122,19 @@ func (d *Definition) check(m *yamldoc.Map) {
 	}
 	for key, used := range map[string]bool{"unattended": d.Permission.Unattended != "", "keep_env": d.Permission.KeepEnv != nil, "trust": d.Permission.Trust != nil} {
 		if used {
-			m.Map("permission").Get(key).Warnf("has no effect for an agent").Hint = "it belongs to your config.yaml"
+			m.Map("permission").Get(key).Warnf("permission.%s has no effect for an agent", key).Hint = "it belongs to your config.yaml"
 		}
 	}
 	if n := m.Get("spawnable_agents"); n != nil && !d.Team.CanSpawn {
-		n.Warnf("has no effect without can_spawn_agents: true")
+		n.Warnf("spawnable_agents has no effect without can_spawn_agents: true")
+	}
+	for _, limit := range []struct {
+		key string
+		max int
+	}{{"max_concurrent_agents", d.Team.MaxConcurrent}, {"max_agent_depth", d.Team.MaxDepth}} {
+		if n := m.Get(limit.key); n != nil && d.Team.CanSpawn && limit.max == 0 {
+			n.Warnf("with %s: 0 the agent cannot start other agents", limit.key).Hint = "write 1 or more, or can_spawn_agents: false"
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func TestParseFindings(t *testing.T) {
 		{"unknown_key", "name: a\nmax_auto_continue: 3", `warning 2:1 unknown key "max_auto_continue" is ignored; did you mean "max_auto_continues"?`},
 		{"bool", "name: a\nauto_continue: 'yes'", "error 2:16 expected true or false, found the string \"yes\""},
 		{"number", "name: a\nmax_agent_depth: -1", "error 2:18 must not be negative, found the number -1"},
-		{"timeout", "name: a\ntimeout: 5 minutes", "error 2:10 expected a time, found the string \"5 minutes\"; write a number of seconds, or a text such as 90s, 10m or 1h30m"},
+		{"timeout", "name: a\ntimeout: 5 minutes", "error 2:10 expected a time of 0 or more, found the string \"5 minutes\"; write a number of seconds, or a text such as 90s, 10m or 1h30m"},
 		{"durability", "name: a\ndurability: disk", `error 2:13 unknown value "disk"; valid are process, power, off`},
 		{"variable", "name: a\nvariables: [{name: v}]", `error 2:13 required field "description" is missing`},
 		{"variable_twice", "name: a\nvariables: [{name: v, description: d}, {name: v, description: e}]", `warning 2:40 the variable "v" is declared twice, and the first declaration counts`},
@@ -36,8 +36,11 @@ func TestParseFindings(t *testing.T) {
 		{"permission", "name: a\npermission: {fs_write: maybe}", `error 2:24 the string "maybe" is none of allow, ask, deny`},
 		{"permission_allows", "name: a\npermission: {fs_write: allow}", "warning 2:13 rules of an agent can ask or deny, not allow"},
 		{"permission_with_default", "name: a\npermission: {default: deny, fs_write: allow}", ""},
-		{"permission_of_users", "name: a\npermission: {keep_env: X}", "warning 2:24 has no effect for an agent"},
-		{"spawnable", "name: a\nspawnable_agents: [b]", "warning 2:19 has no effect without can_spawn_agents: true"},
+		{"permission_of_users", "name: a\npermission: {keep_env: X}", "warning 2:24 permission.keep_env has no effect for an agent"},
+		{"no_children", "name: a\ncan_spawn_agents: true\nmax_concurrent_agents: 0", "warning 3:24 with max_concurrent_agents: 0 the agent cannot start other agents"},
+		{"no_depth", "name: a\ncan_spawn_agents: true\nmax_agent_depth: 0", "warning 3:18 with max_agent_depth: 0 the agent cannot start other agents"},
+		{"no_depth_needed", "name: a\nmax_agent_depth: 0", ""},
+		{"spawnable", "name: a\nspawnable_agents: [b]", "warning 2:19 spawnable_agents has no effect without can_spawn_agents: true"},
 		{"other_program", "name: a\nenabled_skills: [x]", "warning 2:1 keys of another program, which do nothing here: enabled_skills"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

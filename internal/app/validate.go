@@ -200,7 +200,7 @@ func (v *validator) documents() {
 			path = filepath.Join(v.of.Dir, path)
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			v.err(graph.RuleNoDocuments, nil, fmt.Sprintf("documents[%d]", i), "", "there is no file %s", path)
+			v.add(graph.SeverityWarning, graph.RuleNoDocuments, nil, fmt.Sprintf("documents[%d]", i), "", "there is no file %s", path)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func (n *Node) Span() (d time.Duration, ok bool) {
 			return d, true
 		}
 	}
-	n.Errorf("expected a time, found %s", n.Describe()).Hint = "write a number of seconds, or a text such as 90s, 10m or 1h30m"
+	n.Errorf("expected a time of 0 or more, found %s", n.Describe()).Hint = "write a number of seconds, or a text such as 90s, 10m or 1h30m"
 	return 0, false
 }
 

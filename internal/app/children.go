@@ -87,7 +87,7 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.started[s.Member] = r
-	return team.Child{Job: job, Limits: of.InForce.Team}, nil
+	return team.Child{Job: job, Limits: of.InForce.Team, Graph: of.Graph != nil}, nil
 }
 
 // childFiles adds digests of the agents that the nodes of a graph run, and of those that their

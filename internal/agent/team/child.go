@@ -26,6 +26,7 @@ type life struct {
 
 	// The team's lock guards what follows.
 	clock  clock
+	graph  bool // see Child
 	ended  bool
 	result Result
 	err    error // why it can go on later; it has no result on record then
@@ -124,6 +125,9 @@ func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
 		child = &started
 	}
 	c.limits = child.Limits
+	c.team.mu.Lock()
+	c.graph = child.Graph
+	c.team.mu.Unlock()
 	c.Budget = run.NewBudget(child.Job.Limit, child.Job.Start.Usage).SetIn(child.Job.LimitIn).Under(c.Budget)
 	if err := c.startClock(ctx, resumed); err != nil {
 		return Result{}, err

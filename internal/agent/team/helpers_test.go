@@ -165,7 +165,7 @@ func (r *rig) start(_ context.Context, s team.Spawn) (team.Child, error) {
 	r.mu.Lock()
 	r.started = append(r.started, s.Member.ID)
 	r.mu.Unlock()
-	return team.Child{Limits: r.limits, Job: run.Job{
+	return team.Child{Limits: r.limits, Graph: s.Agent == "graph", Job: run.Job{
 		Limit: r.budget,
 		Make: func(context.Context, run.Point) (run.Work, func() error, error) {
 			return &work{do: do, member: s.Member, prompt: s.Prompt, used: r.used}, nil, nil

@@ -18,6 +18,8 @@ func (m *Member) send(_ context.Context, call tool.Call, e *entry) (any, error) 
 		return refuse("There is no agent with the id %q that you can reach. It may have finished already.", args.ID), nil
 	case to.life == nil && m.team.o.Direct != nil:
 		return refuse("You were started by a graph, which reads no messages. Put what it has to know into your result."), nil
+	case to.life != nil && to.graph:
+		return refuse("Agent %q is a graph, which reads no messages. It knows nothing but the prompt that it was started with.", to.ID), nil
 	}
 	e.Sent = &letter{To: to.ID, From: m.name(), Text: args.Message, At: m.team.o.Now().UTC()}
 	message := "The message is in the inbox of the agent."

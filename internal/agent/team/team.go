@@ -63,6 +63,7 @@ type Child struct {
 	// are used; the limit holds below the parent's budget.
 	Job    run.Job
 	Limits Limits // of the child's agent
+	Graph  bool   // the child is a graph, which reads no messages
 }
 
 // Candidate is an agent that can be started.

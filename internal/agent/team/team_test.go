@@ -483,12 +483,21 @@ func TestMessages(t *testing.T) {
 				time.Sleep(time.Minute)
 				return "", errors.Join(read(ctx, a, "reads"), read(ctx, a, "again"))
 			},
+			"graph":   func(ctx context.Context, _ *agent) (string, error) { wait(ctx, time.Minute); return "", ctx.Err() },
 			"sibling": sends(""), "upwards": sends("parent"), "byname": sends("root"), "nowhere": sends("agent_x_12345678"),
 		})
 		r.must(t, func(ctx context.Context, a *agent) (string, error) {
 			reader, err := a.spawn(ctx, "reads", "x")
 			if err != nil {
 				return "", err
+			}
+			deaf, err := a.spawn(ctx, "graph", "x")
+			if err != nil {
+				return "", err
+			}
+			synctest.Wait()
+			if got, err := a.get(ctx, "agent__send_message", object{"id": deaf, "message": "hello"}); err != nil || got.Status != "error" || !strings.Contains(got.Message, "is a graph, which reads no messages") {
+				t.Errorf("%+v, %v", got, err)
 			}
 			var outs []string
 			for _, name := range []string{"sibling", "upwards", "byname", "nowhere"} {

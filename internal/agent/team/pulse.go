@@ -112,11 +112,11 @@ func (c *Member) overdue(ctx context.Context) string {
 		case <-ticker.C:
 			c.keepTime(ctx)
 		case <-deadline:
-			return fmt.Sprintf("it timed out after %s", c.limits.Timeout)
+			return fmt.Sprintf("it worked longer than %s (timeout)", c.limits.Timeout)
 		case <-idle:
 			left := c.pulse.left(limit)
 			if left <= 0 {
-				return fmt.Sprintf("it timed out: it did nothing for %s", limit)
+				return fmt.Sprintf("it did nothing for %s (idle_timeout)", limit)
 			}
 			check.Reset(left)
 		}

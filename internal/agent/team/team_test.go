@@ -312,9 +312,9 @@ func TestFailuresOfChildren(t *testing.T) {
 				after       time.Duration
 			}{
 				{"panics", `Failed("agent panics panicked (a bug in Loki): oops")`, team.Failed, 0},
-				{"hang", `Failed("it timed out: it did nothing for 10m0s")`, team.TimedOut, 10 * time.Minute},
-				{"talks", `Failed("it timed out after 1h0m0s")`, team.TimedOut, time.Hour},
-				{"parent", `Failed("it timed out after 1h0m0s")`, team.TimedOut, time.Hour},
+				{"hang", `Failed("it did nothing for 10m0s (idle_timeout)")`, team.TimedOut, 10 * time.Minute},
+				{"talks", `Failed("it worked longer than 1h0m0s (timeout)")`, team.TimedOut, time.Hour},
+				{"parent", `Failed("it worked longer than 1h0m0s (timeout)")`, team.TimedOut, time.Hour},
 			} {
 				began := time.Now()
 				id, err := a.spawn(ctx, tt.agent, "x")
@@ -1033,7 +1033,7 @@ func TestTimeThatWasLeft(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 				began := time.Now()
 				out, _ := r.must(t, root)
-				if want := `Failed("it timed out after 1h0m0s")`; out != want || time.Since(began) != tt.left {
+				if want := `Failed("it worked longer than 1h0m0s (timeout)")`; out != want || time.Since(began) != tt.left {
 					t.Errorf("%s after %s, want %s", out, time.Since(began), tt.left)
 				}
 			})

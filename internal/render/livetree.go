@@ -32,6 +32,7 @@ type treeRow struct {
 	time         string
 	tokens, cost string
 	over         bool   // the agent does not work any more
+	asks         bool   // it waits for an answer
 	whole        string // instead of all but the mark: the line of a node
 }
 
@@ -129,7 +130,7 @@ func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 	r.mark, r.style, r.doing, r.time = spin(at, frameOfRow), cyan, m.doing(t, brief), coarse(at)
 	switch {
 	case len(m.asks) > 0:
-		r.mark, r.style = "?", yellow
+		r.mark, r.style, r.asks = "?", yellow, true
 	case len(m.waits) > 0:
 		r.mark, r.style = "…", dim
 	}
@@ -140,7 +141,8 @@ func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 }
 
 // fold makes do with room lines, one of them for what it returns as text: the rows of agents that
-// are over go first, those that began first before others, and then the last ones.
+// are over go first, those that began first before others, and then the last ones. Those that wait
+// for an answer go after all others.
 func fold(rows []treeRow, room int) (kept []treeRow, text string) {
 	room = max(0, room-1)
 	over, more := 0, 0
@@ -151,8 +153,14 @@ func fold(rows []treeRow, room int) (kept []treeRow, text string) {
 		}
 		kept = append(kept, r)
 	}
+	for i := len(kept) - 1; i >= 0 && len(kept) > room; i-- {
+		if !kept[i].asks {
+			kept = slices.Delete(kept, i, i+1)
+			more++
+		}
+	}
 	if len(kept) > room {
-		more = len(kept) - room
+		more += len(kept) - room
 		kept = kept[:room]
 	}
 	var parts []string

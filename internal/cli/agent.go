@@ -157,20 +157,26 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	if !c.InTerminal && !c.ErrTerminal {
 		return ask.Unavailable{}
 	}
-	return terminalAsker{ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv}), f, c.InTerminal && c.ErrTerminal}
+	return terminalAsker{ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv}), f, c.InTerminal && c.ErrTerminal, c.interrupt}
 }
 
-// terminalAsker asks at the terminal. The screen pauses during a question.
+// terminalAsker asks at the terminal. The screen pauses during a question, and Ctrl-C at it ends
+// all work, whoever asks.
 type terminalAsker struct {
-	terminal *ask.Terminal
-	face     *face
-	scripts  bool // may talk to the user, too
+	terminal  *ask.Terminal
+	face      *face
+	scripts   bool // may talk to the user, too
+	interrupt func()
 }
 
 // Ask implements [ask.Asker].
 func (a terminalAsker) Ask(ctx context.Context, q ask.Question) (string, error) {
 	defer a.Hold()()
-	return a.terminal.Ask(ctx, q)
+	answer, err := a.terminal.Ask(ctx, q)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		a.interrupt()
+	}
+	return answer, err
 }
 
 // Hold is for [ask.Hold].

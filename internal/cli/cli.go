@@ -52,8 +52,10 @@ func Main(args, environ []string, s Streams) int {
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.
 	defer context.AfterFunc(ctx, stop)()
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
 
-	c := &command{Streams: s, environ: environ}
+	c := &command{Streams: s, environ: environ, interrupt: interrupt}
 	err := c.run(ctx, args)
 	if status, ok := errors.AsType[commandStatus](err); ok {
 		return int(status)
@@ -71,10 +73,11 @@ func stopSignals() []os.Signal {
 // command is one run of the program.
 type command struct {
 	Streams
-	environ []string
-	opts    options
-	app     *app.App
-	stray   string // an option that stands behind the text and is therefore part of it
+	environ   []string
+	interrupt func() // ends all work, as a signal does
+	opts      options
+	app       *app.App
+	stray     string // an option that stands behind the text and is therefore part of it
 }
 
 func (c *command) run(ctx context.Context, args []string) error {

@@ -202,6 +202,8 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 		err = timeout
 	case fault.CodeOf(err) == fault.Suspended:
 		return outcome{}, err
+	case h.Interactive && errors.Is(err, context.Canceled): // the user interrupted it, and ctx is about to end
+		return outcome{}, err
 	}
 	return failureOutcome(r, err, maxOutput), nil
 }

@@ -102,8 +102,6 @@ func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 		return tool.Result{Output: string(out)}, err
 	}
 	switch {
-	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
-		return tool.Result{}, errors.New("the user did not answer. Use your own judgment, or go on without")
 	case errors.Is(err, ask.ErrUnavailable):
 		return tool.Result{}, fmt.Errorf("%w. Use your own judgment, or go on without", err)
 	case err != nil:

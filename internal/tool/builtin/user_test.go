@@ -57,7 +57,6 @@ func TestUserTools(t *testing.T) {
 
 func TestUserToolsFail(t *testing.T) {
 	t.Parallel()
-	interrupted := ask.Func(func(context.Context, ask.Question) (string, error) { return "", context.Canceled })
 	for _, tt := range []struct {
 		name       string
 		asker      ask.Asker
@@ -65,7 +64,6 @@ func TestUserToolsFail(t *testing.T) {
 		want       string
 	}{
 		{"nobody", ask.Unavailable{}, "user__input", `{"question": "?"}`, `{"tool_call_error":"question of helper: no user can be asked here. Use your own judgment, or go on without"}`},
-		{"interrupted", interrupted, "user__input", `{"question": "?"}`, `{"tool_call_error":"the user did not answer. Use your own judgment, or go on without"}`},
 		{"no_question", ask.Unavailable{}, "user__input", `{"question": " "}`, `{"tool_call_error":"argument \"question\" is missing or empty"}`},
 		{"no_options", ask.Unavailable{}, "user__checkbox", `{"question": "?", "options": []}`, `{"tool_call_error":"argument \"options\" has no options"}`},
 		{"options_missing", ask.Unavailable{}, "user__ask", `{"question": "?"}`, `{"tool_call_error":"argument \"options\" has to be a list of strings, such as [\"yes\", \"no\"]"}`},

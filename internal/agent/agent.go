@@ -27,6 +27,10 @@ type Ref struct {
 	Name string // name of the directory
 	Dir  string // the agent's directory
 	Arg  string // what the user wrote to mean it
+	// Beside is a directory whose agents this one knows by name, before those that are
+	// installed; "" for none. It is that of the agent's own directory if the user named that, and
+	// children have that of their parent.
+	Beside string
 }
 
 // ByName reports whether the user named the agent, and not a directory.
@@ -35,6 +39,8 @@ func (r Ref) ByName() bool { return r.Arg == r.Name }
 // Library finds agents.
 type Library struct {
 	Paths config.Paths
+	// Beside is [Ref.Beside] of the agent that looks for others; "" for the user.
+	Beside string
 	// Bundled lists the agents that are part of the program, and Install writes one
 	// of them to the agents directory where files are missing.
 	Bundled []string
@@ -48,10 +54,51 @@ type Library struct {
 	Getenv func(name string) string
 }
 
-// Names lists the agents there are, installed or part of the program, ascending.
-// Directories whose names begin with a dot do not count.
+// For returns the library as the agent at ref has it.
+func (l Library) For(ref Ref) Library {
+	l.Beside = ref.Beside
+	return l
+}
+
+// At returns the agent at a directory, an absolute path, which need not be there. Arg is what
+// the user wrote to mean it.
+func (l Library) At(dir, arg string) Ref {
+	ref := Ref{Name: filepath.Base(dir), Dir: dir, Arg: arg, Beside: filepath.Dir(dir)}
+	if installed, err := filepath.Abs(l.Paths.AgentsDir); err == nil && ref.Beside == installed {
+		ref.Beside = ""
+	}
+	return ref
+}
+
+// beside returns the agent called name in the directory whose agents come first.
+func (l Library) beside(name string) (ref Ref, ok bool) {
+	if l.Beside == "" || name == "" || strings.HasPrefix(name, ".") || isPath(name) {
+		return Ref{}, false
+	}
+	dir := filepath.Join(l.Beside, name)
+	return Ref{Name: name, Dir: dir, Arg: dir, Beside: l.Beside}, hasDefinition(dir)
+}
+
+// DirsBeside returns the directories of the agents that come before those that are installed, by
+// their names. A directory that cannot be read has none.
+func (l Library) DirsBeside() map[string]string {
+	if l.Beside == "" {
+		return nil
+	}
+	dirs := make(map[string]string)
+	entries, _ := os.ReadDir(l.Beside)
+	for _, e := range entries {
+		if ref, ok := l.beside(e.Name()); ok {
+			dirs[ref.Name] = ref.Dir
+		}
+	}
+	return dirs
+}
+
+// Names lists the agents there are, beside the one that looks for others, installed or part of
+// the program, ascending. Directories whose names begin with a dot do not count.
 func (l Library) Names() ([]string, error) {
-	names := slices.Clone(l.Bundled)
+	names := slices.AppendSeq(slices.Clone(l.Bundled), maps.Keys(l.DirsBeside()))
 	entries, err := os.ReadDir(l.Paths.AgentsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -146,10 +193,13 @@ func (l Library) Find(name string) (Ref, error) {
 	if isPath(name) {
 		return l.findDir(name)
 	}
+	if ref, ok := l.beside(name); ok {
+		return ref, nil
+	}
 	if name == "" {
 		return Ref{}, fault.New(fault.Usage, "the name of an agent is missing").WithHint("list them with: loki --list-agents")
 	}
-	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name}
+	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name, Beside: l.Beside}
 	if isDir(ref.Dir) && !slices.Contains(l.Bundled, name) {
 		return ref, nil
 	}
@@ -188,7 +238,7 @@ func (l Library) findDir(path string) (Ref, error) {
 	if !isDir(dir) {
 		return Ref{}, noDir(path)
 	}
-	return Ref{Name: filepath.Base(dir), Dir: dir, Arg: path}, nil
+	return l.At(dir, path), nil
 }
 
 // noDir is the error for a path that is not that of a directory.
@@ -217,8 +267,12 @@ func (l Library) unknown(name string) error {
 }
 
 // Exists says what is at the directory of the agent called name: known is false if
-// there is no directory, defined if it holds neither kind of definition.
+// there is no directory, defined if it does not hold exactly one definition.
 func (l Library) Exists(name string) (known, defined bool) {
+	if ref, ok := l.beside(name); ok {
+		_, err := l.File(ref)
+		return true, err == nil
+	}
 	dir := l.Paths.Agent(name).Dir
 	if slices.Contains(l.Bundled, name) {
 		return true, true

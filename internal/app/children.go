@@ -38,12 +38,15 @@ func (a *App) children(r AgentRun, model string, budget *run.Budget) team.Option
 	}
 	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun), loaded: make(map[string]agent.Agent)}
 	return team.Options{
-		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: a.startable,
+		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: c.startable,
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
 			return a.summarize(ctx, cmp.Or(s.Model, c.of(s.Collector).Model), s)
 		},
 	}
 }
+
+// agents returns where the agents of the team find others: all have those beside the first one.
+func (c *crew) agents() agent.Library { return c.app.Agents.For(c.root.Agent.Ref) }
 
 // of returns what m was started with.
 func (c *crew) of(m *team.Member) AgentRun {
@@ -59,8 +62,9 @@ func (c *crew) of(m *team.Member) AgentRun {
 // permissions and an environment of its own, and from its parent the values of variables with the
 // same name, the model if it has none, and what the user consented to with the command.
 func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
-	if known, _ := c.app.Agents.Exists(s.Agent); !known || s.Agent == "" || strings.ContainsAny(s.Agent, `/\`) { // a path is not a name
-		names, err := c.app.Agents.Names()
+	agents := c.agents()
+	if known, _ := agents.Exists(s.Agent); !known || s.Agent == "" || strings.ContainsAny(s.Agent, `/\`) { // a path is not a name
+		names, err := agents.Names()
 		if err != nil {
 			return team.Child{}, err
 		}
@@ -93,7 +97,7 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 // childFiles adds digests of the agents that the nodes of a graph run, and of those that their
 // nodes run, so that an interrupted run goes on with agents that have not changed. What is wrong
 // with them is reported elsewhere.
-func (a *App) childFiles(ctx context.Context, g *graph.Graph, files map[string]string) {
+func (a *App) childFiles(ctx context.Context, agents agent.Library, g *graph.Graph, files map[string]string) {
 	for _, n := range g.Nodes {
 		if n.Agent == nil {
 			continue
@@ -102,11 +106,11 @@ func (a *App) childFiles(ctx context.Context, g *graph.Graph, files map[string]s
 		if _, seen := files[what]; seen {
 			continue
 		}
-		ref, err := a.Agents.Find(n.Agent.Agent)
+		ref, err := agents.Find(n.Agent.Agent)
 		if err != nil {
 			continue
 		}
-		of, _, err := a.Agents.Load(ref)
+		of, _, err := agents.Load(ref)
 		if err != nil {
 			continue
 		}
@@ -126,7 +130,7 @@ func (a *App) childFiles(ctx context.Context, g *graph.Graph, files map[string]s
 			files[what+": "+name] = digest
 		}
 		if of.Graph != nil {
-			a.childFiles(ctx, of.Graph, files)
+			a.childFiles(ctx, agents, of.Graph, files)
 		}
 	}
 }
@@ -140,7 +144,7 @@ func (c *crew) load(ctx context.Context, s team.Spawn) (agent.Agent, error) {
 	if known {
 		return c.app.Agents.Again(before)
 	}
-	ref, err := c.app.Agents.Find(s.Agent)
+	ref, err := c.agents().Find(s.Agent)
 	if err != nil {
 		return agent.Agent{}, err
 	}
@@ -181,23 +185,24 @@ func inherit(of agent.Agent, parent map[string]string) (map[string]string, error
 }
 
 // startable lists the agents that can be started.
-func (a *App) startable(context.Context) ([]team.Candidate, error) {
-	names, err := a.Agents.Names()
+func (c *crew) startable(context.Context) ([]team.Candidate, error) {
+	agents := c.agents()
+	names, err := agents.Names()
 	if err != nil {
 		return nil, err
 	}
 	var list []team.Candidate
 	for _, name := range names {
-		if _, defined := a.Agents.Exists(name); !defined {
+		if _, defined := agents.Exists(name); !defined {
 			continue
 		}
-		c := team.Candidate{Name: name}
-		if ref, err := a.Agents.Find(name); err == nil {
-			if of, _, err := a.Agents.Load(ref); err == nil { // what is wrong is reported when it is started
-				c.Description = of.InForce.Description
+		one := team.Candidate{Name: name}
+		if ref, err := agents.Find(name); err == nil {
+			if of, _, err := agents.Load(ref); err == nil { // what is wrong is reported when it is started
+				one.Description = of.InForce.Description
 			}
 		}
-		list = append(list, c)
+		list = append(list, one)
 	}
 	return list, nil
 }

@@ -37,7 +37,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		return run.Job{}, err
 	}
 	if r.Member == nil {
-		a.childFiles(ctx, g, files)
+		a.childFiles(ctx, a.Agents.For(r.Agent.Ref), g, files)
 	}
 	if g.Settings.ValidateBeforeRun {
 		if err := a.refuseInvalid(ctx, events, r.Agent); err != nil {

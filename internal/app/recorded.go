@@ -92,7 +92,8 @@ func (a *App) enter(command string, info run.Info, here bool) error {
 // recordedAgent finds the agent of a run: by its name if it was started by that, else at
 // its directory. The agent is filled in as far as it is known, also on error.
 func (a *App) recordedAgent(info run.Info) (agent.Ref, error) {
-	ref := agent.Ref{Name: info.Agent, Dir: info.AgentDir, Arg: info.AgentDir}
+	ref := a.Agents.At(info.AgentDir, info.AgentDir)
+	ref.Name = info.Agent
 	if info.ByName {
 		found, err := a.Agents.Find(info.Agent)
 		if err != nil {

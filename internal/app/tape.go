@@ -49,7 +49,8 @@ func (a *App) marks() cassette.Marks {
 		dirs["home"] = dir
 	}
 	dirs["agents"] = absolute(a.Paths.AgentsDir)
-	return cassette.Marks{Hide: a.Hide, Dirs: dirs}
+	beside := func(dir string) map[string]string { return a.Agents.For(a.Agents.At(dir, dir)).DirsBeside() }
+	return cassette.Marks{Hide: a.Hide, Dirs: dirs, Beside: beside}
 }
 
 // openTaped opens the store of runs as it is while a cassette is recorded or played.

@@ -39,7 +39,7 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 	return append(graph.Validate(v.g, graph.ValidateEnv{
 		Dir: of.Dir,
 		Agent: func(name string) (known, defined bool) {
-			return a.Agents.Exists(name)
+			return a.Agents.For(of.Ref).Exists(name)
 		},
 		Context: &graph.AgentContext{
 			Functions: tools.Names(),
@@ -161,11 +161,12 @@ func (v *validator) namedModel(key, id string) {
 
 // spawnable checks the agents that the agent may start.
 func (v *validator) spawnable() {
+	agents := v.app.Agents.For(v.of.Ref)
 	for i, name := range v.d.Team.Spawnable {
 		path := fmt.Sprintf("spawnable_agents[%d]", i)
-		switch known, defined := v.app.Agents.Exists(name); {
+		switch known, defined := agents.Exists(name); {
 		case !known:
-			names, _ := v.app.Agents.Names()
+			names, _ := agents.Names()
 			v.err(graph.RuleUnknownAgent, nil, path, unknownHint(name, names), "there is no agent %q", name)
 		case !defined:
 			v.err(graph.RuleUndefinedAgent, nil, path, "", "agent %q is not defined by exactly one of config.yaml and graph.yaml", name)

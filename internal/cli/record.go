@@ -36,7 +36,7 @@ func (c *command) tape(ctx context.Context) (finish func(error) error, err error
 	}
 	recorder := c.app.Record()
 	return func(err error) error {
-		recorded := recorder.Format()
+		recorded := recorder.Format(c.opts.record)
 		if recorded == nil {
 			return err // no run began
 		}
@@ -73,6 +73,7 @@ func (c *command) replay(ctx context.Context) (finish func(error) error, err err
 		if played, err = cassette.Parse(source, src); err != nil {
 			return nil, fault.Wrap(fault.Config, err, "")
 		}
+		played.Agent = played.AgentFrom(source)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(source, `/\.`):
 		if played, err = c.recordedCassette(ctx, source); err != nil {
 			return nil, err

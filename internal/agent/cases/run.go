@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"loki/internal/agent/cassette"
 	"loki/internal/atomicfile"
 	"loki/internal/config"
 	"loki/internal/environ"
@@ -161,7 +162,10 @@ func (o *Options) play(ctx context.Context, c *Case, copies *stage) (t *Trace, w
 	if t.Recorded = b.records() && (t.Exit == 0 || c.Expect.Exit != nil || c.Expect.Error != nil); t.Recorded {
 		recorded, err := os.ReadFile(b.path(recordedFile))
 		if err == nil {
-			err = atomicfile.Write(c.Cassette, b.lasting(recorded), atomicfile.Options{Mode: 0o644})
+			recorded, err = b.lasting(recorded)
+		}
+		if err == nil {
+			err = atomicfile.Write(c.Cassette, recorded, atomicfile.Options{Mode: 0o644})
 		}
 		if err != nil {
 			return t, work, err
@@ -323,12 +327,21 @@ func (b *bench) environ() []string {
 	return environ.Merge(environ.Merge(env, set), b.Env)
 }
 
-// lasting returns a cassette without the paths of this time: called agents are where a run that plays it has them.
-func (b *bench) lasting(recorded []byte) []byte {
+// lasting returns a cassette without the paths of this time: called agents are where a run that plays it has them, and the
+// agent is the one that was copied.
+func (b *bench) lasting(recorded []byte) ([]byte, error) {
 	for _, p := range b.places {
 		recorded = bytes.ReplaceAll(recorded, []byte(p.copied), []byte("$(agents)"))
 	}
-	return recorded
+	if !filepath.IsAbs(b.Agent) {
+		return recorded, nil
+	}
+	c, err := cassette.Parse(recordedFile, recorded)
+	if err != nil {
+		return nil, err
+	}
+	c.Agent = cassette.AgentAt(b.Cassette, b.Agent)
+	return c.Format(), nil
 }
 
 // shown returns a text of the case without the paths of this time: the working directory is $WORK, a script in the

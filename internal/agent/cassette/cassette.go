@@ -14,6 +14,7 @@ package cassette
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ const version = 1
 
 // Cassette is a recorded run, or several of one command.
 type Cassette struct {
+	// Agent is the name of the agent, "" for none, or a path with slashes if the user named its directory,
+	// see [AgentAt].
 	Agent     string
 	Prompt    string
 	Variables map[string]string
@@ -34,6 +37,32 @@ type Cassette struct {
 	Model     string   // id of the model for what names none, "" for unknown
 	Servers   []string // names of the tools of MCP servers
 	Entries   []*Entry // in the order of their places
+}
+
+// AgentAt returns how a cassette at file names the agent at dir, an absolute path: by a path from
+// the directory of file that begins with a dot, or by dir if there is none.
+func AgentAt(file, dir string) string {
+	if file, err := filepath.Abs(file); err == nil {
+		if rel, err := filepath.Rel(filepath.Dir(file), dir); err == nil {
+			dir = rel
+			if filepath.IsLocal(rel) && rel != "." {
+				dir = "./" + rel
+			}
+		}
+	}
+	return filepath.ToSlash(dir)
+}
+
+// AgentFrom returns the agent of a cassette at file as the user would name it now.
+func (c *Cassette) AgentFrom(file string) string {
+	if !strings.HasPrefix(c.Agent, ".") {
+		return c.Agent
+	}
+	dir := filepath.Join(filepath.Dir(file), filepath.FromSlash(c.Agent))
+	if filepath.IsLocal(dir) { // a path, and not a name
+		dir = "." + string(filepath.Separator) + dir
+	}
+	return dir
 }
 
 // Place says where a step is. It is the same in each run of the same work.

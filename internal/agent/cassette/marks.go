@@ -18,13 +18,21 @@ type Marks struct {
 	Hide func(text string) string // returns a text without secrets; nil hides none
 	// Dirs are directories, absolute, by the name that stands for them: "work" for $work.
 	Dirs map[string]string
+	// Beside returns the directories of the agents, by their names, that the agent at dir knows before
+	// those that are installed. Nil returns none.
+	Beside func(dir string) map[string]string
 }
 
-// with returns m with the directory of the agent of a run.
+// with returns m with the directories of the agent of a run and of those beside it.
 func (m Marks) with(info run.Info) Marks {
 	m.Dirs = maps.Clone(m.Dirs)
 	if m.Dirs == nil {
 		m.Dirs = make(map[string]string)
+	}
+	if m.Beside != nil && info.AgentDir != "" && !info.ByName {
+		for name, dir := range m.Beside(info.AgentDir) {
+			m.Dirs["agents/"+name] = dir
+		}
 	}
 	m.Dirs["agent"] = info.AgentDir
 	return m

@@ -31,7 +31,7 @@ func (w work) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 // drive does work in a store.
 func drive(t *testing.T, store run.Store, w work) (string, error) {
 	t.Helper()
-	j, err := store.Create(t.Context(), run.Info{Kind: run.ChatRun, Agent: "tester", AgentDir: "/agents/tester", Prompt: "do it with tiger-secret", Variables: map[string]string{"b": "2", "a": "1"}}, run.Checkpoint{})
+	j, err := store.Create(t.Context(), run.Info{Kind: run.ChatRun, Agent: "tester", ByName: true, AgentDir: "/agents/tester", Prompt: "do it with tiger-secret", Variables: map[string]string{"b": "2", "a": "1"}}, run.Checkpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func record(t *testing.T, w work) string {
 	if out, err := drive(t, r.Store(memstore.New(nil)), w); err != nil {
 		t.Fatalf("%q, %v", out, err)
 	}
-	return string(r.Format())
+	return string(r.Format("c.yaml"))
 }
 
 func TestRecordAndPlay(t *testing.T) {

@@ -23,6 +23,7 @@ type Recorder struct {
 	mu   sync.Mutex
 	runs int
 	c    Cassette
+	dir  string // of the agent, if the user named that
 }
 
 // NewRecorder returns a recorder without steps. A nil now means time.Now.
@@ -52,15 +53,19 @@ func (r *Recorder) OfferServerTools(names []string) {
 	r.c.Servers = slices.Compact(r.c.Servers)
 }
 
-// Format returns what was recorded so far as the text of a file, nil if no run began.
-func (r *Recorder) Format() []byte {
+// Format returns what was recorded so far as the text of file, nil if no run began.
+func (r *Recorder) Format(file string) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runs == 0 {
 		return nil
 	}
 	r.c.sort()
-	return r.c.Format()
+	c := r.c
+	if r.dir != "" {
+		c.Agent = AgentAt(file, r.dir)
+	}
+	return c.Format()
 }
 
 // recordedStore is a store whose new runs are recorded.
@@ -85,6 +90,9 @@ func (r *Recorder) begin(info run.Info) int {
 	r.runs++
 	if r.runs == 1 {
 		r.c.Agent, r.c.Prompt = info.Agent, r.marks.hideText(info.Prompt)
+		if !info.ByName {
+			r.dir = info.AgentDir
+		}
 		r.c.Variables = make(map[string]string, len(info.Variables))
 		for name, text := range info.Variables {
 			r.c.Variables[name] = r.marks.hideText(text)

@@ -253,7 +253,7 @@ func (t *turn) limitIn() string { return "budget in " + t.c.agent.Definition.Fil
 // before that, unless it has run away.
 const agentTurns = 1000
 
-// Limits of the guard against repeated calls for a child, whose work nobody watches.
+// Limits of the guard against repeated calls for a child, whose work the user does not follow.
 const (
 	childRepeats = 4
 	childWindow  = 10
@@ -267,7 +267,7 @@ func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) 
 	if err := c.ready(ctx); err != nil {
 		return run.Job{}, err
 	}
-	t := c.newTurn(Question{Asked: Asked{User: chat.Text(chat.User, prompt), Text: prompt}})
+	t := c.newTurn(Question{Asked: Asked{User: chat.Text(chat.User, prompt), Text: prompt}, Whole: true})
 	t.child = true
 	t.req.Repeats, t.req.Window = childRepeats, childWindow
 	var err error

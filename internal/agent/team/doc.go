@@ -13,7 +13,7 @@
 //
 // # The log
 //
-// A model that is told in one run that its child had finished must not read, when the run goes on
+// A model that reads in one run that its child had finished must not read, when the run goes on
 // after an interruption, that the child is at work. So whatever the tools of a team did is kept as an
 // entry of a log in the record of the task: which call it was, its result, and what it changed. The
 // state of a team is what the entries made of it, one after the other. On resume [New] reads them and

@@ -161,7 +161,7 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 }
 
 // terminalAsker asks at the terminal. The screen pauses during a question, and Ctrl-C at it ends
-// all work, whoever asks.
+// all work, also if a child asks.
 type terminalAsker struct {
 	terminal  *ask.Terminal
 	face      *face

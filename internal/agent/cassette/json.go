@@ -22,33 +22,38 @@ func opened(v value.Value) value.Value {
 		}
 		return one(jsonKey, opened(object))
 	}
-	if list, ok := v.AsList(); ok {
-		items := make([]value.Value, 0, list.Len())
-		for _, item := range list.All() {
-			items = append(items, opened(item))
-		}
-		return value.ListOf(items...).Value()
-	}
-	o := v.AsObject()
-	if o == nil {
-		return v
-	}
-	members := make([]value.Member, 0, o.Len())
-	for name, m := range o.All() {
-		if o.Len() == 1 && isJSONKey(name) {
+	single := v.AsObject().Len() == 1
+	return rebuilt(v, func(name string, m value.Value) value.Member {
+		if single && isJSONKey(name) {
 			name = "$" + name
 		}
-		members = append(members, value.Member{Name: name, Value: opened(m)})
-	}
-	return value.ObjectOf(members...).Value()
+		return value.Member{Name: name, Value: opened(m)}
+	}, opened)
 }
 
 // closed is the inverse of opened.
 func closed(v value.Value) value.Value {
+	single := v.AsObject().Len() == 1
+	if single {
+		if text, ok := v.AsObject().Get(jsonKey); ok {
+			return value.Of(closed(text).String())
+		}
+	}
+	return rebuilt(v, func(name string, m value.Value) value.Member {
+		if single && isJSONKey(name) {
+			name = name[1:]
+		}
+		return value.Member{Name: name, Value: closed(m)}
+	}, closed)
+}
+
+// rebuilt returns v with the members and items that the functions return in place of those of v.
+// What is neither an object nor a list stays as it is.
+func rebuilt(v value.Value, member func(string, value.Value) value.Member, item func(value.Value) value.Value) value.Value {
 	if list, ok := v.AsList(); ok {
 		items := make([]value.Value, 0, list.Len())
-		for _, item := range list.All() {
-			items = append(items, closed(item))
+		for _, i := range list.All() {
+			items = append(items, item(i))
 		}
 		return value.ListOf(items...).Value()
 	}
@@ -58,13 +63,7 @@ func closed(v value.Value) value.Value {
 	}
 	members := make([]value.Member, 0, o.Len())
 	for name, m := range o.All() {
-		switch {
-		case o.Len() == 1 && name == jsonKey:
-			return value.Of(closed(m).String())
-		case o.Len() == 1 && isJSONKey(name):
-			name = name[1:]
-		}
-		members = append(members, value.Member{Name: name, Value: closed(m)})
+		members = append(members, member(name, m))
 	}
 	return value.ObjectOf(members...).Value()
 }

@@ -113,20 +113,7 @@ func change(v value.Value, fn func(string) string) value.Value {
 		}
 		return v
 	}
-	if list, ok := v.AsList(); ok {
-		items := make([]value.Value, 0, list.Len())
-		for _, item := range list.All() {
-			items = append(items, change(item, fn))
-		}
-		return value.ListOf(items...).Value()
-	}
-	o := v.AsObject()
-	if o == nil {
-		return v
-	}
-	members := make([]value.Member, 0, o.Len())
-	for name, m := range o.All() {
-		members = append(members, value.Member{Name: name, Value: change(m, fn)})
-	}
-	return value.ObjectOf(members...).Value()
+	return rebuilt(v, func(name string, m value.Value) value.Member {
+		return value.Member{Name: name, Value: change(m, fn)}
+	}, func(item value.Value) value.Value { return change(item, fn) })
 }

@@ -21,13 +21,12 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/steps"
+	"loki/internal/steps/stepstest"
 	"loki/internal/tool"
 	"loki/internal/tool/tooltest"
 )
 
 var _ engine.Tools = (*tool.Box)(nil)
-
-var errDied = errors.New("the process has died")
 
 // returning is a tool that always gives the same.
 func returning(r tool.Result, err error) fake {
@@ -144,7 +143,7 @@ func TestWhatAToolIsGiven(t *testing.T) {
 		got = c
 		return tool.Result{}, nil
 	}}
-	st := steps.New(newRecorder()).At("tool/1/2")
+	st := steps.New(new(stepstest.Recorder)).At("tool/1/2")
 	for _, tt := range []struct {
 		name, run, task, key string
 	}{
@@ -161,7 +160,7 @@ func TestWhatAToolIsGiven(t *testing.T) {
 		if got.Name != "fake" || string(got.Arguments) != `{"a": 1}` || got.RunID != tt.run || got.IdempotencyKey != tt.key || got.Key != key {
 			t.Errorf("%s: %+v %s", tt.name, got, got.Arguments)
 		}
-		st = steps.New(newRecorder()).At("tool/1/2")
+		st = steps.New(new(stepstest.Recorder)).At("tool/1/2")
 	}
 }
 
@@ -231,25 +230,25 @@ func TestCancellationIsAnError(t *testing.T) {
 		<-ctx.Done()
 		return tool.Result{}, errors.New("was killed")
 	}})
-	rec := newRecorder()
+	rec := new(stepstest.Recorder)
 	_, _, err := box.Call(ctx, callFake("{}"), steps.New(rec))
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, why) || fault.CodeOf(err) != fault.Canceled {
 		t.Errorf("error %v", err)
 	}
-	if r := rec.keys()["call"]; !r.Begun || r.Done {
+	if r := rec.Keys()["call"]; !r.Begun || r.Done {
 		t.Errorf("the call is recorded as %+v, want begun only", r)
 	}
 }
 
 func TestSuspensionIsAnError(t *testing.T) {
 	t.Parallel()
-	rec := newRecorder()
+	rec := new(stepstest.Recorder)
 	box := newBox(t, tool.Options{}, returning(tool.Result{}, fault.New(fault.Suspended, "nobody there")))
 	if text, _, err := box.Call(t.Context(), callFake("{}"), steps.New(rec)); fault.CodeOf(err) != fault.Suspended {
 		t.Errorf("result %s, error %v", text, err)
 	}
-	if len(rec.keys()) != 0 {
-		t.Errorf("recorded %v, want nothing, so that the call is made anew", rec.keys())
+	if len(rec.Keys()) != 0 {
+		t.Errorf("recorded %v, want nothing, so that the call is made anew", rec.Keys())
 	}
 }
 

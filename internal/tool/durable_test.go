@@ -10,6 +10,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/steps"
+	"loki/internal/steps/stepstest"
 	"loki/internal/tool"
 )
 
@@ -42,7 +43,7 @@ func TestRecordedCallIsNotMadeAgain(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			subject, rec := newCounter(tt.hints), newRecorder()
+			subject, rec := newCounter(tt.hints), new(stepstest.Recorder)
 			var first string
 			for i := range 3 {
 				// The later processes have nobody to ask and no consent in advance.
@@ -65,7 +66,7 @@ func TestRecordedCallIsNotMadeAgain(t *testing.T) {
 // and nothing about it is uncertain.
 func TestStatefulCallIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	rec := newRecorder()
+	rec := new(stepstest.Recorder)
 	var keys []string
 	subject := fake{name: "fake", hints: tool.Hints{Stateful: true}, call: func(_ context.Context, c tool.Call) (tool.Result, error) {
 		keys = append(keys, c.Key)
@@ -80,14 +81,14 @@ func TestStatefulCallIsMadeAgain(t *testing.T) {
 	if want := []string{"tool/1/1/call", "tool/1/1/call"}; !slices.Equal(keys, want) {
 		t.Errorf("the keys are %v, want %v", keys, want)
 	}
-	if len(rec.keys()) != 0 {
-		t.Errorf("on record are %v", rec.keys())
+	if len(rec.Keys()) != 0 {
+		t.Errorf("on record are %v", rec.Keys())
 	}
 }
 
 func TestRefusalIsRemembered(t *testing.T) {
 	t.Parallel()
-	subject, rec := newCounter(tool.Hints{Destructive: true}), newRecorder()
+	subject, rec := newCounter(tool.Hints{Destructive: true}), new(stepstest.Recorder)
 	for _, o := range []tool.Options{{}, {AutoConfirm: true}} {
 		text, failed, err := newBox(t, o, subject).Call(t.Context(), callFake("{}"), steps.New(rec))
 		if err != nil || !failed || !strings.Contains(text, "the user cannot be asked") {
@@ -101,7 +102,7 @@ func TestRefusalIsRemembered(t *testing.T) {
 
 func TestInterruptedQuestionLeavesNoDoubt(t *testing.T) {
 	t.Parallel()
-	subject, rec := newCounter(tool.Hints{Destructive: true}), newRecorder()
+	subject, rec := newCounter(tool.Hints{Destructive: true}), new(stepstest.Recorder)
 	ctx, cancel := context.WithCancel(t.Context())
 	box := newBox(t, tool.Options{Asker: ask.Func(func(ctx context.Context, _ ask.Question) (string, error) {
 		cancel()
@@ -110,20 +111,20 @@ func TestInterruptedQuestionLeavesNoDoubt(t *testing.T) {
 	if _, _, err := box.Call(ctx, callFake("{}"), steps.New(rec)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if len(rec.keys()) != 0 {
-		t.Errorf("recorded %v, want nothing", rec.keys())
+	if len(rec.Keys()) != 0 {
+		t.Errorf("recorded %v, want nothing", rec.Keys())
 	}
 }
 
 // died returns the record of a process that died between a call and its recording.
-func died(t *testing.T, subject tool.Tool) *recorder {
+func died(t *testing.T, subject tool.Tool) *stepstest.Recorder {
 	t.Helper()
-	rec := newRecorder()
-	rec.lose = "call"
-	if _, _, err := newBox(t, tool.Options{Run: "r"}, subject).Call(t.Context(), callFake("{}"), steps.New(rec)); !errors.Is(err, errDied) {
+	rec := new(stepstest.Recorder)
+	rec.Lose = "call"
+	if _, _, err := newBox(t, tool.Options{Run: "r"}, subject).Call(t.Context(), callFake("{}"), steps.New(rec)); !errors.Is(err, stepstest.ErrDied) {
 		t.Fatalf("error %v, want that of the recorder", err)
 	}
-	rec.lose = ""
+	rec.Lose = ""
 	return rec
 }
 
@@ -197,8 +198,8 @@ func TestRetryIsAskedAboutEachTime(t *testing.T) {
 	asked := 0
 	o := tool.Options{Asker: ask.Func(func(context.Context, ask.Question) (string, error) { asked++; return "retry", nil })}
 	for range 2 {
-		rec.lose = "call"
-		if _, _, err := newBox(t, o, subject).Call(t.Context(), callFake("{}"), steps.New(rec)); !errors.Is(err, errDied) {
+		rec.Lose = "call"
+		if _, _, err := newBox(t, o, subject).Call(t.Context(), callFake("{}"), steps.New(rec)); !errors.Is(err, stepstest.ErrDied) {
 			t.Fatalf("error %v", err)
 		}
 	}

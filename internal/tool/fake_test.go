@@ -3,12 +3,9 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"sync"
 	"testing"
 
 	"loki/internal/chat"
-	"loki/internal/steps"
 	"loki/internal/tool"
 )
 
@@ -35,51 +32,6 @@ type guarded struct {
 }
 
 func (g guarded) Consent(tool.Call) string { return g.question }
-
-// recorder keeps steps in memory. A copy of it is what a new process would find.
-type recorder struct {
-	mu      sync.Mutex
-	records map[string]steps.Record // guarded by mu
-	lose    string                  // the results of steps with this key are lost: the process dies
-}
-
-func newRecorder() *recorder { return &recorder{records: make(map[string]steps.Record)} }
-
-func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.records[key], nil
-}
-
-func (r *recorder) Begin(_ context.Context, key string, _ steps.Step) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records[key] = steps.Record{Begun: true}
-	return nil
-}
-
-func (r *recorder) Forget(_ context.Context, key string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.records, key)
-	return nil
-}
-
-func (r *recorder) Record(_ context.Context, key string, _ steps.Step, result []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if key == r.lose {
-		return errDied
-	}
-	r.records[key] = steps.Record{Done: true, Result: result}
-	return nil
-}
-
-func (r *recorder) keys() map[string]steps.Record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return maps.Clone(r.records)
-}
 
 func newBox(t testing.TB, o tool.Options, tools ...tool.Tool) *tool.Box {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/steps"
+	"loki/internal/steps/stepstest"
 	"loki/internal/tool"
 )
 
@@ -216,28 +217,27 @@ func (r *rig) must(t testing.TB, do agentFunc) (out string, used chat.Usage) {
 	return out, used
 }
 
-var errDied = errors.New("the process has died")
-
 // recorder keeps steps in memory.
 type recorder struct {
-	mu      sync.Mutex
-	records map[string]steps.Record // guarded by mu
-	order   []string                // keys, as they were recorded; guarded by mu
-	left    int                     // how many more are recorded before the process dies; -1: all
-	died    func()                  // called when it dies
-	damaged string                  // a step with this key cannot be read
+	stepstest.Recorder
+	order   []string // keys, as they were recorded; guarded by Mu
+	left    int      // how many more are recorded before the process dies; -1: all
+	died    func()   // called when it dies
+	damaged string   // a step with this key cannot be read
 	lookups int
 }
 
-func newRecorder() *recorder { return &recorder{records: make(map[string]steps.Record), left: -1} }
+func newRecorder() *recorder {
+	return &recorder{Recorder: stepstest.Recorder{Records: make(map[string]steps.Record)}, left: -1}
+}
 
 // until returns a copy with the first n records, as another process finds it.
 func (r *recorder) until(n int) *recorder {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	c := newRecorder()
 	for _, key := range r.order[:n] {
-		c.records[key] = r.records[key]
+		c.Records[key] = r.Records[key]
 	}
 	c.order = slices.Clone(r.order[:n])
 	return c
@@ -245,9 +245,9 @@ func (r *recorder) until(n int) *recorder {
 
 // keys returns the keys that have the prefix, sorted.
 func (r *recorder) keys(prefix string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.records)), func(k string) bool { return !strings.HasPrefix(k, prefix) })
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Records)), func(k string) bool { return !strings.HasPrefix(k, prefix) })
 }
 
 // results returns the keys of the ends of children.
@@ -256,42 +256,28 @@ func (r *recorder) results() []string {
 }
 
 func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	if r.lookups++; key == r.damaged && key != "" {
-		return steps.Record{}, errDied
+		return steps.Record{}, stepstest.ErrDied
 	}
-	return r.records[key], nil
-}
-
-func (r *recorder) Begin(_ context.Context, key string, _ steps.Step) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records[key] = steps.Record{Begun: true}
-	return nil
-}
-
-func (r *recorder) Forget(_ context.Context, key string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.records, key)
-	return nil
+	return r.Records[key], nil
 }
 
 func (r *recorder) Record(_ context.Context, key string, _ steps.Step, data []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	if r.left == 0 {
 		if r.died != nil {
 			r.died()
 		}
-		return errDied
+		return stepstest.ErrDied
 	}
 	r.left--
-	if r.records[key].Done {
+	if r.Records[key].Done {
 		return fmt.Errorf("step %s is recorded twice", key)
 	}
-	r.records[key] = steps.Record{Done: true, Result: slices.Clone(data)}
+	r.Records[key] = steps.Record{Done: true, Result: slices.Clone(data)}
 	r.order = append(r.order, key)
 	return nil
 }

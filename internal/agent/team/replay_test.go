@@ -223,7 +223,7 @@ func (r *recorder) loggedTwice(t *testing.T) string {
 	seen := make(map[string]bool)
 	for _, k := range r.keys("team/") {
 		var e struct{ Key string }
-		if err := json.Unmarshal(r.records[k].Result, &e); err != nil {
+		if err := json.Unmarshal(r.Records[k].Result, &e); err != nil {
 			t.Fatal(err)
 		}
 		if seen[e.Key] {
@@ -343,7 +343,7 @@ func TestManyChildrenInARow(t *testing.T) {
 		t.Errorf("%d records for %d children, want %d", got, n, want)
 	}
 	longest := 0
-	for _, rec := range r.rec.records {
+	for _, rec := range r.rec.Records {
 		longest = max(longest, len(rec.Result))
 	}
 	if longest > 1000 {

@@ -21,6 +21,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/steps"
+	"loki/internal/steps/stepstest"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/tooltest"
@@ -930,7 +931,7 @@ func TestDamagedRecord(t *testing.T) {
 			t.Fatalf("%s, %v", id, err)
 		}
 		got, err := a.collect(ctx, id)
-		if err != nil || got.Outcome != team.Failed || !strings.Contains(got.ExitStatus, errDied.Error()) {
+		if err != nil || got.Outcome != team.Failed || !strings.Contains(got.ExitStatus, stepstest.ErrDied.Error()) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		return "", nil

@@ -5,11 +5,9 @@ package builtin_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"loki/internal/chat"
@@ -18,6 +16,7 @@ import (
 	"loki/internal/event"
 	models "loki/internal/provider/builtin"
 	"loki/internal/steps"
+	"loki/internal/steps/stepstest"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -43,54 +42,15 @@ func (s scripted) ChatModel(context.Context, string) (engine.Model, error) {
 	return engine.Model{ID: "builtin:script", Name: models.Script, Provider: s.provider, SupportsTools: true}, nil
 }
 
-// recorder keeps steps in memory, and fails to record the one with key lose.
-type recorder struct {
-	mu      sync.Mutex
-	records map[string]steps.Record // guarded by mu
-	lose    string
-}
-
-var errDied = errors.New("the process has died")
-
-func (r *recorder) Lookup(_ context.Context, key string, _ steps.Step) (steps.Record, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.records[key], nil
-}
-
-func (r *recorder) Begin(_ context.Context, key string, _ steps.Step) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records[key] = steps.Record{Begun: true}
-	return nil
-}
-
-func (r *recorder) Forget(_ context.Context, key string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.records, key)
-	return nil
-}
-
-func (r *recorder) Record(_ context.Context, key string, _ steps.Step, result []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if key == r.lose {
-		return errDied
-	}
-	r.records[key] = steps.Record{Done: true, Result: result}
-	return nil
-}
-
 // world is a directory that commands run in, and the record of a run.
 type world struct {
 	dir string
-	rec *recorder
+	rec *stepstest.Recorder
 }
 
 func newWorld(t *testing.T) world {
 	t.Helper()
-	w := world{t.TempDir(), &recorder{records: make(map[string]steps.Record)}}
+	w := world{t.TempDir(), new(stepstest.Recorder)}
 	if err := os.WriteFile(filepath.Join(w.dir, "rules.yaml"), []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -142,13 +102,13 @@ func TestToolLoop(t *testing.T) {
 		t.Errorf("results:\n%s\nwant:\n%s", strings.Join(results, "\n"), strings.Join(want, "\n"))
 	}
 
-	before := maps.Clone(w.rec.records)
+	before := w.rec.Keys()
 	again, err := w.answer(t, tool.Options{})
 	if err != nil || again.Text != reply.Text || w.log(t) != "first second" {
 		t.Errorf("replayed: %q, %v, log %q", again.Text, err, w.log(t))
 	}
-	if len(before) == 0 || len(w.rec.records) != len(before) {
-		t.Errorf("the replay recorded something: %d steps before, %d after", len(before), len(w.rec.records))
+	if len(before) == 0 || len(w.rec.Keys()) != len(before) {
+		t.Errorf("the replay recorded something: %d steps before, %d after", len(before), len(w.rec.Keys()))
 	}
 }
 
@@ -165,11 +125,11 @@ func TestToolLoopGoesOnInTheMiddle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.rec.lose = "tool/2/1/call"
-			if _, err := w.answer(t, tool.Options{}); !errors.Is(err, errDied) {
+			w.rec.Lose = "tool/2/1/call"
+			if _, err := w.answer(t, tool.Options{}); !errors.Is(err, stepstest.ErrDied) {
 				t.Fatalf("error %v, want that of the recorder", err)
 			}
-			w.rec.lose = ""
+			w.rec.Lose = ""
 			reply, err := w.answer(t, tool.Options{Uncertain: tt.policy})
 			if log := w.log(t); log != tt.log {
 				t.Errorf("log %q, want %q", log, tt.log)

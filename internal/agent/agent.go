@@ -337,16 +337,18 @@ func (l Library) Load(ref Ref) (Agent, graph.Findings, error) {
 	return of, append(warnings, more...), nil
 }
 
-// Again returns an agent that was loaded before, as it is now, without the warnings about it.
-// A definition whose text is the same is not read again.
-func (l Library) Again(before Agent) (Agent, error) {
-	if file, err := l.File(before.Ref); err == nil && before.Graph == nil && file == before.Definition.File {
-		if text, err := yamldoc.ReadFile(file); err == nil && bytes.Equal(text, before.Definition.Text) {
-			return before, nil
-		}
+// Unchanged reports whether a plain agent that was loaded before would be the same if it were loaded
+// now: its definition has the same text. Of graph agents it is not known.
+func (l Library) Unchanged(before Agent) bool {
+	if before.Graph != nil {
+		return false
 	}
-	now, _, err := l.Load(before.Ref)
-	return now, err
+	file, err := l.File(before.Ref)
+	if err != nil || file != before.Definition.File {
+		return false
+	}
+	text, err := os.ReadFile(file)
+	return err == nil && bytes.Equal(text, before.Definition.Text)
 }
 
 // Plain returns the plain agent of a definition with what the environment says of it, see

@@ -8,9 +8,8 @@ import (
 	"loki/internal/agent"
 )
 
-// An agent that is looked at again is read again if its definition is another one, also one of
-// the same length.
-func TestAgain(t *testing.T) {
+// An agent is another one if its definition is, also if that has the same length.
+func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -26,18 +25,17 @@ func TestAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := l.Again(of)
-	if err != nil || again.Definition != of.Definition {
-		t.Errorf("the same definition was read again, or %v", err)
+	if !l.Unchanged(of) {
+		t.Error("the agent has changed, though its definition has not")
 	}
 	write("name: helper\ndescription: two\n")
-	if again, err = l.Again(of); err != nil || again.InForce.Description != "two" {
-		t.Errorf("got %+v, %v, want the new description", again.InForce, err)
+	if l.Unchanged(of) {
+		t.Error("the agent has not changed, though its definition has")
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = l.Again(of); err == nil {
-		t.Error("the agent is gone, and that is not an error")
+	if l.Unchanged(of) {
+		t.Error("the agent has not changed, though it is gone")
 	}
 }

@@ -63,7 +63,8 @@ type App struct {
 	servers  *servers           // likewise
 	warnings []string           // see Warnings; guarded by mu
 
-	nativesDir string // guarded by mu
+	nativesDir string                    // guarded by mu
+	loaded     map[agent.Ref]loadedAgent // see loadAgent; guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu

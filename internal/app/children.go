@@ -24,9 +24,8 @@ type crew struct {
 	app  *App
 	root AgentRun // its Model is the one in force
 
-	mu      sync.Mutex                // guards what follows
-	started map[*team.Member]AgentRun // the Model is the one in force
-	loaded  map[string]agent.Agent    // by name
+	mu      sync.Mutex
+	started map[*team.Member]AgentRun // likewise
 }
 
 // children says how an agent starts others. The model is the one in force for it. What is
@@ -36,7 +35,7 @@ func (a *App) children(r AgentRun, model string, budget *run.Budget) team.Option
 	if r.Asker == nil {
 		r.Asker = ask.Unavailable{}
 	}
-	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun), loaded: make(map[string]agent.Agent)}
+	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun)}
 	return team.Options{
 		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: c.startable,
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
@@ -135,32 +134,49 @@ func (a *App) childFiles(ctx context.Context, agents agent.Library, g *graph.Gra
 	}
 }
 
-// load returns the agent that is to be started, as it is now, and warns of what is wrong with it
-// the first time.
+// load returns the agent that is to be started, as it is now, and warns of what is wrong with it.
 func (c *crew) load(ctx context.Context, s team.Spawn) (agent.Agent, error) {
-	c.mu.Lock()
-	before, known := c.loaded[s.Agent]
-	c.mu.Unlock()
-	if known {
-		return c.app.Agents.Again(before)
-	}
 	ref, err := c.agents().Find(s.Agent)
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	of, findings, err := c.app.Agents.Load(ref)
+	l, err := c.app.loadAgent(ref)
 	if err != nil {
-		return of, err
+		return agent.Agent{}, err
 	}
-	for _, f := range findings {
+	for _, f := range l.findings {
 		if err := s.Member.Events.Emit(ctx, event.Warning{Text: f.String(), Once: true}); err != nil {
-			return of, err
+			return agent.Agent{}, err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.loaded[s.Agent] = of
-	return of, nil
+	return l.Agent, nil
+}
+
+// loadedAgent is an agent that was loaded, and what is wrong with it.
+type loadedAgent struct {
+	agent.Agent
+	findings graph.Findings
+}
+
+// loadAgent returns an agent as it is now. Its definition is read again only if it has changed.
+func (a *App) loadAgent(ref agent.Ref) (loadedAgent, error) {
+	a.mu.Lock()
+	l, known := a.loaded[ref]
+	a.mu.Unlock()
+	if known && a.Agents.Unchanged(l.Agent) {
+		return l, nil
+	}
+	var err error
+	if l.Agent, l.findings, err = a.Agents.Load(ref); err != nil {
+		return l, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.loaded == nil {
+		a.loaded = make(map[agent.Ref]loadedAgent)
+	}
+	a.loaded[ref] = l
+	return l, nil
 }
 
 // inherit returns a value for each variable that a child declares: the parent's, else the default.

@@ -140,7 +140,7 @@ func (d dyingTask) Record(ctx context.Context, key string, s steps.Step, result 
 }
 
 // TestNestedGraph interrupts a run with a nested graph at each of its writes. It goes on inside
-// the nested graph: what is on record as finished is not run again, be it a failure that was
+// the nested graph: what is on record as finished is not run again, also a failure that was
 // tolerated, and the question waits and is answered where it was asked.
 func TestNestedGraph(t *testing.T) {
 	const output = `["did a/b","did left","did right","did join","go"]`

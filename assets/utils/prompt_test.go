@@ -200,6 +200,10 @@ func TestInterrupt(t *testing.T) {
 	term.send("ab")
 	term.expect("**")
 	term.send("\x03")
+	// Bash runs a trap after the read that was about to begin when the signal came, so that a user
+	// has to press the keys once more.
+	again := time.AfterFunc(3*time.Second, func() { _, _ = term.tty.WriteString("\x03") })
+	defer again.Stop()
 	term.end("status 130\nsame\n", "")
 }
 

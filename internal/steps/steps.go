@@ -31,6 +31,8 @@ const (
 	Cache    Kind = "cache"
 	Time     Kind = "time"
 	Note     Kind = "note"
+
+	Retrieval Kind = "retrieval" // a search in a knowledge base
 )
 
 // Step describes one step of a task.

@@ -1,0 +1,142 @@
+// Package rag is knowledge: documents that are searched for what belongs to a question, so that a
+// model can answer from them.
+//
+// A [Builder] reads documents from sources, cuts them into chunks, has a model turn each chunk into
+// a vector, and puts all of it into a [Store]. A [Base] is a knowledge base in use: it finds the
+// chunks that are near to a question by their vectors and by their words, and fuses the two lists.
+package rag
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Settings say how a knowledge base is built and searched. The names of their fields in JSON are
+// those of the settings wherever a user sees them.
+type Settings struct {
+	// What an index holds depends on these.
+	EmbeddingModel string `json:"embedding_model"`
+	ChunkSize      int    `json:"chunk_size"`    // characters
+	ChunkOverlap   int    `json:"chunk_overlap"` // characters
+	Chunker        string `json:"chunker,omitempty"`
+	Quantization   string `json:"quantization,omitempty"` // "" for float32, or [Int8]
+	BatchSize      int    `json:"batch_size,omitempty"`   // chunks in a request; 0 leaves it to the model
+
+	// Searches.
+	TopK          int     `json:"top_k"` // passages; at least 1
+	RerankerModel string  `json:"reranker_model,omitempty"`
+	Threshold     float64 `json:"threshold,omitempty"` // least cosine of a vector to that of the question, from 0 to 1
+	Neighbors     int     `json:"neighbors,omitempty"` // chunks before and behind each that is found
+	Diversity     float64 `json:"diversity,omitempty"` // 0 for the most relevant passages, up to 1 for the most different ones
+
+	Documents []string `json:"documents"` // sources as the user lists them, paths absolute
+}
+
+// Choices of settings.
+const (
+	Markdown = "markdown" // Chunker
+	Int8     = "int8"     // Quantization
+)
+
+// ID names a chunk: its file, and its number in the file from 0. Chunks of a file that follow each
+// other have numbers that do.
+type ID struct {
+	File int64 `json:"file"` // from 1, never used again
+	Seq  int   `json:"seq"`
+}
+
+// String returns "file-number".
+func (id ID) String() string { return fmt.Sprintf("%d-%d", id.File, id.Seq) }
+
+// File is a document in an index.
+type File struct {
+	ID     int64
+	Path   string // absolute path, address, or name:rest
+	Hash   string // hex SHA-256 of the document before it was converted
+	Chunks int
+}
+
+// Chunk is a part of a document.
+type Chunk struct {
+	ID      ID
+	Path    string // of the document
+	Text    string
+	Heading string // the headings above it, such as "Install > Linux"; "" for none
+	Start   int    // first line in the document, from 1; 0 where lines mean nothing
+	End     int    // last line
+
+	Vector []float32 // of length 1; an index leaves it out of what it returns
+}
+
+// Match is a chunk that a search found.
+type Match struct {
+	ID    ID
+	Score float64 // the higher, the better
+}
+
+// Stats describe an index.
+type Stats struct {
+	Settings   Settings
+	Dimensions int // of the vectors; 0 without chunks
+	Files      int
+	Chunks     int
+	Bytes      int64 // that it takes on disk; 0 if unknown
+	Built      time.Time
+}
+
+// Index is what a knowledge base is searched in. It does not change: a build makes another one. It
+// may be used from several goroutines.
+type Index interface {
+	// Stats describes the index.
+	Stats(ctx context.Context) (Stats, error)
+	// Files yields the documents, ascending by id.
+	Files(ctx context.Context) iter.Seq2[File, error]
+	// Nearest returns the k chunks whose vectors are the nearest to v, which has length 1, by their
+	// cosine, best first, among equal ones ascending by id. Only those with a score above 0 count.
+	Nearest(ctx context.Context, v []float32, k int) ([]Match, error)
+	// Match returns the k chunks that match the words of query best, by BM25 with k1 = 1.5, b = 0.75
+	// over the tokens of package rank in heading and text, likewise.
+	Match(ctx context.Context, query string, k int) ([]Match, error)
+	// Chunks returns those that exist, in the order of ids, with Vector if vectors is set.
+	Chunks(ctx context.Context, ids []ID, vectors bool) ([]Chunk, error)
+	// Close releases the index. Searches must be over.
+	Close() error
+}
+
+// Store is a place for the index of one knowledge base.
+type Store interface {
+	// Open returns the index in use. The error is a fs.ErrNotExist if there is none.
+	Open(ctx context.Context) (Index, error)
+	// Build begins a build: it has the files of the index in use, or goes on with a build that was
+	// interrupted, if they were built with settings that leave what is stored as it is; otherwise it
+	// begins without files. The index in use is not touched until Commit. One build is under way at
+	// a time: another process that has one is an error with code Usage that names it.
+	Build(ctx context.Context, s Settings) (Build, error)
+	// Configure changes the settings of the index in use that concern searches only.
+	Configure(ctx context.Context, s Settings) error
+	// Delete removes the knowledge base, with builds that were interrupted.
+	Delete(ctx context.Context) error
+}
+
+// Build is an index that is being built. It belongs to one goroutine. What Put was given is safe
+// after the next Flush, which Commit and Close do as well: the next build goes on from there.
+type Build interface {
+	// Resumed reports whether the build goes on with an interrupted one.
+	Resumed() bool
+	// File returns the file at path.
+	File(ctx context.Context, path string) (f File, ok bool, err error)
+	// Vectors returns the vectors of chunks of the same heading and text that are known already, in
+	// the order of chunks, nil for those that are not.
+	Vectors(ctx context.Context, chunks []Chunk) ([][]float32, error)
+	// Put adds a file, in place of one at the same path. It sets the ids.
+	Put(ctx context.Context, path, hash string, chunks []Chunk) error
+	// Flush makes what was put safe.
+	Flush(ctx context.Context) error
+	// Commit removes the files at other paths than those for which keep returns true, and puts the
+	// build in the place of the index in use. Readers of the old one are not disturbed.
+	Commit(ctx context.Context, keep func(path string) bool) (Stats, error)
+	// Close ends the build. If it was not committed, the next one goes on with it.
+	Close() error
+}

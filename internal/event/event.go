@@ -283,6 +283,57 @@ type EscalationAnswered struct {
 	TimedOut bool   `json:"timed_out,omitempty"` // no agent answered in time
 }
 
+// IndexStarted says that a knowledge base is about to be built.
+type IndexStarted struct {
+	Base    string `json:"base"`              // name of the knowledge base
+	Model   string `json:"model"`             // id of the embedding model
+	Resumed bool   `json:"resumed,omitempty"` // it goes on with a build that was interrupted
+}
+
+// IndexProgress says how far the build of a knowledge base has come. A slow reader may drop it.
+type IndexProgress struct {
+	Base     string        `json:"base"`
+	Document string        `json:"document,omitempty"` // path or address of the one that was read last
+	Done     int           `json:"done"`               // documents
+	Total    int           `json:"total"`              // documents that are known so far
+	Kept     int           `json:"kept"`               // of Done, those that had not changed
+	Chunks   int           `json:"chunks"`             // that were indexed
+	Usage    chat.Usage    `json:"usage"`              // of the embedding model
+	Elapsed  time.Duration `json:"-"`
+	Left     time.Duration `json:"-"` // estimated; 0 if unknown
+}
+
+// IndexFinished closes the build of a knowledge base that IndexStarted opened.
+type IndexFinished struct {
+	Base     string        `json:"base"`
+	Files    int           `json:"files"`  // in the knowledge base
+	Chunks   int           `json:"chunks"` // likewise
+	Added    int           `json:"added"`  // documents that are new or have changed
+	Kept     int           `json:"kept"`
+	Removed  int           `json:"removed"`
+	Passed   int           `json:"passed_over"` // files below directories that are not text or too large
+	Failed   int           `json:"failed"`      // documents that could not be read
+	Usage    chat.Usage    `json:"usage"`
+	Duration time.Duration `json:"-"`
+	Error    string        `json:"error,omitempty"` // why it was not built; empty on success
+}
+
+// Retrieved holds what was found in a knowledge base for a question.
+type Retrieved struct {
+	Base     string        `json:"base"`
+	Query    string        `json:"query"`
+	Sources  []Passage     `json:"sources"` // best first
+	Duration time.Duration `json:"-"`       // of the search; 0 if its result was on record
+}
+
+// Passage is a part of a document that was found.
+type Passage struct {
+	Path  string  `json:"path"`            // path or address
+	Start int     `json:"start,omitempty"` // first line, from 1; 0 where lines mean nothing
+	End   int     `json:"end,omitempty"`   // last line
+	Score float64 `json:"score"`
+}
+
 // Finished closes a graph run or a single answer that Started opened.
 type Finished struct {
 	Output   string        `json:"output"`
@@ -332,6 +383,11 @@ func (MessageSent) Type() string        { return "message_sent" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }
 func (EscalationAnswered) Type() string { return "escalation_answered" }
+
+func (IndexStarted) Type() string  { return "index_started" }
+func (IndexProgress) Type() string { return "index_progress" }
+func (IndexFinished) Type() string { return "index_finished" }
+func (Retrieved) Type() string     { return "retrieved" }
 
 func (Finished) Type() string { return "finished" }
 
@@ -494,6 +550,37 @@ func (b Retry) MarshalJSON() ([]byte, error) {
 		plain
 		Seconds float64 `json:"wait_seconds"`
 	}{plain(b), seconds(b.Wait)})
+}
+
+// MarshalJSON adds the durations in seconds.
+func (b IndexProgress) MarshalJSON() ([]byte, error) {
+	type plain IndexProgress
+	return value.Marshal(struct {
+		plain
+		Seconds float64 `json:"seconds"`
+		Left    float64 `json:"left_seconds,omitempty"`
+	}{plain(b), seconds(b.Elapsed), seconds(b.Left)})
+}
+
+// MarshalJSON adds the duration in seconds.
+func (b IndexFinished) MarshalJSON() ([]byte, error) {
+	type plain IndexFinished
+	return value.Marshal(struct {
+		plain
+		Seconds float64 `json:"seconds"`
+	}{plain(b), seconds(b.Duration)})
+}
+
+// MarshalJSON adds the duration in seconds. No passages are an empty list.
+func (b Retrieved) MarshalJSON() ([]byte, error) {
+	type plain Retrieved
+	if b.Sources == nil {
+		b.Sources = []Passage{}
+	}
+	return value.Marshal(struct {
+		plain
+		Seconds float64 `json:"seconds"`
+	}{plain(b), seconds(b.Duration)})
 }
 
 // MarshalJSON adds the duration in seconds.

@@ -84,6 +84,18 @@ func documented() []event.Event {
 		event.Event{Source: top, Body: event.TaskUpdated{ID: "2", Subject: "Review the parser", Status: "in_progress", Owner: "auto:critic"}},
 		event.Event{Source: child, Body: event.Escalation{ID: "esc_5b1f00c7", Text: "[ask] Which branch?", Options: []string{"main", "next"}}},
 		event.Event{Source: child, Body: event.EscalationAnswered{ID: "esc_5b1f00c7", Text: "main"}},
+		event.Event{Body: event.IndexStarted{Base: "notes", Model: "openai:text-embedding-3-small", Resumed: true}},
+		event.Event{Body: event.IndexProgress{
+			Base: "notes", Document: "/home/ada/notes/boats.md", Done: 120, Total: 400, Kept: 80, Chunks: 310,
+			Usage: chat.Usage{InputTokens: 96_400, Cost: 0.001928}, Elapsed: 3 * time.Second, Left: 7 * time.Second,
+		}},
+		event.Event{Body: event.IndexFinished{
+			Base: "notes", Files: 398, Chunks: 2104, Added: 310, Kept: 88, Removed: 3, Passed: 12, Failed: 2,
+			Usage: chat.Usage{InputTokens: 402_000, Cost: 0.00804}, Duration: 9800 * time.Millisecond,
+		}},
+		event.Event{Source: top, Body: event.Retrieved{Base: "notes", Query: "Which boats are for hire?", Sources: []event.Passage{
+			{Path: "/home/ada/notes/boats.md", Start: 12, End: 40, Score: 0.18}, {Path: "https://example.com/boats", Score: 0.09},
+		}, Duration: 4 * time.Millisecond}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

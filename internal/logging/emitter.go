@@ -61,7 +61,7 @@ type runLog struct {
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress:
+	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress:
 		return nil // many, and never logged
 	}
 	e.mu.Lock()
@@ -119,6 +119,12 @@ func (l recorder) record() {
 	case event.CompressionFinished:
 		l.log(l.engine, slog.LevelInfo, "session compressed", "messages", b.Messages, "before", b.Before, "after", b.After,
 			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens, "error", b.Error)
+	case event.IndexStarted:
+		l.log(l.engine, slog.LevelInfo, "knowledge base is built", "base", b.Base, "model", b.Model, "resumed", b.Resumed)
+	case event.IndexFinished:
+		l.indexFinished(b)
+	case event.Retrieved:
+		l.log(l.engine, slog.LevelDebug, "knowledge base searched", "base", b.Base, "passages", len(b.Sources), "took", b.Duration.Round(time.Millisecond))
 	case event.AgentWaits:
 		l.waits(b)
 	case event.TodoUpdated:
@@ -181,6 +187,16 @@ func (l recorder) waits(b event.AgentWaits) {
 		return
 	}
 	l.log(l.engine, slog.LevelDebug, "agent waits", "on", strings.Join(b.On, ","))
+}
+
+func (l recorder) indexFinished(b event.IndexFinished) {
+	took := ms(b.Duration.Round(time.Millisecond))
+	if b.Error != "" {
+		l.log(l.engine, slog.LevelError, "knowledge base not built after "+took, "base", b.Base, "error", b.Error)
+		return
+	}
+	l.log(l.engine, slog.LevelInfo, "knowledge base built in "+took, "base", b.Base, "documents", b.Files, "chunks", b.Chunks,
+		"added", b.Added, "kept", b.Kept, "removed", b.Removed, "passed_over", b.Passed, "failed", b.Failed, "input_tokens", b.Usage.InputTokens)
 }
 
 func (l recorder) started(b event.Started) {

@@ -120,7 +120,11 @@ var stories = map[string]func(*testing.T, story){
 	"answer": func(t *testing.T, s story) {
 		ctx := t.Context()
 		s.emit(ctx, event.Source{}, event.Warning{Text: "config.yaml:3:1: unknown key"},
-			event.Started{Model: "openai:gpt-5"}, event.ModelCall{Model: "openai:gpt-5", Turn: 1},
+			event.IndexStarted{Base: "notes", Model: "builtin:hash", Resumed: true}, event.IndexProgress{Base: "notes", Document: "secret thought"},
+			event.IndexFinished{Base: "notes", Files: 3, Chunks: 20, Added: 1, Kept: 2, Removed: 4, Passed: 5, Failed: 6, Usage: chat.Usage{InputTokens: 70}, Duration: time.Second},
+			event.IndexFinished{Base: "notes", Error: "no space left on device", Duration: time.Second},
+			event.Started{Model: "openai:gpt-5"},
+			event.Retrieved{Base: "notes", Query: "secret thought", Sources: make([]event.Passage, 5), Duration: 4 * time.Millisecond}, event.ModelCall{Model: "openai:gpt-5", Turn: 1},
 			event.Reply{Model: "openai:gpt-5", Text: "secret thought", Stop: chat.StopEnd}, event.Finished{Duration: time.Second, Output: "secret thought"},
 			event.Started{Model: "openai:gpt-5"}, event.Finished{Duration: time.Second, Error: "model openai:gpt-5: no such model", Code: "provider"})
 	},

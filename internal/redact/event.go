@@ -205,6 +205,18 @@ func (s *Secrets) body(b event.Body) event.Body {
 	case event.CompressionFinished:
 		b.Recap, b.Error = s.Text(b.Recap), s.Text(b.Error)
 		return b
+	case event.IndexProgress:
+		b.Document = s.Text(b.Document)
+		return b
+	case event.IndexFinished:
+		b.Error = s.Text(b.Error)
+		return b
+	case event.Retrieved:
+		b.Query, b.Sources = s.Text(b.Query), slices.Clone(b.Sources)
+		for i, p := range b.Sources {
+			b.Sources[i].Path = s.Text(p.Path)
+		}
+		return b
 	case event.Started:
 		b.Prompt = s.Text(b.Prompt)
 		return b

@@ -39,6 +39,9 @@ func bodies() []event.Body {
 		event.Retry{Error: text},
 		event.Warning{Text: text},
 		event.CompressionFinished{Recap: text, Error: text},
+		event.IndexProgress{Document: text},
+		event.IndexFinished{Error: text},
+		event.Retrieved{Query: text, Sources: []event.Passage{{Path: text}}},
 		event.Finished{Output: text, Error: text},
 		event.Request{
 			Schema: json.RawMessage(`{"title":"` + secret + `"}`),
@@ -62,6 +65,7 @@ func bodies() []event.Body {
 		event.NodeStarted{},
 		event.MapProgress{},
 		event.CompressionStarted{},
+		event.IndexStarted{},
 	}
 }
 

@@ -205,12 +205,12 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 }
 
 // Emit keeps an event and passes it on. Pieces of model text are left out, because the reply has
-// them all, and changes of the state, which the checkpoints have.
+// them all, and changes of the state, which the checkpoints have, and progress.
 func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 	if k.works() {
 		k.countQuestion(ev)
 		switch ev.Body.(type) {
-		case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.StateUpdated:
+		case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress, event.StateUpdated:
 		default:
 			k.journal.Event(ev)
 		}

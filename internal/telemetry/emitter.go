@@ -70,7 +70,7 @@ func (t *Tracer) failure(kind, text string) outcome {
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(_ context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.StateUpdated, event.MapProgress, event.AgentWaits, event.TodoUpdated:
+	case event.Delta, event.Reasoning, event.ToolOutput, event.StateUpdated, event.MapProgress, event.AgentWaits, event.TodoUpdated, event.IndexProgress:
 		return nil // many, and of no span
 	}
 	t := e.tracer
@@ -220,6 +220,8 @@ func (e *emitter) record(r *openRun, ev event.Event) {
 		put(&w.asks, b.ID, t.questionSpan(w.span, "escalation", ev.Time, b.ID, b.Text))
 	case event.EscalationAnswered:
 		t.finishQuestion(take(w.asks, b.ID), ev.Time, b.Text)
+	case event.Retrieved:
+		t.finish(t.retrievalSpan(w.span, ev.Time, b), ev.Time)
 	case event.AutoContinue:
 		w.marks = append(w.marks, mark{time: ev.Time, name: "auto_continue", attrs: []attr{{"loki.auto_continue.count", b.Count}, {"loki.todo.open", b.Open}}})
 	case event.Warning:

@@ -130,6 +130,11 @@ var stories = map[string]func(context.Context, *story){
 		s.emit(ctx, event.Source{}, event.Started{Model: "local"}, event.ModelCall{Model: "local", Turn: 1},
 			event.Finished{Error: "secret reason", Code: "provider"})
 	},
+	"knowledge": func(ctx context.Context, s *story) {
+		s.emit(ctx, event.Source{}, event.Started{Model: "local"}, event.IndexProgress{Base: "notes"},
+			event.Retrieved{Base: "notes", Query: "secret question", Sources: []event.Passage{{Path: "secret.md"}}, Duration: time.Millisecond},
+			call, reply, event.Finished{})
+	},
 	// Shutdown ends what the program's end cut off.
 	"cut_off": func(ctx context.Context, s *story) {
 		s.emit(ctx, top, event.Started{Graph: "research", Node: "plan"})

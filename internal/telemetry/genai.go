@@ -28,6 +28,8 @@ const (
 	genAIToolID    = "gen_ai.tool.call.id"
 	genAIArguments = "gen_ai.tool.call.arguments"
 	genAIResult    = "gen_ai.tool.call.result"
+	genAISource    = "gen_ai.data_source.id"
+	genAIQuery     = "gen_ai.retrieval.query.text"
 )
 
 // spanName is an operation and what it is done with.
@@ -146,4 +148,16 @@ func (t *Tracer) finishTool(s *span, end time.Time, b event.ToolResult) {
 		o = outcome{failed: true, kind: "tool"}
 	}
 	t.finishAs(s, end, o)
+}
+
+// retrievalSpan returns the span of a search in a knowledge base, which is reported at its end.
+func (t *Tracer) retrievalSpan(parent *span, end time.Time, b event.Retrieved) *span {
+	s := t.newSpan(parent, spanName("retrieval", b.Base), kindInternal, end.Add(-b.Duration))
+	s.set(genAIOperation, "retrieval")
+	s.set(genAISource, b.Base)
+	s.set("loki.retrieval.passages", len(b.Sources))
+	if t.s.content {
+		s.set(genAIQuery, b.Query)
+	}
+	return s
 }

@@ -25,21 +25,21 @@ var imageTypes = map[string]string{
 // without hidden directories; other files are passed over. A file that is named must be
 // usable.
 func (l *Loader) files(ctx context.Context, c *collector, source string) error {
-	p, err := parsePattern(source)
+	p, err := ParsePattern(source)
 	if err != nil {
 		return err
 	}
-	base, err := l.abs(p.base)
+	base, err := l.abs(p.Base)
 	if err != nil {
 		return err
 	}
 	info, err := os.Stat(base)
 	switch {
 	case err != nil:
-		return fault.New(fault.NotFound, "no file or directory at %s", p.base).
+		return fault.New(fault.NotFound, "no file or directory at %s", p.Base).
 			WithHint("%s", patternHint(source))
-	case !info.IsDir() && !p.plain():
-		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, p.base)
+	case !info.IsDir() && !p.Plain():
+		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, p.Base)
 	case !info.IsDir():
 		_, err := l.file(ctx, c, l.shown(base), true)
 		return err
@@ -53,7 +53,7 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 			return err
 		case d.IsDir() && path != base && (strings.HasPrefix(d.Name(), ".") || p.tooDeep(base, path)):
 			return filepath.SkipDir
-		case d.Type().IsRegular() && p.matches(d.Name()):
+		case d.Type().IsRegular() && p.Matches(d.Name()):
 			files = append(files, path)
 		}
 		return ctx.Err()

@@ -28,10 +28,10 @@ func FuzzParsePattern(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		p, err := parsePattern(source)
-		if err == nil && !strings.Contains(source, "*") && p.base != source {
-			t.Errorf("%q became %q", source, p.base)
+		p, err := ParsePattern(source)
+		if err == nil && !strings.Contains(source, "*") && p.Base != source {
+			t.Errorf("%q became %q", source, p.Base)
 		}
-		_ = p.matches("a.md")
+		_ = p.Matches("a.md")
 	})
 }

@@ -65,7 +65,7 @@ func TestPatterns(t *testing.T) {
 		{"sub/*.md", "sub/a.md sub/d.md"},
 		{"sub/**/*.{md,txt}", "sub/a.md sub/d.md sub/deep/a.md sub/deep/e.txt"},
 		{"**/a.md", "a.md sub/a.md sub/deep/a.md"},
-		{"*/a.md", "a.md sub/a.md"},
+		{"*/a.md", "a.md sub/a.md sub/deep/a.md"},
 		{"sub/*/a.md", "sub/a.md sub/deep/a.md"},
 		{"sub/**/*.{md", "error: sub/**/*.{md: the braces do not match"},
 		{"a*.md", "error: a*.md is not a pattern"},

@@ -129,6 +129,12 @@ func (l *Loader) loaderOf(source string) (name, rest string, ok bool) {
 	return name, rest, true
 }
 
+// Serves reports whether source is name:rest for a document loader.
+func (l *Loader) Serves(source string) bool {
+	_, _, ok := l.loaderOf(source)
+	return ok
+}
+
 func (l *Loader) command(ctx context.Context, c *collector, source string) (bool, error) {
 	line, ok := commandOf(source)
 	if !ok || !c.first(Command, line) {

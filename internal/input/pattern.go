@@ -9,48 +9,48 @@ import (
 	"loki/internal/fault"
 )
 
-// pattern is a path, or a set of files below one:
+// Pattern is a path, or a set of files below one:
 //
 //	dir, dir/**          everything below dir
 //	dir/*.md             files in dir with this extension
 //	dir/**/*.md          and in the directories below it
 //	dir/**/*.{md,txt}    of several extensions
 //	dir/**/name.md       files of this name
-//	dir/*/name.md        in dir and the directories in it
-type pattern struct {
-	base  string
+//	dir/*/name.md        likewise
+//	dir/*/*.md           in dir and the directories in it
+type Pattern struct {
+	Base  string   // the path, or the directory
+	Depth int      // how many levels of directories below Base are searched, -1 for all
 	names []string // file names; empty for all
 	exts  []string // extensions without the dot; empty for all
-	depth int      // how many levels of directories below base are searched, -1 for all
 }
 
-// plain reports whether p is a path without a wildcard.
-func (p pattern) plain() bool { return len(p.names) == 0 && len(p.exts) == 0 && p.depth < 0 }
+// Plain reports whether p is a path, and all files below it if it is a directory.
+func (p Pattern) Plain() bool { return len(p.names) == 0 && len(p.exts) == 0 && p.Depth < 0 }
 
-// parsePattern reads the path of a source. A path that exists as it is written is never
-// a pattern.
-func parsePattern(source string) (pattern, error) {
+// ParsePattern reads the path of a source.
+func ParsePattern(source string) (Pattern, error) {
 	s := source
 	if runtime.GOOS == "windows" {
 		s = filepath.ToSlash(s)
 	}
 	if !strings.Contains(s, "*") {
-		return pattern{base: source, depth: -1}, nil
+		return Pattern{Base: source, Depth: -1}, nil
 	}
 	dir, last := "", s
 	if i := strings.LastIndexByte(s, '/'); i >= 0 {
 		dir, last = s[:i+1], s[i+1:]
 	}
-	p := pattern{depth: 0}
+	p := Pattern{Depth: 0}
 	if last == "**" {
 		return p.at(dir, source, -1)
 	}
 	switch below, wild := strings.CutSuffix(dir, "**/"); {
 	case wild:
-		p.depth, dir = -1, below
+		p.Depth, dir = -1, below
 	default:
 		if below, wild = strings.CutSuffix(dir, "*/"); wild {
-			p.depth, dir = 1, below
+			p.Depth, dir = 1, below
 		}
 	}
 	filter, isExt := strings.CutPrefix(last, "*.")
@@ -58,16 +58,19 @@ func parsePattern(source string) (pattern, error) {
 	if err != nil {
 		return p, err
 	}
-	if isExt {
+	switch {
+	case isExt:
 		p.exts = filters
-	} else {
+	case p.Depth > 0:
+		p.names, p.Depth = filters, -1
+	default:
 		p.names = filters
 	}
-	return p.at(dir, source, p.depth)
+	return p.at(dir, source, p.Depth)
 }
 
 // at sets the directory, in which no wildcard may be left.
-func (p pattern) at(dir, source string, depth int) (pattern, error) {
+func (p Pattern) at(dir, source string, depth int) (Pattern, error) {
 	invalid := slices.ContainsFunc(append(slices.Concat(p.names, p.exts), dir), func(s string) bool { return s != dir && s == "" || strings.ContainsAny(s, "*") })
 	if invalid {
 		return p, fault.New(fault.Usage, "%s is not a pattern that can be attached", source).WithHint("%s", patternHint(source))
@@ -78,7 +81,7 @@ func (p pattern) at(dir, source string, depth int) (pattern, error) {
 	case dir != "/":
 		dir = strings.TrimSuffix(dir, "/")
 	}
-	p.base, p.depth = dir, depth
+	p.Base, p.Depth = dir, depth
 	return p, nil
 }
 
@@ -95,22 +98,22 @@ func alternatives(source, s string) ([]string, error) {
 	return strings.Split(inner, ","), nil
 }
 
-// matches reports whether a file of this name belongs to p.
-func (p pattern) matches(name string) bool {
+// Matches reports whether a file of this name belongs to p, if it is not below too many directories.
+func (p Pattern) Matches(name string) bool {
 	switch {
 	case len(p.names) > 0:
 		return slices.Contains(p.names, name)
 	case len(p.exts) > 0:
-		return slices.ContainsFunc(p.exts, func(ext string) bool { return strings.HasSuffix(name, "."+ext) })
+		return slices.ContainsFunc(p.exts, func(ext string) bool { return len(name) > len(ext)+1 && strings.HasSuffix(name, "."+ext) })
 	}
 	return true
 }
 
 // tooDeep reports whether the directory dir lies below the levels that p searches.
-func (p pattern) tooDeep(base, dir string) bool {
-	if p.depth < 0 {
+func (p Pattern) tooDeep(base, dir string) bool {
+	if p.Depth < 0 {
 		return false
 	}
 	rel, err := filepath.Rel(base, dir)
-	return err != nil || strings.Count(filepath.ToSlash(rel), "/")+1 > p.depth
+	return err != nil || strings.Count(filepath.ToSlash(rel), "/")+1 > p.Depth
 }

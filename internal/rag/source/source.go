@@ -1,0 +1,185 @@
+// Package source finds and reads the documents of a knowledge base.
+//
+// A source is what a user lists:
+//
+//	notes, notes/**/*.md        a file, a directory, or a pattern below one
+//	https://site.test/page      a page, or a document of the web
+//	https://site.test/docs/**   the pages below an address, found by their links
+//	git+https://site.test/repo  a Git repository, also git@host:path, ssh://..., https://....git;
+//	                            #branch or #branch:directory behind it
+//	name:rest                   what the document loader called name makes of the rest
+//
+// A document is what a source leads to. Finding documents is separate from reading them, and reading
+// them from converting them to text, so that unchanged documents cost as little as possible.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"loki/internal/input"
+	"loki/internal/retry"
+)
+
+// MaxSize is the size of the largest document, in bytes.
+const MaxSize = 64 << 20
+
+// Loader finds documents. The zero value of an optional field is its default. It may be used from
+// several goroutines.
+type Loader struct {
+	Input     *input.Loader // required: what relative paths are relative to, commands of document loaders, the client for addresses
+	UserAgent string        // for addresses; empty means "loki"
+	Retry     retry.Policy  // for addresses that ask to come back later
+	MaxPages  int           // of a site; 0 means [DefaultMaxPages]
+	MaxDepth  int           // links from the first page of a site to the last; 0 means [DefaultMaxDepth]
+}
+
+// The limits of a crawl.
+const (
+	DefaultMaxPages = 1000
+	DefaultMaxDepth = 16
+)
+
+// ErrPassedOver is in the chain of errors of [Document.Read] for a file below a directory that is
+// not text, or is larger than [MaxSize]. It is no failure: such files are counted.
+var ErrPassedOver = errors.New("passed over")
+
+// Error is a failure that concerns one source. If what failed does not exist, it wraps
+// [fs.ErrNotExist].
+type Error struct {
+	Source string // without a password
+	Path   string // of the document that failed; empty if it is the source
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Document is a document that was found. Finding it costs little: its content was not read yet,
+// unless that was the way to find it.
+type Document struct {
+	Path   string // absolute path, address, or name:rest; never with a password
+	Source string // that led to it, as it is listed
+
+	read func(ctx context.Context) (*Content, error)
+}
+
+// Read reads the document. Different documents may be read at the same time, also after the
+// sequence that they came from has ended.
+func (d Document) Read(ctx context.Context) (*Content, error) { return d.read(ctx) }
+
+// Content is a document that was read.
+type Content struct {
+	Hash string // hex SHA-256 of the document as it came, before it was converted
+
+	text func(ctx context.Context) (text, ext string, lines bool, err error)
+}
+
+// Text returns the text of the document: decoded, or converted if it is not text. ext is the
+// extension of files with such text, without the dot and in lower case, "md" for what was converted
+// to Markdown and "txt" if it is not known. lines reports whether the lines of text are those of the
+// document.
+func (c *Content) Text(ctx context.Context) (text, ext string, lines bool, err error) {
+	return c.text(ctx)
+}
+
+// Documents yields the documents of sources in the order of the list, each path once. An error is an
+// [*Error] and concerns one source or one of its documents; the sequence goes on after it. It ends
+// early, with the error of ctx, if ctx does.
+func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		for _, s := range sources {
+			if !yield(Document{}, &Error{Source: s, Err: errors.New("sources cannot be read yet")}) {
+				return
+			}
+		}
+	}
+}
+
+// kind is what a source is.
+type kind int
+
+const (
+	local  kind = iota // a path or a pattern
+	page               // an address
+	site               // an address with ** behind it
+	loaded             // name:rest
+	repo               // a Git repository
+)
+
+func (l *Loader) kindOf(source string) kind {
+	switch {
+	case isRepository(source):
+		return repo
+	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
+		if strings.HasSuffix(source, "**") {
+			return site
+		}
+		return page
+	case l.Input.Serves(source):
+		return loaded
+	}
+	return local
+}
+
+// isRepository reports whether source is the address of a Git repository.
+func isRepository(source string) bool {
+	address, _, _ := strings.Cut(source, "#")
+	switch {
+	case strings.HasPrefix(address, "git+"), strings.HasPrefix(address, "ssh://"), strings.HasPrefix(address, "git@"):
+		return true
+	case strings.HasPrefix(address, "http://"), strings.HasPrefix(address, "https://"):
+		return strings.HasSuffix(address, ".git") || strings.HasSuffix(address, ".git/")
+	}
+	return false
+}
+
+// Absolute returns source as it is stored, so that it can be read from anywhere: blanks around it
+// are dropped, and a path is absolute and clean. A source that is empty or malformed is an error.
+func (l *Loader) Absolute(source string) (string, error) {
+	source = strings.TrimSpace(source)
+	switch {
+	case source == "":
+		return "", errors.New("a source is empty")
+	case l.kindOf(source) != local:
+		return source, nil
+	}
+	return l.Input.Absolute(source), nil
+}
+
+// Covers reports whether the document at path may come from source, which is absolute. A build that
+// cannot read a source keeps these documents.
+func (l *Loader) Covers(source, path string) bool {
+	switch l.kindOf(source) {
+	case page:
+		return path == withoutPassword(source)
+	case local:
+		p, err := input.ParsePattern(source)
+		base := strings.TrimSuffix(p.Base, string(filepath.Separator))
+		return err == nil && (path == base || strings.HasPrefix(path, base+string(filepath.Separator)))
+	case repo:
+		source, _, _ = strings.Cut(source, "#")
+	}
+	return strings.HasPrefix(path, strings.TrimRight(withoutPassword(source), "/*"))
+}
+
+// withoutPassword returns an address without the name and password in it.
+func withoutPassword(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil || scheme == "ssh" {
+		return address
+	}
+	_, rest, _ = strings.Cut(rest, "@")
+	return fmt.Sprintf("%s://%s", scheme, rest)
+}

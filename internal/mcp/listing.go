@@ -10,7 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"loki/internal/mcp/rank"
+	"loki/internal/rank"
 	"loki/internal/value"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/mcp/rank"
+	"loki/internal/rank"
 )
 
 func TestTokens(t *testing.T) {

@@ -3,7 +3,8 @@
 // A document is a text. A token is one of its words in a normal form: in lower case,
 // without accents, and reduced to its stem, so that "searching" finds "searches". Stop
 // words, such as "the", are not tokens. A name in several parts, such as search_issues or
-// searchIssues, is a token as a whole, and so is each of its parts.
+// searchIssues, is a token as a whole, and so is each of its parts. Chinese, Japanese, Korean,
+// Thai and the like become pairs of characters.
 package rank
 
 import (

@@ -1,7 +1,10 @@
 package rank_test
 
 import (
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +23,12 @@ func TestTokens(t *testing.T) {
 		{"kebab", "read-file", "read file"},
 		{"accents", "Café crème Straße", "cafe creme strass"},
 		{"stop_words", "what is the it's you’re", ""},
-		{"other_scripts", "поиск 検索", "поиск 検 索"},
+		{"other_scripts", "поиск", "поиск"},
+		{"han", "東京都 本 a漢字b", "東京 京都 本 漢字 b"},
+		{"japanese", "検索エンジンを、がぎ", "検索 索エ エン ンジ ジン ンを がぎ"},
+		{"halfwidth", "ｶﾞｲﾄﾞ", "ガイ イド"},
+		{"korean", "한국어 server를", "한국 국어 server 를"},
+		{"thai", "น้ำดี", "น้ํา าดี"},
 		{"punctuation", "... --- !!!", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,6 +83,31 @@ func TestSearch(t *testing.T) {
 	}
 	if got := rank.New(nil).Search("x", 3); len(got) != 0 {
 		t.Errorf("no documents: %v", got)
+	}
+}
+
+func BenchmarkTokens(b *testing.B) {
+	var texts []string
+	size := 0
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		texts = append(texts, string(text))
+		size += len(text)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(size))
+	var list []string
+	for b.Loop() {
+		z := new(rank.Tokenizer)
+		for _, text := range texts {
+			list = z.Append(list[:0], text)
+		}
 	}
 }
 

@@ -113,7 +113,10 @@ func (s *stemmer) region(from int) int {
 	return len(s.word)
 }
 
-func (s *stemmer) ends(suffix string) bool { return strings.HasSuffix(string(s.word), suffix) }
+func (s *stemmer) ends(suffix string) bool {
+	n := len(s.word) - len(suffix)
+	return n >= 0 && s.word[len(s.word)-1] == suffix[len(suffix)-1] && string(s.word[n:]) == suffix
+}
 
 // longest returns the longest of suffixes that the word ends in, or nothing.
 func (s *stemmer) longest(suffixes ...string) string {

@@ -1,0 +1,306 @@
+// Package split cuts documents into chunks.
+//
+// A text is cut at the best separator that occurs in it: between sections rather than between
+// paragraphs, between paragraphs rather than between words. The parts that are too long are cut at
+// the next best one. Parts that follow each other are then put together again, as many as fit into
+// a chunk, and the last ones of a chunk are the first of the next: its overlap.
+//
+// Lengths are in characters (code points). A character as a reader sees it, such as a flag or a
+// letter with its accents (a grapheme cluster), is never cut.
+package split
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+)
+
+// Markdown is the chunker that follows the headings of a document, for files md, mkd and markdown.
+const Markdown = "markdown"
+
+// Splitter cuts texts of one kind. Its method may be called from several goroutines.
+type Splitter struct {
+	size, overlap int
+	separators    []string
+	keep          bool // separators stay, at the start of what is behind them
+	markdown      bool
+}
+
+// New returns a Splitter for chunks of size characters, at least 1, of which about the last
+// overlap ones start the next chunk. ext is the kind of the text, as the extension of a file in
+// lower case without the dot; one that is not known means plain text. chunker is empty or
+// [Markdown], which concerns Markdown only.
+func New(size, overlap int, chunker, ext string) Splitter {
+	s := Splitter{size: max(size, 1), overlap: max(overlap, 0), separators: separators(ext)}
+	if chunker == Markdown && slices.Contains([]string{"md", "mkd", "markdown"}, ext) {
+		s.markdown = true
+		s.separators = separators("md")
+	}
+	s.keep = slices.ContainsFunc(s.separators, func(sep string) bool { return strings.TrimSpace(sep) != "" })
+	return s
+}
+
+// Piece is a chunk of a document.
+type Piece struct {
+	// Text is a part of the document without blanks around it. In plain text, blank lines and
+	// blanks that follow each other may be fewer than in the document.
+	Text string
+
+	Heading string // "A > B > C", the headings that it is under; only from the chunker [Markdown]
+
+	Start, End     int // bytes of the document
+	Line, LastLine int // from 1
+}
+
+// Split cuts text, which is valid UTF-8, in time that is linear in its length and that of the
+// result. The chunks are in the order of the text, and none begins or ends before the one before
+// it. None is empty, and none is longer than the size, unless a single grapheme cluster is.
+//
+// Outside of plain text, a separator at the very end of what is cut is lost: nothing follows it.
+func (s Splitter) Split(text string) []Piece {
+	w := walk{Splitter: s, text: text}
+	w.all()
+	return w.pieces
+}
+
+// walk is one call of Split.
+type walk struct {
+	Splitter
+	text   string
+	pieces []Piece
+
+	heading string // of what is cut
+
+	// The chunk that grows.
+	window []part
+	joiner string // between its parts
+	chars  int    // in its parts
+	gaps   int    // parts with gap set, the first one aside
+
+	start, end cursor // of the last piece
+	looked     int    // bytes read, a measure of work
+}
+
+// part is text between two separators.
+type part struct {
+	start, end int
+	chars      int
+	gap        bool // more than the joiner is between the one before it and this one
+}
+
+// cursor counts lines up to a place that only moves on.
+type cursor struct{ at, line int }
+
+// move returns the number of line ends before to.
+func (c *cursor) move(text string, to int) int {
+	if to > c.at {
+		c.line += strings.Count(text[c.at:to], "\n")
+		c.at = to
+	}
+	return c.line
+}
+
+// all cuts the whole text.
+func (w *walk) all() {
+	if w.markdown {
+		w.sections()
+	} else {
+		w.split(0, len(w.text), w.separators)
+	}
+}
+
+// split cuts text[start:end] at the first of the separators that occurs in it.
+func (w *walk) split(start, end int, separators []string) {
+	for i, sep := range separators {
+		if sep == "" {
+			w.graphemes(start, end)
+			return
+		}
+		if at := w.find(sep, start, end); at >= 0 {
+			w.cut(start, end, at, sep, separators[i+1:])
+			return
+		}
+	}
+}
+
+// graphemes cuts text[start:end] between any two grapheme clusters.
+func (w *walk) graphemes(start, end int) {
+	w.looked += end - start
+	w.joiner = ""
+	for clusters := graphemes.FromString(w.text[start:end]); clusters.Next(); {
+		w.part(start+clusters.Start(), start+clusters.End(), nil)
+	}
+	w.flush()
+}
+
+// cut cuts text[start:end] at sep, which occurs first at at.
+func (w *walk) cut(start, end, at int, sep string, rest []string) {
+	joiner, skip := sep, len(sep)
+	if w.keep {
+		joiner, skip = "", 0
+	}
+	for at >= 0 {
+		w.joiner = joiner
+		w.part(start, at, rest)
+		start = at + skip
+		at = w.find(sep, at+len(sep), end)
+	}
+	if !w.keep || w.text[start:end] != sep {
+		w.joiner = joiner
+		w.part(start, end, rest)
+	}
+	w.flush()
+}
+
+// part adds text[start:end] to the chunk. If that is too long for any chunk, it is cut at one of
+// rest.
+func (w *walk) part(start, end int, rest []string) {
+	if start == end {
+		return
+	}
+	n := w.length(start, end)
+	if n < w.size {
+		w.add(part{start: start, end: end, chars: n})
+		return
+	}
+	w.flush()
+	if len(rest) > 0 {
+		w.split(start, end, rest)
+		return
+	}
+	if text := w.text[start:end]; strings.TrimSpace(text) != "" {
+		w.emit(start, end, text)
+	}
+}
+
+// length returns the number of characters in text[start:end], or some number that is not below the
+// size if there are that many.
+func (w *walk) length(start, end int) int {
+	if (end-start)/utf8.UTFMax >= w.size {
+		return w.size
+	}
+	w.looked += end - start
+	return utf8.RuneCountInString(w.text[start:end])
+}
+
+// add adds p to the chunk. A chunk that has no room for it ends, and the next one begins with the
+// last parts of it.
+func (w *walk) add(p part) {
+	drop := 0
+	full := func() bool { return w.chars+p.chars+(len(w.window)-drop)*len(w.joiner) > w.size }
+	if len(w.window) > 0 && full() {
+		w.chunk()
+		for w.chars > w.overlap || w.chars > 0 && full() {
+			w.chars -= w.window[drop].chars
+			drop++
+			if drop < len(w.window) && w.window[drop].gap {
+				w.gaps--
+			}
+		}
+		w.window = w.window[drop:]
+	}
+	if n := len(w.window); n > 0 && p.start-w.window[n-1].end != len(w.joiner) {
+		p.gap = true
+		w.gaps++
+	}
+	w.window = append(w.window, p)
+	w.chars += p.chars
+}
+
+// flush ends the chunk. Nothing of it is in the next one.
+func (w *walk) flush() {
+	w.chunk()
+	w.window, w.chars, w.gaps = w.window[:0], 0, 0
+}
+
+// chunk adds the chunk as it is to the pieces, unless it is blank.
+func (w *walk) chunk() {
+	if len(w.window) == 0 {
+		return
+	}
+	start := w.window[0].start
+	before, after := w.blanks(w.text[start:w.window[len(w.window)-1].end])
+	if before == after {
+		return
+	}
+	text := w.text[start+before : start+after]
+	if w.gaps > 0 {
+		text = w.joined()
+	}
+	w.emit(start+before, start+after, text)
+}
+
+// joined returns the text of the chunk if that is not a part of the document as it stands there.
+func (w *walk) joined() string {
+	var b strings.Builder
+	for i, p := range w.window {
+		if i > 0 {
+			b.WriteString(w.joiner)
+		}
+		b.WriteString(w.text[p.start:p.end])
+	}
+	text := b.String()
+	start, end := w.blanks(text)
+	return text[start:end]
+}
+
+// blanks returns where text begins and ends without the blanks around it.
+func (w *walk) blanks(text string) (start, end int) {
+	w.looked += len(text)
+	end = len(strings.TrimRightFunc(text, unicode.IsSpace))
+	start = end - len(strings.TrimLeftFunc(text[:end], unicode.IsSpace))
+	if start == end {
+		return 0, 0
+	}
+	if !boundary(text, start) {
+		_, n := utf8.DecodeLastRuneInString(text[:start])
+		start -= n
+	}
+	if !boundary(text, end) {
+		_, n := utf8.DecodeRuneInString(text[end:])
+		end += n
+	}
+	return start, end
+}
+
+// emit adds a piece.
+func (w *walk) emit(start, end int, text string) {
+	w.pieces = append(w.pieces, Piece{
+		Text: text, Heading: w.heading, Start: start, End: end,
+		Line: 1 + w.start.move(w.text, start), LastLine: 1 + w.end.move(w.text, end),
+	})
+}
+
+// find returns where sep, which is not empty, occurs first in text[start:end] without cutting a
+// grapheme cluster, -1 if it does not.
+func (w *walk) find(sep string, start, end int) int {
+	for {
+		i := strings.Index(w.text[start:end], sep)
+		if i < 0 {
+			w.looked += end - start
+			return -1
+		}
+		w.looked += i + len(sep)
+		at := start + i
+		if boundary(w.text, at) && (w.keep || boundary(w.text, at+len(sep))) {
+			return at
+		}
+		start = at + 1
+	}
+}
+
+// boundary reports whether text may be cut at i, where a blank or an ASCII character is on one side:
+// whether a grapheme cluster ends there. That is known from two characters, since all rules that
+// need more of them are about others. A line end of two characters counts as two clusters.
+func boundary(text string, i int) bool {
+	if i == 0 || i == len(text) || text[i-1] < utf8.RuneSelf && text[i] < utf8.RuneSelf {
+		return true
+	}
+	_, before := utf8.DecodeLastRuneInString(text[:i])
+	_, after := utf8.DecodeRuneInString(text[i:])
+	clusters := graphemes.FromString(text[i-before : i+after])
+	return clusters.Next() && clusters.End() == before
+}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/url"
 	"runtime"
 	"slices"
 	"sync"
@@ -112,6 +113,10 @@ func New(o Options) (*App, error) {
 		for _, key := range c.Credentials(env) {
 			a.used.Add(key.Name, key.Value)
 		}
+	}
+	if store, err := url.Parse(*cmp.Or(cfg.RAGStore, new(""))); err == nil {
+		password, _ := store.User.Password()
+		a.used.Add("RAG_STORE_PASSWORD", password)
 	}
 	if envErr != nil {
 		a.warnings = append(a.warnings, envErr.Error())

@@ -68,10 +68,16 @@ type Config struct {
 	RAGEmbeddingModel *string
 	RAGRerankerModel  *string
 	RAGTopK           int
-	RAGChunkSize      *int // characters
-	RAGChunkOverlap   *int // characters
-	RAGTemplate       *string
-	DocumentLoaders   Mapping // kind of document to a command
+	RAGChunkSize      *int     // characters
+	RAGChunkOverlap   *int     // characters
+	RAGChunker        *string  // "markdown"; nil and "" leave it to the kind of a document
+	RAGQuantization   *string  // "int8"; nil and "" keep vectors as they are
+	RAGThreshold      *float64 // from 0 to 1
+	RAGNeighbors      int      // chunks
+	RAGDiversity      *float64 // from 0 to 1
+	RAGStore          *string  // address of a database, which may refer to secrets; nil for files
+	RAGTemplate       *string  // with __INPUT__ and __CONTEXT__
+	DocumentLoaders   Mapping  // kind of document to a command
 
 	UserAgent        *string // see [Config.UserAgentHeader]
 	SaveShellHistory bool

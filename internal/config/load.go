@@ -86,6 +86,9 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		c.modelFrom = where(c.File, root.KeyPos("model"))
 	}
 	c.checkVault(root)
+	if key, problem := c.knowledgeProblem(); key != "" {
+		root.Get(key).Errorf("%s", problem)
+	}
 	if p := c.UserAgent; p != nil && HasSecretPlaceholder(*p) {
 		root.Get("user_agent").Warnf("is sent to every server and cannot refer to a secret, so it is left out")
 		c.UserAgent = nil

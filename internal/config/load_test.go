@@ -116,6 +116,12 @@ func TestLoadFull(t *testing.T) {
 		RAGTopK:              8,
 		RAGChunkSize:         ptr(1500),
 		RAGChunkOverlap:      ptr(75),
+		RAGChunker:           ptr("markdown"),
+		RAGQuantization:      ptr("int8"),
+		RAGThreshold:         ptr(0.25),
+		RAGNeighbors:         1,
+		RAGDiversity:         ptr(0.5),
+		RAGStore:             ptr("postgres://loki:{{PG}}@db/knowledge"),
 		RAGTemplate:          ptr("__CONTEXT__ __INPUT__"),
 		DocumentLoaders:      Mapping{{"pdf", "mutool draw -F text $1"}, {"git", "git show $1"}, {"docx", "pandoc --to plain $1"}},
 		UserAgent:            ptr("auto"),
@@ -145,7 +151,7 @@ func TestLoadClients(t *testing.T) {
 	}
 	want := []*Client{
 		{
-			Type: "openai", Name: "openai", Where: "testdata/full.yaml:58:5",
+			Type: "openai", Name: "openai", Where: "testdata/full.yaml:64:5",
 			Models: []catalog.Model{
 				{
 					Name: "gpt-4o", Type: catalog.Chat, MaxInputTokens: 128000, MaxOutputTokens: 16384,
@@ -183,22 +189,22 @@ func TestLoadClients(t *testing.T) {
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:102:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:108:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:106:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:112:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:109:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:115:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:112:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:118:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:117:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:123:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}
@@ -300,6 +306,10 @@ func TestLoadErrors(t *testing.T) {
 		{"tri_state", `save_session: 1`, `1:15: save_session: expected true or false, found an integer`},
 		{"negative", `rag_top_k: -1`, `1:12: rag_top_k: must not be negative, found an integer`},
 		{"fraction", `rag_chunk_size: 1.5`, `1:17: rag_chunk_size: expected a whole number, found a number`},
+		{"chunker", `rag_chunker: html`, `1:14: rag_chunker: want markdown, or nothing, not "html"`},
+		{"quantization", `rag_quantization: int4`, `1:19: rag_quantization: want int8, or nothing, not "int4"`},
+		{"diversity", `rag_diversity: 2`, `1:16: rag_diversity: want a number from 0 to 1, not 2`},
+		{"template", `rag_template: "__CONTEXT__"`, `1:15: rag_template: the template lacks __INPUT__: without it the model gets nothing of the question`},
 		{"string", `model: 5`, `1:8: model: expected a string, found an integer`},
 		{"list", `visible_tools: fs_cat.sh`, `1:16: visible_tools: expected a list, found a string`},
 		{"list_of_strings", `visible_tools: [1]`, `1:17: visible_tools[0]: expected a string, found an integer`},

@@ -20,7 +20,11 @@ func (c *Config) override(env Env) (warnings []string, err error) {
 		if !k.env || !ok {
 			continue
 		}
+		before := *c
 		err := setFromText(k.field(c), text)
+		if key, problem := c.knowledgeProblem(); key == k.name {
+			*c, err = before, errors.New(problem)
+		}
 		if k.name == "model" {
 			c.modelFrom = k.variable()
 		}

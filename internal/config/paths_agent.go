@@ -11,7 +11,6 @@ type AgentPaths struct {
 	ConfigFile   string // <AGENT>_CONFIG_FILE
 	GraphFile    string
 	ToolsBinDir  string
-	RAGFile      string
 	SessionsDir  string
 	MessagesFile string // the journal of turns outside sessions; in the cache
 
@@ -29,7 +28,6 @@ func (p Paths) Agent(name string) AgentPaths {
 		ConfigFile:   cmp.Or(p.env.Get(prefix+"_CONFIG_FILE"), p.join(dir, "config.yaml")),
 		GraphFile:    p.join(dir, "graph.yaml"),
 		ToolsBinDir:  p.join(dir, "bin"),
-		RAGFile:      p.join(dir, "rag.yaml"),
 		SessionsDir:  p.join(dir, "sessions"),
 		MessagesFile: p.join(p.CacheDir, "agents", name, "messages.md"),
 		goos:         p.env.goos,
@@ -52,5 +50,8 @@ func (a AgentPaths) ToolFiles() []string {
 	return files
 }
 
+// RAGFile returns the agent's own knowledge base.
+func (a AgentPaths) RAGFile() string { return a.NodeRAGFile("rag") }
+
 // NodeRAGFile returns the knowledge base of the graph node called node.
-func (a AgentPaths) NodeRAGFile(node string) string { return join(a.goos, a.Dir, node+".yaml") }
+func (a AgentPaths) NodeRAGFile(node string) string { return join(a.goos, a.Dir, node+".db") }

@@ -234,15 +234,17 @@ func TestAgentPaths(t *testing.T) {
 			ConfigFile:   "/h/.config/loki/agents/code-reviewer/config.yaml",
 			GraphFile:    "/h/.config/loki/agents/code-reviewer/graph.yaml",
 			ToolsBinDir:  "/h/.config/loki/agents/code-reviewer/bin",
-			RAGFile:      "/h/.config/loki/agents/code-reviewer/rag.yaml",
 			SessionsDir:  "/h/.config/loki/agents/code-reviewer/sessions",
 			MessagesFile: "/h/.cache/loki/agents/code-reviewer/messages.md",
 		}
 		if diff := cmp.Diff(want, got, ignore); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if got := got.NodeRAGFile("ask"); got != "/h/.config/loki/agents/code-reviewer/ask.yaml" {
+		if got := got.NodeRAGFile("ask"); got != "/h/.config/loki/agents/code-reviewer/ask.db" {
 			t.Errorf("node: %s", got)
+		}
+		if got := got.RAGFile(); got != "/h/.config/loki/agents/code-reviewer/rag.db" {
+			t.Errorf("knowledge base: %s", got)
 		}
 		wantTools := []string{want.Dir + "/tools.sh", want.Dir + "/tools.py", want.Dir + "/tools.ts", want.Dir + "/tools.js"}
 		if diff := cmp.Diff(wantTools, got.ToolFiles()); diff != "" {
@@ -256,7 +258,6 @@ func TestAgentPaths(t *testing.T) {
 			ConfigFile:   "c.yaml",
 			GraphFile:    "/d/graph.yaml",
 			ToolsBinDir:  "/d/bin",
-			RAGFile:      "/d/rag.yaml",
 			SessionsDir:  "/d/sessions",
 			MessagesFile: "/h/.cache/loki/agents/code-reviewer/messages.md",
 		}

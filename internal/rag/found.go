@@ -1,0 +1,83 @@
+package rag
+
+import (
+	"fmt"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+)
+
+// Found is what a search found. It survives a round trip through JSON, so that it can be the result
+// of a recorded step.
+type Found struct {
+	Base  string     `json:"base"`
+	Query string     `json:"query"`
+	Hits  []Hit      `json:"hits"`  // best first
+	Usage chat.Usage `json:"usage"` // of the models that were asked
+}
+
+// Hit is a passage that was found: a chunk, or several that follow each other.
+type Hit struct {
+	ID      ID      `json:"id"` // of the chunk that was found; of several, of the best one
+	Path    string  `json:"path"`
+	Heading string  `json:"heading,omitempty"`
+	Text    string  `json:"text"`
+	Start   int     `json:"start,omitempty"` // first line, from 1; 0 where lines mean nothing
+	End     int     `json:"end,omitempty"`   // last line
+	Score   float64 `json:"score"`           // of the fused lists, or of the reranker
+	Vector  Rank    `json:"vector,omitzero"`
+	Keyword Rank    `json:"keyword,omitzero"`
+}
+
+// Rank is the place of a chunk in one list of matches. The zero Rank means that it is not there.
+type Rank struct {
+	Rank  int     `json:"rank"`  // from 1
+	Score float64 `json:"score"` // cosine, or BM25
+}
+
+// Source returns where the passage is: "path:12-40", or the path where lines mean nothing.
+func (h Hit) Source() string {
+	if h.Start == 0 {
+		return h.Path
+	}
+	return fmt.Sprintf("%s:%d-%d", h.Path, h.Start, h.End)
+}
+
+// Context returns the passages for a model, each under a line that says where it is from.
+func (f Found) Context() string {
+	var b strings.Builder
+	for i, h := range f.Hits {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "[Source: %s]\n%s", h.Source(), h.Text)
+	}
+	return b.String()
+}
+
+// Sources returns the documents of the passages, each once, in the order of the passages.
+func (f Found) Sources() []string {
+	return f.each(func(h Hit) string { return h.Path })
+}
+
+// each returns what name returns for the hits, each once. It is never nil.
+func (f Found) each(name func(Hit) string) []string {
+	list, seen := []string{}, make(map[string]bool)
+	for _, h := range f.Hits {
+		if s := name(h); !seen[s] {
+			seen[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Event returns the event for what was found.
+func (f Found) Event() event.Retrieved {
+	passages := make([]event.Passage, len(f.Hits))
+	for i, h := range f.Hits {
+		passages[i] = event.Passage{Path: h.Path, Start: h.Start, End: h.End, Score: h.Score}
+	}
+	return event.Retrieved{Base: f.Base, Query: f.Query, Sources: passages}
+}

@@ -1,0 +1,39 @@
+package rag
+
+import (
+	"context"
+
+	"loki/internal/chat"
+	"loki/internal/provider"
+)
+
+// Models finds models by id, "client:model". Its methods may be called from several goroutines.
+type Models interface {
+	// Embedder returns an embedding model. The error is a [*fault.Error].
+	Embedder(ctx context.Context, id string) (Embedder, error)
+	// Reranker returns a reranker, likewise.
+	Reranker(ctx context.Context, id string) (Reranker, error)
+}
+
+// Embedder is a model that turns texts into vectors. Limits that are 0 are unknown.
+type Embedder struct {
+	ID   string // client:model
+	Name string // the provider's own name
+	provider.Embedder
+
+	MaxTokens int // of the texts of a request together
+	MaxBatch  int // texts in a request
+	ChunkSize int // characters that a chunk should have
+
+	// Cost returns a usage with its price. Nil means that the model costs nothing.
+	Cost func(chat.Usage) chat.Usage
+}
+
+// Reranker is a model that orders passages by their relevance to a question.
+type Reranker struct {
+	ID   string // client:model
+	Name string // the provider's own name
+	provider.Reranker
+
+	Cost func(chat.Usage) chat.Usage // as that of [Embedder]
+}

@@ -1,0 +1,159 @@
+package rag
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"loki/internal/fault"
+	"loki/internal/yamldoc"
+)
+
+// Defaults of settings.
+const (
+	DefaultChunkSize = 2000 // characters, for a model that does not say which size suits it
+	DefaultTopK      = 5
+)
+
+// Defaults returns the settings of a knowledge base with the given embedding model and without documents.
+func Defaults(m Embedder) Settings {
+	size := cmp.Or(m.ChunkSize, DefaultChunkSize)
+	return Settings{EmbeddingModel: m.ID, ChunkSize: size, ChunkOverlap: DefaultOverlap(size), TopK: DefaultTopK}
+}
+
+// DefaultOverlap returns the overlap, in characters, of chunks of size characters: 5 %.
+func DefaultOverlap(size int) int { return size / 20 }
+
+// SameChunks reports whether an index that was built with s holds the chunks and vectors that one
+// built with t holds, provided that the documents are the same.
+func (s Settings) SameChunks(t Settings) bool {
+	return s.EmbeddingModel == t.EmbeddingModel && s.ChunkSize == t.ChunkSize && s.ChunkOverlap == t.ChunkOverlap && s.Chunker == t.Chunker
+}
+
+// Validate returns an error with code Config for the first setting that is wrong.
+func (s Settings) Validate() error {
+	wrong := func(format string, args ...any) *fault.Error { return fault.New(fault.Config, format, args...) }
+	switch {
+	case s.EmbeddingModel == "":
+		return wrong("embedding_model is missing").WithHint("name an embedding model, such as builtin:hash")
+	case s.ChunkSize < 1:
+		return wrong("chunk_size must be at least 1 character, not %d", s.ChunkSize)
+	case s.ChunkOverlap < 0:
+		return wrong("chunk_overlap must not be negative, it is %d", s.ChunkOverlap)
+	case s.ChunkOverlap >= s.ChunkSize:
+		return wrong("chunk_overlap (%d) must be less than chunk_size (%d)", s.ChunkOverlap, s.ChunkSize).WithHint("5 %% of the size is usual: chunk_overlap=%d", DefaultOverlap(s.ChunkSize))
+	case s.Chunker != "" && s.Chunker != Markdown:
+		return wrong("chunker must be empty or %q, not %q", Markdown, s.Chunker)
+	case s.Quantization != "" && s.Quantization != Int8:
+		return wrong("quantization must be empty or %q, not %q", Int8, s.Quantization)
+	case s.BatchSize < 0:
+		return wrong("batch_size must not be negative, it is %d", s.BatchSize)
+	case s.TopK < 1:
+		return wrong("top_k must be at least 1, not %d", s.TopK)
+	case s.Neighbors < 0:
+		return wrong("neighbors must not be negative, it is %d", s.Neighbors)
+	case !fraction(s.Threshold):
+		return wrong("threshold must be from 0 to 1, not %v", s.Threshold)
+	case !fraction(s.Diversity):
+		return wrong("diversity must be from 0 to 1, not %v", s.Diversity)
+	}
+	return nil
+}
+
+func fraction(x float64) bool { return x >= 0 && x <= 1 } // false for NaN
+
+// key is a setting that a user can change by its name. field returns a *string, *int or *float64.
+type key struct {
+	name  string
+	field func(*Settings) any
+}
+
+// keys returns the settings but for the documents.
+func keys() []key {
+	return []key{
+		{"embedding_model", func(s *Settings) any { return &s.EmbeddingModel }},
+		{"chunk_size", func(s *Settings) any { return &s.ChunkSize }},
+		{"chunk_overlap", func(s *Settings) any { return &s.ChunkOverlap }},
+		{"chunker", func(s *Settings) any { return &s.Chunker }},
+		{"quantization", func(s *Settings) any { return &s.Quantization }},
+		{"batch_size", func(s *Settings) any { return &s.BatchSize }},
+		{"top_k", func(s *Settings) any { return &s.TopK }},
+		{"reranker_model", func(s *Settings) any { return &s.RerankerModel }},
+		{"threshold", func(s *Settings) any { return &s.Threshold }},
+		{"neighbors", func(s *Settings) any { return &s.Neighbors }},
+		{"diversity", func(s *Settings) any { return &s.Diversity }},
+	}
+}
+
+// Set returns s changed by a text KEY=VALUE[,KEY=VALUE...]. An empty value, or null, is the
+// default. An overlap that is the default for the chunk size stays so if only the size changes. The
+// error has code Usage, or Config if the settings do not fit together.
+func (s Settings) Set(pairs string) (Settings, error) {
+	list := keys()
+	derived := s.ChunkOverlap == DefaultOverlap(s.ChunkSize)
+	for pair := range strings.SplitSeq(pairs, ",") {
+		name, text, ok := strings.Cut(pair, "=")
+		if name, text = strings.TrimSpace(name), strings.TrimSpace(text); !ok || name == "" {
+			return Settings{}, fault.New(fault.Usage, "%q is not a setting", pair).WithHint("write KEY=VALUE, such as top_k=8")
+		}
+		i := slices.IndexFunc(list, func(k key) bool { return k.name == name })
+		if i < 0 {
+			return Settings{}, unknown(name, list)
+		}
+		if text == "null" {
+			text = ""
+		}
+		if err := parse(list[i].field(&s), text, list[i].field(&Settings{TopK: DefaultTopK, ChunkSize: DefaultChunkSize})); err != nil {
+			return Settings{}, fault.Wrap(fault.Usage, err, "setting %s", name)
+		}
+		derived = derived && name != "chunk_overlap"
+	}
+	if derived {
+		s.ChunkOverlap = DefaultOverlap(s.ChunkSize)
+	}
+	return s, s.Validate()
+}
+
+func unknown(name string, list []key) error {
+	var names []string
+	for _, k := range list {
+		names = append(names, k.name)
+	}
+	err := fault.New(fault.Usage, "there is no setting %q of a knowledge base", name)
+	if near := yamldoc.Nearest(name, names); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err.WithHint("the settings are %s", strings.Join(names, ", "))
+}
+
+// parse reads text into the field at to; an empty text is the value at empty, of the same type.
+func parse(to any, text string, empty any) error {
+	switch to := to.(type) {
+	case *string:
+		*to = text
+	case *int:
+		if text == "" {
+			*to = *empty.(*int)
+			return nil
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		*to = n
+	case *float64:
+		if text == "" {
+			*to = 0
+			return nil
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		*to = x
+	}
+	return nil
+}

@@ -75,7 +75,8 @@ type walk struct {
 	heading string // of what is cut
 
 	// The chunk that grows.
-	window []part
+	parts  []part // and before first, those of earlier chunks
+	first  int
 	joiner string // between its parts
 	chars  int    // in its parts
 	gaps   int    // parts with gap set, the first one aside
@@ -176,11 +177,11 @@ func (w *walk) part(start, end int, rest []string) {
 	}
 }
 
-// length returns the number of characters in text[start:end], or some number that is not below the
-// size if there are that many.
+// length returns the number of characters in text[start:end], or some number above the size if it
+// is.
 func (w *walk) length(start, end int) int {
-	if (end-start)/utf8.UTFMax >= w.size {
-		return w.size
+	if end-start > utf8.UTFMax*w.size {
+		return w.size + 1
 	}
 	w.looked += end - start
 	return utf8.RuneCountInString(w.text[start:end])
@@ -189,40 +190,50 @@ func (w *walk) length(start, end int) int {
 // add adds p to the chunk. A chunk that has no room for it ends, and the next one begins with the
 // last parts of it.
 func (w *walk) add(p part) {
-	drop := 0
-	full := func() bool { return w.chars+p.chars+(len(w.window)-drop)*len(w.joiner) > w.size }
-	if len(w.window) > 0 && full() {
+	full := func() bool { return w.chars+p.chars+len(w.window())*len(w.joiner) > w.size }
+	if len(w.window()) > 0 && full() {
 		w.chunk()
 		for w.chars > w.overlap || w.chars > 0 && full() {
-			w.chars -= w.window[drop].chars
-			drop++
-			if drop < len(w.window) && w.window[drop].gap {
-				w.gaps--
-			}
+			w.drop()
 		}
-		w.window = w.window[drop:]
 	}
-	if n := len(w.window); n > 0 && p.start-w.window[n-1].end != len(w.joiner) {
+	if window := w.window(); len(window) > 0 && p.start-window[len(window)-1].end != len(w.joiner) {
 		p.gap = true
 		w.gaps++
 	}
-	w.window = append(w.window, p)
+	if len(w.parts) == cap(w.parts) && w.first > len(w.parts)/2 {
+		w.parts, w.first = append(w.parts[:0], w.window()...), 0
+	}
+	w.parts = append(w.parts, p)
 	w.chars += p.chars
+}
+
+// window returns the parts of the chunk.
+func (w *walk) window() []part { return w.parts[w.first:] }
+
+// drop removes the first part of the chunk.
+func (w *walk) drop() {
+	w.chars -= w.parts[w.first].chars
+	w.first++
+	if window := w.window(); len(window) > 0 && window[0].gap {
+		w.gaps--
+	}
 }
 
 // flush ends the chunk. Nothing of it is in the next one.
 func (w *walk) flush() {
 	w.chunk()
-	w.window, w.chars, w.gaps = w.window[:0], 0, 0
+	w.parts, w.first, w.chars, w.gaps = w.parts[:0], 0, 0, 0
 }
 
 // chunk adds the chunk as it is to the pieces, unless it is blank.
 func (w *walk) chunk() {
-	if len(w.window) == 0 {
+	window := w.window()
+	if len(window) == 0 {
 		return
 	}
-	start := w.window[0].start
-	before, after := w.blanks(w.text[start:w.window[len(w.window)-1].end])
+	start := window[0].start
+	before, after := w.blanks(w.text[start:window[len(window)-1].end])
 	if before == after {
 		return
 	}
@@ -236,7 +247,7 @@ func (w *walk) chunk() {
 // joined returns the text of the chunk if that is not a part of the document as it stands there.
 func (w *walk) joined() string {
 	var b strings.Builder
-	for i, p := range w.window {
+	for i, p := range w.window() {
 		if i > 0 {
 			b.WriteString(w.joiner)
 		}

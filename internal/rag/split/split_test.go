@@ -229,7 +229,7 @@ func hostile(n int) map[string]string {
 
 // TestWork counts the bytes that are read, which does not depend on the machine.
 func TestWork(t *testing.T) {
-	const n = 1 << 17
+	const n = 1 << 15
 	for name, text := range hostile(n) {
 		for _, ext := range kinds {
 			for _, chunker := range []string{"", Markdown} {

@@ -1,0 +1,109 @@
+package split
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+func outline(doc string) []string {
+	var out []string
+	for h := range headings(doc) {
+		out = append(out, fmt.Sprintf("%d:%d %s", 1+strings.Count(doc[:h.start], "\n"), h.level, h.title))
+	}
+	return out
+}
+
+func TestHeadings(t *testing.T) {
+	for _, tt := range []struct {
+		name, doc string
+		want      []string
+	}{
+		{name: "empty"},
+		{name: "levels", doc: "# A\n## B\n###### C\n####### D", want: []string{"1:1 A", "2:2 B", "3:6 C"}},
+		{name: "needs_a_blank", doc: "#A\n#\tB\n#", want: []string{"2:1 B", "3:1 "}},
+		{name: "marks_at_the_end", doc: "# A ##\n# B#\n## C #\\\n# #", want: []string{"1:1 A", "2:1 B#", "3:2 C #\\", "4:1 "}},
+		{name: "indented", doc: "   # A\n\n    # B\n\t# C\n  \t# D", want: []string{"1:1 A"}},
+		{name: "crlf", doc: "# A\r\nB\r\n===\r\n", want: []string{"1:1 A", "2:1 B"}},
+		{name: "setext", doc: "A\n===\n\nB\n-\nC\nD\n---\n", want: []string{"1:1 A", "4:2 B", "6:2 C D"}},
+		{name: "setext_needs_a_paragraph", doc: "===\n\n---\n\n# A\n---\n\n```\na\n```\n---", want: []string{"5:1 A"}},
+		{name: "rulers", doc: "* * *\nA\n---\n***\n___\n", want: []string{"2:2 A"}},
+		{name: "lists", doc: "- a\n---\n1. b\nc\n---\n> d\n---\n", want: nil},
+		{name: "table", doc: "| a |\n|---|\n| b |\n---\n", want: nil},
+		{name: "fences", doc: "```sh\n# a\n~~~\n# b\n```` \n# C\n~~~~ ```\n# d\n```\n~~~\n# e\n~~~~~\n# F", want: []string{"6:1 C", "13:1 F"}},
+		{name: "code_in_a_line", doc: "```# a``` b\n# C", want: []string{"2:1 C"}},
+		{name: "open_fence", doc: "# A\n```\n# b\n", want: []string{"1:1 A"}},
+		{name: "comment", doc: "<!-- # a\n# b\n-->\n# C\n<!-- -->\n# D", want: []string{"4:1 C", "6:1 D"}},
+		{name: "html", doc: "<PRE>\n# a\n</Pre>\n# B\n", want: []string{"4:1 B"}},
+		{name: "front_matter", doc: "---\na: b\n---\n# C\n", want: []string{"4:1 C"}},
+		{name: "front_matter_toml", doc: "+++\n# a\n+++\n# C\n", want: []string{"4:1 C"}},
+		{name: "front_matter_without_end", doc: "---\na\n# B", want: []string{"3:1 B"}},
+		{name: "long", doc: "# " + strings.Repeat("x", 1000), want: []string{"1:1 " + strings.Repeat("x", 119) + "…"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := outline(tt.doc); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestHeadingsLikeGoldmark compares with a whole parser of CommonMark.
+func TestHeadingsLikeGoldmark(t *testing.T) {
+	files, err := filepath.Glob("../../../docs/*.md")
+	more, _ := filepath.Glob("../../../docs/*/*.md")
+	if files = append(files, more...); err != nil || len(files) < 20 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		_ = ast.Walk(goldmark.New().Parser().Parse(text.NewReader(data)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+			if h, ok := n.(*ast.Heading); ok && entering && h.Lines().Len() > 0 {
+				at := h.Lines().At(0)
+				want = append(want, fmt.Sprintf("%d:%d %s", 1+strings.Count(string(data[:at.Start]), "\n"), h.Level, at.Value(data)))
+			}
+			return ast.WalkContinue, nil
+		})
+		if got := outline(string(data)); !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", file, got, want)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	const doc = "intro\n\n# A\n\n## B\n\nbbb bbb\n\n## C\n\nccc ccc ccc\n\nddd ddd ddd\n### D\n\nd\n# E\n\n## F\n"
+	var got []string
+	s := New(20, 0, Markdown, "md")
+	pieces := s.Split(doc)
+	check(t, s, doc, pieces)
+	for _, p := range pieces {
+		got = append(got, fmt.Sprintf("%d-%d %s: %s", p.Line, p.LastLine, p.Heading, p.Text))
+	}
+	want := []string{
+		"1-1 : intro",
+		"3-3 A: # A",
+		"5-7 A > B: ## B\n\nbbb bbb",
+		"9-11 A > C: ## C\n\nccc ccc ccc",
+		"13-13 A > C: ddd ddd ddd",
+		"14-16 A > C > D: ### D\n\nd",
+		"17-17 E: # E",
+		"19-19 E > F: ## F",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := New(20, 0, Markdown, "go").Split("# A\n# B"); len(got) != 1 || got[0].Heading != "" {
+		t.Errorf("another kind of text: %+v", got)
+	}
+}

@@ -19,6 +19,10 @@ type AnswerOptions struct {
 	Usage    bool      // a line below a single answer on the screen says what it used
 	Replies  bool      // the narrator does so for each reply, so that an answer of one reply needs no other line
 
+	// Sources has the passages that a single answer was given from listed below it on the screen; nil
+	// for no list.
+	Sources *SourceOptions
+
 	// Markdown says how the answer is drawn if Out is a terminal. Nil means that it is
 	// written as it comes, as it always is elsewhere.
 	Markdown *MarkdownOptions
@@ -51,6 +55,8 @@ type Answer struct {
 	calls    int             // tools at work
 	graph    bool            // it is the answer of a graph run
 	last     chat.Usage      // of the last reply
+
+	found *event.Retrieved // for the answer; nil if nothing was searched
 }
 
 // NewAnswer returns an Answer beside screen. In an event.Tee it comes after the Narrator,
@@ -86,6 +92,8 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 	case event.Reply:
 		a.last = body.Usage
 		return a.reply(body)
+	case event.Retrieved:
+		a.found = &body
 	case event.CompressionStarted:
 		a.spin("Compressing")
 	case event.CompressionFinished:
@@ -104,6 +112,10 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		return err
 	case event.Finished:
 		err := a.finish(body.Output)
+		if body.Error == "" {
+			a.showSources()
+		}
+		a.found = nil
 		a.showUsage(body.Usage)
 		return err
 	}
@@ -116,6 +128,22 @@ func (a *Answer) showUsage(u chat.Usage) {
 		return
 	}
 	a.screen.show(colors(a.screen.o.Color).paint(dim, "▸ "+tokens(u)) + "\n")
+}
+
+// showSources lists below a single answer what it was given from.
+func (a *Answer) showSources() {
+	if a.o.Sources == nil || a.o.Quiet || a.found == nil {
+		return
+	}
+	on := colors(a.screen.o.Color)
+	if len(a.found.Sources) == 0 {
+		a.screen.show(on.paint(dim, "▸ nothing in knowledge base "+oneLine(a.found.Base, nameLimit)+" belongs to the question") + "\n")
+		return
+	}
+	o := *a.o.Sources
+	o.Terminal.Hyperlinks = o.Terminal.Hyperlinks && a.screen.o.Terminal
+	text := "Sources\n" + strings.Join(o.Sources(a.found.Sources), "\n")
+	a.screen.show(on.paintLines(dim, text) + "\n")
 }
 
 // Close ends a line that is open and stops the spinner, for an answer that was cut off

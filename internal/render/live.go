@@ -14,10 +14,11 @@ type task struct {
 
 	answer bool // it is the spinner of a model's answer
 
-	note        string // what it is doing, if that is known
-	attempt     int    // above 1 after a retry
-	done, total int    // of a map; total is 0 for other nodes
-	tenths      int    // of the map that were shown as lines
+	note        string        // what it is doing, if that is known
+	attempt     int           // above 1 after a retry
+	done, total int           // of a map or a build; total is 0 for others
+	left        time.Duration // that a build is likely to take; 0 if unknown
+	tenths      int           // of the map that were shown as lines
 }
 
 // taskKey says which node a task is.
@@ -101,23 +102,29 @@ func (s *Screen) liveArea(columns, rows int) []liveLine {
 // it has come, then a bar if there is room for one.
 func (t *task) line(now time.Time, columns int) string {
 	var b strings.Builder
+	note := ""
+	if t.note != "" {
+		note = " · " + oneLine(t.note, 200)
+	}
 	b.WriteString(t.indent + oneLine(t.key.path(), 200))
 	if t.kind != "" {
 		b.WriteString(" (" + t.kind + ")")
 	}
-	b.WriteString(" " + elapsed(now.Sub(t.since)))
+	if t.left > 0 {
+		b.WriteString(" " + remaining(t.left) + " left")
+	} else {
+		b.WriteString(" " + elapsed(now.Sub(t.since)))
+	}
 	if t.total > 0 {
 		b.WriteString("  " + thousands(t.done) + "/" + thousands(t.total))
-		if room := min(columns-width(b.String())-2, barMax); room >= barMin {
+		if room := min(columns-width(b.String())-2-width(note), barMax); room >= barMin {
 			b.WriteString("  " + bar(t.done, t.total, room))
 		}
 	}
 	if t.attempt > 1 {
 		b.WriteString(", attempt " + thousands(t.attempt))
 	}
-	if t.note != "" {
-		b.WriteString(" · " + oneLine(t.note, 200))
-	}
+	b.WriteString(note)
 	return clip(b.String(), columns)
 }
 

@@ -97,11 +97,18 @@ func TestReport(t *testing.T) {
 		{Body: event.Started{Model: "openai:gpt-5"}},
 		{Body: event.Finished{Output: "Rhi", Duration: time.Second, Error: "broken", Code: "provider"}},
 	}
+	item := 2
+	knowledge := append([]event.Event{
+		{Body: event.IndexFinished{Base: "notes", Files: 3, Chunks: 9, Added: 3, Duration: time.Second}},
+		{Body: event.Retrieved{Base: "notes", Query: "Which boats?", Sources: []event.Passage{{Path: "/n/boats.md", Start: 3, End: 9, Score: 0.5}, {Path: "https://example.com", Score: 0.25}}}},
+		{Source: event.Source{Agent: "x", Node: "find", Item: &item}, Body: event.Retrieved{Base: "x", Sources: []event.Passage{{Path: "/n/a.md", Start: 1, End: 1, Score: 1}}}},
+	}, single...)
 	for _, tt := range []struct {
 		name   string
 		events []event.Event
 		err    error
 	}{
+		{name: "knowledge", events: knowledge},
 		{name: "graph", events: story(), err: errSuspended},
 		{name: "single", events: single},
 		{name: "failed_then_fine", events: append(failed, single...)},

@@ -33,6 +33,9 @@ type NarratorOptions struct {
 // lines, one for each tenth of the list and none for the last item, whose end is in the
 // node's own line.
 //
+// The build of a knowledge base is a live line; elsewhere one line says that it begins. Another
+// one sums it up.
+//
 // Child agents are rows of the live area, where their tools, tokens and costs change in
 // place; when they are over, a line each stays. Elsewhere lines say that one begins, waits
 // and ends.
@@ -68,6 +71,9 @@ func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
 	n.tree.Add(ev)
 	n.show(ev)
 	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is shown
+	if _, built := ev.Body.(event.IndexFinished); built {
+		over = true
+	}
 	if over || n.text.Len() > 0 {
 		n.screen.show(n.text.String())
 	}
@@ -154,6 +160,14 @@ func (n *Narrator) narrate(ev event.Event) {
 		n.request(ev, body)
 	case event.CompressionFinished:
 		n.compression(ev, body)
+	case event.IndexStarted:
+		n.indexStarted(body)
+	case event.IndexProgress:
+		n.indexProgress(body)
+	case event.IndexFinished:
+		n.indexFinished(body)
+	case event.Retrieved:
+		n.retrieved(ev, body)
 	case event.Finished:
 		n.finish(ev, body)
 	}

@@ -43,6 +43,9 @@ type summary struct {
 	Warnings  []warningSummary  `json:"warnings"`
 	Requests  []requestSummary  `json:"requests,omitempty"`
 	Questions []questionSummary `json:"questions,omitempty"`
+	Sources   []sourceSummary   `json:"sources,omitempty"`
+
+	KnowledgeBases []event.IndexFinished `json:"knowledge_bases,omitempty"`
 }
 
 // nodeSummary sums up the visits of one node.
@@ -78,6 +81,14 @@ type questionSummary struct {
 	event.Question
 }
 
+// sourceSummary is a passage that was retrieved.
+type sourceSummary struct {
+	Agent string `json:"agent,omitempty"`
+	Node  string `json:"node,omitempty"`
+	Base  string `json:"base"`
+	event.Passage
+}
+
 // NewReport returns a Report that will write to out.
 func NewReport(out io.Writer) *Report {
 	return &Report{
@@ -101,6 +112,12 @@ func (r *Report) Emit(_ context.Context, ev event.Event) error {
 		r.summary.Questions = append(r.summary.Questions, questionSummary{Agent: agent, Node: ev.Node, Question: body})
 	case event.Answer:
 		r.dropQuestion(body.ID)
+	case event.Retrieved:
+		for _, p := range body.Sources {
+			r.summary.Sources = append(r.summary.Sources, sourceSummary{Agent: agent, Node: ev.Node, Base: body.Base, Passage: p})
+		}
+	case event.IndexFinished:
+		r.summary.KnowledgeBases = append(r.summary.KnowledgeBases, body)
 	}
 	if ev.AgentID != "" {
 		return nil

@@ -301,7 +301,7 @@ func TestDetectCapabilities(t *testing.T) {
 		{"nothing", nil, render.Capabilities{}},
 		{"xterm", map[string]string{"TERM": "xterm-256color"}, render.Capabilities{}},
 		{"true_color", map[string]string{"COLORTERM": "truecolor"}, render.Capabilities{TrueColor: true}},
-		{"kitty", map[string]string{"TERM": "xterm-kitty"}, render.Capabilities{Hyperlinks: true, Synchronized: true}},
+		{"kitty", map[string]string{"TERM": "xterm-kitty"}, render.Capabilities{Hyperlinks: true, LineAnchors: true, Synchronized: true}},
 		{"gnome", map[string]string{"VTE_VERSION": "7600", "COLORTERM": "truecolor"}, render.Capabilities{TrueColor: true, Hyperlinks: true, Synchronized: true}},
 		{"old_gnome", map[string]string{"VTE_VERSION": "4800"}, render.Capabilities{}},
 		{"kitty_in_tmux", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "TERM_PROGRAM": "WezTerm"}, render.Capabilities{}},

@@ -123,6 +123,7 @@ type setup struct {
 	outTerminal   bool // which is the terminal
 	answerQuiet   bool
 	markdown      *render.MarkdownOptions // how the answer is drawn
+	sources       *render.SourceOptions
 }
 
 // play runs a scenario and closes the screen.
@@ -143,7 +144,7 @@ func play(t *testing.T, o setup, scenario func(*stage)) *stage {
 		o.narrator.Location = time.UTC
 		s.emitters = render.NewNarrator(s.screen, o.narrator)
 		if o.answer {
-			ao := render.AnswerOptions{Out: &s.out, Terminal: o.outTerminal, Quiet: o.answerQuiet}
+			ao := render.AnswerOptions{Out: &s.out, Terminal: o.outTerminal, Quiet: o.answerQuiet, Sources: o.sources}
 			if o.outTerminal {
 				ao.Out = s.vt
 			}

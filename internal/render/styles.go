@@ -13,6 +13,7 @@ import (
 type Capabilities struct {
 	TrueColor    bool // 24-bit colors
 	Hyperlinks   bool // OSC 8
+	LineAnchors  bool // takes the fragment of a link to a file for a line
 	Synchronized bool // draws what is between two marks at once (mode 2026)
 }
 
@@ -32,6 +33,12 @@ func DetectCapabilities(getenv func(string) string) Capabilities {
 		known = true
 	case "vscode", "Hyper", "Tabby":
 		c.Hyperlinks = true
+	}
+	switch getenv("TERM_PROGRAM") {
+	case "iTerm.app", "vscode":
+		c.LineAnchors = true
+	default:
+		c.LineAnchors = strings.HasPrefix(term, "xterm-kitty")
 	}
 	if known {
 		c.Hyperlinks, c.Synchronized = true, true

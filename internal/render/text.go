@@ -46,6 +46,18 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
+// embedded returns what a build used: its tokens, and what they cost if they are not free.
+func embedded(u chat.Usage) []string {
+	var parts []string
+	if u.InputTokens > 0 {
+		parts = append(parts, count(u.InputTokens, "token"))
+	}
+	if cost := Dollars(u); cost != "" {
+		parts = append(parts, cost)
+	}
+	return parts
+}
+
 // count writes n with its unit, in groups of three digits: 1 node, 3,210 tokens.
 func count(n int, unit string) string { return thousands(n) + " " + text.Plural(n, unit) }
 

@@ -164,7 +164,7 @@ func unescape(dest []byte) string {
 func (in *inline) finishLink(n *node, st style) {
 	url := in.links[n.link-1]
 	text := string(in.vis[in.nodes[n.from].from:])
-	if url == "" || text == url || in.hyperlinks && linkable(url) && !disguises(text, url) {
+	if url == "" || text == url || in.hyperlinks && Linkable(url) && !disguises(text, url) {
 		if text == "" && url != "" {
 			in.vis = append(in.vis, url...)
 			in.cover(st|link, n.link)
@@ -184,9 +184,9 @@ func (in *inline) finishLink(n *node, st style) {
 	}
 }
 
-// linkable reports whether a terminal may follow url: an address that leads to
+// Linkable reports whether a terminal may follow url: an address that leads to
 // the web or to a mailbox. Others can start programs.
-func linkable(url string) bool {
+func Linkable(url string) bool {
 	scheme, _, ok := strings.Cut(url, ":")
 	if !ok || len(url) > 2048 {
 		return false
@@ -207,6 +207,17 @@ func disguises(text, url string) bool {
 		return false
 	}
 	return !strings.Contains(strings.ToLower(url), strings.ToLower(text))
+}
+
+// LinkEnd ends a link that [AppendLink] began.
+const LinkEnd = "\x1b]8;;\x1b\\"
+
+// AppendLink appends the sequence from which on text is a link to url.
+//
+// Source: Koblinger, Hyperlinks in terminal emulators (OSC 8).
+func AppendLink(dst []byte, url string) []byte {
+	dst = escapeURL(append(dst, "\x1b]8;;"...), url)
+	return append(dst, "\x1b\\"...)
 }
 
 // escapeURL appends url as it may stand in an escape sequence: printable ASCII.

@@ -191,19 +191,15 @@ func (w *painter) piece(dst, text []byte) []byte {
 }
 
 // hyperlink ends the link that is open, if it is not 0, and opens another.
-//
-// Source: Koblinger, Hyperlinks in terminal emulators (OSC 8).
 func (w *painter) hyperlink(dst []byte, id, open int32) []byte {
 	if !w.m.o.Hyperlinks {
 		return dst
 	}
-	if open != 0 && linkable(w.in.links[open-1]) {
-		dst = append(dst, "\x1b]8;;\x1b\\"...)
+	if open != 0 && Linkable(w.in.links[open-1]) {
+		dst = append(dst, LinkEnd...)
 	}
-	if id != 0 && linkable(w.in.links[id-1]) {
-		dst = append(dst, "\x1b]8;;"...)
-		dst = escapeURL(dst, w.in.links[id-1])
-		dst = append(dst, "\x1b\\"...)
+	if id != 0 && Linkable(w.in.links[id-1]) {
+		dst = AppendLink(dst, w.in.links[id-1])
 	}
 	return dst
 }

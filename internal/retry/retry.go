@@ -5,6 +5,9 @@ package retry
 
 import (
 	"context"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -56,4 +59,28 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// longest bounds what a server may ask for.
+const longest = 24 * time.Hour
+
+// After returns how long the Retry-After of a reply asks to wait, 0 if it does not ask, at most a day. A
+// date is counted from the reply's own Date, whose clock is the one that set it.
+func After(h http.Header) time.Duration {
+	asked := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(asked, 64); err == nil {
+		if !(seconds > 0) { // also if it is not a number
+			return 0
+		}
+		return time.Duration(min(seconds*float64(time.Second), float64(longest)))
+	}
+	at, err := http.ParseTime(asked)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(0, at.Sub(now)), longest)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,4 +76,30 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	})
+}
+
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"", "", 0},
+		{"3", "", 3 * time.Second},
+		{" 0.5 ", "", 500 * time.Millisecond},
+		{"-1", "", 0},
+		{"NaN", "", 0},
+		{"1e300", "", 24 * time.Hour},
+		{"Sun, 22 Nov 2026 12:00:30 GMT", "Sun, 22 Nov 2026 12:00:00 GMT", 30 * time.Second},
+		{"Sun, 22 Nov 2026 12:00:00 GMT", "Sun, 22 Nov 2026 12:00:30 GMT", 0},
+		{"soon", "", 0},
+	} {
+		h := http.Header{"Retry-After": {tt.after}, "Date": {tt.date}}
+		if got := retry.After(h); got != tt.want {
+			t.Errorf("%q, %q: %v", tt.after, tt.date, got)
+		}
+	}
+	if got := retry.After(nil); got != 0 {
+		t.Error(got)
+	}
 }

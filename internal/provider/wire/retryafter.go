@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"loki/internal/retry"
 )
 
 // maxRetryAfter bounds what a server may ask for.
@@ -19,7 +21,7 @@ const maxRetryAfter = 24 * time.Hour
 func retryAfter(h http.Header, msg string) time.Duration {
 	d := cmp.Or(
 		milliseconds(h.Get("Retry-After-Ms")),
-		secondsOrDate(h.Get("Retry-After"), h.Get("Date")),
+		retry.After(h),
 		limitReset(h),
 		waitInWords(msg),
 	)
@@ -37,23 +39,6 @@ func duration(s string, unit time.Duration) time.Duration {
 		return 0
 	}
 	return time.Duration(min(n*float64(unit), float64(maxRetryAfter)))
-}
-
-// secondsOrDate reads the two forms of Retry-After. A date is counted from the
-// response's own Date, whose clock is the one that set it.
-func secondsOrDate(s, date string) time.Duration {
-	if d := duration(s, time.Second); d > 0 {
-		return d
-	}
-	at, err := http.ParseTime(s)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(date)
-	if err != nil {
-		now = time.Now()
-	}
-	return max(0, at.Sub(now))
 }
 
 // limitReset returns when the limit that is used up starts anew, the longest time

@@ -22,6 +22,10 @@ var (
 	markUTF16BE = []byte{0xfe, 0xff}
 )
 
+// Decode returns the text of a file; ok is false if data is not text in UTF-8, or in UTF-16 with a
+// byte order mark.
+func Decode(data []byte) (text string, ok bool) { return decode(data, "") }
+
 // decode returns data as text without a byte order mark. label names its encoding, "" if
 // that is not known: then it is what the byte order mark says, or UTF-8. ok is false if
 // data is not text in that encoding.
@@ -62,9 +66,9 @@ func pageCharset(page []byte) string {
 // and version control take for text.
 func isText(data []byte) bool { return utf8.Valid(data) && !slices.Contains(data, 0) }
 
-// notText returns the error for data that is not text in UTF-8. With a NUL byte it is no
+// NotText returns the error for data that is not text in UTF-8. With a NUL byte it is no
 // text at all but a document, which the loader called ext could convert.
-func notText(name string, data []byte, ext string) error {
+func NotText(name string, data []byte, ext string) error {
 	if kind, _, _ := strings.Cut(http.DetectContentType(data), ";"); slices.Contains(data, 0) || !strings.HasPrefix(kind, "text/") {
 		err := fault.New(fault.Usage, "%s is not text in UTF-8 but %s", name, kind)
 		if ext != "" {

@@ -91,7 +91,7 @@ func (l *Loader) convert(ctx context.Context, name, document string) (string, er
 	}
 	text := printed.Stdout
 	if usesOutput {
-		if text, err = readLimited(output); err != nil {
+		if text, err = readLimited(output, MaxFileSize); err != nil {
 			return "", fault.Wrap(fault.Tool, err, "%s: %s wrote no usable output", source, argv[0])
 		}
 	}
@@ -174,20 +174,50 @@ func unescape(s string, quoted bool) string {
 	return b.String()
 }
 
-// splitLoaded returns the documents in what a loader printed: a JSON array of objects
-// with path and contents is several, anything else is one.
-func splitLoaded(source, name, rest, text string) []Document {
+// Part is a document of a document loader.
+type Part struct {
+	Path string // name:rest
+	Text string
+	Ext  string // extension of files with such text, without the dot; "" if it is not known
+}
+
+// LoadParts runs the document loader of a source name:rest. A JSON array of objects with path, contents
+// and perhaps metadata.__extension__ is several documents, any other text is one.
+func (l *Loader) LoadParts(ctx context.Context, source string) ([]Part, error) {
+	name, rest, ok := l.loaderOf(source)
+	if !ok {
+		return nil, fault.New(fault.Usage, "%s: no document loader has this name", source)
+	}
+	if !l.HasLoader(name) {
+		path, err := l.abs(rest)
+		if err != nil {
+			return nil, err
+		}
+		text, ext, err := l.Convert(ctx, name, path)
+		return []Part{{Path: source, Text: text, Ext: ext}}, err
+	}
+	text, err := l.convert(ctx, name, rest)
+	if err != nil {
+		return nil, err
+	}
+	return splitLoaded(source, name, rest, text), nil
+}
+
+// splitLoaded returns the documents in what a loader printed.
+func splitLoaded(source, name, rest, text string) []Part {
+	whole := []Part{{Path: source, Text: text}}
 	var items []struct {
-		Path     *string `json:"path"`
-		Contents *string `json:"contents"`
+		Path     *string        `json:"path"`
+		Contents *string        `json:"contents"`
+		Metadata map[string]any `json:"metadata"`
 	}
 	if !strings.HasPrefix(strings.TrimSpace(text), "[") || json.Unmarshal([]byte(text), &items) != nil || len(items) == 0 {
-		return []Document{{Kind: Loaded, Name: source, Text: text}}
+		return whole
 	}
-	docs := make([]Document, 0, len(items))
+	parts := make([]Part, 0, len(items))
 	for _, item := range items {
 		if item.Path == nil || item.Contents == nil {
-			return []Document{{Kind: Loaded, Name: source, Text: text}}
+			return whole
 		}
 		path := *item.Path
 		switch {
@@ -197,7 +227,8 @@ func splitLoaded(source, name, rest, text string) []Document {
 		default:
 			path = source + "/" + path
 		}
-		docs = append(docs, Document{Kind: Loaded, Name: path, Text: *item.Contents})
+		ext, _ := item.Metadata["__extension__"].(string)
+		parts = append(parts, Part{Path: path, Text: *item.Contents, Ext: strings.ToLower(strings.TrimPrefix(ext, "."))})
 	}
-	return docs
+	return parts
 }

@@ -3,7 +3,10 @@ package input
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -13,16 +16,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
-
+	"loki/internal/document"
 	"loki/internal/fault"
+	"loki/internal/retry"
 )
 
 // FetchTimeout bounds the fetching of one address.
 const FetchTimeout = 16 * time.Second
+
+// DefaultUserAgent names the program to sites.
+const DefaultUserAgent = "loki"
 
 // extensions maps content types to loaders where the names differ.
 var extensions = map[string]string{
@@ -36,93 +39,170 @@ var extensions = map[string]string{
 	"application/rtf":        "rtf",
 	"text/javascript":        "js",
 	"application/javascript": "js",
+	"application/epub+zip":   "epub",
+	"text/rtf":               "rtf",
 	"text/html":              "html",
+	"application/xhtml+xml":  "html",
 }
 
 // fetch adds the document at an address: HTML as Markdown, pictures as pictures,
-// other documents by their loader, and text as it is.
+// other documents as what they are converted to, and text as it is.
 func (l *Loader) fetch(ctx context.Context, c *collector, address string) error {
 	if strings.HasSuffix(address, "**") {
 		return fault.New(fault.Usage, "%s: whole sites cannot be attached, only pages", address)
 	}
-	if l.Loaders["url"] != "" {
-		text, err := l.convert(ctx, "url", address)
+	if l.HasLoader(AddressLoader) {
+		text, err := l.convert(ctx, AddressLoader, address)
 		if err != nil {
 			return err
 		}
 		return c.add(Document{Kind: URL, Name: address, Text: text})
 	}
-	data, contentType, label, err := l.get(ctx, address)
+	page, err := l.Get(ctx, nil, address)
 	if err != nil {
 		return err
 	}
-	kind, ext := strings.Split(contentType, "/")[0], cmp.Or(extensions[contentType], path.Base(contentType))
-	switch {
-	case kind == "image", kind == "video", kind == "audio":
-		return c.addImage(Image{Name: address, URL: dataURL(contentType, data)})
-	case l.Loaders[ext] != "":
-		text, err := l.convertData(ctx, ext, data)
-		if err != nil {
-			return fault.Wrap(fault.CodeOf(err), err, "%s", address)
-		}
-		return c.add(Document{Kind: URL, Name: address, Text: text})
+	if page.Media() {
+		return c.addImage(Image{Name: address, URL: dataURL(page.Type, page.Data)})
 	}
-	if ext == "html" && label == "" {
-		label = pageCharset(data)
-	}
-	text, ok := decode(data, label)
-	switch {
-	case !ok && kind != "text":
-		return fault.New(fault.Usage, "%s is not text but %s", address, contentType).
-			WithHint("a command at document_loaders.%s in config.yaml can turn such documents into text", ext)
-	case !ok:
-		return notText(address, data, ext)
-	case ext == "html":
-		text, err := Markdown(text, address)
-		if err != nil {
-			return fault.Wrap(fault.Tool, err, "%s", address)
-		}
-		return c.add(Document{Kind: URL, Name: address, Text: text})
+	text, _, err := l.PageText(ctx, page)
+	if err != nil {
+		return err
 	}
 	return c.add(Document{Kind: URL, Name: address, Text: text})
 }
 
-// get returns the body at an address, its content type without parameters, and the label of
-// the encoding that the reply declares, "" for none.
-func (l *Loader) get(ctx context.Context, address string) (data []byte, contentType, label string, err error) {
+// Page is what is at an address.
+type Page struct {
+	Address string // after redirections
+	Data    []byte // at most [MaxFileSize] bytes
+	Type    string // content type without parameters
+	Ext     string // extension of files of this type, without the dot
+	charset string // label of the encoding that the reply declares, "" for none
+}
+
+// Media reports whether p is a picture, a video or sound.
+func (p *Page) Media() bool {
+	kind, _, _ := strings.Cut(p.Type, "/")
+	return kind == "image" || kind == "video" || kind == "audio"
+}
+
+// Text returns p as text, in the encoding that it or the reply declares.
+func (p *Page) Text() (string, error) {
+	label := p.charset
+	if p.Ext == "html" && label == "" {
+		label = pageCharset(p.Data)
+	}
+	text, ok := decode(p.Data, label)
+	if !ok && p.Ext == "html" { // what is declared is wrong, and browsers show something
+		text, ok = decode(p.Data, "windows-1252")
+	}
+	switch {
+	case ok:
+		return text, nil
+	case !strings.HasPrefix(p.Type, "text/"):
+		return "", fault.New(fault.Usage, "%s is not text but %s", p.Address, p.Type).
+			WithHint("a command at document_loaders.%s in config.yaml can turn such documents into text", p.Ext)
+	}
+	return "", NotText(p.Address, p.Data, p.Ext)
+}
+
+// PageText returns p as text for a model: converted if there is a way for documents of its type, HTML
+// as Markdown. ext is the extension of files with such text.
+func (l *Loader) PageText(ctx context.Context, p *Page) (text, ext string, err error) {
+	if l.Converts(p.Ext) {
+		text, ext, err = l.ConvertData(ctx, p.Ext, p.Data)
+		if err != nil {
+			return "", "", fault.Wrap(fault.CodeOf(err), err, "%s", p.Address)
+		}
+		return text, ext, nil
+	}
+	if text, err = p.Text(); err != nil || p.Ext != "html" {
+		return text, p.Ext, err
+	}
+	return document.Markdown(text, p.Address), "md", nil
+}
+
+// StatusError is a reply with a status other than 2xx. A page that does not exist is a
+// [fs.ErrNotExist].
+type StatusError struct {
+	Address string
+	Status  string // such as "404 Not Found"
+	Code    int
+	Wait    time.Duration // that the server asks for; 0 if it does not
+}
+
+func (e *StatusError) Error() string { return fmt.Sprintf("fetching %s: %s", e.Address, e.Status) }
+
+// FaultCode returns [fault.Tool].
+func (e *StatusError) FaultCode() fault.Code { return fault.Tool }
+
+// Is reports whether target is [fs.ErrNotExist], for pages that do not exist.
+func (e *StatusError) Is(target error) bool {
+	return target == fs.ErrNotExist && (e.Code == http.StatusNotFound || e.Code == http.StatusGone)
+}
+
+// Get returns what is at an address, within [FetchTimeout]. client is nil for that of l. header is
+// pairs of names and values. A status other than 2xx is a [*StatusError].
+func (l *Loader) Get(ctx context.Context, client *http.Client, address string, header ...string) (*Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
+	shown := WithoutPassword(address)
 	failed := func(err error) error {
-		if ctx.Err() == context.DeadlineExceeded {
-			return fault.New(fault.Tool, "%s did not answer within %v", address, FetchTimeout)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fault.New(fault.Tool, "%s did not answer within %v", shown, FetchTimeout)
 		}
-		return fault.Wrap(fault.Tool, err, "fetching %s", address)
+		return fault.Wrap(fault.Tool, err, "fetching %s", shown)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, "", "", fault.Wrap(fault.Usage, err, "%s", address)
+		return nil, fault.Wrap(fault.Usage, withoutURL(err), "%s", shown)
 	}
-	resp, err := cmp.Or(l.HTTP, http.DefaultClient).Do(req)
+	req.Header.Set("User-Agent", cmp.Or(l.UserAgent, DefaultUserAgent))
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := cmp.Or(client, l.HTTP, http.DefaultClient).Do(req)
 	if err != nil {
-		return nil, "", "", failed(withoutURL(err))
+		return nil, failed(withoutURL(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, "", "", fault.New(fault.Tool, "fetching %s: %s", address, resp.Status)
+		return nil, &StatusError{Address: shown, Status: resp.Status, Code: resp.StatusCode, Wait: retry.After(resp.Header)}
 	}
-	if data, err = io.ReadAll(io.LimitReader(resp.Body, MaxFileSize+1)); err != nil {
-		return nil, "", "", failed(err)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxFileSize+1))
+	if err != nil {
+		return nil, failed(err)
 	}
 	if len(data) > MaxFileSize {
-		return nil, "", "", &tooLargeError{address}
+		return nil, &tooLargeError{shown, MaxFileSize}
 	}
-	var parameters map[string]string
-	if contentType, parameters, err = mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil {
+	contentType, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
 		if contentType, _, err = mime.ParseMediaType(mime.TypeByExtension(path.Ext(resp.Request.URL.Path))); err != nil {
 			contentType, _, _ = mime.ParseMediaType(http.DetectContentType(data))
 		}
 	}
-	return data, contentType, parameters["charset"], nil
+	final := *resp.Request.URL
+	final.User = nil
+	return &Page{
+		Address: final.String(), Data: data, Type: contentType, charset: parameters["charset"],
+		Ext: cmp.Or(extensions[contentType], path.Base(contentType)),
+	}, nil
+}
+
+// WithoutPassword returns an address without the name and password in it, other texts as they are.
+func WithoutPassword(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	host, path, slash := strings.Cut(rest, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	if slash {
+		host += "/"
+	}
+	return scheme + "://" + host + path
 }
 
 // withoutURL drops the address that errors of net/http repeat.
@@ -133,8 +213,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// convertData runs a document loader on data that is in no file yet.
-func (l *Loader) convertData(ctx context.Context, loader string, data []byte) (string, error) {
+// loadData runs a document loader on data that is in no file yet.
+func (l *Loader) loadData(ctx context.Context, loader string, data []byte) (string, error) {
 	dir, err := os.MkdirTemp("", "loki-download-")
 	if err != nil {
 		return "", err
@@ -145,10 +225,4 @@ func (l *Loader) convertData(ctx context.Context, loader string, data []byte) (s
 		return "", err
 	}
 	return l.convert(ctx, loader, file)
-}
-
-// Markdown converts an HTML page. Links are made absolute by address, which may be empty.
-func Markdown(html, address string) (string, error) {
-	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
-	return conv.ConvertString(html, converter.WithDomain(address))
 }

@@ -107,14 +107,17 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 		path = filepath.Join(l.Dir, name)
 	}
 	ext := strings.ToLower(filepath.Ext(name))
-	if loader := strings.TrimPrefix(ext, "."); loader != "" && l.Loaders[loader] != "" {
-		text, err := l.convert(ctx, loader, path)
-		if err != nil {
+	if kind := strings.TrimPrefix(ext, "."); l.Converts(kind) {
+		text, _, err := l.Convert(ctx, kind, path)
+		switch {
+		case err != nil && !named && !l.HasLoader(kind) && ctx.Err() == nil:
+			return false, nil
+		case err != nil:
 			return false, err
 		}
 		return true, c.add(Document{Kind: File, Name: name, Text: text})
 	}
-	data, err := readLimited(path)
+	data, err := readLimited(path, MaxFileSize)
 	switch {
 	case err != nil && !named && (isTooLarge(err) || errors.Is(err, fs.ErrPermission)):
 		return false, nil
@@ -129,7 +132,7 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 		if !named {
 			return false, nil
 		}
-		return false, notText(name, data, strings.TrimPrefix(ext, "."))
+		return false, NotText(name, data, strings.TrimPrefix(ext, "."))
 	}
 	return true, c.add(Document{Kind: File, Name: name, Text: text})
 }
@@ -138,10 +141,13 @@ func dataURL(mime string, data []byte) string {
 	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-type tooLargeError struct{ name string }
+type tooLargeError struct {
+	name  string
+	limit int64 // bytes
+}
 
 func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("%s is larger than %d MiB", e.name, MaxFileSize>>20)
+	return fmt.Sprintf("%s is larger than %d MiB", e.name, e.limit>>20)
 }
 
 func (e *tooLargeError) FaultCode() fault.Code { return fault.Usage }
@@ -151,18 +157,19 @@ func isTooLarge(err error) bool {
 	return ok
 }
 
-func readLimited(path string) ([]byte, error) {
+// readLimited reads a file of at most limit bytes.
+func readLimited(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
-	if len(data) > MaxFileSize {
-		return nil, &tooLargeError{path}
+	if int64(len(data)) > limit {
+		return nil, &tooLargeError{path, limit}
 	}
 	return data, nil
 }

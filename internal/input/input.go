@@ -43,7 +43,7 @@ func ReadStdin(r io.Reader) (string, error) {
 		return string(data), nil // with NUL bytes, such as a list of find -print0
 	}
 	if !ok {
-		return "", notText("standard input", data, "")
+		return "", NotText("standard input", data, "")
 	}
 	return text, nil
 }

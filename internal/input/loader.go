@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/document"
 	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/process"
@@ -32,6 +33,8 @@ type Loader struct {
 	// Expand returns the command of a loader with what it refers to filled in, such as
 	// secrets; nil leaves commands as they are.
 	Expand func(name, command string) (string, error)
+
+	UserAgent string // names the program to sites; empty means [DefaultUserAgent]
 
 	// CommandTimeout bounds each command and loader; 0 means [DefaultCommandTimeout].
 	CommandTimeout time.Duration
@@ -123,10 +126,46 @@ func isAddress(source string) bool {
 // loaderOf returns the loader that source names, and what it is to load.
 func (l *Loader) loaderOf(source string) (name, rest string, ok bool) {
 	name, rest, ok = strings.Cut(source, ":")
-	if !ok || isAddress(source) || l.Loaders[name] == "" {
+	if !ok || isAddress(source) || !l.Converts(name) {
 		return "", "", false
 	}
 	return name, rest, true
+}
+
+// AddressLoader is the name of the document loader that serves all addresses.
+const AddressLoader = "url"
+
+// HasLoader reports whether there is a document loader called name.
+func (l *Loader) HasLoader(name string) bool { return l.Loaders[name] != "" }
+
+// Converts reports whether documents with the extension ext, without the dot and in lower case, are
+// converted to text: by a document loader, or by a reader of the program.
+func (l *Loader) Converts(ext string) bool { return l.HasLoader(ext) || document.Reads(ext) }
+
+// Convert returns the text of a document with the extension kind, see [Loader.Converts]. ext is the
+// extension of files with such text.
+func (l *Loader) Convert(ctx context.Context, kind, path string) (text, ext string, err error) {
+	if l.HasLoader(kind) {
+		text, err = l.convert(ctx, kind, path)
+		return text, "txt", err
+	}
+	data, err := readLimited(path, document.MaxSize)
+	if err != nil {
+		return "", "", err
+	}
+	if text, ext, err = document.Text(ctx, kind, data); err != nil {
+		err = fault.Wrap(fault.Usage, err, "%s", path)
+	}
+	return text, ext, err
+}
+
+// ConvertData is [Loader.Convert] for a document that is in no file.
+func (l *Loader) ConvertData(ctx context.Context, kind string, data []byte) (text, ext string, err error) {
+	if l.HasLoader(kind) {
+		text, err = l.loadData(ctx, kind, data)
+		return text, "txt", err
+	}
+	return document.Text(ctx, kind, data)
 }
 
 // Serves reports whether source is name:rest for a document loader.
@@ -165,16 +204,15 @@ func (l *Loader) address(ctx context.Context, c *collector, source string) (bool
 }
 
 func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, error) {
-	name, rest, ok := l.loaderOf(source)
-	if !ok || !c.first(Loaded, source) {
-		return ok, nil
+	if !l.Serves(source) || !c.first(Loaded, source) {
+		return l.Serves(source), nil
 	}
-	text, err := l.convert(ctx, name, rest)
+	parts, err := l.LoadParts(ctx, source)
 	if err != nil {
 		return true, err
 	}
-	for _, d := range splitLoaded(source, name, rest, text) {
-		if err := c.add(d); err != nil {
+	for _, part := range parts {
+		if err := c.add(Document{Kind: Loaded, Name: part.Path, Text: part.Text}); err != nil {
 			return true, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/input"
+	"loki/internal/document"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/tool/builtin/web"
@@ -100,8 +100,7 @@ func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
 	if kind != "text/html" && kind != "application/xhtml+xml" {
 		return text, nil
 	}
-	text, err = input.Markdown(web.WithoutMedia(text), resp.Request.URL.String())
-	return web.Tidy(text), err
+	return web.Tidy(document.Markdown(web.WithoutMedia(text), resp.Request.URL.String())), nil
 }
 
 func (b *base) fetchURLViaJina() tool.Tool {

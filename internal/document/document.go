@@ -1,0 +1,83 @@
+// Package document turns documents of office programs, PDF files, electronic books and web pages into
+// text for models.
+//
+// What has headings, lists and tables becomes Markdown. Pictures, formulas, comments, and what was
+// deleted with change tracking are left out. Documents come from outside: the work that they cause is
+// bounded, and one that is malformed is an error.
+package document
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Limits of a document.
+const (
+	MaxSize = 64 << 20  // bytes of the document
+	maxText = 64 << 20  // bytes of its text
+	maxRead = 512 << 20 // bytes of what is packed in it
+)
+
+// reader turns a document into text.
+type reader struct {
+	ext  string // extension of files with such text
+	read func(ctx context.Context, data []byte) (string, error)
+}
+
+// readerOf returns the reader for documents with an extension; its read is nil if there is none.
+func readerOf(ext string) reader {
+	switch ext {
+	case "docx", "docm":
+		return reader{"md", readWord}
+	case "pptx", "pptm":
+		return reader{"md", readSlides}
+	case "xlsx", "xlsm":
+		return reader{"md", readSheets}
+	case "odt", "ods", "odp":
+		return reader{"md", readOpenDocument}
+	case "epub":
+		return reader{"md", readBook}
+	case "rtf":
+		return reader{"txt", readRTF}
+	}
+	return reader{}
+}
+
+// Reads reports whether documents with the extension ext, without the dot and in lower case, are read.
+func Reads(ext string) bool { return readerOf(ext).read != nil }
+
+// Errors of [Text].
+var (
+	errNoText   = errors.New("it holds no text; if its pages are pictures, a program for text recognition such as ocrmypdf can add it")
+	errTooLarge = fmt.Errorf("it holds more than %d MiB of text", maxText>>20)
+)
+
+// Text returns the text of a document with the extension kind, see [Reads]. ext is the extension of files
+// with such text, "md" or "txt".
+func Text(ctx context.Context, kind string, data []byte) (text, ext string, err error) {
+	r := readerOf(kind)
+	switch {
+	case r.read == nil:
+		return "", "", fmt.Errorf("documents of type %s cannot be read", kind)
+	case len(data) > MaxSize:
+		return "", "", fmt.Errorf("it is larger than %d MiB", MaxSize>>20)
+	}
+	defer func() { // a mistake in a reader must not end a build over thousands of documents
+		if problem := recover(); problem != nil {
+			text, ext, err = "", "", fmt.Errorf("the %s document is malformed: %v", kind, problem)
+		}
+	}()
+	if text, err = r.read(ctx, data); err != nil {
+		return "", "", err
+	}
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	switch {
+	case len(text) > maxText:
+		return "", "", errTooLarge
+	case text == "":
+		return "", "", errNoText
+	}
+	return text + "\n", r.ext, nil
+}

@@ -31,11 +31,13 @@ type Walker struct {
 	Skip func(path string) bool
 	// All visits the files that ignore files name, too.
 	All bool
+	// Links visits symbolic links, too. They are not followed.
+	Links bool
 	// Workers is how many goroutines visit; 0 means one for each processor.
 	Workers int
 }
 
-// File is a regular file of a tree. Symbolic links are not followed and not visited.
+// File is a regular file of a tree, or a symbolic link if the walk visits them.
 type File struct {
 	Path  string // relative to the root, with slashes
 	Full  string // to open it
@@ -218,7 +220,8 @@ func (r *walk) open(t task) []task {
 	}
 	for _, e := range entries {
 		isDir := e.IsDir()
-		if !isDir && !e.Type().IsRegular() || isDir && r.SkipDir != nil && r.SkipDir(e.Name()) {
+		isLink := r.Links && e.Type()&fs.ModeSymlink != 0
+		if !isDir && !isLink && !e.Type().IsRegular() || isDir && r.SkipDir != nil && r.SkipDir(e.Name()) {
 			continue
 		}
 		full, slashed, path := d.join(e.Name())

@@ -55,8 +55,8 @@ func joined(s process.Shell, line string) string {
 	return line
 }
 
-// convert runs the document loader called name on a document and returns the text.
-func (l *Loader) convert(ctx context.Context, name, document string) (string, error) {
+// RunLoader runs the document loader called name on a document and returns the text.
+func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, error) {
 	source, command := name+":"+document, l.Loaders[name]
 	if l.Expand != nil {
 		var err error
@@ -196,7 +196,7 @@ func (l *Loader) LoadParts(ctx context.Context, source string) ([]Part, error) {
 		text, ext, err := l.Convert(ctx, name, path)
 		return []Part{{Path: source, Text: text, Ext: ext}}, err
 	}
-	text, err := l.convert(ctx, name, rest)
+	text, err := l.RunLoader(ctx, name, rest)
 	if err != nil {
 		return nil, err
 	}

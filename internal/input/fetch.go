@@ -52,7 +52,7 @@ func (l *Loader) fetch(ctx context.Context, c *collector, address string) error 
 		return fault.New(fault.Usage, "%s: whole sites cannot be attached, only pages", address)
 	}
 	if l.HasLoader(AddressLoader) {
-		text, err := l.convert(ctx, AddressLoader, address)
+		text, err := l.RunLoader(ctx, AddressLoader, address)
 		if err != nil {
 			return err
 		}
@@ -224,5 +224,5 @@ func (l *Loader) loadData(ctx context.Context, loader string, data []byte) (stri
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return "", err
 	}
-	return l.convert(ctx, loader, file)
+	return l.RunLoader(ctx, loader, file)
 }

@@ -146,7 +146,7 @@ func (l *Loader) Converts(ext string) bool { return l.HasLoader(ext) || document
 // extension of files with such text.
 func (l *Loader) Convert(ctx context.Context, kind, path string) (text, ext string, err error) {
 	if l.HasLoader(kind) {
-		text, err = l.convert(ctx, kind, path)
+		text, err = l.RunLoader(ctx, kind, path)
 		return text, "txt", err
 	}
 	data, err := readLimited(path, document.MaxSize)

@@ -16,9 +16,7 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -32,11 +30,12 @@ const MaxSize = 64 << 20
 // Loader finds documents. The zero value of an optional field is its default. It may be used from
 // several goroutines.
 type Loader struct {
-	Input     *input.Loader // required: what relative paths are relative to, commands of document loaders, the client for addresses
-	UserAgent string        // for addresses; empty means "loki"
-	Retry     retry.Policy  // for addresses that ask to come back later
-	MaxPages  int           // of a site; 0 means [DefaultMaxPages]
-	MaxDepth  int           // links from the first page of a site to the last; 0 means [DefaultMaxDepth]
+	Input    *input.Loader // required: what relative paths are relative to, document loaders, the client for addresses
+	Retry    retry.Policy  // for sites that ask to come back later
+	MaxPages int           // of a site; 0 means [DefaultMaxPages]
+	MaxDepth int           // links from the first page of a site to the last; 0 means [DefaultMaxDepth]
+	// Addresses of the API and of the files of GitHub; empty means its own.
+	GitHub, GitHubRaw string
 }
 
 // The limits of a crawl.
@@ -71,7 +70,7 @@ type Document struct {
 	read func(ctx context.Context) (*Content, error)
 }
 
-// Read reads the document. Different documents may be read at the same time, also after the
+// Read reads the document. An error is an [*Error], unless ctx ended. Different documents may be read at the same time, also after the
 // sequence that they came from has ended.
 func (d Document) Read(ctx context.Context) (*Content, error) { return d.read(ctx) }
 
@@ -95,12 +94,75 @@ func (c *Content) Text(ctx context.Context) (text, ext string, lines bool, err e
 // early, with the error of ctx, if ctx does.
 func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		for _, s := range sources {
-			if !yield(Document{}, &Error{Source: s, Err: errors.New("sources cannot be read yet")}) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s := &search{Loader: l, yield: yield, seen: make(map[string]bool)}
+		for _, source := range sources {
+			s.source = strings.TrimSpace(source)
+			err := s.find(ctx)
+			switch {
+			case s.stopped:
+				return
+			case ctx.Err() != nil:
+				yield(Document{}, ctx.Err())
+				return
+			case err != nil:
+				s.fail("", err)
+			}
+			if s.stopped {
 				return
 			}
 		}
 	}
+}
+
+// search is an iteration over the documents of sources.
+type search struct {
+	*Loader
+	source  string // that is being searched
+	yield   func(Document, error) bool
+	seen    map[string]bool // documents that were yielded
+	stopped bool            // the caller wants no more
+}
+
+// find yields the documents of the source. The error is one of the source itself.
+func (s *search) find(ctx context.Context) error {
+	switch s.kindOf(s.source) {
+	case page:
+		s.found(input.WithoutPassword(s.source), func(ctx context.Context) (*Content, error) { return s.readPage(ctx, s.source) })
+		return nil
+	case site:
+		return s.crawl(ctx, strings.TrimRight(s.source, "*"))
+	case loaded:
+		return s.load(ctx)
+	case repo:
+		return s.clone(ctx, s.source)
+	}
+	return s.files(ctx)
+}
+
+// found yields a document unless it was found before; ok is false if the search is over.
+func (s *search) found(path string, read func(context.Context) (*Content, error)) (ok bool) {
+	if s.stopped || s.seen[path] {
+		return !s.stopped
+	}
+	s.seen[path] = true
+	d := Document{Path: path, Source: s.source}
+	d.read = func(ctx context.Context) (*Content, error) {
+		c, err := read(ctx)
+		if err != nil && ctx.Err() == nil {
+			err = &Error{Source: input.WithoutPassword(d.Source), Path: path, Err: err}
+		}
+		return c, err
+	}
+	s.stopped = !s.yield(d, nil)
+	return !s.stopped
+}
+
+// fail yields an error of the source, or of one of its documents; ok is false if the search is over.
+func (s *search) fail(path string, err error) (ok bool) {
+	s.stopped = s.stopped || !s.yield(Document{}, &Error{Source: input.WithoutPassword(s.source), Path: path, Err: err})
+	return !s.stopped
 }
 
 // kind is what a source is.
@@ -159,7 +221,7 @@ func (l *Loader) Absolute(source string) (string, error) {
 func (l *Loader) Covers(source, path string) bool {
 	switch l.kindOf(source) {
 	case page:
-		return path == withoutPassword(source)
+		return path == input.WithoutPassword(source)
 	case local:
 		p, err := input.ParsePattern(source)
 		base := strings.TrimSuffix(p.Base, string(filepath.Separator))
@@ -167,19 +229,5 @@ func (l *Loader) Covers(source, path string) bool {
 	case repo:
 		source, _, _ = strings.Cut(source, "#")
 	}
-	return strings.HasPrefix(path, strings.TrimRight(withoutPassword(source), "/*"))
-}
-
-// withoutPassword returns an address without the name and password in it.
-func withoutPassword(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		return address
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil || scheme == "ssh" {
-		return address
-	}
-	_, rest, _ = strings.Cut(rest, "@")
-	return fmt.Sprintf("%s://%s", scheme, rest)
+	return strings.HasPrefix(path, strings.TrimRight(input.WithoutPassword(source), "/*"))
 }

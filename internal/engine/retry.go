@@ -74,7 +74,7 @@ func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, e
 		}
 		wait, ok := policy.Wait(failures.add(c.model.ID), provider.RetryAfter(err), rand.Float64())
 		if !ok {
-			return t, e.withTime(err, policy.Patience())
+			return t, WithTime(err, policy.Patience(), e.now())
 		}
 		var again event.Body = event.Warning{Text: fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))}
 		if len(t.Message.Parts) > 0 {
@@ -100,14 +100,14 @@ func (e *LaterError) Error() string { return e.Err.Error() }
 // Unwrap returns the provider's error.
 func (e *LaterError) Unwrap() error { return e.Err }
 
-// withTime adds the time at which, as the provider says, the same call may work to err. The
-// result is a [*LaterError] if the wait exceeds patience.
-func (e *Engine) withTime(err error, patience time.Duration) error {
+// WithTime adds the time at which, as the provider says, the same call may work to err. The
+// result is a [*LaterError] if the wait, from now on, exceeds patience.
+func WithTime(err error, patience time.Duration, now time.Time) error {
 	wait := provider.RetryAfter(err)
 	if wait < time.Second {
 		return err
 	}
-	at := e.now().Add(wait)
+	at := now.Add(wait)
 	layout := "15:04:05"
 	if wait >= 12*time.Hour {
 		layout = "January 2, 15:04"

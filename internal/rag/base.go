@@ -68,9 +68,3 @@ type Query struct {
 	Budget   engine.Budget // nil bounds nothing
 	Retry    retry.Policy  // of requests to models
 }
-
-// Search finds the passages that belong to a question, best first. Without text nothing is found.
-// Warnings go to the scope of ctx.
-func (b *Base) Search(ctx context.Context, q Query) (Found, error) {
-	return Found{}, errors.New("not implemented")
-}

@@ -3,12 +3,17 @@ package rag
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
 	"time"
 
 	"loki/internal/engine"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/rag/source"
 	"loki/internal/retry"
+	"loki/internal/text"
 )
 
 // Builder builds knowledge bases. It may be used from several goroutines.
@@ -22,7 +27,116 @@ type Builder struct {
 	Now    func() time.Time // nil means time.Now
 }
 
-// Build brings the knowledge base in s to the state of its documents, or builds it.
+// Build brings the knowledge base in s to the state of its documents, which are those of
+// set.Documents, or builds it. The name is for messages.
+//
+// A document whose bytes have not changed is neither converted nor split. Chunks that are known, also
+// from another document, keep their vectors. What Build finds wrong with one document or one source
+// is a warning: what the index holds of it stays, unless it is gone. Other errors end the build, as
+// does a build without any document. The index in use then stays as it is, and the next build goes on
+// where this one ended.
+//
+// The same documents give the same ids, no matter in which order models answer.
 func (b *Builder) Build(ctx context.Context, name string, s Store, set Settings) (Stats, error) {
-	return Stats{}, errors.New("not implemented")
+	w := work{Builder: b, name: name, now: b.Now}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	w.requests = requests{budget: b.Budget, retry: b.Retry, events: b.Events}
+	if err := w.begin(ctx, s, set); err != nil {
+		return Stats{}, fmt.Errorf("building the knowledge base %s: %w", name, err)
+	}
+	stats, err := w.finish(ctx, w.documents(ctx))
+	err = errors.Join(err, w.build.Close())
+	done := event.IndexFinished{
+		Base: name, Files: stats.Files, Chunks: stats.Chunks, Added: w.added, Kept: w.kept, Removed: w.removed,
+		Passed: w.passed, Failed: w.failed, Usage: w.used, Duration: w.now().Sub(w.started),
+	}
+	if err != nil {
+		err = fmt.Errorf("building the knowledge base %s: %w", name, err)
+		done.Error = err.Error()
+	}
+	return stats, errors.Join(err, b.Events.Emit(context.WithoutCancel(ctx), done))
 }
+
+// begin opens the build.
+func (w *work) begin(ctx context.Context, s Store, set Settings) error {
+	var documents []string
+	for _, d := range set.Documents {
+		path, err := w.Source.Absolute(d)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(documents, path) {
+			documents = append(documents, path)
+		}
+	}
+	set.Documents = documents
+	if err := set.Validate(); err != nil {
+		return err
+	}
+	if len(documents) == 0 {
+		return fault.New(fault.Config, "it lists no documents").WithHint("add some: loki --rag %s --rag-add DIR", w.name)
+	}
+	var err error
+	if w.model, err = w.Models.Embedder(ctx, set.EmbeddingModel); err != nil {
+		return err
+	}
+	if w.dimensions, err = dimensions(ctx, s, set); err != nil {
+		return err
+	}
+	if w.build, err = s.Build(ctx, set); err != nil {
+		return err
+	}
+	w.set, w.started = set, w.now()
+	err = w.Events.Emit(ctx, event.IndexStarted{Base: w.name, Model: w.model.ID, Resumed: w.build.Resumed()})
+	if err != nil {
+		return errors.Join(err, w.build.Close())
+	}
+	return nil
+}
+
+// dimensions returns those of the vectors that are in use and can stay, 0 if there are none.
+func dimensions(ctx context.Context, s Store, set Settings) (int, error) {
+	index, err := s.Open(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	stats, err := index.Stats(ctx)
+	if !stats.Settings.SameChunks(set) {
+		stats.Dimensions = 0
+	}
+	return stats.Dimensions, errors.Join(err, index.Close())
+}
+
+// finish puts the build in the place of the index, given the error of reading the documents.
+func (w *work) finish(ctx context.Context, err error) (Stats, error) {
+	if w.unsaid > 0 {
+		_ = w.warn(context.WithoutCancel(ctx), "%s could not be read either", text.Count(w.unsaid, "document"))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return Stats{}, hinted(ctx.Err(), goOn)
+	case err != nil:
+		return Stats{}, hinted(err, goOn)
+	case w.added+w.kept == 0 && w.firstErr != nil:
+		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")
+	case w.added+w.kept == 0 && w.passed > 0:
+		return Stats{}, fault.New(fault.Config, "its sources hold no text: %s passed over", text.Count(w.passed, "file"))
+	case w.added+w.kept == 0:
+		return Stats{}, fault.New(fault.Config, "its sources hold no documents")
+	}
+	return w.build.Commit(ctx, func(path string) bool {
+		keep := w.present[path] || slices.ContainsFunc(w.unread, func(s string) bool { return w.Source.Covers(s, path) })
+		if !keep {
+			w.removed++
+		}
+		return keep
+	})
+}
+
+// goOn is the hint for a build that ended early.
+const goOn = "what is done is kept: the same command goes on from there"

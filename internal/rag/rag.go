@@ -67,7 +67,9 @@ type Chunk struct {
 	Start   int    // first line in the document, from 1; 0 where lines mean nothing
 	End     int    // last line
 
-	Vector []float32 // of length 1; an index leaves it out of what it returns
+	// Vector has the length 1, or is zero if the text has no direction; such a chunk is near to nothing.
+	// An index leaves it out of what it returns, unless it is asked for.
+	Vector []float32
 }
 
 // Match is a chunk that a search found.
@@ -120,8 +122,9 @@ type Store interface {
 	Delete(ctx context.Context) error
 }
 
-// Build is an index that is being built. It belongs to one goroutine. What Put was given is safe
-// after the next Flush, which Commit and Close do as well: the next build goes on from there.
+// Build is an index that is being built. Its methods are called one at a time, from any goroutine.
+// What Put was given is safe after the next Flush, which Commit and Close do as well: the next build
+// goes on from there.
 type Build interface {
 	// Resumed reports whether the build goes on with an interrupted one.
 	Resumed() bool
@@ -134,8 +137,9 @@ type Build interface {
 	Put(ctx context.Context, path, hash string, chunks []Chunk) error
 	// Flush makes what was put safe.
 	Flush(ctx context.Context) error
-	// Commit removes the files at other paths than those for which keep returns true, and puts the
-	// build in the place of the index in use. Readers of the old one are not disturbed.
+	// Commit removes the files at other paths than those for which keep, which it calls once for each
+	// file, returns true. It puts the build in the place of the index in use. Readers of the old one
+	// are not disturbed.
 	Commit(ctx context.Context, keep func(path string) bool) (Stats, error)
 	// Close ends the build. If it was not committed, the next one goes on with it.
 	Close() error

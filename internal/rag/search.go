@@ -1,0 +1,341 @@
+package rag
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/rag/split"
+)
+
+// Search finds at most top_k passages that belong to a question, best first. Without text, and
+// without chunks, nothing is found. Warnings go to the scope of ctx.
+//
+// The text is cut like a document, and the chunks are found whose vectors are near to one of a part
+// of it. Other chunks are found by the words of the text. The two lists are fused, or given to the
+// reranker; then come diversity and neighbors. An error of a model ends the search: an answer from
+// half of what is known would look like one from all of it.
+func (b *Base) Search(ctx context.Context, q Query) (Found, error) {
+	s := search{
+		Base: b, set: b.stats.Settings, text: strings.TrimSpace(q.Text), mode: q.Mode,
+		requests: requests{budget: q.Budget, retry: q.Retry, events: event.FromContext(ctx)},
+	}
+	if q.Settings != nil {
+		s.set = *q.Settings
+	}
+	found := Found{Base: b.name, Query: q.Text, Hits: []Hit{}}
+	err := s.set.Validate()
+	if err == nil && s.text != "" && b.stats.Chunks > 0 {
+		found.Hits, err = s.run(ctx)
+	}
+	found.Usage = s.used
+	if err != nil {
+		return found, fmt.Errorf("searching the knowledge base %s: %w", b.name, err)
+	}
+	return found, nil
+}
+
+// search is one call of Search.
+type search struct {
+	*Base
+	requests
+	set  Settings
+	text string
+	mode Mode
+	used chat.Usage
+}
+
+// candidate is a chunk that may be returned.
+type candidate struct {
+	id              ID
+	score           float64
+	vector, keyword Rank
+	chunk           Chunk // once it was read
+}
+
+func (s *search) run(ctx context.Context) ([]Hit, error) {
+	var near, words []Match
+	var err error
+	if s.mode != Keyword {
+		if near, err = s.nearest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.mode != Vector {
+		if words, err = s.index.Match(ctx, s.text, s.depth()); err != nil {
+			return nil, err
+		}
+	}
+	list := fuse(near, words, s.set.TopK)
+	if s.set.RerankerModel != "" {
+		if list, err = s.rerank(ctx, near, words, list); err != nil {
+			return nil, err
+		}
+	}
+	if s.set.Diversity > 0 {
+		if err := s.read(ctx, &list, true); err != nil {
+			return nil, err
+		}
+		list = diversify(list, s.set.TopK, s.set.Diversity)
+	}
+	list = list[:min(len(list), s.set.TopK)]
+	if err := s.read(ctx, &list, false); err != nil {
+		return nil, err
+	}
+	return s.passages(ctx, list)
+}
+
+// depth returns how long the lists of matches are: as long as the result, or longer if it is chosen
+// from them in another way than by their order.
+func (s *search) depth() int {
+	if s.set.RerankerModel == "" && s.set.Diversity == 0 {
+		return s.set.TopK
+	}
+	return max(4*s.set.TopK, 20)
+}
+
+// nearest returns the chunks that are near to the parts of the text, part by part.
+func (s *search) nearest(ctx context.Context) ([]Match, error) {
+	vectors, err := s.vectors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []Match
+	for _, v := range vectors {
+		if !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) {
+			continue
+		}
+		matches, err := s.index.Nearest(ctx, v, s.depth())
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range matches {
+			if m.Score >= s.set.Threshold {
+				list = append(list, m)
+			}
+		}
+	}
+	return list, nil
+}
+
+// vectors returns those of the parts of the text.
+func (s *search) vectors(ctx context.Context) ([][]float32, error) {
+	set := s.stats.Settings // the index was built with these
+	m, err := s.models.Embedder(ctx, set.EmbeddingModel)
+	if err != nil {
+		return nil, err
+	}
+	pieces := split.New(set.ChunkSize, set.ChunkOverlap, "", "txt").Split(s.text)
+	var vectors [][]float32
+	for len(pieces) > 0 {
+		n, _ := m.batch(func(i int) string { return pieces[i].Text }, len(pieces), m.batchSize(set.BatchSize))
+		texts := make([]string, n)
+		for i := range texts {
+			texts[i] = pieces[i].Text
+		}
+		part, used, err := s.embed(ctx, m, texts, true)
+		s.used = s.used.Add(used)
+		if err != nil {
+			return nil, hinted(err, "each question needs the embedding model that the knowledge base was built with; is it in reach?")
+		}
+		vectors, pieces = append(vectors, part...), pieces[n:]
+	}
+	for _, v := range vectors {
+		if len(v) != s.stats.Dimensions {
+			return nil, s.otherVectors(m.ID, len(v))
+		}
+	}
+	return vectors, nil
+}
+
+func (b *Base) otherVectors(model string, dimensions int) error {
+	return otherVectors(b.name, model, dimensions, b.stats.Dimensions)
+}
+
+// otherVectors returns the error for vectors of a model that do not fit those of a knowledge base.
+func otherVectors(base, model string, dimensions, want int) error {
+	return fault.New(fault.Provider, "model %s returned vectors of %d numbers, and those in the knowledge base %s have %d", model, dimensions, base, want).
+		WithHint("the model has changed: name the one that the knowledge base was built with, or delete it and build it again")
+}
+
+// hinted returns err with a hint for the user, behind the one that it has.
+func hinted(err error, hint string) error {
+	if own := fault.HintOf(err); own != "" {
+		hint = own + "; " + hint
+	}
+	return &fault.Error{Code: fault.CodeOf(err), Hint: hint, Err: err}
+}
+
+// Weights of the two lists in [fuse].
+const (
+	vectorWeight  = 1.125
+	keywordWeight = 1
+)
+
+// fuse merges two lists of matches by weighted reciprocal rank fusion (Cormack, Clarke and
+// Buettcher, SIGIR 2009): a chunk at rank r of a list, from 1, adds weight / (2*topK + r) to its score.
+// A chunk that is in a list twice, for two parts of a question, adds twice. The result is best
+// first; of equal ones, the one that was seen first.
+func fuse(near, words []Match, topK int) []candidate {
+	var list []candidate
+	at := make(map[ID]int)
+	add := func(matches []Match, weight float64, rank func(*candidate) *Rank) {
+		for i, m := range matches {
+			n, ok := at[m.ID]
+			if !ok {
+				n = len(list)
+				at[m.ID], list = n, append(list, candidate{id: m.ID})
+			}
+			c := &list[n]
+			c.score += weight / float64(2*topK+i+1)
+			if r := rank(c); r.Rank == 0 {
+				*r = Rank{i + 1, m.Score}
+			}
+		}
+	}
+	add(near, vectorWeight, func(c *candidate) *Rank { return &c.vector })
+	add(words, keywordWeight, func(c *candidate) *Rank { return &c.keyword })
+	slices.SortStableFunc(list, func(a, b candidate) int { return descending(a.score, b.score) })
+	return list
+}
+
+func descending(a, b float64) int {
+	switch {
+	case a > b:
+		return -1
+	case a < b:
+		return 1
+	}
+	return 0
+}
+
+// rerank returns the candidates in the order of the reranker, which gets those found by vectors and
+// then those found by words.
+func (s *search) rerank(ctx context.Context, near, words []Match, list []candidate) ([]candidate, error) {
+	first := make(map[ID]int)
+	for _, m := range slices.Concat(near, words) {
+		if _, ok := first[m.ID]; !ok {
+			first[m.ID] = len(first)
+		}
+	}
+	slices.SortFunc(list, func(a, b candidate) int { return first[a.id] - first[b.id] })
+	if err := s.read(ctx, &list, false); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	m, err := s.models.Reranker(ctx, s.set.RerankerModel)
+	if err != nil {
+		return nil, err
+	}
+	req := provider.RerankRequest{Model: m.Name, Query: s.text, TopN: s.set.TopK}
+	if s.set.Diversity > 0 {
+		req.TopN = len(list)
+	}
+	for _, c := range list {
+		req.Documents = append(req.Documents, c.chunk.Text)
+	}
+	var ranked []provider.Ranked
+	used, err := s.do(ctx, m.ID, len(list)*chat.EstimateTokens(s.text)+tokens(req.Documents), m.Cost, func(ctx context.Context) (used chat.Usage, err error) {
+		ranked, used, err = m.Rerank(ctx, req)
+		return used, err
+	})
+	s.used = s.used.Add(used)
+	if err != nil {
+		return nil, hinted(err, "to search without a reranker, set reranker_model= of the knowledge base")
+	}
+	var best []candidate
+	for _, r := range ranked {
+		if r.Index >= 0 && r.Index < len(list) {
+			c := list[r.Index]
+			c.score = r.Score
+			best = append(best, c)
+		}
+	}
+	return best, nil
+}
+
+// read reads the chunks of candidates. Those that do not exist are dropped.
+func (s *search) read(ctx context.Context, list *[]candidate, vectors bool) error {
+	var ids []ID
+	for _, c := range *list {
+		if c.chunk.ID == (ID{}) || vectors {
+			ids = append(ids, c.id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	chunks, err := s.index.Chunks(ctx, ids, vectors)
+	if err != nil {
+		return err
+	}
+	byID := make(map[ID]Chunk, len(chunks))
+	for _, c := range chunks {
+		byID[c.ID] = c
+	}
+	for i := range *list {
+		if c, ok := byID[(*list)[i].id]; ok {
+			(*list)[i].chunk = c
+		}
+	}
+	*list = slices.DeleteFunc(*list, func(c candidate) bool { return c.chunk.ID == (ID{}) })
+	return nil
+}
+
+// diversify returns k of the candidates, which are best first, by maximal marginal relevance
+// (Carbonell and Goldstein, SIGIR 1998): the next one is that for which
+//
+//	(1-diversity) * relevance - diversity * (greatest similarity to one that is chosen)
+//
+// is the greatest. Similarity is the cosine of the vectors. Relevance is the score, scaled so that
+// the best candidate has 1 and the worst has 0: fused scores and those of rerankers are not cosines.
+func diversify(list []candidate, k int, diversity float64) []candidate {
+	if len(list) == 0 {
+		return list
+	}
+	best, worst := list[0].score, list[0].score
+	for _, c := range list {
+		best, worst = max(best, c.score), min(worst, c.score)
+	}
+	relevance := func(c candidate) float64 {
+		if best == worst {
+			return 1
+		}
+		return (c.score - worst) / (best - worst)
+	}
+	left := slices.Clone(list)
+	similar := make([]float64, len(left)) // to the nearest that is chosen
+	var chosen []candidate
+	for len(chosen) < k && len(left) > 0 {
+		next, value := 0, 0.0
+		for i, c := range left {
+			if v := (1-diversity)*relevance(c) - diversity*similar[i]; i == 0 || v > value {
+				next, value = i, v
+			}
+		}
+		c := left[next]
+		chosen = append(chosen, c)
+		left, similar = slices.Delete(left, next, next+1), slices.Delete(similar, next, next+1)
+		for i := range left {
+			cos := dot(left[i].chunk.Vector, c.chunk.Vector)
+			if len(chosen) == 1 {
+				similar[i] = cos
+			}
+			similar[i] = max(similar[i], cos)
+		}
+	}
+	return chosen
+}
+
+// dot returns the inner product of two vectors, 0 if one of them is nil.
+func dot(a, b []float32) float64 {
+	sum := 0.0
+	for i := range min(len(a), len(b)) {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}

@@ -1,0 +1,504 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/provider"
+	"loki/internal/rag/source"
+	"loki/internal/rag/split"
+	"loki/internal/text"
+)
+
+// Limits of a build.
+const (
+	readers    = 4        // documents that are read at once
+	width      = 4        // requests at once
+	ahead      = 4096     // documents that are found before they are read
+	queued     = 256      // documents that were read and not looked at
+	maxOpen    = 16 << 20 // bytes of the same
+	maxPending = 32 << 20 // bytes of chunks that wait for vectors
+	flushEvery = 3 * time.Second
+	tickEvery  = 200 * time.Millisecond // between two progress events
+	maxWarned  = 20                     // documents that are warned about one by one
+)
+
+// work is one build. A goroutine finds the documents, several read and split them, others ask the
+// model. The one that called Build looks at the documents in their order, makes batches of their
+// chunks and puts the documents into the index; all that is not said to be shared is its own.
+type work struct {
+	*Builder
+	requests
+	name       string
+	set        Settings
+	model      Embedder
+	now        func() time.Time
+	started    time.Time
+	dimensions int // of all vectors; 0 until there are any
+
+	mu    sync.Mutex // one call of build at a time
+	build Build
+
+	found    atomic.Int64  // documents, those that failed included
+	foundAll atomic.Bool   // no more will be found
+	open     atomic.Int64  // bytes of documents that were read and not looked at
+	looked   chan struct{} // has an element if open has become less
+
+	// Documents that were looked at and wait for vectors, or for those before them.
+	pending []*document
+	size    int // of their chunks and vectors, in bytes
+
+	queue    []ref      // chunks that have to be embedded
+	again    [][]ref    // batches that a model has refused, in halves
+	inFlight int        // requests
+	replies  chan reply // with room for all of them
+
+	present  map[string]bool // paths that stay
+	unread   []string        // sources that failed, but are not gone
+	firstErr error           // of a document or a source
+	unsaid   int             // failed documents that were not warned about
+
+	added, kept, removed, passed, failed, chunks int
+
+	used   chat.Usage
+	ticked time.Time
+
+	// The first document that had changed: when it was looked at, and how many were before it.
+	changed time.Time
+	before  int
+
+	unsafe bool // documents were put since the last flush
+}
+
+// document is one on its way into the index. A reader owns it until ready is closed.
+type document struct {
+	source.Document
+	ready  chan struct{}
+	hash   string
+	chunks []Chunk
+	bytes  int  // of the text
+	kept   bool // it has not changed
+	passed bool // it is not text
+	err    error
+	broken error // ends the build
+
+	missing int // vectors
+}
+
+// ref is a chunk of a document.
+type ref struct {
+	doc *document
+	i   int
+}
+
+// reply is the answer of the model to a request.
+type reply struct {
+	batch   []ref
+	vectors [][]float32
+	used    chat.Usage
+	err     error
+}
+
+// documents reads the sources and puts their documents into the build. All goroutines have ended
+// when it returns.
+func (w *work) documents(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the goroutines
+	w.present, w.looked, w.replies = make(map[string]bool), make(chan struct{}, 1), make(chan reply, width)
+	list, inOrder, jobs := make(chan *document, ahead), make(chan *document, queued), make(chan *document)
+	wg.Go(func() { w.find(ctx, list) })
+	wg.Go(func() { w.dispatch(ctx, list, inOrder, jobs) })
+	for range readers {
+		wg.Go(func() {
+			for d := range jobs {
+				w.read(ctx, d)
+				close(d.ready)
+			}
+		})
+	}
+	if err := w.loop(ctx, &wg, inOrder); err != nil {
+		return err
+	}
+	return w.progress(ctx, "", true)
+}
+
+// find sends the documents of the sources, and those whose err says what is wrong with a source.
+func (w *work) find(ctx context.Context, list chan<- *document) {
+	defer close(list)
+	defer w.foundAll.Store(true)
+	for doc, err := range w.Source.Documents(ctx, w.set.Documents) {
+		w.found.Add(1)
+		select {
+		case list <- &document{Document: doc, err: err, ready: make(chan struct{})}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// dispatch has the readers read documents, unless too much of what they read is still to be looked at.
+func (w *work) dispatch(ctx context.Context, list <-chan *document, inOrder, jobs chan<- *document) {
+	defer close(jobs)
+	defer close(inOrder)
+	for d := range list {
+		for w.open.Load() >= maxOpen {
+			select {
+			case <-w.looked:
+			case <-ctx.Done():
+				return
+			}
+		}
+		to := jobs
+		if d.err != nil {
+			to = nil
+			close(d.ready)
+		}
+		select {
+		case inOrder <- d:
+		case <-ctx.Done():
+			return
+		}
+		if to == nil {
+			continue
+		}
+		select {
+		case to <- d:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read reads and splits a document, unless it has not changed.
+func (w *work) read(ctx context.Context, d *document) {
+	content, err := d.Read(ctx)
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	w.mu.Lock()
+	file, ok, err := w.build.File(ctx, d.Path)
+	w.mu.Unlock()
+	if err != nil {
+		d.broken = err
+		return
+	}
+	if d.hash = content.Hash; ok && file.Hash == d.hash {
+		d.kept = true
+		return
+	}
+	body, ext, lines, err := content.Text(ctx)
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	for _, p := range split.New(w.set.ChunkSize, w.set.ChunkOverlap, w.set.Chunker, ext).Split(body) {
+		c := Chunk{Path: d.Path, Text: p.Text, Heading: p.Heading}
+		if lines {
+			c.Start, c.End = p.Line, p.LastLine
+		}
+		d.chunks = append(d.chunks, c)
+	}
+	d.bytes = len(body)
+	w.open.Add(int64(d.bytes))
+}
+
+func (d *document) fail(err error) {
+	if d.passed = errors.Is(err, source.ErrPassedOver); !d.passed {
+		d.err = err
+	}
+}
+
+// loop looks at the documents in their order, until all are in the build.
+func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *document) error {
+	flush := time.NewTicker(flushEvery)
+	defer flush.Stop()
+	var head *document // the next one to look at
+	for inOrder != nil || head != nil || len(w.pending) > 0 {
+		hungry := w.size < maxPending && len(w.again) == 0 && len(w.queue) < w.model.batchSize(w.set.BatchSize)
+		next, ready := inOrder, (<-chan struct{})(nil)
+		switch {
+		case head != nil && hungry:
+			next, ready = nil, head.ready
+		case head != nil || !hungry:
+			next = nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case d, ok := <-next:
+			if !ok {
+				inOrder = nil
+			}
+			head = d
+		case <-ready:
+			if err := w.look(ctx, head); err != nil {
+				return err
+			}
+			head = nil
+		case r := <-w.replies:
+			w.inFlight--
+			if err := w.receive(ctx, r); err != nil {
+				return err
+			}
+		case <-flush.C:
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
+		}
+		if err := w.put(ctx); err != nil {
+			return err
+		}
+		w.send(ctx, wg, inOrder == nil && head == nil || w.size >= maxPending)
+	}
+	return nil
+}
+
+// look takes note of a document that was read.
+func (w *work) look(ctx context.Context, d *document) error {
+	w.open.Add(-int64(d.bytes))
+	select {
+	case w.looked <- struct{}{}:
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case d.broken != nil:
+		return d.broken
+	case d.err != nil:
+		return w.lose(ctx, d)
+	case d.passed:
+		w.passed++
+		return w.progress(ctx, d.Path, false)
+	case d.kept:
+		w.kept++
+		w.present[d.Path] = true
+		return w.progress(ctx, d.Path, false)
+	}
+	if w.changed.IsZero() {
+		w.changed, w.before = w.now(), w.done()
+	}
+	w.mu.Lock()
+	known, err := w.build.Vectors(ctx, d.chunks)
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for i, v := range known {
+		if v == nil {
+			w.queue = append(w.queue, ref{d, i})
+			d.missing++
+			continue
+		}
+		if err := w.fit(v); err != nil {
+			return err
+		}
+		d.chunks[i].Vector = v
+	}
+	w.pending = append(w.pending, d)
+	w.size += d.size(w.dimensions)
+	return nil
+}
+
+// size estimates the bytes of the chunks, given the length of vectors.
+func (d *document) size(dimensions int) int { return d.bytes + 4*dimensions*len(d.chunks) }
+
+// fit returns an error if a vector is not like those before it.
+func (w *work) fit(v []float32) error {
+	if w.dimensions == 0 {
+		w.dimensions = len(v)
+		w.size = 0
+		for _, d := range w.pending {
+			w.size += d.size(w.dimensions)
+		}
+	}
+	if len(v) != w.dimensions {
+		return otherVectors(w.name, w.model.ID, len(v), w.dimensions)
+	}
+	return nil
+}
+
+// send sends requests, as many as may be made. A batch that is not full is sent if last is set.
+func (w *work) send(ctx context.Context, wg *sync.WaitGroup, last bool) {
+	for w.inFlight < width {
+		batch := w.batch(last)
+		if len(batch) == 0 {
+			return
+		}
+		w.inFlight++
+		texts := make([]string, len(batch))
+		for i, r := range batch {
+			texts[i] = r.text()
+		}
+		wg.Go(func() { // room for its reply is there
+			vectors, used, err := w.embed(ctx, w.model, texts, false)
+			w.replies <- reply{batch, vectors, used, err}
+		})
+	}
+}
+
+// text returns what stands for the chunk where texts are compared.
+func (r ref) text() string {
+	c := r.doc.chunks[r.i]
+	if c.Heading == "" {
+		return c.Text
+	}
+	return c.Heading + "\n\n" + c.Text
+}
+
+// batch returns the chunks of the next request.
+func (w *work) batch(last bool) []ref {
+	for len(w.again) > 0 {
+		batch := w.again[0]
+		w.again = w.again[1:]
+		if batch = alive(batch); len(batch) > 0 {
+			return batch
+		}
+	}
+	n, full := w.model.batch(func(i int) string { return w.queue[i].text() }, len(w.queue), w.model.batchSize(w.set.BatchSize))
+	if !full && !last {
+		return nil
+	}
+	batch := w.queue[:n:n]
+	w.queue = w.queue[n:]
+	return batch
+}
+
+// alive returns the chunks of documents that have not failed.
+func alive(list []ref) []ref {
+	return slices.DeleteFunc(list, func(r ref) bool { return r.doc.err != nil })
+}
+
+// receive takes what the model answered. A text that it does not accept is looked for in halves of
+// the batch. It concerns its document only.
+func (w *work) receive(ctx context.Context, r reply) error {
+	w.used = w.used.Add(r.used)
+	switch kind := provider.KindOf(r.err); {
+	case r.err == nil:
+		for i, v := range r.vectors {
+			if err := w.fit(v); err != nil {
+				return err
+			}
+			r.batch[i].doc.chunks[r.batch[i].i].Vector = v
+			r.batch[i].doc.missing--
+		}
+		return nil
+	case ctx.Err() != nil || kind != provider.ContextOverflow && kind != provider.Refused:
+		return r.err
+	case len(r.batch) > 1:
+		half := len(r.batch) / 2
+		w.again = append(w.again, slices.Clone(r.batch[:half]), slices.Clone(r.batch[half:]))
+		return nil
+	}
+	d, c := r.batch[0].doc, r.batch[0].doc.chunks[r.batch[0].i]
+	d.err = fmt.Errorf("its part %q: %w", text.OneLine(c.Text, 40), r.err)
+	w.queue = alive(w.queue)
+	return nil
+}
+
+// put puts the documents that have all vectors into the build, in their order.
+func (w *work) put(ctx context.Context) error {
+	for len(w.pending) > 0 && (w.pending[0].missing == 0 || w.pending[0].err != nil) {
+		d := w.pending[0]
+		w.pending = w.pending[1:]
+		w.size -= d.size(w.dimensions)
+		if d.err != nil {
+			if err := w.lose(ctx, d); err != nil {
+				return err
+			}
+			continue
+		}
+		w.mu.Lock()
+		err := w.build.Put(ctx, d.Path, d.hash, d.chunks)
+		w.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		w.unsafe = true
+		w.added++
+		w.chunks += len(d.chunks)
+		w.present[d.Path] = true
+		if err := w.progress(ctx, d.Path, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *work) flush(ctx context.Context) error {
+	if !w.unsafe {
+		return nil
+	}
+	w.unsafe = false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.build.Flush(ctx)
+}
+
+// lose takes note of a document or source that failed.
+func (w *work) lose(ctx context.Context, d *document) error {
+	w.failed++
+	gone := errors.Is(d.err, fs.ErrNotExist)
+	path, from := d.Path, d.Source
+	if e, ok := errors.AsType[*source.Error](d.err); ok {
+		path, from = cmp.Or(e.Path, path), cmp.Or(e.Source, from)
+	}
+	switch {
+	case gone:
+	case path != "":
+		w.present[path] = true
+	default:
+		w.unread = append(w.unread, from)
+	}
+	if w.firstErr == nil {
+		w.firstErr = d.err
+	}
+	if w.failed > maxWarned {
+		w.unsaid++
+		return nil
+	}
+	name := cmp.Or(path, from)
+	if name != from && from != "" {
+		name += " (" + from + ")"
+	}
+	return w.warn(ctx, "%s: %v", name, d.err)
+}
+
+func (w *work) warn(ctx context.Context, format string, args ...any) error {
+	return w.Events.Emit(ctx, event.Warning{Text: "knowledge base " + w.name + ": " + fmt.Sprintf(format, args...)})
+}
+
+// done returns the number of documents that are through.
+func (w *work) done() int { return w.added + w.kept + w.passed + w.failed }
+
+// progress reports how far the build has come, unless it did a moment ago. last reports in any case.
+func (w *work) progress(ctx context.Context, path string, last bool) error {
+	now := w.now()
+	if w.Events.Silent() || !last && now.Sub(w.ticked) < tickEvery {
+		return nil
+	}
+	w.ticked = now
+	done, total := w.done(), int(w.found.Load())
+	p := event.IndexProgress{
+		Base: w.name, Document: path, Done: done, Total: total, Kept: w.kept, Chunks: w.chunks,
+		Usage: w.used, Elapsed: now.Sub(w.started),
+	}
+	// Documents that had not changed, of which a build that goes on has many at the beginning, say
+	// nothing about the others.
+	if n := done - w.before; w.foundAll.Load() && !w.changed.IsZero() && n > 0 {
+		p.Left = time.Duration(float64(now.Sub(w.changed)) / float64(n) * float64(total-done))
+	}
+	return w.Events.Emit(ctx, p)
+}

@@ -1,13 +1,13 @@
 package session
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 // Alias is a name that users give a session, unique in its scope. It is the name of a
@@ -16,10 +16,6 @@ type Alias string
 
 // TempName is the name of a session without an alias. It is not an alias itself.
 const TempName = "temp"
-
-// maxAlias is the longest alias in bytes: with an extension it is still a valid
-// file name everywhere.
-const maxAlias = 200
 
 // ParseAlias checks a name. Sessions that older versions saved by themselves were
 // called "_/name"; that prefix is dropped. An impossible name is an error with
@@ -45,7 +41,7 @@ func LegalAlias(name string) Alias {
 		return r
 	}, strings.ToValidUTF8(name, "-"))
 	legal = strings.TrimFunc(legal, func(r rune) bool { return r == '.' || unicode.IsSpace(r) })
-	for len(legal) > maxAlias-len("session-") {
+	for len(legal) > text.MaxFileName-len("session-") {
 		_, size := utf8.DecodeLastRuneInString(legal)
 		legal = legal[:len(legal)-size]
 	}
@@ -58,50 +54,12 @@ func LegalAlias(name string) Alias {
 // invalid returns why an alias is invalid, "" if it is valid.
 func invalid(name string) string {
 	switch {
-	case name == "":
-		return "it is empty"
-	case len(name) > maxAlias:
-		return fmt.Sprintf("it is longer than %d bytes", maxAlias)
-	case !utf8.ValidString(name):
-		return "it is not valid UTF-8"
 	case name == TempName:
 		return "sessions without a name are called so"
 	case isUUID(name):
 		return "it looks like an id"
-	case strings.HasPrefix(name, "."):
-		return "it begins with a dot"
-	case strings.HasSuffix(name, "."):
-		return "it ends with a dot"
-	case strings.TrimSpace(name) != name:
-		return "there is white space around it"
-	case reserved(name):
-		return "it is the name of a device on Windows"
 	}
-	for _, r := range name {
-		if strings.ContainsRune(`/\:*?"<>|`, r) {
-			return fmt.Sprintf("it contains %q", r)
-		}
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return "it contains a control character"
-		}
-	}
-	return ""
-}
-
-// reserved reports whether Windows takes name, whatever its extension, for a device.
-func reserved(name string) bool {
-	base, _, _ := strings.Cut(strings.ToUpper(name), ".")
-	base = strings.TrimRight(base, " ")
-	switch base {
-	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
-		return true
-	}
-	for _, device := range []string{"COM", "LPT"} {
-		if digit, ok := strings.CutPrefix(base, device); ok && utf8.RuneCountInString(digit) == 1 && strings.Contains("0123456789¹²³", digit) {
-			return true
-		}
-	}
-	return false
+	return text.FileNameFault(name)
 }
 
 // stampLayout is the time in the alias of a session that is saved without a

@@ -57,11 +57,28 @@ func New(docs []string) *Index {
 
 // Search returns the numbers of the documents that have a token of query, at most limit,
 // best first. Among equally good ones the earlier comes first.
+func (x *Index) Search(query string, limit int) []int {
+	best := x.Scored(query, k1, limit)
+	found := make([]int, len(best))
+	for i, s := range best {
+		found[i] = s.Doc
+	}
+	return found
+}
+
+// Scored is a document that was found.
+type Scored struct {
+	Doc   int // its number
+	Score float64
+}
+
+// Scored is like Search, and returns the scores. k1 says how much more a token counts that is
+// in a document several times; Search uses 1.2.
 //
 // The score is Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
 // 2009) with the idf ln(1 + (N-n+0.5)/(n+0.5)), which is never negative. A token that
 // appears in the query twice counts twice.
-func (x *Index) Search(query string, limit int) []int {
+func (x *Index) Scored(query string, k1 float64, limit int) []Scored {
 	scores := make(map[int]float64)
 	n := float64(len(x.lengths))
 	for _, t := range Tokens(query) {
@@ -73,12 +90,12 @@ func (x *Index) Search(query string, limit int) []int {
 			scores[p.doc] += idf * p.frequency * (k1 + 1) / (p.frequency + k1*length)
 		}
 	}
-	found := make([]int, 0, len(scores))
-	for doc := range scores {
-		found = append(found, doc)
+	found := make([]Scored, 0, len(scores))
+	for doc, score := range scores {
+		found = append(found, Scored{doc, score})
 	}
-	slices.SortFunc(found, func(a, b int) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
+	slices.SortFunc(found, func(a, b Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
 	})
 	return found[:min(len(found), max(limit, 0))]
 }

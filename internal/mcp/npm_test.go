@@ -2,15 +2,10 @@ package mcp_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,70 +17,14 @@ import (
 	"loki/internal/chat"
 	"loki/internal/mcp"
 	"loki/internal/process"
+	"loki/internal/process/npmtest"
 	"loki/internal/tool"
 )
-
-// install returns the directory of the public servers, which are installed once per state
-// of the lock file, outside of the source tree.
-var install = sync.OnceValues(func() (string, error) {
-	lock, err := os.ReadFile("testdata/servers/package-lock.json")
-	if err != nil {
-		return "", err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "loki-test", "mcp-"+hex.EncodeToString(sum[:6]))
-	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
-		return dir, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "install-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(fresh)
-	if err := os.CopyFS(fresh, os.DirFS("testdata/servers")); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = fresh
-	if out, err := npm.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
-	}
-	if err := os.WriteFile(filepath.Join(fresh, "complete"), nil, 0o600); err != nil {
-		return "", err
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		if _, other := os.Stat(filepath.Join(dir, "complete")); other != nil {
-			return "", err
-		}
-	}
-	return dir, nil
-})
 
 // public returns the script of one of the public servers.
 func public(t testing.TB, name, script string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts public servers")
-	}
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
-	dir, err := install()
-	if err != nil {
-		t.Skipf("the public servers cannot be installed: %v", err)
-	}
-	return filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", script)
+	return filepath.Join(npmtest.Install(t, "testdata/servers"), "node_modules", "@modelcontextprotocol", name, "dist", script)
 }
 
 func everything(t testing.TB, more ...string) mcp.Server {

@@ -1,0 +1,76 @@
+// Package npmtest installs programs from npm for tests.
+package npmtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"loki/internal/atomicfile"
+)
+
+// Install returns a directory with the packages of the lock file in dir. They are installed once per
+// state of that file, outside of the source tree. The test is skipped if it is a short one, or if
+// they cannot be installed.
+func Install(t testing.TB, dir string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts programs from npm")
+	}
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	installed, err := install(t.Context(), dir)
+	if err != nil {
+		t.Skipf("the packages cannot be installed: %v", err)
+	}
+	return installed
+}
+
+func install(ctx context.Context, source string) (string, error) {
+	lock, err := os.ReadFile(filepath.Join(source, "package-lock.json"))
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	sum := sha256.Sum256(lock)
+	dir := filepath.Join(cache, "loki-test", "npm-"+hex.EncodeToString(sum[:6]))
+	unlock, err := atomicfile.Lock(ctx, dir+".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return dir, nil
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "install-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	if err := os.CopyFS(fresh, os.DirFS(source)); err != nil {
+		return "", err
+	}
+	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = fresh
+	if out, err := npm.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(fresh, "complete"), nil, 0o600); err != nil {
+		return "", err
+	}
+	return dir, os.Rename(fresh, dir)
+}

@@ -1,0 +1,439 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"loki/internal/rag"
+	"loki/internal/rank"
+)
+
+// build is a generation that is being made. Its statements are short and run to their end even if
+// the context is canceled: a connection whose statement was canceled is lost, and with it what is
+// left to flush.
+type build struct {
+	store      *Store
+	conn       *pgx.Conn
+	base       base
+	generation int64
+	series     int64
+	dimensions int
+	settings   rag.Settings
+	resumed    bool
+	committed  bool
+	tokens     rank.Tokenizer
+
+	// What the next Flush writes.
+	files []file
+	size  int // chunks in files
+}
+
+// file is a document that Put was given.
+type file struct {
+	rag.File
+	chunks []rag.Chunk
+}
+
+// full is how many chunks Put keeps before it flushes: a few MB.
+const full = 1000
+
+// patience is how long one statement may take.
+const patience = 2 * time.Minute
+
+// Build implements [rag.Store].
+func (s *Store) Build(ctx context.Context, set rag.Settings) (rag.Build, error) {
+	conn, b, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &build{store: s, conn: conn, base: b, settings: set}
+	if err := w.begin(ctx); err != nil {
+		s.unlock(conn)
+		return nil, s.explain(err)
+	}
+	return w, nil
+}
+
+// begin finds the generation of an interrupted build, or makes one.
+func (w *build) begin(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
+		var was rag.Settings
+		err := tx.QueryRow(ctx, `SELECT id, series, dimensions, settings FROM generations WHERE base = $1 AND built IS NULL`, w.base.id).
+			Scan(&w.generation, &w.series, &w.dimensions, &was)
+		switch {
+		case err == nil && was.SameChunks(w.settings):
+			w.resumed = true
+			return nil
+		case err == nil:
+			if err := discard(ctx, tx, w.series, w.generation); err != nil {
+				return err
+			}
+		case !errors.Is(err, pgx.ErrNoRows):
+			return err
+		}
+		w.series, w.dimensions = 0, 0
+		err = tx.QueryRow(ctx, `SELECT series, dimensions, settings FROM generations WHERE id = $1`, w.base.current).Scan(&w.series, &w.dimensions, &was)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err == nil && !was.SameChunks(w.settings) {
+			w.series, w.dimensions = 0, 0
+		}
+		err = tx.QueryRow(ctx, `INSERT INTO generations (base, series, dimensions, settings) VALUES ($1, $2, $3, $4) RETURNING id`,
+			w.base.id, w.series, w.dimensions, encode(w.settings)).Scan(&w.generation)
+		if err != nil || w.series != 0 {
+			return err
+		}
+		w.series = w.generation
+		return run(ctx, tx, []any{w.generation}, `UPDATE generations SET series = id WHERE id = $1`)
+	})
+}
+
+// discard removes a generation that was not committed.
+func discard(ctx context.Context, tx pgx.Tx, series, generation int64) error {
+	if err := remove(ctx, tx, series, `born = $2`, generation); err != nil {
+		return err
+	}
+	if err := run(ctx, tx, []any{series, generation}, `UPDATE files SET died = NULL WHERE series = $1 AND died = $2`); err != nil {
+		return err
+	}
+	return run(ctx, tx, []any{generation}, `DELETE FROM generations WHERE id = $1`)
+}
+
+// remove removes the files of a series that meet a condition on args, from $2.
+func remove(ctx context.Context, tx pgx.Tx, series int64, condition string, args ...any) error {
+	of := `(SELECT id FROM files WHERE series = $1 AND ` + condition + `)`
+	return run(ctx, tx, append([]any{series}, args...),
+		`DELETE FROM postings WHERE series = $1 AND file IN `+of,
+		`DELETE FROM chunks WHERE series = $1 AND file IN `+of,
+		`DELETE FROM files WHERE series = $1 AND `+condition)
+}
+
+// alive returns a context for a statement that is not to be canceled, if ctx is not canceled yet.
+func alive(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	return ctx, cancel, nil
+}
+
+// Resumed implements [rag.Build].
+func (w *build) Resumed() bool { return w.resumed }
+
+// File implements [rag.Build].
+func (w *build) File(ctx context.Context, path string) (rag.File, bool, error) {
+	for _, f := range w.files {
+		if f.Path == path {
+			return f.File, true, nil
+		}
+	}
+	ctx, cancel, err := alive(ctx)
+	if err != nil {
+		return rag.File{}, false, err
+	}
+	defer cancel()
+	rows, err := w.conn.Query(ctx, `SELECT id, path, hash, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, stored(path))
+	if err != nil {
+		return rag.File{}, false, w.store.explain(err)
+	}
+	f, err := pgx.CollectExactlyOneRow(rows, scanFile)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return rag.File{}, false, nil
+	}
+	return f, err == nil, w.store.explain(err)
+}
+
+// digest names a chunk by its heading and text.
+func digest(c rag.Chunk) []byte {
+	sum := sha256.Sum256([]byte(c.Heading + "\x00" + c.Text))
+	return sum[:16]
+}
+
+// Vectors implements [rag.Build].
+func (w *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, error) {
+	known := make(map[string][]float32)
+	for _, f := range w.files {
+		for _, c := range f.chunks {
+			known[string(digest(c))] = c.Vector
+		}
+	}
+	vectors, digests := make([][]float32, len(chunks)), make([][]byte, len(chunks))
+	for i, c := range chunks {
+		digests[i] = digest(c)
+	}
+	ctx, cancel, err := alive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	rows, err := w.conn.Query(ctx, `SELECT DISTINCT ON (digest) digest, vector::real[] FROM chunks WHERE series = $1 AND digest = ANY($2::bytea[])`, w.series, digests)
+	if err != nil {
+		return nil, w.store.explain(err)
+	}
+	var sum []byte
+	var v []float32
+	if _, err := pgx.ForEachRow(rows, []any{&sum, &v}, func() error {
+		known[string(sum)] = v
+		v = nil
+		return nil
+	}); err != nil {
+		return nil, w.store.explain(err)
+	}
+	for i := range chunks {
+		vectors[i] = known[string(digests[i])]
+	}
+	return vectors, nil
+}
+
+// Put implements [rag.Build].
+func (w *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
+	for _, c := range chunks {
+		if w.dimensions == 0 {
+			w.dimensions = len(c.Vector)
+		}
+		if len(c.Vector) != w.dimensions || w.dimensions == 0 {
+			return fmt.Errorf("%s: a vector has %d dimensions instead of %d", path, len(c.Vector), w.dimensions)
+		}
+	}
+	if i := w.waiting(path); i >= 0 {
+		w.size -= len(w.files[i].chunks)
+		w.files = append(w.files[:i], w.files[i+1:]...)
+	}
+	f := file{rag.File{ID: w.base.next, Path: path, Hash: hash, Chunks: len(chunks)}, chunks}
+	for i := range f.chunks {
+		f.chunks[i].ID = rag.ID{File: f.ID, Seq: i}
+	}
+	w.base.next++
+	w.files = append(w.files, f)
+	if w.size += len(chunks); w.size < full {
+		return nil
+	}
+	return w.Flush(ctx)
+}
+
+// waiting returns where the file at path is in w.files, -1 if it is not.
+func (w *build) waiting(path string) int {
+	for i, f := range w.files {
+		if f.Path == path {
+			return i
+		}
+	}
+	return -1
+}
+
+// Flush implements [rag.Build].
+func (w *build) Flush(ctx context.Context) error {
+	ctx, cancel, err := alive(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return w.flush(ctx)
+}
+
+func (w *build) flush(ctx context.Context) error {
+	if len(w.files) == 0 {
+		return nil
+	}
+	err := pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
+		paths := make([]string, len(w.files))
+		for i, f := range w.files {
+			paths[i] = stored(f.Path)
+		}
+		if err := w.bury(ctx, tx, `path = ANY($3::text[])`, paths); err != nil {
+			return err
+		}
+		if err := w.insert(ctx, tx); err != nil {
+			return err
+		}
+		if err := run(ctx, tx, []any{w.base.id, w.base.next}, `UPDATE bases SET next_file = $2 WHERE id = $1`); err != nil {
+			return err
+		}
+		return run(ctx, tx, []any{w.generation, w.dimensions}, `UPDATE generations SET dimensions = $2 WHERE id = $1`)
+	})
+	if err != nil {
+		return w.store.explain(err)
+	}
+	w.files, w.size = nil, 0
+	return nil
+}
+
+// bury makes the living files that meet a condition on arg, $3, no part of the generation.
+func (w *build) bury(ctx context.Context, tx pgx.Tx, condition string, arg any) error {
+	if err := remove(ctx, tx, w.series, `born = $2 AND `+condition, w.generation, arg); err != nil {
+		return err
+	}
+	return run(ctx, tx, []any{w.series, w.generation, arg}, `UPDATE files SET died = $2 WHERE series = $1 AND died IS NULL AND `+condition)
+}
+
+// insert adds the rows of w.files, one statement for each table. Its arguments are columns.
+func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
+	var files struct {
+		ids, chunks, tokens []int64
+		paths, hashes       []string
+	}
+	var chunks struct {
+		files              []int64
+		seqs, starts, ends []int32
+		headings, texts    []string
+		digests            [][]byte
+		vectors            []float32 // one behind the other
+	}
+	var postings struct {
+		tokens                     []string
+		files                      []int64
+		seqs, frequencies, lengths []int32
+	}
+	var list []string
+	for _, f := range w.files {
+		total := 0
+		for i, c := range f.chunks {
+			list = w.tokens.Append(w.tokens.Append(list[:0], c.Heading), c.Text)
+			total += len(list)
+			for token, n := range count(list) {
+				p := &postings
+				p.tokens, p.files, p.seqs = append(p.tokens, token), append(p.files, f.ID), append(p.seqs, int32(i))
+				p.frequencies, p.lengths = append(p.frequencies, int32(n)), append(p.lengths, int32(len(list)))
+			}
+			p := &chunks
+			p.files, p.seqs = append(p.files, f.ID), append(p.seqs, int32(i))
+			p.headings, p.texts = append(p.headings, clean(c.Heading)), append(p.texts, clean(c.Text))
+			p.starts, p.ends = append(p.starts, int32(c.Start)), append(p.ends, int32(c.End))
+			p.digests, p.vectors = append(p.digests, digest(c)), append(p.vectors, c.Vector...)
+		}
+		p := &files
+		p.ids, p.paths, p.hashes = append(p.ids, f.ID), append(p.paths, stored(f.Path)), append(p.hashes, f.Hash)
+		p.chunks, p.tokens = append(p.chunks, int64(len(f.chunks))), append(p.tokens, int64(total))
+	}
+	if err := run(ctx, tx, []any{w.series, w.generation, files.ids, files.paths, files.hashes, files.chunks, files.tokens},
+		`INSERT INTO files (series, born, id, path, hash, chunks, tokens)
+		SELECT $1, $2, f.* FROM unnest($3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::bigint[]) AS f`); err != nil {
+		return err
+	}
+	if err := run(ctx, tx, []any{w.series, postings.tokens, postings.files, postings.seqs, postings.frequencies, postings.lengths},
+		`INSERT INTO postings (series, token, file, seq, frequency, length)
+		SELECT $1, p.* FROM unnest($2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[]) AS p`); err != nil {
+		return err
+	}
+	return run(ctx, tx, []any{w.series, chunks.files, chunks.seqs, chunks.headings, chunks.texts, chunks.starts, chunks.ends, chunks.digests, w.dimensions, chunks.vectors},
+		`INSERT INTO chunks (series, file, seq, heading, text, first_line, last_line, digest, vector)
+		SELECT $1, c.file, c.seq, c.heading, c.text, c.first_line, c.last_line, c.digest, ($10::real[])[(c.n - 1) * $9 + 1 : c.n * $9]::vector
+		FROM unnest($2::bigint[], $3::integer[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::bytea[])
+			WITH ORDINALITY AS c (file, seq, heading, text, first_line, last_line, digest, n)`)
+}
+
+// count returns how often each token is in list. A token that is too long for an index of the
+// database is named by its digest.
+func count(list []string) map[string]int {
+	counts := make(map[string]int, len(list))
+	for _, token := range list {
+		if len(token) > 256 {
+			sum := sha256.Sum256([]byte(token))
+			token = hex.EncodeToString(sum[:])
+		}
+		counts[token]++
+	}
+	return counts
+}
+
+// Commit implements [rag.Build].
+func (w *build) Commit(ctx context.Context, keep func(path string) bool) (rag.Stats, error) {
+	ctx, cancel, err := alive(ctx)
+	if err != nil {
+		return rag.Stats{}, err
+	}
+	defer cancel()
+	if err := w.flush(ctx); err != nil {
+		return rag.Stats{}, err
+	}
+	st := rag.Stats{Settings: w.settings, Dimensions: w.dimensions}
+	err = pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error { return w.commit(ctx, tx, keep, &st) })
+	if err != nil {
+		return rag.Stats{}, w.store.explain(err)
+	}
+	w.committed = true
+	_ = w.sweep(ctx) // what it leaves is for that of the next build
+	return st, nil
+}
+
+func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(path string) bool, st *rag.Stats) error {
+	rows, err := tx.Query(ctx, `SELECT id, path, hash, chunks FROM files WHERE series = $1 AND died IS NULL`, w.series)
+	if err != nil {
+		return err
+	}
+	files, err := pgx.CollectRows(rows, scanFile)
+	if err != nil {
+		return err
+	}
+	var gone []int64
+	for _, f := range files {
+		if !keep(f.Path) {
+			gone = append(gone, f.ID)
+		}
+	}
+	if err := w.bury(ctx, tx, `id = ANY($3::bigint[])`, gone); err != nil {
+		return err
+	}
+	if err := tx.QueryRow(ctx, `UPDATE generations SET built = now(), settings = $3, files = f.files, chunks = f.chunks, tokens = f.tokens,
+			dimensions = CASE WHEN f.chunks > 0 THEN dimensions ELSE 0 END
+		FROM (SELECT count(*) AS files, coalesce(sum(chunks), 0) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM files WHERE series = $1 AND died IS NULL) AS f
+		WHERE id = $2 RETURNING generations.files, generations.chunks, dimensions, built`,
+		w.series, w.generation, encode(w.settings)).Scan(&st.Files, &st.Chunks, &st.Dimensions, &st.Built); err != nil {
+		return err
+	}
+	return run(ctx, tx, []any{w.base.id, w.generation}, `UPDATE bases SET current = $2, builder = NULL WHERE id = $1`)
+}
+
+// sweep removes the generations that are not in use and have no readers, and the files that are in
+// none anymore.
+func (w *build) sweep(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT id FROM generations WHERE base = $1 AND id <> $2`, w.base.id, w.generation)
+		if err != nil {
+			return err
+		}
+		old, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return err
+		}
+		for _, id := range old {
+			var free bool
+			if err := tx.QueryRow(ctx, tryLock("pg_try_advisory_xact_lock"), w.store.reading(id)).Scan(&free); err != nil {
+				return err
+			}
+			if !free {
+				continue
+			}
+			var series int64
+			var oldest *int64 // generation that is left in the series
+			if err := tx.QueryRow(ctx, `DELETE FROM generations WHERE id = $1 RETURNING series`, id).Scan(&series); err != nil {
+				return err
+			}
+			if err := tx.QueryRow(ctx, `SELECT min(id) FROM generations WHERE series = $1`, series).Scan(&oldest); err != nil {
+				return err
+			}
+			if err := remove(ctx, tx, series, `($2::bigint IS NULL OR died <= $2)`, oldest); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Close implements [rag.Build].
+func (w *build) Close() error {
+	defer w.store.unlock(w.conn)
+	if w.committed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return w.flush(ctx)
+}

@@ -1,0 +1,112 @@
+package postgres_test
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"loki/internal/process"
+	"loki/internal/process/npmtest"
+)
+
+// pglite starts PostgreSQL with pgvector, compiled for JavaScript, and returns its address. All of its
+// connections share one session, with its locks and prepared statements.
+func pglite(t testing.TB) string {
+	t.Helper()
+	port := freePort(t)
+	s, err := process.Start(process.Command{
+		Path: "node",
+		Dir:  filepath.Join(npmtest.Install(t, "testdata/server"), "node_modules", "@electric-sql", "pglite-socket", "dist", "scripts"),
+		Args: []string{"server.js", "--port=" + port, "--max-connections=50", "--extensions=@electric-sql/pglite-pgvector:vector"},
+		Env:  []string{"PATH=" + os.Getenv("PATH")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	lines := bufio.NewScanner(s.Stdout())
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "listening") {
+			return "postgres://postgres:secret@127.0.0.1:" + port + "/postgres?sslmode=disable&default_query_exec_mode=simple_protocol"
+		}
+	}
+	t.Fatalf("the server ended: %v", s.Outcome())
+	return ""
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// shim does what the store needs of pgvector.
+const shim = `
+CREATE DOMAIN public.vector AS real[];
+CREATE FUNCTION public.negative_product(real[], real[]) RETURNS double precision IMMUTABLE STRICT LANGUAGE sql
+	AS $$ SELECT -sum(a::double precision * b) FROM unnest($1, $2) AS u (a, b) $$;
+CREATE OPERATOR public.<#> (LEFTARG = real[], RIGHTARG = real[], FUNCTION = public.negative_product);`
+
+// installed starts the PostgreSQL of this machine, which rarely has pgvector, and returns its
+// address and a function that stops it at once.
+func installed(t testing.TB) (address string, stop func()) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	programs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl")
+	if len(programs) == 0 {
+		t.Skip("PostgreSQL is not installed")
+	}
+	dir, err := os.MkdirTemp("", "loki-postgres-") // not in a directory that the server's user cannot enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	run := func(program string, args ...string) {
+		t.Helper()
+		c := exec.Command(filepath.Join(filepath.Dir(programs[0]), program), args...)
+		if os.Getuid() == 0 { // as whom the server refuses to run
+			c = exec.Command("setpriv", append([]string{"--reuid=postgres", "--regid=postgres", "--clear-groups", c.Path}, args...)...)
+			if out, err := exec.Command("chown", "postgres", dir).CombinedOutput(); err != nil {
+				t.Skipf("%v: %s", err, out)
+			}
+		}
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", program, err, out)
+		}
+	}
+	port, data := freePort(t), filepath.Join(dir, "data")
+	run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C")
+	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", "-p "+port+" -k "+dir+" -c fsync=off -c listen_addresses=127.0.0.1", "start")
+	up := true
+	stop = func() {
+		if up {
+			up = false
+			run("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+		}
+	}
+	t.Cleanup(stop)
+	address = "postgres://postgres:secret@127.0.0.1:" + port + "/postgres?sslmode=disable"
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.PgConn().Exec(t.Context(), shim).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	return address, stop
+}

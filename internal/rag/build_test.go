@@ -1,25 +1,557 @@
 package rag_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/event/eventtest"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/rag"
+	"loki/internal/rag/memstore"
+	"loki/internal/retry"
 )
 
 func TestBuild(t *testing.T) {
 	b := newBench(t, map[string]string{
 		"a.md":       "alpha beta\n\ngamma delta epsilon zeta eta theta",
 		"sub/b.md":   "iota",
+		"empty.txt":  "",
 		"image.png":  "\x89PNG\x00\x00",
 		"sub/c.text": "kappa",
 	})
 	stats := b.build()
 	equal(t, "content", b.content(), []string{
-		"1-0 a.md:1-1 alpha beta", "1-1 a.md:3-3 gamma delta epsilon zeta eta theta", "2-0 sub/b.md:1-1 iota", "3-0 sub/c.text:1-1 kappa",
+		"1-0 a.md:1-1 alpha beta", "1-1 a.md:3-3 gamma delta epsilon zeta eta theta", "3-0 sub/b.md:1-1 iota", "4-0 sub/c.text:1-1 kappa",
 	})
-	if stats.Files != 3 || stats.Chunks != 4 || stats.Dimensions != 64 {
+	if stats.Files != 4 || stats.Chunks != 4 || stats.Dimensions != 64 {
 		t.Errorf("%+v", stats)
 	}
 	f := b.finished()
-	if f.Added != 3 || f.Kept != 0 || f.Passed != 1 || f.Failed != 0 || f.Usage.InputTokens != 40 || f.Usage.Cost != 0.04 || f.Error != "" {
+	if f.Added != 4 || f.Kept != 0 || f.Passed != 1 || f.Failed != 0 || f.Usage.InputTokens != 40 || f.Usage.Cost != 0.04 || f.Error != "" {
 		t.Errorf("%+v", f)
+	}
+}
+
+func TestSync(t *testing.T) {
+	b := newBench(t, map[string]string{
+		"changed.md": "old part\n\nsame part of the text, rather long",
+		"gone.md":    "gone",
+		"moved.md":   "moved as it is",
+		"same.md":    "same",
+	})
+	b.build()
+	b.model.requests = nil
+	b.write("changed.md", "new part\n\nsame part of the text, rather long")
+	if err := os.Rename(filepath.Join(b.dir, "moved.md"), filepath.Join(b.dir, "new.md")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(b.dir, "gone.md")); err != nil {
+		t.Fatal(err)
+	}
+	b.build()
+	equal(t, "content", b.content(), []string{
+		"4-0 same.md:1-1 same", "5-0 changed.md:1-1 new part", "5-1 changed.md:3-3 same part of the text, rather long", "6-0 new.md:1-1 moved as it is",
+	})
+	equal(t, "embedded", b.model.texts(), []string{"new part"})
+	if f := b.finished(); f.Added != 2 || f.Kept != 1 || f.Removed != 2 || f.Files != 3 || f.Chunks != 4 {
+		t.Errorf("%+v", f)
+	}
+
+	b.model.requests = nil
+	b.build()
+	if f := b.finished(); f.Kept != 3 || f.Added != 0 || f.Removed != 0 || len(b.model.requests) != 0 || f.Usage != (chat.Usage{}) {
+		t.Errorf("an unchanged base: %+v, %d requests", f, len(b.model.requests))
+	}
+	b.set.ChunkSize = 50
+	b.build()
+	if f := b.finished(); f.Kept != 0 || f.Added != 3 {
+		t.Errorf("another chunk size: %+v", f)
+	}
+}
+
+// numbered returns n files of one chunk each.
+func numbered(n int) map[string]string {
+	files := make(map[string]string)
+	for i := range n {
+		files[fmt.Sprintf("%03d.txt", i)] = fmt.Sprintf("document number%03d", i)
+	}
+	return files
+}
+
+func TestBatches(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		limits  rag.Embedder
+		setting int
+		want    []int // sizes of requests
+	}{
+		{"unknown", rag.Embedder{}, 0, []int{16, 16, 8}},
+		{"of_the_model", rag.Embedder{MaxBatch: 25}, 0, []int{25, 15}},
+		{"setting", rag.Embedder{MaxBatch: 25}, 20, []int{20, 20}},
+		{"setting_too_high", rag.Embedder{MaxBatch: 25}, 100, []int{25, 15}},
+		{"tokens", rag.Embedder{MaxBatch: 100, MaxTokens: 75}, 0, []int{15, 15, 10}}, // 5 each
+		{"no_token_left", rag.Embedder{MaxTokens: 1, MaxBatch: 20}, 0, slices.Repeat([]int{1}, 40)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, numbered(40))
+			b.Models = models{b.model, tt.limits}
+			b.set.BatchSize = tt.setting
+			b.build()
+			var sizes []int
+			for _, r := range b.model.requests {
+				sizes = append(sizes, len(r.Texts))
+			}
+			slices.SortFunc(sizes, func(a, b int) int { return b - a })
+			equal(t, "sizes", sizes, tt.want)
+		})
+	}
+}
+
+// The model answers in any order: the ids are those of the order of the documents, and no more
+// than four requests are made at once.
+func TestOrder(t *testing.T) {
+	var want []string
+	for seed := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, numbered(100))
+			b.set.BatchSize = 7
+			atOnce, most := make(chan struct{}, 100), 0
+			b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
+				atOnce <- struct{}{}
+				most = max(most, len(atOnce))
+				defer func() { <-atOnce }()
+				b.model.mu.Lock()
+				n := len(b.model.requests)
+				b.model.mu.Unlock()
+				return retry.Sleep(ctx, time.Duration(1+n*(seed+2)%7)*time.Second)
+			}
+			b.build()
+			if want == nil {
+				want = b.content()
+			}
+			equal(t, "content", b.content(), want)
+			if most != 4 {
+				t.Errorf("%d requests at once", most)
+			}
+		})
+	}
+}
+
+func TestPassingFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, map[string]string{"a.txt": "alpha"})
+		failed := false
+		b.model.answer = func(context.Context, provider.EmbedRequest) error {
+			if failed {
+				return nil
+			}
+			failed = true
+			return &provider.Error{Kind: provider.RateLimited, Msg: "slow down", RetryAfter: 30 * time.Second}
+		}
+		begin := time.Now()
+		b.build()
+		if took := time.Since(begin); took != 30*time.Second {
+			t.Errorf("took %v", took)
+		}
+		equal(t, "warnings", b.warnings(), []string{"model test:words: slow down; trying again in 30s"})
+	})
+}
+
+// An error that is not about one document ends the build. What is done is there for the next one.
+func TestFailureEndsTheBuild(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		code fault.Code
+	}{
+		{"authentication", &provider.Error{Kind: provider.Authentication, Msg: "wrong key"}, fault.Provider},
+		{"network", &provider.Error{Kind: provider.Transient, Msg: "connection refused"}, fault.Provider},
+		{"invalid", &provider.Error{Kind: provider.Invalid, Msg: "unknown model"}, fault.Provider},
+		{"asks_for_an_hour", &provider.Error{Kind: provider.RateLimited, Msg: "quota", RetryAfter: time.Hour}, fault.Provider},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, numbered(50))
+				b.model.answer = func(_ context.Context, req provider.EmbedRequest) error {
+					if slices.Contains(req.Texts, "document number049") {
+						return tt.err
+					}
+					return nil
+				}
+				_, err := b.Build(t.Context(), "base", b.store, b.set)
+				if !errors.Is(err, tt.err) || fault.CodeOf(err) != tt.code || !strings.HasPrefix(err.Error(), "building the knowledge base base: model test:words: ") {
+					t.Errorf("%v", err)
+				}
+				if hint := fault.HintOf(err); hint != "what is done is kept: the same command goes on from there" {
+					t.Errorf("hint %q", hint)
+				}
+				if _, later := errors.AsType[*engine.LaterError](err); later != (tt.name == "asks_for_an_hour") {
+					t.Errorf("%#v", err)
+				}
+				if f := b.finished(); f.Error != err.Error() || f.Added > 49 {
+					t.Errorf("%+v", f)
+				}
+				if _, err := rag.Open(t.Context(), "base", b.store, b.Models); fault.CodeOf(err) != fault.NotFound {
+					t.Errorf("a base that was not finished: %v", err)
+				}
+				done := b.finished().Added
+				b.model.answer, b.model.requests = nil, nil
+				b.build()
+				started := eventtest.Bodies[event.IndexStarted](b.events)
+				if f := b.finished(); !started[1].Resumed || f.Kept != done || f.Added != 50-done || len(b.model.texts()) != 50-done {
+					t.Errorf("%+v after %d", f, done)
+				}
+			})
+		})
+	}
+}
+
+// A text that the model does not accept concerns its document only.
+func TestRefusedText(t *testing.T) {
+	b := newBench(t, numbered(20))
+	b.write("007.txt", "document number007\n\nanother part of it, which is good")
+	b.model.answer = func(_ context.Context, req provider.EmbedRequest) error {
+		if slices.Contains(req.Texts, "document number007") {
+			return &provider.Error{Kind: provider.ContextOverflow, Msg: "too long"}
+		}
+		return nil
+	}
+	stats := b.build()
+	if f := b.finished(); stats.Files != 19 || f.Added != 19 || f.Failed != 1 {
+		t.Errorf("%+v, %+v", stats, f)
+	}
+	equal(t, "warnings", b.warnings(), []string{
+		`knowledge base base: DIR/007.txt (DIR): its part "document number007": model test:words: too long`,
+	})
+}
+
+// What cannot be read stays as it was. What is gone goes.
+func TestUnreadable(t *testing.T) {
+	b := newBench(t, map[string]string{"dir/a.txt": "alpha", "b.txt": "beta", "c.txt": "gamma"})
+	b.Source.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { return 200, "delta" })}
+	b.set.Documents = []string{"dir", "b.txt", "c.txt", "https://site.test/page"}
+	b.build()
+	before := b.content()
+
+	b.Source.Input.HTTP.Transport = site(func(*http.Request) (int, string) { return 500, "down" })
+	b.write("c.txt", "\x00")
+	b.build()
+	equal(t, "content", b.content(), before)
+	if f := b.finished(); f.Failed != 2 || f.Kept != 2 || f.Removed != 0 {
+		t.Errorf("%+v", f)
+	}
+	if w := b.warnings(); len(w) != 2 || !strings.Contains(w[0], "DIR/c.txt: ") || !strings.Contains(w[1], "https://site.test/page: ") {
+		t.Errorf("%q", w)
+	}
+
+	if err := os.Remove(filepath.Join(b.dir, "b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	b.build()
+	if f := b.finished(); f.Failed != 3 || f.Removed != 1 || f.Files != 3 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// site answers requests without a network.
+type site func(*http.Request) (status int, body string)
+
+func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, body := s(r)
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Header: http.Header{"Content-Type": {"text/plain"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+func TestNothingToBuild(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha", "pic/image.png": "\x89PNG\x00"})
+	b.build()
+	before := b.content()
+	for _, tt := range []struct {
+		name      string
+		documents []string
+		code      fault.Code
+		want      string
+	}{
+		{"no_documents", nil, fault.Config, "building the knowledge base base: it lists no documents"},
+		{"all_gone", []string{"x.txt", "y.txt"}, fault.NotFound, "building the knowledge base base: none of its documents could be read: "},
+		{"empty_directory", []string{b.TempDir()}, fault.Config, "building the knowledge base base: its sources hold no documents"},
+		{"no_text", []string{"pic"}, fault.Config, "building the knowledge base base: its sources hold no text: 1 file passed over"},
+		{"empty_source", []string{" "}, fault.Failure, "building the knowledge base base: a source is empty"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			set := b.set
+			set.Documents = tt.documents
+			_, err := b.Build(t.Context(), "base", b.store, set)
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || fault.CodeOf(err) != tt.code {
+				t.Errorf("%v, code %s", err, fault.CodeOf(err))
+			}
+			equal(t, "content", b.content(), before)
+		})
+	}
+}
+
+func TestManyFailuresAreCounted(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha"})
+	for i := range 30 {
+		b.set.Documents = append(b.set.Documents, fmt.Sprintf("missing%d.txt", i))
+	}
+	b.build()
+	if w := b.warnings(); len(w) != 21 || w[20] != "knowledge base base: 10 documents could not be read either" {
+		t.Errorf("%q", w)
+	}
+}
+
+func TestVectorsAreChecked(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, tt := range []struct {
+		name    string
+		vectors [][]float32
+		want    string
+	}{
+		{"too_few", [][]float32{{1}}, "1 vectors for 2 texts"},
+		{"lengths_differ", [][]float32{{1, 2}, {1}}, "vectors that are empty or differ in length"},
+		{"empty", [][]float32{{}, {}}, "vectors that are empty or differ in length"},
+		{"not_a_number", [][]float32{{1, 2}, {1, nan}}, "a vector with a number that is not finite"},
+		{"infinite", [][]float32{{1, 2}, {1, inf}}, "a vector with a number that is not finite"},
+		{"zero", [][]float32{{3, 4}, {0, 0}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, map[string]string{"a.txt": "alpha", "b.txt": "beta"})
+			b.Models = oneModel{fixed(tt.vectors)}
+			_, err := b.Build(t.Context(), "base", b.store, b.set)
+			if tt.want != "" {
+				if err == nil || !strings.HasSuffix(err.Error(), "model test:words: "+tt.want) || provider.KindOf(err) != provider.BadReply {
+					t.Error(err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			chunks, err := b.open().Index().Chunks(t.Context(), []rag.ID{{File: 1}, {File: 2}}, true)
+			if err != nil || !slices.Equal(chunks[0].Vector, []float32{0.6, 0.8}) || !slices.Equal(chunks[1].Vector, []float32{0, 0}) {
+				t.Error(chunks, err)
+			}
+		})
+	}
+}
+
+// fixed is a model that always answers the same.
+type fixed [][]float32
+
+func (f fixed) Embed(context.Context, provider.EmbedRequest) ([][]float32, chat.Usage, error) {
+	return f, chat.Usage{}, nil
+}
+
+type oneModel struct{ model provider.Embedder }
+
+func (m oneModel) Embedder(_ context.Context, id string) (rag.Embedder, error) {
+	return rag.Embedder{ID: id, Embedder: m.model}, nil
+}
+
+func (m oneModel) Reranker(context.Context, string) (rag.Reranker, error) {
+	return rag.Reranker{}, errors.New("there is no reranker")
+}
+
+// A model behind the same name that returns other vectors is noticed, before and during a build, and
+// by searches.
+func TestOtherDimensions(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha"})
+	b.build()
+	b.model.dimensions = 32
+	b.write("b.txt", "beta")
+	const want = "model test:words returned vectors of 32 numbers, and those in the knowledge base base have 64"
+	if _, err := b.Build(t.Context(), "base", b.store, b.set); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Error(err)
+	}
+	if _, err := b.open().Search(t.Context(), rag.Query{Text: "alpha"}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
+// budget counts.
+type budget struct {
+	reserved, settled, open, calls int
+	limit                          int
+}
+
+func (b *budget) Reserve(_ context.Context, _, most chat.Usage, bounded bool) (func(chat.Usage), error) {
+	if !bounded || most.Cost != float64(most.InputTokens)/1000 || !most.Estimated {
+		return nil, fmt.Errorf("an odd reservation of %+v", most)
+	}
+	if b.limit > 0 && b.reserved+most.InputTokens > b.limit {
+		return nil, fault.New(fault.Limit, "the budget is used up").WithHint("raise --budget")
+	}
+	b.reserved += most.InputTokens
+	b.calls++
+	b.open++
+	return func(used chat.Usage) { b.settled += used.InputTokens; b.open-- }, nil
+}
+
+func (b *budget) Spend(chat.Usage) {}
+
+func TestBudget(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha beta"})
+	var within budget
+	b.Budget = &within
+	b.build()
+	if within != (budget{reserved: 3, settled: 10, calls: 1}) {
+		t.Errorf("%+v", within)
+	}
+	b.write("b.txt", "gamma")
+	b.Budget = &budget{limit: 1}
+	_, err := b.Build(t.Context(), "base", b.store, b.set)
+	if fault.CodeOf(err) != fault.Limit || fault.HintOf(err) != "raise --budget; what is done is kept: the same command goes on from there" {
+		t.Errorf("%v, hint %q", err, fault.HintOf(err))
+	}
+}
+
+func TestCanceledBuild(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, numbered(100))
+		b.set.BatchSize = 10
+		ctx, cancel := context.WithCancel(t.Context())
+		b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
+			if slices.Contains(req.Texts, "document number045") {
+				cancel()
+				return retry.Sleep(ctx, time.Hour)
+			}
+			return nil
+		}
+		_, err := b.Build(ctx, "base", b.store, b.set)
+		if fault.CodeOf(err) != fault.Canceled {
+			t.Error(err)
+		}
+		if f := b.finished(); f.Error == "" {
+			t.Errorf("%+v", f)
+		}
+		b.model.answer = nil
+		if stats := b.build(); stats.Files != 100 || len(b.model.texts()) > 140 {
+			t.Errorf("%+v, %d texts", stats, len(b.model.texts()))
+		}
+	})
+}
+
+// slow is a store whose builds count flushes.
+type slow struct {
+	*memstore.Store
+	flushed []time.Time
+}
+
+func (s *slow) Build(ctx context.Context, set rag.Settings) (rag.Build, error) {
+	b, err := s.Store.Build(ctx, set)
+	return slowBuild{b, s}, err
+}
+
+type slowBuild struct {
+	rag.Build
+	s *slow
+}
+
+func (b slowBuild) Flush(ctx context.Context) error {
+	b.s.flushed = append(b.s.flushed, time.Now())
+	return b.Build.Flush(ctx)
+}
+
+// A build of a minute is flushed every three seconds, and reports at most five times a second how far
+// it has come.
+func TestFlushAndProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, numbered(600))
+		b.set.BatchSize = 1
+		b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error {
+			return retry.Sleep(ctx, 400*time.Millisecond)
+		}
+		s := &slow{Store: b.store}
+		begin := time.Now()
+		if _, err := b.Build(t.Context(), "base", s, b.set); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("took %v", took)
+		}
+		if n := len(s.flushed); n < 18 || n > 20 {
+			t.Errorf("%d flushes", n)
+		}
+		list := eventtest.Bodies[event.IndexProgress](b.events)
+		if n := len(list); n < 140 || n > 302 {
+			t.Errorf("%d events of progress", n)
+		}
+		p := list[len(list)/2]
+		if p.Total != 600 || p.Done != p.Chunks || p.Usage.InputTokens == 0 || (p.Elapsed+p.Left-time.Minute).Abs() > time.Second {
+			t.Errorf("halfway: %+v, elapsed %v, left %v", p, p.Elapsed, p.Left)
+		}
+		if last := list[len(list)-1]; last.Done != 600 || last.Left != 0 {
+			t.Errorf("at the end: %+v", last)
+		}
+	})
+}
+
+// The documents that wait to be embedded do not pile up.
+func TestMemoryIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var read atomic.Int64
+		b := newBench(t, nil)
+		page := strings.Repeat("word ", 1<<20/5)
+		b.Source.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { read.Add(int64(len(page))); return 200, page })}
+		b.set.Documents = nil
+		for i := range 100 {
+			b.set.Documents = append(b.set.Documents, fmt.Sprintf("https://site.test/%d", i))
+		}
+		b.set.ChunkSize, b.set.BatchSize = 100_000, 2
+		ctx, cancel := context.WithCancel(t.Context())
+		b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error { return retry.Sleep(ctx, time.Hour) }
+		done := make(chan error)
+		go func() {
+			_, err := b.Build(ctx, "base", b.store, b.set)
+			done <- err
+		}()
+		synctest.Wait()
+		if read.Load() > 30<<20 {
+			t.Errorf("%d MiB were read ahead", read.Load()>>20)
+		}
+		cancel()
+		if err := <-done; fault.CodeOf(err) != fault.Canceled {
+			t.Error(err)
+		}
+	})
+}
+
+// Documents that are found twice are in the base once, under the name of the first source.
+func TestOverlappingSources(t *testing.T) {
+	b := newBench(t, map[string]string{"dir/a.txt": "alpha", "dir/b.txt": "beta"})
+	b.set.Documents = []string{"dir/b.txt", "dir", "./dir/b.txt", b.dir}
+	b.build()
+	equal(t, "content", b.content(), []string{"1-0 dir/b.txt:1-1 beta", "2-0 dir/a.txt:1-1 alpha"})
+	stats := b.open().Stats()
+	equal(t, "sources", stats.Settings.Documents, []string{filepath.Join(b.dir, "dir/b.txt"), filepath.Join(b.dir, "dir"), b.dir})
+}
+
+func TestBuildChecksSettings(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha"})
+	b.set.ChunkOverlap = 40
+	if _, err := b.Build(t.Context(), "base", b.store, b.set); fault.CodeOf(err) != fault.Config {
+		t.Error(err)
+	}
+	if len(b.events.Events()) > 0 {
+		t.Error("a build that did not begin emitted events")
 	}
 }

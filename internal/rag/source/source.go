@@ -129,7 +129,8 @@ type search struct {
 func (s *search) find(ctx context.Context) error {
 	switch s.kindOf(s.source) {
 	case page:
-		s.found(input.WithoutPassword(s.source), func(ctx context.Context) (*Content, error) { return s.readPage(ctx, s.source) })
+		address := s.source // that of another source once the document is read
+		s.found(input.WithoutPassword(address), func(ctx context.Context) (*Content, error) { return s.readPage(ctx, address) })
 		return nil
 	case site:
 		return s.crawl(ctx, strings.TrimRight(s.source, "*"))

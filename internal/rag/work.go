@@ -48,10 +48,10 @@ type work struct {
 	mu    sync.Mutex // one call of build at a time
 	build Build
 
-	found    atomic.Int64  // documents, those that failed included
-	foundAll atomic.Bool   // no more will be found
-	open     atomic.Int64  // bytes of documents that were read and not looked at
-	looked   chan struct{} // has an element if open has become less
+	found    atomic.Int64 // documents, those that failed included
+	foundAll atomic.Bool  // no more will be found
+	held     *gate        // what documents that were found and not read take
+	open     *gate        // what documents that were read and not looked at take
 
 	// Documents that were looked at and wait for vectors, or for those before them.
 	pending []*document
@@ -77,6 +77,38 @@ type work struct {
 	before  int
 
 	unsafe bool // documents were put since the last flush
+}
+
+// gate holds a goroutine up while things take too much memory.
+type gate struct {
+	bytes atomic.Int64
+	less  chan struct{} // has an element if bytes has become less
+}
+
+func newGate() *gate { return &gate{less: make(chan struct{}, 1)} }
+
+func (g *gate) add(n int) { g.bytes.Add(int64(n)) }
+
+// sub is add for what is no longer there.
+func (g *gate) sub(n int) {
+	g.bytes.Add(int64(-n))
+	select {
+	case g.less <- struct{}{}:
+	default:
+	}
+}
+
+// pass waits until there is room, and reports whether there is; otherwise ctx has ended. One goroutine
+// calls it.
+func (g *gate) pass(ctx context.Context) bool {
+	for g.bytes.Load() >= maxOpen {
+		select {
+		case <-g.less:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // document is one on its way into the index. A reader owns it until ready is closed.
@@ -115,7 +147,7 @@ func (w *work) documents(ctx context.Context) error {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the goroutines
-	w.present, w.looked, w.replies = make(map[string]bool), make(chan struct{}, 1), make(chan reply, width)
+	w.present, w.held, w.open, w.replies = make(map[string]bool), newGate(), newGate(), make(chan reply, width)
 	list, inOrder, jobs := make(chan *document, ahead), make(chan *document, queued), make(chan *document)
 	wg.Go(func() { w.find(ctx, list) })
 	wg.Go(func() { w.dispatch(ctx, list, inOrder, jobs) })
@@ -139,6 +171,10 @@ func (w *work) find(ctx context.Context, list chan<- *document) {
 	defer w.foundAll.Store(true)
 	for doc, err := range w.Source.Documents(ctx, w.set.Documents) {
 		w.found.Add(1)
+		if !w.held.pass(ctx) {
+			return
+		}
+		w.held.add(doc.Held)
 		select {
 		case list <- &document{Document: doc, err: err, ready: make(chan struct{})}:
 		case <-ctx.Done():
@@ -152,12 +188,8 @@ func (w *work) dispatch(ctx context.Context, list <-chan *document, inOrder, job
 	defer close(jobs)
 	defer close(inOrder)
 	for d := range list {
-		for w.open.Load() >= maxOpen {
-			select {
-			case <-w.looked:
-			case <-ctx.Done():
-				return
-			}
+		if w.held.sub(d.Held); !w.open.pass(ctx) {
+			return
 		}
 		to := jobs
 		if d.err != nil {
@@ -211,7 +243,7 @@ func (w *work) read(ctx context.Context, d *document) {
 		d.chunks = append(d.chunks, c)
 	}
 	d.bytes = len(body)
-	w.open.Add(int64(d.bytes))
+	w.open.add(d.bytes)
 }
 
 func (d *document) fail(err error) {
@@ -267,11 +299,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 
 // look takes note of a document that was read.
 func (w *work) look(ctx context.Context, d *document) error {
-	w.open.Add(-int64(d.bytes))
-	select {
-	case w.looked <- struct{}{}:
-	default:
-	}
+	w.open.sub(d.bytes)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

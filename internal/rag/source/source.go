@@ -66,6 +66,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Document struct {
 	Path   string // absolute path, address, or name:rest; never with a password
 	Source string // that led to it, as it is listed
+	Held   int    // bytes of its content that are in memory until it is read; 0 if it is still where it is
 
 	read func(ctx context.Context) (*Content, error)
 }

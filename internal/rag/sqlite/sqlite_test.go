@@ -1,0 +1,17 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"loki/internal/rag"
+	"loki/internal/rag/ragtest"
+	"loki/internal/rag/sqlite"
+)
+
+func TestConformance(t *testing.T) {
+	ragtest.Test(t, ragtest.Options{New: func(t *testing.T) func() rag.Store {
+		path := filepath.Join(t.TempDir(), "rags", "a b%20?.db")
+		return func() rag.Store { return sqlite.New(path) }
+	}})
+}

@@ -1,0 +1,393 @@
+package rag_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/event/eventtest"
+	"loki/internal/fault"
+	"loki/internal/provider"
+	"loki/internal/rag"
+	"loki/internal/rag/memstore"
+)
+
+// lists is a store whose matches are given. Chunks are those that were put.
+type lists struct {
+	*memstore.Store
+	near  [][]rag.Match // for the first vector, the second, ...
+	words []rag.Match
+	k     []int // that were asked for
+	calls int
+}
+
+func (l *lists) Open(ctx context.Context) (rag.Index, error) {
+	x, err := l.Store.Open(ctx)
+	return listIndex{x, l}, err
+}
+
+type listIndex struct {
+	rag.Index
+	l *lists
+}
+
+func (x listIndex) Nearest(_ context.Context, _ []float32, k int) ([]rag.Match, error) {
+	x.l.k = append(x.l.k, k)
+	x.l.calls++
+	return x.l.near[(x.l.calls-1)%len(x.l.near)], nil
+}
+
+func (x listIndex) Match(_ context.Context, _ string, k int) ([]rag.Match, error) {
+	x.l.k = append(x.l.k, k)
+	return x.l.words, nil
+}
+
+// put makes an index with chunks at path: file 1.
+func (b *bench) put(chunks ...rag.Chunk) {
+	b.Helper()
+	build, err := b.store.Build(b.Context(), b.set)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range chunks {
+		if chunks[i].Vector == nil {
+			chunks[i].Vector = make([]float32, 64)
+		}
+	}
+	if err := build.Put(b.Context(), filepath.Join(b.dir, "a.md"), "hash", chunks); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := build.Commit(b.Context(), func(string) bool { return true }); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// search searches and wants that to work.
+func (b *bench) search(base *rag.Base, q rag.Query) rag.Found {
+	b.Helper()
+	found, err := base.Search(b.Context(), q)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return found
+}
+
+// matches returns matches with the given chunks of file 1, best first.
+func matches(seqs ...int) []rag.Match {
+	var list []rag.Match
+	for i, seq := range seqs {
+		list = append(list, rag.Match{ID: rag.ID{File: 1, Seq: seq}, Score: 0.9 - float64(i)/10})
+	}
+	return list
+}
+
+// given returns a base of ten chunks with lists.
+func given(t *testing.T, near [][]rag.Match, words []rag.Match, change func(*rag.Settings)) (*bench, *lists, *rag.Base) {
+	b := newBench(t, nil)
+	if change != nil {
+		change(&b.set)
+	}
+	var chunks []rag.Chunk
+	for i := range 10 {
+		chunks = append(chunks, rag.Chunk{Text: fmt.Sprintf("text%d", i), Start: 1 + 2*i, End: 2 + 2*i})
+	}
+	b.put(chunks...)
+	l := &lists{Store: b.store, near: near, words: words}
+	base, err := rag.Open(t.Context(), "base", l, b.Models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, l, base
+}
+
+func seqs(f rag.Found) []int {
+	var list []int
+	for _, h := range f.Hits {
+		list = append(list, h.ID.Seq)
+	}
+	return list
+}
+
+func TestFusion(t *testing.T) {
+	b, l, base := given(t, [][]rag.Match{matches(1, 2, 3)}, matches(4, 3, 5), nil)
+	f := b.search(base, rag.Query{Text: "alpha"})
+	// 3: 1.125/9 + 1/8 = 0.25; 1: 1.125/7 = 0.161; 4: 1/7 = 0.143; 2: 1.125/8 = 0.141
+	equal(t, "order", seqs(f), []int{3, 1, 4})
+	best := f.Hits[0]
+	if math.Abs(best.Score-0.25) > 1e-12 || best.Vector != (rag.Rank{Rank: 3, Score: 0.7}) || best.Keyword != (rag.Rank{Rank: 2, Score: 0.8}) {
+		t.Errorf("%+v", best)
+	}
+	if f.Hits[1].Keyword != (rag.Rank{}) || f.Hits[1].Start != 3 || f.Hits[1].End != 4 || f.Hits[1].Text != "text1" {
+		t.Errorf("%+v", f.Hits[1])
+	}
+	equal(t, "k", l.k, []int{3, 3})
+	if f.Usage.InputTokens != 10 || f.Base != "base" || f.Query != "alpha" {
+		t.Errorf("%+v", f)
+	}
+	if r := b.model.requests[0]; !r.Query || r.Model != "words" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A chunk that is near to two parts of a question adds up.
+func TestPartsOfAQuestion(t *testing.T) {
+	b, l, base := given(t, [][]rag.Match{matches(1, 2), matches(2, 6)}, nil, nil)
+	f := b.search(base, rag.Query{Text: strings.Repeat("alpha ", 6) + "\n\n" + strings.Repeat("beta ", 7)})
+	// 2: 1.125/8 + 1.125/9; 1: 1.125/7; 6: 1.125/10
+	equal(t, "order", seqs(f), []int{2, 1, 6})
+	if l.calls != 2 || len(b.model.requests) != 1 || f.Hits[0].Vector.Rank != 2 {
+		t.Errorf("%d calls, %d requests, %+v", l.calls, len(b.model.requests), f.Hits[0])
+	}
+}
+
+// The first list that has a chunk decides among equal ones.
+func TestEqualScores(t *testing.T) {
+	b, _, base := given(t, [][]rag.Match{nil}, append(matches(7), matches(2)...), func(s *rag.Settings) { s.TopK = 10 })
+	equal(t, "order", seqs(b.search(base, rag.Query{Text: "alpha"})), []int{7, 2})
+}
+
+func TestModes(t *testing.T) {
+	b, _, base := given(t, [][]rag.Match{matches(1)}, matches(2), nil)
+	equal(t, "vector", seqs(b.search(base, rag.Query{Text: "alpha", Mode: rag.Vector})), []int{1})
+	n := len(b.model.requests)
+	equal(t, "keyword", seqs(b.search(base, rag.Query{Text: "alpha", Mode: rag.Keyword})), []int{2})
+	if len(b.model.requests) != n {
+		t.Error("the embedding model was asked for a search by words")
+	}
+}
+
+func TestThreshold(t *testing.T) {
+	b, _, base := given(t, [][]rag.Match{matches(1, 2, 3)}, matches(4), func(s *rag.Settings) { s.Threshold = 0.8 })
+	equal(t, "order", seqs(b.search(base, rag.Query{Text: "alpha"})), []int{1, 4, 2})
+}
+
+func TestNothingToSearchFor(t *testing.T) {
+	b, l, base := given(t, [][]rag.Match{matches(1)}, matches(2), nil)
+	for _, text := range []string{"", " \n"} {
+		f := b.search(base, rag.Query{Text: text})
+		if f.Hits == nil || len(f.Hits) > 0 || l.calls > 0 {
+			t.Errorf("%q: %+v", text, f)
+		}
+	}
+}
+
+func TestReranker(t *testing.T) {
+	b, l, base := given(t, [][]rag.Match{matches(1, 2)}, matches(3, 1, 99), func(s *rag.Settings) { s.RerankerModel = "test:judge" })
+	b.model.order = []provider.Ranked{{Index: 2, Score: 8}, {Index: 7, Score: 7}, {Index: -1}, {Index: 1, Score: -2}, {Index: 0, Score: -3}}
+	f := b.search(base, rag.Query{Text: "alpha"})
+	equal(t, "order", seqs(f), []int{3, 2, 1})
+	if f.Hits[0].Score != 8 || f.Hits[0].Keyword.Rank != 1 || f.Usage.InputTokens != 1010 {
+		t.Errorf("%+v", f)
+	}
+	r := b.model.reranks
+	if len(r) != 1 || r[0].TopN != 3 || r[0].Model != "judge" || r[0].Query != "alpha" {
+		t.Errorf("%+v", r)
+	}
+	equal(t, "documents", r[0].Documents, []string{"text1", "text2", "text3"})
+	equal(t, "k", l.k, []int{20, 20})
+}
+
+func TestRerankerFails(t *testing.T) {
+	b, l, _ := given(t, [][]rag.Match{matches(1)}, nil, func(s *rag.Settings) { s.RerankerModel = "test:judge" })
+	base, err := rag.Open(t.Context(), "base", l, oneModel{b.model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := base.Search(t.Context(), rag.Query{Text: "alpha"}); err == nil || err.Error() != "searching the knowledge base base: there is no reranker" {
+		t.Error(err)
+	}
+}
+
+func TestDiversity(t *testing.T) {
+	axis := func(x, y, z float32) []float32 { return append([]float32{x, y, z}, make([]float32, 61)...) }
+	b := newBench(t, nil)
+	b.set.TopK, b.set.Diversity = 2, 0.5
+	b.put(
+		rag.Chunk{Text: "a", Vector: axis(1, 0, 0)}, rag.Chunk{Text: "the same", Vector: axis(1, 0, 0)},
+		rag.Chunk{Text: "other", Vector: axis(0, 1, 0)}, rag.Chunk{Text: "opposite", Vector: axis(-1, 0, 0)},
+	)
+	base, err := rag.Open(t.Context(), "base", &lists{Store: b.store, near: [][]rag.Match{matches(0, 1, 2, 3)}}, b.Models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		diversity float64
+		want      []int
+	}{
+		{0, []int{0, 1}},
+		// relevance 1, 0.63, 0.30, 0 (1.125/5, /6, /7, /8, scaled)
+		{0.2, []int{0, 1}}, // 0.8*0.63 - 0.2*1 > 0.8*0.30
+		{0.5, []int{0, 3}}, // 0.5*0 + 0.5*1 > 0.5*0.30
+		{1, []int{0, 3}},
+	} {
+		set := b.set
+		set.Diversity = tt.diversity
+		equal(t, fmt.Sprint("diversity ", tt.diversity), seqs(b.search(base, rag.Query{Text: "alpha", Settings: &set})), tt.want)
+	}
+}
+
+func TestNeighbors(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		near      []rag.Match
+		neighbors int
+		want      []string
+	}{
+		{"one", matches(4), 1, []string{"7-12 text3|text4|text5"}},
+		{"at_the_beginning", matches(0), 2, []string{"1-6 text0|text1|text2"}},
+		{"at_the_end", matches(9), 1, []string{"17-20 text8|text9"}},
+		{"apart", matches(8, 1), 1, []string{"15-20 text7|text8|text9", "1-6 text0|text1|text2"}},
+		{"touching", matches(6, 3), 1, []string{"5-16 text2|text3|text4|text5|text6|text7"}},
+		{"overlapping", matches(3, 8, 4), 1, []string{"5-12 text2|text3|text4|text5", "15-20 text7|text8|text9"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, _, base := given(t, [][]rag.Match{tt.near}, nil, func(s *rag.Settings) { s.Neighbors = tt.neighbors })
+			f := b.search(base, rag.Query{Text: "alpha"})
+			var got []string
+			for _, h := range f.Hits {
+				got = append(got, fmt.Sprintf("%d-%d %s", h.Start, h.End, strings.ReplaceAll(h.Text, "\n", "|")))
+			}
+			equal(t, "passages", got, tt.want)
+			if f.Hits[0].ID != tt.near[0].ID || f.Hits[0].Vector.Rank != 1 {
+				t.Errorf("%+v", f.Hits[0])
+			}
+		})
+	}
+}
+
+// Chunks that are cut out of one text are that text again.
+func TestJoin(t *testing.T) {
+	const text = "One two three four five six seven.\n\nEight nine ten eleven\ntwelve thirteen fourteen fifteen sixteen.\n\n\nSeventeen eighteen nineteen twenty, and so on."
+	for _, overlap := range []int{0, 8, 15} {
+		b := newBench(t, map[string]string{"a.txt": text})
+		b.set.ChunkSize, b.set.ChunkOverlap, b.set.Neighbors = 30, overlap, 20
+		b.build()
+		f := b.search(b.open(), rag.Query{Text: "eleven"})
+		if len(f.Hits) != 1 || f.Hits[0].Start != 1 || f.Hits[0].End != 7 || f.Hits[0].Text != strings.ReplaceAll(text, "\n\n\n", "\n\n") {
+			t.Errorf("overlap %d:\n%+v", overlap, f.Hits)
+		}
+	}
+}
+
+// An error of a model ends the search: an answer from half of what is known looks like one from all.
+func TestModelFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, base := given(t, [][]rag.Match{matches(1)}, matches(2), nil)
+		down := &provider.Error{Kind: provider.Transient, Msg: "connection refused"}
+		b.model.answer = func(context.Context, provider.EmbedRequest) error { return down }
+		ctx := event.NewContext(t.Context(), b.Events)
+		_, err := base.Search(ctx, rag.Query{Text: "alpha", Retry: b.Retry})
+		if !errors.Is(err, down) || err.Error() != "searching the knowledge base base: model test:words: connection refused" || fault.CodeOf(err) != fault.Provider {
+			t.Error(err)
+		}
+		if hint := fault.HintOf(err); !strings.HasPrefix(hint, "each question needs the embedding model") {
+			t.Errorf("hint %q", hint)
+		}
+		if n := len(eventtest.Bodies[event.Warning](b.events)); n != 1 || len(b.model.requests) != 2 {
+			t.Errorf("%d warnings, %d requests", n, len(b.model.requests))
+		}
+	})
+}
+
+func TestSearchBudget(t *testing.T) {
+	b, _, base := given(t, [][]rag.Match{matches(1)}, nil, nil)
+	var within budget
+	b.search(base, rag.Query{Text: "alpha beta", Budget: &within})
+	if within.calls != 1 || within.settled != 10 || within.open != 0 {
+		t.Errorf("%+v", within)
+	}
+	_, err := base.Search(t.Context(), rag.Query{Text: "alpha beta", Budget: &budget{limit: 1}})
+	if fault.CodeOf(err) != fault.Limit {
+		t.Error(err)
+	}
+}
+
+// Settings of one search do not change those of builds.
+func TestSettingsOfASearch(t *testing.T) {
+	b, _, base := given(t, [][]rag.Match{matches(1, 2, 3)}, nil, nil)
+	set := rag.Settings{EmbeddingModel: "other:model", ChunkSize: 1, TopK: 1}
+	equal(t, "order", seqs(b.search(base, rag.Query{Text: "alpha", Settings: &set})), []int{1})
+	if r := b.model.requests; len(r) != 1 || r[0].Model != "words" || len(r[0].Texts) != 1 {
+		t.Errorf("%+v", r)
+	}
+	set.TopK = 0
+	if _, err := base.Search(t.Context(), rag.Query{Text: "alpha", Settings: &set}); fault.CodeOf(err) != fault.Config {
+		t.Error(err)
+	}
+}
+
+func TestFoundIsRecorded(t *testing.T) {
+	f := rag.Found{
+		Base: "base", Query: "q", Usage: chat.Usage{InputTokens: 3},
+		Hits: []rag.Hit{{ID: rag.ID{File: 2, Seq: 3}, Path: "/a", Heading: "H", Text: "t", Start: 1, End: 2, Score: 0.1, Vector: rag.Rank{Rank: 1, Score: 0.5}}},
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back rag.Found
+	if err := json.Unmarshal(data, &back); err != nil || fmt.Sprint(back) != fmt.Sprint(f) {
+		t.Errorf("%s: %+v, %v", data, back, err)
+	}
+}
+
+func TestFound(t *testing.T) {
+	f := rag.Found{Base: "base", Query: "q", Hits: []rag.Hit{
+		{Path: "/docs/a.md", Text: "first", Start: 3, End: 5, Score: 0.5},
+		{Path: "https://b.test", Text: "second"},
+		{Path: "/docs/a.md", Text: "third", Start: 9, End: 9},
+		{Path: "https://b.test", Text: "fourth"},
+	}}
+	const want = "[Source: /docs/a.md:3-5]\nfirst\n\n[Source: https://b.test]\nsecond\n\n[Source: /docs/a.md:9-9]\nthird\n\n[Source: https://b.test]\nfourth"
+	if got := f.Context(); got != want {
+		t.Errorf("%q", got)
+	}
+	equal(t, "sources", f.Sources(), []string{"/docs/a.md", "https://b.test"})
+	e := f.Event()
+	if e.Base != "base" || e.Query != "q" || len(e.Sources) != 4 || e.Sources[0] != (event.Passage{Path: "/docs/a.md", Start: 3, End: 5, Score: 0.5}) {
+		t.Errorf("%+v", e)
+	}
+	if none := (rag.Found{}); none.Context() != "" || none.Sources() == nil || none.Event().Sources == nil {
+		t.Error("nothing found is not an empty list")
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	f := rag.Found{Hits: []rag.Hit{
+		{Path: "/a.md", Text: "says __INPUT__ and __SOURCES__", Start: 1, End: 2}, {Path: "https://b.test", Text: "two"}, {Path: "https://b.test", Text: "three"},
+	}}
+	own, err := rag.ParseTemplate("<__CONTEXT__>\n__SOURCES__\n<__INPUT__ __INPUT__>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "<[Source: /a.md:1-2]\nsays __INPUT__ and __SOURCES__\n\n[Source: https://b.test]\ntwo\n\n[Source: https://b.test]\nthree>\n" +
+		"1. /a.md:1-2\n2. https://b.test\n<what is __CONTEXT__? what is __CONTEXT__?>"
+	if got := own.Fill("what is __CONTEXT__?", f); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := own.Fill("q", rag.Found{}); got != "q" {
+		t.Errorf("nothing found: %q", got)
+	}
+	builtin, err := rag.ParseTemplate("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"<context>\n[Source: /a.md:1-2]\n", "three\n</context>", "<sources>\n1. /a.md:1-2\n2. https://b.test\n</sources>", "</rules>", "<user_query>\nq\n</user_query>"} {
+		if got := builtin.Fill("q", f); !strings.Contains(got, part) {
+			t.Errorf("the built-in template has no %q:\n%s", part, got)
+		}
+	}
+	for _, text := range []string{"__INPUT__", "__CONTEXT__ __SOURCES__", "text"} {
+		if _, err := rag.ParseTemplate(text); fault.CodeOf(err) != fault.Config || !strings.HasPrefix(err.Error(), "rag_template does not contain __") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package rag_test
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"testing"
+
+	"loki/internal/fault"
+	"loki/internal/rag"
+)
+
+func TestDefaults(t *testing.T) {
+	if got := rag.Defaults(rag.Embedder{ID: "a:b"}); !reflect.DeepEqual(got, rag.Settings{EmbeddingModel: "a:b", ChunkSize: 2000, ChunkOverlap: 100, TopK: 5}) {
+		t.Errorf("%+v", got)
+	}
+	if got := rag.Defaults(rag.Embedder{ChunkSize: 500}); got.ChunkSize != 500 || got.ChunkOverlap != 25 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	valid := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 100, ChunkOverlap: 5, TopK: 5}
+	if err := valid.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, tt := range []struct {
+		want   string
+		change func(*rag.Settings)
+	}{
+		{"embedding_model is missing", func(s *rag.Settings) { s.EmbeddingModel = "" }},
+		{"chunk_size must be at least 1 character, not 0", func(s *rag.Settings) { s.ChunkSize = 0 }},
+		{"chunk_overlap must not be negative, it is -1", func(s *rag.Settings) { s.ChunkOverlap = -1 }},
+		{"chunk_overlap (100) must be less than chunk_size (100)", func(s *rag.Settings) { s.ChunkOverlap = 100 }},
+		{`chunker must be empty or "markdown", not "x"`, func(s *rag.Settings) { s.Chunker = "x" }},
+		{`quantization must be empty or "int8", not "int4"`, func(s *rag.Settings) { s.Quantization = "int4" }},
+		{"batch_size must not be negative, it is -1", func(s *rag.Settings) { s.BatchSize = -1 }},
+		{"top_k must be at least 1, not 0", func(s *rag.Settings) { s.TopK = 0 }},
+		{"neighbors must not be negative, it is -1", func(s *rag.Settings) { s.Neighbors = -1 }},
+		{"threshold must be from 0 to 1, not 1.5", func(s *rag.Settings) { s.Threshold = 1.5 }},
+		{"threshold must be from 0 to 1, not NaN", func(s *rag.Settings) { s.Threshold = math.NaN() }},
+		{"diversity must be from 0 to 1, not -0.1", func(s *rag.Settings) { s.Diversity = -0.1 }},
+	} {
+		s := valid
+		tt.change(&s)
+		if err := s.Validate(); err == nil || err.Error() != tt.want || fault.CodeOf(err) != fault.Config {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	base := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 1000, ChunkOverlap: 50, TopK: 7, Threshold: 0.5, RerankerModel: "r:r"}
+	with := func(change func(*rag.Settings)) rag.Settings {
+		s := base
+		change(&s)
+		return s
+	}
+	for _, tt := range []struct {
+		pairs string
+		want  rag.Settings
+	}{
+		{"top_k=8", with(func(s *rag.Settings) { s.TopK = 8 })},
+		{" top_k = 8 , threshold=0.25", with(func(s *rag.Settings) { s.TopK, s.Threshold = 8, 0.25 })},
+		{"embedding_model=c:d/e=f", with(func(s *rag.Settings) { s.EmbeddingModel = "c:d/e=f" })},
+		{"reranker_model=null,top_k=,threshold=null", with(func(s *rag.Settings) { s.RerankerModel, s.TopK, s.Threshold = "", 5, 0 })},
+		{"chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 10 })},
+		{"chunk_overlap=20,chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 20 })},
+		{"chunk_size=", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 2000, 100 })},
+		{"chunk_overlap=0", with(func(s *rag.Settings) { s.ChunkOverlap = 0 })},
+		{"chunker=markdown,quantization=int8,batch_size=3,neighbors=1,diversity=.3", with(func(s *rag.Settings) {
+			s.Chunker, s.Quantization, s.BatchSize, s.Neighbors, s.Diversity = rag.Markdown, rag.Int8, 3, 1, 0.3
+		})},
+	} {
+		if got, err := base.Set(tt.pairs); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %+v, %v", tt.pairs, got, err)
+		}
+	}
+	own := with(func(s *rag.Settings) { s.ChunkOverlap = 60 })
+	if got, err := own.Set("chunk_size=500"); err != nil || got.ChunkOverlap != 60 {
+		t.Errorf("an overlap of the user: %+v, %v", got, err)
+	}
+	for _, tt := range []struct {
+		pairs, want, hint string
+		code              fault.Code
+	}{
+		{"topk=8", `there is no setting "topk" of a knowledge base`, "did you mean top_k?", fault.Usage},
+		{"documents=x", `there is no setting "documents" of a knowledge base`, "the settings are embedding_model, chunk_size, chunk_overlap, chunker, quantization, batch_size, top_k, reranker_model, threshold, neighbors, diversity", fault.Usage},
+		{"top_k", `"top_k" is not a setting`, "write KEY=VALUE, such as top_k=8", fault.Usage},
+		{"", `"" is not a setting`, "write KEY=VALUE, such as top_k=8", fault.Usage},
+		{"top_k=many", `setting top_k: "many" is not a whole number`, "", fault.Usage},
+		{"threshold=Inf", `setting threshold: "Inf" is not a number`, "", fault.Usage},
+		{"top_k=0", "top_k must be at least 1, not 0", "", fault.Config},
+		{"chunk_overlap=1000", "chunk_overlap (1000) must be less than chunk_size (1000)", "5 % of the size is usual: chunk_overlap=50", fault.Config},
+	} {
+		if _, err := base.Set(tt.pairs); err == nil || err.Error() != tt.want || fault.HintOf(err) != tt.hint || fault.CodeOf(err) != tt.code {
+			t.Errorf("%s: %v, hint %q, code %s", tt.pairs, err, fault.HintOf(err), fault.CodeOf(err))
+		}
+	}
+}
+
+func TestSameChunks(t *testing.T) {
+	base := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 100, ChunkOverlap: 5, TopK: 5}
+	for pairs, want := range map[string]bool{
+		"top_k=9,reranker_model=x,threshold=.1,neighbors=2,diversity=.2,batch_size=7,quantization=int8": true,
+		"embedding_model=c:d": false, "chunk_size=90,chunk_overlap=5": false, "chunk_overlap=6": false, "chunker=markdown": false,
+	} {
+		if other, err := base.Set(pairs); err != nil || base.SameChunks(other) != want {
+			t.Errorf("%s: %v, %v", pairs, !want, err)
+		}
+	}
+}
+
+func TestSettingsInJSON(t *testing.T) {
+	s := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 100, ChunkOverlap: 5, TopK: 5, Documents: []string{"/docs"}}
+	data, err := json.Marshal(s)
+	const want = `{"embedding_model":"a:b","chunk_size":100,"chunk_overlap":5,"top_k":5,"documents":["/docs"]}`
+	if err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+	var back rag.Settings
+	if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(back, s) {
+		t.Errorf("%+v, %v", back, err)
+	}
+}

@@ -86,7 +86,7 @@ func builtinModels() []Model {
 	for _, name := range []string{"extract", "echo", "script"} {
 		models = append(models, Model{Name: name, Type: Chat, SupportsFunctionCalling: true})
 	}
-	return models
+	return append(models, Model{Name: "hash", Type: Embedding, InputPrice: new(0.0), DefaultChunkSize: 2000, MaxBatchSize: 256})
 }
 
 // complete returns the models of c, filled in.

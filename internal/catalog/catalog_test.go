@@ -41,7 +41,7 @@ func TestIDs(t *testing.T) {
 		want string
 	}{
 		{"chat", c, Chat, "openai:gpt-4o openai:gpt-4o-mini openai:both ollama:llama3.2:3b nameless builtin:extract builtin:echo builtin:script"},
-		{"embedding", c, Embedding, "openai:text-embedding-3-small openai:both ollama:nomic"},
+		{"embedding", c, Embedding, "openai:text-embedding-3-small openai:both ollama:nomic builtin:hash"},
 		{"reranker", c, Reranker, "ollama:bge"},
 		{"nothing_configured", New(nil, nil), Chat, "builtin:extract builtin:echo builtin:script"},
 		{
@@ -125,6 +125,9 @@ func TestResolve(t *testing.T) {
 		}},
 		{"client", "ollama", Chat, Model{Client: "ollama", ClientType: CompatibleType, Name: "llama3.2:3b", Type: Chat, Listed: true}},
 		{"client_with_colon", "ollama:", Reranker, Model{Client: "ollama", ClientType: CompatibleType, Name: "bge", Type: Reranker, Listed: true}},
+		{"builtin_embedding", "builtin", Embedding, Model{
+			Client: Builtin, ClientType: Builtin, Name: "hash", Type: Embedding, Listed: true, InputPrice: new(0.0), DefaultChunkSize: 2000, MaxBatchSize: 256,
+		}},
 		{"client_embedding", "ollama", Embedding, Model{Client: "ollama", ClientType: CompatibleType, Name: "nomic", Type: Embedding, Listed: true, DefaultChunkSize: 1000}},
 		{"nameless", "nameless", Chat, Model{Client: "nameless", ClientType: CompatibleType, Type: Chat, Listed: true}},
 		{"assumed_chat", "bare:some:thing", Chat, Model{Client: "bare", ClientType: CompatibleType, Name: "some:thing", Type: Chat}},
@@ -173,7 +176,7 @@ func TestResolveErrors(t *testing.T) {
 		{"nothing_like_it", c, "zzz:qqqqqq", Chat, fault.NotFound, `unknown chat model "zzz:qqqqqq"`, "a model id is client:model, and the configured clients are openai, ollama, bare, nameless"},
 		{"none_of_type", c, "bare", Chat, fault.NotFound, `client "bare" lists no chat model`, "name one as bare:MODEL, or list it under models: of the client"},
 		{"none_of_type_embedding", c, "bare", Embedding, fault.NotFound, `client "bare" lists no embedding model`, "list one under models: of the client, with type: embedding"},
-		{"builtin_embedding", c, "builtin", Embedding, fault.NotFound, `client "builtin" lists no embedding model`, "list one under models: of another client"},
+		{"builtin_reranker", c, "builtin", Reranker, fault.NotFound, `client "builtin" lists no reranker model`, "list one under models: of another client"},
 		{"empty_embedding", c, "", Embedding, fault.NotFound, "no embedding model is named", ""},
 		{"nothing_configured", New(nil, nil), "", Chat, fault.Config, "no model to talk to: nothing is configured", ways},
 		{"nothing_configured_but_named", New(nil, nil), "openai:gpt-4o", Chat, fault.Config, `unknown chat model "openai:gpt-4o": no client is configured`, ways},

@@ -4,7 +4,8 @@
 //
 // The model "extract" summarises by choosing sentences, "echo" repeats the user's
 // message, and "script" answers from a file of rules, which makes it the test
-// double for agents and graphs. Token counts are [chat.EstimateTokens] of what goes
+// double for agents and graphs. The embedding model "hash" turns texts into vectors by their
+// words. Token counts are [chat.EstimateTokens] of what goes
 // in and out. A model that has no tokenizer of its own has no truer count, so
 // its usage is not marked as estimated.
 package builtin
@@ -28,6 +29,7 @@ const (
 	Extract = "extract"
 	Echo    = "echo"
 	Script  = "script" // with Options.ScriptFile; "script/PATH" names the rule file itself
+	Hash    = "hash"   // an embedding model
 )
 
 // Options configures [New]. The zero value of each field is its default.
@@ -45,17 +47,22 @@ type Options struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Provider is the built-in provider. It implements [provider.Chat]; its methods may
-// be called from several goroutines.
+// Provider is the built-in provider. It implements [provider.Chat] and [provider.Embedder]; its
+// methods may be called from several goroutines.
 type Provider struct {
 	options Options
 	sleep   func(ctx context.Context, d time.Duration) error
 
 	mu      sync.Mutex
 	scripts map[string]*script.File // guarded by mu: the rule files read so far, by clean path
+
+	hashes sync.Pool // of *hash.Embedder
 }
 
-var _ provider.Chat = (*Provider)(nil)
+var (
+	_ provider.Chat     = (*Provider)(nil)
+	_ provider.Embedder = (*Provider)(nil)
+)
 
 // New returns a provider. It reads no file: a rule file is read when the first
 // request needs it and then kept, with the counts of its rules, as long as the
@@ -68,14 +75,14 @@ func New(o Options) *Provider {
 	return p
 }
 
-// Model describes one model of the provider.
+// Model describes one chat model of the provider.
 type Model struct {
 	Name    string // as in provider.Request.Model
 	Summary string // one line for lists
 	Tools   bool   // the model may answer with tool calls
 }
 
-// Models returns the models, in a fixed order.
+// Models returns the chat models, in a fixed order.
 func (p *Provider) Models() []Model {
 	return []Model{
 		{Name: Extract, Summary: "summarizes by choosing the most important sentences of a text"},

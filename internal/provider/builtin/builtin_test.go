@@ -93,6 +93,13 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestUnknownEmbeddingModel(t *testing.T) {
+	_, _, err := New(Options{}).Embed(t.Context(), provider.EmbedRequest{Model: Echo, Texts: []string{"x"}})
+	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Kind != provider.Invalid || !strings.Contains(e.Msg, `"echo"; the built-in one is hash`) {
+		t.Errorf("got %v, want an invalid request", err)
+	}
+}
+
 func TestEcho(t *testing.T) {
 	text := func(s string) chat.Part { return chat.Part{Type: chat.TextPart, Text: s} }
 	image := chat.Part{Type: chat.ImagePart, URL: "https://x.org/a.png"}

@@ -59,6 +59,10 @@ func TestExtractConforms(t *testing.T) {
 	conforms(t, Extract, "What is it like?")
 }
 
+func TestHashConforms(t *testing.T) {
+	providertest.RunEmbedder(t, New(Options{}), Hash)
+}
+
 // conforms runs the suite for a model that can only answer.
 func conforms(t *testing.T, model, text string) {
 	const never = "the model only ever answers, and at once"

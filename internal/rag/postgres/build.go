@@ -304,7 +304,7 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 			}
 			p := &chunks
 			p.files, p.seqs = append(p.files, f.ID), append(p.seqs, int32(i))
-			p.headings, p.texts = append(p.headings, clean(c.Heading)), append(p.texts, clean(c.Text))
+			p.headings, p.texts = append(p.headings, stored(c.Heading)), append(p.texts, stored(c.Text))
 			p.starts, p.ends = append(p.starts, int32(c.Start)), append(p.ends, int32(c.End))
 			p.digests, p.vectors = append(p.digests, digest(c)), append(p.vectors, c.Vector...)
 		}
@@ -429,7 +429,13 @@ func (w *build) sweep(ctx context.Context) error {
 
 // Close implements [rag.Build].
 func (w *build) Close() error {
-	defer w.store.unlock(w.conn)
+	if w.conn == nil {
+		return nil
+	}
+	defer func() {
+		w.store.unlock(w.conn)
+		w.conn = nil
+	}()
 	if w.committed {
 		return nil
 	}

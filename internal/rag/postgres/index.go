@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,7 +20,7 @@ type index struct {
 	store              *Store
 	pool               *pgxpool.Pool
 	generation, series int64
-	chunks             int64
+	stats              rag.Stats
 	average            float64 // tokens in a chunk
 }
 
@@ -46,8 +45,8 @@ func (s *Store) open(ctx context.Context) (rag.Index, error) {
 	x := &index{store: s}
 	var tokens int64
 	var v int
-	err = conn.QueryRow(ctx, `SELECT b.version, g.id, g.series, g.chunks, g.tokens FROM bases b JOIN generations g ON g.id = b.current WHERE b.name = $1`, s.name).
-		Scan(&v, &x.generation, &x.series, &x.chunks, &tokens)
+	err = conn.QueryRow(ctx, `SELECT b.version, g.id, g.series, g.tokens, g.settings, g.dimensions, g.files, g.chunks, g.built FROM bases b JOIN generations g ON g.id = b.current WHERE b.name = $1`, s.name).
+		Scan(&v, &x.generation, &x.series, &tokens, &x.stats.Settings, &x.stats.Dimensions, &x.stats.Files, &x.stats.Chunks, &x.stats.Built)
 	hangUp(conn)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -58,7 +57,7 @@ func (s *Store) open(ctx context.Context) (rag.Index, error) {
 	if err := checkVersion(v); err != nil {
 		return nil, err
 	}
-	x.average = float64(max(tokens, 1)) / float64(max(x.chunks, 1))
+	x.average = float64(max(tokens, 1)) / float64(max(x.stats.Chunks, 1))
 	config := s.config.Copy()
 	config.AfterConnect = x.hold
 	if x.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -110,19 +109,7 @@ func (x *index) explain(err error) error {
 const visible = `f.series = $1 AND f.born <= $2 AND (f.died IS NULL OR f.died > $2)`
 
 // Stats implements [rag.Index].
-func (x *index) Stats(ctx context.Context) (rag.Stats, error) {
-	var st rag.Stats
-	var built *time.Time
-	err := x.pool.QueryRow(ctx, `SELECT settings, dimensions, files, chunks, built FROM generations WHERE id = $1`, x.generation).
-		Scan(&st.Settings, &st.Dimensions, &st.Files, &st.Chunks, &built)
-	if err != nil {
-		return rag.Stats{}, x.explain(err)
-	}
-	if built != nil {
-		st.Built = *built
-	}
-	return st, nil
-}
+func (x *index) Stats(context.Context) (rag.Stats, error) { return x.stats, nil }
 
 // Files implements [rag.Index].
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
@@ -158,6 +145,12 @@ func scanFile(row pgx.CollectableRow) (f rag.File, err error) {
 // Nearest implements [rag.Index]. It compares v with all vectors. The limit comes before the sign, so
 // that no vector of another series is ever compared: it may have other dimensions.
 func (x *index) Nearest(ctx context.Context, v []float32, k int) ([]rag.Match, error) {
+	if x.stats.Dimensions == 0 {
+		return nil, ctx.Err()
+	}
+	if len(v) != x.stats.Dimensions {
+		return nil, fmt.Errorf("the query has %d dimensions, the vectors have %d", len(v), x.stats.Dimensions)
+	}
 	return x.matches(ctx, `SELECT file, seq, score FROM (
 			SELECT c.file, c.seq, -(c.vector <#> $4::real[]::vector) AS score
 			FROM files f JOIN chunks c ON c.series = f.series AND c.file = f.id
@@ -165,8 +158,8 @@ func (x *index) Nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 		) AS nearest WHERE score > 0`, k, v)
 }
 
-// Match implements [rag.Index]. Scores are rounded for the order, so that those of equal chunks are
-// equal in whichever order their terms are added.
+// Match implements [rag.Index]. Scores are rounded, so that those of equal chunks are equal in whichever
+// order their terms are added.
 func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, error) {
 	counts := count(rank.Tokens(query))
 	tokens, weights := make([]string, 0, len(counts)), make([]float64, 0, len(counts))
@@ -174,15 +167,15 @@ func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, er
 		tokens, weights = append(tokens, token), append(weights, float64(n))
 	}
 	return x.matches(ctx, `SELECT file, seq, score FROM (
-			SELECT file, seq, sum(weight * ln(1 + ($6 - n + 0.5) / (n + 0.5)) * frequency * (1.5 + 1)
-				/ (frequency + 1.5 * (1 - 0.75 + 0.75 * length / $7::float8))) AS score
+			SELECT file, seq, (sum(weight * ln(1 + ($6 - n + 0.5) / (n + 0.5)) * frequency * (1.5 + 1)
+				/ (frequency + 1.5 * (1 - 0.75 + 0.75 * length / $7::float8))))::real AS score
 			FROM (
 				SELECT p.file, p.seq, p.frequency::float8, p.length::float8, q.weight, (count(*) OVER (PARTITION BY p.token))::float8 AS n
 				FROM unnest($4::text[], $5::float8[]) AS q (token, weight)
 				JOIN postings p ON p.series = $1 AND p.token = q.token
 				JOIN files f ON f.id = p.file AND `+visible+`
 			) AS hits GROUP BY file, seq
-		) AS scores ORDER BY score::real DESC, file, seq LIMIT $3`, k, tokens, weights, float64(x.chunks), x.average)
+		) AS scores ORDER BY score DESC, file, seq LIMIT $3`, k, tokens, weights, float64(x.stats.Chunks), x.average)
 }
 
 // matches returns those that query selects, with the parameters series, generation, k and args.
@@ -213,7 +206,7 @@ func (x *index) Chunks(ctx context.Context, ids []rag.ID, vectors bool) ([]rag.C
 	}
 	chunks, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c rag.Chunk, err error) {
 		err = row.Scan(&c.ID.File, &c.ID.Seq, &c.Path, &c.Heading, &c.Text, &c.Start, &c.End, &c.Vector)
-		c.Path = original(c.Path)
+		c.Path, c.Heading, c.Text = original(c.Path), original(c.Heading), original(c.Text)
 		return c, err
 	})
 	return chunks, x.explain(err)

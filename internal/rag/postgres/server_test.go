@@ -24,7 +24,7 @@ func pglite(t testing.TB) string {
 	s, err := process.Start(process.Command{
 		Path: "node",
 		Dir:  filepath.Join(npmtest.Install(t, "testdata/server"), "node_modules", "@electric-sql", "pglite-socket", "dist", "scripts"),
-		Args: []string{"server.js", "--port=" + port, "--max-connections=50", "--extensions=@electric-sql/pglite-pgvector:vector"},
+		Args: []string{"server.js", "--port=" + port, "--max-connections=500", "--extensions=@electric-sql/pglite-pgvector:vector"},
 		Env:  []string{"PATH=" + os.Getenv("PATH")},
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -275,17 +276,19 @@ func (s *Store) Configure(ctx context.Context, set rag.Settings) error {
 	defer hangUp(conn)
 	return s.explain(pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		var id int64
-		var stored rag.Settings
-		err := tx.QueryRow(ctx, `SELECT g.id, g.settings FROM bases b JOIN generations g ON g.id = b.current WHERE b.name = $1 FOR UPDATE OF g`, s.name).Scan(&id, &stored)
+		var was rag.Settings
+		err := tx.QueryRow(ctx, `SELECT g.id, g.settings FROM bases b JOIN generations g ON g.id = b.current WHERE b.name = $1 FOR UPDATE OF g`, s.name).Scan(&id, &was)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return fs.ErrNotExist
+			return fmt.Errorf("knowledge base %s: %w", s.name, fs.ErrNotExist)
 		}
 		if err != nil {
 			return err
 		}
-		stored.TopK, stored.RerankerModel, stored.Threshold = set.TopK, set.RerankerModel, set.Threshold
-		stored.Neighbors, stored.Diversity = set.Neighbors, set.Diversity
-		_, err = tx.Exec(ctx, `UPDATE generations SET settings = $2 WHERE id = $1`, id, encode(stored))
+		if !set.SameChunks(was) {
+			return errors.New("these settings need a build")
+		}
+		set.Documents = was.Documents
+		_, err = tx.Exec(ctx, `UPDATE generations SET settings = $2 WHERE id = $1`, id, encode(set))
 		return err
 	}))
 }
@@ -323,24 +326,24 @@ func encode(set rag.Settings) string {
 	return string(b)
 }
 
-// stored returns path as the database can hold it: a path that is not text in UTF-8 without zero
-// bytes is quoted.
-func stored(path string) string {
-	if clean(path) == path && !strings.HasPrefix(path, `"`) {
-		return path
+// quote marks a text that is stored as a quoted one.
+const quote = "\x01"
+
+// stored returns text as the database can hold it: one that is not UTF-8, or has zero bytes, is
+// quoted.
+func stored(text string) string {
+	if utf8.ValidString(text) && !strings.Contains(text, "\x00") && !strings.HasPrefix(text, quote) {
+		return text
 	}
-	return strconv.Quote(path)
+	return quote + strconv.Quote(text)
 }
 
 // original is the opposite of stored.
-func original(path string) string {
-	if unquoted, err := strconv.Unquote(path); err == nil && strings.HasPrefix(path, `"`) {
-		return unquoted
+func original(text string) string {
+	if quoted, ok := strings.CutPrefix(text, quote); ok {
+		if unquoted, err := strconv.Unquote(quoted); err == nil {
+			return unquoted
+		}
 	}
-	return path
-}
-
-// clean returns text without what PostgreSQL does not store.
-func clean(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+	return text
 }

@@ -121,14 +121,14 @@ func TestResolve(t *testing.T) {
 			Client: "openai", ClientType: "openai", Name: "text-embedding-3-small", Type: Embedding, Listed: true, DefaultChunkSize: 2000,
 		}},
 		{"embedding_chunk_size", "ollama:nomic", Embedding, Model{
-			Client: "ollama", ClientType: CompatibleType, Name: "nomic", Type: Embedding, Listed: true, DefaultChunkSize: 1000,
+			Client: "ollama", ClientType: CompatibleType, Name: "nomic", Type: Embedding, Listed: true, DefaultChunkSize: 2000,
 		}},
 		{"client", "ollama", Chat, Model{Client: "ollama", ClientType: CompatibleType, Name: "llama3.2:3b", Type: Chat, Listed: true}},
 		{"client_with_colon", "ollama:", Reranker, Model{Client: "ollama", ClientType: CompatibleType, Name: "bge", Type: Reranker, Listed: true}},
 		{"builtin_embedding", "builtin", Embedding, Model{
 			Client: Builtin, ClientType: Builtin, Name: "hash", Type: Embedding, Listed: true, InputPrice: new(0.0), DefaultChunkSize: 2000, MaxBatchSize: 256,
 		}},
-		{"client_embedding", "ollama", Embedding, Model{Client: "ollama", ClientType: CompatibleType, Name: "nomic", Type: Embedding, Listed: true, DefaultChunkSize: 1000}},
+		{"client_embedding", "ollama", Embedding, Model{Client: "ollama", ClientType: CompatibleType, Name: "nomic", Type: Embedding, Listed: true, DefaultChunkSize: 2000}},
 		{"nameless", "nameless", Chat, Model{Client: "nameless", ClientType: CompatibleType, Type: Chat, Listed: true}},
 		{"assumed_chat", "bare:some:thing", Chat, Model{Client: "bare", ClientType: CompatibleType, Name: "some:thing", Type: Chat}},
 		{"assumed_reranker", "bare:r", Reranker, Model{Client: "bare", ClientType: CompatibleType, Name: "r", Type: Reranker}},

@@ -8,7 +8,7 @@ import (
 // The limits that [Guess] gives to an embedding model, whose name does not show them:
 // values that nearly every server accepts.
 const (
-	guessedChunkSize = DefaultChunkSize
+	guessedChunkSize = 1000
 	guessedBatchSize = 100
 )
 

@@ -37,7 +37,7 @@ const (
 
 // DefaultChunkSize is the chunk size, in characters, of an embedding model that
 // names none.
-const DefaultChunkSize = 1000
+const DefaultChunkSize = 2000
 
 // IsZero reports whether t is left out of the JSON form of a [Model].
 func (t Type) IsZero() bool { return t == "" || t == Chat }

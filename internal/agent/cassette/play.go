@@ -180,6 +180,8 @@ func what(k steps.Kind) string {
 		return "call of a " + string(k)
 	case steps.Script:
 		return "run of a script"
+	case steps.Retrieval:
+		return "search in a knowledge base"
 	}
 	return string(k)
 }

@@ -193,7 +193,7 @@ func isConsent(key string) bool { return key == "consent" || strings.HasSuffix(k
 
 // made reports whether steps of a kind reach the outside world: without a record they cannot be played.
 func made(k steps.Kind) bool {
-	return k == steps.Model || k == steps.Tool || k == steps.Script || k == steps.Question
+	return k == steps.Model || k == steps.Tool || k == steps.Script || k == steps.Question || k == steps.Retrieval
 }
 
 // asValue returns what x is in JSON.

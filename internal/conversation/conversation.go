@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/rag"
 	"loki/internal/role"
 	"loki/internal/session"
 )
@@ -25,6 +26,9 @@ type Conversation struct {
 	draft   *session.Draft // the question that was asked last, until it is recorded
 	kept    bool           // it was recorded with its run
 	list    *todo.List     // of the model
+
+	knowledge string    // name of the knowledge base that the user named; "" for none
+	found     rag.Found // for the last question
 
 	agent     *Agent            // nil for none
 	variables map[string]string // of the agent; nil until they are known

@@ -31,6 +31,9 @@ type question struct {
 	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
 
+	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
+	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
+
 	// What is done with the answer; see [Question].
 	Code    bool        `json:"code,omitempty"`
 	Command bool        `json:"command,omitempty"`
@@ -77,6 +80,9 @@ func (t *turn) job() (run.Job, error) {
 	}
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
 		return job, nil
+	}
+	if t.kit.Knowledge == nil {
+		t.q.Query = ""
 	}
 	if t.form != nil {
 		t.q.Form = &formRecord{t.form.name, json.RawMessage(t.form.Source())}

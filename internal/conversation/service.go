@@ -10,6 +10,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/graph"
+	"loki/internal/rag"
 	"loki/internal/role"
 	"loki/internal/run"
 	"loki/internal/session"
@@ -48,6 +49,8 @@ type Wanted struct {
 
 	Agent     *Agent            // nil for none
 	Variables map[string]string // of the agent
+
+	Knowledge string // name of the knowledge base that the user named; "" for none
 }
 
 // Kit is what a question is asked with.
@@ -60,6 +63,10 @@ type Kit struct {
 	Calls tool.Options
 	// Team says how an agent starts children. The turn sets who the root is.
 	Team team.Options
+	// Knowledge is what the question is answered from, with Template: the knowledge base that the
+	// user named, or that of the agent; nil for none.
+	Knowledge rag.Searcher
+	Template  rag.Template
 }
 
 // Caller is the user behind a conversation: where it turns to them.

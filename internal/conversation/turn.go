@@ -80,6 +80,7 @@ type turn struct {
 	req   engine.Request
 	reply engine.Reply
 	spent chat.Usage // of a compression and of children, not part of that of the reply
+	found chat.Usage // of the search in the knowledge base
 
 	// Of the prompt of a child.
 	child bool
@@ -104,13 +105,14 @@ func (c *Conversation) newTurn(q Question) *turn {
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, User: user, Images: hashURLs(q.Images),
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
-		Aside: q.Role != nil, Text: q.Text, Sources: q.Sources,
+		Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.knowledge,
 	}}
 	if r != nil {
 		t.q.Role = r.Name
 	}
 	if q.Role == nil {
 		t.q.Todo = c.todo()
+		t.q.Query = q.User.Text()
 	}
 	return t
 }
@@ -131,7 +133,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	if c.service.Tools != nil {
 		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}
 		if !q.Aside {
-			w.Agent, w.Variables = c.agent, c.variables
+			w.Agent, w.Variables, w.Knowledge = c.agent, c.variables, q.Knowledge
 		}
 		if t.kit, done, err = c.service.Tools(ctx, w); err != nil {
 			return done, err
@@ -180,6 +182,7 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	if err == nil {
 		t.reply, err = t.send(ctx)
 	}
+	t.reply.Usage = t.reply.Usage.Add(t.found)
 	if member != nil {
 		t.spent = t.spent.Add(member.Close())
 	}
@@ -218,7 +221,11 @@ func (t *turn) prepare(ctx context.Context) error {
 		}
 		live = c.session.Messages()
 	}
-	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Role: q.Lead, User: q.User})
+	user, err := t.retrieve(ctx)
+	if err != nil {
+		return err
+	}
+	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Role: q.Lead, User: user})
 	if q.Todo.Enabled && q.Todo.Inject && c.agent == nil { // whose own instructions have it
 		t.req.Messages = instruct(t.req.Messages, todo.Instructions)
 	}

@@ -1,0 +1,50 @@
+package conversation
+
+import (
+	"context"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/rag"
+)
+
+// UseKnowledge has questions answered from the knowledge base called name. That it exists is looked
+// at when a question is asked. An agent has its own: with one it is an error with code Usage.
+func (c *Conversation) UseKnowledge(name string) error {
+	if c.agent != nil {
+		return fault.New(fault.Usage, "agent %s answers from its own documents, so it takes no other knowledge base", c.agent.Name)
+	}
+	c.knowledge = name
+	return nil
+}
+
+// Found returns what was found for the last question that was answered from a knowledge base.
+func (c *Conversation) Found() rag.Found { return c.found }
+
+// retrieve returns the question as the model gets it: with what was found for it, if there is a
+// knowledge base. What is kept of the question is without that. The search is a step of the run.
+func (t *turn) retrieve(ctx context.Context) (chat.Message, error) {
+	if t.kit.Knowledge == nil || t.q.Command || strings.TrimSpace(t.q.Query) == "" {
+		return t.q.User, nil
+	}
+	found, err := rag.Retrieve(ctx, t.rc.Steps, t.rc.Events, t.kit.Knowledge, rag.Query{Text: t.q.Query, Budget: t.rc.Budget})
+	t.found = found.Usage
+	if err != nil {
+		return chat.Message{}, fault.Wrap(fault.CodeOf(err), err, "searching knowledge base %s", t.kit.Knowledge.Name()).WithHint("%s", fault.HintOf(err))
+	}
+	t.c.found = found
+	return enrich(t.q.User, t.kit.Template, found), nil
+}
+
+// enrich returns a message with its text in a template, and its pictures behind it.
+func enrich(m chat.Message, t rag.Template, found rag.Found) chat.Message {
+	rich := m
+	rich.Parts = []chat.Part{{Type: chat.TextPart, Text: t.Fill(m.Text(), found)}}
+	for _, p := range m.Parts {
+		if p.Type != chat.TextPart {
+			rich.Parts = append(rich.Parts, p)
+		}
+	}
+	return rich
+}

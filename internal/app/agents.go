@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -120,9 +119,6 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if slices.ContainsFunc(of.InForce.MCPServers, required) && !a.Config.MCPServerSupport {
 		return kit, done, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
-	}
-	if len(of.InForce.Documents) > 0 {
-		warnText(event.NewContext(ctx, w.Events), fmt.Sprintf("agent %s lists documents, but this version has no knowledge bases yet: they are not searched", of.Name))
 	}
 	if kit.Tools, err = a.agentTools(ctx, of, w.Variables, w.Asker); err != nil {
 		return kit, done, err

@@ -78,6 +78,7 @@ type App struct {
 
 	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
+	bases     bases
 }
 
 // Options configure New.

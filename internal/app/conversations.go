@@ -16,6 +16,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/mcp"
 	"loki/internal/permission"
+	"loki/internal/rag"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 	"loki/internal/token"
@@ -26,7 +27,7 @@ import (
 func (a *App) Conversations() *conversation.Service {
 	cfg, empty := a.Config, new("")
 	s := &conversation.Service{
-		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.tools, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
+		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
@@ -78,11 +79,28 @@ func (a *App) Sessions() (session.Store, error) {
 	return a.sessions, nil
 }
 
-// tools returns what a question is asked with, see [conversation.Service].
-func (a *App) tools(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
-	if w.Agent != nil {
-		return a.agentKit(ctx, w)
+// kit returns what a question is asked with, see [conversation.Service].
+func (a *App) kit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
+	base, release, err := a.searcher(ctx, w)
+	if err != nil {
+		return kit, release, err
 	}
+	prepare := a.chatKit
+	if w.Agent != nil {
+		prepare = a.agentKit
+	}
+	kit, inner, err := prepare(ctx, w)
+	if kit.Knowledge = base; err == nil {
+		kit.Template, err = rag.ParseTemplate(*cmp.Or(a.Config.RAGTemplate, new("")))
+	}
+	return kit, func() {
+		inner()
+		release()
+	}, err
+}
+
+// chatKit is kit without an agent.
+func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
 	kit.Calling = a.Config.FunctionCallingSupport
 	if kit.Tools, err = a.selectTools(ctx, w); err != nil {

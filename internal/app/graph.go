@@ -44,6 +44,9 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 			return run.Job{}, err
 		}
 	}
+	if err := a.readyBases(ctx, events, r); err != nil {
+		return run.Job{}, err
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = ""
@@ -88,6 +91,13 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if scope != nil {
 		o.Servers = scope.ToolsOf
 	}
+	var release func()
+	if o.Knowledge, release, err = a.nodeBases(ctx, events, r.Agent); err != nil {
+		if scope != nil {
+			scope.Close()
+		}
+		return nil, nil, err
+	}
 	if !a.dryRun && a.recorder == nil && a.player == nil { // a dry run has no results, and a cassette is to have all
 		o.Cache = sealedCache{a, cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}}
 	}
@@ -96,6 +106,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		if scope != nil {
 			scope.Close()
 		}
+		release()
 		return nodes.Close()
 	}, nil
 }
@@ -120,7 +131,8 @@ func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Ag
 			WithHint("see all findings: loki --validate %s", of.Arg)
 	}
 	for _, f := range findings.Warnings() {
-		if f.Rule == graph.RuleUnreachable || f.Rule == graph.RuleUnreachableEnd {
+		switch f.Rule {
+		case graph.RuleUnreachable, graph.RuleUnreachableEnd, graph.RuleKnowledge: // what is to be built comes next
 			continue
 		}
 		if err := events.Emit(ctx, event.Warning{Text: f.String()}); err != nil {

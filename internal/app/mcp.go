@@ -60,7 +60,7 @@ func (a *App) Close() error {
 	s := a.servers
 	a.servers = nil
 	a.mu.Unlock()
-	err := a.closeParent()
+	err := errors.Join(a.closeParent(), a.bases.close())
 	if s == nil {
 		return err
 	}

@@ -144,6 +144,11 @@ func (a *App) connect(name string) (provider.Chat, error) {
 func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 	return func(name string) wire.Model {
 		m, err := a.Catalog.Resolve(client.Name+":"+name, catalog.Chat)
+		for _, of := range []catalog.Type{catalog.Embedding, catalog.Reranker} {
+			if err != nil {
+				m, err = a.Catalog.Resolve(client.Name+":"+name, of)
+			}
+		}
 		if err != nil {
 			return wire.Model{}
 		}

@@ -16,7 +16,6 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/node"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 	"loki/internal/yamldoc"
@@ -28,6 +27,7 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
 	tools := v.tools(ctx)
 	v.servers()
+	v.knowledge()
 	if v.g == nil {
 		v.plain(ctx)
 		slices.SortStableFunc(v.findings, func(a, b graph.Finding) int {
@@ -35,7 +35,6 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 		})
 		return v.findings
 	}
-	v.nodes()
 	return append(graph.Validate(v.g, graph.ValidateEnv{
 		Dir: of.Dir,
 		Agent: func(name string) (known, defined bool) {
@@ -143,7 +142,6 @@ func (v *validator) plain(ctx context.Context) {
 		}
 	}
 	v.spawnable()
-	v.documents()
 	if i, name := graph.Consents(d.Variables); i >= 0 {
 		v.add(graph.SeverityWarning, graph.RuleConsent, nil, fmt.Sprintf("variables[%d].default", i), graph.ConsentHint, graph.ConsentMessage, name)
 	}
@@ -174,35 +172,82 @@ func (v *validator) spawnable() {
 	}
 }
 
-// documents checks the sources of the agent's knowledge base.
-func (v *validator) documents() {
-	if len(v.d.Documents) > 0 {
-		v.add(graph.SeverityWarning, graph.RuleNoDocuments, nil, "documents", "", "this version has no knowledge bases yet, so the documents are not searched")
-	}
-	for i, document := range v.d.Documents {
-		path := document
-		if loader, rest, ok := strings.Cut(document, ":"); ok {
-			if _, known := v.app.Config.DocumentLoaders.Get(loader); known {
-				path = rest
-			} else if strings.Contains(document, "://") {
-				continue
-			}
-		}
-		if strings.ContainsAny(path, "*?[{") {
+// documents checks the sources of a knowledge base: that of a node, or of the agent for nil.
+func (v *validator) documents(n *graph.Node, documents []string) {
+	input := v.app.Loader()
+	for i, document := range documents {
+		at := fmt.Sprintf("documents[%d]", i)
+		stored, err := v.app.documentAt(v.of.Dir, document)
+		if err != nil {
+			v.err(graph.RuleNoDocuments, n, at, fault.HintOf(err), "%v", err)
 			continue
 		}
-		if rest, ok := strings.CutPrefix(path, "~/"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				continue
+		name, rest, named := strings.Cut(stored, ":")
+		if input.Serves(stored) {
+			stored, named = rest, false
+		}
+		if strings.Contains(stored, "://") || strings.HasPrefix(stored, "git@") || strings.ContainsAny(stored, "*?[{") {
+			continue
+		}
+		if _, err := os.Stat(stored); errors.Is(err, fs.ErrNotExist) {
+			hint := ""
+			if name = filepath.Base(name); named {
+				hint = fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", name, v.app.Config.File)
 			}
-			path = filepath.Join(home, rest)
-		} else if !filepath.IsAbs(path) {
-			path = filepath.Join(v.of.Dir, path)
+			v.add(graph.SeverityWarning, graph.RuleNoDocuments, n, at, hint, "there is no file %s", stored)
 		}
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			v.add(graph.SeverityWarning, graph.RuleNoDocuments, nil, fmt.Sprintf("documents[%d]", i), "", "there is no file %s", path)
+	}
+}
+
+// knowledge checks the knowledge bases of the agent: their models, their sources, and that they are
+// there or are built without a question.
+func (v *validator) knowledge() {
+	if v.g == nil {
+		v.documents(nil, v.d.Documents)
+	}
+	for _, n := range v.ragNodes() {
+		v.documents(n, n.RAG.Documents)
+		v.knowledgeModel(n, "embedding_model", n.RAG.EmbeddingModel, catalog.Embedding)
+		v.knowledgeModel(n, "reranker_model", n.RAG.RerankerModel, catalog.Reranker)
+		size, overlap := n.RAG.ChunkSize, n.RAG.ChunkOverlap
+		switch {
+		case size != nil && *size == 0:
+			v.err(graph.RuleZeroLimit, n, "chunk_size", "", "chunk_size is 0, so there is nothing to search")
+		case size != nil && overlap != nil && *overlap >= *size:
+			v.err(graph.RuleZeroLimit, n, "chunk_overlap", "5 % of chunk_size is usual", "chunk_overlap has to be less than chunk_size")
 		}
+	}
+	list, err := v.app.agentBases(v.of)
+	if err != nil || v.app.Config.RAGStore != nil {
+		return // the sources are reported already; a database is not asked
+	}
+	for _, b := range list {
+		if _, err := os.Stat(b.file); !errors.Is(err, fs.ErrNotExist) || b.specified() || len(b.set.Documents) == 0 {
+			continue
+		}
+		hint := "build it: " + b.rebuild()
+		if b.node != nil {
+			hint += "; or set embedding_model, chunk_size and chunk_overlap, so that it is built unasked"
+		}
+		v.add(graph.SeverityWarning, graph.RuleKnowledge, b.node, "documents", hint, "the knowledge base was not built yet")
+	}
+}
+
+// ragNodes returns the nodes with knowledge bases.
+func (v *validator) ragNodes() []*graph.Node {
+	if v.g == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(v.g.Nodes), func(n *graph.Node) bool { return n.RAG == nil })
+}
+
+// knowledgeModel checks the model under a key of a rag node, if there is one.
+func (v *validator) knowledgeModel(n *graph.Node, key, id string, of catalog.Type) {
+	if id == "" {
+		return
+	}
+	if _, err := v.app.knowledgeModel(id, of); err != nil {
+		v.err(graph.RuleUnknownModel, n, key, fault.HintOf(err), "model %q cannot be used: %v", id, err)
 	}
 }
 
@@ -245,15 +290,6 @@ func (v *validator) servers() {
 			if s.Err != nil {
 				v.err(graph.RuleUnknownMCPServer, nil, path, fault.HintOf(s.Err), "%v", s.Err)
 			}
-		}
-	}
-}
-
-// nodes reports nodes of types that cannot be run.
-func (v *validator) nodes() {
-	for _, n := range v.g.Nodes {
-		if !node.Runs(n.Type) {
-			v.err(graph.RuleNodeType, n, "type", node.InsteadHint, "this version cannot run %s nodes yet", n.Type)
 		}
 	}
 }

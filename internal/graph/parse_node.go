@@ -89,7 +89,7 @@ func (p *parser) id(n *Node, e yamldoc.Entry, m *yamldoc.Map) {
 		bad("", "a node id must not be empty")
 	case n.Type != RAGNode:
 	case n.ID == "graph" || n.ID == "config":
-		bad("choose another id", "a rag node cannot be called %q: its knowledge base would be %s.yaml, which is the agent's own", n.ID, n.ID)
+		bad("choose another id", "a rag node cannot be called %q: older versions kept its knowledge base in %s.yaml, which is the agent's own", n.ID, n.ID)
 	case strings.ContainsAny(n.ID, `/\`):
 		bad("choose another id", "a rag node cannot be called %q: its knowledge base is a file of that name, and the id has a path separator", n.ID)
 	}

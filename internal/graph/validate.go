@@ -48,7 +48,7 @@ const (
 	RuleUnknownTool      Rule = "unknown-tool"
 	RuleUnknownModel     Rule = "unknown-model"
 	RuleToolScript       Rule = "tool-script"       // a script of tools is wrong
-	RuleNodeType         Rule = "node-type"         // a node of a type that cannot be run
+	RuleKnowledge        Rule = "knowledge-base"    // a knowledge base was not built, and is not built unasked
 	RuleZeroConcurrency  Rule = "zero-concurrency"  // nothing may run
 	RuleMapBranch        Rule = "map-branch"        // a node that cannot be the branch of a map
 	RuleParallelQuestion Rule = "parallel-question" // a question to a human in a fan-out

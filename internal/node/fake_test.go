@@ -20,6 +20,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/node"
 	"loki/internal/provider"
+	"loki/internal/rag"
 	"loki/internal/retry"
 	"loki/internal/run"
 )
@@ -88,8 +89,9 @@ type world struct {
 	journal run.Journal // nil records nothing
 
 	children map[string]childFunc
-	from     *run.Recovery // where a recorded run goes on; nil for the start
-	answered []string      // questions that were answered for it
+	bases    map[string]rag.Searcher // by the ids of nodes
+	from     *run.Recovery           // where a recorded run goes on; nil for the start
+	answered []string                // questions that were answered for it
 }
 
 // drive runs a graph in the world and returns what came of it and the events.
@@ -126,6 +128,10 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 	}
 	if w.children != nil {
 		o.Team = family(w.children)
+	}
+	o.Knowledge = make(map[string]node.Knowledge)
+	for id, base := range w.bases {
+		o.Knowledge[id] = node.Knowledge{Searcher: base}
 	}
 	nodes := node.New(o)
 	defer func() {

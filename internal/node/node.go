@@ -50,6 +50,9 @@ type Options struct {
 	Calls tool.Options
 	Agent string // name of the agent, for messages
 
+	// Knowledge are the knowledge bases of rag nodes, by the ids of the nodes.
+	Knowledge map[string]Knowledge
+
 	// Team says how a node starts other agents: what is not particular to the task. Nil means
 	// that it cannot.
 	Team func(n *graph.Node) team.Options
@@ -123,6 +126,8 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.script(ctx, t)
 	case graph.AgentNode:
 		return r.agent(ctx, t, wanted)
+	case graph.RAGNode:
+		return r.rag(ctx, t, wanted)
 	case graph.ApprovalNode: // their timeout is a deadline for the answer
 		return r.approval(ctx, t)
 	case graph.InputNode:
@@ -132,20 +137,11 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		switch t.Node.Type {
 		case graph.MapNode:
 			return r.mapOver(ctx, t)
-		case graph.EndNode:
-			return r.end(t)
 		default:
-			return product{}, fault.New(fault.Config, "node %q: this version cannot run %s nodes yet", t.Node.ID, t.Node.Type).
-				WithHint(InsteadHint)
+			return r.end(t)
 		}
 	})
 }
-
-// InsteadHint says what to do about a node of a type that cannot be run.
-const InsteadHint = "replace the node by an llm or script node"
-
-// Runs reports whether nodes of a type can be run.
-func Runs(t graph.Type) bool { return t != graph.RAGNode }
 
 // timeoutError says that a node took longer than its timeout.
 type timeoutError struct {

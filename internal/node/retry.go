@@ -70,7 +70,7 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 		return fn(ctx)
 	}
 	passes := func(error) bool { return true } // it is unknown why a script failed
-	if t.Node.Type == graph.LLMNode {
+	if t.Node.Type == graph.LLMNode || t.Node.Type == graph.RAGNode {
 		passes = func(err error) bool {
 			_, timeout := errors.AsType[*timeoutError](err)
 			return timeout || provider.Retryable(err)

@@ -134,15 +134,3 @@ nodes:
 		t.Errorf("output %q, state %s, %v", out.Output, state(out, "b"), err)
 	}
 }
-
-func TestNodesOfOtherVersions(t *testing.T) {
-	_, _, err := world{}.drive(t.Context(), t, `
-start: a
-nodes:
-  a: {type: rag, documents: [x], query: x, next: done}
-  done: {type: end, output: x}
-`)
-	if fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), "rag nodes") || fault.HintOf(err) == "" {
-		t.Errorf("error %v", err)
-	}
-}

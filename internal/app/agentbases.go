@@ -1,0 +1,369 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/ask"
+	"loki/internal/atomicfile"
+	"loki/internal/chat"
+	"loki/internal/conversation"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/node"
+	"loki/internal/rag"
+	"loki/internal/rag/source"
+	"loki/internal/run"
+)
+
+// agentBase is a knowledge base of an agent: that of its documents, or that of a rag node.
+type agentBase struct {
+	place
+	of   agent.Agent
+	node *graph.Node  // nil for that of the agent's documents
+	set  rag.Settings // what the definition says; see [App.NewBase]
+}
+
+// agentBases returns the knowledge bases that an agent declares. The error, with code Config, is
+// about a source.
+func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
+	paths := a.Paths.Agent(of.Name)
+	paths.Dir = of.Dir
+	var list []agentBase
+	add := func(b agentBase, documents []string) error {
+		b.of = of
+		b.set.Documents = make([]string, len(documents))
+		for i, d := range documents {
+			var err error
+			if b.set.Documents[i], err = a.documentAt(of.Dir, d); err != nil {
+				return fault.Wrap(fault.Config, err, "%s", b)
+			}
+		}
+		list = append(list, b)
+		return nil
+	}
+	if of.Graph == nil {
+		own := agentBase{place: place{name: of.Name, file: paths.RAGFile()}, set: rag.Settings{ChunkOverlap: -1}}
+		return list, add(own, of.InForce.Documents)
+	}
+	for _, n := range of.Graph.Nodes {
+		if n.RAG == nil {
+			continue
+		}
+		unset := -1
+		b := agentBase{place: place{name: of.Name + "/" + n.ID, file: paths.NodeRAGFile(n.ID)}, node: n, set: rag.Settings{
+			EmbeddingModel: n.RAG.EmbeddingModel, RerankerModel: n.RAG.RerankerModel, TopK: n.RAG.TopK,
+			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, &unset), BatchSize: *cmp.Or(n.RAG.BatchSize, new(0)),
+		}}
+		if err := add(b, n.RAG.Documents); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// String names the knowledge base for messages.
+func (b agentBase) String() string {
+	if b.node == nil {
+		return "agent " + b.of.Name
+	}
+	return fmt.Sprintf("agent %s, node %q", b.of.Name, b.node.ID)
+}
+
+// rebuild is the command that builds the knowledge bases of the agent.
+func (b agentBase) rebuild() string { return "loki -a " + b.of.Arg + " --rebuild-rag" }
+
+// specified reports whether the node says all that a build needs, so that nothing is asked.
+func (b agentBase) specified() bool {
+	return b.node != nil && b.node.RAG.EmbeddingModel != "" && b.node.RAG.ChunkSize != nil && b.node.RAG.ChunkOverlap != nil
+}
+
+// documentAt returns a source of an agent's definition as it is stored. A path is relative to the
+// agent's directory, and does not lead out of it.
+func (a *App) documentAt(dir, document string) (string, error) {
+	l := &source.Loader{Input: a.Loader()}
+	l.Input.Dir = dir
+	path, prefix := document, ""
+	if name, rest, _ := strings.Cut(document, ":"); l.Input.Serves(document) {
+		if path, prefix = rest, name+":"; strings.Contains(rest, "://") {
+			return document, nil
+		}
+	}
+	if !strings.Contains(path, "://") && !filepath.IsAbs(path) && slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
+		return "", fault.New(fault.Config, "the document %q leads out of the agent's directory", document).
+			WithHint("put it below %s, or write its absolute path", dir)
+	}
+	stored, err := l.Absolute(path)
+	return prefix + stored, err
+}
+
+// limit returns the budget of the agent for a build, nil for none.
+func (b agentBase) limit() engine.Budget {
+	limit, in := b.of.InForce.Budget, "budget in "
+	if b.of.Graph != nil {
+		limit, in = b.of.Graph.Settings.Budget, "settings.budget in "
+	}
+	if budget := run.NewBudget(limit, chat.Usage{}); budget != nil {
+		return budget.SetIn(in + b.of.Definition.File)
+	}
+	return nil
+}
+
+// find opens the knowledge base, and warns if its definition says something else by now. The error
+// has code NotFound if it was not built.
+func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.Base, func(), error) {
+	base, release, err := a.openBase(ctx, events, b.place)
+	if err != nil {
+		return nil, nil, err
+	}
+	if what := b.differs(base.Settings()); what != "" {
+		text := fmt.Sprintf("%s: %s changed since the knowledge base was built, which is used as it is; build it again: %s", b, what, b.rebuild())
+		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
+			release()
+			return nil, nil, err
+		}
+	}
+	return base, release, nil
+}
+
+// differs names the first setting of the definition that a knowledge base does not have, "" for none.
+func (b agentBase) differs(s rag.Settings) string {
+	switch {
+	case len(b.set.Documents) > 0 && !slices.Equal(b.set.Documents, s.Documents):
+		return "documents"
+	case b.set.EmbeddingModel != "" && b.set.EmbeddingModel != s.EmbeddingModel:
+		return "embedding_model"
+	case b.set.ChunkSize > 0 && b.set.ChunkSize != s.ChunkSize:
+		return "chunk_size"
+	case b.set.ChunkOverlap >= 0 && b.set.ChunkOverlap != s.ChunkOverlap:
+		return "chunk_overlap"
+	case b.set.RerankerModel != "" && b.set.RerankerModel != s.RerankerModel:
+		return "reranker_model"
+	}
+	return ""
+}
+
+// ready sees to it that the knowledge base exists. One that was not built is, if its node says all
+// that is needed or the user, at a terminal, wants it. built is false if it was not built and cannot
+// be: how is then for the user.
+func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) (built bool, err error) {
+	_, release, err := a.find(ctx, events, b)
+	if err == nil {
+		release()
+		return true, nil
+	}
+	if fault.CodeOf(err) != fault.NotFound {
+		return false, err
+	}
+	if !b.specified() {
+		if asker == nil || !ask.AtTerminal(asker) {
+			return false, nil
+		}
+		answer, err := asker.Ask(ctx, ask.Question{
+			Kind: ask.Select, Text: fmt.Sprintf("The knowledge base of %s was not built yet. Build it now?", b),
+			Options: []string{"yes", "no"}, Default: "yes", HasDefault: true,
+		})
+		if err != nil || answer != "yes" {
+			return false, err
+		}
+	}
+	set, err := a.NewBase(ctx, events, asker, b.set, false)
+	if err != nil {
+		return false, fault.Wrap(fault.CodeOf(err), err, "the knowledge base of %s", b).WithHint("%s", fault.HintOf(err))
+	}
+	return true, a.build(ctx, events, b, set, false)
+}
+
+// build builds the knowledge base. Other runs, also of other processes, wait for it; one that waited
+// does not build it again, unless anew is set.
+func (a *App) build(ctx context.Context, events event.Scope, b agentBase, set rag.Settings, anew bool) error {
+	if len(set.Documents) == 0 {
+		return fault.New(fault.Config, "%s lists no documents", b).WithHint("list files, directories or addresses under documents")
+	}
+	unlock, err := atomicfile.Lock(ctx, b.file+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !anew {
+		if _, release, err := a.bases.acquire(ctx, a, b.place); err == nil {
+			release()
+			return nil
+		}
+	}
+	if err := a.buildBase(ctx, events, b.limit(), b.place, set); err != nil {
+		return fault.Wrap(fault.CodeOf(err), err, "building the knowledge base of %s", b).WithHint("%s", fault.HintOf(err))
+	}
+	return nil
+}
+
+// readyBases sees to it that the knowledge bases of a graph's nodes exist. The error has code Config
+// if one was not built and cannot be.
+func (a *App) readyBases(ctx context.Context, events event.Scope, r AgentRun) error {
+	if a.player != nil {
+		return nil
+	}
+	list, err := a.agentBases(r.Agent)
+	if err != nil {
+		return err
+	}
+	for _, b := range list {
+		switch built, err := a.ready(ctx, events, b, r.Asker); {
+		case err != nil:
+			return err
+		case !built:
+			return fault.New(fault.Config, "%s: the knowledge base was not built yet", b).
+				WithHint("build it: %s; or set embedding_model, chunk_size and chunk_overlap of the node, so that it is built unasked", b.rebuild())
+		}
+	}
+	return nil
+}
+
+// nodeBases opens the knowledge bases of a graph's nodes for as long as the run needs them.
+func (a *App) nodeBases(ctx context.Context, events event.Scope, of agent.Agent) (open map[string]node.Knowledge, release func(), err error) {
+	open = make(map[string]node.Knowledge)
+	var releases []func()
+	release = func() {
+		for _, r := range releases {
+			r()
+		}
+	}
+	list, err := a.agentBases(of)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range list {
+		if a.player != nil {
+			open[b.node.ID] = node.Knowledge{Searcher: unsearched(b.name)}
+			continue
+		}
+		base, done, err := a.openBase(ctx, events, b.place)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		releases = append(releases, done)
+		k := knowledge{base: base, retry: a.knowledgeRetry(), topK: b.node.RAG.TopK}
+		open[b.node.ID] = node.Knowledge{Searcher: k, Version: fmt.Sprintf("%d %d %+v", base.Stats().Built.UnixNano(), k.topK, base.Settings())}
+	}
+	return open, release, nil
+}
+
+// searcher returns the knowledge base that a question is answered from, nil for none: that which the
+// user named, or that of the agent. One that the agent has not built yet is left out with a warning,
+// unless the user wants it.
+func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Searcher, release func(), err error) {
+	ctx = event.NewContext(ctx, w.Events)
+	none := func() {}
+	switch {
+	case w.Agent == nil && w.Knowledge == "":
+		return nil, none, nil
+	case a.player != nil:
+		if w.Agent != nil && len(w.Agent.InForce.Documents) == 0 {
+			return nil, none, nil
+		}
+		name := w.Knowledge
+		if w.Agent != nil {
+			name = w.Agent.Name
+		}
+		return unsearched(name), none, nil
+	case w.Agent == nil:
+		base, release, err := a.OpenBase(ctx, w.Events, w.Knowledge)
+		if err != nil {
+			return nil, none, err
+		}
+		return knowledge{base: base, retry: a.knowledgeRetry()}, release, nil
+	}
+	list, err := a.agentBases(w.Agent.Agent)
+	if err != nil {
+		return nil, none, err
+	}
+	own := list[0]
+	if len(own.set.Documents) > 0 {
+		built, err := a.ready(ctx, w.Events, own, w.Asker)
+		if err == nil && !built {
+			text := fmt.Sprintf("%s lists documents, but its knowledge base was not built yet, so they are not searched; build it: %s", own, own.rebuild())
+			err = w.Events.Emit(ctx, event.Warning{Text: text, Once: true})
+		}
+		if err != nil || !built {
+			return nil, none, err
+		}
+	}
+	base, release, err := a.openBase(ctx, w.Events, own.place)
+	if fault.CodeOf(err) == fault.NotFound { // it never had one
+		return nil, none, nil
+	}
+	if err != nil {
+		return nil, none, err
+	}
+	return knowledge{base: base, retry: a.knowledgeRetry()}, release, nil
+}
+
+// OpenAgentBase opens the knowledge base of an agent's documents, or of the only rag node of a
+// graph, as [App.OpenBase] does.
+func (a *App) OpenAgentBase(ctx context.Context, events event.Scope, of agent.Agent) (*rag.Base, func(), error) {
+	list, err := a.agentBases(of)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(list) != 1 {
+		return nil, nil, fault.New(fault.Usage, "agent %s is a graph with %d rag nodes, and one knowledge base is searched at a time", of.Name, len(list))
+	}
+	base, release, err := a.find(ctx, events, list[0])
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil, nil, fault.New(fault.NotFound, "%s has no knowledge base yet", list[0]).WithHint("build it: %s", list[0].rebuild())
+	}
+	return base, release, err
+}
+
+// RebuildAgent builds the knowledge bases that an agent declares, without questions: those that
+// exist keep the settings that the definition does not mention.
+func (a *App) RebuildAgent(ctx context.Context, of agent.Agent, events event.Scope) error {
+	ctx = event.NewContext(ctx, events)
+	list, err := a.agentBases(of)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(b agentBase) bool { return b.node == nil && len(b.set.Documents) == 0 })
+	if len(list) == 0 {
+		return fault.New(fault.Usage, "agent %s has no knowledge base: it lists neither documents nor rag nodes", of.Name)
+	}
+	for _, b := range list {
+		set := b.set
+		if base, release, err := a.openBase(ctx, events, b.place); err == nil {
+			set = b.over(base.Settings())
+			release()
+		} else if fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		if set, err = a.NewBase(ctx, events, nil, set, true); err != nil {
+			return fault.Wrap(fault.CodeOf(err), err, "the knowledge base of %s", b).WithHint("%s", fault.HintOf(err))
+		}
+		if err := a.build(ctx, events, b, set, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over returns the settings of the definition over those of a knowledge base.
+func (b agentBase) over(s rag.Settings) rag.Settings {
+	s.Documents = b.set.Documents
+	s.EmbeddingModel = cmp.Or(b.set.EmbeddingModel, s.EmbeddingModel)
+	s.RerankerModel = cmp.Or(b.set.RerankerModel, s.RerankerModel)
+	s.TopK, s.BatchSize = cmp.Or(b.set.TopK, s.TopK), cmp.Or(b.set.BatchSize, s.BatchSize)
+	if b.set.ChunkSize > 0 {
+		s.ChunkSize, s.ChunkOverlap = b.set.ChunkSize, -1
+	}
+	if b.set.ChunkOverlap >= 0 {
+		s.ChunkOverlap = b.set.ChunkOverlap
+	}
+	return s
+}

@@ -27,10 +27,10 @@ const maxWords = 128 << 20
 // Nothing on it is canceled half-way, which would undo more than the statement: what takes long
 // asks its context between statements.
 type conn struct {
-	db    *sql.DB
-	c     *sql.Conn
-	stmts map[string]*sql.Stmt
-	open  bool // a transaction
+	db *sql.DB
+	c  *sql.Conn
+	*statements
+	open bool // a transaction
 }
 
 // openWriter opens a file for writing. The file must exist; if it is empty, fresh makes it a
@@ -56,7 +56,7 @@ func openWriter(path string, fresh bool) (c *conn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c = &conn{db: db, c: sc, stmts: make(map[string]*sql.Stmt)}
+	c = &conn{db: db, c: sc, statements: &statements{on: sc}}
 	if fresh {
 		_, err := sc.ExecContext(ctx, "BEGIN;"+schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, formatVersion)+
 			"INSERT INTO base VALUES ('{}', 0, 0, 1, 0, 0); COMMIT")
@@ -67,19 +67,8 @@ func openWriter(path string, fresh bool) (c *conn, err error) {
 	return c, verify(ctx, sc)
 }
 
-func (c *conn) stmt(query string) (*sql.Stmt, error) {
-	if s := c.stmts[query]; s != nil {
-		return s, nil
-	}
-	s, err := c.c.PrepareContext(context.Background(), query)
-	if err == nil {
-		c.stmts[query] = s
-	}
-	return s, err
-}
-
 func (c *conn) exec(query string, args ...any) error {
-	s, err := c.stmt(query)
+	s, err := c.get(query)
 	if err == nil {
 		_, err = s.ExecContext(context.Background(), args...)
 	}
@@ -90,19 +79,6 @@ func (c *conn) exec(query string, args ...any) error {
 func (c *conn) run(query string) error {
 	_, err := c.c.ExecContext(context.Background(), query)
 	return err
-}
-
-// row reads one row; ok is false if there is none.
-func (c *conn) row(query string, args []any, dest ...any) (ok bool, err error) {
-	s, err := c.stmt(query)
-	if err != nil {
-		return false, err
-	}
-	err = s.QueryRowContext(context.Background(), args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // begin begins a transaction if none is open.
@@ -135,11 +111,7 @@ func (c *conn) close() error {
 	if c.open {
 		_ = c.run("ROLLBACK") // fails if SQLite has rolled back by itself
 	}
-	err := c.run("PRAGMA journal_mode = DELETE")
-	for _, s := range c.stmts {
-		err = errors.Join(err, s.Close())
-	}
-	return errors.Join(err, c.c.Close(), c.db.Close())
+	return errors.Join(c.run("PRAGMA journal_mode = DELETE"), c.statements.close(), c.c.Close(), c.db.Close())
 }
 
 // build is an index that is being built. As long as nothing is changed it reads the one in use, and
@@ -188,7 +160,7 @@ func (b *build) begin(ctx context.Context) error {
 		b.nextFile = 1
 		return b.fresh()
 	}
-	if err := use.db.QueryRowContext(ctx, "SELECT next_file FROM base").Scan(&b.nextFile); err != nil {
+	if err := readRow(ctx, use.db, "SELECT next_file FROM base", &b.nextFile); err != nil {
 		return err
 	}
 	if !use.stats.Settings.SameChunks(b.settings) {
@@ -260,7 +232,7 @@ func (b *build) open(ctx context.Context) (err error) {
 		return err
 	}
 	var indexed int64
-	ok, err := b.c.row("SELECT dimensions, next_file, next_chunk, indexed FROM base", nil, &b.dimensions, &b.nextFile, &b.nextChunk, &indexed)
+	ok, err := b.c.row(context.Background(), "SELECT dimensions, next_file, next_chunk, indexed FROM base", nil, &b.dimensions, &b.nextFile, &b.nextChunk, &indexed)
 	if err != nil || !ok {
 		return cmp.Or(err, errDamaged)
 	}
@@ -274,7 +246,7 @@ func (b *build) open(ctx context.Context) (err error) {
 		var number int64
 		var heading string
 		var packed []byte
-		if err := rows.Scan(&number, &heading, &packed); err != nil {
+		if err := scan(rows, &number, &heading, &packed); err != nil {
 			return err
 		}
 		text, err := unpack(packed)
@@ -328,13 +300,20 @@ func (b *build) queries() querier {
 	return b.use.db
 }
 
+func (b *build) statements() *statements {
+	if b.c != nil {
+		return b.c.statements
+	}
+	return &b.use.statements
+}
+
 func (b *build) File(ctx context.Context, path string) (f rag.File, ok bool, err error) {
 	f.Path = path
-	err = b.queries().QueryRowContext(ctx, "SELECT id, hash, chunks FROM files WHERE path = ?", path).Scan(&f.ID, &f.Hash, &f.Chunks)
-	if errors.Is(err, sql.ErrNoRows) {
-		return rag.File{}, false, nil
+	ok, err = b.statements().row(ctx, "SELECT id, hash, chunks FROM files WHERE path = ?", []any{path}, &f.ID, &f.Hash, &f.Chunks)
+	if !ok {
+		return rag.File{}, false, explain(b.store.path, err)
 	}
-	return f, err == nil, explain(b.store.path, err)
+	return f, true, nil
 }
 
 // digest returns a number by which a chunk is found by its heading and text.
@@ -363,21 +342,20 @@ func (b *build) known(ctx context.Context, c rag.Chunk) ([]float32, error) {
 	}
 	var number, row int64
 	var packed, data []byte
-	err := b.queries().QueryRowContext(ctx, "SELECT number, text FROM chunks WHERE digest = ? AND heading = ? LIMIT 1", digest(c.Heading, c.Text), c.Heading).Scan(&number, &packed)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+	ok, err := b.statements().row(ctx, "SELECT number, text FROM chunks WHERE digest = ? AND heading = ? LIMIT 1",
+		[]any{digest(c.Heading, c.Text), c.Heading}, &number, &packed)
+	if !ok {
 		return nil, err
 	}
 	if text, err := unpack(packed); err != nil || text != c.Text {
 		return nil, err
 	}
-	if err := b.queries().QueryRowContext(ctx, "SELECT number, data FROM vectors WHERE number <= ? ORDER BY number DESC LIMIT 1", number).Scan(&row, &data); err != nil {
+	ok, err = b.statements().row(ctx, "SELECT number, data FROM vectors WHERE number <= ? ORDER BY number DESC LIMIT 1", []any{number}, &row, &data)
+	if err != nil {
 		return nil, err
 	}
 	at := (number - row) * 4 * int64(b.dimensions)
-	if int64(len(data)) < at+4*int64(b.dimensions) {
+	if !ok || int64(len(data)) < at+4*int64(b.dimensions) {
 		return nil, errDamaged
 	}
 	v := make([]float32, b.dimensions)
@@ -404,7 +382,7 @@ func (b *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) 
 
 func (b *build) put(path, hash string, chunks []rag.Chunk) error {
 	var old document
-	ok, err := b.c.row("SELECT id, first, chunks FROM files WHERE path = ?", []any{path}, &old.id, &old.first, &old.chunks)
+	ok, err := b.c.row(context.Background(), "SELECT id, first, chunks FROM files WHERE path = ?", []any{path}, &old.id, &old.first, &old.chunks)
 	if err != nil {
 		return err
 	}
@@ -500,7 +478,7 @@ func (b *build) gone(ctx context.Context, keep func(path string) bool) (list []d
 	for rows.Next() {
 		var f document
 		var path string
-		if err := rows.Scan(&f.id, &path, &f.first, &f.chunks); err != nil {
+		if err := scan(rows, &f.id, &path, &f.first, &f.chunks); err != nil {
 			return nil, err
 		}
 		if !keep(path) {
@@ -561,7 +539,7 @@ func (b *build) finish(ctx context.Context, gone []document) (rag.Stats, error) 
 // compact gives back unused space if that is a third of the file.
 func (b *build) compact() error {
 	var free, pages int64
-	if _, err := b.c.row("SELECT * FROM pragma_freelist_count, pragma_page_count", nil, &free, &pages); err != nil {
+	if _, err := b.c.row(context.Background(), "SELECT * FROM pragma_freelist_count, pragma_page_count", nil, &free, &pages); err != nil {
 		return err
 	}
 	if free < 128 || free*3 < pages {
@@ -634,7 +612,7 @@ func (b *build) newSegment(first int64, lengths []int, d *documents) (*segmentWr
 		}
 	}
 	s := &segmentWriter{c: b.c}
-	if _, err := b.c.row("SELECT coalesce(max(id), 0) + 1 FROM segments", nil, &s.id); err != nil {
+	if _, err := b.c.row(context.Background(), "SELECT coalesce(max(id), 0) + 1 FROM segments", nil, &s.id); err != nil {
 		return nil, err
 	}
 	return s, b.c.exec("INSERT INTO segments VALUES (?, ?, ?, ?)", s.id, first, chunks, encodeLengths(lengths))
@@ -776,7 +754,7 @@ func (r *segmentReader) next() (err error) {
 		if r.started {
 			query, args = "SELECT token, block FROM words WHERE segment = ? AND token > ? ORDER BY token LIMIT 1", []any{r.segment.id, r.first}
 		}
-		ok, err := r.c.row(query, args, &r.first, &r.block)
+		ok, err := r.c.row(context.Background(), query, args, &r.first, &r.block)
 		if err != nil || !ok {
 			r.done = true
 			return err

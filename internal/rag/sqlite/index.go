@@ -36,6 +36,8 @@ type index struct {
 	db    *sql.DB
 	stats rag.Stats
 
+	statements statements
+
 	documents lazy[documents]
 	lengths   lazy[lengths]
 	vectors   lazy[vector.Index]
@@ -84,13 +86,13 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 		return nil, err
 	}
 	var size int64
-	if err := db.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&size); err != nil {
+	if err := readRow(ctx, db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &size); err != nil {
 		return nil, err
 	}
 	if info.Size() < size {
 		return nil, fmt.Errorf("%w: it has %d bytes instead of %d", errDamaged, info.Size(), size)
 	}
-	x = &index{path: path, db: db}
+	x = &index{path: path, db: db, statements: statements{on: db}}
 	if x.stats, err = readStats(ctx, db); err != nil {
 		return nil, err
 	}
@@ -101,18 +103,99 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 // querier is a database or a connection to it.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// scan reads a row. A value of another kind than that of dest is damage.
+func scan(rows *sql.Rows, dest ...any) error {
+	if err := rows.Scan(dest...); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return nil
+}
+
+// scanRow reads the first of rows; ok is false if there is none.
+func scanRow(rows *sql.Rows, dest ...any) (ok bool, err error) {
+	defer rows.Close()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	if err := scan(rows, dest...); err != nil {
+		return false, err
+	}
+	return true, rows.Close()
+}
+
+// readRow reads a row that has to be there.
+func readRow(ctx context.Context, db querier, query string, dest ...any) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	ok, err := scanRow(rows, dest...)
+	if err == nil && !ok {
+		err = errDamaged
+	}
+	return err
+}
+
+// statements are prepared once for a database or a connection, which takes longer than a search by key.
+type statements struct {
+	on interface {
+		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	}
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt
+}
+
+func (s *statements) get(query string) (*sql.Stmt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stmt := s.prepared[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := s.on.PrepareContext(context.Background(), query)
+	if err == nil {
+		if s.prepared == nil {
+			s.prepared = make(map[string]*sql.Stmt)
+		}
+		s.prepared[query] = stmt
+	}
+	return stmt, err
+}
+
+// row reads one row; ok is false if there is none.
+func (s *statements) row(ctx context.Context, query string, args []any, dest ...any) (ok bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	stmt, err := s.get(query)
+	if err != nil {
+		return false, err
+	}
+	// The query is short, and one that can be canceled takes a goroutine.
+	rows, err := stmt.QueryContext(context.WithoutCancel(ctx), args...)
+	if err != nil {
+		return false, err
+	}
+	return scanRow(rows, dest...)
+}
+
+func (s *statements) close() (err error) {
+	for _, stmt := range s.prepared {
+		err = errors.Join(err, stmt.Close())
+	}
+	return err
 }
 
 func readStats(ctx context.Context, db querier) (s rag.Stats, err error) {
 	var set string
 	var built int64
-	err = db.QueryRowContext(ctx, "SELECT settings, built, dimensions FROM base").Scan(&set, &built, &s.Dimensions)
+	err = readRow(ctx, db, "SELECT settings, built, dimensions FROM base", &set, &built, &s.Dimensions)
 	if err == nil {
 		err = json.Unmarshal([]byte(set), &s.Settings)
 	}
 	if err == nil {
-		err = db.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(chunks), 0) FROM files").Scan(&s.Files, &s.Chunks)
+		err = readRow(ctx, db, "SELECT count(*), coalesce(sum(chunks), 0) FROM files", &s.Files, &s.Chunks)
 	}
 	if s.Chunks == 0 {
 		s.Dimensions = 0
@@ -124,7 +207,7 @@ func readStats(ctx context.Context, db querier) (s rag.Stats, err error) {
 func (x *index) Stats(context.Context) (rag.Stats, error) { return x.stats, nil }
 
 // Close releases the file.
-func (x *index) Close() error { return x.db.Close() }
+func (x *index) Close() error { return errors.Join(x.statements.close(), x.db.Close()) }
 
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {
@@ -136,7 +219,7 @@ func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 		defer rows.Close()
 		for rows.Next() {
 			var f rag.File
-			if err := rows.Scan(&f.ID, &f.Path, &f.Hash, &f.Chunks); err != nil {
+			if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Chunks); err != nil {
 				yield(rag.File{}, explain(x.path, err))
 				return
 			}
@@ -173,7 +256,7 @@ func loadDocuments(ctx context.Context, db querier) (*documents, error) {
 	next := int64(0)
 	for rows.Next() {
 		f := document{position: d.total}
-		if err := rows.Scan(&f.id, &f.first, &f.chunks); err != nil {
+		if err := scan(rows, &f.id, &f.first, &f.chunks); err != nil {
 			return nil, err
 		}
 		if f.first < next || f.chunks < 0 || f.chunks > math.MaxInt32 {
@@ -266,7 +349,7 @@ func (x *index) nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 // loadVectors reads all vectors.
 func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, error) {
 	dims := x.stats.Dimensions
-	v := vector.New(0, 0)
+	var v *vector.Index
 	if x.stats.Settings.Quantization == rag.Int8 {
 		v = vector.NewInt8(dims, d.total)
 	} else {
@@ -285,7 +368,7 @@ func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, e
 			if !rows.Next() {
 				return nil, cmp.Or(rows.Err(), errDamaged)
 			}
-			if err := rows.Scan(&number, &data); err != nil {
+			if err := scan(rows, &number, &data); err != nil {
 				return nil, err
 			}
 			n := min(vectorRow, f.chunks-seq)
@@ -320,8 +403,8 @@ func appendVector(data []byte, v []float32) []byte {
 func (x *index) vector(ctx context.Context, id rag.ID) ([]float32, error) {
 	var data []byte
 	dims := x.stats.Dimensions
-	err := x.db.QueryRowContext(ctx, "SELECT substr(data, ?, ?) FROM vectors WHERE number = (SELECT first FROM files WHERE id = ?) + ?",
-		4*dims*(id.Seq%vectorRow)+1, 4*dims, id.File, id.Seq-id.Seq%vectorRow).Scan(&data)
+	_, err := x.statements.row(ctx, "SELECT substr(data, ?, ?) FROM vectors WHERE number = (SELECT first FROM files WHERE id = ?) + ?",
+		[]any{4*dims*(id.Seq%vectorRow) + 1, 4 * dims, id.File, id.Seq - id.Seq%vectorRow}, &data)
 	if err == nil && len(data) != 4*dims {
 		err = errDamaged
 	}
@@ -358,7 +441,7 @@ func loadSegments(ctx context.Context, db querier, d *documents) (list []segment
 	for rows.Next() {
 		var s segment
 		var data sql.RawBytes
-		if err := rows.Scan(&s.id, &s.first, &s.chunks, &data); err != nil {
+		if err := scan(rows, &s.id, &s.first, &s.chunks, &data); err != nil {
 			return nil, err
 		}
 		if s.lengths, err = decodeLengths(data); err != nil {
@@ -449,10 +532,7 @@ func (x *index) match(ctx context.Context, query string, k int) ([]rag.Match, er
 func (x *index) hits(ctx context.Context, list []hit, segments []segment, token string) ([]hit, error) {
 	for _, s := range segments {
 		var block []byte
-		err := x.db.QueryRowContext(ctx, "SELECT block FROM words WHERE segment = ? AND token <= ? ORDER BY token DESC LIMIT 1", s.id, []byte(token)).Scan(&block)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
+		_, err := x.statements.row(ctx, "SELECT block FROM words WHERE segment = ? AND token <= ? ORDER BY token DESC LIMIT 1", []any{s.id, []byte(token)}, &block)
 		if err != nil {
 			return nil, err
 		}
@@ -510,9 +590,9 @@ func (x *index) Chunks(ctx context.Context, ids []rag.ID, vectors bool) ([]rag.C
 	for _, id := range ids {
 		c := rag.Chunk{ID: id}
 		var packed []byte
-		err := x.db.QueryRowContext(ctx, `SELECT path, heading, start, finish, text FROM files JOIN chunks ON number = first + ?1
-			WHERE id = ?2 AND ?1 >= 0 AND ?1 < files.chunks`, id.Seq, id.File).Scan(&c.Path, &c.Heading, &c.Start, &c.End, &packed)
-		if errors.Is(err, sql.ErrNoRows) {
+		ok, err := x.statements.row(ctx, `SELECT path, heading, start, finish, text FROM files JOIN chunks ON number = first + ?1
+			WHERE id = ?2 AND ?1 >= 0 AND ?1 < files.chunks`, []any{id.Seq, id.File}, &c.Path, &c.Heading, &c.Start, &c.End, &packed)
+		if err == nil && !ok {
 			continue
 		}
 		if err == nil {

@@ -72,7 +72,7 @@ func decodePostings(data []byte, docs int, each func(doc, times int)) error {
 		times := 1
 		if head&1 == 1 {
 			more, n := binary.Uvarint(data)
-			if n <= 0 || more > 1<<31 {
+			if n <= 0 || more > 1<<30 {
 				return errDamaged
 			}
 			data = data[n:]

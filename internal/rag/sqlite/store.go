@@ -14,7 +14,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -265,7 +264,7 @@ func dataSource(path, options string) (string, error) {
 // verify returns an error if a file is none of ours.
 func verify(ctx context.Context, db querier) error {
 	var id, version int64
-	if err := db.QueryRowContext(ctx, "SELECT * FROM pragma_application_id, pragma_user_version").Scan(&id, &version); err != nil {
+	if err := readRow(ctx, db, "SELECT * FROM pragma_application_id, pragma_user_version", &id, &version); err != nil {
 		return err
 	}
 	if id != applicationID || version > formatVersion {
@@ -296,7 +295,7 @@ func damaged(err error) bool {
 		}
 	}
 	_, json := errors.AsType[*json.SyntaxError](err)
-	return json || errors.Is(err, errDamaged) || errors.Is(err, sql.ErrNoRows)
+	return json || errors.Is(err, errDamaged)
 }
 
 // explain turns an error about the file at path into one for its user.

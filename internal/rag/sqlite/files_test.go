@@ -1,0 +1,227 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"loki/internal/fault"
+	"loki/internal/rag"
+	"loki/internal/rag/sqlite"
+)
+
+func built(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "base.db")
+	if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// explained fails the test unless err says what to do about the file.
+func explained(t *testing.T, err error, path string, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("not an error")
+	}
+	text := err.Error() + "\n" + fault.HintOf(err)
+	for _, w := range append(words, path) {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q does not say %q", text, w)
+		}
+	}
+	if fault.HintOf(err) == "" {
+		t.Errorf("%v: not a hint", err)
+	}
+}
+
+func TestForeignFiles(t *testing.T) {
+	for name, data := range map[string]string{"empty": "", "text": strings.Repeat("some text\n", 1000), "short": "SQLite format 3\x00"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "base.db")
+			if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := sqlite.New(path).Open(t.Context())
+			explained(t, err, path)
+		})
+	}
+	t.Run("database", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "base.db")
+		change(t, path, "CREATE TABLE t (x)")
+		_, err := sqlite.New(path).Open(t.Context())
+		explained(t, err, path, "something else", "mv ")
+		_, err = sqlite.New(path).Build(t.Context(), rag.Settings{})
+		explained(t, err, path, "something else", "mv ")
+		explained(t, sqlite.New(path).Configure(t.Context(), rag.Settings{}), path, "something else")
+	})
+	t.Run("newer", func(t *testing.T) {
+		path := built(t)
+		change(t, path, "PRAGMA user_version = 99")
+		_, err := sqlite.New(path).Open(t.Context())
+		explained(t, err, path, "newer version", "99", "update loki")
+		explained(t, buildVersion(t.Context(), sqlite.New(path), 1), path, "newer version", "update loki")
+	})
+	t.Run("no_tables", func(t *testing.T) {
+		path := built(t)
+		change(t, path, "DROP TABLE base")
+		_, err := sqlite.New(path).Open(t.Context())
+		explained(t, err, path, "damaged", "rm ")
+	})
+	t.Run("malformed_settings", func(t *testing.T) {
+		path := built(t)
+		change(t, path, "UPDATE base SET settings = '{'")
+		_, err := sqlite.New(path).Open(t.Context())
+		explained(t, err, path, "damaged", "rm ")
+	})
+}
+
+func change(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), statement)
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamage changes and cuts off bytes: what comes of it is an error with a hint, or an answer.
+func TestDamage(t *testing.T) {
+	path := built(t)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	errs := 0
+	for i := range 60 {
+		data := append([]byte(nil), whole...)
+		if i%3 == 0 {
+			data = data[:r.IntN(len(data))]
+		} else {
+			for range 1 + r.IntN(200) {
+				data[100+r.IntN(len(data)-100)] = byte(r.Uint32())
+			}
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := readAll(t.Context(), sqlite.New(path)); err != nil {
+			errs++
+			explained(t, err, path, "rm ", "build it again")
+		} else if i%3 == 0 && len(data) < len(whole) {
+			t.Errorf("%d of %d bytes go unnoticed", len(data), len(whole))
+		}
+	}
+	t.Logf("%d of 60 are noticed", errs)
+}
+
+func readAll(ctx context.Context, s rag.Store) error {
+	x, err := s.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	for f, err := range x.Files(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, err := x.Chunks(ctx, []rag.ID{{File: f.ID}}, true); err != nil {
+			return err
+		}
+	}
+	for i := range 20 {
+		if _, err := x.Match(ctx, fmt.Sprintf("word%d", i), 5); err != nil {
+			return err
+		}
+	}
+	_, err = x.Nearest(ctx, []float32{1, 0, 0, 0}, 5)
+	return err
+}
+
+func TestDamagedBuilds(t *testing.T) {
+	want := dump(t, sqlite.New(built(t)))
+	for name, data := range map[string]string{"empty": "", "text": strings.Repeat("x", 10_000)} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "base.db")
+			for _, file := range []string{".build", ".build.copy", ".build.lock"} {
+				if err := os.WriteFile(path+file, []byte(data), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
+				t.Fatal(err)
+			}
+			if got := dump(t, sqlite.New(path)); got != want {
+				t.Errorf("got\n%.1000s", got)
+			}
+			if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+	// A damaged index in use is replaced.
+	path := built(t)
+	if err := os.Truncate(path, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, sqlite.New(path)); got != want {
+		t.Errorf("got\n%.1000s", got)
+	}
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	path := built(t)
+	want := dump(t, sqlite.New(path))
+	if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
+		t.Errorf("reading leaves %v", left)
+	}
+	if runtime.GOOS == "windows" || os.Getuid() == 0 {
+		t.Skip("all directories can be written")
+	}
+	dir := filepath.Dir(path)
+	for name, mode := range map[string]os.FileMode{path: 0o400, dir: 0o500} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+	if got := dump(t, sqlite.New(path)); got != want {
+		t.Errorf("got\n%.1000s", got)
+	}
+	if _, err := sqlite.New(path).Build(t.Context(), rag.Settings{}); err == nil {
+		t.Error("a build begins")
+	}
+}
+
+// TestNothingChanges looks at the file after a build that finds all as it was.
+func TestNothingChanges(t *testing.T) {
+	path := built(t)
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("the file is another one")
+	}
+}

@@ -54,25 +54,6 @@ func research(t *testing.T, dir, name string, state map[string]any, env ...strin
 	return got
 }
 
-func TestResearchKnowledge(t *testing.T) {
-	t.Parallel()
-	dir := project(t,
-		"knowledge/pumps.md", "Heat pumps work at -15 degrees. "+strings.Repeat("Filler about nothing. ", 100)+"The coefficient of heat pumps falls in frost.",
-		"knowledge/deep/bees.txt", "Bees make honey.", "knowledge/.hidden", "heat pumps", "knowledge/bin", "heat pumps\x00", "other/pumps.md", "heat pumps",
-	)
-	got := research(t, dir, "local_knowledge.py", map[string]any{"topic": "How do heat pumps behave in frost?"})
-	context, _ := got["context"].(string)
-	if !strings.HasPrefix(context, "[knowledge/pumps.md]\n") || !strings.Contains(context, "-15 degrees") || !strings.Contains(context, "falls in frost") || strings.Contains(context, "honey") {
-		t.Errorf("context: %q", context)
-	}
-	if sources := got["sources"].([]any); len(sources) != 1 || sources[0] != "knowledge/pumps.md" {
-		t.Errorf("sources: %q", sources)
-	}
-	if got := research(t, t.TempDir(), "local_knowledge.py", map[string]any{"topic": "x"}); got["context"] != "" || len(got["sources"].([]any)) != 0 {
-		t.Errorf("without a directory: %v", got)
-	}
-}
-
 func TestResearchFlow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

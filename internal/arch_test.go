@@ -146,6 +146,12 @@ func TestImportsPointDown(t *testing.T) {
 			if below(p.dir, "internal/engine") && below(imported, "internal/graph", "internal/run", "internal/agent", "internal/config", "internal/render", "internal/ask") {
 				forbid("the engine is below what uses it")
 			}
+			if below(p.dir, "internal/rag") && below(imported, "internal/graph", "internal/run", "internal/agent", "internal/config", "internal/render", "internal/ask", "internal/catalog") {
+				forbid("a knowledge base knows neither agents nor the configuration")
+			}
+			if below(p.dir, "internal/rag/vector", "internal/rag/split") && !below(imported, vocabulary...) {
+				forbid("what knowledge bases are made of knows the vocabulary only")
+			}
 			if below(p.dir, "internal/render") && below(imported, "internal/engine", "internal/provider", "internal/run", "internal/config") {
 				forbid("what shows things sees events only")
 			}
@@ -154,7 +160,7 @@ func TestImportsPointDown(t *testing.T) {
 	// The rules above would hold for an empty tree: these must be there.
 	for from, to := range map[string]string{
 		"cmd/loki": "internal/cli", "internal/cli": "internal/app", "internal/app": "internal/conversation", "internal/conversation": "internal/engine",
-		"internal/node": "internal/graph", "internal/graph": "internal/value", "internal/event": "internal/chat",
+		"internal/node": "internal/rag", "internal/rag": "internal/rag/split", "internal/graph": "internal/value", "internal/event": "internal/chat",
 	} {
 		if p := all[from]; p == nil || !slices.Contains(p.imports, to) {
 			t.Errorf("%s does not import %s: is this test looking at the right tree?", from, to)

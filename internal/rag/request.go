@@ -129,12 +129,12 @@ func normalize(v []float32) {
 // DefaultBatch is how many texts are in a request to a model that does not say how many it takes.
 const DefaultBatch = 16
 
-// batch returns how many of texts the next request to m takes, at least 1 if there are any: most,
+// batch returns how many of n texts the next request to m takes, at least 1 if there are any: most,
 // or as many as fit the tokens of a request. full reports whether more would not fit.
-func (m Embedder) batch(texts func(i int) string, n, most int) (size int, full bool) {
+func (m Embedder) batch(tokens func(i int) int, n, most int) (size int, full bool) {
 	sum := 0
 	for size < n {
-		sum += chat.EstimateTokens(texts(size))
+		sum += tokens(size)
 		if size == most || size > 0 && m.MaxTokens > 0 && sum > m.MaxTokens {
 			return size, true
 		}

@@ -133,7 +133,7 @@ func (s *search) vectors(ctx context.Context) ([][]float32, error) {
 	pieces := split.New(set.ChunkSize, set.ChunkOverlap, "", "txt").Split(s.text)
 	var vectors [][]float32
 	for len(pieces) > 0 {
-		n, _ := m.batch(func(i int) string { return pieces[i].Text }, len(pieces), m.batchSize(set.BatchSize))
+		n, _ := m.batch(func(i int) int { return chat.EstimateTokens(pieces[i].Text) }, len(pieces), m.batchSize(set.BatchSize))
 		texts := make([]string, n)
 		for i := range texts {
 			texts[i] = pieces[i].Text

@@ -128,8 +128,9 @@ type document struct {
 
 // ref is a chunk of a document.
 type ref struct {
-	doc *document
-	i   int
+	doc    *document
+	i      int
+	tokens int // estimated
 }
 
 // reply is the answer of the model to a request.
@@ -326,7 +327,9 @@ func (w *work) look(ctx context.Context, d *document) error {
 	}
 	for i, v := range known {
 		if v == nil {
-			w.queue = append(w.queue, ref{d, i})
+			r := ref{doc: d, i: i}
+			r.tokens = chat.EstimateTokens(r.text())
+			w.queue = append(w.queue, r)
 			d.missing++
 			continue
 		}
@@ -395,7 +398,7 @@ func (w *work) batch(last bool) []ref {
 			return batch
 		}
 	}
-	n, full := w.model.batch(func(i int) string { return w.queue[i].text() }, len(w.queue), w.model.batchSize(w.set.BatchSize))
+	n, full := w.model.batch(func(i int) int { return w.queue[i].tokens }, len(w.queue), w.model.batchSize(w.set.BatchSize))
 	if !full && !last {
 		return nil
 	}

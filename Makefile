@@ -70,6 +70,10 @@ COUNT ?= 1
 bench: # a table of the engine's speed
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./bench/...
 
+.PHONY: bench-rag
+bench-rag: # knowledge bases beside bleve and chromem-go, which are in a module of their own
+	cd bench/rag/peers && $(GO) run -mod=mod . -quality ../../.. && $(GO) run -mod=mod .
+
 # Finding short inputs is worth little here and takes most of the time, hence the
 # limit on minimizing.
 FUZZTIME ?= 10s

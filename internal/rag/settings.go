@@ -88,6 +88,15 @@ func keys() []key {
 	}
 }
 
+// Keys returns the names of the settings that [Settings.Set] knows.
+func Keys() []string {
+	var names []string
+	for _, k := range keys() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
 // Set returns s changed by a text KEY=VALUE[,KEY=VALUE...]. An empty value, or null, is the
 // default. An overlap that is the default for the chunk size stays so if only the size changes. The
 // error has code Usage, or Config if the settings do not fit together.
@@ -101,7 +110,7 @@ func (s Settings) Set(pairs string) (Settings, error) {
 		}
 		i := slices.IndexFunc(list, func(k key) bool { return k.name == name })
 		if i < 0 {
-			return Settings{}, unknown(name, list)
+			return Settings{}, unknown(name)
 		}
 		if text == "null" {
 			text = ""
@@ -117,11 +126,8 @@ func (s Settings) Set(pairs string) (Settings, error) {
 	return s, s.Validate()
 }
 
-func unknown(name string, list []key) error {
-	var names []string
-	for _, k := range list {
-		names = append(names, k.name)
-	}
+func unknown(name string) error {
+	names := Keys()
 	err := fault.New(fault.Usage, "there is no setting %q of a knowledge base", name)
 	if near := yamldoc.Nearest(name, names); near != "" {
 		return err.WithHint("did you mean %s?", near)

@@ -164,9 +164,9 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// TestCommandsOfThePage runs the console blocks as a user would, with a home of their
+// TestCommandsOfThePages runs the console blocks of the pages as a user would, with a home of their
 // own, and compares what is printed to standard output.
-func TestCommandsOfThePage(t *testing.T) {
+func TestCommandsOfThePages(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples need bash")
 	}
@@ -178,7 +178,7 @@ func TestCommandsOfThePage(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(bin, "loki")); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range blocks(t, page, "console") {
+	for _, b := range append(blocks(t, page, "console"), blocks(t, root+"/docs/knowledge.md", "console")...) {
 		t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()

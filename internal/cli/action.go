@@ -25,6 +25,7 @@ type action struct {
 	flag  string // "" needs no flag
 	needs need
 
+	ofBase  bool     // it may be about the knowledge base of --rag
 	alone   bool     // no other flag but --output goes with it, and no text
 	refuses []string // flags that do not go with it
 	why     string   // is added where one of them is given
@@ -40,7 +41,7 @@ type action struct {
 var (
 	begun = []string{
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
-		"effort", "map",
+		"effort", "map", "rag",
 	}
 	ofAgent = []string{"prompt", "role", "execute"}
 	ofGraph = []string{"session", "empty-session", "save-session", "code", "schema", "effort"}
@@ -54,9 +55,10 @@ func actions() []action {
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, refuses: begun, why: "the run goes on as it began"},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, refuses: begun, why: "the run goes on as it began"},
-		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "file", "execute", "output"}},
+		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "file", "execute", "output", "rag"}},
 		{flag: "list-models", needs: needConfig, do: (*command).listModels},
 		{flag: "list-agents", needs: needConfig, do: (*command).listAgents},
+		{flag: "list-rags", needs: needConfig, do: (*command).listBases},
 		{flag: "list-roles", needs: needConfig, do: (*command).listRoles},
 		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
@@ -73,12 +75,15 @@ func actions() []action {
 		{flag: "test", needs: needConfig, do: (*command).testAgents, refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
 		{flag: "validate", needs: needConfig, do: (*command).validate},
 		{flag: "graph", needs: needConfig, do: (*command).drawGraph},
-		{flag: "info", needs: needConfig, do: (*command).info},
+		{flag: "info", needs: needConfig, do: (*command).info, ofBase: true},
 		{flag: "install", needs: needConfig, do: (*command).install},
 		{flag: "runs", needs: needConfig, do: (*command).listRuns},
 		{flag: "run", needs: needConfig, do: (*command).showRun},
 		{flag: "diff", needs: needConfig, do: (*command).diffStates},
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
+		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
+		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},
+		{flag: "rag", needs: needModel, work: (*command).useBase, refuses: []string{"execute"}, why: "a command is not written from documents"},
 		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofAgent, why: "an agent has instructions of its own"},
 		{flag: "execute", needs: needModel, work: (*command).execute},
 		{needs: needModel, work: (*command).answer},
@@ -86,15 +91,16 @@ func actions() []action {
 }
 
 // chooseAction returns the action that the flags ask for. It is an error if they ask for two,
-// or if flags or a text are given that do not go with it. An agent may be what another action is
-// about.
+// or if flags or a text are given that do not go with it. An agent or a knowledge base may be what
+// another action is about.
 func chooseAction(flags *pflag.FlagSet, text []string) (action, error) {
 	given := slices.DeleteFunc(actions(), func(a action) bool { return a.flag != "" && !flags.Changed(a.flag) })
 	first := given[0]
 	if err := first.check(flags, text); err != nil {
 		return first, err
 	}
-	if second := given[min(1, len(given)-1)]; first.flag != second.flag && second.flag != "" && second.flag != "agent" {
+	second := given[min(1, len(given)-1)]
+	if first.flag != second.flag && second.flag != "" && second.flag != "agent" && (second.flag != "rag" || !first.ofBase) {
 		return first, fault.New(fault.Usage, "flags --%s and --%s contradict each other", first.flag, second.flag)
 	}
 	return first, nil

@@ -23,6 +23,11 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
+	if c.opts.knowledge.rebuild {
+		if err := c.rebuildAgent(ctx, face); err != nil || c.opts.onlyBuilds() {
+			return err
+		}
+	}
 	if !isGraph {
 		return c.answer(ctx, face)
 	}

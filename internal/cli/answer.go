@@ -29,12 +29,8 @@ type face struct {
 
 // newFace returns the face that the options ask for.
 func (c *command) newFace(ctx context.Context) *face {
-	f := &face{settle: func() {}, screen: render.NewScreen(render.ScreenOptions{
-		Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size(),
-	})}
-	narrator := render.NewNarrator(f.screen, render.NarratorOptions{
-		Quiet: c.opts.quiet, Verbose: c.opts.verbose, HideQuestions: c.InTerminal, // there they are asked
-	})
+	f := &face{settle: func() {}, screen: c.newScreen()}
+	narrator := c.newNarrator(f.screen)
 	var out interface {
 		event.Emitter
 		Close(error) error
@@ -72,6 +68,18 @@ func (c *command) newFace(ctx context.Context) *face {
 	return f
 }
 
+// newScreen returns the screen on standard error.
+func (c *command) newScreen() *render.Screen {
+	return render.NewScreen(render.ScreenOptions{Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size()})
+}
+
+// newNarrator returns what shows the progress of work on a screen.
+func (c *command) newNarrator(screen *render.Screen) *render.Narrator {
+	return render.NewNarrator(screen, render.NarratorOptions{
+		Quiet: c.opts.quiet, Verbose: c.opts.verbose, HideQuestions: c.InTerminal, // there they are asked
+	})
+}
+
 // repliesFirst emits to narrator and out, in this order, except for replies: the line of
 // one has ended then when the narration says what it used. Both may go to one terminal or pipe.
 func repliesFirst(narrator, out event.Emitter) event.Emitter {
@@ -89,6 +97,9 @@ func (c *command) newAnswer(f *face) textAnswer {
 	o := render.AnswerOptions{Out: c.Out, Terminal: c.OutTerminal, Quiet: c.opts.quiet}
 	o.Replies = c.opts.verbose > 0
 	o.Usage = (o.Replies || c.OutTerminal && c.escapes()) && c.app != nil && !c.app.DryRun()
+	if o.Usage {
+		o.Sources = c.sourceOptions()
+	}
 	if c.opts.execute && c.decides() {
 		o.Out, o.Terminal = io.Discard, false // the command is shown with the question what to do with it
 	} else {
@@ -100,6 +111,14 @@ func (c *command) newAnswer(f *face) textAnswer {
 		quiet:  c.opts.quiet,
 		whole:  c.opts.schema != "" || c.opts.execute || c.opts.resume != "" || c.opts.extracts(c.OutTerminal),
 	}
+}
+
+// sourceOptions returns how the passages are listed that an answer was given from.
+func (c *command) sourceOptions() *render.SourceOptions {
+	o := &render.SourceOptions{Scores: c.opts.verbose > 0, Terminal: render.DetectCapabilities(c.getenv)}
+	o.Dir, _ = os.Getwd() // without it paths are whole
+	o.Host, _ = os.Hostname()
+	return o
 }
 
 // textAnswer is an Answer with the same Close as the machine outputs have. A whole one

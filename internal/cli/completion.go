@@ -14,6 +14,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/completion"
 	"loki/internal/environ"
+	"loki/internal/rag"
 )
 
 // Values returns the values that the flag may have, nil for any.
@@ -124,6 +125,13 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			c.opts.agent = given["agent"]
 			return c.sessionNames(ctx)
 		}),
+		"RAG": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Library().Names() }),
+		"KEY=VALUE,...": func(string, map[string]string) (found []completion.Candidate) {
+			for _, key := range rag.Keys() {
+				found = append(found, completion.Candidate{Value: key + "="})
+			}
+			return found
+		},
 		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) }),
 		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) {
 			files, err := filepath.Glob(filepath.Join(a.Paths.MacrosDir, "*.yaml"))

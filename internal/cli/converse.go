@@ -32,6 +32,9 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 	if err == nil && c.opts.hasSession {
 		err = conv.UseSession(ctx, c.opts.session)
 	}
+	if err == nil && c.opts.knowledge.base != "" {
+		err = conv.UseKnowledge(c.opts.knowledge.base)
+	}
 	if prelude := c.app.Config.CmdPrelude; err == nil && r == nil && !c.opts.hasSession && !c.opts.execute && prelude != nil && *prelude != "" {
 		err = conv.Prelude(ctx, "cmd_prelude", *prelude)
 	}

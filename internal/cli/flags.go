@@ -61,6 +61,8 @@ type options struct {
 
 	syncModels bool
 
+	knowledge knowledge
+
 	callTool   [][2]string // NAME JSON
 	toolSchema string      // path of a file
 	buildTools bool
@@ -229,6 +231,9 @@ type section struct {
 // flags returns all flags of the section, the common ones first.
 func (s section) flags() []flagSpec { return slices.Concat(s.common, s.more) }
 
+// notBuilt are the flags that show a knowledge base as it is.
+var notBuilt = []string{"rag-query", "rag-eval", "info", "list-rags"}
+
 // sections returns the flags of the command, which set the fields of o.
 func (o *options) sections() []section {
 	return []section{
@@ -299,6 +304,22 @@ func (o *options) sections() []section {
 			},
 		},
 		{
+			name: "knowledge", title: "Answer from documents",
+			common: []flagSpec{
+				{name: "rag", sets: word(&o.knowledge.base, "RAG"), usage: "answer from a knowledge base", not: []string{"agent"}},
+				{name: "rag-add", sets: list(&o.knowledge.add), usage: "with --rag: add the documents at `PATH`, a pattern or an address, making the knowledge base if need be; may be repeated", with: []string{"rag"}, not: notBuilt},
+				{name: "list-rags", sets: on(&o.knowledge.list), usage: "list the knowledge bases"},
+			},
+			more: []flagSpec{
+				{name: "rag-remove", sets: list(&o.knowledge.remove), usage: "with --rag: remove the documents of this `SOURCE`; may be repeated", with: []string{"rag"}, not: notBuilt},
+				{name: "rag-set", sets: list(&o.knowledge.set), usage: "with --rag: change settings, `KEY=VALUE,...`; with --rag-query and --rag-eval try them only; may be repeated", with: []string{"rag", "agent"}},
+				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag and --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
+				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag and --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
+				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag and --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
+				{name: "budget", sets: word(&o.knowledge.budget, "AMOUNT"), usage: "with --rag: what a build may use, in dollars, or in tokens as 200000tokens", with: []string{"rag"}},
+			},
+		},
+		{
 			name: "tools", title: "Use tools",
 			common: []flagSpec{
 				{name: "yes", short: "y", sets: on(&o.yes), usage: "run tools without asking; denied calls stay denied"},
@@ -325,7 +346,7 @@ func (o *options) sections() []section {
 		{
 			name: "setup", title: "Set up",
 			common: []flagSpec{
-				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session or role that is named"},
+				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "list-models", sets: on(&o.listModels), usage: "list the chat models"},
 				{name: "list-roles", sets: on(&o.listRoles), usage: "list the roles"},
 				{name: "add-secret", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},
@@ -359,6 +380,9 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.action, err = chooseAction(set, o.text); err != nil {
+		return err
+	}
+	if err := o.checkKnowledge(); err != nil {
 		return err
 	}
 	switch {

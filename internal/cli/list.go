@@ -210,12 +210,14 @@ func (c *command) tailLogs(ctx context.Context) error {
 	return err
 }
 
-// info prints the agent, session or role that is named, or else the settings and places
+// info prints the agent, session, role or knowledge base that is named, or else the settings and places
 // in use, one a line, in two columns.
 func (c *command) info(ctx context.Context) error {
 	switch {
 	case c.opts.agent != "":
 		return c.agentInfo(ctx)
+	case c.opts.knowledge.base != "":
+		return c.baseInfo(ctx)
 	case c.opts.hasSession:
 		return c.sessionInfo(ctx)
 	case c.opts.role != "" || c.opts.prompt != "":

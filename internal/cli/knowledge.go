@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"loki/internal/chat"
+	"loki/internal/engine"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/input"
+	"loki/internal/rag"
+	"loki/internal/run"
+)
+
+// knowledge is what the command line says of knowledge bases.
+type knowledge struct {
+	base    string   // name
+	add     []string // sources
+	remove  []string // likewise
+	set     []string // KEY=VALUE[,KEY=VALUE...]
+	rebuild bool
+	list    bool
+	query   string
+	eval    string // path of a file
+	budget  string
+}
+
+// builds reports whether a knowledge base is to be built or changed before a question is asked.
+func (o *options) builds() bool {
+	k := &o.knowledge
+	return k.rebuild || len(k.add) > 0 || len(k.remove) > 0 || len(k.set) > 0
+}
+
+// onlyBuilds reports whether no question follows.
+func (o *options) onlyBuilds() bool { return o.builds() && len(o.text) == 0 && len(o.files) == 0 }
+
+// checkKnowledge finds combinations of options about knowledge bases that make no sense, and has
+// builds without a question do without a model.
+func (o *options) checkKnowledge() error {
+	k := &o.knowledge
+	shows := k.query != "" || k.eval != ""
+	switch {
+	case shows && len(o.text) > 0:
+		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", o.action.flag, strings.Join(o.text, " ")).
+			WithHint("quote what is one value: loki ... --%s \"SEVERAL WORDS\"", o.action.flag)
+	case shows && k.base == "" && o.agent == "":
+		return fault.New(fault.Usage, "flag --%s goes with --rag or --agent", o.action.flag)
+	case len(k.set) > 0 && k.base == "" && !shows:
+		return fault.New(fault.Usage, "flag --rag-set does not change the knowledge base of an agent").
+			WithHint("the settings of an agent are in its config.yaml; --rag-query and --rag-eval try others")
+	}
+	if _, err := k.limit(); err != nil {
+		return err
+	}
+	if o.onlyBuilds() && !shows {
+		o.action.needs = needConfig
+	}
+	return nil
+}
+
+// limit returns the budget of --budget: dollars, or tokens with the unit behind them.
+func (k *knowledge) limit() (graph.Budget, error) {
+	if k.budget == "" {
+		return graph.Budget{}, nil
+	}
+	if text, ok := strings.CutSuffix(k.budget, "tokens"); ok {
+		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n > 0 {
+			return graph.Budget{Tokens: n}, nil
+		}
+	} else if usd, err := strconv.ParseFloat(strings.TrimPrefix(k.budget, "$"), 64); err == nil && usd > 0 && usd < 1e9 {
+		return graph.Budget{USD: usd}, nil
+	}
+	return graph.Budget{}, fault.New(fault.Usage, "flag --budget: %q is not an amount", k.budget).
+		WithHint("write dollars, such as 0.50, or tokens, such as 200000tokens")
+}
+
+// useBase builds the knowledge base of --rag, if that is asked for, and answers from it.
+func (c *command) useBase(ctx context.Context, face *face) error {
+	if c.opts.builds() {
+		if err := c.buildBase(ctx, c.app.Events(face.emitter), face); err != nil {
+			return err
+		}
+		if c.opts.onlyBuilds() {
+			return nil
+		}
+	}
+	return c.answer(ctx, face)
+}
+
+// buildBase does what the options say with the knowledge base of --rag, or makes it.
+func (c *command) buildBase(ctx context.Context, events event.Scope, face *face) error {
+	k := &c.opts.knowledge
+	library := c.app.Library()
+	file, err := library.File(k.base)
+	if err != nil {
+		return err
+	}
+	store, err := library.Store(file)
+	if err != nil {
+		return err
+	}
+	limit, err := k.limit()
+	if err != nil {
+		return err
+	}
+	var budget engine.Budget
+	if b := run.NewBudget(limit, chat.Usage{}); b != nil {
+		budget = b.SetIn("--budget")
+	}
+	builder := c.app.Builder(events, budget)
+	old, built, err := c.known(ctx, store, file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	set := old
+	if err != nil {
+		if len(k.add) == 0 {
+			return c.noBase(k.base)
+		}
+		if set, err = c.app.NewBase(ctx, events, c.asker(face, false), k.wished(), true); err != nil {
+			return err
+		}
+	}
+	for _, pairs := range k.set {
+		if set, err = set.Set(pairs); err != nil {
+			return err
+		}
+	}
+	if set.Documents, err = k.sources(set.Documents, builder.Source.Absolute); err != nil {
+		return err
+	}
+	sameIndex := old.SameChunks(set) && old.Quantization == set.Quantization && old.BatchSize == set.BatchSize
+	if built && sameIndex && !k.rebuild && len(k.add)+len(k.remove) == 0 {
+		return store.Configure(ctx, set)
+	}
+	_, err = builder.Build(ctx, k.base, store, set)
+	return buildError(err)
+}
+
+// buildError returns the error of a build; if the user interrupted it, with how it goes on.
+func buildError(err error) error {
+	if fault.CodeOf(err) != fault.Canceled {
+		return err
+	}
+	return fault.Wrap(fault.Canceled, err, "").WithHint("what is done is kept: the same command goes on from there")
+}
+
+// known returns the settings of the knowledge base in store or, if it was not built, of the one that an
+// older version wrote beside file. The error is a fs.ErrNotExist if there is neither.
+func (c *command) known(ctx context.Context, store rag.Store, file string) (set rag.Settings, built bool, err error) {
+	index, err := store.Open(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		set, err = rag.ReadOld(strings.TrimSuffix(file, filepath.Ext(file)) + ".yaml")
+		return set, false, err
+	}
+	if err != nil {
+		return set, false, err
+	}
+	stats, err := index.Stats(ctx)
+	return stats.Settings, true, errors.Join(err, index.Close())
+}
+
+// noBase is the error of a command that needs a knowledge base which was not built.
+func (c *command) noBase(name string) error {
+	return fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", name)
+}
+
+// wished returns what --rag-set says of a knowledge base that is about to be made, before the rest of
+// its settings is known. Mistakes are reported then.
+func (k *knowledge) wished() (set rag.Settings) {
+	set.ChunkOverlap = -1 // not said
+	for pair := range strings.SplitSeq(strings.Join(k.set, ","), ",") {
+		key, text, _ := strings.Cut(pair, "=")
+		text = strings.TrimSpace(text)
+		n, _ := strconv.Atoi(text)
+		switch strings.TrimSpace(key) {
+		case "embedding_model":
+			set.EmbeddingModel = text
+		case "chunk_size":
+			set.ChunkSize = n
+		case "chunk_overlap":
+			set.ChunkOverlap = n
+		}
+	}
+	return set
+}
+
+// sources returns the list of sources after --rag-add and --rag-remove, each once.
+func (k *knowledge) sources(list []string, absolute func(string) (string, error)) ([]string, error) {
+	list = slices.Clone(list)
+	for _, source := range k.remove {
+		as, err := absolute(source)
+		i := slices.IndexFunc(list, func(s string) bool { return s == source || err == nil && s == as })
+		if i < 0 {
+			return nil, fault.New(fault.NotFound, "%s is not a source of knowledge base %s", source, k.base).WithHint("its sources: loki --info --rag %s", k.base)
+		}
+		list = slices.Delete(list, i, i+1)
+	}
+	for _, source := range k.add {
+		as, err := absolute(source)
+		if err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "flag --rag-add")
+		}
+		if err := exists(source, as); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(list, as) {
+			list = append(list, as)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fault.New(fault.Usage, "knowledge base %s would have no source left", k.base).WithHint("add another one with --rag-add SOURCE")
+	}
+	return list, nil
+}
+
+// exists returns an error if a source that the user has just written is a path where nothing is.
+func exists(source, absolute string) error {
+	if !filepath.IsAbs(absolute) {
+		return nil
+	}
+	pattern, err := input.ParsePattern(absolute)
+	if err == nil {
+		_, err = os.Stat(pattern.Base)
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fault.New(fault.NotFound, "flag --rag-add: there is nothing at %s", source).WithHint("%s does not exist", pattern.Base)
+}
+
+// rebuildAgent builds all knowledge bases of the agent of -a.
+func (c *command) rebuildAgent(ctx context.Context, face *face) error {
+	of, _, err := c.loadAgent(c.opts.agent)
+	if err != nil {
+		return err
+	}
+	return buildError(c.app.RebuildAgent(ctx, of, c.app.Events(face.emitter)))
+}
+
+// openBase opens the knowledge base that --rag or -a names.
+func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, func(), error) {
+	if c.opts.agent == "" {
+		return c.app.OpenBase(ctx, events, c.opts.knowledge.base)
+	}
+	of, _, err := c.loadAgent(c.opts.agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.app.OpenAgentBase(ctx, events, of)
+}
+
+// variant returns base with other settings: itself, or one beside it if they need another index. That
+// is kept, so that building it again costs nothing.
+func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings, events event.Scope) (*rag.Base, func(), error) {
+	if is := base.Settings(); set.SameChunks(is) && set.Quantization == is.Quantization {
+		return base, func() {}, nil
+	}
+	store := c.app.ScratchStore(base.Name(), set)
+	name := base.Name() + " (" + difference(base.Settings(), set) + ")"
+	if _, err := c.app.Builder(events, nil).Build(ctx, name, store, set); err != nil {
+		return nil, nil, buildError(err)
+	}
+	other, err := rag.Open(ctx, name, store, c.app)
+	if err != nil {
+		return nil, nil, err
+	}
+	return other, func() { _ = other.Close() }, nil
+}
+
+// difference names what an index with the settings b has that one with those of a has not.
+func difference(a, b rag.Settings) string {
+	var list []string
+	for _, d := range []struct {
+		key    string
+		before any
+		after  any
+	}{
+		{"embedding_model", a.EmbeddingModel, b.EmbeddingModel},
+		{"chunk_size", a.ChunkSize, b.ChunkSize},
+		{"chunk_overlap", a.ChunkOverlap, b.ChunkOverlap},
+		{"chunker", a.Chunker, b.Chunker},
+		{"quantization", a.Quantization, b.Quantization},
+	} {
+		if d.before != d.after {
+			list = append(list, fmt.Sprintf("%s=%v", d.key, d.after))
+		}
+	}
+	return strings.Join(list, ",")
+}

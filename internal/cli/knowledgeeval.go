@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/rag"
+	"loki/internal/text"
+)
+
+// asBuilt names the settings of a knowledge base itself in an evaluation.
+const asBuilt = "as it is"
+
+// evaluate measures how well the answers to the questions of --rag-eval are found, with the settings of
+// the knowledge base and with those of each --rag-set.
+func (c *command) evaluate(ctx context.Context) error {
+	data, err := os.ReadFile(c.opts.knowledge.eval)
+	if err != nil {
+		return fault.Wrap(fault.NotFound, err, "the questions")
+	}
+	questions, err := rag.ReadQuestions(c.opts.knowledge.eval, data)
+	if err != nil {
+		return err
+	}
+	events, screen := c.watch()
+	defer screen.Close()
+	ctx = event.NewContext(ctx, events)
+	base, release, err := c.openBase(ctx, events)
+	if err != nil {
+		return err
+	}
+	defer release()
+	variants := []rag.Variant{{Name: asBuilt, Settings: base.Settings()}}
+	for _, pairs := range c.opts.knowledge.set {
+		set, err := base.Settings().Set(pairs)
+		if err != nil {
+			return err
+		}
+		variants = append(variants, rag.Variant{Name: pairs, Settings: set})
+	}
+	var all rag.Evaluation
+	for _, v := range variants {
+		of, err := c.evaluateOne(ctx, base, v, questions, events, screen.Spin)
+		if err != nil {
+			return err
+		}
+		all.Base, all.Questions, all.Scores = base.Name(), of.Questions, append(all.Scores, of.Scores...)
+	}
+	screen.Close()
+	if c.opts.output != outputText {
+		return printJSON(c.Out, all)
+	}
+	return c.printEvaluation(all)
+}
+
+// evaluateOne measures one variant.
+func (c *command) evaluateOne(ctx context.Context, base *rag.Base, v rag.Variant, questions []rag.Question, events event.Scope, spin func(string) func()) (rag.Evaluation, error) {
+	of, release, err := c.variant(ctx, base, v.Settings, events)
+	if err != nil {
+		return rag.Evaluation{}, err
+	}
+	defer release()
+	defer spin("Asking " + text.Count(len(questions), "question") + ", " + v.Name)()
+	return rag.Evaluate(ctx, of, questions, rag.EvalOptions{Variants: []rag.Variant{v}, Retry: c.app.Builder(events, nil).Retry})
+}
+
+// printEvaluation prints the scores as a table, a row for each way to search, in which the best value of
+// a column has a star.
+func (c *command) printEvaluation(e rag.Evaluation) error {
+	columns := []struct {
+		name  string
+		value func(rag.Score) float64
+		less  bool // the smaller, the better
+		text  func(float64) string
+	}{
+		{"RECALL", func(s rag.Score) float64 { return s.Recall }, false, part},
+		{"MRR", func(s rag.Score) float64 { return s.MRR }, false, part},
+		{"NDCG", func(s rag.Score) float64 { return s.NDCG }, false, part},
+		{"P50", func(s rag.Score) float64 { return float64(s.P50) }, true, millis},
+		{"P99", func(s rag.Score) float64 { return float64(s.P99) }, true, millis},
+	}
+	head := []string{"SETTINGS", "SEARCH", "K"}
+	rows := make([][]string, len(e.Scores))
+	for i, s := range e.Scores {
+		name := text.CutColumns(printableLine(s.Settings), 24)
+		if i > 0 && e.Scores[i-1].Settings == s.Settings {
+			name = ""
+		}
+		rows[i] = []string{name, s.Mode, strconv.Itoa(s.K)}
+	}
+	for _, col := range columns {
+		head = append(head, col.name+" ")
+		cells, best := make([]string, len(e.Scores)), ""
+		var top float64
+		for i, s := range e.Scores {
+			v := col.value(s)
+			cells[i] = col.text(v)
+			if i == 0 || (v < top) == col.less && v != top {
+				top, best = v, cells[i]
+			}
+		}
+		for i, cell := range cells {
+			mark := " "
+			if cell == best && len(cells) > 1 {
+				mark = "*"
+			}
+			rows[i] = append(rows[i], cell+mark)
+		}
+	}
+	var b bytes.Buffer
+	if err := table(&b, append([][]string{head}, rows...), 2, 3, 4, 5, 6, 7); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\n%s of %s; * is the best of a column\n", text.Count(e.Questions, "question"), printableLine(e.Base))
+	_, err := io.Copy(c.Out, &b)
+	return err
+}
+
+// part writes a value from 0 to 1.
+func part(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+// millis writes a duration in nanoseconds as milliseconds.
+func millis(d float64) string {
+	return strconv.FormatFloat(d/float64(time.Millisecond), 'f', 1, 64) + "ms"
+}

@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/rag"
+	"loki/internal/render"
+	"loki/internal/text"
+	"loki/internal/value"
+	"loki/internal/yamldoc"
+)
+
+// baseSummary is a knowledge base as --list-rags shows it; the JSON form is machine output.
+type baseSummary struct {
+	Name      string    `json:"name"`
+	Path      string    `json:"path"`
+	Documents int       `json:"documents"`
+	Chunks    int       `json:"chunks"`
+	Bytes     int64     `json:"bytes"`
+	Model     string    `json:"embedding_model,omitempty"`
+	Built     time.Time `json:"built,omitzero"`
+	Error     string    `json:"error,omitempty"` // why it cannot be used
+}
+
+// listBases lists the knowledge bases: their names for programs, with what they hold at a terminal.
+func (c *command) listBases(ctx context.Context) error {
+	names, err := c.app.Library().Names()
+	if err != nil {
+		return err
+	}
+	if c.opts.output == outputText && !c.OutTerminal {
+		return printLines(c.Out, names)
+	}
+	list := make([]baseSummary, len(names))
+	for i, name := range names {
+		list[i] = c.summary(ctx, name)
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Err, "there are no knowledge bases yet: loki --rag NAME --rag-add DIR makes one")
+		return nil
+	}
+	rows := [][]string{{"NAME", "DOCUMENTS", "CHUNKS", "SIZE", "BUILT", "MODEL"}}
+	for _, b := range list {
+		if b.Error != "" {
+			rows = append(rows, []string{b.Name, "", "", "", "", firstWords(b.Error)})
+			continue
+		}
+		rows = append(rows, []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), age(time.Since(b.Built)), b.Model})
+	}
+	return table(c.Out, rows, 1, 2, 3)
+}
+
+func (c *command) summary(ctx context.Context, name string) baseSummary {
+	b := baseSummary{Name: name}
+	stats, path, err := c.stats(ctx, name)
+	if b.Path = path; err != nil {
+		b.Error = err.Error()
+		return b
+	}
+	b.Documents, b.Chunks, b.Bytes = stats.Files, stats.Chunks, stats.Bytes
+	b.Model, b.Built = stats.Settings.EmbeddingModel, stats.Built
+	return b
+}
+
+// stats describes the knowledge base called name and says where it is.
+func (c *command) stats(ctx context.Context, name string) (stats rag.Stats, path string, err error) {
+	index, path, err := c.index(ctx, name)
+	if err != nil {
+		return stats, path, err
+	}
+	stats, err = index.Stats(ctx)
+	return stats, path, errors.Join(err, index.Close())
+}
+
+// index opens the index of the knowledge base called name, without what searches need, and says where
+// it is.
+func (c *command) index(ctx context.Context, name string) (index rag.Index, path string, err error) {
+	library := c.app.Library()
+	if path, err = library.File(name); err != nil {
+		return nil, "", err
+	}
+	store, err := library.Store(path)
+	if err != nil {
+		return nil, path, err
+	}
+	if index, err = store.Open(ctx); !errors.Is(err, fs.ErrNotExist) {
+		return index, path, err
+	}
+	switch _, _, err = c.known(ctx, store, path); {
+	case err == nil:
+		err = fault.New(fault.NotFound, "knowledge base %q is one of an older version", name).WithHint("build it anew from the same documents: loki --rag %s --rebuild-rag", name)
+	case errors.Is(err, fs.ErrNotExist):
+		err = c.noBase(name)
+	}
+	return nil, path, err
+}
+
+// bytesText writes a size: 512 B, 3.4 MB.
+func bytesText(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + " B"
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// baseInfo prints the knowledge base of --rag as a YAML document, or the same as JSON.
+func (c *command) baseInfo(ctx context.Context) (err error) {
+	index, path, err := c.index(ctx, c.opts.knowledge.base)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	stats, err := index.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	var documents, files []value.Value
+	for _, source := range stats.Settings.Documents {
+		documents = append(documents, value.Of(c.hide(source)))
+	}
+	for file, err := range index.Files(ctx) {
+		if err != nil {
+			return err
+		}
+		files = append(files, value.ObjectOf(
+			value.Member{Name: "path", Value: value.Of(file.Path)}, value.Member{Name: "num_chunks", Value: value.Of(file.Chunks)}).Value())
+	}
+	set := stats.Settings
+	batch := value.Value{}
+	if set.BatchSize > 0 {
+		batch = value.Of(set.BatchSize)
+	}
+	var members []value.Member
+	for _, m := range []setting{
+		{"path", value.Of(path)},
+		{"embedding_model", value.Of(set.EmbeddingModel)},
+		{"chunk_size", value.Of(set.ChunkSize)},
+		{"chunk_overlap", value.Of(set.ChunkOverlap)},
+		{"chunker", orNull(set.Chunker)},
+		{"quantization", orNull(set.Quantization)},
+		{"reranker_model", orNull(set.RerankerModel)},
+		{"top_k", value.Of(set.TopK)},
+		{"threshold", value.Of(set.Threshold)},
+		{"neighbors", value.Of(set.Neighbors)},
+		{"diversity", value.Of(set.Diversity)},
+		{"batch_size", batch},
+		{"built", value.Of(stats.Built.UTC().Format(time.RFC3339))},
+		{"chunks", value.Of(stats.Chunks)},
+		{"dimensions", value.Of(stats.Dimensions)},
+		{"bytes", value.Of(int(stats.Bytes))},
+		{"document_paths", value.ListOf(documents...).Value()},
+		{"files", value.ListOf(files...).Value()},
+	} {
+		members = append(members, value.Member{Name: m.name, Value: m.value})
+	}
+	info := value.ObjectOf(members...)
+	if c.opts.output != outputText {
+		return printJSON(c.Out, info.Value())
+	}
+	var w yamldoc.Writer
+	w.Members(0, info)
+	_, err = io.WriteString(c.Out, text.Printable(w.String()))
+	return err
+}
+
+// watch returns what shows the progress of work that prints its own result, and ends it.
+func (c *command) watch() (events event.Scope, screen *render.Screen) {
+	screen = c.newScreen()
+	return c.app.Events(c.newNarrator(screen)), screen
+}
+
+// explanation is what --rag-query prints in machine output.
+type explanation struct {
+	rag.Found
+	Settings rag.Settings `json:"settings"`
+	Seconds  float64      `json:"seconds"`
+}
+
+// queryBase shows what would be retrieved for the text of --rag-query, and why.
+func (c *command) queryBase(ctx context.Context) error {
+	events, screen := c.watch()
+	defer screen.Close()
+	ctx = event.NewContext(ctx, events)
+	base, release, err := c.openBase(ctx, events)
+	if err != nil {
+		return err
+	}
+	defer release()
+	set := base.Settings()
+	for _, pairs := range c.opts.knowledge.set {
+		if set, err = set.Set(pairs); err != nil {
+			return err
+		}
+	}
+	of, releaseVariant, err := c.variant(ctx, base, set, events)
+	if err != nil {
+		return err
+	}
+	defer releaseVariant()
+	stop := screen.Spin("Searching")
+	start := time.Now()
+	found, err := of.Search(ctx, rag.Query{Text: c.opts.knowledge.query, Settings: &set, Retry: c.app.Builder(events, nil).Retry})
+	took := time.Since(start)
+	stop()
+	if err != nil {
+		return err
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, explanation{found, set, float64(took.Microseconds()) / 1e6})
+	}
+	_, err = io.WriteString(c.Out, c.explain(found, set))
+	return err
+}
+
+// explainLines is how many lines of a passage are shown.
+const explainLines = 6
+
+// explain describes what was found, for people, in the width of the terminal.
+func (c *command) explain(f rag.Found, set rag.Settings) string {
+	width := min(helpWidth(c.Out), 100)
+	if len(f.Hits) == 0 {
+		return "Nothing in knowledge base " + printableLine(f.Base) + " belongs to this.\n"
+	}
+	dir, _ := os.Getwd()
+	fused := "fused"
+	if set.RerankerModel != "" {
+		fused = "reranked"
+	}
+	var b strings.Builder
+	for i, h := range f.Hits {
+		where := h.Source()
+		if rel, err := filepath.Rel(dir, h.Path); err == nil && filepath.IsAbs(h.Path) && len(rel) < len(h.Path) {
+			where = strings.Replace(where, h.Path, rel, 1)
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%2d. %s\n", i+1, printableLine(where))
+		if h.Heading != "" {
+			fmt.Fprintf(&b, "    %s\n", text.CutColumns(printableLine(h.Heading), width-4))
+		}
+		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))
+		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(wordwrap(why, width-4), "\n", "\n    "))
+		b.WriteString(excerpt(h.Text, width, c.opts.verbose > 0))
+	}
+	return b.String()
+}
+
+// place writes where a passage stands in one list: "3rd (0.812)", or that it is not there.
+func place(r rag.Rank) string {
+	if r.Rank == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("#%d (%s)", r.Rank, score(r.Score))
+}
+
+// score writes a score with about four digits that matter.
+func score(x float64) string {
+	if x >= 10 || x <= -10 {
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 4, 64)
+}
+
+// excerpt returns the text of a passage behind bars, in lines of so many columns: the beginning, with a
+// note of what is left out, unless all of it is wanted.
+func excerpt(s string, width int, whole bool) string {
+	s = strings.TrimRight(text.Printable(s), "\n")
+	lines := strings.Split(ansi.Wrap(strings.ReplaceAll(s, "\t", "    "), width-6, ""), "\n")
+	var b strings.Builder
+	for i, line := range lines {
+		if !whole && i == explainLines && len(lines) > explainLines+1 {
+			fmt.Fprintf(&b, "    | %s %s; -v shows them\n", text.Mark, text.Count(len(lines)-i, "more line"))
+			break
+		}
+		b.WriteString(strings.TrimRight("    | "+line, " ") + "\n")
+	}
+	return b.String()
+}

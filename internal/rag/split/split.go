@@ -51,7 +51,7 @@ type Piece struct {
 
 	Heading string // "A > B > C", the headings that it is under; only from the chunker [Markdown]
 
-	Start, End     int // bytes of the document
+	Start, End     int // bytes of the document, with line ends of one byte
 	Line, LastLine int // from 1
 }
 
@@ -61,7 +61,7 @@ type Piece struct {
 //
 // Outside of plain text, a separator at the very end of what is cut is lost: nothing follows it.
 func (s Splitter) Split(text string) []Piece {
-	w := walk{Splitter: s, text: text}
+	w := walk{Splitter: s, text: strings.ReplaceAll(text, "\r\n", "\n")}
 	w.all()
 	return w.pieces
 }
@@ -305,7 +305,7 @@ func (w *walk) find(sep string, start, end int) int {
 
 // boundary reports whether text may be cut at i, where a blank or an ASCII character is on one side:
 // whether a grapheme cluster ends there. That is known from two characters, since all rules that
-// need more of them are about others. A line end of two characters counts as two clusters.
+// need more of them are about others.
 func boundary(text string, i int) bool {
 	if i == 0 || i == len(text) || text[i-1] < utf8.RuneSelf && text[i] < utf8.RuneSelf {
 		return true

@@ -2,6 +2,7 @@ package split
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"loki/internal/text"
@@ -10,30 +11,60 @@ import (
 // titleLimit is the most characters that a path has of a heading.
 const titleLimit = 120
 
-// sections cuts a Markdown document before its headings. A section that is too long for a chunk
-// is cut at the separators.
+// sections cuts a Markdown document before its headings. Small sections that follow each other, of a
+// quarter of the size together, stay in one chunk. A section that is too long for a chunk is cut at
+// the separators.
 func (w *walk) sections() {
-	start := 0
-	var path []heading // that start is under
+	var small, s section // what is not in a chunk yet, and behind it the section at hand
+	end := func(at int) {
+		s.end, s.chars = at, w.length(s.start, at)
+		switch {
+		case strings.TrimSpace(w.text[small.start:small.end]) == "":
+			small = s
+		case small.chars+s.chars <= w.size/4:
+			small = section{small.start, s.end, small.chars + s.chars, common(small.path, s.path)}
+		default:
+			w.section(small)
+			small = s
+		}
+	}
 	for h := range headings(w.text) {
-		w.section(start, h.start, path)
+		end(h.start)
+		path := s.path
 		for len(path) > 0 && path[len(path)-1].level >= h.level {
 			path = path[:len(path)-1]
 		}
-		start, path = h.start, append(path, h)
+		s = section{start: h.start, path: append(slices.Clip(path), h)}
 	}
-	w.section(start, len(w.text), path)
+	end(len(w.text))
+	w.section(small)
 }
 
-// section adds the section text[start:end].
-func (w *walk) section(start, end int, path []heading) {
-	titles := make([]string, len(path))
-	for i, h := range path {
+// section is a part of a document.
+type section struct {
+	start, end int
+	chars      int
+	path       []heading // that all of it is under
+}
+
+// common returns what a and b begin with.
+func common(a, b []heading) []heading {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// section adds a section.
+func (w *walk) section(s section) {
+	titles := make([]string, len(s.path))
+	for i, h := range s.path {
 		titles[i] = h.title
 	}
 	w.heading = strings.Join(titles, " > ")
-	before, after := w.blanks(w.text[start:end])
-	start, end = start+before, start+after
+	before, after := w.blanks(w.text[s.start:s.end])
+	start, end := s.start+before, s.start+after
 	if start < end && w.length(start, end) <= w.size {
 		w.emit(start, end, w.text[start:end])
 		return

@@ -103,6 +103,13 @@ func TestMarkdown(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	got = nil
+	for _, p := range New(100, 0, Markdown, "md").Split("\n# A\n## B\nb\n### C\nc\n## D\n" + strings.Repeat("d ", 15) + "\n# E\n## F\nf\n# G\n") {
+		got = append(got, fmt.Sprintf("%d-%d %s", p.Line, p.LastLine, p.Heading))
+	}
+	if want := []string{"2-6 A", "7-8 A > D", "9-12 "}; !slices.Equal(got, want) { // small ones stay together
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 	if got := New(20, 0, Markdown, "go").Split("# A\n# B"); len(got) != 1 || got[0].Heading != "" {
 		t.Errorf("another kind of text: %+v", got)
 	}

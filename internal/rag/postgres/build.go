@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -108,11 +110,31 @@ func discard(ctx context.Context, tx pgx.Tx, series, generation int64) error {
 
 // remove removes the files of a series that meet a condition on args, from $2.
 func remove(ctx context.Context, tx pgx.Tx, series int64, condition string, args ...any) error {
-	of := `(SELECT id FROM files WHERE series = $1 AND ` + condition + `)`
-	return run(ctx, tx, append([]any{series}, args...),
-		`DELETE FROM postings WHERE series = $1 AND file IN `+of,
-		`DELETE FROM chunks WHERE series = $1 AND file IN `+of,
-		`DELETE FROM files WHERE series = $1 AND `+condition)
+	rows, err := tx.Query(ctx, `DELETE FROM files WHERE series = $1 AND `+condition+` RETURNING id, segment`, append([]any{series}, args...)...)
+	if err != nil {
+		return err
+	}
+	var files, segments []int64
+	var id, segment int64
+	if _, err := pgx.ForEachRow(rows, []any{&id, &segment}, func() error {
+		files, segments = append(files, id), append(segments, segment)
+		return nil
+	}); err != nil || len(files) == 0 {
+		return err
+	}
+	if err := run(ctx, tx, []any{series, files}, `DELETE FROM chunks WHERE series = $1 AND file = ANY($2::bigint[])`); err != nil {
+		return err
+	}
+	if err := run(ctx, tx, []any{series, segments}, `DELETE FROM postings p WHERE series = $1 AND segment = ANY($2::bigint[])
+		AND NOT EXISTS (SELECT FROM files f WHERE f.series = p.series AND f.segment = p.segment)`); err != nil {
+		return err
+	}
+	return run(ctx, tx, []any{series, segments, files},
+		`DELETE FROM postings WHERE series = $1 AND segment = ANY($2::bigint[]) AND files <@ $3::bigint[]`,
+		`UPDATE postings p SET (files, seqs, frequencies, lengths) = (
+			SELECT array_agg(file), array_agg(seq), array_agg(frequency), array_agg(length)
+			FROM unnest(p.files, p.seqs, p.frequencies, p.lengths) AS h (file, seq, frequency, length) WHERE file <> ALL($3::bigint[])
+		) WHERE series = $1 AND segment = ANY($2::bigint[]) AND files && $3::bigint[]`)
 }
 
 // alive returns a context for a statement that is not to be canceled, if ctx is not canceled yet.
@@ -286,11 +308,8 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		digests            [][]byte
 		vectors            []float32 // one behind the other
 	}
-	var postings struct {
-		tokens                     []string
-		files                      []int64
-		seqs, frequencies, lengths []int32
-	}
+	postings := make(map[string][]posting)
+	segment := w.files[0].ID
 	var list []string
 	for _, f := range w.files {
 		total := 0
@@ -298,9 +317,7 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 			list = w.tokens.Append(w.tokens.Append(list[:0], c.Heading), c.Text)
 			total += len(list)
 			for token, n := range count(list) {
-				p := &postings
-				p.tokens, p.files, p.seqs = append(p.tokens, token), append(p.files, f.ID), append(p.seqs, int32(i))
-				p.frequencies, p.lengths = append(p.frequencies, int32(n)), append(p.lengths, int32(len(list)))
+				postings[token] = append(postings[token], posting{f.ID, int32(i), int32(n), int32(len(list))})
 			}
 			p := &chunks
 			p.files, p.seqs = append(p.files, f.ID), append(p.seqs, int32(i))
@@ -312,14 +329,12 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		p.ids, p.paths, p.hashes = append(p.ids, f.ID), append(p.paths, stored(f.Path)), append(p.hashes, f.Hash)
 		p.chunks, p.tokens = append(p.chunks, int64(len(f.chunks))), append(p.tokens, int64(total))
 	}
-	if err := run(ctx, tx, []any{w.series, w.generation, files.ids, files.paths, files.hashes, files.chunks, files.tokens},
-		`INSERT INTO files (series, born, id, path, hash, chunks, tokens)
-		SELECT $1, $2, f.* FROM unnest($3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::bigint[]) AS f`); err != nil {
+	if err := run(ctx, tx, []any{w.series, w.generation, segment, files.ids, files.paths, files.hashes, files.chunks, files.tokens},
+		`INSERT INTO files (series, born, segment, id, path, hash, chunks, tokens)
+		SELECT $1, $2, $3, f.* FROM unnest($4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[]) AS f`); err != nil {
 		return err
 	}
-	if err := run(ctx, tx, []any{w.series, postings.tokens, postings.files, postings.seqs, postings.frequencies, postings.lengths},
-		`INSERT INTO postings (series, token, file, seq, frequency, length)
-		SELECT $1, p.* FROM unnest($2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[]) AS p`); err != nil {
+	if err := w.insertPostings(ctx, tx, segment, postings); err != nil {
 		return err
 	}
 	return run(ctx, tx, []any{w.series, chunks.files, chunks.seqs, chunks.headings, chunks.texts, chunks.starts, chunks.ends, chunks.digests, w.dimensions, chunks.vectors},
@@ -327,6 +342,33 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		SELECT $1, c.file, c.seq, c.heading, c.text, c.first_line, c.last_line, c.digest, ($10::real[])[(c.n - 1) * $9 + 1 : c.n * $9]::vector
 		FROM unnest($2::bigint[], $3::integer[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::bytea[])
 			WITH ORDINALITY AS c (file, seq, heading, text, first_line, last_line, digest, n)`)
+}
+
+// posting is how often a token is in a chunk.
+type posting struct {
+	file                   int64
+	seq, frequency, length int32 // length of the chunk, in tokens
+}
+
+func (w *build) insertPostings(ctx context.Context, tx pgx.Tx, segment int64, postings map[string][]posting) error {
+	var tokens []string
+	var ends []int32 // of the part of each token in the other columns, from 1
+	var files []int64
+	var seqs, frequencies, lengths []int32
+	for _, token := range slices.Sorted(maps.Keys(postings)) {
+		for _, p := range postings[token] {
+			files, seqs = append(files, p.file), append(seqs, p.seq)
+			frequencies, lengths = append(frequencies, p.frequency), append(lengths, p.length)
+		}
+		tokens, ends = append(tokens, token), append(ends, int32(len(files)))
+	}
+	return run(ctx, tx, []any{w.series, segment, tokens, ends, files, seqs, frequencies, lengths},
+		`INSERT INTO postings (series, token, segment, files, seqs, frequencies, lengths)
+		SELECT $1, token, $2, ($5::bigint[])[first:last], ($6::integer[])[first:last], ($7::integer[])[first:last], ($8::integer[])[first:last]
+		FROM (
+			SELECT token, coalesce(lag(last) OVER (ORDER BY n), 0) + 1 AS first, last
+			FROM unnest($3::text[], $4::integer[]) WITH ORDINALITY AS t (token, last, n)
+		) AS parts`)
 }
 
 // count returns how often each token is in list. A token that is too long for an index of the
@@ -344,8 +386,8 @@ func count(list []string) map[string]int {
 }
 
 // Commit implements [rag.Build].
-func (w *build) Commit(ctx context.Context, keep func(path string) bool) (rag.Stats, error) {
-	ctx, cancel, err := alive(ctx)
+func (w *build) Commit(caller context.Context, keep func(path string) bool) (rag.Stats, error) {
+	ctx, cancel, err := alive(caller)
 	if err != nil {
 		return rag.Stats{}, err
 	}
@@ -359,7 +401,7 @@ func (w *build) Commit(ctx context.Context, keep func(path string) bool) (rag.St
 		return rag.Stats{}, w.store.explain(err)
 	}
 	w.committed = true
-	_ = w.sweep(ctx) // what it leaves is for that of the next build
+	_ = w.sweep(caller) // what it leaves is for that of the next build
 	return st, nil
 }
 

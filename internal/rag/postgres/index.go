@@ -170,10 +170,11 @@ func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, er
 			SELECT file, seq, (sum(weight * ln(1 + ($6 - n + 0.5) / (n + 0.5)) * frequency * (1.5 + 1)
 				/ (frequency + 1.5 * (1 - 0.75 + 0.75 * length / $7::float8))))::real AS score
 			FROM (
-				SELECT p.file, p.seq, p.frequency::float8, p.length::float8, q.weight, (count(*) OVER (PARTITION BY p.token))::float8 AS n
+				SELECT h.file, h.seq, h.frequency::float8, h.length::float8, q.weight, (count(*) OVER (PARTITION BY q.token))::float8 AS n
 				FROM unnest($4::text[], $5::float8[]) AS q (token, weight)
 				JOIN postings p ON p.series = $1 AND p.token = q.token
-				JOIN files f ON f.id = p.file AND `+visible+`
+				CROSS JOIN unnest(p.files, p.seqs, p.frequencies, p.lengths) AS h (file, seq, frequency, length)
+				JOIN files f ON f.id = h.file AND `+visible+`
 			) AS hits GROUP BY file, seq
 		) AS scores ORDER BY score DESC, file, seq LIMIT $3`, k, tokens, weights, float64(x.stats.Chunks), x.average)
 }

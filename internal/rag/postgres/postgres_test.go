@@ -231,7 +231,7 @@ func sweep(t *testing.T, address string) {
 	left := func() (generations, files, chunks, postings int) {
 		t.Helper()
 		if err := conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM generations), (SELECT count(*) FROM files),
-			(SELECT count(DISTINCT file) FROM chunks), (SELECT count(DISTINCT file) FROM postings)`).Scan(&generations, &files, &chunks, &postings); err != nil {
+			(SELECT count(DISTINCT file) FROM chunks), (SELECT count(DISTINCT file) FROM postings CROSS JOIN unnest(files) AS file)`).Scan(&generations, &files, &chunks, &postings); err != nil {
 			t.Fatal(err)
 		}
 		return generations, files, chunks, postings

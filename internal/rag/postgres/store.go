@@ -61,8 +61,8 @@ func New(address, name string) (*Store, error) {
 	return s, nil
 }
 
-// tables makes all tables. Rows of a series in files, chunks and postings have that of its first
-// generation.
+// tables makes all tables. A series has the number of its first generation. The files that a build
+// writes together are a segment, with one row for each of its tokens.
 const tables = `
 CREATE TABLE IF NOT EXISTS bases (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -86,10 +86,11 @@ CREATE TABLE IF NOT EXISTS generations (
 CREATE INDEX IF NOT EXISTS generations_base ON generations (base);
 CREATE TABLE IF NOT EXISTS files (
 	series bigint, id bigint, path text NOT NULL, hash text NOT NULL, chunks integer NOT NULL, tokens bigint NOT NULL,
-	born bigint NOT NULL, died bigint,
+	segment bigint NOT NULL, born bigint NOT NULL, died bigint,
 	PRIMARY KEY (series, id)
 );
 CREATE INDEX IF NOT EXISTS files_path ON files (series, path);
+CREATE INDEX IF NOT EXISTS files_segment ON files (series, segment);
 CREATE TABLE IF NOT EXISTS chunks (
 	series bigint, file bigint, seq integer, heading text NOT NULL, text text NOT NULL,
 	first_line integer NOT NULL, last_line integer NOT NULL, digest bytea NOT NULL, vector vector NOT NULL,
@@ -97,11 +98,12 @@ CREATE TABLE IF NOT EXISTS chunks (
 );
 CREATE INDEX IF NOT EXISTS chunks_digest ON chunks (series, digest);
 CREATE TABLE IF NOT EXISTS postings (
-	series bigint, token text, file bigint, seq integer,
-	frequency integer NOT NULL, length integer NOT NULL, -- of the chunk, in tokens
-	PRIMARY KEY (series, token, file, seq) INCLUDE (frequency, length)
+	series bigint, token text, segment bigint,
+	files bigint[] NOT NULL, seqs integer[] NOT NULL, frequencies integer[] NOT NULL,
+	lengths integer[] NOT NULL, -- of the chunks, in tokens
+	PRIMARY KEY (series, token, segment)
 );
-CREATE INDEX IF NOT EXISTS postings_file ON postings (series, file);`
+CREATE INDEX IF NOT EXISTS postings_segment ON postings (series, segment);`
 
 const version = 1
 

@@ -25,6 +25,7 @@ type Store struct {
 	inUse    *index
 	begun    *build // interrupted; nil if there is none
 	building bool
+	last     int64 // id of a file
 }
 
 // Open implements [rag.Store].
@@ -44,15 +45,14 @@ func (s *Store) Build(_ context.Context, set rag.Settings) (rag.Build, error) {
 	if s.building {
 		return nil, fault.New(fault.Usage, "another build is under way in this process")
 	}
-	b := &build{store: s, set: set, files: make(map[string]file), next: 1}
+	b := &build{store: s, set: set, files: make(map[string]file)}
 	switch {
 	case s.begun != nil && s.begun.set.SameChunks(set):
-		b.files, b.next, b.resumed = s.begun.files, s.begun.next, true
+		b.files, b.resumed = s.begun.files, true
 	case s.inUse != nil && s.inUse.stats.Settings.SameChunks(set):
 		for _, f := range s.inUse.files {
 			b.files[f.Path] = f
 		}
-		b.next = s.inUse.next
 	}
 	b.vectors = make(map[text][]float32)
 	for _, f := range b.files {
@@ -99,7 +99,6 @@ type build struct {
 	resumed bool
 	files   map[string]file // by path
 	vectors map[text][]float32
-	next    int64
 	over    bool
 }
 
@@ -125,20 +124,36 @@ func (b *build) know(chunks []rag.Chunk) {
 }
 
 func (b *build) Put(_ context.Context, path, hash string, chunks []rag.Chunk) error {
+	length := 0
+	for _, v := range b.vectors {
+		length = len(v)
+		break
+	}
+	b.store.mu.Lock()
+	b.store.last++
+	id := b.store.last
+	b.store.mu.Unlock()
 	chunks = slices.Clone(chunks)
 	for i := range chunks {
-		chunks[i].ID, chunks[i].Path = rag.ID{File: b.next, Seq: i}, path
+		chunks[i].ID, chunks[i].Path = rag.ID{File: id, Seq: i}, path
+		if length = cmp.Or(length, len(chunks[i].Vector)); len(chunks[i].Vector) != length {
+			return errOtherLength
+		}
 	}
-	b.files[path] = file{rag.File{ID: b.next, Path: path, Hash: hash, Chunks: len(chunks)}, chunks}
-	b.next++
+	b.files[path] = file{rag.File{ID: id, Path: path, Hash: hash, Chunks: len(chunks)}, chunks}
 	b.know(chunks)
 	return nil
 }
 
+var errOtherLength = errors.New("the vector has another length than those of the index")
+
 func (b *build) Flush(context.Context) error { return nil }
 
-func (b *build) Commit(_ context.Context, keep func(string) bool) (rag.Stats, error) {
-	x := &index{next: b.next, stats: rag.Stats{Settings: b.set}}
+func (b *build) Commit(ctx context.Context, keep func(string) bool) (rag.Stats, error) {
+	if ctx.Err() != nil {
+		return rag.Stats{}, ctx.Err()
+	}
+	x := &index{stats: rag.Stats{Settings: b.set}}
 	for _, f := range b.files {
 		if keep(f.Path) {
 			x.files = append(x.files, f)
@@ -183,7 +198,6 @@ func (b *build) Close() error {
 // index is a [rag.Index].
 type index struct {
 	stats  rag.Stats
-	next   int64
 	files  []file
 	chunks []rag.Chunk // of all files
 	words  *rank.Index // of chunks
@@ -205,7 +219,7 @@ func (x *index) Nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 	var list []rag.Match
 	for _, c := range x.chunks {
 		if len(c.Vector) != len(v) {
-			return nil, errors.New("the vector has another length than those of the index")
+			return nil, errOtherLength
 		}
 		score := 0.0
 		for i := range v {

@@ -72,6 +72,14 @@ type Chunk struct {
 	Vector []float32
 }
 
+// full returns the text under its headings, which is what models get to compare.
+func (c Chunk) full() string {
+	if c.Heading == "" {
+		return c.Text
+	}
+	return c.Heading + "\n\n" + c.Text
+}
+
 // Match is a chunk that a search found.
 type Match struct {
 	ID    ID

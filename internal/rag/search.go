@@ -2,7 +2,6 @@ package rag
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,7 +18,8 @@ import (
 // The text is cut like a document, and the chunks are found whose vectors are near to one of a part
 // of it. Other chunks are found by the words of the text. The two lists are fused, or given to the
 // reranker; then come diversity and neighbors. An error of a model ends the search: an answer from
-// half of what is known would look like one from all of it.
+// half of what is known would look like one from all of it. Found then has the usage of what was asked
+// before.
 func (b *Base) Search(ctx context.Context, q Query) (Found, error) {
 	s := search{
 		Base: b, set: b.stats.Settings, text: strings.TrimSpace(q.Text), mode: q.Mode,
@@ -34,10 +34,7 @@ func (b *Base) Search(ctx context.Context, q Query) (Found, error) {
 		found.Hits, err = s.run(ctx)
 	}
 	found.Usage = s.used
-	if err != nil {
-		return found, fmt.Errorf("searching the knowledge base %s: %w", b.name, err)
-	}
-	return found, nil
+	return found, err
 }
 
 // search is one call of Search.
@@ -236,7 +233,7 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 		req.TopN = len(list)
 	}
 	for _, c := range list {
-		req.Documents = append(req.Documents, c.chunk.Text)
+		req.Documents = append(req.Documents, c.chunk.full())
 	}
 	var ranked []provider.Ranked
 	used, err := s.do(ctx, m.ID, len(list)*chat.EstimateTokens(s.text)+tokens(req.Documents), m.Cost, func(ctx context.Context) (used chat.Usage, err error) {

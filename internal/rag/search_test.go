@@ -201,7 +201,7 @@ func TestRerankerFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := base.Search(t.Context(), rag.Query{Text: "alpha"}); err == nil || err.Error() != "searching the knowledge base base: there is no reranker" {
+	if _, err := base.Search(t.Context(), rag.Query{Text: "alpha"}); err == nil || err.Error() != "there is no reranker" {
 		t.Error(err)
 	}
 }
@@ -285,7 +285,7 @@ func TestModelFails(t *testing.T) {
 		b.model.answer = func(context.Context, provider.EmbedRequest) error { return down }
 		ctx := event.NewContext(t.Context(), b.Events)
 		_, err := base.Search(ctx, rag.Query{Text: "alpha", Retry: b.Retry})
-		if !errors.Is(err, down) || err.Error() != "searching the knowledge base base: model test:words: connection refused" || fault.CodeOf(err) != fault.Provider {
+		if !errors.Is(err, down) || err.Error() != "model test:words: connection refused" || fault.CodeOf(err) != fault.Provider {
 			t.Error(err)
 		}
 		if hint := fault.HintOf(err); !strings.HasPrefix(hint, "each question needs the embedding model") {

@@ -23,7 +23,7 @@ import (
 const (
 	readers    = 4        // documents that are read at once
 	width      = 4        // requests at once
-	ahead      = 4096     // documents that are found before they are read
+	ahead      = 1 << 16  // documents that are found before they are read
 	queued     = 256      // documents that were read and not looked at
 	maxOpen    = 16 << 20 // bytes of the same
 	maxPending = 32 << 20 // bytes of chunks that wait for vectors
@@ -327,9 +327,7 @@ func (w *work) look(ctx context.Context, d *document) error {
 	}
 	for i, v := range known {
 		if v == nil {
-			r := ref{doc: d, i: i}
-			r.tokens = chat.EstimateTokens(r.text())
-			w.queue = append(w.queue, r)
+			w.queue = append(w.queue, ref{d, i, chat.EstimateTokens(d.chunks[i].full())})
 			d.missing++
 			continue
 		}
@@ -371,22 +369,13 @@ func (w *work) send(ctx context.Context, wg *sync.WaitGroup, last bool) {
 		w.inFlight++
 		texts := make([]string, len(batch))
 		for i, r := range batch {
-			texts[i] = r.text()
+			texts[i] = r.doc.chunks[r.i].full()
 		}
 		wg.Go(func() { // room for its reply is there
 			vectors, used, err := w.embed(ctx, w.model, texts, false)
 			w.replies <- reply{batch, vectors, used, err}
 		})
 	}
-}
-
-// text returns what stands for the chunk where texts are compared.
-func (r ref) text() string {
-	c := r.doc.chunks[r.i]
-	if c.Heading == "" {
-		return c.Text
-	}
-	return c.Heading + "\n\n" + c.Text
 }
 
 // batch returns the chunks of the next request.

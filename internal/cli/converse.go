@@ -8,6 +8,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/fault"
+	"loki/internal/input"
 	"loki/internal/role"
 	"loki/internal/yamldoc"
 )
@@ -108,7 +109,7 @@ func noSession(flag string) error {
 
 // answer sends the text to the model and prints the reply.
 func (c *command) answer(ctx context.Context, face *face) (err error) {
-	asked, err := c.question(ctx, face)
+	asked, attached, err := c.question(ctx, face)
 	if err != nil {
 		return err
 	}
@@ -128,6 +129,10 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 			err = closeErr
 		}
 	}()
+	if attached, err = c.narrow(ctx, face, conv, attached, asked.Text); err != nil {
+		return err
+	}
+	asked.User = attached.Message(asked.Text)
 	a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
 	if err != nil {
 		return err
@@ -135,16 +140,16 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 	return conv.Record(context.WithoutCancel(ctx), asked, a)
 }
 
-// question returns what the user asks.
-func (c *command) question(ctx context.Context, face *face) (conversation.Asked, error) {
+// question returns what the user asks, and what is attached to it.
+func (c *command) question(ctx context.Context, face *face) (q conversation.Asked, attached input.Attachments, err error) {
 	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
-		return conversation.Asked{}, c.noInput()
+		return q, attached, c.noInput()
 	}
 	attached, text, err := c.attachments(ctx, face, c.In)
 	if err != nil {
-		return conversation.Asked{}, err
+		return q, attached, err
 	}
-	q := conversation.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
+	q = conversation.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
 	for _, source := range c.opts.files {
 		if source != dash {
 			source = c.app.Loader().Absolute(source)
@@ -152,12 +157,20 @@ func (c *command) question(ctx context.Context, face *face) (conversation.Asked,
 		q.Sources = append(q.Sources, source)
 	}
 	if len(q.User.Parts) == 0 || len(attached.Images) == 0 && strings.TrimSpace(q.User.Text()) == "" {
-		return q, c.noInput()
+		return q, attached, c.noInput()
 	}
 	for _, image := range attached.Images {
 		q.Images[image.URL] = image.Name
 	}
-	return q, nil
+	return q, attached, nil
+}
+
+// narrow returns what is attached as the model can take it.
+func (c *command) narrow(ctx context.Context, face *face, conv *conversation.Conversation, attached input.Attachments, text string) (input.Attachments, error) {
+	if len(attached.Documents) > 0 && !c.opts.quiet {
+		defer face.screen.Spin("Loading files")()
+	}
+	return c.app.Narrow(ctx, c.app.Events(face.emitter), conv.Settings().Model, attached, text)
 }
 
 // extracts reports whether only the code in the answer is wanted: for a program that

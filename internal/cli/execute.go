@@ -25,7 +25,7 @@ import (
 // user decides. Without a terminal to decide at, the command is printed: that is what
 // key bindings of shells read.
 func (c *command) execute(ctx context.Context, face *face) (err error) {
-	asked, err := c.question(ctx, face)
+	asked, _, err := c.question(ctx, face)
 	if err != nil {
 		return err
 	}

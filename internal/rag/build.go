@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"time"
 
@@ -16,10 +17,21 @@ import (
 	"loki/internal/text"
 )
 
+// Source finds documents. [source.Loader] is one, and [source.Texts] is another.
+type Source interface {
+	// Absolute returns a source as it is stored.
+	Absolute(source string) (string, error)
+	// Documents yields the documents of sources, which are absolute. An error is a [*source.Error] and
+	// concerns one source or document, unless ctx has ended.
+	Documents(ctx context.Context, sources []string) iter.Seq2[source.Document, error]
+	// Covers reports whether the document at path may come from source, which is absolute.
+	Covers(source, path string) bool
+}
+
 // Builder builds knowledge bases. It may be used from several goroutines.
 type Builder struct {
-	Models Models         // required
-	Source *source.Loader // required
+	Models Models // required
+	Source Source // required
 
 	Retry  retry.Policy  // of requests to the embedding model
 	Budget engine.Budget // nil bounds nothing

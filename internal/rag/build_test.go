@@ -244,12 +244,12 @@ func TestRefusedText(t *testing.T) {
 // What cannot be read stays as it was. What is gone goes.
 func TestUnreadable(t *testing.T) {
 	b := newBench(t, map[string]string{"dir/a.txt": "alpha", "b.txt": "beta", "c.txt": "gamma"})
-	b.Source.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { return 200, "delta" })}
+	b.loader.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { return 200, "delta" })}
 	b.set.Documents = []string{"dir", "b.txt", "c.txt", "https://site.test/page"}
 	b.build()
 	before := b.content()
 
-	b.Source.Input.HTTP.Transport = site(func(*http.Request) (int, string) { return 500, "down" })
+	b.loader.Input.HTTP.Transport = site(func(*http.Request) (int, string) { return 500, "down" })
 	b.write("c.txt", "\x00")
 	b.build()
 	equal(t, "content", b.content(), before)
@@ -510,7 +510,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		var read atomic.Int64
 		b := newBench(t, nil)
 		page := strings.Repeat(strings.Repeat("x", 1000)+"\n\n", 1<<10)
-		b.Source.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { read.Add(int64(len(page))); return 200, page })}
+		b.loader.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { read.Add(int64(len(page))); return 200, page })}
 		b.set.Documents = nil
 		for i := range 100 {
 			b.set.Documents = append(b.set.Documents, fmt.Sprintf("https://site.test/%d", i))

@@ -102,6 +102,7 @@ type bench struct {
 	dir    string
 	model  *model
 	store  *memstore.Store
+	loader *source.Loader
 	events *eventtest.Collector
 	rag.Builder
 	set rag.Settings
@@ -114,8 +115,9 @@ func newBench(t *testing.T, files map[string]string) *bench {
 		b.write(name, text)
 	}
 	b.set = rag.Settings{EmbeddingModel: "test:words", ChunkSize: 40, ChunkOverlap: 0, TopK: 3, Documents: []string{b.dir}}
+	b.loader = &source.Loader{Input: &input.Loader{Dir: b.dir}}
 	b.Builder = rag.Builder{
-		Models: models{model: b.model}, Source: &source.Loader{Input: &input.Loader{Dir: b.dir}},
+		Models: models{model: b.model}, Source: b.loader,
 		Retry:  retry.Policy{Attempts: 2, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute},
 		Events: event.NewScope(b.events, event.Source{}, nil),
 	}

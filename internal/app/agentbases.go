@@ -69,6 +69,19 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 	return list, nil
 }
 
+// AgentBases returns the files of the knowledge bases that an agent declares, whether or not they
+// were built, by the names they have in messages.
+func (a *App) AgentBases(of agent.Agent) (names, files []string, err error) {
+	list, err := a.agentBases(of)
+	for _, b := range list {
+		if b.node == nil && len(b.set.Documents) == 0 {
+			continue
+		}
+		names, files = append(names, b.name), append(files, b.file)
+	}
+	return names, files, err
+}
+
 // String names the knowledge base for messages.
 func (b agentBase) String() string {
 	if b.node == nil {

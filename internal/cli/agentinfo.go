@@ -23,6 +23,8 @@ type agentInfo struct {
 	Start       string         `json:"start"`
 	Variables   []variableInfo `json:"variables"`
 	Nodes       []nodeInfo     `json:"nodes"`
+
+	KnowledgeBases []baseSummary `json:"knowledge_bases,omitempty"`
 }
 
 type variableInfo struct {
@@ -51,6 +53,9 @@ func (c *command) agentInfo(ctx context.Context) error {
 		}
 	}
 	info := newAgentInfo(of.Ref, of.GraphInForce())
+	if info.KnowledgeBases, err = c.agentBases(ctx, of); err != nil {
+		return err
+	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info)
 	}
@@ -91,6 +96,13 @@ func (c *command) plainInfo(ctx context.Context, of agent.Agent) error {
 		{Name: "data_dir", Value: value.Of(of.Dir)},
 		{Name: "config_file", Value: value.Of(of.Definition.File)},
 	}...)
+	bases, err := c.agentBases(ctx, of)
+	if err != nil {
+		return err
+	}
+	for _, base := range bases {
+		members = append(members, value.Member{Name: "knowledge_base", Value: value.Of(base.String())})
+	}
 	if c.opts.hasSession {
 		conv := c.app.Conversations().Begin(conversation.Options{})
 		who := c.app.PlainAgent(of, nil, nil, func(context.Context) (map[string]string, error) { return values, nil })
@@ -150,6 +162,12 @@ func (a agentInfo) print(w io.Writer) error {
 	fmt.Fprintf(&b, "start: %s\nnodes:\n", a.Start)
 	for _, n := range a.Nodes {
 		fmt.Fprintf(&b, "  %s: %s\n", n.ID, n.Type)
+	}
+	if len(a.KnowledgeBases) > 0 {
+		b.WriteString("knowledge_bases:\n")
+		for _, base := range a.KnowledgeBases {
+			fmt.Fprintf(&b, "  %s: %q\n", base.Name, base.String())
+		}
 	}
 	fmt.Fprintf(&b, "data_dir: %q\nconfig_file: %q\n", a.DataDir, a.ConfigFile)
 	_, err := io.WriteString(w, b.String())

@@ -19,6 +19,7 @@ import (
 	"loki/internal/input"
 	"loki/internal/rag"
 	"loki/internal/run"
+	"loki/internal/text"
 )
 
 // knowledge is what the command line says of knowledge bases.
@@ -159,7 +160,7 @@ func buildError(err error) error {
 func (c *command) known(ctx context.Context, store rag.Store, file string) (set rag.Settings, built bool, err error) {
 	index, err := store.Open(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		set, err = rag.ReadOld(strings.TrimSuffix(file, filepath.Ext(file)) + ".yaml")
+		set, err = rag.ReadOld(rag.OldFile(file))
 		return set, false, err
 	}
 	if err != nil {
@@ -171,7 +172,7 @@ func (c *command) known(ctx context.Context, store rag.Store, file string) (set 
 
 // noBase is the error of a command that needs a knowledge base which was not built.
 func (c *command) noBase(name string) error {
-	return fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", name)
+	return fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", text.Word(name))
 }
 
 // wished returns what --rag-set says of a knowledge base that is about to be made, before the rest of
@@ -201,7 +202,7 @@ func (k *knowledge) sources(list []string, absolute func(string) (string, error)
 		as, err := absolute(source)
 		i := slices.IndexFunc(list, func(s string) bool { return s == source || err == nil && s == as })
 		if i < 0 {
-			return nil, fault.New(fault.NotFound, "%s is not a source of knowledge base %s", source, k.base).WithHint("its sources: loki --info --rag %s", k.base)
+			return nil, fault.New(fault.NotFound, "%s is not a source of knowledge base %s", source, k.base).WithHint("its sources: loki --info --rag %s", text.Word(k.base))
 		}
 		list = slices.Delete(list, i, i+1)
 	}

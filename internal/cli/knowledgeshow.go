@@ -14,6 +14,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"loki/internal/agent"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/rag"
@@ -33,6 +34,8 @@ type baseSummary struct {
 	Model     string    `json:"embedding_model,omitempty"`
 	Built     time.Time `json:"built,omitzero"`
 	Error     string    `json:"error,omitempty"` // why it cannot be used
+
+	missing bool // it was not built
 }
 
 // listBases lists the knowledge bases: their names for programs, with what they hold at a terminal.
@@ -46,7 +49,11 @@ func (c *command) listBases(ctx context.Context) error {
 	}
 	list := make([]baseSummary, len(names))
 	for i, name := range names {
-		list[i] = c.summary(ctx, name)
+		file, err := c.app.Library().File(name)
+		if err != nil {
+			return err
+		}
+		list[i] = c.summary(ctx, name, file)
 	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, list)
@@ -66,11 +73,12 @@ func (c *command) listBases(ctx context.Context) error {
 	return table(c.Out, rows, 1, 2, 3)
 }
 
-func (c *command) summary(ctx context.Context, name string) baseSummary {
-	b := baseSummary{Name: name}
-	stats, path, err := c.stats(ctx, name)
-	if b.Path = path; err != nil {
-		b.Error = err.Error()
+// summary describes the knowledge base called name in a file.
+func (c *command) summary(ctx context.Context, name, file string) baseSummary {
+	b := baseSummary{Name: name, Path: c.placeOf(file)}
+	stats, err := c.stats(ctx, name, file)
+	if err != nil {
+		b.Error, b.missing = err.Error(), fault.CodeOf(err) == fault.NotFound
 		return b
 	}
 	b.Documents, b.Chunks, b.Bytes = stats.Files, stats.Chunks, stats.Bytes
@@ -78,37 +86,62 @@ func (c *command) summary(ctx context.Context, name string) baseSummary {
 	return b
 }
 
-// stats describes the knowledge base called name and says where it is.
-func (c *command) stats(ctx context.Context, name string) (stats rag.Stats, path string, err error) {
-	index, path, err := c.index(ctx, name)
-	if err != nil {
-		return stats, path, err
+// placeOf returns where the knowledge base is whose file is, or would be, file.
+func (c *command) placeOf(file string) string {
+	if store := c.app.Config.RAGStore; store != nil && *store != "" {
+		return c.hide(*store)
 	}
-	stats, err = index.Stats(ctx)
-	return stats, path, errors.Join(err, index.Close())
+	return file
 }
 
-// index opens the index of the knowledge base called name, without what searches need, and says where
-// it is.
-func (c *command) index(ctx context.Context, name string) (index rag.Index, path string, err error) {
-	library := c.app.Library()
-	if path, err = library.File(name); err != nil {
-		return nil, "", err
+// agentBases describes the knowledge bases of an agent.
+func (c *command) agentBases(ctx context.Context, of agent.Agent) ([]baseSummary, error) {
+	names, files, err := c.app.AgentBases(of)
+	list := make([]baseSummary, len(names))
+	for i, name := range names {
+		list[i] = c.summary(ctx, name, files[i])
+		if list[i].missing {
+			list[i].Error = "not built yet: loki -a " + text.Word(of.Arg) + " --rebuild-rag"
+		}
 	}
-	store, err := library.Store(path)
+	return list, err
+}
+
+// String describes the knowledge base on one line.
+func (b baseSummary) String() string {
+	if b.Error != "" {
+		return b.Error
+	}
+	return fmt.Sprintf("%s, %s, built %s with %s: %s", text.Count(b.Documents, "document"), text.Count(b.Chunks, "chunk"), b.Built.UTC().Format(time.RFC3339), b.Model, b.Path)
+}
+
+// stats describes the knowledge base called name in a file.
+func (c *command) stats(ctx context.Context, name, file string) (stats rag.Stats, err error) {
+	index, err := c.index(ctx, name, file)
 	if err != nil {
-		return nil, path, err
+		return stats, err
 	}
-	if index, err = store.Open(ctx); !errors.Is(err, fs.ErrNotExist) {
-		return index, path, err
+	stats, err = index.Stats(ctx)
+	return stats, errors.Join(err, index.Close())
+}
+
+// index opens the index of the knowledge base called name in a file, without what searches need.
+func (c *command) index(ctx context.Context, name, file string) (rag.Index, error) {
+	store, err := c.app.Library().Store(file)
+	if err != nil {
+		return nil, err
 	}
-	switch _, _, err = c.known(ctx, store, path); {
+	index, err := store.Open(ctx)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return index, err
+	}
+	switch _, _, err = c.known(ctx, store, file); {
 	case err == nil:
-		err = fault.New(fault.NotFound, "knowledge base %q is one of an older version", name).WithHint("build it anew from the same documents: loki --rag %s --rebuild-rag", name)
+		err = fault.New(fault.NotFound, "knowledge base %q is one of an older version", name).WithHint("build it anew from the same documents: loki --rag %s --rebuild-rag", text.Word(name))
 	case errors.Is(err, fs.ErrNotExist):
 		err = c.noBase(name)
 	}
-	return nil, path, err
+	return nil, err
 }
 
 // bytesText writes a size: 512 B, 3.4 MB.
@@ -126,7 +159,11 @@ func bytesText(n int64) string {
 
 // baseInfo prints the knowledge base of --rag as a YAML document, or the same as JSON.
 func (c *command) baseInfo(ctx context.Context) (err error) {
-	index, path, err := c.index(ctx, c.opts.knowledge.base)
+	file, err := c.app.Library().File(c.opts.knowledge.base)
+	if err != nil {
+		return err
+	}
+	index, err := c.index(ctx, c.opts.knowledge.base, file)
 	if err != nil {
 		return err
 	}
@@ -139,12 +176,12 @@ func (c *command) baseInfo(ctx context.Context) (err error) {
 	for _, source := range stats.Settings.Documents {
 		documents = append(documents, value.Of(c.hide(source)))
 	}
-	for file, err := range index.Files(ctx) {
+	for f, err := range index.Files(ctx) {
 		if err != nil {
 			return err
 		}
 		files = append(files, value.ObjectOf(
-			value.Member{Name: "path", Value: value.Of(file.Path)}, value.Member{Name: "num_chunks", Value: value.Of(file.Chunks)}).Value())
+			value.Member{Name: "path", Value: value.Of(f.Path)}, value.Member{Name: "num_chunks", Value: value.Of(f.Chunks)}).Value())
 	}
 	set := stats.Settings
 	batch := value.Value{}
@@ -153,7 +190,7 @@ func (c *command) baseInfo(ctx context.Context) (err error) {
 	}
 	var members []value.Member
 	for _, m := range []setting{
-		{"path", value.Of(path)},
+		{"path", value.Of(c.placeOf(file))},
 		{"embedding_model", value.Of(set.EmbeddingModel)},
 		{"chunk_size", value.Of(set.ChunkSize)},
 		{"chunk_overlap", value.Of(set.ChunkOverlap)},

@@ -14,6 +14,7 @@ import (
 	"iter"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -346,7 +347,7 @@ func (x *index) nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 	return matches, nil
 }
 
-// loadVectors reads all vectors.
+// loadVectors reads all vectors, on all processors: most of the time is spent on copying them.
 func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, error) {
 	dims := x.stats.Dimensions
 	var v *vector.Index
@@ -355,13 +356,75 @@ func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, e
 	} else {
 		v = vector.New(dims, d.total)
 	}
-	rows, err := x.db.QueryContext(ctx, "SELECT number, data FROM vectors ORDER BY number")
+	groups := d.groups(max(1, vectorBytes/(4*dims)))
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	type part struct {
+		rows *[]float32
+		err  error
+	}
+	spare := sync.Pool{New: func() any { return new([]float32) }}
+	parts := make([]chan part, min(runtime.GOMAXPROCS(0), len(groups)))
+	for i := range parts {
+		parts[i] = make(chan part)
+		wg.Go(func() { // ends with the groups, or with ctx
+			for g := i; g < len(groups); g += len(parts) {
+				p := part{rows: spare.Get().(*[]float32)}
+				*p.rows, p.err = x.readVectors(ctx, groups[g], (*p.rows)[:0])
+				select {
+				case parts[i] <- p:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	for g := range groups {
+		var p part
+		select {
+		case p = <-parts[g%len(parts)]:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if p.err != nil {
+			return nil, p.err
+		}
+		for one := range slices.Chunk(*p.rows, dims) {
+			if err := v.Add(one); err != nil {
+				return nil, err
+			}
+		}
+		spare.Put(p.rows)
+	}
+	return v, nil
+}
+
+// vectorBytes is about how many bytes of vectors are read at once.
+const vectorBytes = 2 << 20
+
+// groups cuts the list of files into groups of n chunks or a few more.
+func (d *documents) groups(n int) (groups [][]document) {
+	from, chunks := 0, 0
+	for i, f := range d.files {
+		if chunks += f.chunks; chunks >= n || i == len(d.files)-1 {
+			groups = append(groups, d.files[from:i+1])
+			from, chunks = i+1, 0
+		}
+	}
+	return groups
+}
+
+// readVectors appends the vectors of files that follow each other to list.
+func (x *index) readVectors(ctx context.Context, files []document, list []float32) ([]float32, error) {
+	last := files[len(files)-1]
+	rows, err := x.db.QueryContext(ctx, "SELECT number, data FROM vectors WHERE number >= ? AND number < ? ORDER BY number", files[0].first, last.first+int64(last.chunks))
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	one := make([]float32, dims)
-	for _, f := range d.files {
+	for _, f := range files {
 		for seq := 0; seq < f.chunks; seq += vectorRow {
 			var number int64
 			var data sql.RawBytes
@@ -371,19 +434,16 @@ func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, e
 			if err := scan(rows, &number, &data); err != nil {
 				return nil, err
 			}
-			n := min(vectorRow, f.chunks-seq)
-			if number != f.first+int64(seq) || len(data) != 4*dims*n {
+			n := min(vectorRow, f.chunks-seq) * x.stats.Dimensions
+			if number != f.first+int64(seq) || len(data) != 4*n {
 				return nil, errDamaged
 			}
-			for i := range n {
-				decodeVector(one, data[4*dims*i:])
-				if err := v.Add(one); err != nil {
-					return nil, err
-				}
-			}
+			from := len(list)
+			list = slices.Grow(list, n)[:from+n]
+			decodeVector(list[from:], data)
 		}
 	}
-	return v, rows.Err()
+	return list, rows.Err()
 }
 
 func decodeVector(to []float32, data []byte) {

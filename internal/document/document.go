@@ -11,13 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"loki/internal/document/pdf"
 )
 
 // Limits of a document.
 const (
 	MaxSize = 64 << 20  // bytes of the document
 	maxText = 64 << 20  // bytes of its text
-	maxRead = 512 << 20 // bytes of what is packed in it
+	maxRead = 256 << 20 // bytes of what is packed in it
+	maxTime = 2 * time.Minute
 )
 
 // reader turns a document into text.
@@ -29,6 +33,8 @@ type reader struct {
 // readerOf returns the reader for documents with an extension; its read is nil if there is none.
 func readerOf(ext string) reader {
 	switch ext {
+	case "pdf":
+		return reader{"txt", pdf.Text}
 	case "docx", "docm":
 		return reader{"md", readWord}
 	case "pptx", "pptm":
@@ -69,7 +75,12 @@ func Text(ctx context.Context, kind string, data []byte) (text, ext string, err 
 			text, ext, err = "", "", fmt.Errorf("the %s document is malformed: %v", kind, problem)
 		}
 	}()
-	if text, err = r.read(ctx, data); err != nil {
+	limited, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	if text, err = r.read(limited, data); err != nil {
+		if limited.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("it could not be converted within %v", maxTime)
+		}
 		return "", "", err
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))

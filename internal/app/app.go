@@ -158,7 +158,7 @@ func (a *App) Loader() *input.Loader {
 		loaders[l.Name] = l.Value
 	}
 	return &input.Loader{
-		Child: a.Child(), Shell: a.Shell(), Loaders: loaders,
+		Child: a.Child(), Shell: a.Shell(), Loaders: loaders, UserAgent: "loki/" + Version,
 		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
 	}
 }

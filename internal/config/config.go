@@ -112,14 +112,6 @@ func defaults() *Config {
 	}
 }
 
-// defaultLoaders are added to the document loaders that the user has not replaced.
-func defaultLoaders() Mapping {
-	return Mapping{
-		{Name: "pdf", Value: "pdftotext $1 -"},
-		{Name: "docx", Value: "pandoc --to plain $1"},
-	}
-}
-
 // Client returns the client called name, nil if there is none. The builtin client
 // is there even if it is not configured, and so are those of all known providers if no client
 // is configured.

@@ -63,7 +63,6 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	if err != nil {
 		return nil, warnings, err
 	}
-	cfg.DocumentLoaders = cfg.DocumentLoaders.with(defaultLoaders())
 	if cfg.SyncModelsURL != nil {
 		*cfg.SyncModelsURL = strings.TrimSpace(*cfg.SyncModelsURL)
 	}

@@ -23,16 +23,6 @@ func (m Mapping) Get(name string) (value string, ok bool) {
 	return "", false
 }
 
-// with returns m with the entries of more whose names it lacks.
-func (m Mapping) with(more Mapping) Mapping {
-	for _, e := range more {
-		if _, ok := m.Get(e.Name); !ok {
-			m = append(m, e)
-		}
-	}
-	return m
-}
-
 // Keybindings is the style of the line editor's keys.
 type Keybindings string
 

@@ -41,7 +41,9 @@ func (o *openDocument) handler() handler {
 
 func (o *openDocument) start(name string, e element) (skip bool) {
 	switch name {
-	case "annotation", "tracked-changes", "forms", "automatic-styles", "settings":
+	case "note-body":
+		o.text(" (")
+	case "annotation", "note-citation", "tracked-changes", "forms", "automatic-styles", "settings":
 		return true
 	case "spreadsheet":
 		o.sheets = true
@@ -83,12 +85,16 @@ func (o *openDocument) end(name string) {
 		o.inText--
 		o.paragraph(o.heading)
 	case "p":
-		o.inText--
-		if o.items > 0 {
+		switch o.inText--; {
+		case o.inText > 0: // of a note or a box within a paragraph
+			o.text(" ")
+		case o.items > 0:
 			o.paragraph(itemMark)
-		} else {
+		default:
 			o.paragraph("")
 		}
+	case "note-body":
+		o.text(")")
 	case "list-item":
 		o.items--
 	case "table-cell", "covered-table-cell":

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"regexp"
 	"strconv"
-	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"golang.org/x/net/html/charset"
@@ -21,7 +22,7 @@ type rtfGroup struct {
 
 // rtf is the state of reading RTF.
 type rtf struct {
-	out     strings.Builder
+	out     bytes.Buffer
 	group   rtfGroup
 	outer   []rtfGroup
 	charset encoding.Encoding
@@ -65,8 +66,10 @@ func readRTF(ctx context.Context, data []byte) (string, error) {
 		}
 	}
 	r.flush()
-	return r.out.String(), nil
+	return blankLines().ReplaceAllString(r.out.String(), "\n\n"), nil
 }
+
+var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
 
 // char takes a byte of text in the document's encoding.
 func (r *rtf) char(c byte) {
@@ -162,7 +165,12 @@ func (r *rtf) word(word string, n int, has bool) {
 	case "tab":
 		r.write(" ")
 	case "cell":
+		r.flush()
+		r.out.Truncate(len(bytes.TrimRight(r.out.Bytes(), "\n ")))
 		r.write(" | ")
+	case "footnote":
+		r.group.skip = false
+		r.write(" ")
 	case "emdash":
 		r.write("—")
 	case "endash":

@@ -316,7 +316,7 @@ func (o *options) sections() []section {
 				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag and --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
 				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag and --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
 				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag and --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
-				{name: "budget", sets: word(&o.knowledge.budget, "AMOUNT"), usage: "with --rag: what a build may use, in dollars, or in tokens as 200000tokens", with: []string{"rag"}},
+				{name: "budget", sets: word(&o.knowledge.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens", with: []string{"rag"}},
 			},
 		},
 		{

@@ -84,6 +84,15 @@ func (k *knowledge) limit() (graph.Budget, error) {
 		WithHint("write dollars, such as 0.50, or tokens, such as 200000tokens")
 }
 
+// bound returns what keeps work within --budget, nil without one.
+func (k *knowledge) bound() engine.Budget {
+	limit, _ := k.limit() // it was checked
+	if b := run.NewBudget(limit, chat.Usage{}); b != nil {
+		return b.SetIn("--budget")
+	}
+	return nil
+}
+
 // useBase builds the knowledge base of --rag, if that is asked for, and answers from it.
 func (c *command) useBase(ctx context.Context, face *face) error {
 	if c.opts.builds() {
@@ -109,15 +118,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	if err != nil {
 		return err
 	}
-	limit, err := k.limit()
-	if err != nil {
-		return err
-	}
-	var budget engine.Budget
-	if b := run.NewBudget(limit, chat.Usage{}); b != nil {
-		budget = b.SetIn("--budget")
-	}
-	builder := c.app.Builder(events, budget)
+	builder := c.app.Builder(events, k.bound())
 	old, built, err := c.known(ctx, store, file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -262,13 +263,13 @@ func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, 
 
 // variant returns base with other settings: itself, or one beside it if they need another index. That
 // is kept, so that building it again costs nothing.
-func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings, events event.Scope) (*rag.Base, func(), error) {
+func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings, events event.Scope, budget engine.Budget) (*rag.Base, func(), error) {
 	if is := base.Settings(); set.SameChunks(is) && set.Quantization == is.Quantization {
 		return base, func() {}, nil
 	}
 	store := c.app.ScratchStore(base.Name(), set)
 	name := base.Name() + " (" + difference(base.Settings(), set) + ")"
-	if _, err := c.app.Builder(events, nil).Build(ctx, name, store, set); err != nil {
+	if _, err := c.app.Builder(events, budget).Build(ctx, name, store, set); err != nil {
 		return nil, nil, buildError(err)
 	}
 	other, err := rag.Open(ctx, name, store, c.app)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/rag"
@@ -46,8 +47,11 @@ func (c *command) evaluate(ctx context.Context) error {
 		variants = append(variants, rag.Variant{Name: pairs, Settings: set})
 	}
 	var all rag.Evaluation
+	budget := c.opts.knowledge.bound()
 	for _, v := range variants {
-		of, err := c.evaluateOne(ctx, base, v, questions, events, screen.Spin)
+		stop := screen.Spin("Asking " + text.Count(len(questions), "question") + ", " + v.Name)
+		of, err := c.evaluateOne(ctx, base, v, questions, events, budget)
+		stop()
 		if err != nil {
 			return err
 		}
@@ -61,14 +65,13 @@ func (c *command) evaluate(ctx context.Context) error {
 }
 
 // evaluateOne measures one variant.
-func (c *command) evaluateOne(ctx context.Context, base *rag.Base, v rag.Variant, questions []rag.Question, events event.Scope, spin func(string) func()) (rag.Evaluation, error) {
-	of, release, err := c.variant(ctx, base, v.Settings, events)
+func (c *command) evaluateOne(ctx context.Context, base *rag.Base, v rag.Variant, questions []rag.Question, events event.Scope, budget engine.Budget) (rag.Evaluation, error) {
+	of, release, err := c.variant(ctx, base, v.Settings, events, budget)
 	if err != nil {
 		return rag.Evaluation{}, err
 	}
 	defer release()
-	defer spin("Asking " + text.Count(len(questions), "question") + ", " + v.Name)()
-	return rag.Evaluate(ctx, of, questions, rag.EvalOptions{Variants: []rag.Variant{v}, Retry: c.app.Builder(events, nil).Retry})
+	return rag.Evaluate(ctx, of, questions, rag.EvalOptions{Variants: []rag.Variant{v}, Budget: budget, Retry: c.app.Builder(events, nil).Retry})
 }
 
 // printEvaluation prints the scores as a table, a row for each way to search, in which the best value of

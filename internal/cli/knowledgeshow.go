@@ -250,14 +250,15 @@ func (c *command) queryBase(ctx context.Context) error {
 			return err
 		}
 	}
-	of, releaseVariant, err := c.variant(ctx, base, set, events)
+	budget := c.opts.knowledge.bound()
+	of, releaseVariant, err := c.variant(ctx, base, set, events, budget)
 	if err != nil {
 		return err
 	}
 	defer releaseVariant()
 	stop := screen.Spin("Searching")
 	start := time.Now()
-	found, err := of.Search(ctx, rag.Query{Text: c.opts.knowledge.query, Settings: &set, Retry: c.app.Builder(events, nil).Retry})
+	found, err := of.Search(ctx, rag.Query{Text: c.opts.knowledge.query, Settings: &set, Budget: budget, Retry: c.app.Builder(events, nil).Retry})
 	took := time.Since(start)
 	stop()
 	if err != nil {

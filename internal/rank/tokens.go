@@ -20,8 +20,11 @@ type Tokenizer struct {
 	seen map[string][]string
 }
 
-// remembered is how many words a Tokenizer knows before it starts to learn anew: about 15 MB.
-const remembered = 1 << 16
+// What a Tokenizer remembers, about 15 MB.
+const (
+	remembered = 1 << 16 // words; with more of them it starts to learn anew
+	longest    = 64      // bytes of a word; longer ones are data rather than words
+)
 
 // Append appends the tokens of text to list, in order.
 func (z *Tokenizer) Append(list []string, text string) []string {
@@ -34,7 +37,11 @@ func (z *Tokenizer) Append(list []string, text string) []string {
 		if ok {
 			list = z.word(list, text[i:end])
 		} else { // a blank ends a word of any script
-			end = i + strings.IndexAny(text[i:]+" ", " \t\r\n")
+			if n := strings.IndexAny(text[i:], " \t\r\n"); n >= 0 {
+				end = i + n
+			} else {
+				end = len(text)
+			}
 			list = z.field(list, strings.ToValidUTF8(text[i:end], " "))
 		}
 		i = end
@@ -150,6 +157,9 @@ func pairs(list []string, run string) []string {
 
 // word appends the tokens of a word.
 func (z *Tokenizer) word(list []string, word string) []string {
+	if len(word) > longest {
+		return append(list, wordTokens(word)...)
+	}
 	tokens, ok := z.seen[word]
 	if !ok {
 		tokens = wordTokens(word)

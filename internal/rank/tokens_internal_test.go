@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,24 @@ func plainTokens(text string) []string {
 		}
 	}
 	return list
+}
+
+// TestMemory counts the bytes that are allocated: what they are for must not depend on what is behind
+// a word, and long words are not kept.
+func TestMemory(t *testing.T) {
+	z := new(Tokenizer)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 2 {
+		z.Append(nil, strings.Repeat("Поиск по базе знаний ", 5000)+strings.Repeat("x", 1000))
+	}
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 20 {
+		t.Errorf("%d MB for 380 KB of text", mb)
+	}
+	if len(z.seen) != 4 {
+		t.Errorf("%d words are remembered", len(z.seen))
+	}
 }
 
 func FuzzShortcuts(f *testing.F) {

@@ -554,3 +554,22 @@ func TestBuildChecksSettings(t *testing.T) {
 		t.Error("a build that did not begin emitted events")
 	}
 }
+
+// Requests that fail side by side in the same way are one warning.
+func TestOneWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, numbered(80))
+		failed := make(map[string]bool)
+		b.model.answer = func(_ context.Context, req provider.EmbedRequest) error {
+			b.model.mu.Lock()
+			defer b.model.mu.Unlock()
+			if failed[req.Texts[0]] {
+				return nil
+			}
+			failed[req.Texts[0]] = true
+			return &provider.Error{Kind: provider.Transient, Msg: "overloaded"}
+		}
+		b.build()
+		equal(t, "warnings", b.warnings(), []string{"model test:words: overloaded; trying again in 1s"})
+	})
+}

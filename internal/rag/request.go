@@ -19,7 +19,7 @@ import (
 type requests struct {
 	budget engine.Budget // nil bounds nothing
 	retry  retry.Policy
-	events event.Scope // gets a warning for each repetition
+	events event.Scope // gets a warning for a repetition, once for requests that fail in the same way
 }
 
 // do makes a request to the model called id, and again if it failed in passing. Each try is
@@ -55,7 +55,7 @@ func (r requests) do(ctx context.Context, id string, input int, cost func(chat.U
 			return total, engine.WithTime(err, r.retry.Patience(), time.Now())
 		}
 		text := fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))
-		if err := r.events.Emit(ctx, event.Warning{Text: text}); err != nil {
+		if err := r.events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 			return total, err
 		}
 		if err := retry.Sleep(ctx, wait); err != nil {

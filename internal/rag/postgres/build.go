@@ -70,8 +70,7 @@ func (w *build) begin(ctx context.Context) error {
 			Scan(&w.generation, &w.series, &w.dimensions, &was)
 		switch {
 		case err == nil && was.SameChunks(w.settings):
-			w.resumed = true
-			return nil
+			return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM files WHERE series = $1 AND (born = $2 OR died = $2))`, w.series, w.generation).Scan(&w.resumed)
 		case err == nil:
 			if err := discard(ctx, tx, w.series, w.generation); err != nil {
 				return err
@@ -478,7 +477,7 @@ func (w *build) Close() error {
 		w.store.unlock(w.conn)
 		w.conn = nil
 	}()
-	if w.committed {
+	if w.committed || w.conn.IsClosed() { // in which case a statement has failed
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

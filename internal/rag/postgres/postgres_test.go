@@ -119,7 +119,7 @@ func has(t testing.TB, x rag.Index, from, to int) {
 
 func TestPGlite(t *testing.T) {
 	t.Parallel()
-	conformance(t, pglite(t))
+	conformance(t, pglite(t)+"&search_path=knowledge")
 }
 
 func conformance(t *testing.T, address string) {
@@ -282,10 +282,13 @@ func serverGone(t *testing.T, address string, stop func()) {
 	stop()
 	_, open := s.Open(t.Context())
 	_, match := x.Match(t.Context(), "apple", 5)
-	for name, err := range map[string]error{"flush": b.Flush(t.Context()), "close": b.Close(), "open": open, "match": match, "configure": s.Configure(t.Context(), settings)} {
+	for name, err := range map[string]error{"flush": b.Flush(t.Context()), "open": open, "match": match, "configure": s.Configure(t.Context(), settings)} {
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "knowledge base gone in the database postgres at 127.0.0.1") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("after the error of Flush: %v", err)
 	}
 	if fault.HintOf(open) == "" || strings.Contains(open.Error(), "\n") {
 		t.Errorf("%v", open)

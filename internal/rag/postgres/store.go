@@ -35,7 +35,6 @@ type Store struct {
 	config *pgxpool.Config
 	schema string
 	name   string
-	path   bool // the address has a search_path
 }
 
 // New returns the place of the knowledge base called name in the database at address, such as
@@ -52,7 +51,7 @@ func New(address, name string) (*Store, error) {
 	s := &Store{config: config, schema: "loki_rag", name: name}
 	if path := config.ConnConfig.RuntimeParams["search_path"]; path != "" {
 		first, _, _ := strings.Cut(path, ",")
-		s.schema, s.path = strings.Trim(first, ` "`), true
+		s.schema = strings.Trim(first, ` "`)
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 10 * time.Second
@@ -120,12 +119,11 @@ func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// choose makes the names of tables those of the schema.
+// choose makes the names of tables those of the schema, and finds pgvector in whichever schema it is.
 func (s *Store) choose(ctx context.Context, conn *pgx.Conn) error {
-	if s.path {
-		return nil
-	}
-	_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1::text || ', ' || current_setting('search_path'), false)`, s.schema)
+	_, err := conn.Exec(ctx, `SELECT set_config('search_path', concat_ws(', ', $1::text, current_setting('search_path'),
+		(SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector')), false)`,
+		pgx.Identifier{s.schema}.Sanitize())
 	return err
 }
 
@@ -152,7 +150,7 @@ func (s *Store) explain(err error) error {
 	case errors.As(err, &refused) && refused.Code == "42501":
 		return failed.WithHint("grant the role %s what it needs on the schema %s", c.User, s.schema)
 	case errors.As(err, new(*pgconn.ConnectError)):
-		return failed.WithHint("check that the server is running and that the address in the setting store, or rag_store, is right")
+		return failed.WithHint("check that the server is running and that the address in rag_store is right")
 	}
 	return failed
 }
@@ -175,6 +173,9 @@ func (s *Store) prepare(ctx context.Context, conn *pgx.Conn) error {
 			if _, err := tx.Exec(ctx, `CREATE EXTENSION IF NOT EXISTS vector SCHEMA public`); err != nil {
 				return fault.Wrap(fault.Failure, err, "the database %s has no pgvector", s.config.ConnConfig.Database).
 					WithHint("install pgvector on the server, and have an administrator run CREATE EXTENSION vector in the database")
+			}
+			if err := s.choose(ctx, conn); err != nil {
+				return err
 			}
 		}
 		for _, statements := range []string{`CREATE SCHEMA IF NOT EXISTS ` + pgx.Identifier{s.schema}.Sanitize(), tables} {

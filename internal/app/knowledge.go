@@ -284,9 +284,9 @@ func (q *quiz) model(ctx context.Context, a *App) string {
 		if err != nil {
 			continue
 		}
-		options = append(options, id+"  "+m.Description())
+		options = append(options, id+" "+m.Description())
 	}
-	chosen, _, _ := strings.Cut(q.ask(ctx, ask.Question{Kind: ask.Select, Text: "Embedding model", Options: options}), "  ")
+	chosen, _, _ := strings.Cut(q.ask(ctx, ask.Question{Kind: ask.Select, Text: "Embedding model", Options: options}), " ")
 	return chosen
 }
 

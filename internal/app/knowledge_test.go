@@ -182,12 +182,12 @@ nodes:
 	if err := begin(t.Context(), asktest.NewScripted("yes", "builtin:hash", "many")); err == nil {
 		t.Error("a chunk size that is not a number is accepted")
 	}
-	user := asktest.NewScripted("yes", "builtin:hash  max-tokens:-", "300", "10")
+	user := asktest.NewScripted("yes", "builtin:hash max-tokens:-", "300", "10")
 	if err := begin(t.Context(), user); err != nil {
 		t.Fatal(err)
 	}
 	asked := user.Asked()
-	if len(asked) != 4 || !strings.HasPrefix(asked[1].Options[0], "builtin:hash  ") || asked[2].Default != "2000" || asked[3].Default != "15" {
+	if len(asked) != 4 || !strings.HasPrefix(asked[1].Options[0], "builtin:hash ") || asked[2].Default != "2000" || asked[3].Default != "15" {
 		t.Errorf("asked %+v", asked)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "agents", "look", "find.db")); err != nil {

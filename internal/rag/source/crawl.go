@@ -186,6 +186,8 @@ func (c *crawl) visited(v *visit, first bool) error {
 		}
 		c.queued[key] = true
 	}
+	c.held = len(v.page.Data)
+	defer func() { c.held = 0 }()
 	if v.page.Ext != "html" {
 		content, err := c.pageContent(v.page)
 		if err == nil || first {

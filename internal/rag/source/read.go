@@ -91,7 +91,7 @@ func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Conten
 // content returns the content of a file that was read; the error is that it is not text.
 func (l *Loader) content(name, ext string, data []byte) (*Content, error) {
 	if l.Input.Converts(ext) {
-		return &Content{Hash: hashOf(data), text: func(ctx context.Context) (string, string, bool, error) {
+		return &Content{Hash: hashOf(data), size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
 			text, ext, err := l.Input.ConvertData(ctx, ext, data)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
@@ -103,7 +103,9 @@ func (l *Loader) content(name, ext string, data []byte) (*Content, error) {
 	if !ok {
 		return nil, input.NotText(name, data, ext)
 	}
-	return asText(hashOf(data), text, textExt(ext), true), nil
+	content := asText(hashOf(data), text, textExt(ext), true)
+	content.size = len(data)
+	return content, nil
 }
 
 // hashFile returns the content of a file that the user has a document loader for, which may be of any

@@ -105,9 +105,13 @@ func (s *search) clone(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
+	defer func() { s.held = 0 }()
 	for _, f := range files {
 		path := base + "/" + f.Path
 		content, err := s.readClone(ctx, path, f)
+		if s.held = 0; content != nil {
+			s.held = content.size
+		}
 		if ctx.Err() != nil || !s.found(path, func(context.Context) (*Content, error) { return content, err }) {
 			return ctx.Err()
 		}

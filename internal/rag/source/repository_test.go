@@ -53,6 +53,11 @@ func TestRepositories(t *testing.T) {
 	if got := list(t, l, dir, "r.git"); len(got) != 7 {
 		t.Errorf("%q", got)
 	}
+	for d := range l.Documents(t.Context(), []string{"git+file://" + repo, dir + "/secret"}) {
+		if cloned := strings.HasSuffix(d.Path, ".md"); cloned != (d.Held > 0) && (cloned || d.Path == dir+"/secret") {
+			t.Errorf("%s holds %d bytes", d.Path, d.Held)
+		}
+	}
 	got := list(t, l, dir, "git+file://"+repo+"#gone", "git+file://"+repo+"#main:nowhere", "git+file://u:secret@/nowhere/r.git")
 	if len(got) != 3 || !strings.Contains(got[0], "cannot be cloned") || !strings.Contains(got[1], "does not exist") || !strings.Contains(got[2], "cannot be cloned") || strings.Contains(got[2], "secret") {
 		t.Errorf("%q", got)

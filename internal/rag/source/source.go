@@ -79,6 +79,7 @@ func (d Document) Read(ctx context.Context) (*Content, error) { return d.read(ct
 type Content struct {
 	Hash string // hex SHA-256 of the document as it came, before it was converted
 
+	size int // bytes of a file that are in memory
 	text func(ctx context.Context) (text, ext string, lines bool, err error)
 }
 
@@ -124,6 +125,7 @@ type search struct {
 	yield   func(Document, error) bool
 	seen    map[string]bool // documents that were yielded
 	stopped bool            // the caller wants no more
+	held    int             // bytes in memory of the document that is found next
 }
 
 // find yields the documents of the source. The error is one of the source itself.
@@ -149,7 +151,7 @@ func (s *search) found(path string, read func(context.Context) (*Content, error)
 		return !s.stopped
 	}
 	s.seen[path] = true
-	d := Document{Path: path, Source: s.source}
+	d := Document{Path: path, Source: s.source, Held: s.held}
 	d.read = func(ctx context.Context) (*Content, error) {
 		c, err := read(ctx)
 		if err != nil && ctx.Err() == nil {

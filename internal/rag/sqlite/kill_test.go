@@ -5,17 +5,14 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"loki/internal/rag"
 	"loki/internal/rag/sqlite"
 )
 
@@ -36,79 +33,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-// buildVersion brings the knowledge base to a version of its 150 documents. From one version to the
-// next a third of them changes, some are removed and some are added.
-func buildVersion(ctx context.Context, s rag.Store, version int) (err error) {
-	b, err := s.Build(ctx, rag.Settings{EmbeddingModel: "test", ChunkSize: 100, TopK: version})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	keep := make(map[string]bool)
-	for i := 10 * version; i < 10*version+150; i++ {
-		path, seed := fmt.Sprintf("/docs/%d", i), uint64(i)
-		if i%3 == 0 {
-			seed += uint64(version) << 32
-		}
-		keep[path] = true
-		hash := fmt.Sprint(seed)
-		if f, ok, err := b.File(ctx, path); err != nil {
-			return err
-		} else if ok && f.Hash == hash {
-			continue
-		}
-		r := rand.New(rand.NewPCG(seed, 0))
-		var chunks []rag.Chunk
-		for range r.IntN(12) {
-			var text strings.Builder
-			for range r.IntN(60) {
-				fmt.Fprintf(&text, "word%d ", int(r.ExpFloat64()*20))
-			}
-			chunks = append(chunks, rag.Chunk{Text: text.String(), Vector: []float32{r.Float32(), r.Float32(), r.Float32(), r.Float32()}})
-		}
-		if err := b.Put(ctx, path, hash, chunks); err != nil {
-			return err
-		}
-		if i%7 == 0 {
-			if err := b.Flush(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	_, err = b.Commit(ctx, func(path string) bool { return keep[path] })
-	return err
-}
-
-// dump returns what is in the index and what some searches find.
-func dump(t *testing.T, s rag.Store) string {
-	t.Helper()
-	ctx := t.Context()
-	x, err := s.Open(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	var out strings.Builder
-	stats, err := x.Stats(ctx)
-	fmt.Fprintln(&out, stats.Settings, stats.Files, stats.Chunks, stats.Dimensions, err)
-	for f, err := range x.Files(ctx) {
-		fmt.Fprintln(&out, f, err)
-		var ids []rag.ID
-		for i := range f.Chunks {
-			ids = append(ids, rag.ID{File: f.ID, Seq: i})
-		}
-		chunks, err := x.Chunks(ctx, ids, true)
-		fmt.Fprintln(&out, chunks, err)
-	}
-	for i := range 20 {
-		found, err := x.Match(ctx, fmt.Sprintf("word%d word%d word%d", i, 2*i, 5*i), 50)
-		fmt.Fprintln(&out, found, err)
-		found, err = x.Nearest(ctx, []float32{float32(i), 1, 2, -float32(i)}, 50)
-		fmt.Fprintln(&out, found, err)
-	}
-	return out.String()
 }
 
 func TestKill(t *testing.T) {

@@ -391,6 +391,11 @@ func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, e
 		if p.err != nil {
 			return nil, p.err
 		}
+		// The driver copies each row. The collector by itself would come when the copies are as
+		// many bytes as the vectors.
+		if g%collectEvery == collectEvery-1 {
+			runtime.GC()
+		}
 		for one := range slices.Chunk(*p.rows, dims) {
 			if err := v.Add(one); err != nil {
 				return nil, err
@@ -401,8 +406,10 @@ func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, e
 	return v, nil
 }
 
-// vectorBytes is about how many bytes of vectors are read at once.
-const vectorBytes = 2 << 20
+const (
+	vectorBytes  = 2 << 20 // about how many bytes of vectors are read at once
+	collectEvery = 32      // groups of that size
+)
 
 // groups cuts the list of files into groups of n chunks or a few more.
 func (d *documents) groups(n int) (groups [][]document) {

@@ -60,10 +60,17 @@ func quality(ctx context.Context, root string) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", side.name, err)
 			}
-			fmt.Printf("| %d %s | %s | %.3f (%.3f) | %.3f (%.3f) |\n", c.size, c.chunker, side.title, ofSections.recall, ofPages.recall, ofSections.mrr, ofPages.mrr)
+			fmt.Printf("| %d%s | %s | %.3f (%.3f) | %.3f (%.3f) |\n", c.size, comma(c.chunker), side.title, ofSections.recall, ofPages.recall, ofSections.mrr, ofPages.mrr)
 		}
 	}
 	return nil
+}
+
+func comma(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", " + name
 }
 
 // topPassages is how many passages a question gets.

@@ -286,7 +286,6 @@ func TestKnowledgeServers(t *testing.T) {
 			t.Parallel()
 			e := newEmbeddings(t, tt.reply)
 			k := newLibrarian(t, e)
-			k.env = append(k.env, "LOKI_EMBEDDINGS_RETRY_LIMIT=5")
 			for i := range 3 {
 				k.note(t, fmt.Sprintf("note-%d.md", i))
 			}

@@ -127,7 +127,7 @@ func dimensions(ctx context.Context, s Store, set Settings) (int, error) {
 // finish puts the build in the place of the index, given the error of reading the documents.
 func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 	if w.unsaid > 0 {
-		_ = w.warn(context.WithoutCancel(ctx), "%s could not be read either", text.Count(w.unsaid, "document"))
+		_ = w.warnf(context.WithoutCancel(ctx), "%s could not be read either", text.Count(w.unsaid, "document"))
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -470,25 +470,49 @@ func (b slowBuild) Flush(ctx context.Context) error {
 	return b.Build.Flush(ctx)
 }
 
-// A build of a minute is flushed every three seconds, and reports at most five times a second how far
-// it has come.
-func TestFlushAndProgress(t *testing.T) {
+// A build whose vectors are quick and cost nothing is flushed every three seconds. What is slow or
+// costs money is safe as soon as it is there.
+func TestFlush(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		took        time.Duration
+		price       float64 // of a token
+		least, most int
+	}{
+		{"quick", 100 * time.Millisecond, 0, 4, 5},
+		{"slow", 300 * time.Millisecond, 0, 150, 600},
+		{"paid", 100 * time.Millisecond, 0.01, 150, 600},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, numbered(600))
+				b.set.BatchSize = 1
+				b.Models = models{b.model, rag.Embedder{Cost: func(u chat.Usage) chat.Usage { u.Cost = tt.price * float64(u.InputTokens); return u }}}
+				b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error { return retry.Sleep(ctx, tt.took) }
+				s := &slow{Store: b.store}
+				if _, err := b.Build(t.Context(), "base", s, b.set); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(s.flushed); n < tt.least || n > tt.most {
+					t.Errorf("%d flushes", n)
+				}
+			})
+		})
+	}
+}
+
+// A build of a minute reports at most five times a second how far it has come.
+func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, numbered(600))
 		b.set.BatchSize = 1
 		b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error {
 			return retry.Sleep(ctx, 400*time.Millisecond)
 		}
-		s := &slow{Store: b.store}
 		begin := time.Now()
-		if _, err := b.Build(t.Context(), "base", s, b.set); err != nil {
-			t.Fatal(err)
-		}
+		b.build()
 		if took := time.Since(begin); took != time.Minute {
 			t.Errorf("took %v", took)
-		}
-		if n := len(s.flushed); n < 18 || n > 20 {
-			t.Errorf("%d flushes", n)
 		}
 		list := eventtest.Bodies[event.IndexProgress](b.events)
 		if n := len(list); n < 140 || n > 302 {
@@ -571,5 +595,120 @@ func TestOneWarning(t *testing.T) {
 		}
 		b.build()
 		equal(t, "warnings", b.warnings(), []string{"model test:words: overloaded; trying again in 1s"})
+	})
+}
+
+// A model that fails now and then does not end a build. One that is out of reach does, as do ten
+// failures of the same request.
+func TestModelThatFailsNowAndThen(t *testing.T) {
+	every := func(k int) func(int, provider.EmbedRequest) bool {
+		return func(n int, _ provider.EmbedRequest) bool { return n%k == 0 }
+	}
+	poisoned := func(_ int, req provider.EmbedRequest) bool { return slices.Contains(req.Texts, "document number007") }
+	for _, tt := range []struct {
+		name     string
+		files    int
+		attempts int
+		took     time.Duration // a request that works
+		fails    func(n int, req provider.EmbedRequest) bool
+		works    bool
+		tries    int           // of the first batch, if the build fails
+		within   time.Duration // if the build fails
+	}{
+		{name: "every_third", files: 200, attempts: 2, took: time.Second, fails: every(3), works: true},
+		{name: "every_third_at_once", files: 200, attempts: 2, fails: every(3), works: true},
+		{name: "every_third_of_one_batch", files: 5, attempts: 2, fails: every(3), works: true},
+		{name: "every_second", files: 200, attempts: 2, took: time.Second, fails: every(2), works: true},
+		{name: "every_second_at_once", files: 200, attempts: 2, fails: every(2), works: true},
+		{name: "all", files: 200, attempts: 2, fails: every(1), tries: 2, within: time.Second},
+		{name: "all_of_five_tries", files: 200, attempts: 5, fails: every(1), tries: 5, within: 15 * time.Second},
+		{name: "all_of_one_try", files: 200, attempts: 1, fails: every(1), tries: 1},
+		{name: "all_of_one_batch", files: 5, attempts: 2, fails: every(1), tries: 2, within: time.Second},
+		{name: "all_after_some", files: 200, attempts: 2, fails: func(n int, _ provider.EmbedRequest) bool { return n > 10 }, within: 2 * time.Second},
+		{name: "one_batch", files: 1000, attempts: 2, took: 10 * time.Second, fails: poisoned, tries: 10, within: 5 * time.Minute},
+		{name: "one_batch_of_few", files: 50, attempts: 2, took: time.Minute, fails: poisoned, tries: 6, within: 3 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, numbered(tt.files))
+				b.Retry.Attempts = tt.attempts
+				b.set.BatchSize = 10
+				b.set.ChunkSize = 1000
+				n, tries := 0, 0
+				b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
+					b.model.mu.Lock()
+					n++
+					if slices.Contains(req.Texts, "document number001") {
+						tries++
+					}
+					fails := tt.fails(n, req)
+					b.model.mu.Unlock()
+					if fails {
+						return &provider.Error{Kind: provider.Transient, Msg: "hiccups"}
+					}
+					return retry.Sleep(ctx, tt.took)
+				}
+				begin := time.Now()
+				stats, err := b.Build(t.Context(), "base", b.store, b.set)
+				if tt.works {
+					if err != nil || stats.Files != tt.files {
+						t.Errorf("%d files, %v", stats.Files, err)
+					}
+					return
+				}
+				if err == nil || !strings.HasSuffix(err.Error(), "model test:words: hiccups") || fault.HintOf(err) == "" {
+					t.Errorf("%v, hint %q", err, fault.HintOf(err))
+				}
+				if took := time.Since(begin); took > tt.within {
+					t.Errorf("took %v", took)
+				}
+				if tt.tries > 0 && tries != tt.tries {
+					t.Errorf("%d tries", tries)
+				}
+			})
+		})
+	}
+}
+
+// A request that is refused for its text is an answer too: others that were stuck go on.
+func TestRefusalFreesWhatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, numbered(2))
+		b.set.BatchSize = 1
+		n := 0
+		b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
+			if slices.Contains(req.Texts, "document number001") {
+				_ = retry.Sleep(ctx, time.Minute)
+				return &provider.Error{Kind: provider.Refused, Msg: "no"}
+			}
+			if n++; n <= 2 {
+				return &provider.Error{Kind: provider.Transient, Msg: "hiccups"}
+			}
+			return nil
+		}
+		if stats := b.build(); stats.Files != 1 || n != 3 {
+			t.Errorf("%+v after %d tries", stats, n)
+		}
+	})
+}
+
+// What was embedded before a build failed is kept, also behind a document that lacks vectors.
+func TestWhatIsEmbeddedIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, numbered(100))
+		b.set.BatchSize = 10
+		b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
+			if slices.Contains(req.Texts, "document number001") {
+				_ = retry.Sleep(ctx, time.Minute)
+				return &provider.Error{Kind: provider.Authentication, Msg: "expired"}
+			}
+			return nil
+		}
+		if _, err := b.Build(t.Context(), "base", b.store, b.set); err == nil {
+			t.Fatal("the build has not failed")
+		}
+		if f := b.finished(); f.Added != 90 {
+			t.Errorf("%+v", f)
+		}
 	})
 }

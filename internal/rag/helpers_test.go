@@ -88,7 +88,9 @@ type models struct {
 func (m models) Embedder(_ context.Context, id string) (rag.Embedder, error) {
 	e := m.limits
 	e.ID, e.Name, e.Embedder = id, strings.TrimPrefix(id, "test:"), m.model
-	e.Cost = func(u chat.Usage) chat.Usage { u.Cost = float64(u.InputTokens) / 1000; return u }
+	if e.Cost == nil {
+		e.Cost = func(u chat.Usage) chat.Usage { u.Cost = float64(u.InputTokens) / 1000; return u }
+	}
 	return e, nil
 }
 

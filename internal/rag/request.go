@@ -22,40 +22,24 @@ type requests struct {
 	events event.Scope // gets a warning for a repetition, once for requests that fail in the same way
 }
 
-// do makes a request to the model called id, and again if it failed in passing. Each try is
-// reserved in the budget: input is the estimate of its tokens. The usage is that of all tries. What
-// the provider says about the time when the same call may work is in the error, as
+// send makes one try of a request. It returns what was used even with an error.
+type send func(context.Context) (chat.Usage, error)
+
+// do makes a request to the model called id, and again if it failed in passing. The usage is that of
+// all tries. What the provider says about the time when the same call may work is in the error, as
 // [engine.WithTime] puts it there.
-func (r requests) do(ctx context.Context, id string, input int, cost func(chat.Usage) chat.Usage, send func(context.Context) (chat.Usage, error)) (chat.Usage, error) {
-	if cost == nil {
-		cost = func(u chat.Usage) chat.Usage { return u }
-	}
+func (r requests) do(ctx context.Context, id string, input int, cost func(chat.Usage) chat.Usage, send send) (chat.Usage, error) {
 	var total chat.Usage
 	for failures := 1; ; failures++ {
-		settle := func(chat.Usage) {}
-		if r.budget != nil {
-			most := cost(chat.Usage{InputTokens: input, Estimated: true})
-			var err error
-			if settle, err = r.budget.Reserve(ctx, most, most, true); err != nil {
-				return total, err
-			}
-		}
-		used, err := send(ctx)
-		used = cost(used)
-		settle(used)
+		used, err := r.try(ctx, id, input, cost, send)
 		if total = total.Add(used); err == nil {
 			return total, nil
 		}
-		err = fmt.Errorf("model %s: %w", id, err)
-		if ctx.Err() != nil || !provider.Retryable(err) {
-			return total, err
+		wait, stop := r.wait(ctx, err, failures, r.retry)
+		if stop != nil {
+			return total, stop
 		}
-		wait, ok := r.retry.Wait(failures, provider.RetryAfter(err), rand.Float64())
-		if !ok {
-			return total, engine.WithTime(err, r.retry.Patience(), time.Now())
-		}
-		text := fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))
-		if err := r.events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
+		if err := r.warn(ctx, err, wait); err != nil {
 			return total, err
 		}
 		if err := retry.Sleep(ctx, wait); err != nil {
@@ -64,10 +48,56 @@ func (r requests) do(ctx context.Context, id string, input int, cost func(chat.U
 	}
 }
 
+// try makes a request once. It is reserved in the budget: input is the estimate of its tokens.
+func (r requests) try(ctx context.Context, id string, input int, cost func(chat.Usage) chat.Usage, send send) (chat.Usage, error) {
+	if cost == nil {
+		cost = func(u chat.Usage) chat.Usage { return u }
+	}
+	settle := func(chat.Usage) {}
+	if r.budget != nil {
+		most := cost(chat.Usage{InputTokens: input, Estimated: true})
+		var err error
+		if settle, err = r.budget.Reserve(ctx, most, most, true); err != nil {
+			return chat.Usage{}, err
+		}
+	}
+	used, err := send(ctx)
+	used = cost(used)
+	settle(used)
+	if err != nil {
+		err = fmt.Errorf("model %s: %w", id, err)
+	}
+	return used, err
+}
+
+// wait returns how long to wait before the next try of a request whose last one, after failures in a
+// row, ended with err. It returns an error if there is not to be another one.
+func (r requests) wait(ctx context.Context, err error, failures int, policy retry.Policy) (time.Duration, error) {
+	if ctx.Err() != nil || !provider.Retryable(err) {
+		return 0, err
+	}
+	wait, ok := policy.Wait(failures, provider.RetryAfter(err), rand.Float64())
+	if !ok {
+		return 0, engine.WithTime(err, policy.Patience(), time.Now())
+	}
+	return wait, nil
+}
+
+// warn says that a request that ended with err is made again after a wait.
+func (r requests) warn(ctx context.Context, err error, wait time.Duration) error {
+	text := fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))
+	return r.events.Emit(ctx, event.Warning{Text: text, Once: true})
+}
+
 // embed returns the vectors of texts, each of length 1, or zero if it has no direction. query says
-// that the texts are questions.
+// that the texts are questions. Only those are sent again if that failed in passing: a build looks at
+// all of its requests before it does.
 func (r requests) embed(ctx context.Context, m Embedder, texts []string, query bool) (vectors [][]float32, used chat.Usage, err error) {
-	used, err = r.do(ctx, m.ID, tokens(texts), m.Cost, func(ctx context.Context) (used chat.Usage, err error) {
+	do := r.try
+	if query {
+		do = r.do
+	}
+	used, err = do(ctx, m.ID, tokens(texts), m.Cost, func(ctx context.Context) (used chat.Usage, err error) {
 		vectors, used, err = m.Embed(ctx, provider.EmbedRequest{Model: m.Name, Texts: texts, Query: query})
 		if err == nil {
 			err = checkVectors(vectors, len(texts))

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/provider"
 	"loki/internal/rag/source"
 	"loki/internal/rag/split"
+	"loki/internal/retry"
 	"loki/internal/text"
 )
 
@@ -28,6 +30,8 @@ const (
 	maxOpen    = 16 << 20 // bytes of the same
 	maxPending = 32 << 20 // bytes of chunks that wait for vectors
 	flushEvery = 3 * time.Second
+	long       = 200 * time.Millisecond // of a request: its vectors are made safe at once
+	maxTries   = 10                     // of a request, while others work
 	tickEvery  = 200 * time.Millisecond // between two progress events
 	maxWarned  = 20                     // documents that are warned about one by one
 )
@@ -59,7 +63,9 @@ type work struct {
 
 	queue    []ref      // chunks that have to be embedded
 	again    [][]ref    // batches that a model has refused, in halves
-	inFlight int        // requests
+	inFlight int        // batches, those that wait for another try or are stuck included
+	stuck    []*batch   // have failed so often that they wait for another one to work
+	answered int        // requests that worked, or were refused for their texts
 	replies  chan reply // with room for all of them
 
 	present  map[string]bool // paths that stay
@@ -77,6 +83,7 @@ type work struct {
 	before  int
 
 	unsafe bool // documents were put since the last flush
+	dear   bool // vectors that took long or cost money came since the last flush
 }
 
 // gate holds a goroutine up while things take too much memory.
@@ -133,11 +140,22 @@ type ref struct {
 	tokens int // estimated
 }
 
+// batch is what a request embeds.
+type batch struct {
+	refs     []ref
+	failures int           // tries that failed
+	alone    int           // the last of them, between which no other request was answered
+	answered int           // work.answered at the last failure
+	err      error         // of the last try
+	wait     time.Duration // before the next one
+}
+
 // reply is the answer of the model to a request.
 type reply struct {
-	batch   []ref
+	*batch
 	vectors [][]float32
 	used    chat.Usage
+	took    time.Duration
 	err     error
 }
 
@@ -161,9 +179,24 @@ func (w *work) documents(ctx context.Context) error {
 		})
 	}
 	if err := w.loop(ctx, &wg, inOrder); err != nil {
+		w.salvage(ctx)
 		return err
 	}
 	return w.progress(ctx, "", true)
+}
+
+// salvage puts the documents that have all vectors into a build that ends early, without those before
+// them.
+func (w *work) salvage(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for _, d := range w.pending {
+		if d.missing > 0 || d.err != nil {
+			continue
+		}
+		if w.store(ctx, d) != nil {
+			return // the build has an error already, and what is lost can be embedded again
+		}
+	}
 }
 
 // find sends the documents of the sources, and those whose err says what is wrong with a source.
@@ -281,8 +314,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 			}
 			head = nil
 		case r := <-w.replies:
-			w.inFlight--
-			if err := w.receive(ctx, r); err != nil {
+			if err := w.receive(ctx, wg, r); err != nil {
 				return err
 			}
 		case <-flush.C:
@@ -292,6 +324,11 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 		}
 		if err := w.put(ctx); err != nil {
 			return err
+		}
+		if w.dear {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
 		}
 		w.send(ctx, wg, inOrder == nil && head == nil || w.size >= maxPending)
 	}
@@ -362,20 +399,30 @@ func (w *work) fit(v []float32) error {
 // send sends requests, as many as may be made. A batch that is not full is sent if last is set.
 func (w *work) send(ctx context.Context, wg *sync.WaitGroup, last bool) {
 	for w.inFlight < width {
-		batch := w.batch(last)
-		if len(batch) == 0 {
+		refs := w.batch(last)
+		if len(refs) == 0 {
 			return
 		}
 		w.inFlight++
-		texts := make([]string, len(batch))
-		for i, r := range batch {
-			texts[i] = r.doc.chunks[r.i].full()
-		}
-		wg.Go(func() { // room for its reply is there
-			vectors, used, err := w.embed(ctx, w.model, texts, false)
-			w.replies <- reply{batch, vectors, used, err}
-		})
+		w.request(ctx, wg, &batch{refs: refs})
 	}
+}
+
+// request has the model embed a batch.
+func (w *work) request(ctx context.Context, wg *sync.WaitGroup, b *batch) {
+	texts := make([]string, len(b.refs))
+	for i, r := range b.refs {
+		texts[i] = r.doc.chunks[r.i].full()
+	}
+	wg.Go(func() { // room for its reply is there
+		r := reply{batch: b}
+		if r.err = retry.Sleep(ctx, b.wait); r.err == nil {
+			begun := time.Now()
+			r.vectors, r.used, r.err = w.embed(ctx, w.model, texts, false)
+			r.took = time.Since(begun)
+		}
+		w.replies <- r
+	})
 }
 
 // batch returns the chunks of the next request.
@@ -403,28 +450,74 @@ func alive(list []ref) []ref {
 
 // receive takes what the model answered. A text that it does not accept is looked for in halves of
 // the batch. It concerns its document only.
-func (w *work) receive(ctx context.Context, r reply) error {
+func (w *work) receive(ctx context.Context, wg *sync.WaitGroup, r reply) error {
 	w.used = w.used.Add(r.used)
-	switch kind := provider.KindOf(r.err); {
+	kind := provider.KindOf(r.err)
+	refused := kind == provider.ContextOverflow || kind == provider.Refused
+	switch {
+	case r.err != nil && ctx.Err() == nil && w.retry.Attempts > 1 && provider.Retryable(r.err):
+		return w.tryAgain(ctx, wg, r)
+	case r.err != nil && (ctx.Err() != nil || !refused):
+		return r.err
 	case r.err == nil:
+		w.dear = w.dear || r.took > long || r.used.Cost > 0
 		for i, v := range r.vectors {
 			if err := w.fit(v); err != nil {
 				return err
 			}
-			r.batch[i].doc.chunks[r.batch[i].i].Vector = v
-			r.batch[i].doc.missing--
+			r.refs[i].doc.chunks[r.refs[i].i].Vector = v
+			r.refs[i].doc.missing--
 		}
-		return nil
-	case ctx.Err() != nil || kind != provider.ContextOverflow && kind != provider.Refused:
-		return r.err
-	case len(r.batch) > 1:
-		half := len(r.batch) / 2
-		w.again = append(w.again, slices.Clone(r.batch[:half]), slices.Clone(r.batch[half:]))
-		return nil
+	case len(r.refs) > 1:
+		half := len(r.refs) / 2
+		w.again = append(w.again, slices.Clone(r.refs[:half]), slices.Clone(r.refs[half:]))
+	default:
+		d, c := r.refs[0].doc, r.refs[0].doc.chunks[r.refs[0].i]
+		d.err = fmt.Errorf("its part %q: %w", text.OneLine(c.Text, 40), r.err)
+		w.queue = alive(w.queue)
 	}
-	d, c := r.batch[0].doc, r.batch[0].doc.chunks[r.batch[0].i]
-	d.err = fmt.Errorf("its part %q: %w", text.OneLine(c.Text, 40), r.err)
-	w.queue = alive(w.queue)
+	w.inFlight--
+	w.answered++
+	stuck := w.stuck
+	w.stuck = nil
+	for _, b := range stuck {
+		if err := w.repeat(ctx, wg, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryAgain repeats a request that failed in passing. One that failed as often as the policy says, while
+// no other one was answered, is stuck until one is. If all are, the model is out of reach.
+func (w *work) tryAgain(ctx context.Context, wg *sync.WaitGroup, r reply) error {
+	b := r.batch
+	if b.answered != w.answered {
+		b.answered, b.alone = w.answered, 0
+	}
+	b.failures++
+	b.alone++
+	policy := w.retry
+	policy.Attempts = max(policy.Attempts, maxTries)
+	var err error
+	if b.wait, err = w.wait(ctx, r.err, b.failures, policy); err != nil {
+		return err
+	}
+	if b.err = r.err; b.alone < w.retry.Attempts {
+		return w.repeat(ctx, wg, b)
+	}
+	if w.stuck = append(w.stuck, b); len(w.stuck) == w.inFlight {
+		return engine.WithTime(b.err, w.retry.Patience(), time.Now())
+	}
+	return nil
+}
+
+// repeat makes the next try of a batch.
+func (w *work) repeat(ctx context.Context, wg *sync.WaitGroup, b *batch) error {
+	if err := w.warn(ctx, b.err, b.wait); err != nil {
+		return err
+	}
+	w.request(ctx, wg, b)
 	return nil
 }
 
@@ -440,16 +533,9 @@ func (w *work) put(ctx context.Context) error {
 			}
 			continue
 		}
-		w.mu.Lock()
-		err := w.build.Put(ctx, d.Path, d.hash, d.chunks)
-		w.mu.Unlock()
-		if err != nil {
+		if err := w.store(ctx, d); err != nil {
 			return err
 		}
-		w.unsafe = true
-		w.added++
-		w.chunks += len(d.chunks)
-		w.present[d.Path] = true
 		if err := w.progress(ctx, d.Path, false); err != nil {
 			return err
 		}
@@ -457,11 +543,26 @@ func (w *work) put(ctx context.Context) error {
 	return nil
 }
 
+// store puts a document into the build.
+func (w *work) store(ctx context.Context, d *document) error {
+	w.mu.Lock()
+	err := w.build.Put(ctx, d.Path, d.hash, d.chunks)
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	w.unsafe = true
+	w.added++
+	w.chunks += len(d.chunks)
+	w.present[d.Path] = true
+	return nil
+}
+
 func (w *work) flush(ctx context.Context) error {
 	if !w.unsafe {
 		return nil
 	}
-	w.unsafe = false
+	w.unsafe, w.dear = false, false
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.build.Flush(ctx)
@@ -493,10 +594,10 @@ func (w *work) lose(ctx context.Context, d *document) error {
 	if name != from && from != "" {
 		name += " (" + from + ")"
 	}
-	return w.warn(ctx, "%s: %v", name, d.err)
+	return w.warnf(ctx, "%s: %v", name, d.err)
 }
 
-func (w *work) warn(ctx context.Context, format string, args ...any) error {
+func (w *work) warnf(ctx context.Context, format string, args ...any) error {
 	return w.Events.Emit(ctx, event.Warning{Text: "knowledge base " + w.name + ": " + fmt.Sprintf(format, args...)})
 }
 

@@ -144,7 +144,7 @@ nodes:
 				t.Error(err)
 				return
 			}
-			if out, err := a.Runs().Start(t.Context(), job); err != nil || !strings.HasSuffix(out.Output, "docs/bees.md:1-1]\nBees make honey.") {
+			if out, err := a.Runs().Start(t.Context(), job); err != nil || !strings.HasSuffix(out.Output, "docs/bees.md:1]\nBees make honey.") {
 				t.Errorf("output %q, %v", out.Output, err)
 			}
 		})

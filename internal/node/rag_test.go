@@ -56,7 +56,7 @@ func TestRAG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const context = "[Source: /a.md:3-4]\nabout bees?\n\n[Source: https://b.test/]\nmore\n\n[Source: /a.md:9-9]\nlast"
+	const context = "[Source: /a.md:3-4]\nabout bees?\n\n[Source: https://b.test/]\nmore\n\n[Source: /a.md:9]\nlast"
 	if want := context + ` ["/a.md","https://b.test/"]`; out.Output != want {
 		t.Errorf("output %q, want %q", out.Output, want)
 	}

@@ -36,10 +36,13 @@ type Rank struct {
 	Score float64 `json:"score"` // cosine, or BM25
 }
 
-// Source returns where the passage is: "path:12-40", or the path where lines mean nothing.
+// Source returns where the passage is: "path:12-40", "path:12", or the path where lines mean nothing.
 func (h Hit) Source() string {
-	if h.Start == 0 {
+	switch {
+	case h.Start == 0:
 		return h.Path
+	case h.Start == h.End:
+		return fmt.Sprintf("%s:%d", h.Path, h.Start)
 	}
 	return fmt.Sprintf("%s:%d-%d", h.Path, h.Start, h.End)
 }

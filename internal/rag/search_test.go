@@ -346,7 +346,7 @@ func TestFound(t *testing.T) {
 		{Path: "/docs/a.md", Text: "third", Start: 9, End: 9},
 		{Path: "https://b.test", Text: "fourth"},
 	}}
-	const want = "[Source: /docs/a.md:3-5]\nfirst\n\n[Source: https://b.test]\nsecond\n\n[Source: /docs/a.md:9-9]\nthird\n\n[Source: https://b.test]\nfourth"
+	const want = "[Source: /docs/a.md:3-5]\nfirst\n\n[Source: https://b.test]\nsecond\n\n[Source: /docs/a.md:9]\nthird\n\n[Source: https://b.test]\nfourth"
 	if got := f.Context(); got != want {
 		t.Errorf("%q", got)
 	}

@@ -50,7 +50,7 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 		return nil
 	}
 	if of.Graph == nil {
-		own := agentBase{place: place{name: of.Name, file: paths.RAGFile()}, set: rag.Settings{ChunkOverlap: -1}}
+		own := agentBase{place: place{name: of.Name, file: a.standInBase(paths.RAGFile())}, set: rag.Settings{ChunkOverlap: -1}}
 		return list, add(own, of.InForce.Documents)
 	}
 	for _, n := range of.Graph.Nodes {
@@ -58,7 +58,7 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 			continue
 		}
 		unset := -1
-		b := agentBase{place: place{name: of.Name + "/" + n.ID, file: paths.NodeRAGFile(n.ID)}, node: n, set: rag.Settings{
+		b := agentBase{place: place{name: of.Name + "/" + n.ID, file: a.standInBase(paths.NodeRAGFile(n.ID))}, node: n, set: rag.Settings{
 			EmbeddingModel: n.RAG.EmbeddingModel, RerankerModel: n.RAG.RerankerModel, TopK: n.RAG.TopK,
 			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, &unset), BatchSize: *cmp.Or(n.RAG.BatchSize, new(0)),
 		}}
@@ -129,14 +129,15 @@ func (b agentBase) limit() engine.Budget {
 	return nil
 }
 
-// find opens the knowledge base, and warns if its definition says something else by now. The error
-// has code NotFound if it was not built.
+// find opens the knowledge base, and warns if its definition says something else by now, which it
+// does if another model answers in place of all: then the agent may be a copy as well. The error has
+// code NotFound if it was not built.
 func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.Base, func(), error) {
 	base, release, err := a.openBase(ctx, events, b.place)
 	if err != nil {
 		return nil, nil, err
 	}
-	if what := b.differs(base.Settings()); what != "" {
+	if what := b.differs(base.Settings()); what != "" && a.standIn == "" {
 		text := fmt.Sprintf("%s: %s changed since the knowledge base was built, which is used as it is; build it again: %s", b, what, b.rebuild())
 		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 			release()

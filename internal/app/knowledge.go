@@ -29,8 +29,12 @@ import (
 	"loki/internal/retry"
 )
 
-// Embedder implements [rag.Models].
+// Embedder implements [rag.Models]. If another model answers in place of all, it is that of the program.
 func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
+	standsIn := a.standIn != "" && id != ownEmbedder
+	if standsIn {
+		id = ownEmbedder
+	}
 	m, err := a.knowledgeModel(id, catalog.Embedding)
 	if err != nil {
 		return rag.Embedder{}, err
@@ -45,12 +49,15 @@ func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
 	}
 	return rag.Embedder{
 		ID: m.ID(), Name: m.Name, Embedder: hintedEmbedder{embedder, a.hinted(m)}, Cost: a.cost(m),
-		MaxTokens: m.MaxInputTokens, MaxBatch: m.MaxBatchSize, ChunkSize: m.DefaultChunkSize,
+		MaxTokens: m.MaxInputTokens, MaxBatch: m.MaxBatchSize, ChunkSize: m.DefaultChunkSize, StandsIn: standsIn,
 	}, nil
 }
 
-// Reranker implements [rag.Models].
+// Reranker implements [rag.Models]. If another model answers in place of all, passages keep their order.
 func (a *App) Reranker(_ context.Context, id string) (rag.Reranker, error) {
+	if a.standIn != "" {
+		return rag.Reranker{ID: id, Name: id, Reranker: unordered{}}, nil
+	}
 	m, err := a.knowledgeModel(id, catalog.Reranker)
 	if err != nil {
 		return rag.Reranker{}, err
@@ -237,7 +244,9 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 	if err != nil {
 		return set, err
 	}
-	set.EmbeddingModel = m.ID
+	if !m.StandsIn {
+		set.EmbeddingModel = m.ID
+	}
 	defaults := rag.Defaults(m)
 	if set.ChunkSize == 0 {
 		set.ChunkSize = q.number(ctx, "Chunk size, in characters", cfg.RAGChunkSize, defaults.ChunkSize)

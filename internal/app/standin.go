@@ -3,9 +3,14 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"iter"
+	"os"
+	"path/filepath"
 
 	"loki/internal/catalog"
+	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/provider"
 )
@@ -53,6 +58,29 @@ func (a *App) standInFor(id string) (engine.Model, error) {
 	}
 	model.Provider = standIn{chat, m.Name}
 	return model, nil
+}
+
+// unordered stands in for all rerankers.
+type unordered struct{}
+
+// Rerank implements [provider.Reranker]: the passages keep their order.
+func (unordered) Rerank(_ context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
+	n := len(req.Documents)
+	ranked := make([]provider.Ranked, min(n, cmp.Or(req.TopN, n)))
+	for i := range ranked {
+		ranked[i] = provider.Ranked{Index: i, Score: float64(n-i) / float64(n)}
+	}
+	return ranked, chat.Usage{}, nil
+}
+
+// standInBase returns the file of a knowledge base of an agent while another model answers in place
+// of all: the file itself if it is there, or else one apart from those of the agent's own models.
+func (a *App) standInBase(file string) string {
+	if _, err := os.Stat(file); err == nil || a.standIn == "" {
+		return file
+	}
+	sum := sha256.Sum256([]byte(filepath.Dir(file)))
+	return filepath.Join(a.Paths.StateDir, "knowledge", hex.EncodeToString(sum[:8]), filepath.Base(file))
 }
 
 // standIn asks another model than the one that is asked.

@@ -243,7 +243,7 @@ func (v *validator) ragNodes() []*graph.Node {
 
 // knowledgeModel checks the model under a key of a rag node, if there is one.
 func (v *validator) knowledgeModel(n *graph.Node, key, id string, of catalog.Type) {
-	if id == "" {
+	if id == "" || v.app.standIn != "" || v.app.player != nil {
 		return
 	}
 	if _, err := v.app.knowledgeModel(id, of); err != nil {

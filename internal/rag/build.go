@@ -94,8 +94,19 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 	if w.model, err = w.Models.Embedder(ctx, set.EmbeddingModel); err != nil {
 		return err
 	}
-	if w.dimensions, err = dimensions(ctx, s, set); err != nil {
+	inUse, err := statsOf(ctx, s)
+	if err != nil {
 		return err
+	}
+	if w.model.StandsIn {
+		if is := inUse.Settings.EmbeddingModel; is != "" && is != w.model.ID {
+			return fault.New(fault.Config, "it has vectors of %s, and %s, which stands in for other models now, would replace them", is, w.model.ID).
+				WithHint("unset LOKI_TEST_MODEL")
+		}
+		set.EmbeddingModel = w.model.ID
+	}
+	if inUse.Settings.SameChunks(set) {
+		w.dimensions = inUse.Dimensions // those of the vectors that can stay
 	}
 	if w.build, err = s.Build(ctx, set); err != nil {
 		return err
@@ -108,20 +119,17 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 	return nil
 }
 
-// dimensions returns those of the vectors that are in use and can stay, 0 if there are none.
-func dimensions(ctx context.Context, s Store, set Settings) (int, error) {
+// statsOf describes the index in use. The zero Stats mean that there is none.
+func statsOf(ctx context.Context, s Store) (Stats, error) {
 	index, err := s.Open(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return Stats{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return Stats{}, err
 	}
 	stats, err := index.Stats(ctx)
-	if !stats.Settings.SameChunks(set) {
-		stats.Dimensions = 0
-	}
-	return stats.Dimensions, errors.Join(err, index.Close())
+	return stats, errors.Join(err, index.Close())
 }
 
 // finish puts the build in the place of the index, given the error of reading the documents.

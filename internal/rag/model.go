@@ -27,6 +27,10 @@ type Embedder struct {
 
 	// Cost returns a usage with its price. Nil means that the model costs nothing.
 	Cost func(chat.Usage) chat.Usage
+
+	// StandsIn says that another model was asked for, whose vectors do not compare with those of this one.
+	// A knowledge base of that model is searched by words only, and is not built with this one.
+	StandsIn bool
 }
 
 // Reranker is a model that orders passages by their relevance to a question.

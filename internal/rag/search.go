@@ -2,6 +2,7 @@ package rag
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -126,6 +127,10 @@ func (s *search) vectors(ctx context.Context) ([][]float32, error) {
 	m, err := s.models.Embedder(ctx, set.EmbeddingModel)
 	if err != nil {
 		return nil, err
+	}
+	if m.StandsIn {
+		text := fmt.Sprintf("the knowledge base %s has vectors of %s, in whose place %s stands, so it is searched by words only", s.name, set.EmbeddingModel, m.ID)
+		return nil, s.events.Emit(ctx, event.Warning{Text: text, Once: true})
 	}
 	pieces := split.New(set.ChunkSize, set.ChunkOverlap, "", "txt").Split(s.text)
 	var vectors [][]float32

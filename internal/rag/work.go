@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -590,11 +591,14 @@ func (w *work) lose(ctx context.Context, d *document) error {
 		w.unsaid++
 		return nil
 	}
-	name := cmp.Or(path, from)
+	name, why := cmp.Or(path, from), d.err.Error()
+	if strings.Contains(why, name) {
+		return w.warnf(ctx, "%s", why)
+	}
 	if name != from && from != "" {
 		name += " (" + from + ")"
 	}
-	return w.warnf(ctx, "%s: %v", name, d.err)
+	return w.warnf(ctx, "%s: %s", name, why)
 }
 
 func (w *work) warnf(ctx context.Context, format string, args ...any) error {

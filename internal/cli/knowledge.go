@@ -20,6 +20,7 @@ import (
 	"loki/internal/rag"
 	"loki/internal/run"
 	"loki/internal/text"
+	"loki/internal/yamldoc"
 )
 
 // knowledge is what the command line says of knowledge bases.
@@ -137,7 +138,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 			return err
 		}
 	}
-	if set.Documents, err = k.sources(set.Documents, builder.Source.Absolute); err != nil {
+	if set.Documents, err = c.sourcesOf(set.Documents, builder.Source.Absolute); err != nil {
 		return err
 	}
 	sameIndex := old.SameChunks(set) && old.Quantization == set.Quantization && old.BatchSize == set.BatchSize
@@ -196,8 +197,9 @@ func (k *knowledge) wished() (set rag.Settings) {
 	return set
 }
 
-// sources returns the list of sources after --rag-add and --rag-remove, each once.
-func (k *knowledge) sources(list []string, absolute func(string) (string, error)) ([]string, error) {
+// sourcesOf returns the list of sources after --rag-add and --rag-remove, each once.
+func (c *command) sourcesOf(list []string, absolute func(string) (string, error)) ([]string, error) {
+	k := &c.opts.knowledge
 	list = slices.Clone(list)
 	for _, source := range k.remove {
 		as, err := absolute(source)
@@ -212,7 +214,7 @@ func (k *knowledge) sources(list []string, absolute func(string) (string, error)
 		if err != nil {
 			return nil, fault.Wrap(fault.Usage, err, "flag --rag-add")
 		}
-		if err := exists(source, as); err != nil {
+		if err := c.exists(source, as); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(list, as) {
@@ -226,7 +228,7 @@ func (k *knowledge) sources(list []string, absolute func(string) (string, error)
 }
 
 // exists returns an error if a source that the user has just written is a path where nothing is.
-func exists(source, absolute string) error {
+func (c *command) exists(source, absolute string) error {
 	if !filepath.IsAbs(absolute) {
 		return nil
 	}
@@ -237,7 +239,36 @@ func exists(source, absolute string) error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fault.New(fault.NotFound, "flag --rag-add: there is nothing at %s", source).WithHint("%s does not exist", pattern.Base)
+	return fault.New(fault.NotFound, "flag --rag-add: there is nothing at %s", source).WithHint("%s", c.missing(source, filepath.Clean(pattern.Base)))
+}
+
+// missing returns what may be wrong with a source that begins at a path where nothing is.
+func (c *command) missing(source, path string) string {
+	if loader, _, ok := strings.Cut(source, ":"); ok && len(loader) > 1 && !strings.ContainsAny(loader, `/\`) {
+		return fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", loader, c.app.Config.File)
+	}
+	if first, _, several := strings.Cut(source, " "); several {
+		if _, err := os.Stat(first); err == nil {
+			return "write --rag-add before each of several sources, and quote a path with blanks or a pattern as a whole"
+		}
+	}
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir, name = filepath.Dir(dir), filepath.Base(dir)
+	}
+	hint := fmt.Sprintf("%s exists, but has no %s in it", dir, name)
+	entries, _ := os.ReadDir(dir) // only for the hint
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	if near := yamldoc.Nearest(name, names); near != "" {
+		hint += "; did you mean " + near + "?"
+	}
+	return hint
 }
 
 // rebuildAgent builds all knowledge bases of the agent of -a.

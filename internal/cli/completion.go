@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/completion"
 	"loki/internal/environ"
+	"loki/internal/input"
 	"loki/internal/rag"
 )
 
@@ -126,6 +128,9 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			return c.sessionNames(ctx)
 		}),
 		"RAG": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Library().Names() }),
+		"SOURCE": func(prefix string, given map[string]string) []completion.Candidate {
+			return c.sourceCandidates(ctx, given["rag"], filepath.IsAbs(prefix))
+		},
 		"KEY=VALUE,...": func(string, map[string]string) (found []completion.Candidate) {
 			for _, key := range rag.Keys() {
 				found = append(found, completion.Candidate{Value: key + "="})
@@ -147,6 +152,33 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			return clients, nil
 		}),
 	}
+}
+
+// sourceCandidates returns the sources of the knowledge base called name, unless it is in a database.
+// Paths below the working directory are relative to it, unless absolute ones are wanted.
+func (c *command) sourceCandidates(ctx context.Context, name string, absolute bool) (found []completion.Candidate) {
+	a := c.quietApp()
+	if a == nil || name == "" || a.Config.RAGStore != nil {
+		return nil
+	}
+	file, err := a.Library().File(name)
+	if err != nil {
+		return nil
+	}
+	stats, err := c.stats(ctx, name, file)
+	if err != nil {
+		return nil
+	}
+	dir, _ := os.Getwd()
+	for _, source := range stats.Settings.Documents {
+		if rel, err := filepath.Rel(dir, source); err == nil && !absolute && filepath.IsAbs(source) && filepath.IsLocal(rel) {
+			source = rel
+		}
+		if input.WithoutPassword(source) == source { // not one for a screen
+			found = append(found, completion.Candidate{Value: source})
+		}
+	}
+	return found
 }
 
 // quietApp returns the app, or nil if the configuration cannot be used. It warns of nothing.

@@ -202,7 +202,7 @@ func (a *App) storeAt(file string) (rag.Store, error) {
 // Builder returns what builds knowledge bases. Its events go to events; a nil budget bounds nothing.
 func (a *App) Builder(events event.Scope, budget engine.Budget) *rag.Builder {
 	return &rag.Builder{
-		Models: a, Source: &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry()},
+		Models: a, Source: &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry(), MaxPages: a.Config.RAGMaxPages},
 		Retry: a.knowledgeRetry(), Budget: budget, Events: events,
 	}
 }

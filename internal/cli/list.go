@@ -19,6 +19,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/logging"
+	"loki/internal/rag/source"
 	"loki/internal/session"
 	"loki/internal/text"
 	"loki/internal/value"
@@ -288,6 +289,7 @@ func (c *command) settings() []setting {
 		{"rag_threshold", optional(cfg.RAGThreshold)},
 		{"rag_neighbors", value.Of(cfg.RAGNeighbors)},
 		{"rag_diversity", optional(cfg.RAGDiversity)},
+		{"rag_max_pages", value.Of(cmp.Or(cfg.RAGMaxPages, source.DefaultMaxPages))},
 		{"rag_store", orNull(c.app.Hide(*cmp.Or(cfg.RAGStore, new(""))))},
 		{"dry_run", value.Of(c.app.DryRun())},
 		{"function_calling_support", value.Of(cfg.FunctionCallingSupport)},

@@ -75,6 +75,7 @@ type Config struct {
 	RAGThreshold      *float64 // from 0 to 1
 	RAGNeighbors      int      // chunks
 	RAGDiversity      *float64 // from 0 to 1
+	RAGMaxPages       int      // of a site that is read; 0 means 1000
 	RAGStore          *string  // address of a database, which may refer to secrets; nil for files
 	RAGTemplate       *string  // with __INPUT__ and __CONTEXT__
 	DocumentLoaders   Mapping  // kind of document to a command

@@ -62,6 +62,7 @@ var keys = []key{
 	{"rag_threshold", func(c *Config) any { return &c.RAGThreshold }, true},
 	{"rag_neighbors", func(c *Config) any { return &c.RAGNeighbors }, true},
 	{"rag_diversity", func(c *Config) any { return &c.RAGDiversity }, true},
+	{"rag_max_pages", func(c *Config) any { return &c.RAGMaxPages }, true},
 	{"rag_store", func(c *Config) any { return &c.RAGStore }, true},
 	{"rag_template", func(c *Config) any { return &c.RAGTemplate }, true},
 	{"document_loaders", func(c *Config) any { return &c.DocumentLoaders }, true},

@@ -121,6 +121,7 @@ func TestLoadFull(t *testing.T) {
 		RAGThreshold:         ptr(0.25),
 		RAGNeighbors:         1,
 		RAGDiversity:         ptr(0.5),
+		RAGMaxPages:          2500,
 		RAGStore:             ptr("postgres://loki:{{PG}}@db/knowledge"),
 		RAGTemplate:          ptr("__CONTEXT__ __INPUT__"),
 		DocumentLoaders:      Mapping{{"pdf", "mutool draw -F text $1"}, {"git", "git show $1"}},

@@ -15,6 +15,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/rag/source"
 	"loki/internal/rag/split"
@@ -592,6 +593,9 @@ func (w *work) lose(ctx context.Context, d *document) error {
 		return nil
 	}
 	name, why := cmp.Or(path, from), d.err.Error()
+	if hint := fault.HintOf(d.err); hint != "" {
+		why += "; " + hint
+	}
 	if strings.Contains(why, name) {
 		return w.warnf(ctx, "%s", why)
 	}

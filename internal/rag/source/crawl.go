@@ -44,7 +44,11 @@ type crawl struct {
 	queue   []*visit
 	queued  map[string]bool // by path
 	limited string          // why pages were left out, "" if none were
+	advice  string          // what else can be done about it, up to "or"
 }
+
+// raisePages begins the hint where [Loader.MaxPages] is the limit.
+const raisePages = "set rag_max_pages, or "
 
 // visit is a page to fetch.
 type visit struct {
@@ -120,7 +124,8 @@ func (c *crawl) run(ctx context.Context) error {
 		}
 	}
 	if c.limited != "" {
-		c.fail("", fault.New(fault.Limit, "%s: %s", input.WithoutPassword(c.source), c.limited).WithHint("list the parts of the site that matter as sources of their own"))
+		c.fail("", fault.New(fault.Limit, "%s: %s", input.WithoutPassword(c.source), c.limited).
+			WithHint("%slist the parts of the site that matter as sources of their own", c.advice))
 	}
 	return nil
 }
@@ -297,7 +302,7 @@ func (c *crawl) add(u *url.URL, depth int) {
 		c.limited = cmp.Or(c.limited, fmt.Sprintf("pages that are more than %d links away from the first one were left out", depth-1))
 		return
 	case len(c.queue) >= cmp.Or(c.MaxPages, DefaultMaxPages):
-		c.limited = fmt.Sprintf("it has more than %d pages, and the others were left out", len(c.queue))
+		c.limited, c.advice = fmt.Sprintf("it has more than %d pages, and the others were left out", len(c.queue)), raisePages
 		return
 	}
 	c.queued[key] = true

@@ -16,6 +16,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,8 @@ const (
 )
 
 // ErrPassedOver is in the chain of errors of [Document.Read] for a file below a directory that is
-// not text, or is larger than [MaxSize]. It is no failure: such files are counted.
+// not text, or is larger than [MaxSize], and of [Content.Text] for a page of a site without text. It is not
+// a failure: such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
 // Error is a failure that concerns one source. If what failed does not exist, it wraps
@@ -89,6 +91,19 @@ type Content struct {
 // document.
 func (c *Content) Text(ctx context.Context) (text, ext string, lines bool, err error) {
 	return c.text(ctx)
+}
+
+// unlessBlank returns the content, which is passed over if it has no text.
+func (c *Content) unlessBlank() *Content {
+	some := *c
+	some.text = func(ctx context.Context) (text, ext string, lines bool, err error) {
+		text, ext, lines, err = c.text(ctx)
+		if err == nil && strings.TrimSpace(text) == "" {
+			err = fmt.Errorf("%w: the page has no text", ErrPassedOver)
+		}
+		return text, ext, lines, err
+	}
+	return &some
 }
 
 // Documents yields the documents of sources in the order of the list, each path once. An error is an
@@ -152,8 +167,12 @@ func (s *search) found(path string, read func(context.Context) (*Content, error)
 	}
 	s.seen[path] = true
 	d := Document{Path: path, Source: s.source, Held: s.held}
+	crawled := s.kindOf(s.source) == site
 	d.read = func(ctx context.Context) (*Content, error) {
 		c, err := read(ctx)
+		if err == nil && crawled {
+			c = c.unlessBlank()
+		}
 		if err != nil && ctx.Err() == nil {
 			err = &Error{Source: input.WithoutPassword(d.Source), Path: path, Err: err}
 		}

@@ -126,6 +126,19 @@ func TestCrawl(t *testing.T) {
 	}
 }
 
+func TestPagesWithoutTextArePassedOver(t *testing.T) {
+	t.Parallel()
+	l, server, _ := site(t, map[string]string{
+		"/": "<p>start " + links("frame", "blank.txt", "last"), "/frame": "<script>x()</script><nav>" + links("framed") + "</nav>", "/framed": "<p>framed",
+		"/blank.txt": "text/plain\n \n", "/last": "<p>last",
+	})
+	got := texts(t, l, server.URL, server.URL+"/**")
+	for i := range got[:1] {
+		got[i] = got[i][:strings.IndexByte(got[i], ')')+1]
+	}
+	sameList(t, got, " (md)", "frame is passed over", "blank.txt is passed over", "last (md): last", "framed (md): framed")
+}
+
 func TestCrawlOfOnePageAndBelow(t *testing.T) {
 	t.Parallel()
 	l, server, _ := site(t, map[string]string{
@@ -182,6 +195,9 @@ func TestEndlessSitesAreContained(t *testing.T) {
 				continue
 			}
 			pages++
+		}
+		if raise := strings.Contains(fault.HintOf(last), "rag_max_pages"); raise != strings.Contains(want.err, "pages") {
+			t.Errorf("%s: hint %q", path, fault.HintOf(last))
 		}
 		if pages != want.pages || fault.CodeOf(last) != fault.Limit || !strings.Contains(fmt.Sprint(last), want.err) {
 			t.Errorf("%s: %d pages, %v", path, pages, last)

@@ -131,8 +131,8 @@ type Store interface {
 }
 
 // Build is an index that is being built. Its methods are called one at a time, from any goroutine.
-// What Put was given is safe after the next Flush, which Commit and Close do as well: the next build
-// goes on from there.
+// What Put and Remember were given is safe after the next Flush, which Commit and Close do as well: the
+// next build goes on from there.
 type Build interface {
 	// Resumed reports whether the build goes on with an interrupted one.
 	Resumed() bool
@@ -143,7 +143,10 @@ type Build interface {
 	Vectors(ctx context.Context, chunks []Chunk) ([][]float32, error)
 	// Put adds a file, in place of one at the same path. It sets the ids.
 	Put(ctx context.Context, path, hash string, chunks []Chunk) error
-	// Flush makes what was put safe.
+	// Remember keeps the vectors of chunks of a file that is not complete yet: Vectors finds them, also in
+	// a build that goes on with this one. Commit forgets them.
+	Remember(ctx context.Context, chunks []Chunk) error
+	// Flush makes what was put and remembered safe.
 	Flush(ctx context.Context) error
 	// Commit removes the files at other paths than those for which keep, which it calls once for each
 	// file, returns true. It puts the build in the place of the index in use. Readers of the old one

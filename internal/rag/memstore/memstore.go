@@ -45,18 +45,15 @@ func (s *Store) Build(_ context.Context, set rag.Settings) (rag.Build, error) {
 	if s.building {
 		return nil, fault.New(fault.Usage, "another build is under way in this process")
 	}
-	b := &build{store: s, set: set, files: make(map[string]file)}
+	b := &build{store: s, set: set, files: make(map[string]file), vectors: make(map[text][]float32)}
 	switch {
 	case s.begun != nil && s.begun.set.SameChunks(set):
-		b.files, b.resumed = s.begun.files, true
+		b.files, b.vectors, b.resumed = s.begun.files, s.begun.vectors, true
 	case s.inUse != nil && s.inUse.stats.Settings.SameChunks(set):
 		for _, f := range s.inUse.files {
 			b.files[f.Path] = f
+			b.know(f.chunks)
 		}
-	}
-	b.vectors = make(map[text][]float32)
-	for _, f := range b.files {
-		b.know(f.chunks)
 	}
 	s.begun, s.building = nil, true
 	return b, nil
@@ -124,10 +121,8 @@ func (b *build) know(chunks []rag.Chunk) {
 }
 
 func (b *build) Put(_ context.Context, path, hash string, chunks []rag.Chunk) error {
-	length := 0
-	for _, v := range b.vectors {
-		length = len(v)
-		break
+	if err := b.check(chunks); err != nil {
+		return err
 	}
 	b.store.mu.Lock()
 	b.store.last++
@@ -136,13 +131,33 @@ func (b *build) Put(_ context.Context, path, hash string, chunks []rag.Chunk) er
 	chunks = slices.Clone(chunks)
 	for i := range chunks {
 		chunks[i].ID, chunks[i].Path = rag.ID{File: id, Seq: i}, path
-		if length = cmp.Or(length, len(chunks[i].Vector)); len(chunks[i].Vector) != length {
-			return errOtherLength
-		}
 	}
 	b.files[path] = file{rag.File{ID: id, Path: path, Hash: hash, Chunks: len(chunks)}, chunks}
 	b.know(chunks)
 	return nil
+}
+
+// check returns an error if the vectors of chunks are not as long as those that are known.
+func (b *build) check(chunks []rag.Chunk) error {
+	length := 0
+	for _, v := range b.vectors {
+		length = len(v)
+		break
+	}
+	for _, c := range chunks {
+		if length = cmp.Or(length, len(c.Vector)); len(c.Vector) != length {
+			return errOtherLength
+		}
+	}
+	return nil
+}
+
+func (b *build) Remember(_ context.Context, chunks []rag.Chunk) error {
+	err := b.check(chunks)
+	if err == nil {
+		b.know(chunks)
+	}
+	return err
 }
 
 var errOtherLength = errors.New("the vector has another length than those of the index")

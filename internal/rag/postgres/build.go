@@ -32,8 +32,9 @@ type build struct {
 	tokens     rank.Tokenizer
 
 	// What the next Flush writes.
-	files []file
-	size  int // chunks in files
+	files      []file
+	remembered map[string][]float32 // vectors by digest
+	size       int                  // chunks in files and remembered
 }
 
 // file is a document that Put was given.
@@ -42,7 +43,7 @@ type file struct {
 	chunks []rag.Chunk
 }
 
-// full is how many chunks Put keeps before it flushes: a few MB.
+// full is how many chunks Put and Remember keep before they flush: a few MB.
 const full = 1000
 
 // patience is how long one statement may take.
@@ -70,7 +71,8 @@ func (w *build) begin(ctx context.Context) error {
 			Scan(&w.generation, &w.series, &w.dimensions, &was)
 		switch {
 		case err == nil && was.SameChunks(w.settings):
-			return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM files WHERE series = $1 AND (born = $2 OR died = $2))`, w.series, w.generation).Scan(&w.resumed)
+			return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM files WHERE series = $1 AND (born = $2 OR died = $2))
+				OR EXISTS (SELECT FROM remembered WHERE generation = $2)`, w.series, w.generation).Scan(&w.resumed)
 		case err == nil:
 			if err := discard(ctx, tx, w.series, w.generation); err != nil {
 				return err
@@ -104,7 +106,7 @@ func discard(ctx context.Context, tx pgx.Tx, series, generation int64) error {
 	if err := run(ctx, tx, []any{series, generation}, `UPDATE files SET died = NULL WHERE series = $1 AND died = $2`); err != nil {
 		return err
 	}
-	return run(ctx, tx, []any{generation}, `DELETE FROM generations WHERE id = $1`)
+	return run(ctx, tx, []any{generation}, `DELETE FROM remembered WHERE generation = $1`, `DELETE FROM generations WHERE id = $1`)
 }
 
 // remove removes the files of a series that meet a condition on args, from $2.
@@ -180,6 +182,7 @@ func digest(c rag.Chunk) []byte {
 // Vectors implements [rag.Build].
 func (w *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, error) {
 	known := make(map[string][]float32)
+	maps.Copy(known, w.remembered)
 	for _, f := range w.files {
 		for _, c := range f.chunks {
 			known[string(digest(c))] = c.Vector
@@ -194,7 +197,10 @@ func (w *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, e
 		return nil, err
 	}
 	defer cancel()
-	rows, err := w.conn.Query(ctx, `SELECT DISTINCT ON (digest) digest, vector::real[] FROM chunks WHERE series = $1 AND digest = ANY($2::bytea[])`, w.series, digests)
+	rows, err := w.conn.Query(ctx, `SELECT DISTINCT ON (digest) digest, vector::real[] FROM (
+			SELECT digest, vector FROM chunks WHERE series = $1 AND digest = ANY($2::bytea[])
+			UNION ALL SELECT digest, vector FROM remembered WHERE generation = $3 AND digest = ANY($2::bytea[])
+		) AS known`, w.series, digests, w.generation)
 	if err != nil {
 		return nil, w.store.explain(err)
 	}
@@ -215,13 +221,8 @@ func (w *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, e
 
 // Put implements [rag.Build].
 func (w *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
-	for _, c := range chunks {
-		if w.dimensions == 0 {
-			w.dimensions = len(c.Vector)
-		}
-		if len(c.Vector) != w.dimensions || w.dimensions == 0 {
-			return fmt.Errorf("%s: a vector has %d dimensions instead of %d", path, len(c.Vector), w.dimensions)
-		}
+	if err := w.check(chunks); err != nil {
+		return err
 	}
 	if i := w.waiting(path); i >= 0 {
 		w.size -= len(w.files[i].chunks)
@@ -233,6 +234,36 @@ func (w *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) 
 	}
 	w.base.next++
 	w.files = append(w.files, f)
+	if w.size += len(chunks); w.size < full {
+		return nil
+	}
+	return w.Flush(ctx)
+}
+
+// check returns an error if the vectors of chunks are not as long as the others.
+func (w *build) check(chunks []rag.Chunk) error {
+	for _, c := range chunks {
+		if w.dimensions == 0 {
+			w.dimensions = len(c.Vector)
+		}
+		if len(c.Vector) != w.dimensions || w.dimensions == 0 {
+			return fmt.Errorf("%s: a vector has %d dimensions instead of %d", c.Path, len(c.Vector), w.dimensions)
+		}
+	}
+	return nil
+}
+
+// Remember implements [rag.Build].
+func (w *build) Remember(ctx context.Context, chunks []rag.Chunk) error {
+	if err := w.check(chunks); err != nil {
+		return err
+	}
+	if w.remembered == nil {
+		w.remembered = make(map[string][]float32)
+	}
+	for _, c := range chunks {
+		w.remembered[string(digest(c))] = c.Vector
+	}
 	if w.size += len(chunks); w.size < full {
 		return nil
 	}
@@ -260,10 +291,13 @@ func (w *build) Flush(ctx context.Context) error {
 }
 
 func (w *build) flush(ctx context.Context) error {
-	if len(w.files) == 0 {
+	if len(w.files) == 0 && len(w.remembered) == 0 {
 		return nil
 	}
 	err := pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
+		if err := w.insertRemembered(ctx, tx); err != nil {
+			return err
+		}
 		paths := make([]string, len(w.files))
 		for i, f := range w.files {
 			paths[i] = stored(f.Path)
@@ -282,7 +316,7 @@ func (w *build) flush(ctx context.Context) error {
 	if err != nil {
 		return w.store.explain(err)
 	}
-	w.files, w.size = nil, 0
+	w.files, w.remembered, w.size = nil, nil, 0
 	return nil
 }
 
@@ -294,8 +328,23 @@ func (w *build) bury(ctx context.Context, tx pgx.Tx, condition string, arg any) 
 	return run(ctx, tx, []any{w.series, w.generation, arg}, `UPDATE files SET died = $2 WHERE series = $1 AND died IS NULL AND `+condition)
 }
 
+func (w *build) insertRemembered(ctx context.Context, tx pgx.Tx) error {
+	var digests [][]byte
+	var vectors []float32 // one behind the other
+	for sum, v := range w.remembered {
+		digests, vectors = append(digests, []byte(sum)), append(vectors, v...)
+	}
+	return run(ctx, tx, []any{w.generation, digests, w.dimensions, vectors},
+		`INSERT INTO remembered (generation, digest, vector)
+		SELECT $1, d.digest, ($4::real[])[(d.n - 1) * $3 + 1 : d.n * $3]::vector FROM unnest($2::bytea[]) WITH ORDINALITY AS d (digest, n)
+		ON CONFLICT DO NOTHING`)
+}
+
 // insert adds the rows of w.files, one statement for each table. Its arguments are columns.
 func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
+	if len(w.files) == 0 {
+		return nil
+	}
 	var files struct {
 		ids, chunks, tokens []int64
 		paths, hashes       []string
@@ -427,6 +476,9 @@ func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(path string) bo
 		FROM (SELECT count(*) AS files, coalesce(sum(chunks), 0) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM files WHERE series = $1 AND died IS NULL) AS f
 		WHERE id = $2 RETURNING generations.files, generations.chunks, dimensions, built`,
 		w.series, w.generation, encode(w.settings)).Scan(&st.Files, &st.Chunks, &st.Dimensions, &st.Built); err != nil {
+		return err
+	}
+	if err := run(ctx, tx, []any{w.generation}, `DELETE FROM remembered WHERE generation = $1`); err != nil {
 		return err
 	}
 	return run(ctx, tx, []any{w.base.id, w.generation}, `UPDATE bases SET current = $2, builder = NULL WHERE id = $1`)

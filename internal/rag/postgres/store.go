@@ -102,7 +102,11 @@ CREATE TABLE IF NOT EXISTS postings (
 	lengths integer[] NOT NULL, -- of the chunks, in tokens
 	PRIMARY KEY (series, token, segment)
 );
-CREATE INDEX IF NOT EXISTS postings_segment ON postings (series, segment);`
+CREATE INDEX IF NOT EXISTS postings_segment ON postings (series, segment);
+CREATE TABLE IF NOT EXISTS remembered ( -- chunks of files that a build does not have yet
+	generation bigint, digest bytea, vector vector NOT NULL,
+	PRIMARY KEY (generation, digest)
+);`
 
 const version = 1
 
@@ -158,7 +162,7 @@ func (s *Store) explain(err error) error {
 // prepare makes the tables that do not exist.
 func (s *Store) prepare(ctx context.Context, conn *pgx.Conn) error {
 	var done bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, pgx.Identifier{s.schema, "postings"}.Sanitize()).Scan(&done); err != nil || done {
+	if err := conn.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, pgx.Identifier{s.schema, "remembered"}.Sanitize()).Scan(&done); err != nil || done {
 		return err
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -308,6 +312,7 @@ func (s *Store) Delete(ctx context.Context) error {
 			`DELETE FROM postings WHERE series IN (SELECT series FROM generations WHERE base = $1)`,
 			`DELETE FROM chunks WHERE series IN (SELECT series FROM generations WHERE base = $1)`,
 			`DELETE FROM files WHERE series IN (SELECT series FROM generations WHERE base = $1)`,
+			`DELETE FROM remembered WHERE generation IN (SELECT id FROM generations WHERE base = $1)`,
 			`DELETE FROM generations WHERE base = $1`,
 			`DELETE FROM bases WHERE id = $1`)
 	}))

@@ -49,6 +49,7 @@ func Test(t *testing.T, o Options) {
 		{"other_settings", (*suite).otherSettings},
 		{"configure", (*suite).configure},
 		{"resume", (*suite).resume},
+		{"remember", (*suite).remember},
 		{"resume_with_other_settings", (*suite).resumeWithOtherSettings},
 		{"one_build_at_a_time", (*suite).oneBuild},
 		{"readers_are_not_disturbed", (*suite).readers},
@@ -515,6 +516,70 @@ func (s *suite) resume() {
 	} else {
 		s.ok(b.Close())
 	}
+}
+
+// remember stops builds before any of their files is complete, at first without an index in use.
+func (s *suite) remember() {
+	part := doc{"/docs/a", []string{"red", "Colors|red", "green"}}.chunks()
+	known := func(b rag.Build, want ...bool) {
+		s.Helper()
+		chunks := append(slices.Clone(part), doc{"", []string{"blue", "Other|red"}}.chunks()...)
+		vectors, err := b.Vectors(s.Context(), chunks)
+		s.ok(err)
+		for i, v := range vectors {
+			if (v != nil) != want[i] {
+				s.Errorf("%s|%s: got %v", chunks[i].Heading, chunks[i].Text, v)
+			} else if v != nil {
+				s.same("vector of "+chunks[i].Text, v, chunks[i].Vector)
+			}
+		}
+	}
+	for _, inUse := range []bool{false, true} {
+		b := s.begin(settings())
+		s.ok(b.Remember(s.Context(), part[:1]))
+		s.ok(b.Remember(s.Context(), part[:2]))
+		known(b, true, true, false, inUse, false)
+		if err := b.Remember(s.Context(), []rag.Chunk{{Text: "x", Vector: []float32{1}}}); err == nil {
+			s.Error("vectors of different lengths are accepted")
+		}
+		s.ok(b.Flush(s.Context()))
+		s.ok(b.Remember(s.Context(), part[1:]))
+		s.ok(b.Close())
+		if s.Forgets {
+			continue
+		}
+		s.store = s.handle()
+		b = s.begin(settings())
+		if !b.Resumed() {
+			s.Error("it is not resumed")
+		}
+		known(b, true, true, true, inUse, false)
+		s.put(b, doc{"/docs/b", []string{"blue"}})
+		known(b, true, true, true, true, false)
+		if stats := s.commit(b, all); stats.Files != 1 || stats.Chunks != 1 {
+			s.Errorf("in use before: %v, stats %+v", inUse, stats)
+		}
+		s.near(s.open(), "red", 9)
+		s.near(s.open(), "blue", 9, "/docs/b:blue")
+		b = s.begin(settings())
+		known(b, false, false, false, true, false)
+		s.ok(b.Close())
+	}
+	b := s.begin(settings())
+	s.ok(b.Remember(s.Context(), part))
+	s.ok(b.Close())
+	set := settings()
+	set.ChunkSize++
+	b = s.begin(set)
+	known(b, false, false, false, false, false)
+	s.ok(b.Close())
+	b = s.begin(settings())
+	s.ok(b.Remember(s.Context(), part))
+	s.ok(b.Close())
+	s.ok(s.store.Delete(s.Context()))
+	b = s.begin(settings())
+	known(b, false, false, false, false, false)
+	s.ok(b.Close())
 }
 
 func (s *suite) resumeWithOtherSettings() {

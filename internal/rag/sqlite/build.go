@@ -128,6 +128,7 @@ type build struct {
 	dimensions int
 	nextFile   int64
 	nextChunk  int64
+	remembers  bool  // the file has the table remembered
 	words      words // the chunks that are in no segment yet
 	packer     packer
 	failed     error // why the file cannot be written any more
@@ -236,6 +237,9 @@ func (b *build) open(ctx context.Context) (err error) {
 	if err != nil || !ok {
 		return cmp.Or(err, errDamaged)
 	}
+	if b.remembers, err = b.c.row(context.Background(), "SELECT 1 FROM sqlite_master WHERE name = 'remembered'", nil, new(int)); err != nil {
+		return err
+	}
 	b.words.reset(indexed)
 	rows, err := b.c.c.QueryContext(ctx, "SELECT number, heading, text FROM chunks WHERE number >= ? ORDER BY number", indexed)
 	if err != nil {
@@ -316,12 +320,15 @@ func (b *build) File(ctx context.Context, path string) (f rag.File, ok bool, err
 	return f, true, nil
 }
 
-// digest returns a number by which a chunk is found by its heading and text.
-func digest(heading, text string) int64 {
+// hash returns that of the heading and text of a chunk.
+func hash(c rag.Chunk) []byte {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d\n%s%s", len(heading), heading, text)
-	return int64(binary.LittleEndian.Uint64(h.Sum(nil)))
+	fmt.Fprintf(h, "%d\n%s%s", len(c.Heading), c.Heading, c.Text)
+	return h.Sum(nil)
 }
+
+// digest returns a number by which a chunk with that hash is found.
+func digest(hash []byte) int64 { return int64(binary.LittleEndian.Uint64(hash)) }
 
 func (b *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, error) {
 	list := make([][]float32, len(chunks))
@@ -342,8 +349,18 @@ func (b *build) known(ctx context.Context, c rag.Chunk) ([]float32, error) {
 	}
 	var number, row int64
 	var packed, data []byte
+	sum := hash(c)
+	if b.remembers {
+		ok, err := b.statements().row(ctx, "SELECT data FROM remembered WHERE hash = ?", []any{sum}, &data)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return b.vector(data)
+		}
+	}
 	ok, err := b.statements().row(ctx, "SELECT number, text FROM chunks WHERE digest = ? AND heading = ? LIMIT 1",
-		[]any{digest(c.Heading, c.Text), c.Heading}, &number, &packed)
+		[]any{digest(sum), c.Heading}, &number, &packed)
 	if !ok {
 		return nil, err
 	}
@@ -355,32 +372,73 @@ func (b *build) known(ctx context.Context, c rag.Chunk) ([]float32, error) {
 		return nil, err
 	}
 	at := (number - row) * 4 * int64(b.dimensions)
-	if !ok || int64(len(data)) < at+4*int64(b.dimensions) {
+	if !ok || int64(len(data)) < at {
+		return nil, errDamaged
+	}
+	return b.vector(data[at:])
+}
+
+// vector returns the first one in data.
+func (b *build) vector(data []byte) ([]float32, error) {
+	if len(data) < 4*b.dimensions {
 		return nil, errDamaged
 	}
 	v := make([]float32, b.dimensions)
-	decodeVector(v, data[at:])
+	decodeVector(v, data)
 	return v, nil
 }
 
-func (b *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
+// prepare makes the build ready to be written with vectors of the length of those of chunks.
+func (b *build) prepare(ctx context.Context, chunks []rag.Chunk) error {
 	dims := b.dimensions
 	for i, c := range chunks {
 		if dims == 0 {
 			dims = len(c.Vector)
 		}
 		if len(c.Vector) != dims || dims == 0 {
-			return fmt.Errorf("%s: chunk %d has a vector with %d dimensions instead of %d", path, i, len(c.Vector), dims)
+			return fmt.Errorf("%s: chunk %d has a vector with %d dimensions instead of %d", c.Path, i, len(c.Vector), dims)
 		}
 	}
 	if err := b.change(ctx); err != nil {
 		return explain(b.store.path, err)
 	}
 	b.dimensions = dims
+	return nil
+}
+
+// Remember keeps the vectors in a table that the build has until Commit.
+func (b *build) Remember(ctx context.Context, chunks []rag.Chunk) error {
+	if err := b.prepare(ctx, chunks); err != nil {
+		return err
+	}
+	return b.fail(b.remember(chunks))
+}
+
+func (b *build) remember(chunks []rag.Chunk) error {
+	if !b.remembers {
+		if err := b.c.run("CREATE TABLE remembered (hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID"); err != nil {
+			return err
+		}
+		b.remembers = true
+	}
+	var data []byte
+	for _, c := range chunks {
+		data = appendVector(data[:0], c.Vector)
+		if err := b.c.exec("INSERT OR REPLACE INTO remembered VALUES (?, ?)", hash(c), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
+	if err := b.prepare(ctx, chunks); err != nil {
+		return err
+	}
 	return b.fail(b.put(path, hash, chunks))
 }
 
-func (b *build) put(path, hash string, chunks []rag.Chunk) error {
+func (b *build) put(path, fileHash string, chunks []rag.Chunk) error {
 	var old document
 	ok, err := b.c.row(context.Background(), "SELECT id, first, chunks FROM files WHERE path = ?", []any{path}, &old.id, &old.first, &old.chunks)
 	if err != nil {
@@ -392,11 +450,11 @@ func (b *build) put(path, hash string, chunks []rag.Chunk) error {
 		}
 	}
 	first := b.nextChunk
-	if err := b.c.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?)", b.nextFile, path, hash, first, len(chunks)); err != nil {
+	if err := b.c.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?)", b.nextFile, path, fileHash, first, len(chunks)); err != nil {
 		return err
 	}
 	for i, c := range chunks {
-		if err := b.c.exec("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", first+int64(i), c.Heading, c.Start, c.End, digest(c.Heading, c.Text), b.packer.pack(c.Text)); err != nil {
+		if err := b.c.exec("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", first+int64(i), c.Heading, c.Start, c.End, digest(hash(c)), b.packer.pack(c.Text)); err != nil {
 			return err
 		}
 		b.words.add(first+int64(i), c.Heading, c.Text)
@@ -501,6 +559,11 @@ func (b *build) finish(ctx context.Context, gone []document) (rag.Stats, error) 
 			return rag.Stats{}, err
 		}
 	}
+	if b.remembers {
+		if err := b.c.run("DROP TABLE remembered"); err != nil {
+			return rag.Stats{}, err
+		}
+	}
 	if err := b.writeWords(); err != nil {
 		return rag.Stats{}, err
 	}
@@ -565,7 +628,7 @@ func (b *build) Close() error {
 	stats, statsErr := readStats(context.Background(), b.c.c)
 	closeErr := b.c.close()
 	b.c = nil
-	if damaged(b.failed) || damaged(statsErr) || statsErr == nil && stats.Files == 0 {
+	if damaged(b.failed) || damaged(statsErr) || statsErr == nil && stats.Files == 0 && !b.remembers {
 		return errors.Join(err, b.store.drop())
 	}
 	return errors.Join(err, cmp.Or(flushErr, explain(b.store.path, closeErr)))

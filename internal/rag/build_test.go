@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -454,10 +455,11 @@ func TestCanceledBuild(t *testing.T) {
 	})
 }
 
-// slow is a store whose builds count flushes.
+// slow is a store whose builds count flushes and vectors that are remembered.
 type slow struct {
 	*memstore.Store
-	flushed []time.Time
+	flushed    []time.Time
+	remembered int
 }
 
 func (s *slow) Build(ctx context.Context, set rag.Settings) (rag.Build, error) {
@@ -468,6 +470,11 @@ func (s *slow) Build(ctx context.Context, set rag.Settings) (rag.Build, error) {
 type slowBuild struct {
 	rag.Build
 	s *slow
+}
+
+func (b slowBuild) Remember(ctx context.Context, chunks []rag.Chunk) error {
+	b.s.remembered += len(chunks)
+	return b.Build.Remember(ctx, chunks)
 }
 
 func (b slowBuild) Flush(ctx context.Context) error {
@@ -716,4 +723,99 @@ func TestWhatIsEmbeddedIsKept(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	})
+}
+
+// limited is a budget of tokens, as they are estimated.
+type limited struct {
+	mu   sync.Mutex
+	left int
+}
+
+func (l *limited) Reserve(_ context.Context, _, most chat.Usage, _ bool) (func(chat.Usage), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left -= most.InputTokens; l.left < 0 {
+		return nil, fault.New(fault.Limit, "the budget is used up")
+	}
+	return func(chat.Usage) {}, nil
+}
+
+func (l *limited) Spend(chat.Usage) {}
+
+// Builds that a budget ends, however small their documents are or large, send no text twice.
+func TestNoTextIsPaidForTwice(t *testing.T) {
+	for _, kind := range []string{"a_large_document", "small_documents", "both"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				files := make(map[string]string)
+				want := 0
+				if kind != "small_documents" {
+					for i := range 200 {
+						files["000.txt"] += fmt.Sprintf("paragraph number%03d of a long document\n\n", i)
+					}
+					want += 200
+				}
+				if kind != "a_large_document" {
+					for name, text := range numbered(100) {
+						files["small"+name] = text
+					}
+					want += 100
+				}
+				b := newBench(t, files)
+				b.set.BatchSize = 7
+				b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
+					return retry.Sleep(ctx, time.Duration(1+len(req.Texts[0])%5)*time.Second)
+				}
+				builds := 0
+				for ; ; builds++ {
+					b.Budget = &limited{left: 300}
+					_, err := b.Build(t.Context(), "base", b.store, b.set)
+					if err == nil {
+						break
+					}
+					if fault.CodeOf(err) != fault.Limit || builds > 20 {
+						t.Fatal(err)
+					}
+				}
+				texts := b.model.texts()
+				if n := len(texts); n != want || len(slices.Compact(texts)) != want || builds < 1 {
+					t.Errorf("%d texts were sent in %d builds, %d of them different", n, 1+builds, len(slices.Compact(texts)))
+				}
+			})
+		})
+	}
+}
+
+// A build that is killed has kept the vectors that cost something or took long.
+func TestRememberedBeforeTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		free bool
+		took time.Duration
+		want bool
+	}{
+		{"paid", false, 0, true},
+		{"slow", true, time.Second, true},
+		{"free", true, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, map[string]string{"a.txt": strings.Repeat("paragraph of a long document\n\n", 100)})
+				b.set.BatchSize = 10
+				if tt.free {
+					b.Models = models{b.model, rag.Embedder{Cost: func(u chat.Usage) chat.Usage { return u }}}
+				}
+				s := &slow{Store: b.store}
+				b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error {
+					return retry.Sleep(ctx, tt.took)
+				}
+				if _, err := b.Build(t.Context(), "base", s, b.set); err != nil {
+					t.Fatal(err)
+				}
+				if (s.remembered > 0) != tt.want || len(s.flushed) == 0 && tt.want {
+					t.Errorf("%d vectors remembered, %d flushes", s.remembered, len(s.flushed))
+				}
+			})
+		})
+	}
 }

@@ -19,7 +19,6 @@ import (
 	"loki/internal/provider"
 	"loki/internal/rag/source"
 	"loki/internal/rag/split"
-	"loki/internal/retry"
 	"loki/internal/text"
 )
 
@@ -34,6 +33,7 @@ const (
 	flushEvery = 3 * time.Second
 	long       = 200 * time.Millisecond // of a request: its vectors are made safe at once
 	maxTries   = 10                     // of a request, while others work
+	lastWait   = 30 * time.Second       // for the requests that are under way when a build fails
 	tickEvery  = 200 * time.Millisecond // between two progress events
 	maxWarned  = 20                     // documents that are warned about one by one
 )
@@ -63,12 +63,14 @@ type work struct {
 	pending []*document
 	size    int // of their chunks and vectors, in bytes
 
-	queue    []ref      // chunks that have to be embedded
-	again    [][]ref    // batches that a model has refused, in halves
-	inFlight int        // batches, those that wait for another try or are stuck included
-	stuck    []*batch   // have failed so often that they wait for another one to work
-	answered int        // requests that worked, or were refused for their texts
-	replies  chan reply // with room for all of them
+	queue    []ref         // chunks that have to be embedded
+	again    [][]ref       // batches that a model has refused, in halves
+	inFlight int           // batches, those that wait for another try or are stuck included
+	stuck    []*batch      // have failed so often that they wait for another one to work
+	answered int           // requests that worked, or were refused for their texts
+	asked    int           // requests without a reply
+	replies  chan reply    // with room for all of them
+	failing  chan struct{} // closed when the build fails: no request is made again
 
 	present  map[string]bool // paths that stay
 	unread   []string        // sources that failed, but are not gone
@@ -132,7 +134,8 @@ type document struct {
 	err    error
 	broken error // ends the build
 
-	missing int // vectors
+	missing int   // vectors
+	loose   []int // chunks that have been embedded, but were not given to the build
 }
 
 // ref is a chunk of a document.
@@ -169,6 +172,7 @@ func (w *work) documents(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the goroutines
 	w.present, w.held, w.open, w.replies = make(map[string]bool), newGate(), newGate(), make(chan reply, width)
+	w.failing = make(chan struct{})
 	list, inOrder, jobs := make(chan *document, ahead), make(chan *document, queued), make(chan *document)
 	wg.Go(func() { w.find(ctx, list) })
 	wg.Go(func() { w.dispatch(ctx, list, inOrder, jobs) })
@@ -181,24 +185,30 @@ func (w *work) documents(ctx context.Context) error {
 		})
 	}
 	if err := w.loop(ctx, &wg, inOrder); err != nil {
+		defer time.AfterFunc(lastWait, cancel).Stop()
 		w.salvage(ctx)
 		return err
 	}
 	return w.progress(ctx, "", true)
 }
 
-// salvage puts the documents that have all vectors into a build that ends early, without those before
-// them.
+// salvage keeps what a build that ends early has paid for: it waits for the requests that are under
+// way, puts the documents that have all vectors, without those before them, and has the vectors of the
+// others remembered.
 func (w *work) salvage(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
-	for _, d := range w.pending {
-		if d.missing > 0 || d.err != nil {
-			continue
-		}
-		if w.store(ctx, d) != nil {
-			return // the build has an error already, and what is lost can be embedded again
+	close(w.failing)
+	for ; w.asked > 0; w.asked-- {
+		r := <-w.replies
+		w.used = w.used.Add(r.used)
+		if r.err == nil && w.take(r) != nil {
+			return // these vectors fit no others
 		}
 	}
+	ctx = context.WithoutCancel(ctx)
+	w.pending = slices.DeleteFunc(w.pending, func(d *document) bool {
+		return d.missing == 0 && d.err == nil && w.store(ctx, d) == nil
+	})
+	_ = w.remember(ctx) // the build has an error already, and what is lost can be embedded again
 }
 
 // find sends the documents of the sources, and those whose err says what is wrong with a source.
@@ -316,6 +326,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 			}
 			head = nil
 		case r := <-w.replies:
+			w.asked--
 			if err := w.receive(ctx, wg, r); err != nil {
 				return err
 			}
@@ -416,15 +427,33 @@ func (w *work) request(ctx context.Context, wg *sync.WaitGroup, b *batch) {
 	for i, r := range b.refs {
 		texts[i] = r.doc.chunks[r.i].full()
 	}
+	w.asked++
 	wg.Go(func() { // room for its reply is there
 		r := reply{batch: b}
-		if r.err = retry.Sleep(ctx, b.wait); r.err == nil {
+		if r.err = w.sleep(ctx, b.wait); r.err == nil {
 			begun := time.Now()
 			r.vectors, r.used, r.err = w.embed(ctx, w.model, texts, false)
 			r.took = time.Since(begun)
 		}
 		w.replies <- r
 	})
+}
+
+// sleep waits, unless the build fails.
+func (w *work) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-w.failing:
+		return context.Canceled
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // batch returns the chunks of the next request.
@@ -463,12 +492,8 @@ func (w *work) receive(ctx context.Context, wg *sync.WaitGroup, r reply) error {
 		return r.err
 	case r.err == nil:
 		w.dear = w.dear || r.took > long || r.used.Cost > 0
-		for i, v := range r.vectors {
-			if err := w.fit(v); err != nil {
-				return err
-			}
-			r.refs[i].doc.chunks[r.refs[i].i].Vector = v
-			r.refs[i].doc.missing--
+		if err := w.take(r); err != nil {
+			return err
 		}
 	case len(r.refs) > 1:
 		half := len(r.refs) / 2
@@ -486,6 +511,20 @@ func (w *work) receive(ctx context.Context, wg *sync.WaitGroup, r reply) error {
 		if err := w.repeat(ctx, wg, b); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// take gives the chunks of a request their vectors.
+func (w *work) take(r reply) error {
+	for i, v := range r.vectors {
+		if err := w.fit(v); err != nil {
+			return err
+		}
+		d := r.refs[i].doc
+		d.chunks[r.refs[i].i].Vector = v
+		d.loose = append(d.loose, r.refs[i].i)
+		d.missing--
 	}
 	return nil
 }
@@ -560,11 +599,37 @@ func (w *work) store(ctx context.Context, d *document) error {
 	return nil
 }
 
+// remember gives the build the vectors of the documents that are not in it yet.
+func (w *work) remember(ctx context.Context) error {
+	var chunks []Chunk
+	for _, d := range w.pending {
+		for _, i := range d.loose {
+			chunks = append(chunks, d.chunks[i])
+		}
+		d.loose = nil
+	}
+	if len(chunks) == 0 {
+		return nil
+	}
+	w.unsafe = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.build.Remember(ctx, chunks)
+}
+
+// flush makes what the build was given safe. Vectors that can be had again at once are not worth more
+// than that.
 func (w *work) flush(ctx context.Context) error {
+	if w.dear {
+		if err := w.remember(ctx); err != nil {
+			return err
+		}
+	}
+	w.dear = false
 	if !w.unsafe {
 		return nil
 	}
-	w.unsafe, w.dear = false, false
+	w.unsafe = false
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.build.Flush(ctx)

@@ -56,6 +56,7 @@ func (c *command) evaluate(ctx context.Context) error {
 			return err
 		}
 		all.Base, all.Questions, all.Scores = base.Name(), of.Questions, append(all.Scores, of.Scores...)
+		all.Usage = all.Usage.Add(of.Usage)
 	}
 	screen.Close()
 	if c.opts.output != outputText {

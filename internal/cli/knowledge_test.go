@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loki/internal/rag"
+	"loki/internal/render"
 )
 
 // TestPrintEvaluation compares three ways to search. The best of each column has a star, also where two
@@ -37,6 +38,33 @@ chunk_size=500,neighbor…  both     12   1.000*  0.700   0.810*  1.0ms*  123.4m
 	for line := range strings.Lines(out.String()) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+// TestNumbersOfSources compares the list of sources that a user sees with that of the model: the same
+// places under the same numbers.
+func TestNumbersOfSources(t *testing.T) {
+	t.Parallel()
+	found := rag.Found{Hits: []rag.Hit{
+		{Path: "/docs/b.rtf", Text: "one"}, {Path: "/docs/a.md", Text: "two", Start: 3, End: 9}, {Path: "/docs/b.rtf", Text: "three"},
+		{Path: "/docs/a.md", Text: "four", Start: 12, End: 14}, {Path: "/docs/a.md", Text: "five", Start: 3, End: 9}, {Path: "https://c.test/x", Text: "six"},
+	}}
+	template, err := rag.ParseTemplate("__SOURCES__|__CONTEXT__|__INPUT__")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, passages, _ := strings.Cut(template.Fill("question", found), "|")
+	var shown []string
+	for _, line := range (render.SourceOptions{}).Sources(found.Event().Sources) {
+		shown = append(shown, strings.TrimSpace(line))
+	}
+	if got := strings.Join(shown, "\n"); got != list || len(shown) != 4 {
+		t.Errorf("the user sees\n%s\nand the model\n%s", got, list)
+	}
+	for _, head := range []string{"[1] [Source: /docs/b.rtf]\none", "[2] [Source: /docs/a.md:3-9]\ntwo", "[1] [Source: /docs/b.rtf]\nthree", "[3] [Source: /docs/a.md:12-14]\nfour", "[2] [Source: /docs/a.md:3-9]\nfive", "[4] [Source: https://c.test/x]\nsix"} {
+		if !strings.Contains(passages, head) {
+			t.Errorf("the passages lack %q:\n%s", head, passages)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"loki/internal/chat"
@@ -48,16 +49,27 @@ func (h Hit) Source() string {
 }
 
 // Context returns the passages for a model, each under a line that says where it is from.
-func (f Found) Context() string {
+func (f Found) Context() string { return f.passages(nil) }
+
+// passages returns the passages under lines such as "[Source: path:12-40]". In front of each is the
+// number, from 1, that places has for it: "[2] [Source: path:12-40]". Without places it has none.
+func (f Found) passages(places []string) string {
 	var b strings.Builder
 	for i, h := range f.Hits {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
+		if n := slices.Index(places, h.Source()) + 1; n > 0 {
+			fmt.Fprintf(&b, "[%d] ", n)
+		}
 		fmt.Fprintf(&b, "[Source: %s]\n%s", h.Source(), h.Text)
 	}
 	return b.String()
 }
+
+// places returns where the passages are, each place once, in the order of the passages. Models know
+// a place by its number in this list, from 1.
+func (f Found) places() []string { return f.each(Hit.Source) }
 
 // Sources returns the documents of the passages, each once, in the order of the passages.
 func (f Found) Sources() []string {

@@ -368,7 +368,7 @@ func TestTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "<[Source: /a.md:1-2]\nsays __INPUT__ and __SOURCES__\n\n[Source: https://b.test]\ntwo\n\n[Source: https://b.test]\nthree>\n" +
+	const want = "<[1] [Source: /a.md:1-2]\nsays __INPUT__ and __SOURCES__\n\n[2] [Source: https://b.test]\ntwo\n\n[2] [Source: https://b.test]\nthree>\n" +
 		"1. /a.md:1-2\n2. https://b.test\n<what is __CONTEXT__? what is __CONTEXT__?>"
 	if got := own.Fill("what is __CONTEXT__?", f); got != want {
 		t.Errorf("%s", got)
@@ -380,7 +380,7 @@ func TestTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"<context>\n[Source: /a.md:1-2]\n", "three\n</context>", "<sources>\n1. /a.md:1-2\n2. https://b.test\n</sources>", "</rules>", "<user_query>\nq\n</user_query>"} {
+	for _, part := range []string{"<context>\n[1] [Source: /a.md:1-2]\n", "three\n</context>", "<sources>\n1. /a.md:1-2\n2. https://b.test\n</sources>", "</rules>", "<user_query>\nq\n</user_query>"} {
 		if got := builtin.Fill("q", f); !strings.Contains(got, part) {
 			t.Errorf("the built-in template has no %q:\n%s", part, got)
 		}

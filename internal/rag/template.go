@@ -19,7 +19,7 @@ const (
 )
 
 // builtinTemplate is the template of users who have none.
-const builtinTemplate = `Answer the question in <user_query>. Passages that were found for it in a knowledge base are in <context>, and where they come from is in <sources>. Keep to the rules.
+const builtinTemplate = `Answer the question in <user_query>. Passages that were found for it in a knowledge base are in <context>, each under the number of its source in <sources>. Keep to the rules.
 
 <context>
 __CONTEXT__
@@ -70,11 +70,12 @@ func (t Template) Fill(input string, f Found) string {
 		text = builtinTemplate
 	}
 	var sources strings.Builder
-	for i, source := range f.each(Hit.Source) {
+	places := f.places()
+	for i, source := range places {
 		if i > 0 {
 			sources.WriteByte('\n')
 		}
 		fmt.Fprintf(&sources, "%d. %s", i+1, source)
 	}
-	return strings.NewReplacer(inputPlaceholder, input, contextPlaceholder, f.Context(), sourcesPlaceholder, sources.String()).Replace(text)
+	return strings.NewReplacer(inputPlaceholder, input, contextPlaceholder, f.passages(places), sourcesPlaceholder, sources.String()).Replace(text)
 }

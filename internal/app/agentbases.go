@@ -21,6 +21,8 @@ import (
 	"loki/internal/rag"
 	"loki/internal/rag/source"
 	"loki/internal/run"
+	"loki/internal/text"
+	"loki/internal/yamldoc"
 )
 
 // agentBase is a knowledge base of an agent: that of its documents, or that of a rag node.
@@ -90,8 +92,8 @@ func (b agentBase) String() string {
 	return fmt.Sprintf("agent %s, node %q", b.of.Name, b.node.ID)
 }
 
-// rebuild is the command that builds the knowledge bases of the agent.
-func (b agentBase) rebuild() string { return "loki -a " + b.of.Arg + " --rebuild-rag" }
+// rebuild returns the command that builds the knowledge bases of the agent.
+func (b agentBase) rebuild() string { return "loki -a " + text.Word(b.of.Arg) + " --rebuild-rag" }
 
 // specified reports whether the node says all that a build needs, so that nothing is asked.
 func (b agentBase) specified() bool {
@@ -138,8 +140,8 @@ func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.B
 		return nil, nil, err
 	}
 	if what := b.differs(base.Settings()); what != "" && a.standIn == "" {
-		text := fmt.Sprintf("%s: %s changed since the knowledge base was built, which is used as it is; build it again: %s", b, what, b.rebuild())
-		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
+		warning := fmt.Sprintf("%s: %s changed since the knowledge base was built, which is used as it is; build it again: %s", b, what, b.rebuild())
+		if err := events.Emit(ctx, event.Warning{Text: warning, Once: true}); err != nil {
 			release()
 			return nil, nil, err
 		}
@@ -164,9 +166,9 @@ func (b agentBase) differs(s rag.Settings) string {
 	return ""
 }
 
-// ready sees to it that the knowledge base exists. One that was not built is, if its node says all
-// that is needed or the user, at a terminal, wants it. built is false if it was not built and cannot
-// be: how is then for the user.
+// ready sees to it that the knowledge base exists. It builds one that does not if its node says all
+// that a build needs, or if the user, at a terminal, wants it. It returns false if the knowledge base
+// does not exist and the user did not want it built, or cannot be asked.
 func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) (built bool, err error) {
 	_, release, err := a.find(ctx, events, b)
 	if err == nil {
@@ -303,8 +305,8 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 	if len(own.set.Documents) > 0 {
 		built, err := a.ready(ctx, w.Events, own, w.Asker)
 		if err == nil && !built {
-			text := fmt.Sprintf("%s lists documents, but its knowledge base was not built yet, so they are not searched; build it: %s", own, own.rebuild())
-			err = w.Events.Emit(ctx, event.Warning{Text: text, Once: true})
+			warning := fmt.Sprintf("%s lists documents, but its knowledge base was not built yet, so they are not searched; build it: %s", own, own.rebuild())
+			err = w.Events.Emit(ctx, event.Warning{Text: warning, Once: true})
 		}
 		if err != nil || !built {
 			return nil, none, err
@@ -320,21 +322,51 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 	return knowledge{base: base, retry: a.knowledgeRetry()}, release, nil
 }
 
-// OpenAgentBase opens the knowledge base of an agent's documents, or of the only rag node of a
-// graph, as [App.OpenBase] does.
-func (a *App) OpenAgentBase(ctx context.Context, events event.Scope, of agent.Agent) (*rag.Base, func(), error) {
+// OpenAgentBase opens a knowledge base of an agent, as [App.OpenBase] does: that of its documents, or
+// that of the rag node called id. Without an id it is the only one of a graph.
+func (a *App) OpenAgentBase(ctx context.Context, events event.Scope, of agent.Agent, id string) (*rag.Base, func(), error) {
 	list, err := a.agentBases(of)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(list) != 1 {
-		return nil, nil, fault.New(fault.Usage, "agent %s is a graph with %d rag nodes, and one knowledge base is searched at a time", of.Name, len(list))
+	b, err := choose(list, of, id)
+	if err != nil {
+		return nil, nil, err
 	}
-	base, release, err := a.find(ctx, events, list[0])
+	base, release, err := a.find(ctx, events, b)
 	if fault.CodeOf(err) == fault.NotFound {
-		return nil, nil, fault.New(fault.NotFound, "%s has no knowledge base yet", list[0]).WithHint("build it: %s", list[0].rebuild())
+		return nil, nil, fault.New(fault.NotFound, "%s has no knowledge base yet", b).WithHint("build it: %s", b.rebuild())
 	}
 	return base, release, err
+}
+
+// choose returns the knowledge base of the rag node called id, and without an id the only one.
+func choose(list []agentBase, of agent.Agent, id string) (agentBase, error) {
+	var ids []string
+	for _, b := range list {
+		if b.node == nil && id == "" || b.node != nil && b.node.ID == id {
+			return b, nil
+		}
+		if b.node != nil {
+			ids = append(ids, b.node.ID)
+		}
+	}
+	switch {
+	case len(ids) == 0 && of.Graph == nil:
+		return agentBase{}, fault.New(fault.NotFound, "agent %s is not a graph, so it has no node %q", of.Name, id).WithHint("the knowledge base of its documents: -a %s", text.Word(of.Arg))
+	case len(ids) == 0:
+		return agentBase{}, fault.New(fault.Usage, "agent %s has no knowledge base: its graph has no rag node", of.Name)
+	case id == "" && len(ids) == 1:
+		return list[0], nil
+	case id == "":
+		return agentBase{}, fault.New(fault.Usage, "agent %s has %d knowledge bases, and one is searched at a time", of.Name, len(ids)).
+			WithHint("name the node behind the agent: -a %s; the rag nodes are %s", text.Word(of.Arg+"/"+ids[0]), strings.Join(ids, ", "))
+	}
+	hint := "its rag nodes are " + strings.Join(ids, ", ")
+	if near := yamldoc.Nearest(id, ids); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return agentBase{}, fault.New(fault.NotFound, "agent %s has no rag node %q", of.Name, id).WithHint("%s", hint)
 }
 
 // RebuildAgent builds the knowledge bases that an agent declares, without questions: those that

@@ -193,7 +193,7 @@ nodes:
 	if _, err := os.Stat(filepath.Join(dir, "agents", "look", "find.db")); err != nil {
 		t.Error(err)
 	}
-	base, release, err := a.OpenAgentBase(t.Context(), event.Scope{}, of)
+	base, release, err := a.OpenAgentBase(t.Context(), event.Scope{}, of, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -252,7 +252,7 @@ func (o *options) sections() []section {
 				{name: "effort", sets: choice(&o.effort, "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
-				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map and --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
+				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map or --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
 				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
 				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},
 			},
@@ -288,10 +288,10 @@ func (o *options) sections() []section {
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},
 				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
-				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume and --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
+				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},
-				{name: "force", sets: on(&o.force), usage: "with --resume and --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record", with: []string{"resume", "fork"}},
-				{name: "here", sets: on(&o.here), usage: "with --resume and --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
+				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record", with: []string{"resume", "fork"}},
+				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
 				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
 				{name: "step", sets: number(&o.step, -1), usage: "with --state: after super-step `N` instead of the last", with: []string{"state"}},
@@ -313,9 +313,9 @@ func (o *options) sections() []section {
 			more: []flagSpec{
 				{name: "rag-remove", sets: list(&o.knowledge.remove), usage: "with --rag: remove the documents of this `SOURCE`; may be repeated", with: []string{"rag"}, not: notBuilt},
 				{name: "rag-set", sets: list(&o.knowledge.set), usage: "with --rag: change settings, `KEY=VALUE,...`; with --rag-query and --rag-eval try them only; may be repeated", with: []string{"rag", "agent"}},
-				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag and --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
-				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag and --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
-				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag and --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
+				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag or --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
+				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag or --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
+				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag or --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
 				{name: "budget", sets: word(&o.knowledge.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens", with: []string{"rag"}},
 			},
 		},
@@ -409,7 +409,7 @@ func (f flagSpec) check(set *pflag.FlagSet) error {
 		return nil
 	}
 	if len(f.with) > 0 && !slices.ContainsFunc(f.with, set.Changed) {
-		return fault.New(fault.Usage, "flag --%s goes with --%s", f.name, strings.Join(f.with, " and --"))
+		return fault.New(fault.Usage, "flag --%s goes with --%s", f.name, strings.Join(f.with, " or --"))
 	}
 	if i := slices.IndexFunc(f.not, set.Changed); i >= 0 {
 		return fault.New(fault.Usage, "flags --%s and --%s contradict each other", f.name, f.not[i])

@@ -280,16 +280,22 @@ func (c *command) rebuildAgent(ctx context.Context, face *face) error {
 	return buildError(c.app.RebuildAgent(ctx, of, c.app.Events(face.emitter)))
 }
 
-// openBase opens the knowledge base that --rag or -a names.
+// openBase opens the knowledge base that --rag or -a names: AGENT or, for a rag node, AGENT/NODE.
 func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, func(), error) {
-	if c.opts.agent == "" {
+	name, node := c.opts.agent, ""
+	if name == "" {
 		return c.app.OpenBase(ctx, events, c.opts.knowledge.base)
 	}
-	of, _, err := c.loadAgent(c.opts.agent)
+	of, _, err := c.loadAgent(name)
+	if i := strings.LastIndexByte(name, '/'); fault.CodeOf(err) == fault.NotFound && i > 0 {
+		if owner, _, other := c.loadAgent(name[:i]); other == nil {
+			of, node, err = owner, name[i+1:], nil
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.app.OpenAgentBase(ctx, events, of)
+	return c.app.OpenAgentBase(ctx, events, of, node)
 }
 
 // variant returns base with other settings: itself, or one beside it if they need another index. That

@@ -8,6 +8,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/retry"
+	"loki/internal/text"
 )
 
 // Base is a knowledge base in use. It may be used from several goroutines.
@@ -23,7 +24,7 @@ type Base struct {
 func Open(ctx context.Context, name string, s Store, m Models) (*Base, error) {
 	index, err := s.Open(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", name)
+		return nil, fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", text.Word(name))
 	}
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (l Library) Open(ctx context.Context, name string, m Models) (*Base, error)
 	}
 	if _, old := os.Stat(OldFile(file)); old == nil {
 		return nil, fault.New(fault.NotFound, "the knowledge base %s is one of an older version, %s", name, OldFile(file)).
-			WithHint("build it anew from its documents: loki --rag %s --rebuild-rag", name)
+			WithHint("build it anew from its documents: loki --rag %s --rebuild-rag", text.Word(name))
 	}
 	names, _ := l.Names()
 	if near := yamldoc.Nearest(name, names); near != "" {

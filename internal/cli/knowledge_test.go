@@ -47,8 +47,12 @@ chunk_size=500,neighbor…  both     12   1.000*  0.700   0.810*  1.0ms*  123.4m
 func TestNumbersOfSources(t *testing.T) {
 	t.Parallel()
 	found := rag.Found{Hits: []rag.Hit{
-		{Path: "/docs/b.rtf", Text: "one"}, {Path: "/docs/a.md", Text: "two", Start: 3, End: 9}, {Path: "/docs/b.rtf", Text: "three"},
-		{Path: "/docs/a.md", Text: "four", Start: 12, End: 14}, {Path: "/docs/a.md", Text: "five", Start: 3, End: 9}, {Path: "https://c.test/x", Text: "six"},
+		{Path: "/docs/b.rtf", Text: "one"},
+		{Path: "/docs/a.md", Text: "two", Start: 3, End: 9},
+		{Path: "/docs/b.rtf", Text: "three"},
+		{Path: "/docs/a.md", Text: "four", Start: 12, End: 14},
+		{Path: "/docs/a.md", Text: "five", Start: 3, End: 9},
+		{Path: "https://c.test/x", Text: "six"},
 	}}
 	template, err := rag.ParseTemplate("__SOURCES__|__CONTEXT__|__INPUT__")
 	if err != nil {

@@ -48,6 +48,6 @@ func Example() {
 		fmt.Printf("%s, lines %d to %d: %s\n", filepath.Base(h.Path), h.Start, h.End, h.Text)
 	}
 	// Output:
-	// 1 document in 4 chunks
+	// 1 document in 2 chunks
 	// travel.md, lines 3 to 3: The ferry leaves at noon.
 }

@@ -1,7 +1,6 @@
 package split
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func (w *walk) sections() {
 			small = s
 		}
 	}
-	for h := range headings(w.text) {
+	for _, h := range w.outline.headings {
 		end(h.start)
 		path := s.path
 		for len(path) > 0 && path[len(path)-1].level >= h.level {
@@ -74,24 +73,36 @@ func (w *walk) section(s section) {
 
 // heading is a heading of a Markdown document.
 type heading struct {
-	start int // of its first line
-	level int // from 1
-	title string
+	start, end int // its lines, the last line end included
+	level      int // from 1
+	title      string
 }
 
-// headings yields the headings of a Markdown document, as CommonMark has them but for those in
-// quotations. Code, comments and front matter have none.
-func headings(doc string) iter.Seq[heading] {
-	return func(yield func(heading) bool) {
-		s := scanner{doc: doc, paragraph: -1}
-		for at := frontMatter(doc); at < len(doc); {
-			line, _, _ := strings.Cut(doc[at:], "\n")
-			if h, ok := s.line(at, line); ok && !yield(h) {
-				return
-			}
-			at += len(line) + 1
+// outline is where things are in a Markdown document, in their order.
+type outline struct {
+	headings []heading
+	fences   [][2]int // the lines that close code, the line ends included
+}
+
+// outlineOf returns the outline of a Markdown document, as CommonMark has it but for quotations. Code,
+// comments and front matter have no headings.
+func outlineOf(doc string) outline {
+	var o outline
+	s := scanner{doc: doc, paragraph: -1}
+	for at := frontMatter(doc); at < len(doc); {
+		line, _, _ := strings.Cut(doc[at:], "\n")
+		end := min(at+len(line)+1, len(doc))
+		inCode := s.fence != ""
+		if h, ok := s.line(at, line); ok {
+			h.end = end
+			o.headings = append(o.headings, h)
 		}
+		if inCode && s.fence == "" {
+			o.fences = append(o.fences, [2]int{at, end})
+		}
+		at = end
 	}
+	return o
 }
 
 // scanner reads a Markdown document line by line.

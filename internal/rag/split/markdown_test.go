@@ -13,9 +13,9 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-func outline(doc string) []string {
+func headings(doc string) []string {
 	var out []string
-	for h := range headings(doc) {
+	for _, h := range outlineOf(doc).headings {
 		out = append(out, fmt.Sprintf("%d:%d %s", 1+strings.Count(doc[:h.start], "\n"), h.level, h.title))
 	}
 	return out
@@ -48,7 +48,7 @@ func TestHeadings(t *testing.T) {
 		{name: "long", doc: "# " + strings.Repeat("x", 1000), want: []string{"1:1 " + strings.Repeat("x", 119) + "…"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := outline(tt.doc); !slices.Equal(got, tt.want) {
+			if got := headings(tt.doc); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -75,7 +75,7 @@ func TestHeadingsLikeGoldmark(t *testing.T) {
 			}
 			return ast.WalkContinue, nil
 		})
-		if got := outline(string(data)); !slices.Equal(got, want) {
+		if got := headings(string(data)); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", file, got, want)
 		}
 	}
@@ -92,13 +92,11 @@ func TestMarkdown(t *testing.T) {
 	}
 	want := []string{
 		"1-1 : intro",
-		"3-3 A: # A",
-		"5-7 A > B: ## B\n\nbbb bbb",
+		"3-7 A > B: # A\n\n## B\n\nbbb bbb",
 		"9-11 A > C: ## C\n\nccc ccc ccc",
 		"13-13 A > C: ddd ddd ddd",
 		"14-16 A > C > D: ### D\n\nd",
-		"17-17 E: # E",
-		"19-19 E > F: ## F",
+		"17-19 E > F: # E\n\n## F",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -112,5 +110,39 @@ func TestMarkdown(t *testing.T) {
 	}
 	if got := New(20, 0, Markdown, "go").Split("# A\n# B"); len(got) != 1 || got[0].Heading != "" {
 		t.Errorf("another kind of text: %+v", got)
+	}
+}
+
+func TestMend(t *testing.T) {
+	for _, tt := range []struct {
+		name, chunker string
+		size          int
+		doc           string
+		want          []string // lines heading: text
+	}{
+		{name: "heading_joins", size: 24, doc: "intro intro intro in\n## A\n### B\nbbb\n### C\nccc ccc ccc ccc", want: []string{
+			"1-1 : intro intro intro in", "2-4 : ## A\n### B\nbbb", "5-6 : ### C\nccc ccc ccc ccc",
+		}},
+		{name: "heading_without_room", size: 20, doc: "## A\n\nbbb bbb bbb bbb bbb\n\ncc", want: []string{"3-3 A: bbb bbb bbb bbb bbb", "5-5 : cc"}},
+		{name: "headings_without_room", size: 20, doc: "## A A A A A A\n\n### B B B B B\n\nbbb bbb bbb bbb bb", want: []string{"5-5 A A A A A A > B B B B B: bbb bbb bbb bbb bb"}},
+		{name: "markdown_without_room", chunker: Markdown, size: 20, doc: "# T\n## A\n\nbbb bbb bbb bbb bbb\n\ncc", want: []string{"4-4 T > A: bbb bbb bbb bbb bbb", "6-6 T > A: cc"}},
+		{name: "heading_at_the_end", size: 8, doc: "aaa aaa\n## B", want: []string{"1-1 : aaa aaa", "2-2 : ## B"}},
+		{name: "comment_in_code", size: 12, doc: "```\n# a\n```\n\nb b b b b b", want: []string{"1-3 : ```\n# a\n```", "5-5 : b b b b b b"}},
+		{name: "fence_joins", size: 16, doc: "```sh\nls\n```\n\nbbb bbb bbb", want: []string{"1-3 : ```sh\nls\n```", "5-5 : bbb bbb bbb"}},
+		{name: "fence_without_room", size: 10, doc: "```\nlslsls\n```\n\nbbb bbb", want: []string{"1-2 : ```\nlslsls", "5-5 : bbb bbb"}},
+		{name: "fence_opens", size: 10, doc: "aaa aaa\n\n```\nls\n```\n", want: []string{"1-1 : aaa aaa", "3-5 : ```\nls\n```"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(tt.size, 0, tt.chunker, "md")
+			pieces := s.Split(tt.doc)
+			check(t, s, tt.doc, pieces)
+			var got []string
+			for _, p := range pieces {
+				got = append(got, fmt.Sprintf("%d-%d %s: %s", p.Line, p.LastLine, p.Heading, p.Text))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
 	}
 }

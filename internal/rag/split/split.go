@@ -26,7 +26,8 @@ type Splitter struct {
 	size, overlap int
 	separators    []string
 	keep          bool // separators stay, at the start of what is behind them
-	markdown      bool
+	markdown      bool // cut at headings
+	outlined      bool // it is Markdown, whose chunks are mended
 }
 
 // New returns a Splitter for chunks of size characters, at least 1, of which about the last
@@ -35,7 +36,9 @@ type Splitter struct {
 // [Markdown], which concerns Markdown only.
 func New(size, overlap int, chunker, ext string) Splitter {
 	s := Splitter{size: max(size, 1), overlap: max(overlap, 0), separators: separators(ext)}
-	if chunker == Markdown && slices.Contains([]string{"md", "mkd", "markdown"}, ext) {
+	s.outlined = ext == "md" || ext == "mkd"
+	if chunker == Markdown && (s.outlined || ext == "markdown") {
+		s.outlined = true
 		s.markdown = true
 		s.separators = separators("md")
 	}
@@ -49,7 +52,7 @@ type Piece struct {
 	// blanks that follow each other may be fewer than in the document.
 	Text string
 
-	Heading string // "A > B > C", the headings that it is under; only from the chunker [Markdown]
+	Heading string // "A > B > C", the headings that it is under; from the chunker [Markdown]; otherwise of headings cut off the text
 
 	Start, End     int // bytes of the document, with line ends of one byte
 	Line, LastLine int // from 1
@@ -59,7 +62,9 @@ type Piece struct {
 // result. The chunks are in the order of the text, and none begins or ends before the one before
 // it. None is empty, and none is longer than the size, unless a single grapheme cluster is.
 //
-// Outside of plain text, a separator at the very end of what is cut is lost: nothing follows it.
+// Outside of plain text, a separator at the very end of what is cut is lost: nothing follows it. In
+// Markdown, no chunk is a heading that is followed by another chunk, and none begins with the line
+// that closes a block of code.
 func (s Splitter) Split(text string) []Piece {
 	w := walk{Splitter: s, text: strings.ReplaceAll(text, "\r\n", "\n")}
 	w.all()
@@ -69,8 +74,9 @@ func (s Splitter) Split(text string) []Piece {
 // walk is one call of Split.
 type walk struct {
 	Splitter
-	text   string
-	pieces []Piece
+	text    string
+	pieces  []Piece
+	outline outline // of Markdown
 
 	heading string // of what is cut
 
@@ -106,6 +112,10 @@ func (c *cursor) move(text string, to int) int {
 
 // all cuts the whole text.
 func (w *walk) all() {
+	if w.outlined {
+		w.outline = outlineOf(w.text)
+		defer w.mend()
+	}
 	if w.markdown {
 		w.sections()
 	} else {

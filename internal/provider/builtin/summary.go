@@ -14,7 +14,7 @@ const noText = "There is no text to summarize: put it into the message, after th
 // The system message is the instruction. The user message may hold one too, as
 // [extract.SplitAsk] finds it, which wins where both say how long the summary
 // may be. Without a system message a user message that is nothing but an instruction
-// has no text.
+// has no text. Of a question with passages, the text is the passages that the words of the question are in.
 func extractReply(req provider.Request) reply {
 	system := ""
 	for _, m := range req.Messages {
@@ -23,6 +23,11 @@ func extractReply(req provider.Request) reply {
 		}
 	}
 	message := lastUser(req).Text()
+	question, passages := extract.SplitPassages(message)
+	if len(passages) > 0 {
+		limits := extract.ReadLimits(question, system)
+		return textReply(req, limits.Layout(extract.Answer(question, passages, limits)))
+	}
 	ask, text := extract.SplitAsk(message)
 	if system == "" && ask == "" && extract.IsAsk(message) {
 		ask, text = message, ""

@@ -41,7 +41,11 @@ type Limits struct {
 // what is chosen already, and at least one: the shortest, if none is within
 // limits.Words. The result is nil if the text has no sentence.
 func Summarize(text string, limits Limits) []string {
-	sentences := sentencesOf(text)
+	return summarize(sentencesOf(text), limits)
+}
+
+// summarize chooses from sentences.
+func summarize(sentences []string, limits Limits) []string {
 	if len(sentences) == 0 {
 		return nil
 	}

@@ -1,0 +1,55 @@
+package extract
+
+import "strings"
+
+// SplitPassages parts a message with passages of a knowledge base into the question and the passages:
+// one with <context> and, at its end, <user_query>, the tags of each on lines of their own, as the
+// built-in template has them. A passage follows a line with its source in brackets. There are no
+// passages in other messages.
+func SplitPassages(message string) (question string, passages []string) {
+	rest, ok := strings.CutSuffix(strings.TrimSpace(message), "\n</user_query>")
+	_, rest, opens := strings.Cut(rest, "<context>\n")
+	if !ok || !opens {
+		return "", nil
+	}
+	// The question is behind the rules, whatever it or a passage holds.
+	context, rest, ok := strings.Cut(rest, "\n</context>\n\n<sources>\n")
+	if !ok {
+		return "", nil
+	}
+	_, question, ok = strings.Cut(rest, "\n</rules>\n\n<user_query>\n")
+	if !ok {
+		return "", nil
+	}
+	for part := range strings.SplitSeq("\n"+context, "\n[Source: ") {
+		if _, text, ok := strings.Cut(part, "]\n"); ok {
+			passages = append(passages, text)
+		}
+	}
+	return question, passages
+}
+
+// Answer is [Summarize] for passages in which an answer to a question may be: of the sentences that
+// have words of it, if there are any.
+func Answer(question string, passages []string, limits Limits) []string {
+	words := make(map[string]bool)
+	for term := range termsOf(question) {
+		words[term] = true
+	}
+	var all, some []string
+	for _, p := range passages {
+		for _, s := range sentencesOf(p) {
+			all = append(all, s)
+			for term := range termsOf(s) {
+				if words[term] {
+					some = append(some, s)
+					break
+				}
+			}
+		}
+	}
+	if len(some) > 0 {
+		all = some
+	}
+	return summarize(all, limits)
+}

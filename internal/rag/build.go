@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/engine"
@@ -145,9 +146,14 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 	case w.added+w.kept == 0 && w.firstErr != nil:
 		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")
 	case w.added+w.kept == 0 && w.passed > 0:
-		return Stats{}, fault.New(fault.Config, "its sources hold no text: %s passed over", text.Count(w.passed, "file"))
+		return Stats{}, fault.New(fault.NotFound, "%s", noText(w.passed, w.set.Documents...)).
+			WithHint("binary files are not indexed; document_loaders in config.yaml can convert further formats")
 	case w.added+w.kept == 0:
-		return Stats{}, fault.New(fault.Config, "its sources hold no documents")
+		return Stats{}, fault.New(fault.NotFound, "%s", noDocuments(w.set.Documents...)).
+			WithHint("check the path and its pattern: 'DIR/**/*.md' has all Markdown files below DIR; what .gitignore names is left out")
+	}
+	if err := w.warnOfEmpty(ctx); err != nil {
+		return Stats{}, err
 	}
 	return w.build.Commit(ctx, func(path string) bool {
 		keep := w.present[path] || slices.ContainsFunc(w.unread, func(s string) bool { return w.Source.Covers(s, path) })
@@ -156,6 +162,46 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 		}
 		return keep
 	})
+}
+
+// warnOfEmpty warns about sources without documents.
+func (w *work) warnOfEmpty(ctx context.Context) error {
+	for _, s := range w.set.Documents {
+		c := w.counts[s]
+		var err error
+		switch {
+		case c.passed > 0 && c.passed == c.found:
+			err = w.warnf(ctx, "%s", noText(c.passed, s))
+		case c.found == 0 && !w.covers(s):
+			err = w.warnf(ctx, "%s", noDocuments(s))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// covers reports whether a document that stays, and was found in another source, may come from this one.
+func (w *work) covers(source string) bool {
+	for path := range w.present {
+		if w.Source.Covers(source, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func noDocuments(sources ...string) string {
+	return "there are no documents at " + strings.Join(sources, ", ")
+}
+
+func noText(passed int, sources ...string) string {
+	was := "were"
+	if passed == 1 {
+		was = "was"
+	}
+	return fmt.Sprintf("there is no text at %s: %s %s passed over", strings.Join(sources, ", "), text.Count(passed, "file"), was)
 }
 
 // goOn is the hint for a build that ended early.

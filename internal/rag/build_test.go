@@ -289,7 +289,7 @@ func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestNothingToBuild(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "alpha", "pic/image.png": "\x89PNG\x00"})
 	b.build()
-	before := b.content()
+	before, empty := b.content(), b.TempDir()
 	for _, tt := range []struct {
 		name      string
 		documents []string
@@ -298,8 +298,9 @@ func TestNothingToBuild(t *testing.T) {
 	}{
 		{"no_documents", nil, fault.Config, "building the knowledge base base: it lists no documents"},
 		{"all_gone", []string{"x.txt", "y.txt"}, fault.NotFound, "building the knowledge base base: none of its documents could be read: "},
-		{"empty_directory", []string{b.TempDir()}, fault.Config, "building the knowledge base base: its sources hold no documents"},
-		{"no_text", []string{"pic"}, fault.Config, "building the knowledge base base: its sources hold no text: 1 file passed over"},
+		{"empty_directory", []string{empty}, fault.NotFound, "building the knowledge base base: there are no documents at " + empty},
+		{"pattern_without_a_match", []string{"*.md", "pic/**/*.md"}, fault.NotFound, "building the knowledge base base: there are no documents at " + b.dir + "/*.md, " + b.dir + "/pic/**/*.md"},
+		{"no_text", []string{"pic"}, fault.NotFound, "building the knowledge base base: there is no text at " + b.dir + "/pic: 1 file was passed over"},
 		{"empty_source", []string{" "}, fault.Failure, "building the knowledge base base: a source is empty"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -308,6 +309,9 @@ func TestNothingToBuild(t *testing.T) {
 			_, err := b.Build(t.Context(), "base", b.store, set)
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || fault.CodeOf(err) != tt.code {
 				t.Errorf("%v, code %s", err, fault.CodeOf(err))
+			}
+			if tt.code == fault.NotFound && fault.HintOf(err) == "" {
+				t.Errorf("%v has no hint", err)
 			}
 			equal(t, "content", b.content(), before)
 		})
@@ -634,7 +638,7 @@ func TestModelThatFailsNowAndThen(t *testing.T) {
 		{name: "every_second_at_once", files: 200, attempts: 2, fails: every(2), works: true},
 		{name: "all", files: 200, attempts: 2, fails: every(1), tries: 2, within: time.Second},
 		{name: "all_of_five_tries", files: 200, attempts: 5, fails: every(1), tries: 5, within: 15 * time.Second},
-		{name: "all_of_one_try", files: 200, attempts: 1, fails: every(1), tries: 1},
+		{name: "all_of_one_try", files: 200, attempts: 1, fails: every(1)},
 		{name: "all_of_one_batch", files: 5, attempts: 2, fails: every(1), tries: 2, within: time.Second},
 		{name: "all_after_some", files: 200, attempts: 2, fails: func(n int, _ provider.EmbedRequest) bool { return n > 10 }, within: 2 * time.Second},
 		{name: "one_batch", files: 1000, attempts: 2, took: 10 * time.Second, fails: poisoned, tries: 10, within: 5 * time.Minute},
@@ -817,5 +821,21 @@ func TestRememberedBeforeTheEnd(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A source without documents, beside others that have some, is a warning.
+func TestEmptySources(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha", "pic/one.png": "\x89PNG\x00", "pic/two.png": "\x89PNG\x00"})
+	b.set.Documents = []string{"a.txt", "pic", "pic/*.md", "*.txt", "missing"} // *.txt has what is there already
+	b.build()
+	equal(t, "warnings", b.warnings()[1:], []string{
+		"knowledge base base: there is no text at DIR/pic: 2 files were passed over",
+		"knowledge base base: there are no documents at DIR/pic/*.md",
+	})
+	equal(t, "content", b.content(), []string{"1-0 a.txt:1-1 alpha"})
+	b.build()
+	if w := b.warnings(); len(w) != 6 {
+		t.Errorf("%q", w)
 	}
 }

@@ -78,6 +78,7 @@ type work struct {
 	unsaid   int             // failed documents that were not warned about
 
 	added, kept, removed, passed, failed, chunks int
+	counts                                       map[string]count // by source
 
 	used   chat.Usage
 	ticked time.Time
@@ -89,6 +90,10 @@ type work struct {
 	unsafe bool // documents were put since the last flush
 	dear   bool // vectors that took long or cost money came since the last flush
 }
+
+// count says how many documents of a source were found, the source itself included if it failed, and
+// how many of them were passed over.
+type count struct{ found, passed int }
 
 // gate holds a goroutine up while things take too much memory.
 type gate struct {
@@ -171,7 +176,8 @@ func (w *work) documents(ctx context.Context) error {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the goroutines
-	w.present, w.held, w.open, w.replies = make(map[string]bool), newGate(), newGate(), make(chan reply, width)
+	w.present, w.counts = make(map[string]bool), make(map[string]count)
+	w.held, w.open, w.replies = newGate(), newGate(), make(chan reply, width)
 	w.failing = make(chan struct{})
 	list, inOrder, jobs := make(chan *document, ahead), make(chan *document, queued), make(chan *document)
 	wg.Go(func() { w.find(ctx, list) })
@@ -351,6 +357,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 // look takes note of a document that was read.
 func (w *work) look(ctx context.Context, d *document) error {
 	w.open.sub(d.bytes)
+	w.counted(d)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -389,6 +396,19 @@ func (w *work) look(ctx context.Context, d *document) error {
 	w.pending = append(w.pending, d)
 	w.size += d.size(w.dimensions)
 	return nil
+}
+
+// counted counts a document for its source.
+func (w *work) counted(d *document) {
+	from := d.Source
+	if e, ok := errors.AsType[*source.Error](d.err); ok {
+		from = cmp.Or(e.Source, from)
+	}
+	c := w.counts[from]
+	if c.found++; d.passed {
+		c.passed++
+	}
+	w.counts[from] = c
 }
 
 // size estimates the bytes of the chunks, given the length of vectors.

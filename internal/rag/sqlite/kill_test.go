@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/fault"
 	"loki/internal/rag"
 	"loki/internal/rag/sqlite"
 )
@@ -34,7 +35,7 @@ const workerFile = "LOKI_TEST_RAG_FILE"
 func TestMain(m *testing.M) {
 	if file := os.Getenv(workerFile); file != "" {
 		if err := buildVersion(context.Background(), announcedStore{sqlite.New(file)}, 2); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+			fmt.Fprintln(os.Stderr, err, fault.HintOf(err))
 			os.Exit(1)
 		}
 		os.Exit(0)

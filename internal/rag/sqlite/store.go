@@ -22,7 +22,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -317,14 +319,27 @@ func explain(path string, err error) error {
 		return fault.Wrap(fault.Failure, err, "the knowledge base %s is damaged", path).
 			WithHint("remove it (rm %s) and build it again", text.Word(path))
 	}
+	code := 0
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch e.Code() & 0xff {
-		case sqlite3.SQLITE_FULL:
-			return fault.Wrap(fault.Failure, err, "no space is left to write %s", path).
-				WithHint("free some space and build again: the knowledge base is as it was, and what was built is kept")
-		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-			return fault.Wrap(fault.Config, err, "cannot open or write %s", path).WithHint("look at the permissions of the file and its directory")
-		}
+		code = e.Code()
+	}
+	kind := code & 0xff
+	is := func(list ...error) bool {
+		return slices.ContainsFunc(list, func(one error) bool { return errors.Is(err, one) })
+	}
+	const asItWas = "the knowledge base is as it was, and what was built is kept"
+	switch {
+	case kind == sqlite3.SQLITE_FULL || is(syscall.ENOSPC, syscall.EDQUOT):
+		return fault.Wrap(fault.Failure, err, "no space is left to write %s", path).WithHint("free some space and build again: %s", asItWas)
+	case kind == sqlite3.SQLITE_READONLY || kind == sqlite3.SQLITE_CANTOPEN || kind == sqlite3.SQLITE_PERM || is(fs.ErrPermission, syscall.EROFS):
+		return fault.Wrap(fault.Config, err, "cannot open or write %s", path).
+			WithHint("look at the permissions of the file and its directory, and whether the file system is read-only")
+	case code == sqlite3.SQLITE_IOERR_READ || code == sqlite3.SQLITE_IOERR_SHORT_READ:
+		return fault.Wrap(fault.Failure, err, "the system cannot read %s", path).
+			WithHint("the disk or its connection may be broken: look at the log of the system, and build the knowledge base again elsewhere (LOKI_RAGS_DIR)")
+	case kind == sqlite3.SQLITE_IOERR || is(syscall.EFBIG, syscall.EIO):
+		return fault.Wrap(fault.Failure, err, "the system cannot write %s", path).
+			WithHint("look for a limit on the size of files (ulimit -f), a quota or a broken disk, then build again: %s", asItWas)
 	}
 	return fmt.Errorf("knowledge base %s: %w", path, err)
 }

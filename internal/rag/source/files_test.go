@@ -224,3 +224,21 @@ func BenchmarkWalk(b *testing.B) {
 		}
 	}
 }
+
+// TestUnchangedFilesAreOnlyHashed reads files that are not text: that matters once their text is wanted.
+func TestUnchangedFilesAreOnlyHashed(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, map[string]string{"docs/image": "\x00\x01\x02", "named": "\x00\x01\x02"})
+	for d, err := range loaderAt(dir).Documents(t.Context(), []string{"docs", "named"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.Read(t.Context())
+		if err != nil || c.Hash != "ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc" {
+			t.Fatalf("%s: %+v, %v", d.Path, c, err)
+		}
+		if _, _, _, err = c.Text(t.Context()); err == nil || errors.Is(err, source.ErrPassedOver) != (d.Source == "docs") {
+			t.Errorf("%s: %v", d.Path, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,29 +70,48 @@ func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Conten
 	if l.Input.HasLoader(ext) {
 		return l.hashFile(ctx, f, path, ext)
 	}
-	tooLarge := fault.New(fault.Usage, "%s is larger than %d MiB", path, MaxSize>>20)
+	tooLarge := info.Size() > MaxSize
 	var data []byte
-	if info.Size() <= MaxSize {
-		if data, err = io.ReadAll(io.LimitReader(f, MaxSize+1)); err != nil {
+	if !tooLarge {
+		if data, err = readAll(f, int(info.Size())); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
+		tooLarge = len(data) > MaxSize
 	}
-	content, err := l.content(path, ext, data)
-	switch {
-	case (info.Size() > MaxSize || len(data) > MaxSize) && named:
-		return nil, tooLarge
-	case info.Size() > MaxSize || len(data) > MaxSize:
-		return nil, fmt.Errorf("%w: %w", ErrPassedOver, tooLarge)
-	case err != nil && !named:
-		return nil, fmt.Errorf("%w: %w", ErrPassedOver, err)
+	if tooLarge {
+		return nil, passOver(named, fault.New(fault.Usage, "%s is larger than %d MiB", path, MaxSize>>20))
 	}
-	return content, err
+	// Whether it is text does not matter for a document that has not changed.
+	hash := hashOf(data)
+	return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
+		content, err := l.content(path, ext, hash, data)
+		if err != nil {
+			return "", "", false, passOver(named, err)
+		}
+		return content.Text(ctx)
+	}}, nil
+}
+
+// passOver returns the error for a file that cannot be used.
+func passOver(named bool, err error) error {
+	if named {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrPassedOver, err)
+}
+
+// readAll reads a file of about size bytes, and not more than one byte beyond [MaxSize].
+func readAll(f *os.File, size int) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(size + bytes.MinRead) // so that it does not grow to see the end
+	_, err := buf.ReadFrom(io.LimitReader(f, MaxSize+1))
+	return buf.Bytes(), err
 }
 
 // content returns the content of a file that was read; the error is that it is not text.
-func (l *Loader) content(name, ext string, data []byte) (*Content, error) {
+func (l *Loader) content(name, ext, hash string, data []byte) (*Content, error) {
 	if l.Input.Converts(ext) {
-		return &Content{Hash: hashOf(data), size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
+		return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
 			text, ext, err := l.Input.ConvertData(ctx, ext, data)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
@@ -103,7 +123,7 @@ func (l *Loader) content(name, ext string, data []byte) (*Content, error) {
 	if !ok {
 		return nil, input.NotText(name, data, ext)
 	}
-	content := asText(hashOf(data), text, textExt(ext), true)
+	content := asText(hash, text, textExt(ext), true)
 	content.size = len(data)
 	return content, nil
 }

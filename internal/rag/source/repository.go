@@ -173,7 +173,7 @@ func (s *search) readClone(ctx context.Context, path string, f tree.File) (*Cont
 		if err != nil {
 			return nil, err
 		}
-		return s.content(path, extOf(f.Path), data)
+		return s.content(path, extOf(f.Path), hashOf(data), data)
 	}
 	return s.readFile(ctx, f.Full, false)
 }

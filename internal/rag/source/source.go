@@ -45,9 +45,9 @@ const (
 	DefaultMaxDepth = 16
 )
 
-// ErrPassedOver is in the chain of errors of [Document.Read] for a file below a directory that is
-// not text, or is larger than [MaxSize], and of [Content.Text] for a page of a site without text. It is not
-// a failure: such documents are counted.
+// ErrPassedOver is in the chain of errors of [Document.Read] or [Content.Text] for a file below a directory
+// that is not text, or is larger than [MaxSize], and for a page of a site without text. It is not a failure:
+// such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
 // Error is a failure that concerns one source. If what failed does not exist, it wraps

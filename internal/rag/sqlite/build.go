@@ -125,6 +125,7 @@ type build struct {
 	use *index // the one in use; nil after the first change, or if there is none to start from
 	c   *conn  // of the build's own file; nil before the first change
 
+	files      map[string]rag.File // by path; nil before it is needed
 	dimensions int
 	nextFile   int64
 	nextChunk  int64
@@ -312,12 +313,31 @@ func (b *build) statements() *statements {
 }
 
 func (b *build) File(ctx context.Context, path string) (f rag.File, ok bool, err error) {
-	f.Path = path
-	ok, err = b.statements().row(ctx, "SELECT id, hash, chunks FROM files WHERE path = ?", []any{path}, &f.ID, &f.Hash, &f.Chunks)
-	if !ok {
-		return rag.File{}, false, explain(b.store.path, err)
+	if b.files == nil {
+		if b.files, err = b.readFiles(ctx); err != nil {
+			return rag.File{}, false, explain(b.store.path, err)
+		}
 	}
-	return f, true, nil
+	f, ok = b.files[path]
+	return f, ok, nil
+}
+
+// readFiles reads all files, which takes less than a query for each.
+func (b *build) readFiles(ctx context.Context) (map[string]rag.File, error) {
+	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, hash, chunks FROM files")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	files := make(map[string]rag.File)
+	for rows.Next() {
+		var f rag.File
+		if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Chunks); err != nil {
+			return nil, err
+		}
+		files[f.Path] = f
+	}
+	return files, rows.Err()
 }
 
 // hash returns that of the heading and text of a chunk.
@@ -468,6 +488,9 @@ func (b *build) put(path, fileHash string, chunks []rag.Chunk) error {
 		if err := b.c.exec("INSERT INTO vectors VALUES (?, ?)", first+int64(i), data); err != nil {
 			return err
 		}
+	}
+	if b.files != nil {
+		b.files[path] = rag.File{ID: b.nextFile, Path: path, Hash: fileHash, Chunks: len(chunks)}
 	}
 	b.nextFile++
 	b.nextChunk += int64(len(chunks))

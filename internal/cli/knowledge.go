@@ -141,8 +141,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	if set.Documents, err = c.sourcesOf(set.Documents, builder.Source.Absolute); err != nil {
 		return err
 	}
-	sameIndex := old.SameChunks(set) && old.Quantization == set.Quantization && old.BatchSize == set.BatchSize
-	if built && sameIndex && !k.rebuild && len(k.add)+len(k.remove) == 0 {
+	if built && old.SameChunks(set) && !k.rebuild && len(k.add)+len(k.remove) == 0 {
 		return store.Configure(ctx, set)
 	}
 	_, err = builder.Build(ctx, k.base, store, set)
@@ -301,8 +300,15 @@ func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, 
 // variant returns base with other settings: itself, or one beside it if they need another index. That
 // is kept, so that building it again costs nothing.
 func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings, events event.Scope, budget engine.Budget) (*rag.Base, func(), error) {
-	if is := base.Settings(); set.SameChunks(is) && set.Quantization == is.Quantization {
-		return base, func() {}, nil
+	if is := base.Settings(); set.SameChunks(is) {
+		if set.Quantization == is.Quantization {
+			return base, func() {}, nil
+		}
+		other, err := base.Quantized(ctx, set.Quantization)
+		if err != nil {
+			return nil, nil, err
+		}
+		return other, func() { _ = other.Close() }, nil
 	}
 	store := c.app.ScratchStore(base.Name(), set)
 	name := base.Name() + " (" + difference(base.Settings(), set) + ")"

@@ -662,6 +662,11 @@ func (s *suite) nearestInt8() {
 	exact := s.open()
 	set := settings()
 	set.Quantization = rag.Int8
+	base, err := rag.Open(s.Context(), "test", s.handle(), nil)
+	s.ok(err)
+	tried, err := base.Quantized(s.Context(), rag.Int8)
+	s.ok(err)
+	s.same("settings to try", tried.Settings(), set)
 	s.ok(s.store.Configure(s.Context(), set))
 	quantized := s.open()
 	for range 20 {
@@ -671,7 +676,14 @@ func (s *suite) nearestInt8() {
 		got, err := quantized.Nearest(s.Context(), query, 10)
 		s.ok(err)
 		s.same("nearest", got, want)
+		got, err = tried.Index().Nearest(s.Context(), query, 10)
+		s.ok(err)
+		s.same("nearest without Configure", got, want)
 	}
+	s.ok(tried.Close())
+	_, err = base.Index().Nearest(s.Context(), unit(r, 32), 10)
+	s.ok(err)
+	s.ok(base.Close())
 }
 
 func unit(r *rand.Rand, dims int) []float32 {

@@ -101,6 +101,16 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 	return x, nil
 }
 
+// Quantized opens the file once more, with its vectors in memory as quantization says.
+func (x *index) Quantized(ctx context.Context, quantization string) (rag.Index, error) {
+	other, err := openIndex(ctx, x.path)
+	if err != nil {
+		return nil, explain(x.path, err)
+	}
+	other.stats.Settings.Quantization = quantization
+	return other, nil
+}
+
 // querier is a database or a connection to it.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

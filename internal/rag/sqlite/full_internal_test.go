@@ -3,8 +3,13 @@ package sqlite
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"loki/internal/fault"
 	"loki/internal/rag"
@@ -83,4 +88,30 @@ func TestFullDisk(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestOwner looks for the number of a process that has taken the lock and not written it yet.
+func TestOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	synctest.Test(t, func(t *testing.T) {
+		for _, text := range []string{"", "12"} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(lockWait / 2)
+				if err := os.WriteFile(path, []byte("123\n"), 0o600); err != nil {
+					t.Error(err)
+				}
+			})
+			if got := owner(t.Context(), path); got != "process 123" {
+				t.Error(got)
+			}
+			wg.Wait()
+		}
+		if got := owner(t.Context(), path+"x"); got != "another process" {
+			t.Error(got)
+		}
+	})
 }

@@ -200,12 +200,24 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		return nil, explain(s.path, err)
 	}
-	owner := "another process"
-	if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 {
-		owner = "process " + strings.TrimSpace(string(pid))
-	}
-	return nil, fault.New(fault.Usage, "the knowledge base %s is being built by %s", s.path, owner).
+	return nil, fault.New(fault.Usage, "the knowledge base %s is being built by %s", s.path, owner(ctx, path)).
 		WithHint("try again when that is done, or end it: what it has done so far is kept")
+}
+
+// owner names the process that holds the lock at path. One that took it an instant ago may not have
+// written its number yet.
+func owner(ctx context.Context, path string) string {
+	for range 20 {
+		pid, err := os.ReadFile(path)
+		if text := string(pid); err == nil && strings.HasSuffix(text, "\n") {
+			return "process " + strings.TrimSpace(text)
+		}
+		select {
+		case <-time.After(lockWait / 20):
+		case <-ctx.Done():
+		}
+	}
+	return "another process"
 }
 
 // copyFile copies a file, by the file system's own means if it has some. The copy is not synced.

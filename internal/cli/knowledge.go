@@ -121,6 +121,13 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	}
 	builder := c.app.Builder(events, k.bound())
 	old, built, err := c.known(ctx, store, file)
+	if damaged, ok := errors.AsType[*rag.DamagedError](err); ok && damaged.Settings != nil && (k.rebuild || len(k.add)+len(k.remove) > 0) {
+		old, err = *damaged.Settings, nil
+		warning := event.Warning{Text: "knowledge base " + k.base + " is damaged: it is built anew from its documents"}
+		if err := events.Emit(ctx, warning); err != nil {
+			return err
+		}
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

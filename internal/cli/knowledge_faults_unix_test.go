@@ -434,6 +434,26 @@ func TestKnowledgeGoneWhileInUse(t *testing.T) {
 	}
 }
 
+// TestKnowledgeDamaged rebuilds a base whose file was cut off from the settings that are left in it.
+func TestKnowledgeDamaged(t *testing.T) {
+	e := newEmbeddings(t, nil)
+	k := newLibrarian(t, e)
+	k.note(t, "note.md")
+	k.run(t, 0, "--rag", "bees", "--rag-add", "docs", "--rag-set", "top_k=3")
+	base := filepath.Join(k.dir, "home", "config", "rags", "bees.db")
+	if err := os.Truncate(base, 30_000); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := k.run(t, 1, "--rag", "bees", "--rag-query", "honey")
+	has(t, stderr, base+" is damaged", "--rebuild-rag")
+	_, stderr = k.run(t, 0, "--rag", "bees", "--rebuild-rag")
+	has(t, stderr, "is damaged: it is built anew", "1 added")
+	stdout, _ := k.run(t, 0, "--rag", "bees", "--rag-query", "honey")
+	has(t, stdout, "note.md")
+	stdout, _ = k.run(t, 0, "--rag", "bees", "--info")
+	has(t, stdout, "top_k: 3", filepath.Join(k.dir, "docs"))
+}
+
 // TestKnowledgeOldFile opens a base that an older version wrote.
 func TestKnowledgeOldFile(t *testing.T) {
 	e := newEmbeddings(t, nil)

@@ -120,10 +120,10 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 	return nil
 }
 
-// statsOf describes the index in use. The zero Stats mean that there is none.
+// statsOf describes the index in use. The zero Stats mean that there is none, or a damaged one.
 func statsOf(ctx context.Context, s Store) (Stats, error) {
 	index, err := s.Open(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, damaged := errors.AsType[*DamagedError](err); damaged || errors.Is(err, fs.ErrNotExist) {
 		return Stats{}, nil
 	}
 	if err != nil {

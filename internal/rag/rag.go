@@ -115,9 +115,21 @@ type Index interface {
 	Close() error
 }
 
+// DamagedError is the error of opening an index that cannot be read. A build replaces such an index.
+type DamagedError struct {
+	Settings *Settings // with which it was built, nil if they cannot be read either
+	Err      error
+}
+
+func (e *DamagedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
 // Store is a place for the index of one knowledge base.
 type Store interface {
-	// Open returns the index in use. The error is a fs.ErrNotExist if there is none.
+	// Open returns the index in use. The error is a fs.ErrNotExist if there is none, and a
+	// [*DamagedError] if it is damaged.
 	Open(ctx context.Context) (Index, error)
 	// Build begins a build: it has the files of the index in use, or goes on with a build that was
 	// interrupted, if they were built with settings that leave what is stored as it is; otherwise it

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -147,7 +149,7 @@ func TestForeignFiles(t *testing.T) {
 		path := built(t)
 		change(t, path, "DROP TABLE base")
 		_, err := sqlite.New(path).Open(t.Context())
-		explained(t, err, path, "damaged", "rm ")
+		explained(t, err, path, "damaged", "build it again")
 	})
 	t.Run("malformed_settings", func(t *testing.T) {
 		path := built(t)
@@ -191,12 +193,53 @@ func TestDamage(t *testing.T) {
 		}
 		if err := readAll(t.Context(), sqlite.New(path)); err != nil {
 			errs++
-			explained(t, err, path, "rm ", "build it again")
+			explained(t, err, path, "build it again")
 		} else if i%3 == 0 && len(data) < len(whole) {
 			t.Errorf("%d of %d bytes go unnoticed", len(data), len(whole))
 		}
 	}
 	t.Logf("%d of 60 are noticed", errs)
+}
+
+// TestSalvage reads the settings of files that cannot be opened.
+func TestSalvage(t *testing.T) {
+	want := rag.Settings{EmbeddingModel: "test", ChunkSize: 100, TopK: 3, Documents: []string{"/docs", "https://site.test/**"}}
+	path := filepath.Join(t.TempDir(), "base.db")
+	b, err := sqlite.New(path).Build(t.Context(), want)
+	if err == nil {
+		_, err = b.Commit(t.Context(), func(string) bool { return true })
+	}
+	if err = errors.Join(err, b.Close()); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := bytes.Index(whole, []byte(`"test"`))
+	for _, tt := range []struct {
+		name   string
+		damage func(data []byte) []byte
+		want   *rag.Settings
+		hint   string
+	}{
+		{"truncated", func(data []byte) []byte { return data[:len(data)-5000] }, &want, "--rebuild-rag"},
+		{"schema", func(data []byte) []byte { clear(data[100:4000]); return data }, &want, "--rebuild-rag"},
+		{"settings", func(data []byte) []byte { clear(data[100:4000]); data[settings] = 0; return data }, nil, "--rag-add"},
+		{"other_file", func([]byte) []byte { return bytes.Repeat([]byte("some text"), 1000) }, nil, "--rag-add"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.WriteFile(path, tt.damage(bytes.Clone(whole)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := sqlite.New(path).Open(t.Context())
+			explained(t, err, path, "damaged", tt.hint)
+			damaged, ok := errors.AsType[*rag.DamagedError](err)
+			if !ok || !reflect.DeepEqual(damaged.Settings, tt.want) {
+				t.Errorf("%+v", damaged)
+			}
+		})
+	}
 }
 
 func readAll(ctx context.Context, s rag.Store) error {

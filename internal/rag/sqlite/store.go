@@ -13,6 +13,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,10 +103,37 @@ func (s *Store) copyPath() string  { return s.path + ".build.copy" }
 // Open returns the index in use.
 func (s *Store) Open(ctx context.Context) (rag.Index, error) {
 	x, err := openIndex(ctx, s.path)
+	if damaged(err) {
+		err = &rag.DamagedError{Settings: salvage(ctx, s.path), Err: err}
+	}
 	if err != nil {
 		return nil, explain(s.path, err)
 	}
 	return x, nil
+}
+
+// salvage returns the settings in a damaged file, nil if they cannot be found.
+func salvage(ctx context.Context, path string) *rag.Settings {
+	const near = 1 << 20 // they are at the beginning of the file
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, near)) // what can be read of it
+	for ctx.Err() == nil {
+		i := bytes.Index(data, []byte(`{"embedding_model":`))
+		if i < 0 {
+			return nil
+		}
+		data = data[i:]
+		var set rag.Settings
+		if json.NewDecoder(bytes.NewReader(data)).Decode(&set) == nil && set.Validate() == nil && len(set.Documents) > 0 {
+			return &set
+		}
+		data = data[1:]
+	}
+	return nil
 }
 
 // Build begins a build or goes on with an interrupted one.
@@ -328,8 +356,15 @@ func explain(path string, err error) error {
 		return f.WithHint("update loki, or remove the file (rm %s) and build the knowledge base again", text.Word(path))
 	}
 	if damaged(err) {
-		return fault.Wrap(fault.Failure, err, "the knowledge base %s is damaged", path).
-			WithHint("remove it (rm %s) and build it again", text.Word(path))
+		f := fault.Wrap(fault.Failure, err, "the knowledge base %s is damaged", path)
+		opening, ok := errors.AsType[*rag.DamagedError](err)
+		switch {
+		case !ok:
+			return f.WithHint("remove it (rm %s) and build it again; --info lists its documents", text.Word(path))
+		case opening.Settings == nil:
+			return f.WithHint("remove it (rm %s) and build it again, with --rag-add for each of its documents", text.Word(path))
+		}
+		return f.WithHint("build it again with --rebuild-rag: its settings and the list of its documents can still be read")
 	}
 	code := 0
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

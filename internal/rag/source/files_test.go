@@ -165,6 +165,9 @@ func TestAbsoluteAndCovers(t *testing.T) {
 	dir := t.TempDir()
 	l := loaderAt(dir)
 	l.Input.Loaders["jina"] = "cat $1"
+	if err := os.Mkdir(filepath.Join(dir, "repo"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ source, want, covered, not string }{
 		{" a/../b.md ", dir + "/b.md", dir + "/b.md", dir + "/b.mdx"},
 		{"docs", dir + "/docs", dir + "/docs/x/y.md", dir + "/docs2/y.md"},
@@ -172,6 +175,9 @@ func TestAbsoluteAndCovers(t *testing.T) {
 		{"https://x.test/a", "https://x.test/a", "https://x.test/a", "https://x.test/ab"},
 		{"https://u:p@x.test/a/**", "https://u:p@x.test/a/**", "https://x.test/a/b", "https://y.test/a"},
 		{"jina:x", "jina:x", "jina:x/y", "x"},
+		{"jina:", "jina:", "jina:", "x"},
+		{"jina:./repo/", "jina:" + dir + "/repo", "jina:" + dir + "/repo/y", dir + "/repo/y"},
+		{"jina:https://x.test/repo", "jina:https://x.test/repo", "jina:https://x.test/repo", "https://x.test/repo"},
 		{"git+https://u:p@x.test/r#dev:docs", "git+https://u:p@x.test/r#dev:docs", "git+https://x.test/r#dev/docs/a.md", "https://x.test/r/a.md"},
 		{"git@x.test:a/r.git", "git@x.test:a/r.git", "git@x.test:a/r.git/a.md", "x"},
 	} {

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -227,12 +228,20 @@ func isRepository(source string) bool {
 }
 
 // Absolute returns source as it is stored, so that it can be read from anywhere: blanks around it
-// are dropped, and a path is absolute and clean. A source that is empty or malformed is an error.
+// are dropped, and a path is absolute and clean, also that of a file or directory behind the name of a
+// loader. A source that is empty or malformed is an error.
 func (l *Loader) Absolute(source string) (string, error) {
 	source = strings.TrimSpace(source)
 	switch {
 	case source == "":
 		return "", errors.New("a source is empty")
+	case l.kindOf(source) == loaded:
+		name, rest, _ := strings.Cut(source, ":")
+		path := l.Input.Absolute(rest)
+		if _, err := os.Stat(path); rest == "" || err != nil || !filepath.IsAbs(path) {
+			return source, nil
+		}
+		return name + ":" + path, nil
 	case l.kindOf(source) != local:
 		return source, nil
 	}

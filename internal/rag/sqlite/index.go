@@ -418,7 +418,7 @@ func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, e
 
 const (
 	vectorBytes  = 2 << 20 // about how many bytes of vectors are read at once
-	collectEvery = 32      // groups of that size
+	collectEvery = 4       // groups of that size
 )
 
 // groups cuts the list of files into groups of n chunks or a few more.

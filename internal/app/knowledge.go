@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -192,11 +193,39 @@ func (a *App) storeAt(file string) (rag.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return postgres.New(address, a.nameIn(file))
+}
+
+// nameIn returns the name in a database of the knowledge base whose file would be file.
+func (a *App) nameIn(file string) string {
 	name := strings.TrimSuffix(absolute(file), rag.Extension)
 	if rel, err := filepath.Rel(absolute(a.Paths.ConfigDir), name); err == nil && filepath.IsLocal(rel) {
 		name = rel
 	}
-	return postgres.New(address, filepath.ToSlash(name))
+	return filepath.ToSlash(name)
+}
+
+// BaseNames returns the names of the knowledge bases that [App.OpenBase] opens, ascending: with
+// rag_store those in the database.
+func (a *App) BaseNames(ctx context.Context) ([]string, error) {
+	store, err := a.storeAt(filepath.Join(a.Paths.RAGsDir, rag.Extension))
+	if err != nil {
+		return nil, err
+	}
+	database, ok := store.(interface {
+		Names(ctx context.Context) ([]string, error)
+	})
+	if !ok {
+		return a.Library().Names()
+	}
+	stored, err := database.Names(ctx)
+	var names []string
+	for _, name := range stored {
+		if file, err := a.Library().File(path.Base(name)); err == nil && a.nameIn(file) == name { // those of agents are elsewhere
+			names = append(names, path.Base(name))
+		}
+	}
+	return names, err
 }
 
 // Builder returns what builds knowledge bases. Its events go to events; a nil budget bounds nothing.

@@ -40,7 +40,7 @@ type baseSummary struct {
 
 // listBases lists the knowledge bases: their names for programs, with what they hold at a terminal.
 func (c *command) listBases(ctx context.Context) error {
-	names, err := c.app.Library().Names()
+	names, err := c.app.BaseNames(ctx)
 	if err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 	return b.String()
 }
 
-// place writes where a passage stands in one list: "3rd (0.812)", or that it is not there.
+// place writes where a passage is in one list: "#3 (0.8120)", or "-" if it is not there.
 func place(r rag.Rank) string {
 	if r.Rank == 0 {
 		return "-"

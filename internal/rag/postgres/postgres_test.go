@@ -140,6 +140,7 @@ func TestInstalled(t *testing.T) {
 	}{
 		{"conformance", conformance},
 		{"reversible", reversible},
+		{"names", names},
 		{"killed", killedBuilder},
 		{"canceled", canceled},
 		{"sweep", sweep},
@@ -147,6 +148,26 @@ func TestInstalled(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, address+"&search_path=rag_"+tt.name+",public") })
 	}
 	serverGone(t, address, stop)
+}
+
+// names lists what was built.
+func names(t *testing.T, address string) {
+	list := func(want ...string) {
+		t.Helper()
+		if got, err := store(t, address, "any").Names(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	list()
+	for _, name := range []string{"rags/b", "rags/a", "agents/x/rag"} {
+		b := build(t, store(t, address, name), settings)
+		put(t, b, 0, 1)
+		commit(t, b, func(string) bool { return true })
+	}
+	if b := build(t, store(t, address, "rags/unfinished"), settings); b.Close() != nil {
+		t.Error("closing a build failed")
+	}
+	list("agents/x/rag", "rags/a", "rags/b")
 }
 
 // reversible stores what PostgreSQL has no text for.

@@ -159,6 +159,29 @@ func (s *Store) explain(err error) error {
 	return failed
 }
 
+// Names returns the names of all knowledge bases in the database, ascending.
+func (s *Store) Names(ctx context.Context) ([]string, error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp(conn)
+	rows, err := conn.Query(ctx, `SELECT name FROM bases WHERE current IS NOT NULL ORDER BY name COLLATE "C"`)
+	if err != nil {
+		return nil, s.absent(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, s.absent(err)
+}
+
+// absent is explain for an error that is none if there are no tables.
+func (s *Store) absent(err error) error {
+	if err = s.explain(err); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // prepare makes the tables that do not exist.
 func (s *Store) prepare(ctx context.Context, conn *pgx.Conn) error {
 	var done bool

@@ -91,7 +91,7 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 	}
 	text := printed.Stdout
 	if usesOutput {
-		if text, err = readLimited(output, MaxFileSize); err != nil {
+		if text, err = readLimited(ctx, output, MaxFileSize); err != nil {
 			return "", fault.Wrap(fault.Tool, err, "%s: %s wrote no usable output", source, argv[0])
 		}
 	}

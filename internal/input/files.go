@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"loki/internal/fault"
 )
@@ -117,7 +119,7 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 		}
 		return true, c.add(Document{Kind: File, Name: name, Text: text})
 	}
-	data, err := readLimited(path, MaxFileSize)
+	data, err := readLimited(ctx, path, MaxFileSize)
 	switch {
 	case err != nil && !named && (isTooLarge(err) || errors.Is(err, fs.ErrPermission)):
 		return false, nil
@@ -157,19 +159,42 @@ func isTooLarge(err error) bool {
 	return ok
 }
 
-// readLimited reads a file of at most limit bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+// readLimited reads a regular file of at most limit bytes. Reading other things might never end, so they
+// are errors, except for a pipe that is open already, such as that of <(command) in a shell.
+func readLimited(ctx context.Context, path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	flags := os.O_RDONLY
+	switch {
+	case info.Mode().IsRegular():
+	case info.Mode().Type() == fs.ModeNamedPipe && inherited(path):
+		flags |= syscall.O_NONBLOCK // so that the deadline counts
+	default:
+		return nil, fault.New(fault.Usage, "%s is not a regular file", path)
+	}
+	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	// A file has no deadlines, and ends.
+	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, &tooLargeError{path, limit}
 	}
 	return data, nil
+}
+
+// inherited reports whether path names an open file of the process.
+func inherited(path string) bool {
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }

@@ -149,7 +149,7 @@ func (l *Loader) Convert(ctx context.Context, kind, path string) (text, ext stri
 		text, err = l.RunLoader(ctx, kind, path)
 		return text, "txt", err
 	}
-	data, err := readLimited(path, document.MaxSize)
+	data, err := readLimited(ctx, path, document.MaxSize)
 	if err != nil {
 		return "", "", err
 	}

@@ -90,6 +90,13 @@ func OldFile(file string) string { return strings.TrimSuffix(file, Extension) + 
 // error is a [fs.ErrNotExist] if there is no such file, and has code Config if it is malformed. The
 // documents and vectors in the file are not read: they are those of another splitter.
 func ReadOld(file string) (Settings, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return Settings{}, err
+	case !info.Mode().IsRegular(): // opening a pipe might never end
+		return Settings{}, fault.New(fault.Config, "%s is not a regular file", file)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return Settings{}, err

@@ -70,6 +70,9 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if !info.Mode().IsRegular() { // opening a pipe might never end
+		return nil, &formatError{irregular: true}
+	}
 	source, err := dataSource(path, "mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {
 		return nil, err

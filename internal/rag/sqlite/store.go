@@ -317,12 +317,16 @@ func verify(ctx context.Context, db querier) error {
 
 // formatError says that a file is not one that this version can read.
 type formatError struct {
-	foreign bool
-	version int64
+	irregular bool
+	foreign   bool
+	version   int64
 }
 
 func (e *formatError) Error() string {
-	if e.foreign {
+	switch {
+	case e.irregular:
+		return "it is not a regular file"
+	case e.foreign:
 		return "it is a file of something else"
 	}
 	return fmt.Sprintf("it was written by a newer version of loki (format %d, this one knows %d)", e.version, formatVersion)
@@ -350,7 +354,7 @@ func explain(path string, err error) error {
 	}
 	if e, ok := errors.AsType[*formatError](err); ok {
 		f := fault.Wrap(fault.Config, err, "%s is not a knowledge base of this version", path)
-		if e.foreign {
+		if e.irregular || e.foreign {
 			return f.WithHint("move it aside: mv %s %s", text.Word(path), text.Word(path+".old"))
 		}
 		return f.WithHint("update loki, or remove the file (rm %s) and build the knowledge base again", text.Word(path))

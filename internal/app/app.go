@@ -7,9 +7,9 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/url"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,9 +115,8 @@ func New(o Options) (*App, error) {
 			a.used.Add(key.Name, key.Value)
 		}
 	}
-	if store, err := url.Parse(*cmp.Or(cfg.RAGStore, new(""))); err == nil {
-		password, _ := store.User.Password()
-		a.used.Add("RAG_STORE_PASSWORD", password)
+	for _, p := range redact.Address(*cmp.Or(cfg.RAGStore, new(""))) {
+		a.used.Add("RAG_STORE_"+strings.ToUpper(p.Name), p.Value)
 	}
 	if envErr != nil {
 		a.warnings = append(a.warnings, envErr.Error())

@@ -20,6 +20,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/logging"
 	"loki/internal/rag/source"
+	"loki/internal/redact"
 	"loki/internal/session"
 	"loki/internal/text"
 	"loki/internal/value"
@@ -290,7 +291,7 @@ func (c *command) settings() []setting {
 		{"rag_neighbors", value.Of(cfg.RAGNeighbors)},
 		{"rag_diversity", optional(cfg.RAGDiversity)},
 		{"rag_max_pages", value.Of(cmp.Or(cfg.RAGMaxPages, source.DefaultMaxPages))},
-		{"rag_store", orNull(c.app.Hide(*cmp.Or(cfg.RAGStore, new(""))))},
+		{"rag_store", orNull(redact.MaskAddress(c.app.Hide(*cmp.Or(cfg.RAGStore, new("")))))},
 		{"dry_run", value.Of(c.app.DryRun())},
 		{"function_calling_support", value.Of(cfg.FunctionCallingSupport)},
 		{"mcp_server_support", value.Of(cfg.MCPServerSupport)},

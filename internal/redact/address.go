@@ -1,0 +1,107 @@
+package redact
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Part is a secret that an address of a database spells out.
+type Part struct {
+	Name  string // "password" or another parameter, in lower case
+	Value string // decoded
+
+	start, end int // of the value as it is written, without quotes
+}
+
+// pair finds a parameter of an address of the form key=value key='value'. The value is the second
+// or third group.
+var pair = regexp.MustCompile(`([A-Za-z_][\w.]*)\s*=\s*(?:'((?:[^'\\]|\\.)*)'?|((?:[^\s\\]|\\.)*))`)
+
+// Address returns the secrets that an address of a PostgreSQL database spells out, in their order: of
+// one like postgres://user:password@host/database?key=value as well as of key=value pairs. References
+// such as {{NAME}} to secrets that are elsewhere are not among them.
+func Address(address string) []Part {
+	var parts []Part
+	add := func(name string, start, end int, decode func(string) string) {
+		written := address[start:end]
+		if written == "" || strings.HasPrefix(written, "{{") && strings.HasSuffix(written, "}}") && strings.Count(written, "{{") == 1 {
+			return
+		}
+		parts = append(parts, Part{strings.ToLower(name), decode(written), start, end})
+	}
+	_, rest, ok := strings.Cut(address, "://")
+	if !ok || strings.ContainsAny(address[:len(address)-len(rest)], "= ") {
+		for _, at := range pair.FindAllStringSubmatchIndex(address, -1) {
+			name, start, end := address[at[2]:at[3]], at[4], at[5]
+			if start < 0 {
+				start, end = at[6], at[7]
+			}
+			if secretParameter(name) {
+				add(name, start, end, unbackslashed)
+			}
+		}
+		return parts
+	}
+	begin := len(address) - len(rest)
+	question := len(address)
+	if i := strings.IndexByte(rest, '?'); i >= 0 {
+		question = begin + i
+	}
+	if at := strings.LastIndexByte(address[begin:question], '@'); at >= 0 {
+		if colon := strings.IndexByte(address[begin:begin+at], ':'); colon >= 0 {
+			add("password", begin+colon+1, begin+at, decoded(url.PathUnescape))
+		}
+	}
+	for pos := question + 1; pos < len(address); {
+		end := len(address)
+		if i := strings.IndexByte(address[pos:], '&'); i >= 0 {
+			end = pos + i
+		}
+		if i := strings.IndexByte(address[pos:end], '='); i >= 0 && secretParameter(decoded(url.QueryUnescape)(address[pos:pos+i])) {
+			add(decoded(url.QueryUnescape)(address[pos:pos+i]), pos+i+1, end, decoded(url.QueryUnescape))
+		}
+		pos = end + 1
+	}
+	return parts
+}
+
+// MaskAddress returns an address with *** in place of each of its secrets, also of those that are too
+// short for [Secrets.Add]. A mark with a name stays.
+func MaskAddress(address string) string {
+	for _, p := range slices.Backward(Address(address)) {
+		if written := address[p.start:p.end]; marks().FindString(written) != written {
+			address = address[:p.start] + "***" + address[p.end:]
+		}
+	}
+	return address
+}
+
+// secretParameter reports whether a parameter of an address is, or may hold, a secret.
+func secretParameter(name string) bool {
+	name = strings.ToLower(name)
+	return name == "options" || SecretField(name) && name != "sslkey" && name != "require_auth" // the name of a file, and methods
+}
+
+// decoded returns a function that decodes a text, or returns it as it is if it is malformed.
+func decoded(decode func(string) (string, error)) func(string) string {
+	return func(s string) string {
+		if d, err := decode(s); err == nil {
+			return d
+		}
+		return s
+	}
+}
+
+// unbackslashed returns s without the backslashes that escape a character.
+func unbackslashed(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -181,7 +181,7 @@ func (c *command) baseInfo(ctx context.Context) (err error) {
 			return err
 		}
 		files = append(files, value.ObjectOf(
-			value.Member{Name: "path", Value: value.Of(f.Path)}, value.Member{Name: "num_chunks", Value: value.Of(f.Chunks)}).Value())
+			value.Member{Name: "path", Value: value.Of(text.Name(f.Path))}, value.Member{Name: "num_chunks", Value: value.Of(f.Chunks)}).Value())
 	}
 	set := stats.Settings
 	batch := value.Value{}

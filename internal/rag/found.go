@@ -20,8 +20,8 @@ type Found struct {
 
 // Hit is a passage that was found: a chunk, or several that follow each other.
 type Hit struct {
-	ID      ID      `json:"id"` // of the chunk that was found; of several, of the best one
-	Path    string  `json:"path"`
+	ID      ID      `json:"id"`   // of the chunk that was found; of several, of the best one
+	Path    string  `json:"path"` // on one line, see [text.Name]
 	Heading string  `json:"heading,omitempty"`
 	Text    string  `json:"text"`
 	Start   int     `json:"start,omitempty"` // first line, from 1; 0 where lines mean nothing

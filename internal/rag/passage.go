@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"loki/internal/text"
 )
 
 // passages returns the hits for candidates, best first. With neighbors, chunks that follow each other
@@ -28,7 +30,7 @@ func (s *search) passages(ctx context.Context, list []candidate) ([]Hit, error) 
 		if len(groups[i]) == 0 {
 			continue
 		}
-		h := Hit{ID: c.id, Path: c.chunk.Path, Heading: c.chunk.Heading, Score: c.score, Vector: c.vector, Keyword: c.keyword}
+		h := Hit{ID: c.id, Path: text.Name(c.chunk.Path), Heading: c.chunk.Heading, Score: c.score, Vector: c.vector, Keyword: c.keyword}
 		h.Text, h.Start, h.End = join(groups[i])
 		hits = append(hits, h)
 	}

@@ -706,7 +706,7 @@ func (w *work) progress(ctx context.Context, path string, last bool) error {
 	w.ticked = now
 	done, total := w.done(), int(w.found.Load())
 	p := event.IndexProgress{
-		Base: w.name, Document: path, Done: done, Total: total, Kept: w.kept, Chunks: w.chunks,
+		Base: w.name, Document: text.Name(path), Done: done, Total: total, Kept: w.kept, Chunks: w.chunks,
 		Usage: w.used, Elapsed: now.Sub(w.started),
 	}
 	// Documents that had not changed, of which a build that goes on has many at the beginning, say

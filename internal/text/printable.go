@@ -158,6 +158,28 @@ func Visible(s string) string {
 	return b.String()
 }
 
+// Name returns the name of a file, an address or a command on one line, as [Visible] has it, with
+// escapes such as \n and \xe9 for line feeds, tabs and bytes that are not UTF-8, so that two names
+// differ.
+func Name(s string) string {
+	var b strings.Builder
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		default:
+			b.WriteString(Visible(s[:size]))
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
 // PrintableColored returns s as [Printable] does, but with the sequences that set colors and
 // weights (CSI ... m). Where there are any, they end with s.
 func PrintableColored(s string) string {

@@ -92,3 +92,19 @@ func TestHidden(t *testing.T) {
 		}
 	}
 }
+
+func TestName(t *testing.T) {
+	for in, want := range map[string]string{
+		"/docs/Übersicht 日本.md": "/docs/Übersicht 日本.md",
+		"a\nb\tc\r\x1b[2Jd":     `a\nb\tc\u000d\u001b[2Jd`,
+		"x\xe9.md":              `x\xe9.md`,
+		"x\xe8.md":              `x\xe8.md`,
+		"x\ufffd.md":            `x\ufffd.md`,
+		"a\u2028b\u202e":        `a\u2028b\u202e`,
+		"":                      "",
+	} {
+		if got := text.Name(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}

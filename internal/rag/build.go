@@ -13,6 +13,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/input"
 	"loki/internal/rag/source"
 	"loki/internal/retry"
 	"loki/internal/text"
@@ -25,7 +26,8 @@ type Source interface {
 	// Documents yields the documents of sources, which are absolute. An error is a [*source.Error] and
 	// concerns one source or document, unless ctx has ended.
 	Documents(ctx context.Context, sources []string) iter.Seq2[source.Document, error]
-	// Covers reports whether the document at path may come from source, which is absolute.
+	// Covers reports whether the document at path may come from source, which is absolute, to judge by
+	// their names.
 	Covers(source, path string) bool
 }
 
@@ -45,8 +47,9 @@ type Builder struct {
 //
 // A document whose bytes have not changed is neither converted nor split. Chunks that are known, also
 // from another document, keep their vectors. What Build finds wrong with one document or one source
-// is a warning: what the index holds of it stays, unless it is gone. Other errors end the build, as
-// does a build without any document. The index in use then stays as it is, and the next build goes on
+// is a warning: what the index holds of it stays, unless it is gone. Documents that a source does not
+// lead to anymore are removed if the search for them was complete. Other errors end the build, as does
+// a build without any document. The index in use then stays as it is, and the next build goes on
 // where this one ended.
 //
 // The same documents give the same ids, no matter in which order models answer.
@@ -155,19 +158,21 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 	if err := w.warnOfEmpty(ctx); err != nil {
 		return Stats{}, err
 	}
-	return w.build.Commit(ctx, func(path string) bool {
-		keep := w.present[path] || slices.ContainsFunc(w.unread, func(s string) bool { return w.Source.Covers(s, path) })
-		if !keep {
+	return w.build.Commit(ctx, func(f File) (source string, stays bool) {
+		if source, stays = w.present[f.Path]; stays {
+			return source, true
+		}
+		if !w.unread[f.Source] {
 			w.removed++
 		}
-		return keep
+		return f.Source, w.unread[f.Source]
 	})
 }
 
 // warnOfEmpty warns about sources without documents.
 func (w *work) warnOfEmpty(ctx context.Context) error {
 	for _, s := range w.set.Documents {
-		c := w.counts[s]
+		c := w.counts[input.WithoutPassword(s)]
 		var err error
 		switch {
 		case c.passed > 0 && c.passed == c.found:

@@ -1,12 +1,14 @@
 package rag_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -274,6 +276,99 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// The documents that a source led to stay if it cannot be read to its end, whatever they are called.
+// What was found in it before it failed is brought up to date all the same.
+func TestUnreadSource(t *testing.T) {
+	page := func(links ...string) string {
+		body := "<p>text"
+		for _, l := range links {
+			body += "<a href=" + l + ">x</a>"
+		}
+		return body
+	}
+	pages := map[string]string{
+		"/docs/": "-> /en/", "/en/": page("a.html", "hub/"), "/en/a.html": page(), "/en/hub/": page("x.html", "y.html"),
+		"/en/hub/x.html": page(), "/en/hub/y.html": page(), "/other": page(),
+	}
+	down := make(map[string]int) // statuses by path
+	serve := func(r *http.Request) *http.Response {
+		w := httptest.NewRecorder()
+		body, ok := pages[r.URL.Path]
+		to, moved := strings.CutPrefix(body, "-> ")
+		switch status := cmp.Or(down[r.URL.Path], down["all"]); {
+		case status != 0:
+			w.WriteHeader(status)
+		case !ok:
+			w.WriteHeader(http.StatusNotFound)
+		case moved:
+			http.Redirect(w, r, to, http.StatusFound)
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, body)
+		}
+		response := w.Result()
+		response.Request = r
+		return response
+	}
+	b := newBench(t, map[string]string{"loc/l.md": "local"})
+	b.loader.Input.HTTP = &http.Client{Transport: transport(serve)}
+	b.set.Documents = []string{"loc", "https://site.test/docs/**", "https://site.test/other"}
+	want := func(what string, removed, failed int, paths ...string) {
+		t.Helper()
+		b.build()
+		if f := b.finished(); f.Removed != removed || f.Failed != failed {
+			t.Errorf("%s: %d removed, %d failed", what, f.Removed, f.Failed)
+		}
+		var got []string
+		for _, f := range b.files() {
+			got = append(got, strings.TrimPrefix(strings.TrimPrefix(f.Path, b.dir), "https://site.test"))
+		}
+		slices.Sort(got)
+		equal(t, what, got, paths)
+	}
+	all := []string{"/en/", "/en/a.html", "/en/hub/", "/en/hub/x.html", "/en/hub/y.html", "/loc/l.md", "/other"}
+	want("all", 0, 0, all...)
+	down["all"] = 500
+	want("down", 0, 2, all...)
+	delete(down, "all")
+	down["/en/hub/"] = 500
+	want("a page is down", 0, 1, all...)
+	delete(pages, "/en/a.html")
+	want("another one is gone, which is not known for sure", 0, 1, all...)
+	delete(down, "/en/hub/")
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "/en/a.html" })
+	want("one is gone", 1, 0, all...)
+
+	// A source that is removed takes its documents with it, unless they are those of another one as well.
+	down["/docs/"] = 500
+	b.set.Documents = []string{"loc", "https://site.test/en/hub/**", "https://site.test/docs/**"}
+	want("another source", 1, 1, "/en/", "/en/hub/", "/en/hub/x.html", "/en/hub/y.html", "/loc/l.md")
+	down["/en/hub/"] = 500
+	b.set.Documents = []string{"loc", "https://site.test/en/hub/**"}
+	want("without the site", 1, 1, "/en/hub/", "/en/hub/x.html", "/en/hub/y.html", "/loc/l.md")
+	b.set.Documents = []string{"loc"}
+	want("only files", 3, 0, "/loc/l.md")
+}
+
+// A password of a source is not that of its documents.
+func TestSourceWithPassword(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "alpha"})
+	status := 200
+	b.loader.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { return status, "delta" })}
+	b.set.Documents = append(b.set.Documents, "https://me:secret@site.test/docs/**")
+	for _, status = range []int{200, 500, 200} {
+		b.build()
+		if list := b.files(); len(list) != 2 || list[1].Source != "https://site.test/docs/**" {
+			t.Errorf("%d: %+v", status, list)
+		}
+	}
+}
+
+// transport answers requests without a network.
+type transport func(*http.Request) *http.Response
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
 
 // site answers requests without a network.
 type site func(*http.Request) (status int, body string)

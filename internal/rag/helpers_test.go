@@ -157,6 +157,22 @@ func (b *bench) open() *rag.Base {
 	return base
 }
 
+// files returns the documents in the index.
+func (b *bench) files() (list []rag.File) {
+	b.Helper()
+	index, err := b.store.Open(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for f, err := range index.Files(b.Context()) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
 // content returns all of what is in the index: a line for each chunk, with its id and lines.
 func (b *bench) content() []string {
 	b.Helper()

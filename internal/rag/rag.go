@@ -55,6 +55,7 @@ type File struct {
 	ID     int64
 	Path   string // absolute path, address, or name:rest
 	Hash   string // hex SHA-256 of the document before it was converted
+	Source string // that led to it, one of those in Settings.Documents without its password
 	Chunks int
 }
 
@@ -153,17 +154,17 @@ type Build interface {
 	// Vectors returns the vectors of chunks of the same heading and text that are known already, in
 	// the order of chunks, nil for those that are not.
 	Vectors(ctx context.Context, chunks []Chunk) ([][]float32, error)
-	// Put adds a file, in place of one at the same path. It sets the ids.
-	Put(ctx context.Context, path, hash string, chunks []Chunk) error
+	// Put adds a file, in place of one at the same path. It sets the ids and the number of chunks.
+	Put(ctx context.Context, f File, chunks []Chunk) error
 	// Remember keeps the vectors of chunks of a file that is not complete yet: Vectors finds them, also in
 	// a build that goes on with this one. Commit forgets them.
 	Remember(ctx context.Context, chunks []Chunk) error
 	// Flush makes what was put and remembered safe.
 	Flush(ctx context.Context) error
-	// Commit removes the files at other paths than those for which keep, which it calls once for each
-	// file, returns true. It puts the build in the place of the index in use. Readers of the old one
-	// are not disturbed.
-	Commit(ctx context.Context, keep func(path string) bool) (Stats, error)
+	// Commit calls keep once for each file. It removes those that do not stay, and gives the others the
+	// source that keep returns. It puts the build in the place of the index in use. Readers of the old
+	// one are not disturbed.
+	Commit(ctx context.Context, keep func(f File) (source string, stays bool)) (Stats, error)
 	// Close ends the build. If it was not committed, the next one goes on with it.
 	Close() error
 }

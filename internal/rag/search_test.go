@@ -62,10 +62,10 @@ func (b *bench) put(chunks ...rag.Chunk) {
 			chunks[i].Vector = make([]float32, 64)
 		}
 	}
-	if err := build.Put(b.Context(), filepath.Join(b.dir, "a.md"), "hash", chunks); err != nil {
+	if err := build.Put(b.Context(), rag.File{Path: filepath.Join(b.dir, "a.md"), Hash: "hash"}, chunks); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := build.Commit(b.Context(), func(string) bool { return true }); err != nil {
+	if _, err := build.Commit(b.Context(), func(rag.File) (string, bool) { return "", true }); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -72,10 +72,10 @@ type work struct {
 	replies  chan reply    // with room for all of them
 	failing  chan struct{} // closed when the build fails: no request is made again
 
-	present  map[string]bool // paths that stay
-	unread   []string        // sources that failed, but are not gone
-	firstErr error           // of a document or a source
-	unsaid   int             // failed documents that were not warned about
+	present  map[string]string // sources of the paths that stay
+	unread   map[string]bool   // sources that may lead to more documents than were found
+	firstErr error             // of a document or a source
+	unsaid   int               // failed documents that were not warned about
 
 	added, kept, removed, passed, failed, chunks int
 	counts                                       map[string]count // by source
@@ -176,7 +176,7 @@ func (w *work) documents(ctx context.Context) error {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the goroutines
-	w.present, w.counts = make(map[string]bool), make(map[string]count)
+	w.present, w.unread, w.counts = make(map[string]string), make(map[string]bool), make(map[string]count)
 	w.held, w.open, w.replies = newGate(), newGate(), make(chan reply, width)
 	w.failing = make(chan struct{})
 	list, inOrder, jobs := make(chan *document, ahead), make(chan *document, queued), make(chan *document)
@@ -370,7 +370,7 @@ func (w *work) look(ctx context.Context, d *document) error {
 		return w.progress(ctx, d.Path, false)
 	case d.kept:
 		w.kept++
-		w.present[d.Path] = true
+		w.present[d.Path] = d.Source
 		return w.progress(ctx, d.Path, false)
 	}
 	if w.changed.IsZero() {
@@ -607,7 +607,7 @@ func (w *work) put(ctx context.Context) error {
 // store puts a document into the build.
 func (w *work) store(ctx context.Context, d *document) error {
 	w.mu.Lock()
-	err := w.build.Put(ctx, d.Path, d.hash, d.chunks)
+	err := w.build.Put(ctx, File{Path: d.Path, Hash: d.hash, Source: d.Source}, d.chunks)
 	w.mu.Unlock()
 	if err != nil {
 		return err
@@ -615,7 +615,7 @@ func (w *work) store(ctx context.Context, d *document) error {
 	w.unsafe = true
 	w.added++
 	w.chunks += len(d.chunks)
-	w.present[d.Path] = true
+	w.present[d.Path] = d.Source
 	return nil
 }
 
@@ -663,12 +663,11 @@ func (w *work) lose(ctx context.Context, d *document) error {
 	if e, ok := errors.AsType[*source.Error](d.err); ok {
 		path, from = cmp.Or(e.Path, path), cmp.Or(e.Source, from)
 	}
-	switch {
-	case gone:
-	case path != "":
-		w.present[path] = true
-	default:
-		w.unread = append(w.unread, from)
+	if path != "" && !gone {
+		w.present[path] = from
+	}
+	if d.Path == "" && !gone { // the search failed, at least behind this document
+		w.unread[from] = true
 	}
 	if w.firstErr == nil {
 		w.firstErr = d.err

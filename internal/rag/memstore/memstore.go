@@ -120,7 +120,7 @@ func (b *build) know(chunks []rag.Chunk) {
 	}
 }
 
-func (b *build) Put(_ context.Context, path, hash string, chunks []rag.Chunk) error {
+func (b *build) Put(_ context.Context, f rag.File, chunks []rag.Chunk) error {
 	if err := b.check(chunks); err != nil {
 		return err
 	}
@@ -130,9 +130,10 @@ func (b *build) Put(_ context.Context, path, hash string, chunks []rag.Chunk) er
 	b.store.mu.Unlock()
 	chunks = slices.Clone(chunks)
 	for i := range chunks {
-		chunks[i].ID, chunks[i].Path = rag.ID{File: id, Seq: i}, path
+		chunks[i].ID, chunks[i].Path = rag.ID{File: id, Seq: i}, f.Path
 	}
-	b.files[path] = file{rag.File{ID: id, Path: path, Hash: hash, Chunks: len(chunks)}, chunks}
+	f.ID, f.Chunks = id, len(chunks)
+	b.files[f.Path] = file{f, chunks}
 	b.know(chunks)
 	return nil
 }
@@ -164,13 +165,14 @@ var errOtherLength = errors.New("the vector has another length than those of the
 
 func (b *build) Flush(context.Context) error { return nil }
 
-func (b *build) Commit(ctx context.Context, keep func(string) bool) (rag.Stats, error) {
+func (b *build) Commit(ctx context.Context, keep func(rag.File) (string, bool)) (rag.Stats, error) {
 	if ctx.Err() != nil {
 		return rag.Stats{}, ctx.Err()
 	}
 	x := &index{stats: rag.Stats{Settings: b.set}}
 	for _, f := range b.files {
-		if keep(f.Path) {
+		source, stays := keep(f.File)
+		if f.Source = source; stays {
 			x.files = append(x.files, f)
 		}
 	}

@@ -162,7 +162,7 @@ func (w *build) File(ctx context.Context, path string) (rag.File, bool, error) {
 		return rag.File{}, false, err
 	}
 	defer cancel()
-	rows, err := w.conn.Query(ctx, `SELECT id, path, hash, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, stored(path))
+	rows, err := w.conn.Query(ctx, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, stored(path))
 	if err != nil {
 		return rag.File{}, false, w.store.explain(err)
 	}
@@ -220,15 +220,16 @@ func (w *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, e
 }
 
 // Put implements [rag.Build].
-func (w *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
+func (w *build) Put(ctx context.Context, put rag.File, chunks []rag.Chunk) error {
 	if err := w.check(chunks); err != nil {
 		return err
 	}
-	if i := w.waiting(path); i >= 0 {
+	if i := w.waiting(put.Path); i >= 0 {
 		w.size -= len(w.files[i].chunks)
 		w.files = append(w.files[:i], w.files[i+1:]...)
 	}
-	f := file{rag.File{ID: w.base.next, Path: path, Hash: hash, Chunks: len(chunks)}, chunks}
+	f := file{put, chunks}
+	f.ID, f.Chunks = w.base.next, len(chunks)
 	for i := range f.chunks {
 		f.chunks[i].ID = rag.ID{File: f.ID, Seq: i}
 	}
@@ -346,8 +347,8 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		return nil
 	}
 	var files struct {
-		ids, chunks, tokens []int64
-		paths, hashes       []string
+		ids, chunks, tokens    []int64
+		paths, hashes, sources []string
 	}
 	var chunks struct {
 		files              []int64
@@ -375,11 +376,12 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		}
 		p := &files
 		p.ids, p.paths, p.hashes = append(p.ids, f.ID), append(p.paths, stored(f.Path)), append(p.hashes, f.Hash)
+		p.sources = append(p.sources, stored(f.Source))
 		p.chunks, p.tokens = append(p.chunks, int64(len(f.chunks))), append(p.tokens, int64(total))
 	}
-	if err := run(ctx, tx, []any{w.series, w.generation, segment, files.ids, files.paths, files.hashes, files.chunks, files.tokens},
-		`INSERT INTO files (series, born, segment, id, path, hash, chunks, tokens)
-		SELECT $1, $2, $3, f.* FROM unnest($4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[]) AS f`); err != nil {
+	if err := run(ctx, tx, []any{w.series, w.generation, segment, files.ids, files.paths, files.hashes, files.sources, files.chunks, files.tokens},
+		`INSERT INTO files (series, born, segment, id, path, hash, source, chunks, tokens)
+		SELECT $1, $2, $3, f.* FROM unnest($4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[]) AS f`); err != nil {
 		return err
 	}
 	if err := w.insertPostings(ctx, tx, segment, postings); err != nil {
@@ -434,7 +436,7 @@ func count(list []string) map[string]int {
 }
 
 // Commit implements [rag.Build].
-func (w *build) Commit(caller context.Context, keep func(path string) bool) (rag.Stats, error) {
+func (w *build) Commit(caller context.Context, keep func(rag.File) (string, bool)) (rag.Stats, error) {
 	ctx, cancel, err := alive(caller)
 	if err != nil {
 		return rag.Stats{}, err
@@ -453,8 +455,8 @@ func (w *build) Commit(caller context.Context, keep func(path string) bool) (rag
 	return st, nil
 }
 
-func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(path string) bool, st *rag.Stats) error {
-	rows, err := tx.Query(ctx, `SELECT id, path, hash, chunks FROM files WHERE series = $1 AND died IS NULL`, w.series)
+func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(rag.File) (string, bool), st *rag.Stats) error {
+	rows, err := tx.Query(ctx, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND died IS NULL`, w.series)
 	if err != nil {
 		return err
 	}
@@ -462,11 +464,19 @@ func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(path string) bo
 	if err != nil {
 		return err
 	}
-	var gone []int64
+	var gone, moved []int64
+	var sources []string // of those that moved
 	for _, f := range files {
-		if !keep(f.Path) {
+		switch source, stays := keep(f); {
+		case !stays:
 			gone = append(gone, f.ID)
+		case source != f.Source:
+			moved, sources = append(moved, f.ID), append(sources, stored(source))
 		}
+	}
+	if err := run(ctx, tx, []any{w.series, moved, sources}, `UPDATE files f SET source = m.source
+		FROM unnest($2::bigint[], $3::text[]) AS m (id, source) WHERE f.series = $1 AND f.id = m.id`); err != nil {
+		return err
 	}
 	if err := w.bury(ctx, tx, `id = ANY($3::bigint[])`, gone); err != nil {
 		return err

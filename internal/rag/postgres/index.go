@@ -114,7 +114,7 @@ func (x *index) Stats(context.Context) (rag.Stats, error) { return x.stats, nil 
 // Files implements [rag.Index].
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {
-		rows, err := x.pool.Query(ctx, `SELECT id, path, hash, chunks FROM files f WHERE `+visible+` ORDER BY id`, x.series, x.generation)
+		rows, err := x.pool.Query(ctx, `SELECT id, path, hash, source, chunks FROM files f WHERE `+visible+` ORDER BY id`, x.series, x.generation)
 		if err != nil {
 			yield(rag.File{}, x.explain(err))
 			return
@@ -137,8 +137,8 @@ func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 }
 
 func scanFile(row pgx.CollectableRow) (f rag.File, err error) {
-	err = row.Scan(&f.ID, &f.Path, &f.Hash, &f.Chunks)
-	f.Path = original(f.Path)
+	err = row.Scan(&f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks)
+	f.Path, f.Source = original(f.Path), original(f.Source)
 	return f, err
 }
 

@@ -59,7 +59,7 @@ func put(t testing.TB, b rag.Build, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		path, chunks := documents(i)
-		if err := b.Put(t.Context(), path, fmt.Sprint("hash", i), chunks); err != nil {
+		if err := b.Put(t.Context(), rag.File{Path: path, Hash: fmt.Sprint("hash", i)}, chunks); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func commit(t testing.TB, b rag.Build, keep func(string) bool) rag.Stats {
 	if keep == nil {
 		keep = func(string) bool { return true }
 	}
-	st, err := b.Commit(t.Context(), keep)
+	st, err := b.Commit(t.Context(), func(f rag.File) (string, bool) { return f.Source, keep(f.Path) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func reversible(t *testing.T, address string) {
 	s := store(t, address, "odd")
 	b := build(t, s, settings)
 	odd, word := "/d/\xff\x00.md", strings.Repeat("long", 5000)
-	if err := b.Put(t.Context(), odd, "h", []rag.Chunk{{Text: "\x01zero \x00 byte \xff", Vector: []float32{0, 1}}, {Text: word, Vector: []float32{1, 0}}}); err != nil {
+	if err := b.Put(t.Context(), rag.File{Path: odd, Hash: "h"}, []rag.Chunk{{Text: "\x01zero \x00 byte \xff", Vector: []float32{0, 1}}, {Text: word, Vector: []float32{1, 0}}}); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, b, func(path string) bool { return path == odd })

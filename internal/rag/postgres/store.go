@@ -84,7 +84,7 @@ CREATE TABLE IF NOT EXISTS generations (
 );
 CREATE INDEX IF NOT EXISTS generations_base ON generations (base);
 CREATE TABLE IF NOT EXISTS files (
-	series bigint, id bigint, path text NOT NULL, hash text NOT NULL, chunks integer NOT NULL, tokens bigint NOT NULL,
+	series bigint, id bigint, path text NOT NULL, hash text NOT NULL, source text NOT NULL, chunks integer NOT NULL, tokens bigint NOT NULL,
 	segment bigint NOT NULL, born bigint NOT NULL, died bigint,
 	PRIMARY KEY (series, id)
 );
@@ -108,7 +108,7 @@ CREATE TABLE IF NOT EXISTS remembered ( -- chunks of files that a build does not
 	PRIMARY KEY (generation, digest)
 );`
 
-const version = 1
+const version = 2
 
 // connect opens a connection. The caller closes it.
 func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
@@ -285,7 +285,11 @@ func checkVersion(v int) error {
 	if v == version {
 		return nil
 	}
-	return fault.New(fault.Usage, "the knowledge base has format %d, this version of Loki knows %d", v, version).WithHint("use a newer version of Loki")
+	hint := "use a newer version of Loki"
+	if v < version {
+		hint = "drop the schema of the knowledge bases, and build them again"
+	}
+	return fault.New(fault.Usage, "the knowledge base has format %d, this version of Loki knows %d", v, version).WithHint("%s", hint)
 }
 
 // unlock closes a connection of lock.

@@ -45,6 +45,7 @@ func Test(t *testing.T, o Options) {
 		{"no_chunks", (*suite).noChunks},
 		{"no_files", (*suite).noFiles},
 		{"sync", (*suite).sync},
+		{"sources", (*suite).sources},
 		{"known_vectors", (*suite).knownVectors},
 		{"other_settings", (*suite).otherSettings},
 		{"configure", (*suite).configure},
@@ -143,15 +144,20 @@ func (s *suite) begin(set rag.Settings) rag.Build {
 func (s *suite) put(b rag.Build, docs ...doc) {
 	s.Helper()
 	for _, d := range docs {
-		s.ok(b.Put(s.Context(), d.path, hash(d), d.chunks()))
+		s.ok(b.Put(s.Context(), rag.File{Path: d.path, Hash: hash(d), Source: "/docs"}, d.chunks()))
 	}
 }
 
 func hash(d doc) string { return fmt.Sprintf("hash of %q", d.texts) }
 
-func all(string) bool { return true }
+func all(f rag.File) (source string, stays bool) { return f.Source, true }
 
-func (s *suite) commit(b rag.Build, keep func(string) bool) rag.Stats {
+// those keeps the files whose paths are as that of a condition.
+func those(stays func(path string) bool) func(rag.File) (string, bool) {
+	return func(f rag.File) (string, bool) { return f.Source, stays(f.Path) }
+}
+
+func (s *suite) commit(b rag.Build, keep func(rag.File) (string, bool)) rag.Stats {
 	s.Helper()
 	stats, err := b.Commit(s.Context(), keep)
 	s.ok(errors.Join(err, b.Close()))
@@ -171,7 +177,7 @@ func (s *suite) fill(set rag.Settings, docs ...doc) rag.Stats {
 			s.put(b, d)
 		}
 	}
-	return s.commit(b, func(path string) bool { return paths[path] })
+	return s.commit(b, those(func(path string) bool { return paths[path] }))
 }
 
 func (s *suite) open() rag.Index {
@@ -314,7 +320,7 @@ func (s *suite) build() {
 	if len(files) != 2 {
 		s.Fatalf("files %v", files)
 	}
-	s.same("files", files, []rag.File{{ID: files[0].ID, Path: "/docs/a", Hash: hash(a), Chunks: 3}, {ID: files[1].ID, Path: "/docs/c", Hash: hash(c), Chunks: 1}})
+	s.same("files", files, []rag.File{{ID: files[0].ID, Path: "/docs/a", Hash: hash(a), Source: "/docs", Chunks: 3}, {ID: files[1].ID, Path: "/docs/c", Hash: hash(c), Source: "/docs", Chunks: 1}})
 	idA, idC := files[0].ID, files[1].ID
 	ids := []rag.ID{{File: idC, Seq: 0}, {File: idA, Seq: 3}, {File: idA, Seq: -1}, {File: idC + 7, Seq: 0}, {File: idA, Seq: 2}, {File: idA, Seq: 0}}
 	for _, vectors := range []bool{false, true} {
@@ -373,7 +379,7 @@ func (s *suite) sync() {
 	}
 	s.put(build, changed, d)
 	asked := make(map[string]int)
-	s.commit(build, func(path string) bool { asked[path]++; return path != "/docs/b" })
+	s.commit(build, those(func(path string) bool { asked[path]++; return path != "/docs/b" }))
 	s.same("calls of keep", asked, map[string]int{"/docs/a": 1, "/docs/b": 1, "/docs/c": 1, "/docs/d": 1})
 
 	x := s.open()
@@ -403,6 +409,29 @@ func (s *suite) sync() {
 	want := s.dump(s.open())
 	s.commit(s.begin(settings()), all)
 	s.same("dump", s.dump(s.open()), want)
+}
+
+// sources changes what led to files, which is all that changes in one of the builds.
+func (s *suite) sources() {
+	s.fill(settings(), doc{"/docs/a", []string{"red"}}, doc{"/docs/b", []string{"green"}})
+	before := s.files(s.open())
+	b := s.begin(settings())
+	s.commit(b, func(f rag.File) (string, bool) {
+		if f.Source != "/docs" || f.Hash == "" {
+			s.Errorf("kept: %+v", f)
+		}
+		return map[string]string{"/docs/a": "/docs", "/docs/b": "\x00 /docs/*"}[f.Path], true
+	})
+	after := s.files(s.open())
+	before[1].Source = "\x00 /docs/*"
+	s.same("files", after, before)
+	b = s.begin(settings())
+	if f, ok, err := b.File(s.Context(), "/docs/b"); err != nil || !ok || f != after[1] {
+		s.Errorf("File: %+v, %v, %v", f, ok, err)
+	}
+	s.commit(b, all)
+	s.same("files", s.files(s.open()), after)
+	s.matched(s.open(), "green", 9, "/docs/b:green")
 }
 
 func (s *suite) knownVectors() {
@@ -456,7 +485,7 @@ func (s *suite) otherSettings() {
 	set.EmbeddingModel = "test:b"
 	b := s.begin(set)
 	chunks := []rag.Chunk{{Text: "red", Vector: []float32{0, 1}}}
-	s.ok(b.Put(s.Context(), "/docs/a", "h", chunks))
+	s.ok(b.Put(s.Context(), rag.File{Path: "/docs/a", Hash: "h"}, chunks))
 	if stats := s.commit(b, all); stats.Dimensions != 2 || stats.Settings.EmbeddingModel != "test:b" {
 		s.Errorf("stats %+v", stats)
 	}
@@ -656,7 +685,7 @@ func (s *suite) nearestInt8() {
 		for j := range chunks {
 			chunks[j] = rag.Chunk{Text: fmt.Sprint(i, j), Vector: unit(r, 32)}
 		}
-		s.ok(b.Put(s.Context(), fmt.Sprint("/docs/", i), "h", chunks))
+		s.ok(b.Put(s.Context(), rag.File{Path: fmt.Sprint("/docs/", i), Hash: "h"}, chunks))
 	}
 	s.commit(b, all)
 	exact := s.open()
@@ -780,7 +809,7 @@ func (s *suite) matchScripts() {
 func (s *suite) wrongVectors() {
 	b := s.begin(settings())
 	s.put(b, doc{"/docs/a", []string{"red"}})
-	if err := b.Put(s.Context(), "/docs/b", "h", []rag.Chunk{{Text: "x", Vector: []float32{1}}}); err == nil {
+	if err := b.Put(s.Context(), rag.File{Path: "/docs/b", Hash: "h"}, []rag.Chunk{{Text: "x", Vector: []float32{1}}}); err == nil {
 		s.Error("vectors of different lengths are accepted")
 	}
 	s.commit(b, all)
@@ -828,7 +857,7 @@ func (s *suite) random() {
 				delete(docs, path)
 			}
 		}
-		s.commit(b, func(path string) bool { _, ok := docs[path]; return ok })
+		s.commit(b, those(func(path string) bool { _, ok := docs[path]; return ok }))
 		x := s.open()
 		files := s.files(x)
 		if len(files) != len(docs) {

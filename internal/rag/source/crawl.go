@@ -171,7 +171,7 @@ func (c *crawl) visited(v *visit, first bool) error {
 	case err == nil:
 	case first:
 		return err
-	case errors.As(err, &left), errors.As(err, &status) && status.Code >= 300 && status.Code < 500 && status.Code != http.StatusTooManyRequests:
+	case errors.As(err, &left), errors.As(err, &status) && status.Code >= 300 && status.Code < 500 && status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout:
 		return nil // links that lead nowhere, or to what is not for everyone
 	default:
 		c.fail(input.WithoutPassword(v.address.String()), err)

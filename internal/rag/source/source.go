@@ -68,7 +68,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // unless that was the way to find it.
 type Document struct {
 	Path   string // absolute path, address, or name:rest; never with a password
-	Source string // that led to it, as it is listed
+	Source string // that led to it, as it is listed, but without a password
 	Held   int    // bytes of its content that are in memory until it is read; 0 if it is still where it is
 
 	read func(ctx context.Context) (*Content, error)
@@ -108,8 +108,9 @@ func (c *Content) unlessBlank() *Content {
 }
 
 // Documents yields the documents of sources in the order of the list, each path once. An error is an
-// [*Error] and concerns one source or one of its documents; the sequence goes on after it. It ends
-// early, with the error of ctx, if ctx does.
+// [*Error]: the search of a source, or of what is behind one of its documents, failed, so that it may
+// lead to more documents than were found. The sequence goes on after it. It ends early, with the error
+// of ctx, if ctx does.
 func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -167,7 +168,7 @@ func (s *search) found(path string, read func(context.Context) (*Content, error)
 		return !s.stopped
 	}
 	s.seen[path] = true
-	d := Document{Path: path, Source: s.source, Held: s.held}
+	d := Document{Path: path, Source: input.WithoutPassword(s.source), Held: s.held}
 	crawled := s.kindOf(s.source) == site
 	d.read = func(ctx context.Context) (*Content, error) {
 		c, err := read(ctx)
@@ -175,7 +176,7 @@ func (s *search) found(path string, read func(context.Context) (*Content, error)
 			c = c.unlessBlank()
 		}
 		if err != nil && ctx.Err() == nil {
-			err = &Error{Source: input.WithoutPassword(d.Source), Path: path, Err: err}
+			err = &Error{Source: d.Source, Path: path, Err: err}
 		}
 		return c, err
 	}
@@ -248,8 +249,8 @@ func (l *Loader) Absolute(source string) (string, error) {
 	return l.Input.Absolute(source), nil
 }
 
-// Covers reports whether the document at path may come from source, which is absolute. A build that
-// cannot read a source keeps these documents.
+// Covers reports whether the document at path may come from source, which is absolute, to judge by their
+// names: the documents of a site that redirects, for example, have others.
 func (l *Loader) Covers(source, path string) bool {
 	switch l.kindOf(source) {
 	case page:

@@ -13,7 +13,7 @@ type Texts []input.Document
 // Absolute returns source.
 func (t Texts) Absolute(source string) (string, error) { return source, nil }
 
-// Covers returns false: a text can be read.
+// Covers returns false: each source has a text of its own.
 func (t Texts) Covers(string, string) bool { return false }
 
 // Documents yields the texts, whatever sources are, each name once.

@@ -327,7 +327,7 @@ func (b *build) File(ctx context.Context, path string) (f rag.File, ok bool, err
 
 // readFiles reads all files, which takes less than a query for each.
 func (b *build) readFiles(ctx context.Context) (map[string]rag.File, error) {
-	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, hash, chunks FROM files")
+	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, hash, source, chunks FROM files")
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +335,7 @@ func (b *build) readFiles(ctx context.Context) (map[string]rag.File, error) {
 	files := make(map[string]rag.File)
 	for rows.Next() {
 		var f rag.File
-		if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Chunks); err != nil {
+		if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks); err != nil {
 			return nil, err
 		}
 		files[f.Path] = f
@@ -454,16 +454,16 @@ func (b *build) remember(chunks []rag.Chunk) error {
 	return nil
 }
 
-func (b *build) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
+func (b *build) Put(ctx context.Context, f rag.File, chunks []rag.Chunk) error {
 	if err := b.prepare(ctx, chunks); err != nil {
 		return err
 	}
-	return b.fail(b.put(path, hash, chunks))
+	return b.fail(b.put(f, chunks))
 }
 
-func (b *build) put(path, fileHash string, chunks []rag.Chunk) error {
+func (b *build) put(f rag.File, chunks []rag.Chunk) error {
 	var old document
-	ok, err := b.c.row(context.Background(), "SELECT id, first, chunks FROM files WHERE path = ?", []any{path}, &old.id, &old.first, &old.chunks)
+	ok, err := b.c.row(context.Background(), "SELECT id, first, chunks FROM files WHERE path = ?", []any{f.Path}, &old.id, &old.first, &old.chunks)
 	if err != nil {
 		return err
 	}
@@ -473,7 +473,7 @@ func (b *build) put(path, fileHash string, chunks []rag.Chunk) error {
 		}
 	}
 	first := b.nextChunk
-	if err := b.c.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?)", b.nextFile, path, fileHash, first, len(chunks)); err != nil {
+	if err := b.c.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", b.nextFile, f.Path, f.Hash, f.Source, first, len(chunks)); err != nil {
 		return err
 	}
 	for i, c := range chunks {
@@ -493,7 +493,7 @@ func (b *build) put(path, fileHash string, chunks []rag.Chunk) error {
 		}
 	}
 	if b.files != nil {
-		b.files[path] = rag.File{ID: b.nextFile, Path: path, Hash: fileHash, Chunks: len(chunks)}
+		b.files[f.Path] = rag.File{ID: b.nextFile, Path: f.Path, Hash: f.Hash, Source: f.Source, Chunks: len(chunks)}
 	}
 	b.nextFile++
 	b.nextChunk += int64(len(chunks))
@@ -528,21 +528,21 @@ func (b *build) flush() error {
 }
 
 // Commit completes the build.
-func (b *build) Commit(ctx context.Context, keep func(path string) bool) (rag.Stats, error) {
+func (b *build) Commit(ctx context.Context, keep func(rag.File) (string, bool)) (rag.Stats, error) {
 	if b.failed != nil {
 		return rag.Stats{}, b.failed
 	}
-	gone, err := b.gone(ctx, keep)
+	gone, moved, err := b.judge(ctx, keep)
 	if err != nil {
 		return rag.Stats{}, explain(b.store.path, err)
 	}
-	if b.use != nil && len(gone) == 0 && sameSettings(b.settings, b.use.stats.Settings) {
+	if b.use != nil && len(gone)+len(moved) == 0 && sameSettings(b.settings, b.use.stats.Settings) {
 		return b.use.stats, nil // nothing has changed
 	}
 	if err := b.change(ctx); err != nil {
 		return rag.Stats{}, explain(b.store.path, err)
 	}
-	stats, err := b.finish(ctx, gone)
+	stats, err := b.finish(ctx, gone, moved)
 	return stats, b.fail(err)
 }
 
@@ -552,27 +552,31 @@ func sameSettings(a, b rag.Settings) bool {
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
-// gone returns the files that keep refuses.
-func (b *build) gone(ctx context.Context, keep func(path string) bool) (list []document, err error) {
-	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, first, chunks FROM files ORDER BY id")
+// judge returns the files that do not stay, and the new sources of others by their ids.
+func (b *build) judge(ctx context.Context, keep func(rag.File) (string, bool)) (gone []document, moved map[int64]string, err error) {
+	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, hash, source, first, chunks FROM files ORDER BY id")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	moved = make(map[int64]string)
 	defer rows.Close()
 	for rows.Next() {
-		var f document
-		var path string
-		if err := scan(rows, &f.id, &path, &f.first, &f.chunks); err != nil {
-			return nil, err
+		var f rag.File
+		var first int64
+		if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &first, &f.Chunks); err != nil {
+			return nil, nil, err
 		}
-		if !keep(path) {
-			list = append(list, f)
+		switch source, stays := keep(f); {
+		case !stays:
+			gone = append(gone, document{id: f.ID, first: first, chunks: f.Chunks})
+		case source != f.Source:
+			moved[f.ID] = source
 		}
 	}
-	return list, rows.Err()
+	return gone, moved, rows.Err()
 }
 
-func (b *build) finish(ctx context.Context, gone []document) (rag.Stats, error) {
+func (b *build) finish(ctx context.Context, gone []document, moved map[int64]string) (rag.Stats, error) {
 	// What was put is safe even if the rest fails.
 	if err := b.flush(); err != nil {
 		return rag.Stats{}, err
@@ -582,6 +586,11 @@ func (b *build) finish(ctx context.Context, gone []document) (rag.Stats, error) 
 	}
 	for _, f := range gone {
 		if err := b.remove(f); err != nil {
+			return rag.Stats{}, err
+		}
+	}
+	for id, source := range moved {
+		if err := b.c.exec("UPDATE files SET source = ? WHERE id = ?", source, id); err != nil {
 			return rag.Stats{}, err
 		}
 	}

@@ -49,7 +49,7 @@ func buildVersion(ctx context.Context, s rag.Store, version int) (err error) {
 			}
 			chunks = append(chunks, rag.Chunk{Text: text.String(), Vector: []float32{r.Float32(), r.Float32(), r.Float32(), r.Float32()}})
 		}
-		if err := b.Put(ctx, path, hash, chunks); err != nil {
+		if err := b.Put(ctx, rag.File{Path: path, Hash: hash}, chunks); err != nil {
 			return err
 		}
 		if i%7 == 0 {
@@ -58,7 +58,7 @@ func buildVersion(ctx context.Context, s rag.Store, version int) (err error) {
 			}
 		}
 	}
-	_, err = b.Commit(ctx, func(path string) bool { return keep[path] })
+	_, err = b.Commit(ctx, func(f rag.File) (string, bool) { return f.Source, keep[f.Path] })
 	return err
 }
 
@@ -145,6 +145,13 @@ func TestForeignFiles(t *testing.T) {
 		explained(t, err, path, "newer version", "99", "update loki")
 		explained(t, buildVersion(t.Context(), sqlite.New(path), 1), path, "newer version", "update loki")
 	})
+	t.Run("older", func(t *testing.T) {
+		path := built(t)
+		change(t, path, "PRAGMA user_version = 1")
+		_, err := sqlite.New(path).Open(t.Context())
+		explained(t, err, path, "older version", "rm ")
+		explained(t, buildVersion(t.Context(), sqlite.New(path), 1), path, "older version", "rm ")
+	})
 	t.Run("no_tables", func(t *testing.T) {
 		path := built(t)
 		change(t, path, "DROP TABLE base")
@@ -207,7 +214,7 @@ func TestSalvage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "base.db")
 	b, err := sqlite.New(path).Build(t.Context(), want)
 	if err == nil {
-		_, err = b.Commit(t.Context(), func(string) bool { return true })
+		_, err = b.Commit(t.Context(), func(f rag.File) (string, bool) { return f.Source, true })
 	}
 	if err = errors.Join(err, b.Close()); err != nil {
 		t.Fatal(err)

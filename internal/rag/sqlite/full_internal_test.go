@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 		for i := range text {
 			text[i] = byte(' ' + r.IntN(90))
 		}
-		return b.Put(ctx, path, "", []rag.Chunk{{Text: string(text), Vector: []float32{1}}})
+		return b.Put(ctx, rag.File{Path: path}, []rag.Chunk{{Text: string(text), Vector: []float32{1}}})
 	}
 	b := begin(false)
 	if err := put(b, "safe"); err != nil {
@@ -56,12 +56,12 @@ func TestFullDisk(t *testing.T) {
 		err = put(b, fmt.Sprint("more", i))
 	}
 	if err == nil {
-		_, err = b.Commit(ctx, func(string) bool { return true })
+		_, err = b.Commit(ctx, func(rag.File) (string, bool) { return "", true })
 	}
 	if err == nil || !strings.Contains(err.Error(), "no space is left") || fault.HintOf(err) == "" {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := b.Commit(ctx, func(string) bool { return true }); err == nil {
+	if _, err := b.Commit(ctx, func(rag.File) (string, bool) { return "", true }); err == nil {
 		t.Error("it is committed")
 	}
 	if err := b.Close(); err != nil {
@@ -81,7 +81,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("file %s: %v, %v", path, ok, err)
 		}
 	}
-	stats, err := b.Commit(ctx, func(string) bool { return true })
+	stats, err := b.Commit(ctx, func(rag.File) (string, bool) { return "", true })
 	if err != nil || stats.Files != 2 {
 		t.Errorf("%+v, %v", stats, err)
 	}

@@ -225,7 +225,7 @@ func (x *index) Close() error { return errors.Join(x.statements.close(), x.db.Cl
 
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {
-		rows, err := x.db.QueryContext(ctx, "SELECT id, path, hash, chunks FROM files ORDER BY id")
+		rows, err := x.db.QueryContext(ctx, "SELECT id, path, hash, source, chunks FROM files ORDER BY id")
 		if err != nil {
 			yield(rag.File{}, explain(x.path, err))
 			return
@@ -233,7 +233,7 @@ func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 		defer rows.Close()
 		for rows.Next() {
 			var f rag.File
-			if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Chunks); err != nil {
+			if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks); err != nil {
 				yield(rag.File{}, explain(x.path, err))
 				return
 			}

@@ -56,9 +56,9 @@ func (s announcedStore) Build(ctx context.Context, set rag.Settings) (rag.Build,
 
 type announcedBuild struct{ rag.Build }
 
-func (b announcedBuild) Put(ctx context.Context, path, hash string, chunks []rag.Chunk) error {
+func (b announcedBuild) Put(ctx context.Context, f rag.File, chunks []rag.Chunk) error {
 	announce()
-	return b.Build.Put(ctx, path, hash, chunks)
+	return b.Build.Put(ctx, f, chunks)
 }
 
 func (b announcedBuild) Flush(ctx context.Context) error {
@@ -66,7 +66,7 @@ func (b announcedBuild) Flush(ctx context.Context) error {
 	return b.Build.Flush(ctx)
 }
 
-func (b announcedBuild) Commit(ctx context.Context, keep func(string) bool) (rag.Stats, error) {
+func (b announcedBuild) Commit(ctx context.Context, keep func(rag.File) (string, bool)) (rag.Stats, error) {
 	announce()
 	return b.Build.Commit(ctx, keep)
 }

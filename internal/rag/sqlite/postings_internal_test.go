@@ -130,9 +130,9 @@ func buildOne(ctx context.Context, s *Store, i int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	if err := b.Put(ctx, fmt.Sprint(i), "", []rag.Chunk{{Text: fmt.Sprint("common word", i), Vector: []float32{1}}}); err != nil {
+	if err := b.Put(ctx, rag.File{Path: fmt.Sprint(i)}, []rag.Chunk{{Text: fmt.Sprint("common word", i), Vector: []float32{1}}}); err != nil {
 		return err
 	}
-	_, err = b.Commit(ctx, func(string) bool { return true })
+	_, err = b.Commit(ctx, func(rag.File) (string, bool) { return "", true })
 	return err
 }

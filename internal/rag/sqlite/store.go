@@ -40,7 +40,7 @@ import (
 // What makes a SQLite file one of ours, and the version of its tables.
 const (
 	applicationID = 0x4c6f5267
-	formatVersion = 1
+	formatVersion = 2
 )
 
 const schema = `
@@ -56,6 +56,7 @@ CREATE TABLE files (
 	id     INTEGER PRIMARY KEY,
 	path   TEXT    NOT NULL UNIQUE,
 	hash   TEXT    NOT NULL,
+	source TEXT    NOT NULL, -- that led to it
 	first  INTEGER NOT NULL, -- number of the first chunk
 	chunks INTEGER NOT NULL
 );
@@ -309,7 +310,7 @@ func verify(ctx context.Context, db querier) error {
 	if err := readRow(ctx, db, "SELECT * FROM pragma_application_id, pragma_user_version", &id, &version); err != nil {
 		return err
 	}
-	if id != applicationID || version > formatVersion {
+	if id != applicationID || version != formatVersion {
 		return &formatError{foreign: id != applicationID, version: version}
 	}
 	return nil
@@ -329,7 +330,11 @@ func (e *formatError) Error() string {
 	case e.foreign:
 		return "it is a file of something else"
 	}
-	return fmt.Sprintf("it was written by a newer version of loki (format %d, this one knows %d)", e.version, formatVersion)
+	age := "a newer"
+	if e.version < formatVersion {
+		age = "an older"
+	}
+	return fmt.Sprintf("it was written by %s version of loki (format %d, this one knows %d)", age, e.version, formatVersion)
 }
 
 // damaged reports whether err says that a file cannot be read for what is in it.
@@ -356,6 +361,9 @@ func explain(path string, err error) error {
 		f := fault.Wrap(fault.Config, err, "%s is not a knowledge base of this version", path)
 		if e.irregular || e.foreign {
 			return f.WithHint("move it aside: mv %s %s", text.Word(path), text.Word(path+".old"))
+		}
+		if e.version < formatVersion {
+			return f.WithHint("remove the file (rm %s) and build the knowledge base again", text.Word(path))
 		}
 		return f.WithHint("update loki, or remove the file (rm %s) and build the knowledge base again", text.Word(path))
 	}

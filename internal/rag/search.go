@@ -250,8 +250,10 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 		return nil, hinted(err, "to search without a reranker, set reranker_model= of the knowledge base")
 	}
 	var best []candidate
+	seen := make([]bool, len(list))
 	for _, r := range ranked {
-		if r.Index >= 0 && r.Index < len(list) {
+		if r.Index >= 0 && r.Index < len(list) && !seen[r.Index] {
+			seen[r.Index] = true
 			c := list[r.Index]
 			c.score = r.Score
 			best = append(best, c)

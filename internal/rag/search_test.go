@@ -181,7 +181,7 @@ func TestNothingToSearchFor(t *testing.T) {
 
 func TestReranker(t *testing.T) {
 	b, l, base := given(t, [][]rag.Match{matches(1, 2)}, matches(3, 1, 99), func(s *rag.Settings) { s.RerankerModel = "test:judge" })
-	b.model.order = []provider.Ranked{{Index: 2, Score: 8}, {Index: 7, Score: 7}, {Index: -1}, {Index: 1, Score: -2}, {Index: 0, Score: -3}}
+	b.model.order = []provider.Ranked{{Index: 2, Score: 8}, {Index: 7, Score: 7}, {Index: 2, Score: 6}, {Index: -1}, {Index: 1, Score: -2}, {Index: 0, Score: -3}}
 	f := b.search(base, rag.Query{Text: "alpha"})
 	equal(t, "order", seqs(f), []int{3, 2, 1})
 	if f.Hits[0].Score != 8 || f.Hits[0].Keyword.Rank != 1 || f.Usage.InputTokens != 1010 {

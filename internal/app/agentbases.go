@@ -290,6 +290,16 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 			name = w.Agent.Name
 		}
 		return unsearched(name), none, nil
+	case w.Recorded:
+		r := recalled{w.Knowledge, a.knowledgeRetry(), func(ctx context.Context) (*rag.Base, func(), error) {
+			return a.OpenBase(ctx, w.Events, w.Knowledge)
+		}}
+		if w.Agent != nil {
+			r.name, r.open = w.Agent.Name, func(ctx context.Context) (*rag.Base, func(), error) {
+				return a.OpenAgentBase(ctx, w.Events, w.Agent.Agent, "")
+			}
+		}
+		return r, none, nil
 	case w.Agent == nil:
 		base, release, err := a.OpenBase(ctx, w.Events, w.Knowledge)
 		if err != nil {

@@ -435,6 +435,27 @@ func (k knowledge) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
 	return k.base.Search(ctx, q)
 }
 
+// recalled is the knowledge base of a question that goes on from its record. It is opened if what was
+// found for the question is not on record: until then it may be gone.
+type recalled struct {
+	name  string
+	retry retry.Policy
+	open  func(ctx context.Context) (b *rag.Base, release func(), err error)
+}
+
+// Name implements [rag.Searcher].
+func (r recalled) Name() string { return r.name }
+
+// Search implements [rag.Searcher].
+func (r recalled) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
+	base, release, err := r.open(ctx)
+	if err != nil {
+		return rag.Found{}, err
+	}
+	defer release()
+	return knowledge{base: base, retry: r.retry}.Search(ctx, q)
+}
+
 // unsearched is the name of a knowledge base that is not searched: the cassette that is played has what was found.
 type unsearched string
 

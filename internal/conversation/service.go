@@ -51,6 +51,8 @@ type Wanted struct {
 	Variables map[string]string // of the agent
 
 	Knowledge string // name of the knowledge base that the user named; "" for none
+	// Recorded says that the question goes on from its record, which may have what was found for it.
+	Recorded bool
 }
 
 // Kit is what a question is asked with.

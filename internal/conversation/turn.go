@@ -131,7 +131,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	}
 	done = func() {}
 	if c.service.Tools != nil {
-		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller}
+		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller, Recorded: t.resumed != nil}
 		if !q.Aside {
 			w.Agent, w.Variables, w.Knowledge = c.agent, c.variables, q.Knowledge
 		}

@@ -148,6 +148,14 @@ func (b *build) begin(ctx context.Context) error {
 	if _, other := errors.AsType[*formatError](err); other || ctx.Err() != nil {
 		return err // it is not ours to replace
 	}
+	if use != nil {
+		if err := intact(ctx, use.db); err != nil {
+			if err := use.Close(); err != nil || ctx.Err() != nil {
+				return cmp.Or(ctx.Err(), err)
+			}
+			use = nil
+		}
+	}
 	b.use = use // nil if it is missing or damaged
 	if _, err := os.Stat(s.buildPath()); err == nil {
 		if b.resume(ctx) == nil {
@@ -172,6 +180,19 @@ func (b *build) begin(ctx context.Context) error {
 		return b.fresh()
 	}
 	b.dimensions = use.stats.Dimensions
+	return nil
+}
+
+// intact returns an error if a page of a file is damaged. It reads all of them, which a build may and
+// a search may not.
+func intact(ctx context.Context, db querier) error {
+	var result string
+	if err := readRow(ctx, db, "PRAGMA quick_check(1)", &result); err != nil {
+		return err
+	}
+	if result != "ok" {
+		return fmt.Errorf("%w: %s", errDamaged, result)
+	}
 	return nil
 }
 

@@ -178,6 +178,32 @@ func change(t *testing.T, path, statement string) {
 }
 
 // TestDamage changes and cuts off bytes: what comes of it is an error with a hint, or an answer.
+// TestDamageInside: a build replaces what cannot be read, although no document has changed.
+func TestDamageInside(t *testing.T) {
+	path := built(t)
+	want := dump(t, sqlite.New(path))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := len(data) / 2; i < len(data); i++ {
+		data[i] = byte(r.Uint32())
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := readAll(t.Context(), sqlite.New(path)); err == nil {
+		t.Fatal("it can be read")
+	}
+	if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, sqlite.New(path)); got != want {
+		t.Errorf("got\n%.1000s", got)
+	}
+}
+
 func TestDamage(t *testing.T) {
 	path := built(t)
 	whole, err := os.ReadFile(path)

@@ -25,7 +25,7 @@ import (
 // user decides. Without a terminal to decide at, the command is printed: that is what
 // key bindings of shells read.
 func (c *command) execute(ctx context.Context, face *face) (err error) {
-	asked, _, err := c.question(ctx, face)
+	asked, attached, err := c.question(ctx, face)
 	if err != nil {
 		return err
 	}
@@ -38,6 +38,10 @@ func (c *command) execute(ctx context.Context, face *face) (err error) {
 			err = closeErr
 		}
 	}()
+	if attached, err = c.narrow(ctx, face, conv, attached, asked.Text); err != nil {
+		return err
+	}
+	asked.User = attached.Message(asked.Text)
 	for {
 		a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Command: true})
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -358,8 +359,8 @@ func (a *App) OpenBase(ctx context.Context, events event.Scope, name string) (b 
 		return nil, nil, err
 	}
 	b, release, err = a.openBase(ctx, events, place{name, file})
-	if fault.CodeOf(err) == fault.NotFound {
-		_, err = a.Library().Open(ctx, name, a) // whose error says more
+	if _, old := os.Stat(rag.OldFile(file)); old != nil && fault.CodeOf(err) == fault.NotFound {
+		err = a.Library().Missing(name)
 	}
 	return b, release, err
 }

@@ -134,7 +134,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	set := old
 	if err != nil {
 		if len(k.add) == 0 {
-			return c.noBase(k.base)
+			return library.Missing(k.base)
 		}
 		if set, err = c.app.NewBase(ctx, events, c.asker(face, false), k.wished(), true); err != nil {
 			return err
@@ -176,11 +176,6 @@ func (c *command) known(ctx context.Context, store rag.Store, file string) (set 
 	}
 	stats, err := index.Stats(ctx)
 	return stats.Settings, true, errors.Join(err, index.Close())
-}
-
-// noBase is the error of a command that needs a knowledge base which was not built.
-func (c *command) noBase(name string) error {
-	return fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", text.Word(name))
 }
 
 // wished returns what --rag-set says of a knowledge base that is about to be made, before the rest of

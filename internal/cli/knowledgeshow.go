@@ -135,11 +135,8 @@ func (c *command) index(ctx context.Context, name, file string) (rag.Index, erro
 	if !errors.Is(err, fs.ErrNotExist) {
 		return index, err
 	}
-	switch _, _, err = c.known(ctx, store, file); {
-	case err == nil:
-		err = fault.New(fault.NotFound, "knowledge base %q is one of an older version", name).WithHint("build it anew from the same documents: loki --rag %s --rebuild-rag", text.Word(name))
-	case errors.Is(err, fs.ErrNotExist):
-		err = c.noBase(name)
+	if _, _, err = c.known(ctx, store, file); err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = c.app.Library().Missing(name)
 	}
 	return nil, err
 }

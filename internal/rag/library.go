@@ -3,7 +3,6 @@ package rag
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,29 +57,20 @@ func (l Library) File(name string) (string, error) {
 	return filepath.Join(l.Dir, name+Extension), nil
 }
 
-// Open opens the knowledge base called name. The error has code NotFound if there is none.
-func (l Library) Open(ctx context.Context, name string, m Models) (*Base, error) {
-	file, err := l.File(name)
-	if err != nil {
-		return nil, err
+// Missing returns the error, with code NotFound, for the name of a knowledge base that was not built.
+func (l Library) Missing(name string) error {
+	if file, err := l.File(name); err == nil {
+		if _, err := os.Stat(OldFile(file)); err == nil {
+			return fault.New(fault.NotFound, "knowledge base %q is one of an older version", name).
+				WithHint("it is built anew from its documents when it is used, or at once: loki --rag %s --rebuild-rag", text.Word(name))
+		}
 	}
-	s, err := l.Store(file)
-	if err != nil {
-		return nil, err
-	}
-	b, err := Open(ctx, name, s, m)
-	if fault.CodeOf(err) != fault.NotFound {
-		return b, err
-	}
-	if _, old := os.Stat(OldFile(file)); old == nil {
-		return nil, fault.New(fault.NotFound, "the knowledge base %s is one of an older version, %s", name, OldFile(file)).
-			WithHint("build it anew from its documents: loki --rag %s --rebuild-rag", text.Word(name))
-	}
+	hint := "build it: loki --rag " + text.Word(name) + " --rag-add DIR"
 	names, _ := l.Names()
 	if near := yamldoc.Nearest(name, names); near != "" {
-		err = hinted(err, "or did you mean "+near+"?")
+		hint += "; or did you mean " + near + "?"
 	}
-	return nil, err
+	return fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("%s", hint)
 }
 
 // OldFile returns the file in which an older version kept the knowledge base that is now in file.

@@ -58,10 +58,11 @@ func TestMissingBase(t *testing.T) {
 	for _, tt := range []struct{ name, want, hint string }{
 		{"other", `there is no knowledge base "other"`, "build it: loki --rag other --rag-add DIR"},
 		{"note", `there is no knowledge base "note"`, "build it: loki --rag note --rag-add DIR; or did you mean notes?"},
-		{"old", "the knowledge base old is one of an older version, DIR/old.yaml", "build it anew from its documents: loki --rag old --rebuild-rag"},
+		{"old", `knowledge base "old" is one of an older version`, "it is built anew from its documents when it is used, or at once: loki --rag old --rebuild-rag"},
+		{"agent/node", `there is no knowledge base "agent/node"`, "build it: loki --rag agent/node --rag-add DIR"},
 	} {
-		_, err := l.Open(t.Context(), tt.name, nil)
-		if fault.CodeOf(err) != fault.NotFound || strings.ReplaceAll(err.Error(), l.Dir, "DIR") != tt.want || fault.HintOf(err) != tt.hint {
+		err := l.Missing(tt.name)
+		if fault.CodeOf(err) != fault.NotFound || err.Error() != tt.want || fault.HintOf(err) != tt.hint {
 			t.Errorf("%s: %v, hint %q", tt.name, err, fault.HintOf(err))
 		}
 	}

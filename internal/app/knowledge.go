@@ -3,8 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -394,16 +392,6 @@ func (a *App) openBase(ctx context.Context, events event.Scope, p place) (*rag.B
 		return nil, nil, err
 	}
 	return a.bases.acquire(ctx, a, p)
-}
-
-// ScratchStore returns a store in the cache for an index that is built to be compared with others.
-// Those of the same name and build settings share it. It is a file wherever other knowledge bases are.
-func (a *App) ScratchStore(name string, set rag.Settings) rag.Store {
-	set = rag.Settings{
-		EmbeddingModel: set.EmbeddingModel, ChunkSize: set.ChunkSize, ChunkOverlap: set.ChunkOverlap, Chunker: set.Chunker, Quantization: set.Quantization,
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %+v", name, set))
-	return sqlite.New(filepath.Join(a.Paths.CacheDir, "rags", hex.EncodeToString(sum[:8])+".db"))
 }
 
 // buildBase builds or syncs the knowledge base at a place.

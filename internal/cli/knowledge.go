@@ -312,16 +312,24 @@ func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings,
 		}
 		return other, func() { _ = other.Close() }, nil
 	}
-	store := c.app.ScratchStore(base.Name(), set)
+	store, release, err := c.app.ScratchStore(base.Name(), set)
+	if err != nil {
+		return nil, nil, err
+	}
 	name := base.Name() + " (" + difference(base.Settings(), set) + ")"
 	if _, err := c.app.Builder(events, budget).Build(ctx, name, store, set); err != nil {
+		release()
 		return nil, nil, buildError(err)
 	}
 	other, err := rag.Open(ctx, name, store, c.app)
 	if err != nil {
+		release()
 		return nil, nil, err
 	}
-	return other, func() { _ = other.Close() }, nil
+	return other, func() {
+		_ = other.Close() // it was only read
+		release()
+	}, nil
 }
 
 // difference names what an index with the settings b has that one with those of a has not.

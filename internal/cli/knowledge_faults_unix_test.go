@@ -493,3 +493,23 @@ vectors:
 		t.Errorf("it is said again: %s", stderr)
 	}
 }
+
+// TestEvaluationCosts asks questions of an embedding model with a price.
+func TestEvaluationCosts(t *testing.T) {
+	t.Parallel()
+	e := newEmbeddings(t, nil)
+	k := newLibrarian(t, e)
+	config := filepath.Join(k.dir, "home", "config", "config.yaml")
+	data, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, config, strings.Replace(string(data), "type: embedding,", "type: embedding, input_price: 1000,", 1))
+	write(t, filepath.Join(k.dir, "docs", "a.md"), "The harbor is open all day.\n")
+	write(t, filepath.Join(k.dir, "q.jsonl"), `{"question": "When is the harbor open?", "sources": ["a.md"]}`+"\n")
+	k.run(t, 0, "--rag", "harbor", "--rag-add", "docs")
+	out, _ := k.run(t, 0, "--rag", "harbor", "--rag-eval", "q.jsonl", "--rag-set", "top_k=1")
+	has(t, out, "\nsearching took 4 tokens, $0.0040\n") // by vectors and by both, twice
+	out, _ = k.run(t, 0, "--rag", "harbor", "--rag-eval", "q.jsonl", "--output", "json")
+	has(t, out, `"cost": 0.002`)
+}

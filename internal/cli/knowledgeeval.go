@@ -13,6 +13,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/rag"
+	"loki/internal/render"
 	"loki/internal/text"
 )
 
@@ -33,6 +34,11 @@ func (c *command) evaluate(ctx context.Context) error {
 	events, screen := c.watch()
 	defer screen.Close()
 	ctx = event.NewContext(ctx, events)
+	if err := c.app.PruneScratch(ctx, time.Now()); err != nil {
+		if err := events.Emit(ctx, event.Warning{Text: "old indexes for comparison could not be deleted: " + err.Error()}); err != nil {
+			return err
+		}
+	}
 	base, release, err := c.openBase(ctx, events)
 	if err != nil {
 		return err
@@ -123,6 +129,9 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 		return err
 	}
 	fmt.Fprintf(&b, "\n%s of %s; * is the best of a column\n", text.Count(e.Questions, "question"), printableLine(e.Base))
+	if u := e.Usage; u.Cost > 0 || u.CostUnknown {
+		fmt.Fprintf(&b, "searching took %d tokens, %s\n", u.InputTokens, render.Dollars(u))
+	}
 	_, err := io.Copy(c.Out, &b)
 	return err
 }

@@ -735,7 +735,7 @@ func TestModelThatFailsNowAndThen(t *testing.T) {
 		{name: "all_of_five_tries", files: 200, attempts: 5, fails: every(1), tries: 5, within: 15 * time.Second},
 		{name: "all_of_one_try", files: 200, attempts: 1, fails: every(1)},
 		{name: "all_of_one_batch", files: 5, attempts: 2, fails: every(1), tries: 2, within: time.Second},
-		{name: "all_after_some", files: 200, attempts: 2, fails: func(n int, _ provider.EmbedRequest) bool { return n > 10 }, within: 2 * time.Second},
+		{name: "all_after_some", files: 200, attempts: 2, fails: func(n int, _ provider.EmbedRequest) bool { return n > 10 }, within: 3 * time.Second},
 		{name: "one_batch", files: 1000, attempts: 2, took: 10 * time.Second, fails: poisoned, tries: 10, within: 5 * time.Minute},
 		{name: "one_batch_of_few", files: 50, attempts: 2, took: time.Minute, fails: poisoned, tries: 6, within: 3 * time.Minute},
 	} {

@@ -198,7 +198,7 @@ func (w *work) covers(source string) bool {
 }
 
 func noDocuments(sources ...string) string {
-	return "there are no documents at " + strings.Join(sources, ", ")
+	return "there are no documents at " + list(sources)
 }
 
 func noText(passed int, sources ...string) string {
@@ -206,7 +206,16 @@ func noText(passed int, sources ...string) string {
 	if passed == 1 {
 		was = "was"
 	}
-	return fmt.Sprintf("there is no text at %s: %s %s passed over", strings.Join(sources, ", "), text.Count(passed, "file"), was)
+	return fmt.Sprintf("there is no text at %s: %s %s passed over", list(sources), text.Count(passed, "file"), was)
+}
+
+// list returns sources for people, without the passwords of addresses.
+func list(sources []string) string {
+	shown := make([]string, len(sources))
+	for i, s := range sources {
+		shown[i] = input.WithoutPassword(s)
+	}
+	return strings.Join(shown, ", ")
 }
 
 // goOn is the hint for a build that ended early.

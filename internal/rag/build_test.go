@@ -363,6 +363,11 @@ func TestSourceWithPassword(t *testing.T) {
 			t.Errorf("%d: %+v", status, list)
 		}
 	}
+	b.loader.Input.HTTP = &http.Client{Transport: site(func(*http.Request) (int, string) { return 200, " " })}
+	b.build()
+	if w := strings.Join(b.warnings(), "\n"); strings.Contains(w, "secret") || !strings.Contains(w, "there is no text at https://site.test/docs/**") {
+		t.Error(w)
+	}
 }
 
 // transport answers requests without a network.

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"loki/internal/engine"
@@ -16,6 +18,9 @@ import (
 	"loki/internal/render"
 	"loki/internal/text"
 )
+
+// settingsWidth is the length of settings up to which they are in the table.
+const settingsWidth = 24
 
 // asBuilt names the settings of a knowledge base itself in an evaluation.
 const asBuilt = "as it is"
@@ -61,14 +66,31 @@ func (c *command) evaluate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		all.Unknown = of.Unknown
 		all.Base, all.Questions, all.Scores = base.Name(), of.Questions, append(all.Scores, of.Scores...)
 		all.Usage = all.Usage.Add(of.Usage)
 	}
 	screen.Close()
+	if len(all.Unknown) > 0 {
+		if err := events.Emit(ctx, event.Warning{Text: unknownSources(all)}); err != nil {
+			return err
+		}
+	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, all)
 	}
 	return c.printEvaluation(all)
+}
+
+// unknownSources warns of sources that are no document of the knowledge base.
+func unknownSources(e rag.Evaluation) string {
+	const most = 5
+	named := e.Unknown[:min(len(e.Unknown), most)]
+	list := strings.Join(named, ", ")
+	if more := len(e.Unknown) - len(named); more > 0 {
+		list += " and " + strconv.Itoa(more) + " more"
+	}
+	return "knowledge base " + e.Base + " has no document for the sources " + list + ": they count as not found"
 }
 
 // evaluateOne measures one variant.
@@ -98,10 +120,16 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 	}
 	head := []string{"SETTINGS", "SEARCH", "K"}
 	rows := make([][]string, len(e.Scores))
+	var legend []string // settings that are too long for the table
 	for i, s := range e.Scores {
-		name := text.CutColumns(printableLine(s.Settings), 24)
-		if i > 0 && e.Scores[i-1].Settings == s.Settings {
+		name := printableLine(s.Settings)
+		long := len(name) > settingsWidth
+		switch {
+		case i > 0 && e.Scores[i-1].Settings == s.Settings:
 			name = ""
+		case long:
+			legend = append(legend, name)
+			name = "[" + strconv.Itoa(len(legend)) + "]"
 		}
 		rows[i] = []string{name, s.Mode, strconv.Itoa(s.K)}
 	}
@@ -132,8 +160,27 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 	if u := e.Usage; u.Cost > 0 || u.CostUnknown {
 		fmt.Fprintf(&b, "searching took %d tokens, %s\n", u.InputTokens, render.Dollars(u))
 	}
+	for i, settings := range legend {
+		fmt.Fprintf(&b, "[%d] %s\n", i+1, settings)
+	}
+	if c.opts.verbose > 0 {
+		missed(&b, e.Scores)
+	}
 	_, err := io.Copy(c.Out, &b)
 	return err
+}
+
+// missed lists the questions that were missed, by the settings and the way to search.
+func missed(b *bytes.Buffer, scores []rag.Score) {
+	for _, s := range scores {
+		if len(s.Missed) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\nNot found, %s, %s:\n", printableLine(s.Settings), s.Mode)
+		for _, m := range s.Missed {
+			fmt.Fprintf(b, "- %s\n  expected %s, first is %s\n", printableLine(m.Question), printableLine(strings.Join(m.Sources, ", ")), cmp.Or(printableLine(m.First), "nothing"))
+		}
+	}
 }
 
 // part writes a value from 0 to 1.

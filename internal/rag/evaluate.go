@@ -78,7 +78,8 @@ type Variant struct {
 type Evaluation struct {
 	Base      string     `json:"base"`
 	Questions int        `json:"questions"`
-	Scores    []Score    `json:"scores"` // by variant, then mode
+	Unknown   []string   `json:"unknown_sources,omitempty"` // that no document of the base is
+	Scores    []Score    `json:"scores"`                    // by variant, then mode
 	Usage     chat.Usage `json:"usage"`
 }
 
@@ -91,8 +92,17 @@ type Score struct {
 	MRR      float64 `json:"mrr"`    // 1 / rank of the first passage from a source, 0 without one
 	NDCG     float64 `json:"ndcg"`   // normalized discounted cumulative gain
 
+	Missed []Miss `json:"missed,omitempty"` // questions of which not all sources are among the first K passages
+
 	P50 time.Duration `json:"-"` // median time of a search
 	P99 time.Duration `json:"-"`
+}
+
+// Miss is a question that was not, or not completely, answered by the passages that were found.
+type Miss struct {
+	Question string   `json:"question"`
+	Sources  []string `json:"sources"`         // those that were not found
+	First    string   `json:"first,omitempty"` // where the first passage is from
 }
 
 // MarshalJSON adds the times in seconds.
@@ -118,6 +128,10 @@ func Evaluate(ctx context.Context, b *Base, questions []Question, o EvalOptions)
 		o.Modes = []Mode{Keyword, Vector, Both}
 	}
 	e := Evaluation{Base: b.Name(), Questions: len(questions)}
+	var err error
+	if e.Unknown, err = unmatched(ctx, b.Index(), questions); err != nil {
+		return Evaluation{}, err
+	}
 	for _, v := range o.Variants {
 		if !v.Settings.SameChunks(b.Settings()) || v.Settings.Quantization != b.Settings().Quantization {
 			return Evaluation{}, fault.New(fault.Usage, "%s concerns the index of %s, not searches", v.Name, b.Name()).
@@ -148,9 +162,16 @@ func evaluate(ctx context.Context, b *Base, questions []Question, v Variant, mod
 		if err != nil {
 			return Score{}, used, err
 		}
-		recall, rr, ndcg := judge(found.Hits, q.Sources, s.K)
+		left, rr, ndcg := judge(found.Hits, q.Sources, s.K)
+		if len(left) > 0 {
+			miss := Miss{Question: q.Question, Sources: left}
+			if len(found.Hits) > 0 {
+				miss.First = found.Hits[0].Source()
+			}
+			s.Missed = append(s.Missed, miss)
+		}
 		n := float64(len(questions))
-		s.Recall += recall / n
+		s.Recall += (1 - float64(len(left))/float64(len(q.Sources))) / n
 		s.MRR += rr / n
 		s.NDCG += ndcg / n
 	}
@@ -163,9 +184,10 @@ func evaluate(ctx context.Context, b *Base, questions []Question, v Variant, mod
 // A passage is relevant if it is from a source that none before it is from, so that two passages of
 // one source do not count twice. The gain of a relevant passage at rank r is 1/log2(r+1) (Järvelin
 // and Kekäläinen, ACM TOIS 2002). It is normalized by the gain of the best list of k passages, of which
-// there is one for each source. reciprocal is that of the rank of the first relevant passage.
-func judge(hits []Hit, sources []string, k int) (recall, reciprocal, ndcg float64) {
-	left := slices.Clone(sources)
+// there is one for each source. reciprocal is that of the rank of the first relevant passage. left
+// are the sources that no passage is from.
+func judge(hits []Hit, sources []string, k int) (left []string, reciprocal, ndcg float64) {
+	left = slices.Clone(sources)
 	for i, h := range hits {
 		n := len(left)
 		if left = slices.DeleteFunc(left, h.from); len(left) == n {
@@ -180,7 +202,24 @@ func judge(hits []Hit, sources []string, k int) (recall, reciprocal, ndcg float6
 	for i := range min(len(sources), k) {
 		best += gain(i + 1)
 	}
-	return 1 - float64(len(left))/float64(len(sources)), reciprocal, ndcg / best
+	return left, reciprocal, ndcg / best
+}
+
+// unmatched returns the sources of questions that are no document of the index, each once.
+func unmatched(ctx context.Context, index Index, questions []Question) ([]string, error) {
+	var left []string
+	for _, q := range questions {
+		left = append(left, q.Sources...)
+	}
+	slices.Sort(left)
+	left = slices.Compact(left)
+	for f, err := range index.Files(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		left = slices.DeleteFunc(left, Hit{Path: f.Path}.from)
+	}
+	return left, nil
 }
 
 // gain is that of a relevant passage at a rank, from 1.

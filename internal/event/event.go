@@ -305,17 +305,19 @@ type IndexProgress struct {
 
 // IndexFinished closes the build of a knowledge base that IndexStarted opened.
 type IndexFinished struct {
-	Base     string        `json:"base"`
-	Files    int           `json:"files"`  // in the knowledge base
-	Chunks   int           `json:"chunks"` // likewise
-	Added    int           `json:"added"`  // documents that are new or have changed
-	Kept     int           `json:"kept"`
-	Removed  int           `json:"removed"`
-	Passed   int           `json:"passed_over"` // files below directories that are not text or too large
-	Failed   int           `json:"failed"`      // documents that could not be read
-	Usage    chat.Usage    `json:"usage"`
-	Duration time.Duration `json:"-"`
-	Error    string        `json:"error,omitempty"` // why it was not built; empty on success
+	Base    string `json:"base"`
+	Files   int    `json:"files"`  // in the knowledge base
+	Chunks  int    `json:"chunks"` // likewise
+	Added   int    `json:"added"`  // documents that are new or have changed
+	Kept    int    `json:"kept"`
+	Removed int    `json:"removed"`
+	Passed  int    `json:"passed_over"` // files below directories that are not text or too large
+	Failed  int    `json:"failed"`      // documents that could not be read
+
+	PassedOver []string      `json:"passed_over_files,omitempty"` // the first 20 of Passed
+	Usage      chat.Usage    `json:"usage"`
+	Duration   time.Duration `json:"-"`
+	Error      string        `json:"error,omitempty"` // why it was not built; empty on success
 }
 
 // Retrieved holds what was found in a knowledge base for a question.

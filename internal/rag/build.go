@@ -66,7 +66,7 @@ func (b *Builder) Build(ctx context.Context, name string, s Store, set Settings)
 	err = errors.Join(err, w.build.Close())
 	done := event.IndexFinished{
 		Base: name, Files: stats.Files, Chunks: stats.Chunks, Added: w.added, Kept: w.kept, Removed: w.removed,
-		Passed: w.passed, Failed: w.failed, Usage: w.used, Duration: w.now().Sub(w.started),
+		Passed: w.passed, PassedOver: w.passedOver, Failed: w.failed, Usage: w.used, Duration: w.now().Sub(w.started),
 	}
 	if err != nil {
 		err = fmt.Errorf("building the knowledge base %s: %w", name, err)

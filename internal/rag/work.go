@@ -35,6 +35,7 @@ const (
 	maxTries   = 10                     // of a request, while others work
 	lastWait   = 30 * time.Second       // for the requests that are under way when a build fails
 	tickEvery  = 200 * time.Millisecond // between two progress events
+	maxPassed  = 20                     // documents that were passed over and are named
 	maxWarned  = 20                     // documents that are warned about one by one
 )
 
@@ -79,6 +80,9 @@ type work struct {
 
 	added, kept, removed, passed, failed, chunks int
 	counts                                       map[string]count // by source
+
+	embedded   int      // chunks, by this build
+	passedOver []string // the first documents that were passed over
 
 	used   chat.Usage
 	ticked time.Time
@@ -318,6 +322,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 		case head != nil || !hungry:
 			next = nil
 		}
+		embedded := false
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -336,6 +341,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 			if err := w.receive(ctx, wg, r); err != nil {
 				return err
 			}
+			embedded = true
 		case <-flush.C:
 			if err := w.flush(ctx); err != nil {
 				return err
@@ -343,6 +349,11 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 		}
 		if err := w.put(ctx); err != nil {
 			return err
+		}
+		if embedded { // also of a document that is not through
+			if err := w.progress(ctx, "", false); err != nil {
+				return err
+			}
 		}
 		if w.dear {
 			if err := w.flush(ctx); err != nil {
@@ -366,7 +377,9 @@ func (w *work) look(ctx context.Context, d *document) error {
 	case d.err != nil:
 		return w.lose(ctx, d)
 	case d.passed:
-		w.passed++
+		if w.passed++; w.passed <= maxPassed {
+			w.passedOver = append(w.passedOver, d.Path)
+		}
 		return w.progress(ctx, d.Path, false)
 	case d.kept:
 		w.kept++
@@ -546,6 +559,7 @@ func (w *work) take(r reply) error {
 		d.loose = append(d.loose, r.refs[i].i)
 		d.missing--
 	}
+	w.embedded += len(r.vectors)
 	return nil
 }
 
@@ -704,13 +718,22 @@ func (w *work) progress(ctx context.Context, path string, last bool) error {
 	}
 	w.ticked = now
 	done, total := w.done(), int(w.found.Load())
+	chunks, missing := w.chunks, 0
+	for _, d := range w.pending {
+		chunks, missing = chunks+len(d.chunks)-d.missing, missing+d.missing
+	}
 	p := event.IndexProgress{
-		Base: w.name, Document: text.Name(path), Done: done, Total: total, Kept: w.kept, Chunks: w.chunks,
+		Base: w.name, Document: text.Name(path), Done: done, Total: total, Kept: w.kept, Chunks: chunks,
 		Usage: w.used, Elapsed: now.Sub(w.started),
 	}
 	// Documents that had not changed, of which a build that goes on has many at the beginning, say
 	// nothing about the others.
-	if n := done - w.before; w.foundAll.Load() && !w.changed.IsZero() && n > 0 {
+	n := done - w.before
+	switch {
+	case !w.foundAll.Load() || w.changed.IsZero():
+	case done+len(w.pending) == total && w.embedded > 0: // all chunks are known
+		p.Left = time.Duration(float64(now.Sub(w.changed)) / float64(w.embedded) * float64(missing))
+	case n > 0:
 		p.Left = time.Duration(float64(now.Sub(w.changed)) / float64(n) * float64(total-done))
 	}
 	return w.Events.Emit(ctx, p)

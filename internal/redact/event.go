@@ -209,7 +209,10 @@ func (s *Secrets) body(b event.Body) event.Body {
 		b.Document = s.Text(b.Document)
 		return b
 	case event.IndexFinished:
-		b.Error = s.Text(b.Error)
+		b.Error, b.PassedOver = s.Text(b.Error), slices.Clone(b.PassedOver)
+		for i, path := range b.PassedOver {
+			b.PassedOver[i] = s.Text(path)
+		}
 		return b
 	case event.Retrieved:
 		b.Query, b.Sources = s.Text(b.Query), slices.Clone(b.Sources)

@@ -70,6 +70,15 @@ func (n *Narrator) indexFinished(b event.IndexFinished) {
 	if b.Error == "" {
 		n.say(dim, "knowledge base "+oneLine(b.Base, nameLimit)+": "+indexed(b))
 	}
+	if n.o.Verbose == 0 {
+		return
+	}
+	for _, path := range b.PassedOver {
+		n.say(dim, "passed over, not text or too large: "+oneLine(path, nameLimit))
+	}
+	if more := b.Passed - len(b.PassedOver); more > 0 && len(b.PassedOver) > 0 {
+		n.say(dim, "passed over: "+thousands(more)+" more")
+	}
 }
 
 // indexed returns what a knowledge base has after a build, and what the build did.

@@ -248,3 +248,11 @@ func TestUnchangedFilesAreOnlyHashed(t *testing.T) {
 		}
 	}
 }
+
+// A part of a page is the page.
+func TestAbsolutePage(t *testing.T) {
+	got, err := new(source.Loader).Absolute("https://site.test/a?b=c#part")
+	if err != nil || got != "https://site.test/a?b=c" {
+		t.Error(got, err)
+	}
+}

@@ -243,6 +243,9 @@ func (l *Loader) Absolute(source string) (string, error) {
 			return source, nil
 		}
 		return name + ":" + path, nil
+	case l.kindOf(source) == page: // a part of a page is the page
+		source, _, _ = strings.Cut(source, "#")
+		return source, nil
 	case l.kindOf(source) != local:
 		return source, nil
 	}

@@ -21,12 +21,26 @@ func SplitPassages(message string) (question string, passages []string) {
 	if !ok {
 		return "", nil
 	}
-	for part := range strings.SplitSeq("\n"+context, "\n[Source: ") {
-		if _, text, ok := strings.Cut(part, "]\n"); ok {
-			passages = append(passages, text)
+	passage := -1
+	for line := range strings.Lines(context) {
+		switch {
+		case isSource(strings.TrimSpace(line)):
+			passages = append(passages, "")
+			passage++
+		case passage >= 0:
+			passages[passage] += line
 		}
 	}
 	return question, passages
+}
+
+// isSource reports whether a line heads a passage, as "[2] [Source: a.md:1-2]" does. The number may be
+// missing.
+func isSource(line string) bool {
+	if number, rest, ok := strings.Cut(line, "] "); ok && strings.Trim(number, "[0123456789") == "" {
+		line = rest
+	}
+	return strings.HasPrefix(line, "[Source: ") && strings.HasSuffix(line, "]")
 }
 
 // Answer is [Summarize] for passages in which an answer to a question may be: of the sentences that

@@ -13,8 +13,8 @@ func TestSplitPassages(t *testing.T) {
 	}{
 		{name: "none", in: "What is <context>\nx\n</context>?"},
 		{
-			name: "two", in: "Answer.\n\n<context>\n[Source: a.md:1-2]\nBees dance.\n\n[Source: b.md]\nCats\n[Source: c]\ndo not." + rest + "Who\n\ndances?\n</user_query>",
-			question: "Who\n\ndances?", passages: []string{"Bees dance.\n", "Cats", "do not."},
+			name: "two", in: "Answer.\n\n<context>\n[1] [Source: a.md:1-2]\nBees dance.\n\n[12] [Source: b.md]\nCats\n[Source: c]\ndo not." + rest + "Who\n\ndances?\n</user_query>",
+			question: "Who\n\ndances?", passages: []string{"Bees dance.\n\n", "Cats\n", "do not."},
 		},
 		{name: "no_question", in: "<context>\n[Source: a.md:1-2]\nBees dance." + rest},
 	} {

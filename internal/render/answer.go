@@ -142,7 +142,7 @@ func (a *Answer) showSources() {
 	}
 	o := *a.o.Sources
 	o.Terminal.Hyperlinks = o.Terminal.Hyperlinks && a.screen.o.Terminal
-	text := "Sources\n" + strings.Join(o.Sources(a.found.Sources), "\n")
+	text := "\nSources\n" + strings.Join(o.Sources(a.found.Sources), "\n")
 	a.screen.show(on.paintLines(dim, text) + "\n")
 }
 

@@ -165,7 +165,7 @@ func (h hintedReranker) Rerank(ctx context.Context, req provider.RerankRequest) 
 	return ranked, used, h.hint(err)
 }
 
-// embeddingTries is the variable with how often a request to an embedding model is made at most.
+// embeddingTries is the variable with how often a request of a build or a search is made at most.
 const embeddingTries = "LOKI_EMBEDDINGS_RETRY_LIMIT"
 
 // knowledgeRetry says when requests for knowledge bases are made again.
@@ -239,8 +239,8 @@ func (a *App) Builder(events event.Scope, budget engine.Budget) *rag.Builder {
 const ownEmbedder = "builtin:hash"
 
 // NewBase returns the settings of a knowledge base that is about to be built: those of set, else
-// those of the configuration, else what the user says at a terminal, else the defaults. What is zero
-// in set is not said; a ChunkOverlap of 0 is if ChunkSize is, and one below 0 never is. If no
+// those of the configuration, else what the user says at a terminal, else the defaults. Fields of
+// set that are zero are not set. ChunkOverlap is not set if it is negative, or if it and ChunkSize are 0. If no
 // embedding model is named, and the user cannot be asked, it is that of the program with fallback,
 // and otherwise an error with code Config.
 func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, set rag.Settings, fallback bool) (rag.Settings, error) {

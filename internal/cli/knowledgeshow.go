@@ -86,7 +86,7 @@ func (c *command) summary(ctx context.Context, name, file string) baseSummary {
 	return b
 }
 
-// placeOf returns where the knowledge base is whose file is, or would be, file.
+// placeOf returns where the knowledge base in file is: the file, which need not exist, or the database.
 func (c *command) placeOf(file string) string {
 	if store := c.app.Config.RAGStore; store != nil && *store != "" {
 		return c.hide(*store)

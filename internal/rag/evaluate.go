@@ -222,7 +222,7 @@ func unmatched(ctx context.Context, index Index, questions []Question) ([]string
 	return left, nil
 }
 
-// gain is that of a relevant passage at a rank, from 1.
+// gain returns the gain of a relevant passage at a rank, from 1.
 func gain(rank int) float64 { return 1 / math.Log2(float64(rank+1)) }
 
 // from reports whether the passage is from a source of a [Question].

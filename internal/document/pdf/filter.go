@@ -50,7 +50,7 @@ func (f *file) read(s *stream) ([]byte, error) {
 	return data, nil
 }
 
-// list returns the elements of the first of two objects that is there, or itself if it is no array.
+// list returns the elements of the first of two objects that is there, or itself if it is not an array.
 func (f *file) list(a, b any) array {
 	obj := f.resolve(a)
 	if obj == nil {

@@ -286,7 +286,7 @@ const (
 	blankDistance     = 0.07 // if there is a blank as well; some programs move what follows over it
 	lineDistance      = 0.5  // between two lines
 	paragraphDistance = 1.75
-	backDistance      = 0.6 // to the left, for what is no accent
+	backDistance      = 0.6 // to the left, for glyphs that are not accents
 )
 
 // glyph puts a glyph into its line.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/input"
@@ -29,7 +30,7 @@ const (
 // the texts, with a warning to events. They fill half of the limit at most. They are found in a
 // knowledge base in memory, without a request to another model.
 func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attached input.Attachments, question string) (input.Attachments, error) {
-	model, err := a.ChatModel(event.NewContext(ctx, event.Scope{}), id)
+	model, err := a.Catalog.Resolve(id, catalog.Chat)
 	limit := model.MaxInputTokens
 	if err != nil || limit == 0 || len(attached.Documents) == 0 || strings.TrimSpace(question) == "" {
 		return attached, nil // what is wrong with the model is reported when it is asked
@@ -57,7 +58,7 @@ func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attache
 	warning := fmt.Sprintf(
 		"the attached texts (%s, about %d tokens) are longer than the input of %s (%d tokens): it gets %s, chosen by the question. "+
 			"A knowledge base is for texts of this size: loki --rag NAME --rag-add FILE",
-		text.Count(before, "document"), size, model.ID, limit, text.Count(len(found.Hits), "passage"))
+		text.Count(before, "document"), size, model.ID(), limit, text.Count(len(found.Hits), "passage"))
 	return attached, events.Emit(ctx, event.Warning{Text: warning})
 }
 

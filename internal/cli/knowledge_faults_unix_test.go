@@ -191,7 +191,7 @@ func TestKnowledgeHostileFiles(t *testing.T) {
 		t.Errorf("a name of a file reaches the terminal: %q", stderr)
 	}
 	for query, name := range map[string]string{
-		"how many eggs does the queen lay": "good.md", "the smoker calms": "two\nlines.md", "do drones sting": `it's "quoted".md`,
+		"how many eggs does the queen lay": "good.md", "the smoker calms": `two\nlines.md`, "do drones sting": `it's "quoted".md`,
 		"propolis gaps": "latin-", "hexagonal comb": "deep/er/comb.md", "waggle dance": ".hidden/secret.md", "when does a swarm leave": "escape",
 	} {
 		stdout, _ := k.run(t, 0, "--rag", "bees", "--rag-query", query, "--output", "json")
@@ -211,8 +211,8 @@ func TestKnowledgeHostileFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(k.dir, "none"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr = k.run(t, 3, "--rag", "none", "--rag-add", "none")
-	has(t, stderr, "its sources hold no documents")
+	_, stderr = k.run(t, 4, "--rag", "none", "--rag-add", "none")
+	has(t, stderr, "there are no documents at ")
 }
 
 // TestKnowledgeGrowingFile builds while a document grows: a build ends, and the next one that finds

@@ -129,7 +129,8 @@ func visible(p string) string {
 }
 
 func isText(data []byte) bool {
-	return len(bytes.TrimSpace(data)) > 0 && len(data) <= 100_000 && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+	return len(bytes.TrimSpace(data)) > 0 && len(data) <= 100_000 && utf8.Valid(data) &&
+		!bytes.HasPrefix(data, []byte("%PDF")) && !bytes.HasPrefix(data, []byte(`{\rtf`)) && bytes.IndexByte(data, 0) < 0
 }
 
 // ask makes queries of the Go files among those chosen: what a package is for and what a function

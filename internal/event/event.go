@@ -311,7 +311,7 @@ type IndexFinished struct {
 	Added   int    `json:"added"`  // documents that are new or have changed
 	Kept    int    `json:"kept"`
 	Removed int    `json:"removed"`
-	Passed  int    `json:"passed_over"` // files below directories that are not text or too large
+	Passed  int    `json:"passed_over"` // files below directories that are not text or too large, and links out of them
 	Failed  int    `json:"failed"`      // documents that could not be read
 
 	PassedOver []string      `json:"passed_over_files,omitempty"` // the first 20 of Passed

@@ -150,7 +150,7 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")
 	case w.added+w.kept == 0 && w.passed > 0:
 		return Stats{}, fault.New(fault.NotFound, "%s", noText(w.passed, w.set.Documents...)).
-			WithHint("binary files are not indexed; document_loaders in config.yaml can convert further formats")
+			WithHint("binary files are not indexed, and links out of a directory are not followed; document_loaders in config.yaml can convert further formats")
 	case w.added+w.kept == 0:
 		return Stats{}, fault.New(fault.NotFound, "%s", noDocuments(w.set.Documents...)).
 			WithHint("check the path and its pattern: 'DIR/**/*.md' has all Markdown files below DIR; what .gitignore names is left out")

@@ -74,7 +74,7 @@ func (n *Narrator) indexFinished(b event.IndexFinished) {
 		return
 	}
 	for _, path := range b.PassedOver {
-		n.say(dim, "passed over, not text or too large: "+oneLine(path, nameLimit))
+		n.say(dim, "passed over, not text, too large, or a link out of the directory: "+oneLine(path, nameLimit))
 	}
 	if more := b.Passed - len(b.PassedOver); more > 0 && len(b.PassedOver) > 0 {
 		n.say(dim, "passed over: "+thousands(more)+" more")

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -48,11 +47,11 @@ func (s *search) files(ctx context.Context) error {
 	return nil
 }
 
-// file is a file or a directory that was found.
+// file is a file that was found, or a link that leads out of the directory of the source.
 type file struct {
 	path   string // by which it was found
 	real   string // without symbolic links
-	linked bool   // a link below the directory of the source leads to it
+	linked bool   // path is that of a link
 }
 
 // file yields a file unless it was found before, perhaps by another path.
@@ -79,41 +78,27 @@ func within(path, dir string) bool {
 	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 
-// directory is a directory to walk.
-type directory struct {
-	file
-	depth int // how many levels of directories below it are walked, -1 for all
-}
-
-// walk yields the files of a pattern. A symbolic link to a directory is followed unless it leads to where
-// the walk was already, or to a directory that holds such a place.
+// walk yields the files of a pattern, ascending by path. A symbolic link to a file is followed if the file is
+// below the directory, too. What a link out of it leads to is passed over, unless a source names the link.
 func (s *search) walk(ctx context.Context, p input.Pattern) error {
-	var (
-		files      []file
-		unreadable int
-		queue      = []directory{{file{path: p.Base, real: realPath(p.Base)}, p.Depth}}
-		walked     []string
-	)
-	for len(queue) > 0 {
-		d := queue[0]
-		queue = queue[1:]
-		if slices.ContainsFunc(walked, func(w string) bool { return within(d.real, w) || within(w, d.real) }) {
-			continue
-		}
-		walked = append(walked, d.real)
-		found, links, n, err := walkDirectory(ctx, d, p)
-		if err != nil {
-			return err
-		}
-		files, queue, unreadable = append(files, found...), append(queue, links...), unreadable+n
+	root := realPath(p.Base)
+	files, unreadable, err := walkDirectory(ctx, p, root)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(files, func(a, b file) int { return tree.Compare(filepath.ToSlash(a.path), filepath.ToSlash(b.path)) })
 	own := make(map[string]bool, len(files)) // by real path
 	for _, f := range files {
 		own[f.real] = own[f.real] || !f.linked
 	}
 	for _, f := range files {
-		if (!f.linked || !own[f.real]) && !s.file(f, false) {
+		ok := true
+		switch {
+		case f.linked && !within(f.real, root):
+			ok = s.out(f, p.Base)
+		case !f.linked || !own[f.real]:
+			ok = s.file(f, false)
+		}
+		if !ok {
 			return nil
 		}
 	}
@@ -123,43 +108,50 @@ func (s *search) walk(ctx context.Context, p input.Pattern) error {
 	return nil
 }
 
-// walkDirectory returns the files of one directory tree, and the directories that its links lead to.
-func walkDirectory(ctx context.Context, d directory, p input.Pattern) (files []file, links []directory, unreadable int, err error) {
-	type result struct {
-		files []file
-		links []directory
+// out yields a link that leads out of dir, to be passed over.
+func (s *search) out(link file, dir string) (ok bool) {
+	named := func(source string) bool {
+		p, err := input.ParsePattern(s.Input.Absolute(strings.TrimSpace(source)))
+		return err == nil && within(filepath.Clean(p.Base), link.path)
 	}
+	if slices.ContainsFunc(s.sources, named) {
+		return true // that source yields what is there
+	}
+	return s.found(link.path, func(context.Context) (*Content, error) {
+		return nil, passOver(false, fmt.Errorf("%s is a link that leads out of %s", link.path, dir))
+	})
+}
+
+// walkDirectory returns the files of a pattern below root, and the links there that lead to files of the
+// pattern or out of root.
+func walkDirectory(ctx context.Context, p input.Pattern, root string) (files []file, unreadable int, err error) {
 	w := tree.Walker{
 		Links:   true,
 		Workers: runtime.GOMAXPROCS(0),
-		SkipDir: func(name string) bool { return d.depth == 0 || name == ".git" || name == ".hg" || name == ".svn" },
-		Skip:    func(path string) bool { return d.depth >= 0 && strings.Count(path, "/") > d.depth },
+		SkipDir: func(name string) bool { return p.Depth == 0 || name == ".git" || name == ".hg" || name == ".svn" },
+		Skip:    func(path string) bool { return p.Depth >= 0 && strings.Count(path, "/") > p.Depth },
 	}
-	results := make([]result, w.Workers) // each worker has its own
-	unreadable, err = w.Walk(ctx, d.real, func(worker int, f tree.File) {
-		r := &results[worker]
-		shown := filepath.Join(d.path, filepath.FromSlash(f.Path))
-		if f.Entry.Type().IsRegular() {
-			if p.Matches(f.Entry.Name()) {
-				r.files = append(r.files, file{shown, f.Full, d.linked})
+	results := make([][]file, w.Workers) // each worker has its own
+	unreadable, err = w.Walk(ctx, root, func(worker int, f tree.File) {
+		found := file{path: filepath.Join(p.Base, filepath.FromSlash(f.Path)), real: f.Full}
+		matches := p.Matches(f.Entry.Name())
+		if !f.Entry.Type().IsRegular() {
+			info, err := os.Stat(f.Full)
+			if err != nil {
+				return // it leads nowhere
 			}
-			return
+			found.real, found.linked = realPath(f.Full), true
+			if info.IsDir() { // within root, the walk comes to its files by itself
+				matches = !within(found.real, root) && (p.Depth < 0 || strings.Count(f.Path, "/") < p.Depth)
+			} else if !info.Mode().IsRegular() {
+				matches = matches && !within(found.real, root)
+			}
 		}
-		info, err := os.Stat(f.Full)
-		if err != nil {
-			return // it leads nowhere
-		}
-		left := d.depth - strings.Count(f.Path, "/") - 1
-		switch to := realPath(f.Full); {
-		case info.Mode().IsRegular() && p.Matches(f.Entry.Name()):
-			r.files = append(r.files, file{shown, to, true})
-		case info.IsDir() && (d.depth < 0 || left >= 0):
-			r.links = append(r.links, directory{file{shown, to, true}, max(left, min(d.depth, 0))})
+		if matches {
+			results[worker] = append(results[worker], found)
 		}
 	})
-	for _, r := range results {
-		files, links = append(files, r.files...), append(links, r.links...)
-	}
-	slices.SortFunc(links, func(a, b directory) int { return cmp.Compare(a.path, b.path) })
-	return files, links, unreadable, err
+	files = slices.Concat(results...)
+	slices.SortFunc(files, func(a, b file) int { return tree.Compare(filepath.ToSlash(a.path), filepath.ToSlash(b.path)) })
+	return files, unreadable, err
 }

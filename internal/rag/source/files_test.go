@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -72,8 +73,15 @@ func TestSymbolicLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	sameList(t, list(t, loaderAt(dir), dir, "in"), "in/again/.gitignore", "in/again/b.md", "in/c.md", "in/sub/a.md", "in/z.md")
-	sameList(t, list(t, loaderAt(dir), dir, "link/*.md", "c.md"), "link/a.md", "link/c.md", "link/z.md")
+	const z, a, again = "in/z.md (md with lines): z", "in/sub/a.md (md with lines): a", "in/again/b.md (md with lines): b"
+	sameList(t, texts(t, loaderAt(dir), dir, "in"),
+		"in/again is passed over", "in/c.md is passed over", "in/out is passed over", "in/root is passed over", a, "in/up is passed over", z)
+	sameList(t, list(t, loaderAt(dir), dir, "link/*.md", "c.md"), "link/a.md", "link/c.md", "link/z.md", "c.md")
+	// A link that is named is followed, before and after the directory that it is in.
+	named := []string{again, "in/c.md (md with lines): c"}
+	below := []string{"in/out is passed over", "in/root is passed over", a, "in/up is passed over", z}
+	sameList(t, texts(t, loaderAt(dir), dir, "in/again/*.md", "in/c.md", "in"), slices.Concat(named, below)...)
+	sameList(t, texts(t, loaderAt(dir), dir, "in", "in/again/*.md", "in/c.md"), slices.Concat(below, named)...)
 }
 
 func TestReading(t *testing.T) {

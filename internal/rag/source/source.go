@@ -47,7 +47,8 @@ const (
 )
 
 // ErrPassedOver is in the chain of errors of [Document.Read] or [Content.Text] for a file below a directory
-// that is not text, or is larger than [MaxSize], and for a page of a site without text. It is not a failure:
+// that is not text, or is larger than [MaxSize], for a link that leads out of the directory, and for a page of
+// a site without text. It is not a failure:
 // such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
@@ -115,7 +116,7 @@ func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Docu
 	return func(yield func(Document, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s := &search{Loader: l, yield: yield, seen: make(map[string]bool)}
+		s := &search{Loader: l, yield: yield, seen: make(map[string]bool), sources: sources}
 		for _, source := range sources {
 			s.source = strings.TrimSpace(source)
 			err := s.find(ctx)
@@ -138,7 +139,8 @@ func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Docu
 // search is an iteration over the documents of sources.
 type search struct {
 	*Loader
-	source  string // that is being searched
+	sources []string // all that are searched
+	source  string   // that is being searched
 	yield   func(Document, error) bool
 	seen    map[string]bool // documents that were yielded
 	stopped bool            // the caller wants no more

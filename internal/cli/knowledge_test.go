@@ -25,12 +25,13 @@ func TestPrintEvaluation(t *testing.T) {
 	if err := c.printEvaluation(e); err != nil {
 		t.Fatal(err)
 	}
-	want := `SETTINGS                  SEARCH    K  RECALL     MRR    NDCG     P50       P99
-as it is                  keyword   5   0.500   0.250   0.333   1.0ms*    2.2ms*
-                          both      5   1.000*  0.750*  0.800   3.0ms    40.0ms
-chunk_size=500,neighbor…  both     12   1.000*  0.700   0.810*  1.0ms*  123.4ms
+	want := `SETTINGS  SEARCH    K  RECALL     MRR    NDCG     P50       P99
+as it is  keyword   5   0.500   0.250   0.333   1.0ms*    2.2ms*
+          both      5   1.000*  0.750*  0.800   3.0ms    40.0ms
+[1]       both     12   1.000*  0.700   0.810*  1.0ms*  123.4ms
 
 4 questions of notes; * is the best of a column
+[1] chunk_size=500,neighbors=1,top_k=12
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -11,6 +11,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/ask"
 	"loki/internal/atomicfile"
+	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/engine"
@@ -41,11 +42,13 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 	var list []agentBase
 	add := func(b agentBase, documents []string) error {
 		b.of = of
-		b.set.Documents = make([]string, len(documents))
-		for i, d := range documents {
-			var err error
-			if b.set.Documents[i], err = a.documentAt(of.Dir, d); err != nil {
+		for _, d := range documents {
+			stored, err := a.documentAt(of.Dir, d)
+			if err != nil {
 				return fault.Wrap(fault.Config, err, "%s", b)
+			}
+			if !slices.Contains(b.set.Documents, stored) { // a build lists each once, too
+				b.set.Documents = append(b.set.Documents, stored)
 			}
 		}
 		list = append(list, b)
@@ -139,7 +142,7 @@ func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.B
 	if err != nil {
 		return nil, nil, err
 	}
-	if what := b.differs(base.Settings()); what != "" && a.standIn == "" {
+	if what := a.differs(b, base.Settings()); what != "" && a.standIn == "" {
 		warning := fmt.Sprintf("%s: %s changed since the knowledge base was built, which is used as it is; build it again: %s", b, what, b.rebuild())
 		if err := events.Emit(ctx, event.Warning{Text: warning, Once: true}); err != nil {
 			release()
@@ -149,18 +152,24 @@ func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.B
 	return base, release, nil
 }
 
-// differs names the first setting of the definition that a knowledge base does not have, "" for none.
-func (b agentBase) differs(s rag.Settings) string {
+// differs names the first setting of a definition that its knowledge base does not have, "" for none.
+func (a *App) differs(b agentBase, s rag.Settings) string {
+	other := func(id, stored string, of catalog.Type) bool { // stored is a full id
+		if m, err := a.Catalog.Resolve(id, of); err == nil {
+			id = m.ID()
+		}
+		return id != stored
+	}
 	switch {
 	case len(b.set.Documents) > 0 && !slices.Equal(b.set.Documents, s.Documents):
 		return "documents"
-	case b.set.EmbeddingModel != "" && b.set.EmbeddingModel != s.EmbeddingModel:
+	case b.set.EmbeddingModel != "" && other(b.set.EmbeddingModel, s.EmbeddingModel, catalog.Embedding):
 		return "embedding_model"
 	case b.set.ChunkSize > 0 && b.set.ChunkSize != s.ChunkSize:
 		return "chunk_size"
 	case b.set.ChunkOverlap >= 0 && b.set.ChunkOverlap != s.ChunkOverlap:
 		return "chunk_overlap"
-	case b.set.RerankerModel != "" && b.set.RerankerModel != s.RerankerModel:
+	case b.set.RerankerModel != "" && other(b.set.RerankerModel, s.RerankerModel, catalog.Reranker):
 		return "reranker_model"
 	}
 	return ""

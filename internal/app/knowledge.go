@@ -29,8 +29,10 @@ import (
 	"loki/internal/retry"
 )
 
-// Embedder implements [rag.Models]. If another model answers in place of all, it is that of the program.
+// Embedder implements [rag.Models]: the default model is the one that is configured, else that of the
+// program. If another model answers in place of all, it is that of the program.
 func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
+	id = cmp.Or(id, *cmp.Or(a.Config.RAGEmbeddingModel, new("")), ownEmbedder)
 	standsIn := a.standIn != "" && id != ownEmbedder
 	if standsIn {
 		id = ownEmbedder
@@ -290,9 +292,11 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 	set.Neighbors = cmp.Or(set.Neighbors, cfg.RAGNeighbors)
 	set.Diversity = cmp.Or(set.Diversity, *cmp.Or(cfg.RAGDiversity, new(0.)))
 	if set.RerankerModel != "" && q.err == nil {
-		if _, err := a.Reranker(ctx, set.RerankerModel); err != nil {
+		m, err := a.Reranker(ctx, set.RerankerModel)
+		if err != nil {
 			return set, err
 		}
+		set.RerankerModel = m.ID
 	}
 	return set, cmp.Or(q.err, set.Validate())
 }

@@ -110,6 +110,10 @@ func (c *command) useBase(ctx context.Context, face *face) error {
 // buildBase does what the options say with the knowledge base of --rag, or makes it.
 func (c *command) buildBase(ctx context.Context, events event.Scope, face *face) error {
 	k := &c.opts.knowledge
+	change, err := k.change()
+	if err != nil {
+		return err
+	}
 	library := c.app.Library()
 	file, err := library.File(k.base)
 	if err != nil {
@@ -136,14 +140,14 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 		if len(k.add) == 0 {
 			return library.Missing(k.base)
 		}
-		if set, err = c.app.NewBase(ctx, events, c.asker(face, false), k.wished(), true); err != nil {
+		var wanted rag.Settings
+		wanted, change = change.New()
+		if set, err = c.app.NewBase(ctx, events, c.asker(face, false), wanted, true); err != nil {
 			return err
 		}
 	}
-	for _, pairs := range k.set {
-		if set, err = set.Set(pairs); err != nil {
-			return err
-		}
+	if set, err = set.Set(ctx, c.app, change); err != nil {
+		return err
 	}
 	if set.Documents, err = c.sourcesOf(set.Documents, builder.Source.Absolute); err != nil {
 		return err
@@ -178,24 +182,12 @@ func (c *command) known(ctx context.Context, store rag.Store, file string) (set 
 	return stats.Settings, true, errors.Join(err, index.Close())
 }
 
-// wished returns what --rag-set says of a knowledge base that is about to be made, before the rest of
-// its settings is known. Mistakes are reported then.
-func (k *knowledge) wished() (set rag.Settings) {
-	set.ChunkOverlap = -1 // not said
-	for pair := range strings.SplitSeq(strings.Join(k.set, ","), ",") {
-		key, text, _ := strings.Cut(pair, "=")
-		text = strings.TrimSpace(text)
-		n, _ := strconv.Atoi(text)
-		switch strings.TrimSpace(key) {
-		case "embedding_model":
-			set.EmbeddingModel = text
-		case "chunk_size":
-			set.ChunkSize = n
-		case "chunk_overlap":
-			set.ChunkOverlap = n
-		}
+// change returns what --rag-set says, all of its occurrences together.
+func (k *knowledge) change() (rag.Change, error) {
+	if len(k.set) == 0 {
+		return rag.Change{}, nil
 	}
-	return set
+	return rag.ParseChange(strings.Join(k.set, ","))
 }
 
 // sourcesOf returns the list of sources after --rag-add and --rag-remove, each once.

@@ -51,7 +51,11 @@ func (c *command) evaluate(ctx context.Context) error {
 	defer release()
 	variants := []rag.Variant{{Name: asBuilt, Settings: base.Settings()}}
 	for _, pairs := range c.opts.knowledge.set {
-		set, err := base.Settings().Set(pairs)
+		change, err := rag.ParseChange(pairs)
+		if err != nil {
+			return err
+		}
+		set, err := base.Settings().Set(ctx, c.app, change)
 		if err != nil {
 			return err
 		}

@@ -241,11 +241,13 @@ func (c *command) queryBase(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	set := base.Settings()
-	for _, pairs := range c.opts.knowledge.set {
-		if set, err = set.Set(pairs); err != nil {
-			return err
-		}
+	change, err := c.opts.knowledge.change()
+	if err != nil {
+		return err
+	}
+	set, err := base.Settings().Set(ctx, c.app, change)
+	if err != nil {
+		return err
 	}
 	budget := c.opts.knowledge.bound()
 	of, releaseVariant, err := c.variant(ctx, base, set, events, budget)

@@ -107,8 +107,8 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 			return fault.New(fault.Config, "it has vectors of %s, and %s, which stands in for other models now, would replace them", is, w.model.ID).
 				WithHint("unset LOKI_TEST_MODEL")
 		}
-		set.EmbeddingModel = w.model.ID
 	}
+	set.EmbeddingModel = w.model.ID // the full one
 	if inUse.Settings.SameChunks(set) {
 		w.dimensions = inUse.Dimensions // those of the vectors that can stay
 	}

@@ -103,7 +103,7 @@ func TestEvaluate(t *testing.T) {
 			return retry.Sleep(ctx, time.Duration(n)*time.Second)
 		}
 		questions := []rag.Question{{Question: "alpha", Sources: []string{"a.md"}}, {Question: "two", Sources: []string{"b.md"}}, {Question: "zebra", Sources: []string{"c.md"}}}
-		one, err := b.set.Set("top_k=1")
+		one, err := changed(t, b.set, b.Models, "top_k=1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestEvaluate(t *testing.T) {
 func TestEvaluateNeedsTheIndex(t *testing.T) {
 	b, _, base := given(t, [][]rag.Match{nil}, nil, nil)
 	for _, pairs := range []string{"chunk_size=20", "quantization=int8"} {
-		set, err := b.set.Set(pairs)
+		set, err := changed(t, b.set, b.Models, pairs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 // Models finds models by id, "client:model". Its methods may be called from several goroutines.
 type Models interface {
-	// Embedder returns an embedding model. The error is a [*fault.Error].
+	// Embedder returns an embedding model, for an empty id the default one. The error is a [*fault.Error].
 	Embedder(ctx context.Context, id string) (Embedder, error)
 	// Reranker returns a reranker, likewise.
 	Reranker(ctx context.Context, id string) (Reranker, error)

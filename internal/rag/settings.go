@@ -2,14 +2,8 @@ package rag
 
 import (
 	"cmp"
-	"fmt"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"loki/internal/fault"
-	"loki/internal/yamldoc"
 )
 
 // Defaults of settings.
@@ -88,78 +82,11 @@ func keys() []key {
 	}
 }
 
-// Keys returns the names of the settings that [Settings.Set] knows.
+// Keys returns the names of the settings that [ParseChange] knows.
 func Keys() []string {
 	var names []string
 	for _, k := range keys() {
 		names = append(names, k.name)
 	}
 	return names
-}
-
-// Set returns s changed by a text KEY=VALUE[,KEY=VALUE...]. An empty value, or null, is the
-// default. An overlap that is the default for the chunk size stays so if only the size changes. The
-// error has code Usage, or Config if the settings do not fit together.
-func (s Settings) Set(pairs string) (Settings, error) {
-	list := keys()
-	derived := s.ChunkOverlap == DefaultOverlap(s.ChunkSize)
-	for pair := range strings.SplitSeq(pairs, ",") {
-		name, text, ok := strings.Cut(pair, "=")
-		if name, text = strings.TrimSpace(name), strings.TrimSpace(text); !ok || name == "" {
-			return Settings{}, fault.New(fault.Usage, "%q is not a setting", pair).WithHint("write KEY=VALUE, such as top_k=8")
-		}
-		i := slices.IndexFunc(list, func(k key) bool { return k.name == name })
-		if i < 0 {
-			return Settings{}, unknown(name)
-		}
-		if text == "null" {
-			text = ""
-		}
-		if err := parse(list[i].field(&s), text, list[i].field(&Settings{TopK: DefaultTopK, ChunkSize: DefaultChunkSize})); err != nil {
-			return Settings{}, fault.Wrap(fault.Usage, err, "setting %s", name)
-		}
-		derived = derived && name != "chunk_overlap"
-	}
-	if derived {
-		s.ChunkOverlap = DefaultOverlap(s.ChunkSize)
-	}
-	return s, s.Validate()
-}
-
-func unknown(name string) error {
-	names := Keys()
-	err := fault.New(fault.Usage, "there is no setting %q of a knowledge base", name)
-	if near := yamldoc.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %s?", near)
-	}
-	return err.WithHint("the settings are %s", strings.Join(names, ", "))
-}
-
-// parse reads text into the field at to; an empty text is the value at empty, of the same type.
-func parse(to any, text string, empty any) error {
-	switch to := to.(type) {
-	case *string:
-		*to = text
-	case *int:
-		if text == "" {
-			*to = *empty.(*int)
-			return nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("%q is not a whole number", text)
-		}
-		*to = n
-	case *float64:
-		if text == "" {
-			*to = 0
-			return nil
-		}
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-			return fmt.Errorf("%q is not a number", text)
-		}
-		*to = x
-	}
-	return nil
 }

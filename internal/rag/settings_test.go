@@ -1,6 +1,7 @@
 package rag_test
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -49,6 +50,66 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// known are models: "short" is short for one, "nope" is none, and another one stands in for "away:model".
+type known struct{}
+
+func (known) Embedder(_ context.Context, id string) (rag.Embedder, error) {
+	switch id {
+	case "nope":
+		return rag.Embedder{}, fault.New(fault.NotFound, "there is no embedding model %q", id)
+	case "":
+		id = "own:model"
+	case "short":
+		id = "short:model"
+	case "wide:model":
+		return rag.Embedder{ID: id, ChunkSize: 800}, nil
+	case "away:model":
+		return rag.Embedder{ID: "own:model", StandsIn: true}, nil
+	}
+	return rag.Embedder{ID: id}, nil
+}
+
+func (known) Reranker(_ context.Context, id string) (rag.Reranker, error) {
+	switch id {
+	case "nope":
+		return rag.Reranker{}, fault.New(fault.NotFound, "there is no reranker %q", id)
+	case "short":
+		id = "short:judge"
+	}
+	return rag.Reranker{ID: id}, nil
+}
+
+// changed returns s with a change, or the first error.
+func changed(t *testing.T, s rag.Settings, models rag.Models, pairs string) (rag.Settings, error) {
+	t.Helper()
+	c, err := rag.ParseChange(pairs)
+	if err != nil {
+		return rag.Settings{}, err
+	}
+	return s.Set(t.Context(), models, c)
+}
+
+// TestChangeOfNew has what is said of a knowledge base before the rest of its settings is known.
+func TestChangeOfNew(t *testing.T) {
+	c, err := rag.ParseChange("threshold=0,top_k=,chunk_size=300,embedding_model=null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, rest := c.New()
+	if want := (rag.Settings{ChunkSize: 300, ChunkOverlap: -1}); !reflect.DeepEqual(said, want) {
+		t.Errorf("said %+v", said)
+	}
+	completed := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 300, ChunkOverlap: 15, TopK: 9, Threshold: 0.5}
+	want := completed
+	want.Threshold = 0
+	if got, err := completed.Set(t.Context(), known{}, rest); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := completed.Set(t.Context(), known{}, rag.Change{}); err != nil || !reflect.DeepEqual(got, completed) {
+		t.Errorf("no change: %+v, %v", got, err)
+	}
+}
+
 func TestSet(t *testing.T) {
 	base := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 1000, ChunkOverlap: 50, TopK: 7, Threshold: 0.5, RerankerModel: "r:r"}
 	with := func(change func(*rag.Settings)) rag.Settings {
@@ -67,17 +128,25 @@ func TestSet(t *testing.T) {
 		{"chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 10 })},
 		{"chunk_overlap=20,chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 20 })},
 		{"chunk_size=", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 2000, 100 })},
+		{"chunk_size=,embedding_model=wide:model", with(func(s *rag.Settings) { s.EmbeddingModel, s.ChunkSize, s.ChunkOverlap = "wide:model", 800, 40 })},
+		{"chunk_size=,chunk_size=40", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 40, 2 })},
+		{"chunk_overlap=null", base},
+		{"chunk_overlap=,chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 10 })},
+		{"chunk_overlap=,chunk_overlap=7", with(func(s *rag.Settings) { s.ChunkOverlap = 7 })},
+		{"embedding_model=", with(func(s *rag.Settings) { s.EmbeddingModel = "own:model" })},
+		{"embedding_model=short,reranker_model=short", with(func(s *rag.Settings) { s.EmbeddingModel, s.RerankerModel = "short:model", "short:judge" })},
+		{"embedding_model=away:model", with(func(s *rag.Settings) { s.EmbeddingModel = "away:model" })},
 		{"chunk_overlap=0", with(func(s *rag.Settings) { s.ChunkOverlap = 0 })},
 		{"chunker=markdown,quantization=int8,batch_size=3,neighbors=1,diversity=.3", with(func(s *rag.Settings) {
 			s.Chunker, s.Quantization, s.BatchSize, s.Neighbors, s.Diversity = rag.Markdown, rag.Int8, 3, 1, 0.3
 		})},
 	} {
-		if got, err := base.Set(tt.pairs); err != nil || !reflect.DeepEqual(got, tt.want) {
+		if got, err := changed(t, base, known{}, tt.pairs); err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v, %v", tt.pairs, got, err)
 		}
 	}
 	own := with(func(s *rag.Settings) { s.ChunkOverlap = 60 })
-	if got, err := own.Set("chunk_size=500"); err != nil || got.ChunkOverlap != 60 {
+	if got, err := changed(t, own, known{}, "chunk_size=500"); err != nil || got.ChunkOverlap != 60 {
 		t.Errorf("an overlap of the user: %+v, %v", got, err)
 	}
 	for _, tt := range []struct {
@@ -90,10 +159,12 @@ func TestSet(t *testing.T) {
 		{"", `"" is not a setting`, "write KEY=VALUE, such as top_k=8", fault.Usage},
 		{"top_k=many", `setting top_k: "many" is not a whole number`, "", fault.Usage},
 		{"threshold=Inf", `setting threshold: "Inf" is not a number`, "", fault.Usage},
+		{"reranker_model=nope", `there is no reranker "nope"`, "", fault.NotFound},
+		{"embedding_model=nope", `there is no embedding model "nope"`, "", fault.NotFound},
 		{"top_k=0", "top_k must be at least 1, not 0", "", fault.Config},
 		{"chunk_overlap=1000", "chunk_overlap (1000) must be less than chunk_size (1000)", "5 % of the size is usual: chunk_overlap=50", fault.Config},
 	} {
-		if _, err := base.Set(tt.pairs); err == nil || err.Error() != tt.want || fault.HintOf(err) != tt.hint || fault.CodeOf(err) != tt.code {
+		if _, err := changed(t, base, known{}, tt.pairs); err == nil || err.Error() != tt.want || fault.HintOf(err) != tt.hint || fault.CodeOf(err) != tt.code {
 			t.Errorf("%s: %v, hint %q, code %s", tt.pairs, err, fault.HintOf(err), fault.CodeOf(err))
 		}
 	}
@@ -105,7 +176,7 @@ func TestSameChunks(t *testing.T) {
 		"top_k=9,reranker_model=x,threshold=.1,neighbors=2,diversity=.2,batch_size=7,quantization=int8": true,
 		"embedding_model=c:d": false, "chunk_size=90,chunk_overlap=5": false, "chunk_overlap=6": false, "chunker=markdown": false,
 	} {
-		if other, err := base.Set(pairs); err != nil || base.SameChunks(other) != want {
+		if other, err := changed(t, base, known{}, pairs); err != nil || base.SameChunks(other) != want {
 			t.Errorf("%s: %v, %v", pairs, !want, err)
 		}
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -230,9 +231,9 @@ func (a *App) build(ctx context.Context, events event.Scope, b agentBase, set ra
 }
 
 // readyBases sees to it that the knowledge bases of a graph's nodes exist. The error has code Config
-// if one was not built and cannot be.
+// if one was not built and cannot be. A run that goes on from its record may not need them any more.
 func (a *App) readyBases(ctx context.Context, events event.Scope, r AgentRun) error {
-	if a.player != nil {
+	if a.player != nil || r.Recorded {
 		return nil
 	}
 	list, err := a.agentBases(r.Agent)
@@ -240,27 +241,34 @@ func (a *App) readyBases(ctx context.Context, events event.Scope, r AgentRun) er
 		return err
 	}
 	for _, b := range list {
-		switch built, err := a.ready(ctx, events, b, r.Asker); {
-		case err != nil:
+		if err := a.need(ctx, events, b, r.Asker); err != nil {
 			return err
-		case !built:
-			return fault.New(fault.Config, "%s: the knowledge base was not built yet", b).
-				WithHint("build it: %s; or set embedding_model, chunk_size and chunk_overlap of the node, so that it is built unasked", b.rebuild())
 		}
 	}
 	return nil
 }
 
-// nodeBases opens the knowledge bases of a graph's nodes for as long as the run needs them.
-func (a *App) nodeBases(ctx context.Context, events event.Scope, of agent.Agent) (open map[string]node.Knowledge, release func(), err error) {
+// need is ready for a knowledge base that a node cannot do without.
+func (a *App) need(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) error {
+	built, err := a.ready(ctx, events, b, asker)
+	if err == nil && !built {
+		err = fault.New(fault.Config, "%s: the knowledge base was not built yet", b).
+			WithHint("build it: %s; or set embedding_model, chunk_size and chunk_overlap of the node, so that it is built unasked", b.rebuild())
+	}
+	return err
+}
+
+// nodeBases opens the knowledge bases of a graph's nodes for as long as the run needs them. If the run
+// goes on from its record, one that cannot be opened is looked for when a search is not on record.
+func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (open map[string]node.Knowledge, release func(), err error) {
 	open = make(map[string]node.Knowledge)
 	var releases []func()
 	release = func() {
-		for _, r := range releases {
-			r()
+		for _, done := range releases {
+			done()
 		}
 	}
-	list, err := a.agentBases(of)
+	list, err := a.agentBases(r.Agent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -269,7 +277,17 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, of agent.Agent)
 			open[b.node.ID] = node.Knowledge{Searcher: unsearched(b.name)}
 			continue
 		}
-		base, done, err := a.openBase(ctx, events, b.place)
+		base, done, err := a.find(ctx, events, b)
+		if err != nil && r.Recorded && ctx.Err() == nil {
+			searched := recalled{b.name, a.knowledgeRetry(), b.node.RAG.TopK, func(ctx context.Context) (*rag.Base, func(), error) {
+				if err := a.need(ctx, events, b, r.Asker); err != nil {
+					return nil, nil, err
+				}
+				return a.openBase(ctx, events, b.place)
+			}}
+			open[b.node.ID] = node.Knowledge{Searcher: searched, Version: rand.Text()} // results of another are not its own
+			continue
+		}
 		if err != nil {
 			release()
 			return nil, nil, err
@@ -300,7 +318,7 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 		}
 		return unsearched(name), none, nil
 	case w.Recorded:
-		r := recalled{w.Knowledge, a.knowledgeRetry(), func(ctx context.Context) (*rag.Base, func(), error) {
+		r := recalled{w.Knowledge, a.knowledgeRetry(), 0, func(ctx context.Context) (*rag.Base, func(), error) {
 			return a.OpenBase(ctx, w.Events, w.Knowledge)
 		}}
 		if w.Agent != nil {

@@ -37,6 +37,7 @@ type AgentRun struct {
 	Events    event.Scope
 	Asker     ask.Asker
 	Yes       bool // every question of tools is answered with yes
+	Recorded  bool // the run goes on from its record, which may have what was found in knowledge bases
 
 	// Member is what the agent is in its team if another agent started it; nil for what the user
 	// started.

@@ -92,7 +92,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		o.Servers = scope.ToolsOf
 	}
 	var release func()
-	if o.Knowledge, release, err = a.nodeBases(ctx, events, r.Agent); err != nil {
+	if o.Knowledge, release, err = a.nodeBases(ctx, events, r); err != nil {
 		if scope != nil {
 			scope.Close()
 		}

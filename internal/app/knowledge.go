@@ -428,11 +428,12 @@ func (k knowledge) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
 	return k.base.Search(ctx, q)
 }
 
-// recalled is the knowledge base of a question that goes on from its record. It is opened if what was
-// found for the question is not on record: until then it may be gone.
+// recalled is the knowledge base of a question or a node that goes on from its record. It is opened if
+// what was found is not on record: until then it may be gone.
 type recalled struct {
 	name  string
 	retry retry.Policy
+	topK  int // see knowledge
 	open  func(ctx context.Context) (b *rag.Base, release func(), err error)
 }
 
@@ -446,7 +447,7 @@ func (r recalled) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
 		return rag.Found{}, err
 	}
 	defer release()
-	return knowledge{base: base, retry: r.retry}.Search(ctx, q)
+	return knowledge{base: base, retry: r.retry, topK: r.topK}.Search(ctx, q)
 }
 
 // unsearched is the name of a knowledge base that is not searched: the cassette that is played has what was found.

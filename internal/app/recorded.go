@@ -42,7 +42,7 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 	}
 	r := AgentRun{
 		Agent: now, Prompt: info.Prompt, Variables: info.Variables, Model: cmp.Or(c.Model, info.Model),
-		NoStream: c.NoStream, Events: c.Events, Asker: c.Asker, Yes: c.Yes,
+		NoStream: c.NoStream, Events: c.Events, Asker: c.Asker, Yes: c.Yes, Recorded: true,
 	}
 	job, err := a.graphJob(ctx, r)
 	if err != nil {

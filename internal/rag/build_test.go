@@ -339,6 +339,10 @@ func TestUnreadSource(t *testing.T) {
 	delete(down, "/en/hub/")
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "/en/a.html" })
 	want("one is gone", 1, 0, all...)
+	const note = "knowledge base base: https://site.test/docs/**: 1 page cannot be read, such as https://site.test/en/a.html (404 Not Found)"
+	if w := b.warnings(); w[len(w)-1] != note {
+		t.Errorf("warnings %q", w)
+	}
 
 	// A source that is removed takes its documents with it, unless they are those of another one as well.
 	down["/docs/"] = 500

@@ -226,7 +226,9 @@ func (w *work) find(ctx context.Context, list chan<- *document) {
 	defer close(list)
 	defer w.foundAll.Store(true)
 	for doc, err := range w.Source.Documents(ctx, w.set.Documents) {
-		w.found.Add(1)
+		if !isNote(err) {
+			w.found.Add(1)
+		}
 		if !w.held.pass(ctx) {
 			return
 		}
@@ -368,6 +370,9 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 // look takes note of a document that was read.
 func (w *work) look(ctx context.Context, d *document) error {
 	w.open.sub(d.bytes)
+	if isNote(d.err) {
+		return w.warnOf(ctx, "", "", d.err)
+	}
 	w.counted(d)
 	switch {
 	case ctx.Err() != nil:
@@ -690,8 +695,19 @@ func (w *work) lose(ctx context.Context, d *document) error {
 		w.unsaid++
 		return nil
 	}
-	name, why := cmp.Or(path, from), d.err.Error()
-	if hint := fault.HintOf(d.err); hint != "" {
+	return w.warnOf(ctx, path, from, d.err)
+}
+
+// isNote reports whether err is a note about a source, and nothing failed.
+func isNote(err error) bool {
+	e, ok := errors.AsType[*source.Error](err)
+	return ok && e.Note
+}
+
+// warnOf warns of what is wrong with the document at path, or with its source if path is "".
+func (w *work) warnOf(ctx context.Context, path, from string, err error) error {
+	name, why := cmp.Or(path, from), err.Error()
+	if hint := fault.HintOf(err); hint != "" {
 		why += "; " + hint
 	}
 	if strings.Contains(why, name) {

@@ -22,6 +22,7 @@ import (
 	"loki/internal/document"
 	"loki/internal/fault"
 	"loki/internal/input"
+	"loki/internal/text"
 )
 
 const (
@@ -43,12 +44,28 @@ type crawl struct {
 	extract string   // id of the element with the text; "" for the whole page
 	queue   []*visit
 	queued  map[string]bool // by path
-	limited string          // why pages were left out, "" if none were
-	advice  string          // what else can be done about it, up to "or"
+	full    bool            // pages were left out, since there are too many
+	deep    bool            // pages were left out, since they are too many links away
+	broken  leftOut         // pages that do not exist, or are not for everyone
+	moved   leftOut         // pages that redirect to where the crawl does not go
 }
 
-// raisePages begins the hint where [Loader.MaxPages] is the limit.
-const raisePages = "set rag_max_pages, or "
+// leftOut counts pages, and describes the first one.
+type leftOut struct {
+	n     int
+	first string
+}
+
+func (l *leftOut) add(page string) {
+	l.n++
+	l.first = cmp.Or(l.first, page)
+}
+
+// Hints for limits.
+const (
+	raisePages = "set rag_max_pages, or "
+	listParts  = "list the parts of the site that matter as sources of their own"
+)
 
 // visit is a page to fetch.
 type visit struct {
@@ -123,12 +140,35 @@ func (c *crawl) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if c.limited != "" {
-		c.fail("", fault.New(fault.Limit, "%s: %s", input.WithoutPassword(c.source), c.limited).
-			WithHint("%slist the parts of the site that matter as sources of their own", c.advice))
-	}
+	c.conclude()
 	return nil
 }
+
+// conclude says what the crawl left out.
+func (c *crawl) conclude() {
+	shown := input.WithoutPassword(c.source)
+	if c.full {
+		c.fail("", fault.New(fault.Limit, "%s: it has more than %d pages, and the others were left out", shown, c.maxPages()).
+			WithHint(raisePages+listParts))
+	}
+	if c.deep {
+		c.note(fault.New(fault.Limit, "%s: pages that are more than %d links away from the first one were left out", shown, c.maxDepth()).
+			WithHint(listParts))
+	}
+	var what []string
+	if c.broken.n > 0 {
+		what = append(what, fmt.Sprintf("%s cannot be read, such as %s", text.Count(c.broken.n, "page"), c.broken.first))
+	}
+	if c.moved.n > 0 {
+		what = append(what, fmt.Sprintf("%s cannot be followed out of the site, such as that of %s", text.Count(c.moved.n, "redirection"), c.moved.first))
+	}
+	if len(what) > 0 {
+		c.note(fault.New(fault.NotFound, "%s: %s", shown, strings.Join(what, "; ")))
+	}
+}
+
+func (c *crawl) maxPages() int { return cmp.Or(c.MaxPages, DefaultMaxPages) }
+func (c *crawl) maxDepth() int { return cmp.Or(c.MaxDepth, DefaultMaxDepth) }
 
 // leftError is a redirection to where the crawl does not go.
 type leftError struct{ to string }
@@ -171,8 +211,12 @@ func (c *crawl) visited(v *visit, first bool) error {
 	case err == nil:
 	case first:
 		return err
-	case errors.As(err, &left), errors.As(err, &status) && status.Code >= 300 && status.Code < 500 && status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout:
-		return nil // links that lead nowhere, or to what is not for everyone
+	case errors.As(err, &left):
+		c.moved.add(fmt.Sprintf("%s (to %s)", input.WithoutPassword(v.address.String()), left.to))
+		return nil
+	case errors.As(err, &status) && status.Code >= 300 && status.Code < 500 && status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout:
+		c.broken.add(fmt.Sprintf("%s (%s)", status.Address, status.Status))
+		return nil
 	default:
 		c.fail(input.WithoutPassword(v.address.String()), err)
 		return nil
@@ -298,11 +342,11 @@ func (c *crawl) add(u *url.URL, depth int) {
 		return
 	case c.robots != nil && !c.robots.Test(next.EscapedPath()):
 		return
-	case depth > cmp.Or(c.MaxDepth, DefaultMaxDepth):
-		c.limited = cmp.Or(c.limited, fmt.Sprintf("pages that are more than %d links away from the first one were left out", depth-1))
+	case depth > c.maxDepth():
+		c.deep = true
 		return
-	case len(c.queue) >= cmp.Or(c.MaxPages, DefaultMaxPages):
-		c.limited, c.advice = fmt.Sprintf("it has more than %d pages, and the others were left out", len(c.queue)), raisePages
+	case len(c.queue) >= c.maxPages():
+		c.full = true
 		return
 	}
 	c.queued[key] = true

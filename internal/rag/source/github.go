@@ -57,7 +57,7 @@ func (c *crawl) gitHubTree(ctx context.Context, repo, branch, dir string) error 
 		if f.Type != "blob" || !strings.EqualFold(path.Ext(f.Path), ".md") || c.excluded(f.Path) || dir != "" && !strings.HasPrefix(f.Path, dir+"/") {
 			continue
 		}
-		if pages++; pages > cmp.Or(c.MaxPages, DefaultMaxPages) {
+		if pages++; pages > c.maxPages() {
 			c.fail("", fault.New(fault.Limit, "%s: it has more than %d pages, and the others were left out", c.source, pages-1).
 				WithHint(raisePages+"clone the repository: git+https://github.com/%s#%s:%s", repo, branch, dir))
 			return nil

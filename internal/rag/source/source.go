@@ -52,11 +52,12 @@ const (
 // such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
-// Error is a failure that concerns one source. If what failed does not exist, it wraps
+// Error is a failure that concerns one source, or a note about it. If what failed does not exist, it wraps
 // [fs.ErrNotExist].
 type Error struct {
 	Source string // without a password
 	Path   string // of the document that failed; empty if it is the source
+	Note   bool   // nothing failed: Err says what was left out, and what was found is all of the source
 	Err    error
 }
 
@@ -110,7 +111,7 @@ func (c *Content) unlessBlank() *Content {
 
 // Documents yields the documents of sources in the order of the list, each path once. An error is an
 // [*Error]: the search of a source, or of what is behind one of its documents, failed, so that it may
-// lead to more documents than were found. The sequence goes on after it. It ends early, with the error
+// lead to more documents than were found, unless the error is a note. The sequence goes on after it. It ends early, with the error
 // of ctx, if ctx does.
 func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
@@ -188,7 +189,15 @@ func (s *search) found(path string, read func(context.Context) (*Content, error)
 
 // fail yields an error of the source, or of one of its documents; ok is false if the search is over.
 func (s *search) fail(path string, err error) (ok bool) {
-	s.stopped = s.stopped || !s.yield(Document{}, &Error{Source: input.WithoutPassword(s.source), Path: path, Err: err})
+	return s.report(&Error{Path: path, Err: err})
+}
+
+// note yields what a user has to know about the source.
+func (s *search) note(err error) { s.report(&Error{Note: true, Err: err}) }
+
+func (s *search) report(e *Error) (ok bool) {
+	e.Source = input.WithoutPassword(s.source)
+	s.stopped = s.stopped || !s.yield(Document{}, e)
 	return !s.stopped
 }
 

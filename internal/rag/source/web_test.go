@@ -112,6 +112,10 @@ func TestCrawl(t *testing.T) {
 		"/other": "<p>other", "/docs2": "<p>docs2", "/robots.txt": "text/plain\nUser-agent: *\nDisallow: /\n\nUser-agent: loki\nDisallow: /docs/private/\n",
 	})
 	got := texts(t, l, server.URL, server.URL+"/docs/**")
+	if note := got[len(got)-1]; note != "error: /docs/**: 1 page cannot be read, such as /docs/gone (404 Not Found); 1 redirection cannot be followed out of the site, such as that of /docs/out (to /other)" {
+		t.Error(note)
+	}
+	got = got[:len(got)-1]
 	for i := range got {
 		got[i] = got[i][:strings.IndexByte(got[i], ')')+1]
 	}
@@ -195,6 +199,9 @@ func TestEndlessSitesAreContained(t *testing.T) {
 				continue
 			}
 			pages++
+		}
+		if of, ok := errors.AsType[*source.Error](last); !ok || of.Note != (path == "/deep/") {
+			t.Errorf("%s: %+v", path, of)
 		}
 		if raise := strings.Contains(fault.HintOf(last), "rag_max_pages"); raise != strings.Contains(want.err, "pages") {
 			t.Errorf("%s: hint %q", path, fault.HintOf(last))

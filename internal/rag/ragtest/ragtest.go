@@ -836,9 +836,9 @@ func (s *suite) random() {
 	docs := make(map[string]doc)
 	for round := range 12 {
 		b := s.begin(settings())
-		for range 1 + r.IntN(15) {
-			d := doc{path: fmt.Sprintf("/docs/%d", r.IntN(25))}
-			for range r.IntN(40) {
+		for range 1 + r.IntN(9) {
+			d := doc{path: fmt.Sprintf("/docs/%d", r.IntN(15))}
+			for range r.IntN(1 + r.IntN(40)) {
 				text := ""
 				for range r.IntN(12) {
 					text += words[r.IntN(len(words))] + " "

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"loki/internal/fault"
@@ -19,7 +20,10 @@ import (
 	"loki/internal/rag/sqlite"
 )
 
-// buildVersion brings the knowledge base to a version of its 150 documents. From one version to the
+// documents is the number of documents in a version of the knowledge base of the tests.
+const documents = 60
+
+// buildVersion brings the knowledge base to a version of its documents. From one version to the
 // next a third of them changes, some are removed and some are added.
 func buildVersion(ctx context.Context, s rag.Store, version int) (err error) {
 	b, err := s.Build(ctx, rag.Settings{EmbeddingModel: "test", ChunkSize: 100, TopK: version})
@@ -28,7 +32,7 @@ func buildVersion(ctx context.Context, s rag.Store, version int) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	keep := make(map[string]bool)
-	for i := 10 * version; i < 10*version+150; i++ {
+	for i := 10 * version; i < 10*version+documents; i++ {
 		path, seed := fmt.Sprintf("/docs/%d", i), uint64(i)
 		if i%3 == 0 {
 			seed += uint64(version) << 32
@@ -92,10 +96,30 @@ func dump(t *testing.T, s rag.Store) string {
 	return out.String()
 }
 
+// version1 returns a file with the first version. It is built once: each build takes several fsyncs.
+var version1 = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "loki-sqlite-test-*")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "base.db")
+	err = buildVersion(context.Background(), sqlite.New(path), 1)
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
+	return data, errors.Join(err, os.RemoveAll(dir))
+})
+
+// built returns the path of a file of the test's own with the first version.
 func built(t *testing.T) string {
 	t.Helper()
+	data, err := version1()
 	path := filepath.Join(t.TempDir(), "base.db")
-	if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -119,6 +143,7 @@ func explained(t *testing.T, err error, path string, words ...string) {
 }
 
 func TestForeignFiles(t *testing.T) {
+	t.Parallel()
 	for name, data := range map[string]string{"empty": "", "text": strings.Repeat("some text\n", 1000), "short": "SQLite format 3\x00"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "base.db")
@@ -177,9 +202,9 @@ func change(t *testing.T, path, statement string) {
 	}
 }
 
-// TestDamage changes and cuts off bytes: what comes of it is an error with a hint, or an answer.
-// TestDamageInside: a build replaces what cannot be read, although no document has changed.
+// TestDamageInside lets a build replace what cannot be read, although no document has changed.
 func TestDamageInside(t *testing.T) {
+	t.Parallel()
 	path := built(t)
 	want := dump(t, sqlite.New(path))
 	data, err := os.ReadFile(path)
@@ -204,7 +229,9 @@ func TestDamageInside(t *testing.T) {
 	}
 }
 
+// TestDamage changes and cuts off bytes. What follows is an error with a hint, or an answer.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	path := built(t)
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -236,6 +263,7 @@ func TestDamage(t *testing.T) {
 
 // TestSalvage reads the settings of files that cannot be opened.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	want := rag.Settings{EmbeddingModel: "test", ChunkSize: 100, TopK: 3, Documents: []string{"/docs", "https://site.test/**"}}
 	path := filepath.Join(t.TempDir(), "base.db")
 	b, err := sqlite.New(path).Build(t.Context(), want)
@@ -299,6 +327,7 @@ func readAll(ctx context.Context, s rag.Store) error {
 }
 
 func TestDamagedBuilds(t *testing.T) {
+	t.Parallel()
 	want := dump(t, sqlite.New(built(t)))
 	for name, data := range map[string]string{"empty": "", "text": strings.Repeat("x", 10_000)} {
 		t.Run(name, func(t *testing.T) {
@@ -333,6 +362,7 @@ func TestDamagedBuilds(t *testing.T) {
 }
 
 func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
 	path := built(t)
 	want := dump(t, sqlite.New(path))
 	if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
@@ -358,6 +388,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 
 // TestNothingChanges looks at the file after a build that finds all as it was.
 func TestNothingChanges(t *testing.T) {
+	t.Parallel()
 	path := built(t)
 	before, err := os.Stat(path)
 	if err != nil {

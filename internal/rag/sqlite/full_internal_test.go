@@ -17,6 +17,7 @@ import (
 
 // TestFullDisk lets the file reach a limit while it is built.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	s := New(t.TempDir() + "/x.db")
 	if err := buildOne(ctx, s, 1); err != nil {
@@ -92,6 +93,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestOwner looks for the number of a process that has taken the lock and not written it yet.
 func TestOwner(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	synctest.Test(t, func(t *testing.T) {
 		for _, text := range []string{"", "12"} {

@@ -120,11 +120,7 @@ func work(t *testing.T, path string, kill moment) (killed bool, begun []time.Tim
 }
 
 func TestKill(t *testing.T) {
-	dir := t.TempDir()
-	start := filepath.Join(dir, "start.db")
-	if err := buildVersion(t.Context(), sqlite.New(start), 1); err != nil {
-		t.Fatal(err)
-	}
+	start := built(t)
 	before := dump(t, sqlite.New(start))
 	data, err := os.ReadFile(start)
 	if err != nil {

@@ -17,10 +17,8 @@ import (
 
 // A process that may not write large files says so, and leaves the index in use as it is.
 func TestLimitOfFiles(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "base.db")
-	if err := buildVersion(t.Context(), sqlite.New(path), 1); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	path := built(t)
 	before := dump(t, sqlite.New(path))
 	for name, blocks := range map[string]int{"copying": 32, "writing": 512} { // of 512 bytes
 		t.Run(name, func(t *testing.T) {
@@ -41,6 +39,7 @@ func TestLimitOfFiles(t *testing.T) {
 }
 
 func TestDirectoryThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() == 0 {
 		t.Skip("root writes everywhere")
 	}

@@ -96,9 +96,10 @@ func TestPositions(t *testing.T) {
 
 // TestSegments looks at the number of segments after many small builds.
 func TestSegments(t *testing.T) {
+	t.Parallel()
 	s := New(t.TempDir() + "/x.db")
 	most := 0
-	for i := range 60 {
+	for i := range 25 {
 		if err := buildOne(t.Context(), s, i); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	ragtest.Test(t, ragtest.Options{New: func(t *testing.T) func() rag.Store {
 		path := filepath.Join(t.TempDir(), "rags", "a b%20?.db")
 		return func() rag.Store { return sqlite.New(path) }

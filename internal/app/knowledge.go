@@ -260,7 +260,7 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 		set.EmbeddingModel = q.model(ctx, a)
 	case fallback:
 		set.EmbeddingModel = ownEmbedder
-		text := "no embedding model is configured, so " + set.EmbeddingModel + " is used, which is part of the program and finds words rather than meanings; set rag_embedding_model for a better one"
+		text := "no embedding model is configured: using " + set.EmbeddingModel + ", which compares words, not meanings. rag_embedding_model chooses another one"
 		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 			return set, err
 		}

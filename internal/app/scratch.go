@@ -107,7 +107,7 @@ func (a *App) PruneScratch(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// locked reports whether a process has locked a file. One that nobody locks is left by a process that
+// locked reports whether a process has locked a file. One that is not locked was left by a process that
 // ended early, and is deleted.
 func locked(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

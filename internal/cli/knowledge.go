@@ -198,7 +198,7 @@ func (c *command) sourcesOf(list []string, absolute func(string) (string, error)
 		as, err := absolute(source)
 		i := slices.IndexFunc(list, func(s string) bool { return s == source || err == nil && s == as })
 		if i < 0 {
-			return nil, fault.New(fault.NotFound, "%s is not a source of knowledge base %s", source, k.base).WithHint("its sources: loki --info --rag %s", text.Word(k.base))
+			return nil, fault.New(fault.NotFound, "%q is not a source of knowledge base %s", source, k.base).WithHint("its sources: loki --info --rag %s", text.Word(k.base))
 		}
 		list = slices.Delete(list, i, i+1)
 	}

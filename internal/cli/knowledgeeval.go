@@ -30,7 +30,7 @@ const asBuilt = "as it is"
 func (c *command) evaluate(ctx context.Context) error {
 	data, err := os.ReadFile(c.opts.knowledge.eval)
 	if err != nil {
-		return fault.Wrap(fault.NotFound, err, "the questions")
+		return fault.Wrap(fault.NotFound, err, "reading the questions of --rag-eval")
 	}
 	questions, err := rag.ReadQuestions(c.opts.knowledge.eval, data)
 	if err != nil {

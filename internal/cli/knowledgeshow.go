@@ -277,7 +277,7 @@ const explainLines = 6
 func (c *command) explain(f rag.Found, set rag.Settings) string {
 	width := min(helpWidth(c.Out), 100)
 	if len(f.Hits) == 0 {
-		return "Nothing in knowledge base " + printableLine(f.Base) + " belongs to this.\n"
+		return "Nothing was found in knowledge base " + printableLine(f.Base) + ".\n"
 	}
 	dir, _ := os.Getwd()
 	fused := "fused"

@@ -36,7 +36,7 @@ func ParseChange(pairs string) (Change, error) {
 			text = ""
 		}
 		if err := parse(list[i].field(&c.to), text); err != nil {
-			return Change{}, fault.Wrap(fault.Usage, err, "setting %s", name)
+			return Change{}, fault.New(fault.Usage, "%s: %v", name, err)
 		}
 		if c.said[name] = text != ""; !c.said[name] {
 			assign(list[i].field(&c.to), list[i].field(&Settings{TopK: DefaultTopK}))

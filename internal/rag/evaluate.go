@@ -27,6 +27,9 @@ type Question struct {
 	Sources  []string `json:"sources"`
 }
 
+// formHint shows what a line of a file of questions looks like.
+const formHint = `write one object a line, such as {"question": "How do I install it?", "sources": ["docs/setup.md:12-40"]}`
+
 // ReadQuestions reads questions, one JSON object a line; blank lines and unknown members do not
 // count. file is the name for messages. The error has code Usage and names the line.
 func ReadQuestions(file string, data []byte) ([]Question, error) {
@@ -48,12 +51,12 @@ func ReadQuestions(file string, data []byte) ([]Question, error) {
 		}
 		if err != nil {
 			return nil, fault.Wrap(fault.Usage, err, "%s:%d", file, number).
-				WithHint(`write one object a line, such as {"question": "How do I install it?", "sources": ["docs/setup.md:12-40"]}`)
+				WithHint(formHint)
 		}
 		list = append(list, q)
 	}
 	if len(list) == 0 {
-		return nil, fault.New(fault.Usage, "%s holds no questions", file)
+		return nil, fault.New(fault.Usage, "%s holds no questions", file).WithHint(formHint)
 	}
 	return list, nil
 }

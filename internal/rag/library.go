@@ -101,7 +101,7 @@ func ReadOld(file string) (Settings, error) {
 		err = s.Validate()
 	}
 	if err != nil {
-		return Settings{}, fault.Wrap(fault.Config, err, "the knowledge base of an older version").
+		return Settings{}, fault.Wrap(fault.Config, err, "reading a knowledge base of an older version").
 			WithHint("correct %s, or delete it and build the knowledge base anew", file)
 	}
 	return s, nil

@@ -119,7 +119,7 @@ func TestReadOld(t *testing.T) {
 		t.Errorf("defaults: %+v, %v", got, err)
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":      {"", "the knowledge base of an older version: "},
+		"empty":      {"", "reading a knowledge base of an older version: "},
 		"not_yaml":   {"a: [", "old.yaml:1:"},
 		"wrong_type": {strings.Replace(oldFile, "1500", "large", 1), "old.yaml:2:13: chunk_size: expected a whole number"},
 		"line":       {oldFile + "chunk_overlap: 2\n", "old.yaml:22:1: chunk_overlap: "},

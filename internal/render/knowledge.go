@@ -33,7 +33,7 @@ func (n *Narrator) indexStarted(b event.IndexStarted) {
 	case b.Resumed:
 		n.say(dim, base+": goes on with the build that was interrupted")
 	case !n.screen.o.Terminal:
-		n.say(dim, base+": is built with "+oneLine(b.Model, nameLimit))
+		n.say(dim, base+": building with "+oneLine(b.Model, nameLimit))
 	}
 }
 

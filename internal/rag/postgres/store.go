@@ -45,7 +45,7 @@ type Store struct {
 func New(address, name string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil { // which may quote parts of the address
-		return nil, fault.New(fault.Config, "the address of the PostgreSQL database is wrong").
+		return nil, fault.New(fault.Config, "rag_store is not the address of a PostgreSQL database").
 			WithHint("write postgres://USER:PASSWORD@HOST:5432/DATABASE, with percent-encoding for special characters")
 	}
 	s := &Store{config: config, schema: "loki_rag", name: name}

@@ -158,10 +158,10 @@ func TestForeignFiles(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "base.db")
 		change(t, path, "CREATE TABLE t (x)")
 		_, err := sqlite.New(path).Open(t.Context())
-		explained(t, err, path, "something else", "mv ")
+		explained(t, err, path, "another kind of file", "mv ")
 		_, err = sqlite.New(path).Build(t.Context(), rag.Settings{})
-		explained(t, err, path, "something else", "mv ")
-		explained(t, sqlite.New(path).Configure(t.Context(), rag.Settings{}), path, "something else")
+		explained(t, err, path, "another kind of file", "mv ")
+		explained(t, sqlite.New(path).Configure(t.Context(), rag.Settings{}), path, "another kind of file")
 	})
 	t.Run("newer", func(t *testing.T) {
 		path := built(t)

@@ -328,7 +328,7 @@ func (e *formatError) Error() string {
 	case e.irregular:
 		return "it is not a regular file"
 	case e.foreign:
-		return "it is a file of something else"
+		return "it is another kind of file"
 	}
 	age := "a newer"
 	if e.version < formatVersion {

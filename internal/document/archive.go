@@ -154,3 +154,14 @@ func (a *archive) relations(name string) (map[string]relation, error) {
 	}})
 	return found, err
 }
+
+// related returns the file that an element refers to. The attribute with the id of the reference has a
+// prefix, unlike the number that the element may have itself.
+func (e element) related(relations map[string]relation) (r relation, ok bool) {
+	for _, a := range e.Attr {
+		if r, ok = relations[a.Value]; ok && a.Name.Space != "" {
+			return r, true
+		}
+	}
+	return relation{}, false
+}

@@ -38,10 +38,8 @@ func readSheets(ctx context.Context, data []byte) (string, error) {
 		case "workbookPr":
 			b.from1904 = e.attr("date1904") == "1" || e.attr("date1904") == "true"
 		case "sheet":
-			for _, at := range e.Attr {
-				if r, ok := relations[at.Value]; ok && at.Name.Space != "" && r.kind == "worksheet" {
-					sheets = append(sheets, sheet{e.attr("name"), r.target})
-				}
+			if r, ok := e.related(relations); ok && r.kind == "worksheet" {
+				sheets = append(sheets, sheet{e.attr("name"), r.target})
 			}
 		}
 		return false

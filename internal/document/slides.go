@@ -19,10 +19,8 @@ func readSlides(ctx context.Context, data []byte) (string, error) {
 	var slides []string
 	err = a.walk(main, handler{start: func(name string, e element) bool {
 		if name == "sldId" {
-			for _, at := range e.Attr { // it has an id of its own, too
-				if r, ok := relations[at.Value]; ok && at.Name.Space != "" {
-					slides = append(slides, r.target)
-				}
+			if r, ok := e.related(relations); ok {
+				slides = append(slides, r.target)
 			}
 		}
 		return false
@@ -109,12 +107,8 @@ func (a *archive) shapes(w *writer, name string) (title string, err error) {
 					w.para.Reset()
 				}
 				w.paragraph("")
-			case "tc":
-				w.cell()
-			case "tr":
-				w.row()
-			case "tbl":
-				w.endTable()
+			default:
+				w.endOfTable(name)
 			}
 		},
 	})

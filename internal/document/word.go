@@ -103,12 +103,8 @@ func wordHandler(w *writer, levels map[string]int) handler {
 			case "p":
 				w.paragraph(m)
 				m = ""
-			case "tc":
-				w.cell()
-			case "tr":
-				w.row()
-			case "tbl":
-				w.endTable()
+			default:
+				w.endOfTable(name)
 			}
 		},
 	}

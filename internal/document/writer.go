@@ -97,6 +97,18 @@ func (w *writer) row() {
 	}
 }
 
+// endOfTable takes note of the end of an element of Office Open XML, as far as it is part of a table.
+func (w *writer) endOfTable(name string) {
+	switch name {
+	case "tc":
+		w.cell()
+	case "tr":
+		w.row()
+	case "tbl":
+		w.endTable()
+	}
+}
+
 // tooLong reports whether there is more text than a document may have.
 func (w *writer) tooLong() bool { return w.out.Len()+w.para.Len() > maxText }
 

@@ -188,9 +188,8 @@ func numbers(operands []any, n int) (list [6]float64, ok bool) {
 	return list, true
 }
 
-// do runs an operator. One with wrong operands does nothing.
+// do runs an operator (ISO 32000-1, annex A). One with wrong operands does nothing.
 func (t *typesetter) do(op operator, operands []any) {
-	v, one := numbers(operands, 1)
 	switch op {
 	case "q":
 		if len(t.saved) < maxSaved {
@@ -206,6 +205,10 @@ func (t *typesetter) do(op operator, operands []any) {
 		}
 	case "BT":
 		t.text, t.line = identity, identity
+	case "Tc", "Tw", "Tz", "TL", "Ts":
+		if v, ok := numbers(operands, 1); ok {
+			t.set(op, v[0])
+		}
 	case "Tm":
 		if m, ok := numbers(operands, 6); ok {
 			t.text, t.line = m, m
@@ -219,38 +222,43 @@ func (t *typesetter) do(op operator, operands []any) {
 		}
 	case "T*":
 		t.nextLine(0, -t.leading)
-	case "Tj":
-		t.show(operands)
-	case "'":
-		t.nextLine(0, -t.leading)
-		t.show(operands)
+	case "Tj", "TJ", "'", `"`:
+		t.showText(op, operands)
+	}
+}
+
+// set runs an operator that sets a number of the text.
+func (t *typesetter) set(op operator, v float64) {
+	switch op {
+	case "Tc":
+		t.charGap = v
+	case "Tw":
+		t.wordGap = v
+	case "Tz":
+		t.scale = v / 100
+	case "TL":
+		t.leading = v
+	case "Ts":
+		t.rise = v
+	}
+}
+
+// showText runs an operator that shows text, perhaps on the next line.
+func (t *typesetter) showText(op operator, operands []any) {
+	switch op {
+	case "TJ":
+		if len(operands) > 0 {
+			operands, _ = operands[len(operands)-1].(array)
+		}
 	case `"`:
 		if gaps, ok := numbers(operands[:max(0, len(operands)-1)], 2); ok {
 			t.wordGap, t.charGap = gaps[0], gaps[1]
 		}
+		fallthrough
+	case "'":
 		t.nextLine(0, -t.leading)
-		t.show(operands)
-	case "TJ":
-		if len(operands) > 0 {
-			list, _ := operands[len(operands)-1].(array)
-			t.show(list)
-		}
 	}
-	if !one {
-		return
-	}
-	switch op {
-	case "Tc":
-		t.charGap = v[0]
-	case "Tw":
-		t.wordGap = v[0]
-	case "Tz":
-		t.scale = v[0] / 100
-	case "TL":
-		t.leading = v[0]
-	case "Ts":
-		t.rise = v[0]
-	}
+	t.show(operands)
 }
 
 func (t *typesetter) nextLine(x, y float64) {

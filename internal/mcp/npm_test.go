@@ -24,7 +24,7 @@ import (
 // public returns the script of one of the public servers.
 func public(t testing.TB, name, script string) string {
 	t.Helper()
-	return filepath.Join(npmtest.Install(t, "testdata/servers"), "node_modules", "@modelcontextprotocol", name, "dist", script)
+	return filepath.Join(npmtest.Install(t, "testdata/servers"), "@modelcontextprotocol", name, "dist", script)
 }
 
 func everything(t testing.TB, more ...string) mcp.Server {

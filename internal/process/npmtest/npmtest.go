@@ -1,4 +1,4 @@
-// Package npmtest installs programs from npm for tests.
+// Package npmtest installs programs and sources that are published with npm, for tests.
 package npmtest
 
 import (
@@ -15,10 +15,11 @@ import (
 	"loki/internal/atomicfile"
 )
 
-// Install returns a directory with the packages of the lock file in dir. They are installed once per
-// state of that file, outside of the source tree. The test is skipped if it is a short one or npm is
-// missing. If they cannot be installed it is skipped too, but fails where the variable CI is set.
-func Install(t testing.TB, dir string) string {
+// Install returns the directory node_modules of the package.json and package-lock.json in source. The
+// packages are installed once per state of the lock file, outside of the source tree, and without
+// running their scripts. The test is skipped if it is a short one or npm is missing. If the packages
+// cannot be installed it is skipped too, but fails where the variable CI is set.
+func Install(t testing.TB, source string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts programs from npm")
@@ -28,16 +29,17 @@ func Install(t testing.TB, dir string) string {
 			t.Skipf("%s is not installed", program)
 		}
 	}
-	installed, err := install(t.Context(), dir)
+	dir, err := install(t.Context(), source)
 	switch {
 	case err != nil && os.Getenv("CI") != "":
 		t.Fatalf("the packages cannot be installed: %v", err)
 	case err != nil:
 		t.Skipf("the packages cannot be installed: %v", err)
 	}
-	return installed
+	return filepath.Join(dir, "node_modules")
 }
 
+// install returns the directory above node_modules.
 func install(ctx context.Context, source string) (string, error) {
 	lock, err := os.ReadFile(filepath.Join(source, "package-lock.json"))
 	if err != nil {

@@ -23,7 +23,7 @@ func pglite(t testing.TB) string {
 	port := freePort(t)
 	s, err := process.Start(process.Command{
 		Path: "node",
-		Dir:  filepath.Join(npmtest.Install(t, "testdata/server"), "node_modules", "@electric-sql", "pglite-socket", "dist", "scripts"),
+		Dir:  filepath.Join(npmtest.Install(t, "testdata/server"), "@electric-sql", "pglite-socket", "dist", "scripts"),
 		Args: []string{"server.js", "--port=" + port, "--max-connections=500", "--extensions=@electric-sql/pglite-pgvector:vector"},
 		Env:  []string{"PATH=" + os.Getenv("PATH")},
 	})

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"loki/internal/process/npmtest"
 	"loki/internal/tool/script"
-	"loki/internal/tool/script/nodetest"
 )
 
 // byHand runs a program of the directory of runners, without the variables of a call.
@@ -121,7 +121,7 @@ func TestBuildAgent(t *testing.T) {
 
 func TestBuildTypeScript(t *testing.T) {
 	needs(t, ".ts")
-	modules := nodetest.Install(t, "testdata/node")
+	modules := npmtest.Install(t, "testdata/node")
 	h := newHome(t)
 	if err := os.Symlink(modules, filepath.Join(h.dir, "node_modules")); err != nil {
 		t.Fatal(err)

@@ -13,10 +13,10 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/process"
+	"loki/internal/process/npmtest"
 	"loki/internal/steps"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
-	"loki/internal/tool/script/nodetest"
 )
 
 // needs skips a test where scripts with an extension cannot be run.
@@ -143,7 +143,7 @@ func TestPythonAgent(t *testing.T) {
 
 func TestTypeScript(t *testing.T) {
 	needs(t, ".ts")
-	modules := nodetest.Install(t, "testdata/node")
+	modules := npmtest.Install(t, "testdata/node")
 	h := newHome(t)
 	if err := os.Symlink(modules, filepath.Join(h.dir, "node_modules")); err != nil {
 		t.Fatal(err)

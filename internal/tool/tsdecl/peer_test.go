@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/tool/script/nodetest"
+	"loki/internal/process/npmtest"
 	"loki/internal/tool/tsdecl"
 )
 
@@ -82,7 +82,7 @@ func TestTypeScriptAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts node")
 	}
-	modules := nodetest.Install(t, "testdata/node")
+	modules := npmtest.Install(t, "testdata/node")
 	files, sources := published(t, modules)
 	compared := 0
 	for i, view := range askTypeScript(t, modules, sources) {
@@ -131,7 +131,7 @@ func TestBrokenSources(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts node")
 	}
-	modules := nodetest.Install(t, "testdata/node")
+	modules := npmtest.Install(t, "testdata/node")
 	src, err := os.ReadFile("testdata/broken.ts")
 	if err != nil {
 		t.Fatal(err)

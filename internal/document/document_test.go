@@ -76,7 +76,7 @@ func words(s string) map[string]int {
 func TestAgainstPandoc(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("pandoc"); err != nil {
-		t.Skip(err)
+		t.Skip("pandoc is not installed")
 	}
 	const page = "../../docs/vault.md"
 	plain, err := exec.CommandContext(t.Context(), "pandoc", "--to=plain", "--wrap=none", page).Output()

@@ -20,7 +20,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"pipe.md", "pipe.pdf"} {
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Skip(err)
+			t.Skipf("the file system of the test has no pipes: %v", err)
 		}
 	}
 	for _, source := range []string{"pipe.md", "pipe.pdf", "/dev/zero"} {
@@ -41,7 +41,7 @@ func TestPipeOfTheShell(t *testing.T) {
 	defer w.Close()
 	source := fmt.Sprintf("/dev/fd/%d", r.Fd())
 	if _, err := os.Stat(source); err != nil {
-		t.Skip(err)
+		t.Skipf("there are no open files in /dev/fd: %v", err)
 	}
 	if _, err := w.WriteString("said"); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func TestAgainstPdftotext(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"groff", "ps2pdf", "pdftotext"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
+			t.Skipf("%s is not installed", program)
 		}
 	}
 	source, err := os.ReadFile("../../../docs/architecture.md")
@@ -150,7 +150,7 @@ func TestAgainstPdftotext(t *testing.T) {
 	groff := exec.CommandContext(t.Context(), "sh", "-c", "groff -Tps -Kutf8 | ps2pdf - "+file)
 	groff.Stdin = bytes.NewReader(bytes.ReplaceAll(source, []byte(`\`), []byte(`\e`)))
 	if out, err := groff.CombinedOutput(); err != nil {
-		t.Skipf("%v: %s", err, out)
+		t.Fatalf("%v: %s", err, out)
 	}
 	other, err := exec.CommandContext(t.Context(), "pdftotext", file, "-").Output()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -90,4 +91,13 @@ func sameList(t testing.TB, got []string, want ...string) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\n\nwant\n\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// noLinks ends a test that needs symbolic links, given the error of making one. Windows may forbid them: there the test is skipped.
+func noLinks(t *testing.T, err error) {
+	t.Helper()
+	if runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	t.Skipf("symbolic links are not allowed here: %v", err)
 }

@@ -12,6 +12,9 @@ import (
 func bare(t *testing.T) (dir, repo string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("git is not installed")
+		}
 		t.Skip("git is not installed")
 	}
 	dir = makeTree(t, map[string]string{
@@ -25,7 +28,7 @@ func bare(t *testing.T) (dir, repo string) {
 		}
 	}
 	if err := os.Symlink(filepath.Join(dir, "secret"), filepath.Join(dir, "work/link.txt")); err != nil {
-		t.Skip(err)
+		noLinks(t, err)
 	}
 	git("init", "-q", "-b", "main")
 	git("add", "-f", ".")

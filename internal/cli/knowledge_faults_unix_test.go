@@ -454,6 +454,32 @@ func TestKnowledgeDamaged(t *testing.T) {
 	has(t, stdout, "top_k: 3", filepath.Join(k.dir, "docs"))
 }
 
+// TestKnowledgeDamagedInside rebuilds a base that can be opened, and not searched.
+func TestKnowledgeDamagedInside(t *testing.T) {
+	e := newEmbeddings(t, nil)
+	k := newLibrarian(t, e)
+	for i := range 40 {
+		k.note(t, fmt.Sprintf("note-%d.md", i))
+	}
+	k.run(t, 0, "--rag", "bees", "--rag-add", "docs")
+	base := filepath.Join(k.dir, "home", "config", "rags", "bees.db")
+	data, err := os.ReadFile(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[len(data)/2:])
+	if err := os.WriteFile(base, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := k.run(t, 0, "--list-rags")
+	has(t, stdout, "bees")
+	_, stderr := k.run(t, 1, "--rag", "bees", "--rag-query", "honey")
+	has(t, stderr, base+" is damaged", "hint: build it again with --rebuild-rag")
+	k.run(t, 0, "--rag", "bees", "--rebuild-rag")
+	stdout, _ = k.run(t, 0, "--rag", "bees", "--rag-query", "honey")
+	has(t, stdout, "note-")
+}
+
 // TestKnowledgeOldFile opens a base that an older version wrote.
 func TestKnowledgeOldFile(t *testing.T) {
 	e := newEmbeddings(t, nil)

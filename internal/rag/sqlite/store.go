@@ -372,7 +372,7 @@ func explain(path string, err error) error {
 		opening, ok := errors.AsType[*rag.DamagedError](err)
 		switch {
 		case !ok:
-			return f.WithHint("remove it (rm %s) and build it again; --info lists its documents", text.Word(path))
+			return f.WithHint("build it again with --rebuild-rag, which replaces what cannot be read")
 		case opening.Settings == nil:
 			return f.WithHint("remove it (rm %s) and build it again, with --rag-add for each of its documents", text.Word(path))
 		}

@@ -158,6 +158,11 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 	if err := w.warnOfEmpty(ctx); err != nil {
 		return Stats{}, err
 	}
+	if w.embedded > 0 && !w.directed {
+		if err := w.warnf(ctx, "all vectors of %s are zeros, so what was embedded now is found by its words only", w.model.ID); err != nil {
+			return Stats{}, err
+		}
+	}
 	return w.build.Commit(ctx, func(f File) (source string, stays bool) {
 		if source, stays = w.present[f.Path]; stays {
 			return source, true

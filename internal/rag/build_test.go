@@ -718,6 +718,20 @@ func TestOneWarning(t *testing.T) {
 	})
 }
 
+// A model whose vectors are zeros turns off half of each search: a build says so once.
+func TestZeros(t *testing.T) {
+	b := newBench(t, numbered(80))
+	b.model.zeros = true
+	b.build()
+	warning := "knowledge base base: all vectors of test:words are zeros, so what was embedded now is found by its words only"
+	equal(t, "warnings", b.warnings(), []string{warning})
+	b.build()
+	b.model.zeros = false
+	b.write("new.txt", "one more")
+	b.build()
+	equal(t, "warnings", b.warnings(), []string{warning})
+}
+
 // A model that fails now and then does not end a build. One that is out of reach does, as do ten
 // failures of the same request.
 func TestModelThatFailsNowAndThen(t *testing.T) {

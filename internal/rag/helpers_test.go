@@ -26,7 +26,8 @@ import (
 // model is an embedding model and a reranker. A vector has a number for each of some words: how
 // often the text has it.
 type model struct {
-	dimensions int // 0 means 64
+	dimensions int  // 0 means 64
+	zeros      bool // in all vectors
 
 	// answer is called before the model answers; an error is its answer. It may be nil.
 	answer func(ctx context.Context, req provider.EmbedRequest) error
@@ -53,6 +54,9 @@ func (m *model) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float
 	vectors := make([][]float32, len(req.Texts))
 	for i, text := range req.Texts {
 		vectors[i] = make([]float32, dimensions)
+		if m.zeros {
+			continue
+		}
 		for word := range strings.FieldsSeq(text) {
 			h := fnv.New32a()
 			h.Write([]byte(word))

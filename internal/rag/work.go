@@ -82,6 +82,7 @@ type work struct {
 	counts                                       map[string]count // by source
 
 	embedded   int      // chunks, by this build
+	directed   bool     // a vector of theirs is not zero
 	passedOver []string // the first documents that were passed over
 
 	used   chat.Usage
@@ -559,6 +560,7 @@ func (w *work) take(r reply) error {
 		if err := w.fit(v); err != nil {
 			return err
 		}
+		w.directed = w.directed || slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
 		d := r.refs[i].doc
 		d.chunks[r.refs[i].i].Vector = v
 		d.loose = append(d.loose, r.refs[i].i)

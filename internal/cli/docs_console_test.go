@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestKnowledgePage runs the commands of the consoles on docs/knowledge.md, and compares what they print
+// with what the page shows.
+func TestKnowledgePage(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the page shows paths with slashes")
+	}
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	page, err := os.ReadFile(filepath.Join(root, "docs", "knowledge.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	consoles := regexp.MustCompile("(?ms)^```console$\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
+	if len(consoles) == 0 {
+		t.Fatal("the page has no console")
+	}
+	env := emptyHome(t.TempDir())
+	for _, console := range consoles {
+		var want, got bytes.Buffer
+		for line := range strings.Lines(console[1]) {
+			command, ok := strings.CutPrefix(line, "$ ")
+			if !ok {
+				want.WriteString(line)
+				continue
+			}
+			for _, args := range callsIn(command) {
+				cmd := exec.CommandContext(t.Context(), "loki", args...)
+				cmd.Dir, cmd.Env, cmd.Stdout = root, env, &got
+				if err := cmd.Run(); err != nil {
+					t.Errorf("loki %q: %v", args, err)
+				}
+			}
+		}
+		if got.String() != want.String() {
+			t.Errorf("got\n%s\nthe page shows\n%s", got.String(), want.String())
+		}
+	}
+}

@@ -89,14 +89,11 @@ func (p *Page) Media() bool {
 
 // Text returns p as text, in the encoding that it or the reply declares.
 func (p *Page) Text() (string, error) {
-	label := p.charset
-	if p.Ext == "html" && label == "" {
-		label = pageCharset(p.Data)
+	decode := document.Decode
+	if p.Ext == "html" {
+		decode = document.DecodePage
 	}
-	text, ok := decode(p.Data, label)
-	if !ok && p.Ext == "html" { // what is declared is wrong, and browsers show something
-		text, ok = decode(p.Data, "windows-1252")
-	}
+	text, ok := decode(p.Data, p.charset)
 	switch {
 	case ok:
 		return text, nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"loki/internal/document"
 	"loki/internal/fault"
 )
 
@@ -129,7 +130,7 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	if mime := imageTypes[ext]; mime != "" {
 		return true, c.addImage(Image{Name: name, URL: dataURL(mime, data)})
 	}
-	text, ok := decode(data, "")
+	text, ok := document.Decode(data, "")
 	if !ok {
 		if !named {
 			return false, nil

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/chat"
+	"loki/internal/document"
 	"loki/internal/fault"
 )
 
@@ -38,7 +39,7 @@ func ReadStdin(r io.Reader) (string, error) {
 	case len(data) > MaxSize:
 		return "", fault.New(fault.Usage, "standard input is larger than %d MiB", MaxSize>>20)
 	}
-	text, ok := decode(data, "")
+	text, ok := document.Decode(data, "")
 	if !ok && utf8.Valid(data) {
 		return string(data), nil // with NUL bytes, such as a list of find -print0
 	}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/document"
 	"loki/internal/fault"
 	"loki/internal/input"
 )
@@ -119,7 +120,7 @@ func (l *Loader) content(name, ext, hash string, data []byte) (*Content, error) 
 			return text, ext, false, err
 		}}, nil
 	}
-	text, ok := input.Decode(data)
+	text, ok := document.Decode(data, "")
 	if !ok {
 		return nil, input.NotText(name, data, ext)
 	}

@@ -92,11 +92,14 @@ func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
 		return "", err
 	}
 	declared := cmp.Or(resp.Header.Get("Content-Type"), http.DetectContentType(data))
-	kind, _, _ := mime.ParseMediaType(declared)
+	kind, params, _ := mime.ParseMediaType(declared)
 	if !fsys.IsText(data) && !strings.HasPrefix(kind, "text/") || strings.ContainsRune(string(data[:min(len(data), 512)]), 0) {
 		return "", fmt.Errorf("it is not text but %s of %d bytes", kind, len(data))
 	}
-	text := web.Decode(data, declared)
+	text, ok := document.DecodePage(data, params["charset"])
+	if !ok {
+		text = strings.ToValidUTF8(string(data), "\uFFFD")
+	}
 	if kind != "text/html" && kind != "application/xhtml+xml" {
 		return text, nil
 	}

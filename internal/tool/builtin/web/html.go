@@ -2,11 +2,9 @@ package web
 
 import (
 	"bytes"
-	"mime"
 	"regexp"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -68,33 +66,4 @@ var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 func Tidy(markdown string) string {
 	markdown = emptyLink().ReplaceAllString(markdown, "")
 	return strings.TrimSpace(blankLines().ReplaceAllString(markdown, "\n\n")) + "\n"
-}
-
-// windows1252 are the characters of the bytes 0x80 to 0x9f; 0 for a byte without
-// one.
-var windows1252 = [32]rune{
-	'€', 0, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0, 'Ž', 0,
-	0, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0, 'ž', 'Ÿ',
-}
-
-// Decode returns the text of a reply. Data that is not UTF-8 is read as Windows-1252 if
-// its content type says Latin-1 or says nothing, as HTML requires.
-func Decode(data []byte, contentType string) string {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	_, params, _ := mime.ParseMediaType(contentType)
-	charset := strings.ToLower(params["charset"])
-	latin := charset == "iso-8859-1" || charset == "latin1" || charset == "windows-1252" || charset == "us-ascii"
-	if !latin && (charset != "" || utf8.Valid(data)) {
-		return strings.ToValidUTF8(string(data), "\uFFFD")
-	}
-	var b strings.Builder
-	b.Grow(len(data))
-	for _, c := range data {
-		r := rune(c)
-		if c >= 0x80 && c < 0xa0 && windows1252[c-0x80] != 0 {
-			r = windows1252[c-0x80]
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

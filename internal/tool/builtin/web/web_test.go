@@ -52,17 +52,3 @@ func TestWithoutMedia(t *testing.T) {
 		}
 	}
 }
-
-func TestDecode(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ data, kind, want string }{
-		{"\xef\xbb\xbfé", "text/html", "é"},
-		{"caf\xe9 \x80", "text/html", "café €"},
-		{"caf\xe9", "text/html; charset=ISO-8859-1", "café"},
-		{"caf\xe9", "text/html; charset=utf-8", "caf\uFFFD"},
-	} {
-		if got := Decode([]byte(tt.data), tt.kind); got != tt.want {
-			t.Errorf("%q: got %q", tt.data, got)
-		}
-	}
-}

@@ -13,11 +13,26 @@ import (
 	"slices"
 )
 
-// The usual parameters of BM25.
+// The parameters of BM25 for the chunks of a knowledge base.
 const (
-	k1 = 1.2
-	b  = 0.75
+	K1 = 1.5
+	B  = 0.75
 )
+
+// listK1 is k1 in [Index.Search].
+const listK1 = 1.2
+
+// IDF returns the weight of a token that with of total documents have. It is above 0.
+func IDF(total, with float64) float64 { return math.Log(1 + (total-with+0.5)/(with+0.5)) }
+
+// Score returns what a token adds to the score of a document that has it times times. The relative
+// length is that of the document in tokens divided by the average.
+//
+// The sum of the scores is Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance
+// Framework, 2009), with an idf that is never negative.
+func Score(idf, times, k1, relative float64) float64 {
+	return idf * times * (k1 + 1) / (times + k1*(1-B+B*relative))
+}
 
 // Index ranks a list of documents. It is immutable.
 type Index struct {
@@ -58,7 +73,7 @@ func New(docs []string) *Index {
 // Search returns the numbers of the documents that have a token of query, at most limit,
 // best first. Among equally good ones the earlier comes first.
 func (x *Index) Search(query string, limit int) []int {
-	best := x.Scored(query, k1, limit)
+	best := x.Scored(query, listK1, limit)
 	found := make([]int, len(best))
 	for i, s := range best {
 		found[i] = s.Doc
@@ -73,21 +88,16 @@ type Scored struct {
 }
 
 // Scored is like Search, and returns the scores. k1 says how much more a token counts that is
-// in a document several times; Search uses 1.2.
-//
-// The score is Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
-// 2009) with the idf ln(1 + (N-n+0.5)/(n+0.5)), which is never negative. A token that
-// appears in the query twice counts twice.
+// in a document several times; Search uses 1.2. A token that appears in the query twice counts
+// twice.
 func (x *Index) Scored(query string, k1 float64, limit int) []Scored {
 	scores := make(map[int]float64)
 	n := float64(len(x.lengths))
 	for _, t := range Tokens(query) {
 		list := x.postings[t]
-		with := float64(len(list))
-		idf := math.Log(1 + (n-with+0.5)/(with+0.5))
+		idf := IDF(n, float64(len(list)))
 		for _, p := range list {
-			length := 1 - b + b*x.lengths[p.doc]/x.average
-			scores[p.doc] += idf * p.frequency * (k1 + 1) / (p.frequency + k1*length)
+			scores[p.doc] += Score(idf, p.frequency, k1, x.lengths[p.doc]/x.average)
 		}
 	}
 	found := make([]Scored, 0, len(scores))

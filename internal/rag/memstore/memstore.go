@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/rag"
+	"loki/internal/rag/vector"
 	"loki/internal/rank"
 )
 
@@ -238,12 +239,8 @@ func (x *index) Nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 		if len(c.Vector) != len(v) {
 			return nil, errOtherLength
 		}
-		score := 0.0
-		for i := range v {
-			score += float64(v[i]) * float64(c.Vector[i])
-		}
-		if score > 0 {
-			list = append(list, rag.Match{ID: c.ID, Score: score})
+		if score := vector.Dot(c.Vector, v); score > 0 {
+			list = append(list, rag.Match{ID: c.ID, Score: float64(score)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b rag.Match) int { return cmp.Compare(b.Score, a.Score) })
@@ -252,7 +249,7 @@ func (x *index) Nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 
 func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, error) {
 	var list []rag.Match
-	for _, s := range x.words.Scored(query, 1.5, k) {
+	for _, s := range x.words.Scored(query, rank.K1, k) {
 		list = append(list, rag.Match{ID: x.chunks[s.Doc].ID, Score: s.Score})
 	}
 	return list, ctx.Err()

@@ -167,8 +167,8 @@ func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, er
 		tokens, weights = append(tokens, token), append(weights, float64(n))
 	}
 	return x.matches(ctx, `SELECT file, seq, score FROM (
-			SELECT file, seq, (sum(weight * ln(1 + ($6 - n + 0.5) / (n + 0.5)) * frequency * (1.5 + 1)
-				/ (frequency + 1.5 * (1 - 0.75 + 0.75 * length / $7::float8))))::real AS score
+			SELECT file, seq, (sum(weight * ln(1 + ($6 - n + 0.5) / (n + 0.5)) * frequency * ($8::float8 + 1)
+				/ (frequency + $8 * (1 - $9::float8 + $9 * length / $7::float8))))::real AS score
 			FROM (
 				SELECT h.file, h.seq, h.frequency::float8, h.length::float8, q.weight, (count(*) OVER (PARTITION BY q.token))::float8 AS n
 				FROM unnest($4::text[], $5::float8[]) AS q (token, weight)
@@ -176,7 +176,7 @@ func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, er
 				CROSS JOIN unnest(p.files, p.seqs, p.frequencies, p.lengths) AS h (file, seq, frequency, length)
 				JOIN files f ON f.id = h.file AND `+visible+`
 			) AS hits GROUP BY file, seq
-		) AS scores ORDER BY score DESC, file, seq LIMIT $3`, k, tokens, weights, float64(x.stats.Chunks), x.average)
+		) AS scores ORDER BY score DESC, file, seq LIMIT $3`, k, tokens, weights, float64(x.stats.Chunks), x.average, rank.K1, rank.B)
 }
 
 // matches returns those that query selects, with the parameters series, generation, k and args.

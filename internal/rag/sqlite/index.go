@@ -25,12 +25,6 @@ import (
 	"loki/internal/rank"
 )
 
-// The parameters of BM25.
-const (
-	k1 = 1.5
-	b  = 0.75
-)
-
 // index is a file that is read.
 type index struct {
 	path  string
@@ -598,11 +592,9 @@ func (x *index) match(ctx context.Context, query string, k int) ([]rag.Match, er
 		if hits, err = x.hits(ctx, hits[:0], l.segments, t); err != nil {
 			return nil, err
 		}
-		n := float64(len(hits))
-		idf := weight[t] * math.Log(1+(float64(d.total)-n+0.5)/(n+0.5))
+		idf := weight[t] * rank.IDF(float64(d.total), float64(len(hits)))
 		for _, h := range hits {
-			times := float64(h.times)
-			(*scores)[h.position] += idf * times * (k1 + 1) / (times + k1*(1-b+b*float64(l.chunks[h.position])/l.average))
+			(*scores)[h.position] += rank.Score(idf, float64(h.times), rank.K1, float64(l.chunks[h.position])/l.average)
 		}
 	}
 	return d.best(*scores, k), ctx.Err()

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,5 +80,6 @@ func (a *App) searchTexts(ctx context.Context, texts []input.Document, question 
 	if err != nil {
 		return rag.Found{}, err
 	}
-	return base.Search(ctx, rag.Query{Text: question})
+	found, err := base.Search(ctx, rag.Query{Text: question})
+	return found, errors.Join(err, base.Close())
 }

@@ -35,6 +35,8 @@ type build struct {
 	files      []file
 	remembered map[string][]float32 // vectors by digest
 	size       int                  // chunks in files and remembered
+
+	small int // chunks in small segments since the last merge
 }
 
 // file is a document that Put was given.
@@ -43,8 +45,13 @@ type file struct {
 	chunks []rag.Chunk
 }
 
-// full is how many chunks Put and Remember keep before they flush: a few MB.
+// full is how many chunks Put and Remember keep before they flush: a few MB. A segment with less than
+// half of it is small.
 const full = 1000
+
+// fewSegments is how many small segments stay as they are, so that a build that changes little writes
+// little.
+const fewSegments = 8
 
 // patience is how long one statement may take.
 const patience = 2 * time.Minute
@@ -309,6 +316,11 @@ func (w *build) flush(ctx context.Context) error {
 		if err := w.insert(ctx, tx); err != nil {
 			return err
 		}
+		if w.small >= full {
+			if err := w.merge(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if err := run(ctx, tx, []any{w.base.id, w.base.next}, `UPDATE bases SET next_file = $2 WHERE id = $1`); err != nil {
 			return err
 		}
@@ -358,7 +370,7 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		vectors            []float32 // one behind the other
 	}
 	postings := make(map[string][]posting)
-	segment := w.files[0].ID
+	segment := w.segment()
 	var list []string
 	for _, f := range w.files {
 		total := 0
@@ -383,6 +395,9 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 		`INSERT INTO files (series, born, segment, id, path, hash, source, chunks, tokens)
 		SELECT $1, $2, $3, f.* FROM unnest($4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[]) AS f`); err != nil {
 		return err
+	}
+	if n := len(chunks.files); n < full/2 {
+		w.small += n
 	}
 	if err := w.insertPostings(ctx, tx, segment, postings); err != nil {
 		return err
@@ -419,6 +434,54 @@ func (w *build) insertPostings(ctx context.Context, tx pgx.Tx, segment int64, po
 			SELECT token, coalesce(lag(last) OVER (ORDER BY n), 0) + 1 AS first, last
 			FROM unnest($3::text[], $4::integer[]) WITH ORDINALITY AS t (token, last, n)
 		) AS parts`)
+}
+
+// segment returns the number of a new one.
+func (w *build) segment() int64 {
+	w.base.next++
+	return w.base.next - 1
+}
+
+// merge joins small segments of the series, of whichever generations, if there are many: each token has
+// a row in each of its segments, and builds that make each answer of a model safe flush a few chunks at
+// a time.
+func (w *build) merge(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, `SELECT segment, sum(chunks) FROM files WHERE series = $1 GROUP BY segment HAVING sum(chunks) < $2 ORDER BY segment`, w.series, full/2)
+	if err != nil {
+		return err
+	}
+	var groups [][]int64
+	var segment, chunks int64
+	many, size := 0, int64(full)
+	if _, err := pgx.ForEachRow(rows, []any{&segment, &chunks}, func() error {
+		if size >= full {
+			groups, size = append(groups, nil), 0
+		}
+		last := &groups[len(groups)-1]
+		*last, size = append(*last, segment), size+chunks
+		many++
+		return nil
+	}); err != nil || many <= fewSegments {
+		return err
+	}
+	for _, group := range groups {
+		if len(group) == 1 {
+			continue
+		}
+		if err := run(ctx, tx, []any{w.series, group, w.segment()},
+			`INSERT INTO postings (series, token, segment, files, seqs, frequencies, lengths)
+			SELECT $1, token, $3, array_agg(file), array_agg(seq), array_agg(frequency), array_agg(length)
+			FROM postings p CROSS JOIN unnest(p.files, p.seqs, p.frequencies, p.lengths) AS h (file, seq, frequency, length)
+			WHERE series = $1 AND segment = ANY($2::bigint[]) GROUP BY token`,
+			`UPDATE files SET segment = $3 WHERE series = $1 AND segment = ANY($2::bigint[])`); err != nil {
+			return err
+		}
+		if err := run(ctx, tx, []any{w.series, group}, `DELETE FROM postings WHERE series = $1 AND segment = ANY($2::bigint[])`); err != nil {
+			return err
+		}
+	}
+	w.small = 0
+	return nil
 }
 
 // count returns how often each token is in list. A token that is too long for an index of the
@@ -491,7 +554,10 @@ func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(rag.File) (stri
 	if err := run(ctx, tx, []any{w.generation}, `DELETE FROM remembered WHERE generation = $1`); err != nil {
 		return err
 	}
-	return run(ctx, tx, []any{w.base.id, w.generation}, `UPDATE bases SET current = $2, builder = NULL WHERE id = $1`)
+	if err := w.merge(ctx, tx); err != nil {
+		return err
+	}
+	return run(ctx, tx, []any{w.base.id, w.generation, w.base.next}, `UPDATE bases SET current = $2, next_file = $3, builder = NULL WHERE id = $1`)
 }
 
 // sweep removes the generations that are not in use and have no readers, and the files that are in

@@ -144,6 +144,7 @@ func TestInstalled(t *testing.T) {
 		{"killed", killedBuilder},
 		{"canceled", canceled},
 		{"sweep", sweep},
+		{"segments", segments},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, address+"&search_path=rag_"+tt.name+",public") })
 	}
@@ -292,6 +293,64 @@ func sweep(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	check("deleted", 0, 0)
+}
+
+// segments flushes each document, and builds often.
+func segments(t *testing.T, address string) {
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	atMost := func(most int) {
+		t.Helper()
+		var n, rows, tokens int
+		if err := conn.QueryRow(t.Context(), `SELECT count(DISTINCT segment), count(*), count(DISTINCT token) FROM postings`).Scan(&n, &rows, &tokens); err != nil {
+			t.Fatal(err)
+		}
+		if n < 1 || n > most || rows > n*tokens {
+			t.Errorf("%d segments, %d rows for %d tokens", n, rows, tokens)
+		}
+	}
+	s := store(t, address, "flushed")
+	b := build(t, s, settings)
+	for i := range 30 {
+		put(t, b, i, i+1)
+		if err := b.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	atMost(30)
+	commit(t, b, nil)
+	atMost(1)
+	old := open(t, s)
+	want, err := old.Match(t.Context(), "apple grape", 100)
+	if err != nil || len(want) < 20 {
+		t.Errorf("%v, %v", want, err)
+	}
+	for i := 30; i < 50; i++ {
+		b := build(t, s, settings)
+		put(t, b, i, i+1)
+		commit(t, b, nil)
+	}
+	atMost(9)
+	if got, err := old.Match(t.Context(), "apple grape", 100); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	has(t, old, 0, 30)
+	has(t, open(t, s), 0, 50)
+	long := slices.Repeat([]rag.Chunk{chunk("apple", 1)}, 100)
+	b = build(t, s, settings)
+	for i := range 15 {
+		if err := b.Put(t.Context(), rag.File{Path: fmt.Sprint("/long/", i), Hash: "h"}, long); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	atMost(8) // also of a build that is not through
+	commit(t, b, nil)
 }
 
 func serverGone(t *testing.T, address string, stop func()) {

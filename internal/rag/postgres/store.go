@@ -60,8 +60,9 @@ func New(address, name string) (*Store, error) {
 	return s, nil
 }
 
-// tables makes all tables. A series has the number of its first generation. The files that a build
-// writes together are a segment, with one row for each of its tokens.
+// tables makes all tables. A series has the number of its first generation. Files that were
+// written together, or small segments that were joined, are a segment, with one row for each of its
+// tokens; files and segments have their numbers from next_file.
 const tables = `
 CREATE TABLE IF NOT EXISTS bases (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -36,7 +36,8 @@ type build struct {
 	remembered map[string][]float32 // vectors by digest
 	size       int                  // chunks in files and remembered
 
-	small int // chunks in small segments since the last merge
+	small int  // chunks in small segments since the last merge
+	wrote bool // files
 }
 
 // file is a document that Put was given.
@@ -329,6 +330,7 @@ func (w *build) flush(ctx context.Context) error {
 	if err != nil {
 		return w.store.explain(err)
 	}
+	w.wrote = w.wrote || len(w.files) > 0
 	w.files, w.remembered, w.size = nil, nil, 0
 	return nil
 }
@@ -515,6 +517,10 @@ func (w *build) Commit(caller context.Context, keep func(rag.File) (string, bool
 	}
 	w.committed = true
 	_ = w.sweep(caller) // what it leaves is for that of the next build
+	if w.wrote {
+		// The server does so too, but not at once, and the first searches would be planned for empty tables.
+		_, _ = w.conn.Exec(ctx, `ANALYZE files, chunks, postings`)
+	}
 	return st, nil
 }
 

@@ -323,6 +323,10 @@ func segments(t *testing.T, address string) {
 	atMost(30)
 	commit(t, b, nil)
 	atMost(1)
+	var estimate float64
+	if err := conn.QueryRow(t.Context(), `SELECT reltuples FROM pg_class WHERE oid = 'files'::regclass`).Scan(&estimate); err != nil || estimate != 30 {
+		t.Errorf("searches are planned for %v files, %v", estimate, err)
+	}
 	old := open(t, s)
 	want, err := old.Match(t.Context(), "apple grape", 100)
 	if err != nil || len(want) < 20 {

@@ -225,9 +225,9 @@ func TestKnowledgeGrowingFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { // until stop is closed
+	go func() { // until stop is closed, and far below what a document may have
 		defer close(done)
-		for {
+		for range 200_000 {
 			select {
 			case <-stop:
 				return

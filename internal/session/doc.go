@@ -30,6 +30,8 @@
 //     generated again, or went on. With "interrupted" the question was not answered.
 //   - compaction: the live messages are now the role messages with "recap" at the end
 //     of the instructions, and the "keep" last ones there were.
+//   - undo: the last turn does not count any more, which is the "replaces" last live
+//     messages.
 //   - empty: there are no live messages any more.
 //
 // # Drafts

@@ -42,6 +42,8 @@ func (h *history) apply(g group) {
 		h.live = append(h.live, g.messages...)
 	case markCompaction:
 		h.compact(g.Keep, g.Recap)
+	case markUndo:
+		h.undo(g.Replaces)
 	case markEmpty:
 		*h = history{counter: h.counter, usage: h.usage, drafts: h.drafts}
 	}

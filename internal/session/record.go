@@ -15,6 +15,7 @@ const (
 	markTurn       = "turn"
 	markCompaction = "compaction"
 	markEmpty      = "empty"
+	markUndo       = "undo"
 	markUsage      = "usage" // of calls outside of turns, such as for a title
 	markRound      = "round" // in drafts only
 )
@@ -24,7 +25,7 @@ type mark struct {
 	Mark     string    `json:"mark"`
 	Messages int       `json:"messages,omitempty"` // turn, round: how many stand in front
 	Lead     int       `json:"lead,omitempty"`     // turn: how many of them, from the first, are role messages
-	Replaces int       `json:"replaces,omitempty"` // turn: how many live messages go first
+	Replaces int       `json:"replaces,omitempty"` // turn: how many live messages go first; undo: how many go
 	Keep     int       `json:"keep,omitempty"`     // compaction: how many of the last live messages stay
 	Recap    string    `json:"recap,omitempty"`    // compaction: what goes after the instructions
 	At       time.Time `json:"at,omitzero"`

@@ -30,6 +30,11 @@ type Store interface {
 	// saved, see [Session.Save].
 	Temp(scope Scope, initial Settings) *Session
 
+	// Fork returns a new session with the settings and messages of s, called alias; "" makes
+	// a temporary one, as Temp does. One with an alias is stored at once, and it is an
+	// [ErrAliasInUse] if another session has it.
+	Fork(ctx context.Context, s *Session, alias Alias) (*Session, error)
+
 	// Open returns the session called id, with its messages.
 	Open(ctx context.Context, scope Scope, id ID) (*Session, error)
 

@@ -107,6 +107,20 @@ func (st *Store) Temp(scope session.Scope, initial session.Settings) *session.Se
 	return st.table.Begin(session.NewTemp(scope, l.id, l, st.options.Options, initial))
 }
 
+// Fork implements [session.Store].
+func (st *Store) Fork(ctx context.Context, s *session.Session, alias session.Alias) (*session.Session, error) {
+	r, err := st.room(s.Scope())
+	if err != nil {
+		return nil, err
+	}
+	id := session.NewID()
+	f, err := session.Fork(ctx, s, id, &log{room: r, id: id}, alias)
+	if err != nil {
+		return nil, err
+	}
+	return st.table.Add(f), nil
+}
+
 // Open implements [session.Store].
 func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (*session.Session, error) {
 	r, err := st.room(scope)

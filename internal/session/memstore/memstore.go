@@ -65,6 +65,16 @@ func (st *Store) Temp(scope session.Scope, initial session.Settings) *session.Se
 	return st.table.Begin(session.NewTemp(scope, l.key.id, l, st.options, initial))
 }
 
+// Fork implements [session.Store].
+func (st *Store) Fork(ctx context.Context, s *session.Session, alias session.Alias) (*session.Session, error) {
+	l := st.newLog(s.Scope())
+	f, err := session.Fork(ctx, s, l.key.id, l, alias)
+	if err != nil {
+		return nil, err
+	}
+	return st.table.Add(f), nil
+}
+
 // Open implements [session.Store].
 func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (*session.Session, error) {
 	if _, err := st.find(key{scope, id}); err != nil {

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+)
+
+// Undo takes the last turn out of the conversation, an interrupted one too, and returns its
+// messages: the question and what came after it. The log keeps them; what they cost stays in
+// [Session.Usage]. After the first turn of a conversation its role messages go too. It is written when a turn would be. A
+// session without a turn, also because compactions have replaced all of them, is an error with
+// code Usage, and so is one that another process has gone on with.
+func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := &s.view.history
+	last := h.lastUser()
+	if last < 0 {
+		err := fault.New(fault.Usage, "session %s has no turn to take back", s.name())
+		if len(h.compacted) > 0 {
+			err = err.WithHint("all turns are part of the recap; begin anew with --empty-session, or .empty session in the REPL")
+		}
+		return nil, err
+	}
+	turn := slices.Clone(h.live[last:])
+	o := &undoOp{user: turn[0], at: s.now()}
+	if err := s.change(ctx, o); err != nil {
+		return nil, err
+	}
+	if !o.done {
+		return nil, fault.New(fault.Usage, "session %s was gone on with elsewhere, so nothing is taken back", s.name()).
+			WithHint("look at it first: loki --info -s %s", s.name())
+	}
+	if s.view.history.live == nil {
+		s.naming = naming{}
+	}
+	return turn, nil
+}
+
+// undoOp takes the last turn away, if its question is user still.
+type undoOp struct {
+	user chat.Message
+	at   time.Time
+	done bool
+}
+
+func (o *undoOp) group(h *history) (group, bool) {
+	last := h.lastUser()
+	o.done = last >= 0 && reflect.DeepEqual(h.live[last], o.user)
+	if !o.done {
+		return group{}, false
+	}
+	return group{mark: mark{Mark: markUndo, Replaces: len(h.live) - last, At: o.at}}, true
+}
+
+// undo takes the last n live messages away. If nothing of the conversation is left, its role
+// messages go too: the next turn may begin under another role.
+func (h *history) undo(n int) {
+	h.drop(n)
+	if len(h.live) == h.lead && len(h.compacted) == 0 {
+		h.begin(group{})
+		h.live, h.sizes, h.sum = nil, nil, 0
+	}
+}

@@ -2,7 +2,7 @@
 //
 // A bundled agent is an agent whose directory is embedded here. Package bundle copies
 // it to where the user's own agents are, so that it can be read and changed. Bundled
-// roles stay in the program; a role of the user's own with the same name takes the place
+// roles and macros stay in the program; one of the user's own with the same name takes the place
 // of one.
 package assets
 
@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed all:agents
-//go:embed functions roles utils/*.sh shell
+//go:embed functions macros roles utils/*.sh shell
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
@@ -22,6 +22,9 @@ var Agents = below("agents")
 
 // Roles holds the bundled roles: each Markdown file at its root is one.
 var Roles = below("roles")
+
+// Macros holds the bundled macros: each YAML file at its root is one.
+var Macros = below("macros")
 
 // Functions holds example tools in the languages that tools can be written in. They are
 // meant to be copied to the user's directory of tools, as files that can be executed.

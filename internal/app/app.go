@@ -24,6 +24,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/environ"
 	"loki/internal/input"
+	"loki/internal/macro"
 	"loki/internal/permission"
 	"loki/internal/process"
 	"loki/internal/redact"
@@ -168,4 +169,9 @@ func (a *App) Roles() role.Library {
 		Dir: a.Paths.RolesDir, Bundled: assets.Roles,
 		Variables: role.ThisMachine(a.Shell().Name, a.Env.Get).Lookup,
 	}
+}
+
+// Macros returns the macros: the user's, and those of the program.
+func (a *App) Macros() macro.Library {
+	return macro.Library{Dir: a.Paths.MacrosDir, Bundled: assets.Macros}
 }

@@ -59,6 +59,7 @@ func actions() []action {
 		{flag: "list-models", needs: needConfig, do: (*command).listModels},
 		{flag: "list-agents", needs: needConfig, do: (*command).listAgents},
 		{flag: "list-rags", needs: needConfig, do: (*command).listBases},
+		{flag: "list-macros", needs: needConfig, do: (*command).listMacros},
 		{flag: "list-roles", needs: needConfig, do: (*command).listRoles},
 		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},

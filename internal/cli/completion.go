@@ -138,13 +138,7 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			return found
 		},
 		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) }),
-		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) {
-			files, err := filepath.Glob(filepath.Join(a.Paths.MacrosDir, "*.yaml"))
-			for i, file := range files {
-				files[i] = strings.TrimSuffix(filepath.Base(file), ".yaml")
-			}
-			return files, err
-		}),
+		"MACRO":  names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Macros().Names() }),
 		"CLIENT": names(func(a *app.App, _ map[string]string) (clients []string, _ error) {
 			for _, cl := range a.Config.Clients {
 				clients = append(clients, cl.Name)

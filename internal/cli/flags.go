@@ -58,6 +58,7 @@ type options struct {
 	listAgents   bool
 	listRoles    bool
 	listSessions bool
+	listMacros   bool
 
 	syncModels bool
 
@@ -353,6 +354,7 @@ func (o *options) sections() []section {
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
 			more: []flagSpec{
+				{name: "list-macros", sets: on(&o.listMacros), usage: "list the macros"},
 				{name: "sync-models", sets: on(&o.syncModels), usage: "fetch the list of known models from sync_models_url"},
 				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
 				{name: "get-secret", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},

@@ -115,10 +115,6 @@ const noServers = "{\n  \"mcpServers\": {}\n}\n"
 // install writes what is part of the program over the user's copies of it.
 func (c *command) install(ctx context.Context) error {
 	category, target := c.opts.install, c.installDir()
-	if category == "macros" {
-		_, err := fmt.Fprintln(c.Out, "No macros are part of this version. Nothing was changed.")
-		return err
-	}
 	if c.OutTerminal {
 		question := fmt.Sprintf("In %s, the %s that come with the program lose your changes.", target, category)
 		if category == "mcp_config" {
@@ -162,6 +158,8 @@ func (c *command) writeCategory() (files int, err error) {
 	switch c.opts.install {
 	case "agents":
 		written, err = bundle.Restore(assets.Agents, p.AgentsDir)
+	case "macros":
+		written, err = bundle.Restore(assets.Macros, p.MacrosDir)
 	case "functions":
 		if written, err = bundle.Restore(assets.Utils, p.ToolsUtilsDir()); err == nil {
 			var examples []string

@@ -105,10 +105,10 @@ var (
 	}
 )
 
-// floor is how deep down a package is: faces, the composition root, what works, what it works
+// floor is how deep down a package is: faces, what they share, the composition root, what works, what it works
 // with, and the vocabulary. Imports point down.
 func floor(dir string) int {
-	floors := [][]string{{"cmd", "bench"}, faces, {"internal/app"}, {"internal/conversation", "internal/agent", "internal/run", "internal/node"}}
+	floors := [][]string{{"cmd", "bench"}, faces, {"internal/command", "internal/display"}, {"internal/app"}, {"internal/conversation", "internal/agent", "internal/run", "internal/node"}}
 	for i, trees := range floors {
 		if below(dir, trees...) {
 			return i
@@ -159,7 +159,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 	// The rules above would hold for an empty tree: these must be there.
 	for from, to := range map[string]string{
-		"cmd/loki": "internal/cli", "internal/cli": "internal/app", "internal/app": "internal/conversation", "internal/conversation": "internal/engine",
+		"cmd/loki": "internal/cli", "internal/cli": "internal/display", "internal/display": "internal/app", "internal/app": "internal/conversation", "internal/conversation": "internal/engine",
 		"internal/node": "internal/rag", "internal/rag": "internal/rag/split", "internal/graph": "internal/value", "internal/event": "internal/chat",
 	} {
 		if p := all[from]; p == nil || !slices.Contains(p.imports, to) {

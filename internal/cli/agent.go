@@ -162,37 +162,8 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	if !c.InTerminal && !c.ErrTerminal {
 		return ask.Unavailable{}
 	}
-	return terminalAsker{ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv}), f, c.InTerminal && c.ErrTerminal, c.interrupt}
+	return f.display.Terminal(c.interrupt)
 }
-
-// terminalAsker asks at the terminal. The screen pauses during a question, and Ctrl-C at it ends
-// all work, also if a child asks.
-type terminalAsker struct {
-	terminal  *ask.Terminal
-	face      *face
-	scripts   bool // may talk to the user, too
-	interrupt func()
-}
-
-// Ask implements [ask.Asker].
-func (a terminalAsker) Ask(ctx context.Context, q ask.Question) (string, error) {
-	defer a.Hold()()
-	answer, err := a.terminal.Ask(ctx, q)
-	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-		a.interrupt()
-	}
-	return answer, err
-}
-
-// Hold is for [ask.Hold].
-func (a terminalAsker) Hold() func() {
-	a.face.settle()
-	a.face.screen.Pause()
-	return a.face.screen.Resume
-}
-
-// AtTerminal is for [ask.AtTerminal].
-func (a terminalAsker) AtTerminal() bool { return a.scripts }
 
 // variables returns a value for each of the agent's variables.
 func (c *command) variables(ctx context.Context, declared []graph.Variable, given map[string]string, asker ask.Asker) (map[string]string, error) {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"loki/internal/app"
+	"loki/internal/display"
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -28,12 +29,7 @@ import (
 )
 
 // Streams are where a command reads and writes.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-	// Terminals among them.
-	InTerminal, OutTerminal, ErrTerminal bool
-}
+type Streams = display.Streams
 
 // Terminal returns the streams of the process.
 func Terminal() Streams {

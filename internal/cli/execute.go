@@ -122,7 +122,7 @@ func (c *command) present(command string) (plain bool) {
 		fmt.Fprintln(c.Out, c.paint(faint, `It has characters that a terminal does not show, written here as \u and their number. Enter does not execute it.`))
 	}
 	rows := 24
-	if size := c.size(); size != nil {
+	if size := c.display().Size(); size != nil {
 		if _, n := size(); n > 0 {
 			rows = n
 		}

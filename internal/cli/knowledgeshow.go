@@ -220,8 +220,8 @@ func (c *command) baseInfo(ctx context.Context) (err error) {
 
 // watch returns what shows the progress of work that prints its own result, and ends it.
 func (c *command) watch() (events event.Scope, screen *render.Screen) {
-	screen = c.newScreen()
-	return c.app.Events(c.newNarrator(screen)), screen
+	d := c.display()
+	return c.app.Events(d.Narrator()), d.Screen()
 }
 
 // explanation is what --rag-query prints in machine output.

@@ -148,7 +148,7 @@ func (c *command) under(s chat.Settings, form *conversation.Form) (string, error
 
 // showRows prints what would be sent.
 func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, form *conversation.Form) error {
-	screen := render.NewScreen(render.ScreenOptions{Out: c.Err, Terminal: c.escapes(), Color: c.color(), Size: c.size()})
+	screen := c.display().Screen()
 	defer screen.Close()
 	// The settings are the same for all.
 	var observer event.Emitter = render.NewNarrator(screen, render.NarratorOptions{Quiet: c.opts.quiet, Verbose: c.opts.verbose})

@@ -1,0 +1,3 @@
+package command
+
+func agentCommands() []Command { return nil }

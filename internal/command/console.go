@@ -1,0 +1,153 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/conversation"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/yamldoc"
+)
+
+// ErrExit is what [Console.Do] returns for .exit: the user wants to leave.
+var ErrExit = errors.New("exit")
+
+// Output is where a console prints. Texts end without a line feed.
+type Output interface {
+	Print(text string)    // the result of a command, on standard output
+	Markdown(text string) // likewise, drawn as Markdown
+	Note(text string)     // what happens besides, on standard error
+	Warn(text string)     // likewise
+}
+
+// Options configure [New].
+type Options struct {
+	App          *app.App
+	Conversation *conversation.Conversation
+	Out          Output
+	Asker        ask.Asker   // nil if the user cannot be asked
+	Scope        event.Scope // of the events of commands; those of prompts go where the conversation sends them
+	Interactive  bool        // a user types the submissions
+	InMacro      bool
+
+	Edit      func(ctx context.Context, file string) error // opens a file in the user's editor; nil refuses that
+	Clipboard func(text string) error                      // nil refuses that
+	Busy      func(label string) (done func())             // shows that something takes its time; nil shows nothing
+}
+
+// Console executes the submissions of one user on one conversation. It belongs to one goroutine.
+type Console struct {
+	Options
+	conv     *conversation.Conversation
+	commands []Command
+}
+
+// New returns a console.
+func New(o Options) *Console {
+	if o.Asker == nil {
+		o.Asker = ask.Unavailable{}
+	}
+	if o.Busy == nil {
+		o.Busy = func(string) func() { return func() {} }
+	}
+	return &Console{Options: o, conv: o.Conversation, commands: table()}
+}
+
+// Commands returns the table of commands, in the order of .help.
+func (c *Console) Commands() []Command { return slices.Clone(c.commands) }
+
+// Do executes a submission: a command, or a prompt for the model. An empty one does nothing. The
+// error is [ErrExit] if the user wants to leave.
+func (c *Console) Do(ctx context.Context, text string) error {
+	ctx = event.NewContext(ctx, c.Scope)
+	s := parse(text)
+	switch {
+	case s.name != "":
+		return c.command(ctx, s)
+	case strings.TrimSpace(s.args) == "":
+		return nil
+	}
+	return c.chat(ctx, s.args)
+}
+
+// command executes a command.
+func (c *Console) command(ctx context.Context, s submission) error {
+	row, args, ok := c.find(s)
+	if !ok {
+		return c.misspelled(s)
+	}
+	switch {
+	case row.Args == "" && args != "":
+		return fault.New(fault.Usage, "%s takes no argument, but %q was given", row.Name, args)
+	case row.needsArgs() && args == "":
+		c.Out.Print("Usage: " + row.Usage())
+		return nil
+	}
+	return row.do(c, ctx, args)
+}
+
+// find returns the row of a command, which may be called by two words, and its arguments.
+func (c *Console) find(s submission) (row Command, args string, ok bool) {
+	second, rest := cutWord(s.args)
+	for _, row := range c.commands {
+		if second != "" && row.Name == s.name+" "+second {
+			return row, rest, true
+		}
+	}
+	i := slices.IndexFunc(c.commands, func(row Command) bool { return row.Name == s.name })
+	if i < 0 || s.args != "" && c.commands[i].Args == "" && c.family(s.name) != nil {
+		return Command{}, "", false
+	}
+	return c.commands[i], s.args, true
+}
+
+// family returns the commands of two words that begin with name.
+func (c *Console) family(name string) (rows []Command) {
+	for _, row := range c.commands {
+		if strings.HasPrefix(row.Name, name+" ") {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// lenient are the commands that print their usage if the second word is not known.
+var lenient = []string{".empty", ".compress", ".save", ".edit"}
+
+// misspelled shows how a command is used whose second word is missing, or returns the error of one that
+// does not exist.
+func (c *Console) misspelled(s submission) error {
+	name, hint := s.name, "all commands: .help"
+	if rows := c.family(s.name); len(rows) > 0 {
+		if s.args == "" || slices.Contains(lenient, s.name) {
+			var usage []string
+			for _, row := range rows {
+				usage = append(usage, row.Usage())
+			}
+			c.Out.Print("Usage: " + strings.Join(usage, "\n       "))
+			return nil
+		}
+		second, _ := cutWord(s.args)
+		name += " " + second
+	}
+	var names []string
+	for _, row := range c.commands {
+		names = append(names, row.Name)
+	}
+	if near := yamldoc.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "? " + strings.ToUpper(hint[:1]) + hint[1:]
+	}
+	return fault.New(fault.Usage, "%s is not a command", name).WithHint("%s", hint)
+}
+
+// Close leaves the conversation.
+func (c *Console) Close(ctx context.Context) error { return c.conv.Close(ctx) }
+
+// words splits the arguments of a command by the rules of this system.
+func words(args string) ([]string, string) { return Words(args, runtime.GOOS == "windows") }

@@ -1,0 +1,3 @@
+package command
+
+func editCommands() []Command { return nil }

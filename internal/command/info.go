@@ -1,0 +1,3 @@
+package command
+
+func infoCommands() []Command { return nil }

@@ -1,0 +1,3 @@
+package command
+
+func installCommands() []Command { return nil }

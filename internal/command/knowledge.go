@@ -1,0 +1,3 @@
+package command
+
+func knowledgeCommands() []Command { return nil }

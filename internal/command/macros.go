@@ -1,0 +1,3 @@
+package command
+
+func macroCommands() []Command { return nil }

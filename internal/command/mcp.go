@@ -1,0 +1,3 @@
+package command
+
+func mcpCommands() []Command { return nil }

@@ -1,0 +1,3 @@
+package command
+
+func roleCommands() []Command { return nil }

@@ -1,0 +1,3 @@
+package command
+
+func vaultCommands() []Command { return nil }

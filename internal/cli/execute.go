@@ -15,6 +15,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/conversation"
+	"loki/internal/display"
 	"loki/internal/fault"
 	"loki/internal/render"
 	"loki/internal/role"
@@ -100,7 +101,7 @@ func (c *command) decide(ctx context.Context, face *face, conv *conversation.Con
 				return "", err
 			}
 		case 'c':
-			if err := copyText(command, c.terminalOut()); err != nil {
+			if err := display.Copy(command, c.terminalOut()); err != nil {
 				return "", fault.Wrap(fault.Failure, err, "copying the command")
 			}
 			fmt.Fprintln(c.Out, c.paint(faint, "Copied."))

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"runtime"
 
+	"loki/internal/app"
 	"loki/internal/ask"
 	"loki/internal/fault"
-	"loki/internal/oauth"
 	"loki/internal/vault"
 )
 
@@ -132,62 +130,22 @@ func (c *command) say(format string, args ...any) error {
 func (c *command) authenticate(ctx context.Context) error {
 	name := c.opts.authenticate
 	if name == anyClient {
-		names := c.app.LoginClients()
-		switch len(names) {
-		case 0:
-			return fault.New(fault.Config, "no client logs in with OAuth").
-				WithHint("set auth: oauth and what it needs for a client of type claude, gemini, openai, openai-compatible or azure-openai in config.yaml; an MCP server is named as mcp:NAME")
-		case 1:
-			name = names[0]
-		default:
-			var err error
-			if name, err = c.terminal().Ask(ctx, ask.Question{Kind: ask.Select, Text: "Log in to which client?", Options: names}); err != nil {
-				return err
-			}
+		var err error
+		if name, err = c.app.LoginClient(ctx, c.terminal()); err != nil {
+			return err
 		}
 	}
-	if err := c.app.Authenticate(ctx, name, loginUser{c}); err != nil {
+	if err := c.app.Authenticate(ctx, name, c.login()); err != nil {
 		return err
 	}
 	return c.say("Client %s is logged in.", name)
 }
 
-// loginUser is the user who logs in.
-type loginUser struct{ *command }
-
-var _ oauth.User = loginUser{}
-
-// Visit implements [oauth.User].
-func (u loginUser) Visit(address, code string) error {
-	fmt.Fprintf(u.Err, "Open this address to log in:\n\n  %s\n\n", address)
-	if code != "" {
-		fmt.Fprintf(u.Err, "The code to enter there: %s\n\n", code)
+// login returns the user who logs in.
+func (c *command) login() app.Login {
+	l := app.Login{Asker: c.askerOfSecrets(), Note: func(text string) { fmt.Fprintln(c.Err, text) }}
+	if c.InTerminal && c.ErrTerminal {
+		l.Browser = c.app.OpenBrowser
 	}
-	if u.InTerminal && u.ErrTerminal {
-		u.openBrowser(address)
-	}
-	return nil
-}
-
-// Code implements [oauth.User].
-func (u loginUser) Code(ctx context.Context) (string, error) {
-	return u.askerOfSecrets().Ask(ctx, ask.Question{Kind: ask.Line, Text: "Paste the code that the page shows:"})
-}
-
-// openBrowser tries to open an address. The user has seen the address, so a failure does
-// not matter.
-func (u loginUser) openBrowser(address string) {
-	var opener *exec.Cmd
-	switch runtime.GOOS {
-	case "darwin":
-		opener = exec.Command("open", address)
-	case "windows":
-		opener = exec.Command("rundll32", "url.dll,FileProtocolHandler", address)
-	default:
-		opener = exec.Command("xdg-open", address)
-	}
-	opener.Env = u.app.Child().Environ
-	if opener.Start() == nil {
-		_ = opener.Process.Release() // it ends with the browser, perhaps after this program
-	}
+	return l
 }

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
-	"loki/assets"
 	"loki/internal/app"
-	"loki/internal/bundle"
 	"loki/internal/catalog"
 	"loki/internal/catalog/models"
 	"loki/internal/fault"
@@ -107,20 +103,18 @@ func (c *command) offerLocal(ctx context.Context, err error) error {
 }
 
 // installable are the values of --install.
-var installable = []string{"agents", "macros", "functions", "mcp_config"}
-
-// noServers is a file of MCP servers without any.
-const noServers = "{\n  \"mcpServers\": {}\n}\n"
+var installable = app.Categories()
 
 // install writes what is part of the program over the user's copies of it.
 func (c *command) install(ctx context.Context) error {
-	category, target := c.opts.install, c.installDir()
+	category := app.Category(c.opts.install)
+	target := c.app.InstallDir(category)
+	if category == app.Macros {
+		_, err := fmt.Fprintln(c.Out, "No macros are part of this version. Nothing was changed.")
+		return err
+	}
 	if c.OutTerminal {
-		question := fmt.Sprintf("In %s, the %s that come with the program lose your changes.", target, category)
-		if category == "mcp_config" {
-			question = fmt.Sprintf("The servers in %s will be lost.", target)
-		}
-		key, err := c.terminal().Key(ctx, question+" Go on? y/N: ", "ny")
+		key, err := c.terminal().Key(ctx, c.app.InstallLoss(category)+" Go on? y/N: ", "ny")
 		if err != nil {
 			return err
 		}
@@ -129,48 +123,10 @@ func (c *command) install(ctx context.Context) error {
 			return err
 		}
 	}
-	files, err := c.writeCategory()
+	files, err := c.app.Install(category)
 	if err != nil {
-		return fault.Wrap(fault.Config, err, "--install %s", category)
+		return err
 	}
 	_, err = fmt.Fprintf(c.Out, "Installed %s in %s: %s\n", category, target, text.Count(files, "file"))
 	return err
-}
-
-// installDir returns where the category of --install is.
-func (c *command) installDir() string {
-	p := c.app.Paths
-	switch c.opts.install {
-	case "agents":
-		return p.AgentsDir
-	case "macros":
-		return p.MacrosDir
-	case "functions":
-		return p.FunctionsDir
-	}
-	return p.MCPFile()
-}
-
-// writeCategory writes the files of the category of --install and returns their number.
-func (c *command) writeCategory() (files int, err error) {
-	p := c.app.Paths
-	var written []string
-	switch c.opts.install {
-	case "agents":
-		written, err = bundle.Restore(assets.Agents, p.AgentsDir)
-	case "macros":
-		written, err = bundle.Restore(assets.Macros, p.MacrosDir)
-	case "functions":
-		if written, err = bundle.Restore(assets.Utils, p.ToolsUtilsDir()); err == nil {
-			var examples []string
-			examples, err = bundle.Restore(assets.Functions, filepath.Join(p.FunctionsDir, "examples"))
-			written = append(written, examples...)
-		}
-		if _, statErr := os.Lstat(p.MCPFile()); err == nil && errors.Is(statErr, fs.ErrNotExist) {
-			return len(written) + 1, bundle.Replace(p.MCPFile(), []byte(noServers))
-		}
-	case "mcp_config":
-		return 1, bundle.Replace(p.MCPFile(), []byte(noServers))
-	}
-	return len(written), err
 }

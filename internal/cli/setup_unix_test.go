@@ -102,7 +102,7 @@ func TestInstallAsks(t *testing.T) {
 	for _, tt := range []struct{ key, told, want string }{
 		{"n", "Nothing was changed.", "mine"},
 		{"\r", "Nothing was changed.", "mine"},
-		{"y", "Installed mcp_config", noServers},
+		{"y", "Installed mcp_config", "{\n  \"mcpServers\": {}\n}\n"},
 	} {
 		term := startLoki(t, dir, "", "--install", "mcp_config")
 		term.wait("will be lost. Go on? y/N: ")

@@ -1,4 +1,4 @@
-package cli
+package display
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestCopyText(t *testing.T) {
+func TestCopy(t *testing.T) {
 	t.Parallel()
 	var got string
 	works := func(text string) error { got = text; return nil }

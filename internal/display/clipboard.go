@@ -1,4 +1,4 @@
-package cli
+package display
 
 import (
 	"encoding/base64"
@@ -13,10 +13,10 @@ import (
 // they do with more differs.
 const maxSequence = 74_994
 
-// copyText puts text on the system's clipboard. Where there is none it asks the terminal to
+// Copy puts text on the system's clipboard. Where there is none it asks the terminal to
 // do so with an OSC 52 sequence, which also works over SSH; terminal is nil if there is
 // no terminal.
-func copyText(text string, terminal io.Writer) error {
+func Copy(text string, terminal io.Writer) error {
 	return copyWith(clipboard.WriteAll, text, terminal)
 }
 

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+
+	"loki/internal/ask"
+	"loki/internal/fault"
+	"loki/internal/oauth"
+)
+
+// Login is the user who logs in to a client.
+type Login struct {
+	Asker   ask.Asker
+	Note    func(text string)    // shows a text
+	Browser func(address string) // opens an address, which the user has seen; nil opens none
+}
+
+var _ oauth.User = Login{}
+
+// Visit implements [oauth.User].
+func (l Login) Visit(address, code string) error {
+	l.Note("Open this address to log in:\n\n  " + address + "\n")
+	if code != "" {
+		l.Note("The code to enter there: " + code + "\n")
+	}
+	if l.Browser != nil {
+		l.Browser(address)
+	}
+	return nil
+}
+
+// Code implements [oauth.User].
+func (l Login) Code(ctx context.Context) (string, error) {
+	return l.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: "Paste the code that the page shows:"})
+}
+
+// LoginClient returns the name of the only client that logs in with OAuth, or of the one that
+// the user chooses. Without one it is an error with code Config.
+func (a *App) LoginClient(ctx context.Context, asker ask.Asker) (string, error) {
+	names := a.LoginClients()
+	switch len(names) {
+	case 0:
+		return "", fault.New(fault.Config, "no client logs in with OAuth").
+			WithHint("set auth: oauth and what it needs for a client of type claude, gemini, openai, openai-compatible or azure-openai in config.yaml; an MCP server is named as mcp:NAME")
+	case 1:
+		return names[0], nil
+	}
+	return asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "Log in to which client?", Options: names})
+}
+
+// OpenBrowser tries to open an address. A failure is not reported.
+func (a *App) OpenBrowser(address string) {
+	var opener *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		opener = exec.Command("open", address)
+	case "windows":
+		opener = exec.Command("rundll32", "url.dll,FileProtocolHandler", address)
+	default:
+		opener = exec.Command("xdg-open", address)
+	}
+	opener.Env = a.Child().Environ
+	if opener.Start() == nil {
+		_ = opener.Process.Release() // it ends with the browser, perhaps after this program
+	}
+}

@@ -32,6 +32,7 @@ func (a *App) Conversations() *conversation.Service {
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
 		SaveSession: cfg.SaveSession,
+		Recents:     session.Recents{Path: filepath.Join(a.Paths.StateDir, "last"), Hide: a.Hide},
 		Durability:  cfg.ChatDurability, Runs: a.Runs(),
 		Compression: conversation.Compression{
 			Threshold: cfg.CompressionThreshold, Model: *cmp.Or(cfg.SummarizationModel, empty), Prompt: *cmp.Or(cfg.SummarizationPrompt, empty), ContextPrompt: *cmp.Or(cfg.SummaryContextPrompt, empty),

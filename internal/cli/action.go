@@ -41,10 +41,10 @@ type action struct {
 var (
 	begun = []string{
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
-		"effort", "map", "rag",
+		"effort", "map", "rag", "continue",
 	}
 	ofAgent = []string{"prompt", "role", "execute"}
-	ofGraph = []string{"session", "empty-session", "save-session", "code", "schema", "effort"}
+	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort"}
 )
 
 // actions returns what the command can do. Asking the model, which is last, needs no flag.
@@ -55,13 +55,15 @@ func actions() []action {
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, refuses: begun, why: "the run goes on as it began"},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, refuses: begun, why: "the run goes on as it began"},
-		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "file", "execute", "output", "rag"}},
+		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},
 		{flag: "list-models", needs: needConfig, do: (*command).listModels},
 		{flag: "list-agents", needs: needConfig, do: (*command).listAgents},
 		{flag: "list-rags", needs: needConfig, do: (*command).listBases},
 		{flag: "list-macros", needs: needConfig, do: (*command).listMacros},
 		{flag: "list-roles", needs: needConfig, do: (*command).listRoles},
 		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions},
+		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession},
+		{flag: "rename-session", needs: needConfig, do: (*command).renameSession},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
 		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},
 		{flag: "tool-schema", needs: needConfig, do: (*command).toolSchema},

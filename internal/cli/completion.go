@@ -127,6 +127,13 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			c.opts.agent = given["agent"]
 			return c.sessionNames(ctx)
 		}),
+		"SESSION NAME": names(func(_ *app.App, given map[string]string) ([]string, error) {
+			if given["rename-session"] != "" {
+				return nil, nil
+			}
+			c.opts.agent = given["agent"]
+			return c.sessionNames(ctx)
+		}),
 		"RAG": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Library().Names() }),
 		"SOURCE": func(prefix string, given map[string]string) []completion.Candidate {
 			return c.sourceCandidates(ctx, given["rag"], filepath.IsAbs(prefix))

@@ -10,6 +10,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/role"
+	"loki/internal/session"
 	"loki/internal/yamldoc"
 )
 
@@ -23,12 +24,19 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 		Settings: c.opts.settings(), NoStream: c.opts.noStream, EmptySession: c.opts.emptySession,
 		Caller: conversation.Caller{Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes},
 	})
+	recent, err := c.recent()
+	if err != nil {
+		return conv, err
+	}
 	if c.opts.agent != "" {
-		return conv, c.converseWithAgent(ctx, conv, asker)
+		return conv, c.converseWithAgent(ctx, conv, asker, recent)
 	}
 	r, err := c.role()
 	if err == nil && r != nil {
 		err = conv.UseRole(*r)
+	}
+	if err == nil && recent != nil {
+		err = conv.GoOn(ctx, *recent)
 	}
 	if err == nil && c.opts.hasSession {
 		err = conv.UseSession(ctx, c.opts.session)
@@ -36,7 +44,7 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 	if err == nil && c.opts.knowledge.base != "" {
 		err = conv.UseKnowledge(c.opts.knowledge.base)
 	}
-	if prelude := c.app.Config.CmdPrelude; err == nil && r == nil && !c.opts.hasSession && !c.opts.execute && prelude != nil && *prelude != "" {
+	if prelude := c.app.Config.CmdPrelude; err == nil && r == nil && !c.opts.hasSession && recent == nil && !c.opts.execute && prelude != nil && *prelude != "" {
 		err = conv.Prelude(ctx, "cmd_prelude", *prelude)
 	}
 	if err == nil {
@@ -46,8 +54,11 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 }
 
 // converseWithAgent is converse for the agent of -a.
-func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conversation, asker ask.Asker) error {
+func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conversation, asker ask.Asker, recent *session.Recent) error {
 	err := c.useAgent(ctx, conv, asker)
+	if err == nil && recent != nil {
+		err = conv.GoOn(ctx, *recent)
+	}
 	if err == nil && c.opts.hasSession {
 		err = conv.UseSession(ctx, c.opts.session)
 	}

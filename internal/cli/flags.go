@@ -39,6 +39,10 @@ type options struct {
 	hasSession   bool
 	emptySession bool
 	saveSession  bool
+	goOn         bool // with the last conversation of the directory
+
+	deleteSession string
+	renameSession [][2]string // OLD NEW
 
 	info     bool
 	record   string
@@ -262,11 +266,14 @@ func (o *options) sections() []section {
 			name: "sessions", title: "Go on with a conversation",
 			common: []flagSpec{
 				{name: "session", short: "s", sets: word(&o.session, "SESSION"), usage: "go on with a session, or begin one; without a name a temporary one", bare: session.TempName},
+				{name: "continue", short: "C", sets: on(&o.goOn), usage: "go on with the last conversation of this directory; with -a, of that agent", not: []string{"session", "info"}},
 				{name: "list-sessions", sets: on(&o.listSessions), usage: "list the sessions; with -a those of an agent"},
 			},
 			more: []flagSpec{
 				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
 				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
+				{name: "delete-session", sets: word(&o.deleteSession, "SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},
+				{name: "rename-session", sets: two(&o.renameSession, "SESSION NAME"), usage: "give a session another name; with -a one of an agent"},
 			},
 		},
 		{

@@ -100,15 +100,18 @@ func (c *Conversation) keepAgent() {
 	if c.session == nil {
 		return
 	}
-	c.session.Sync(func(s *session.Settings) {
-		s.AgentInstructions, s.AgentVariables = &c.base, nil
-		for _, v := range c.agent.InForce.Variables {
-			s.AgentVariables = append(s.AgentVariables, session.Variable{Name: v.Name, Value: c.variables[v.Name]})
-		}
-		if limit := c.agent.InForce.CompressionThreshold; limit != nil {
-			s.CompressionThreshold = limit
-		}
-	})
+	c.session.Sync(c.agentSettings)
+}
+
+// agentSettings sets what a session has of the agent.
+func (c *Conversation) agentSettings(s *session.Settings) {
+	s.AgentInstructions, s.AgentVariables = &c.base, nil
+	for _, v := range c.agent.InForce.Variables {
+		s.AgentVariables = append(s.AgentVariables, session.Variable{Name: v.Name, Value: c.variables[v.Name]})
+	}
+	if limit := c.agent.InForce.CompressionThreshold; limit != nil {
+		s.CompressionThreshold = limit
+	}
 }
 
 // recallAgent takes the variables and the instructions that the session has. It reports false if

@@ -25,6 +25,7 @@ type Conversation struct {
 	release func()         // lets others into the session
 	draft   *session.Draft // the question that was asked last, until it is recorded
 	kept    bool           // it was recorded with its run
+	passing bool           // the last question is not one that a conversation goes on from
 	list    *todo.List     // of the model
 
 	knowledge string    // name of the knowledge base that the user named; "" for none
@@ -80,9 +81,16 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if c.session, err = c.open(ctx, store, name); err != nil {
+	s, err := c.open(ctx, store, name)
+	if err != nil {
 		return err
 	}
+	return c.enterSession(ctx, store, s)
+}
+
+// enterSession has the conversation go on in s.
+func (c *Conversation) enterSession(ctx context.Context, store session.Store, s *session.Session) (err error) {
+	c.session = s
 	if c.service.Unkept {
 		c.session.KeepNothing()
 	}
@@ -115,6 +123,9 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 	}
 	if name == "" || name == session.TempName {
 		return store.Temp(c.scope(), initial), nil
+	}
+	if id, err := session.ParseID(name); err == nil {
+		return store.Open(ctx, c.scope(), id)
 	}
 	alias, err := session.ParseAlias(name)
 	if err != nil {
@@ -287,5 +298,6 @@ func (c *Conversation) Close(ctx context.Context) error {
 	if err := c.session.Save(ctx); err != nil {
 		return fmt.Errorf("session %s: %w", c.session.Name(), err)
 	}
+	c.note(ctx, nil)
 	return nil
 }

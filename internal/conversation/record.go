@@ -35,8 +35,17 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 		session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages, Role: name})
 }
 
-// keep keeps what was asked and answered, in one of two forms.
+// keep keeps what was asked and answered, in one of two forms, and remembers it as what was said
+// last in the directory.
 func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
+	err := c.write(ctx, t, e)
+	if err == nil {
+		c.note(ctx, &t)
+	}
+	return err
+}
+
+func (c *Conversation) write(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
 	switch {
 	case c.service.DryRun:
 		return nil
@@ -47,14 +56,19 @@ func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.Messa
 	case c.session != nil:
 		return c.session.Append(ctx, t)
 	}
-	file := c.service.MessagesFile
-	if c.agent != nil {
-		file = c.agent.MessagesFile
-	}
+	file := c.messagesFile()
 	if file == nil || c.service.Unkept {
 		return nil
 	}
 	return file.Append(ctx, e)
+}
+
+// messagesFile returns what keeps turns outside of sessions, nil if they are not kept.
+func (c *Conversation) messagesFile() *session.MessagesFile {
+	if c.agent != nil {
+		return c.agent.MessagesFile
+	}
+	return c.service.MessagesFile
 }
 
 // begin has the session keep a question and the rounds of tool calls while it is answered.
@@ -95,6 +109,7 @@ func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer
 	if err := end(ctx); err != nil {
 		c.warn(ctx, fmt.Errorf("session %s: %w", c.session.Name(), err))
 	}
+	c.note(ctx, nil)
 }
 
 // warn emits a warning of what does not stop the work. It is shown once in a conversation.

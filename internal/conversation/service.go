@@ -33,6 +33,7 @@ type Service struct {
 	NoStream     bool                   // replies come in one piece
 	InputLimit   func(model string) int // most tokens that the model called by this id takes; 0 means unknown
 	MessagesFile *session.MessagesFile  // keeps turns outside of sessions; nil keeps none
+	Recents      session.Recents        // remembers the last conversation of each directory; without a path none
 	SaveSession  *bool                  // that new sessions begin with
 	Compression  Compression
 	Durability   graph.Durability // of the records of questions; off and "" keep none

@@ -51,6 +51,7 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err := c.ready(ctx); err != nil {
 		return Answer{}, err
 	}
+	c.passing = q.Command || q.Role != nil
 	t := c.newTurn(q)
 	done, err := t.equip(ctx)
 	defer done()

@@ -51,7 +51,7 @@ func (s *Session) Dirty() bool {
 //	yes    not set       Write           Discard    no user attends
 //	yes    not set       Query           Query      a user attends
 //
-// With [Session.ForceSave] save_session counts as true. With [Session.KeepNothing] it is always Discard.
+// With [Session.ForceSave] or [Session.KeepUnnamed] save_session counts as true. With [Session.KeepNothing] it is always Discard.
 func (s *Session) Verdict() Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Session) intent() Verdict {
 	switch {
 	case s.unkept:
 		return Discard
-	case s.force:
+	case s.force || s.unnamed():
 		return Write
 	case save != nil && *save:
 		return Write
@@ -84,6 +84,9 @@ func (s *Session) intent() Verdict {
 	}
 	return Write
 }
+
+// unnamed reports whether the session is kept without an alias.
+func (s *Session) unnamed() bool { return s.state.Unnamed && s.state.Alias == "" }
 
 // now returns the time as marks have it.
 func (s *Session) now() time.Time { return s.options.Now().UTC().Truncate(time.Second) }

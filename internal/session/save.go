@@ -158,7 +158,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 func (s *Session) create(ctx context.Context) error {
 	st := s.state
 	var err error
-	if s.temp && st.Alias == "" {
+	if s.temp && st.Alias == "" && !st.Unnamed {
 		at := s.options.Now()
 		for range 60 { // two in one second: take the next free one
 			st.Alias = stamp(at, st.Title)

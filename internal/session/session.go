@@ -117,6 +117,7 @@ func Load(ctx context.Context, scope Scope, id ID, log Log, o Options) (*Session
 	s := newSession(scope, id, log, o)
 	s.stored = true
 	s.setState(st)
+	s.temp = s.unnamed()
 	s.read(ctx, &s.view, data)
 	return s, nil
 }

@@ -76,4 +76,5 @@ type State struct {
 	Summary  string            // the last recap, for people; the log has the one that counts
 	DataURLs map[string]string // SHA-256 of an image's data: URL, in lower-case hex, to the path or address it came from
 	Created  time.Time
+	Unnamed  bool // it is kept without an alias, see [Session.KeepUnnamed]
 }

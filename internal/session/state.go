@@ -28,6 +28,9 @@ func (st State) Encode() []byte {
 	if !st.Created.IsZero() {
 		w.Pair(0, "created", st.Created.UTC().Format(time.RFC3339))
 	}
+	if st.Unnamed {
+		w.Pair(0, "unnamed", true)
+	}
 	if len(st.DataURLs) > 0 {
 		w.Key(0, "data_urls")
 		w.WriteByte('\n')
@@ -79,6 +82,7 @@ func DecodeState(file string, src []byte) (State, error) {
 	}
 	m.Text("title", &st.Title)
 	m.Text("summary", &st.Summary)
+	m.Bool("unnamed", &st.Unnamed)
 	var created string
 	if m.Text("created", &created) {
 		if st.Created, err = time.Parse(time.RFC3339, created); err != nil {

@@ -74,6 +74,29 @@ func (l *log) drafts() []string {
 	return list
 }
 
+// Busy reports whether a question is being answered in a stored session, by this process or
+// another one.
+func (st *Store) Busy(scope session.Scope, id session.ID) (bool, error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return false, err
+	}
+	for _, path := range (&log{room: r, id: id}).drafts() {
+		f, err := os.OpenFile(path, os.O_RDWR, 0o600)
+		if missing(err) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		free, err := atomicfile.TryLock(f)
+		if err := errors.Join(err, f.Close()); !free || err != nil {
+			return !free, err
+		}
+	}
+	return false, nil
+}
+
 // Withdraw implements [session.Log].
 func (l *log) Withdraw(ctx context.Context) (withdrawn bool, err error) {
 	r := l.room

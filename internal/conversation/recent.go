@@ -1,0 +1,138 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/session"
+)
+
+// note remembers what was said as the last conversation of the present directory: the session,
+// if it is stored, or else the turn, if turns outside of sessions are kept and the user does not
+// decide later whether the session is. t is nil if nothing was said just now.
+func (c *Conversation) note(ctx context.Context, t *session.Turn) {
+	recents := c.service.Recents
+	if recents.Path == "" || c.service.DryRun || c.service.Unkept || c.options.Unrecorded || c.passing {
+		return
+	}
+	r := session.Recent{Scope: c.scope()}
+	switch s := c.session; {
+	case s != nil && s.Stored():
+		r.Session = s.ID()
+	case t == nil, c.messagesFile() == nil, s != nil && (!s.Temporary() || s.Settings().SaveSession != nil || s.Verdict() == session.Query):
+		return
+	default:
+		st := session.State{Settings: session.Settings{Settings: c.Settings()}}
+		if c.role != nil {
+			st.Settings.RoleName = c.role.Name
+		}
+		if c.agent != nil {
+			c.agentSettings(&st.Settings)
+		}
+		r.State, r.Role, r.User, r.Reply, r.Usage, r.URLs = string(st.Encode()), t.Role, t.User, t.Reply, t.Usage, t.DataURLs
+	}
+	if c.agent != nil {
+		if r.Agent = c.agent.Dir; c.agent.ByName() {
+			r.Agent = c.agent.Name
+		}
+	}
+	dir, err := Directory()
+	if err == nil {
+		r.Dir = dir
+		err = recents.Note(r)
+	}
+	if err != nil {
+		c.warn(ctx, fmt.Errorf("--continue will not find this conversation: %w", err))
+	}
+}
+
+// Directory returns the present directory as the last conversations of directories are found by.
+func Directory() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir, nil
+}
+
+// Recent returns the last conversation of the present directory: with the agent of scope, which
+// is "" for none, or with any if scope is nil. If there is none the error has code NotFound.
+func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
+	none := fault.New(fault.NotFound, "no conversation of this directory is remembered")
+	dir, err := Directory()
+	if err != nil {
+		return session.Recent{}, err
+	}
+	r, ok, err := s.Recents.Last(dir, scope)
+	switch {
+	case err != nil || ok:
+	case s.MessagesFile == nil:
+		err = none.WithHint("with save: true in the configuration questions outside of sessions are remembered, too; loki --list-sessions lists the sessions")
+	default:
+		err = none.WithHint("ask something first, or go on with a session: loki --list-sessions lists them")
+	}
+	return r, err
+}
+
+// How many sessions without a name are kept in a scope, and for how long after their last use.
+const (
+	maxUnnamed = 100
+	unnamedAge = 90 * 24 * time.Hour
+)
+
+// GoOn goes on with the last conversation of a directory: in its session, or in a new one without
+// a name that begins with its turn. The agent it was with has been entered.
+func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
+	ctx = c.context(ctx)
+	if c.session != nil {
+		return fault.New(fault.Usage, "session %s has to be left before another conversation goes on", c.session.Name())
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	if r.Session != "" {
+		s, err := store.Open(ctx, r.Scope, r.Session)
+		if errors.Is(err, session.ErrNotFound) {
+			return fault.Wrap(fault.NotFound, err, "the last conversation of this directory was deleted").
+				WithHint("loki --list-sessions lists the sessions there are")
+		}
+		if err != nil {
+			return err
+		}
+		return c.enterSession(ctx, store, s)
+	}
+	settings, err := r.Settings()
+	if err != nil {
+		return err
+	}
+	s := store.Temp(r.Scope, settings)
+	s.KeepUnnamed()
+	kept := !c.service.DryRun && !c.service.Unkept
+	if !kept {
+		s.KeepNothing()
+	}
+	if err := s.Append(ctx, r.Turn()); err != nil {
+		return err
+	}
+	if err := c.enterSession(ctx, store, s); err != nil || !kept {
+		return err
+	}
+	c.note(ctx, nil)
+	if files, ok := store.(interface {
+		RemoveUnnamed(ctx context.Context, scope session.Scope, keep int, before time.Time) error
+	}); ok {
+		if err := files.RemoveUnnamed(ctx, r.Scope, maxUnnamed, time.Now().Add(-unnamedAge)); err != nil {
+			c.warn(ctx, fmt.Errorf("old sessions without a name cannot be removed: %w", err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+
+	"loki/internal/fault"
+	"loki/internal/session"
+)
+
+// Stored returns the id of the stored session of a scope that name means: its alias, the name
+// that an older version gave it, or its id. If there is none the error is a
+// [session.ErrNotFound].
+func (s *Service) Stored(ctx context.Context, scope session.Scope, name string) (session.ID, error) {
+	store, err := s.Sessions()
+	if err != nil {
+		return "", err
+	}
+	if id, err := session.ParseID(name); err == nil {
+		list, err := store.List(ctx, scope)
+		for _, m := range list {
+			if m.ID == id {
+				return id, nil
+			}
+		}
+		return "", errors.Join(err, session.NotFound(id))
+	}
+	alias, err := session.ParseAlias(name)
+	if err != nil {
+		if old := oldAlias(ctx, store, scope, name); old != "" {
+			alias, err = old, nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return store.Resolve(ctx, scope, alias)
+}
+
+// DeleteSession deletes the stored session that name means, see [Service.Stored]. It is an error
+// with code Usage while a question is answered in it.
+func (s *Service) DeleteSession(ctx context.Context, scope session.Scope, name string) (session.ID, error) {
+	id, err := s.Stored(ctx, scope, name)
+	if err != nil {
+		return "", err
+	}
+	store, err := s.Sessions()
+	if err != nil {
+		return "", err
+	}
+	if files, ok := store.(interface {
+		Busy(scope session.Scope, id session.ID) (bool, error)
+	}); ok {
+		if busy, err := files.Busy(scope, id); busy || err != nil {
+			return "", errors.Join(err, fault.New(fault.Usage, "a question is being answered in session %s, so it was not deleted", name).
+				WithHint("wait for the answer or end that process, then try again"))
+		}
+	}
+	return id, store.Delete(ctx, scope, id)
+}
+
+// RenameSession gives the stored session that name means, see [Service.Stored], another name.
+// Conversations that are in it go on under that. It is a [session.ErrAliasInUse] if another
+// session has the name.
+func (s *Service) RenameSession(ctx context.Context, scope session.Scope, name, to string) error {
+	alias, err := session.ParseAlias(to)
+	if err != nil {
+		return err
+	}
+	id, err := s.Stored(ctx, scope, name)
+	if err != nil {
+		return err
+	}
+	store, err := s.Sessions()
+	if err != nil {
+		return err
+	}
+	return store.Rename(ctx, scope, id, alias)
+}

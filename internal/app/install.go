@@ -61,6 +61,8 @@ func (a *App) Install(of Category) (files int, err error) {
 	switch of {
 	case Agents:
 		written, err = bundle.Restore(assets.Agents, p.AgentsDir)
+	case Macros:
+		written, err = bundle.Restore(assets.Macros, p.MacrosDir)
 	case Functions:
 		if written, err = bundle.Restore(assets.Utils, p.ToolsUtilsDir()); err == nil {
 			var examples []string

@@ -109,10 +109,6 @@ var installable = app.Categories()
 func (c *command) install(ctx context.Context) error {
 	category := app.Category(c.opts.install)
 	target := c.app.InstallDir(category)
-	if category == app.Macros {
-		_, err := fmt.Fprintln(c.Out, "No macros are part of this version. Nothing was changed.")
-		return err
-	}
 	if c.OutTerminal {
 		key, err := c.terminal().Key(ctx, c.app.InstallLoss(category)+" Go on? y/N: ", "ny")
 		if err != nil {

@@ -1,5 +1,11 @@
 package command
 
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
 // Completion is what can stand in place of the end of a text.
 type Completion struct {
 	From       int // offset in bytes from which a candidate replaces the text
@@ -12,5 +18,72 @@ type Candidate struct {
 	Space              bool // a blank follows it
 }
 
-// Complete returns what the text before the cursor can be completed to.
-func (c *Console) Complete(string) Completion { return Completion{} }
+// Complete returns what the text before the cursor can be completed to, the best first: commands, their
+// arguments, and in a prompt the path behind an @.
+func (c *Console) Complete(ctx context.Context, text string) Completion {
+	line := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(text, separators), fence), separators)
+	start := len(text) - len(line)
+	if !strings.HasPrefix(line, ".") {
+		return completeMention(text)
+	}
+	words := strings.Split(line, " ")
+	if len(words) > 1 {
+		if found, ok := c.completeArgument(ctx, line, words); ok {
+			found.From += start
+			return found
+		}
+	}
+	return Completion{From: start, Candidates: c.completeCommand(words)}
+}
+
+// completeCommand returns the commands that are offered in the state of the conversation and begin with the same
+// two characters as the line, ranked by its first two words.
+func (c *Console) completeCommand(words []string) (found []Candidate) {
+	typed := strings.Join(words[:min(len(words), 2)], " ")
+	if len(words) > 2 {
+		return nil
+	}
+	mode, family := c.mode(), typed[:min(len(typed), 2)]
+	for _, row := range c.commands {
+		if strings.HasPrefix(row.Name, family) && row.Offered(mode) {
+			found = append(found, Candidate{Value: row.Name, Description: row.Help, Space: true})
+		}
+	}
+	return ranked(typed, found)
+}
+
+// completeArgument returns what the last word of a command's arguments can be; ok is false if that is not known.
+func (c *Console) completeArgument(ctx context.Context, line string, words []string) (found Completion, ok bool) {
+	row, behind := c.rowOf(words)
+	if row.complete == nil {
+		return found, false
+	}
+	last := words[len(words)-1]
+	candidates := row.complete(c, ctx, words[behind:])
+	if len(candidates) == 0 {
+		return found, false
+	}
+	// What all have in common up to a comma or a slash stays, and is not shown again and again.
+	cut := strings.LastIndexAny(last, ",/") + 1
+	if slices.ContainsFunc(candidates, func(c Candidate) bool { return !strings.HasPrefix(c.Value, last[:cut]) }) {
+		cut = 0
+	}
+	shown := slices.Clone(candidates)
+	for i := range shown {
+		shown[i].Value = shown[i].Value[cut:]
+	}
+	found = Completion{From: len(line) - len(last) + cut, Candidates: ranked(last[cut:], shown)}
+	return found, len(found.Candidates) > 0
+}
+
+// rowOf returns the command whose name the first words of a line are, and the number of these. At least one more
+// word follows them.
+func (c *Console) rowOf(words []string) (row Command, behind int) {
+	for n := min(2, len(words)-1); n > 0; n-- {
+		name := strings.Join(words[:n], " ")
+		if i := slices.IndexFunc(c.commands, func(r Command) bool { return r.Name == name }); i >= 0 {
+			return c.commands[i], n
+		}
+	}
+	return Command{}, 0
+}

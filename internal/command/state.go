@@ -9,6 +9,12 @@ type Mode struct {
 	Agent        bool
 }
 
+// mode returns what is in force.
+func (c *Console) mode() Mode {
+	s := c.conv.Session()
+	return Mode{Session: s != nil && !s.Empty(), EmptySession: s != nil && s.Empty()}
+}
+
 // The conditions under which commands are offered.
 func always(Mode) bool       { return true }
 func noAgent(m Mode) bool    { return !m.Agent }

@@ -39,7 +39,7 @@ type Command struct {
 	// do executes the command. args has no blanks around it.
 	do func(c *Console, ctx context.Context, args string) error
 	// complete returns candidates for the last of the words behind the name; nil has none.
-	complete func(c *Console, words []string) []Candidate
+	complete func(c *Console, ctx context.Context, words []string) []Candidate
 }
 
 // Usage returns how the command is written.

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"strings"
+
+	"loki/internal/event"
+	"loki/internal/mcp"
+	"loki/internal/tool"
+)
+
+// Choice is a value that a user may choose for a setting.
+type Choice struct {
+	Name        string
+	Description string // one line, perhaps long; may be empty
+}
+
+// ToolChoices returns what a list of enabled tools may name: the visible tools, and aliases. Scripts
+// that are wrong are left out.
+func (a *App) ToolChoices(ctx context.Context) ([]Choice, error) {
+	shelf, err := a.shelf(a.Paths.FunctionsDir, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []Choice
+	quiet := event.NewContext(ctx, event.NewScope(event.Discard, event.Source{}, nil))
+	for _, t := range shelf.visible(quiet).Pick(tool.All, a.Config.MappingTools.Get).Tools {
+		d := t.Declaration()
+		about, _, _ := strings.Cut(d.Description, "\n")
+		list = append(list, Choice{d.Name, about})
+	}
+	for _, e := range a.Config.MappingTools {
+		list = append(list, Choice{e.Name, e.Value})
+	}
+	return list, nil
+}
+
+// ServerChoices returns what a list of enabled MCP servers may name: those of mcp.json, and aliases. None is
+// started.
+func (a *App) ServerChoices() ([]Choice, error) {
+	s, err := a.mcpServers()
+	if err != nil {
+		return nil, err
+	}
+	var list []Choice
+	for _, server := range s.file.Select(mcp.All, nil).Servers {
+		list = append(list, Choice{Name: server.ID})
+	}
+	for _, e := range a.Config.MappingMCPServers {
+		list = append(list, Choice{e.Name, e.Value})
+	}
+	return list, nil
+}

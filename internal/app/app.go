@@ -77,6 +77,8 @@ type App struct {
 	parentMu sync.Mutex
 	parent   *environ.Parent // started on first use; guarded by parentMu
 
+	meterFailed sync.Once // see meter
+
 	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 	bases     bases

@@ -50,7 +50,7 @@ func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
 		return rag.Embedder{}, a.unable(m)
 	}
 	return rag.Embedder{
-		ID: m.ID(), Name: m.Name, Embedder: hintedEmbedder{embedder, a.hinted(m)}, Cost: a.cost(m),
+		ID: m.ID(), Name: m.Name, Embedder: hintedEmbedder{embedder, a.hinted(m), a.meterFor(m)}, Cost: a.cost(m),
 		MaxTokens: m.MaxInputTokens, MaxBatch: m.MaxBatchSize, ChunkSize: m.DefaultChunkSize, StandsIn: standsIn,
 	}, nil
 }
@@ -72,7 +72,7 @@ func (a *App) Reranker(_ context.Context, id string) (rag.Reranker, error) {
 	if !ok {
 		return rag.Reranker{}, a.unable(m)
 	}
-	return rag.Reranker{ID: m.ID(), Name: m.Name, Reranker: hintedReranker{reranker, a.hinted(m)}, Cost: a.cost(m)}, nil
+	return rag.Reranker{ID: m.ID(), Name: m.Name, Reranker: hintedReranker{reranker, a.hinted(m), a.meterFor(m)}, Cost: a.cost(m)}, nil
 }
 
 // knowledgeModel returns the model of a type that knowledge bases need. The hint of the error lists
@@ -143,27 +143,31 @@ func (a *App) hinted(m catalog.Model) func(error) error {
 	}
 }
 
-// hintedEmbedder adds hints to errors.
+// hintedEmbedder adds hints to errors, and records what was used.
 type hintedEmbedder struct {
 	provider.Embedder
-	hint func(error) error
+	hint  func(error) error
+	meter func(chat.Usage)
 }
 
 // Embed implements [provider.Embedder].
 func (h hintedEmbedder) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
 	vectors, used, err := h.Embedder.Embed(ctx, req)
+	h.meter(used)
 	return vectors, used, h.hint(err)
 }
 
-// hintedReranker adds hints to errors.
+// hintedReranker adds hints to errors, and records what was used.
 type hintedReranker struct {
 	provider.Reranker
-	hint func(error) error
+	hint  func(error) error
+	meter func(chat.Usage)
 }
 
 // Rerank implements [provider.Reranker].
 func (h hintedReranker) Rerank(ctx context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
 	ranked, used, err := h.Reranker.Rerank(ctx, req)
+	h.meter(used)
 	return ranked, used, h.hint(err)
 }
 

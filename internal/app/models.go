@@ -79,6 +79,7 @@ func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
 	if client.Type != config.TypeBuiltin {
 		model.Provider = hinted{model.Provider, func(err error) string { return a.advice(client, unknown, err) }, a.Warnings}
 	}
+	model.Provider = metered{model.Provider, model.Price, a.meter(model.ID)}
 	return model, nil
 }
 

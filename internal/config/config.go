@@ -82,6 +82,7 @@ type Config struct {
 
 	UserAgent        *string // see [Config.UserAgentHeader]
 	SaveShellHistory bool
+	UsageLog         bool // record what model calls use
 	SyncModelsURL    *string
 	ServeAddr        *string
 
@@ -110,6 +111,7 @@ func defaults() *Config {
 		InjectTodoInstructions: true,
 		RAGTopK:                5,
 		SaveShellHistory:       true,
+		UsageLog:               true,
 	}
 }
 

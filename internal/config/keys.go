@@ -72,6 +72,7 @@ var keys = []key{
 	{"right_prompt", func(c *Config) any { return &c.RightPrompt }, true},
 	{"user_agent", func(c *Config) any { return &c.UserAgent }, true},
 	{"save_shell_history", func(c *Config) any { return &c.SaveShellHistory }, true},
+	{"usage_log", func(c *Config) any { return &c.UsageLog }, true},
 	{"sync_models_url", func(c *Config) any { return &c.SyncModelsURL }, true},
 	{"serve_addr", func(c *Config) any { return &c.ServeAddr }, true},
 }

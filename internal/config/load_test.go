@@ -239,6 +239,7 @@ func TestLoadDefaults(t *testing.T) {
 		Wrap:                   WrapAuto,
 		Highlight:              true,
 		SaveShellHistory:       true,
+		UsageLog:               true,
 	}
 	for _, tt := range []struct{ name, text string }{
 		{"empty", ""},

@@ -41,6 +41,8 @@ type options struct {
 	saveSession  bool
 	goOn         bool // with the last conversation of the directory
 
+	usage bool
+
 	deleteSession string
 	renameSession [][2]string // OLD NEW
 
@@ -362,6 +364,7 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "list-macros", sets: on(&o.listMacros), usage: "list the macros"},
+				{name: "usage", sets: on(&o.usage), usage: "show the tokens and costs of today and of 7 days, by model"},
 				{name: "sync-models", sets: on(&o.syncModels), usage: "fetch the list of known models from sync_models_url"},
 				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
 				{name: "get-secret", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/display"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -126,7 +127,7 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 	rows := make([][]string, len(e.Scores))
 	var legend []string // settings that are too long for the table
 	for i, s := range e.Scores {
-		name := printableLine(s.Settings)
+		name := display.Line(s.Settings)
 		long := len(name) > settingsWidth
 		switch {
 		case i > 0 && e.Scores[i-1].Settings == s.Settings:
@@ -157,10 +158,8 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 		}
 	}
 	var b bytes.Buffer
-	if err := table(&b, append([][]string{head}, rows...), 2, 3, 4, 5, 6, 7); err != nil {
-		return err
-	}
-	fmt.Fprintf(&b, "\n%s of %s; * is the best of a column\n", text.Count(e.Questions, "question"), printableLine(e.Base))
+	b.WriteString(display.Table(append([][]string{head}, rows...), 2, 3, 4, 5, 6, 7))
+	fmt.Fprintf(&b, "\n%s of %s; * is the best of a column\n", text.Count(e.Questions, "question"), display.Line(e.Base))
 	if u := e.Usage; u.Cost > 0 || u.CostUnknown {
 		fmt.Fprintf(&b, "searching took %d tokens, %s\n", u.InputTokens, render.Dollars(u))
 	}
@@ -180,9 +179,9 @@ func missed(b *bytes.Buffer, scores []rag.Score) {
 		if len(s.Missed) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "\nNot found, %s, %s:\n", printableLine(s.Settings), s.Mode)
+		fmt.Fprintf(b, "\nNot found, %s, %s:\n", display.Line(s.Settings), s.Mode)
 		for _, m := range s.Missed {
-			fmt.Fprintf(b, "- %s\n  expected %s, first is %s\n", printableLine(m.Question), printableLine(strings.Join(m.Sources, ", ")), cmp.Or(printableLine(m.First), "nothing"))
+			fmt.Fprintf(b, "- %s\n  expected %s, first is %s\n", display.Line(m.Question), display.Line(strings.Join(m.Sources, ", ")), cmp.Or(display.Line(m.First), "nothing"))
 		}
 	}
 }

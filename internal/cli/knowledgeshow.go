@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/agent"
+	"loki/internal/display"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/rag"
@@ -68,9 +69,9 @@ func (c *command) listBases(ctx context.Context) error {
 			rows = append(rows, []string{b.Name, "", "", "", "", firstWords(b.Error)})
 			continue
 		}
-		rows = append(rows, []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), age(time.Since(b.Built)), b.Model})
+		rows = append(rows, []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), display.Age(time.Since(b.Built)), b.Model})
 	}
-	return table(c.Out, rows, 1, 2, 3)
+	return c.printTable(rows, 1, 2, 3)
 }
 
 // summary describes the knowledge base called name in a file.
@@ -277,7 +278,7 @@ const explainLines = 6
 func (c *command) explain(f rag.Found, set rag.Settings) string {
 	width := min(helpWidth(c.Out), 100)
 	if len(f.Hits) == 0 {
-		return "Nothing was found in knowledge base " + printableLine(f.Base) + ".\n"
+		return "Nothing was found in knowledge base " + display.Line(f.Base) + ".\n"
 	}
 	dir, _ := os.Getwd()
 	fused := "fused"
@@ -293,9 +294,9 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%2d. %s\n", i+1, printableLine(where))
+		fmt.Fprintf(&b, "%2d. %s\n", i+1, display.Line(where))
 		if h.Heading != "" {
-			fmt.Fprintf(&b, "    %s\n", text.CutColumns(printableLine(h.Heading), width-4))
+			fmt.Fprintf(&b, "    %s\n", text.CutColumns(display.Line(h.Heading), width-4))
 		}
 		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))
 		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(wordwrap(why, width-4), "\n", "\n    "))

@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/catalog"
+	"loki/internal/display"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/logging"
@@ -33,15 +34,10 @@ func printLines(w io.Writer, lines []string) error {
 	}
 	shown := make([]string, len(lines))
 	for i, line := range lines {
-		shown[i] = printableLine(line)
+		shown[i] = display.Line(line)
 	}
 	_, err := fmt.Fprintln(w, strings.Join(shown, "\n"))
 	return err
-}
-
-// printableLine returns s, which others may have chosen, as it can be shown on a line.
-func printableLine(s string) string {
-	return strings.ReplaceAll(text.Printable(s), "\n", "\u240a")
 }
 
 // escape returns a JSON text in which characters that a terminal would obey are written as escapes,
@@ -62,6 +58,12 @@ func escape(text []byte) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// printTable prints a table, see [display.Table].
+func (c *command) printTable(rows [][]string, right ...int) error {
+	_, err := io.WriteString(c.Out, display.Table(rows, right...))
+	return err
 }
 
 // printJSON prints v as indented JSON.
@@ -107,12 +109,12 @@ func (c *command) listAgents(context.Context) error {
 		if e.Error != "" {
 			rows[i][1] = "cannot be used: " + e.Error
 		}
-		width = max(width, ansi.StringWidth(printableLine(e.Name)))
+		width = max(width, ansi.StringWidth(display.Line(e.Name)))
 	}
 	for _, r := range rows {
-		r[1] = text.CutColumns(printableLine(r[1]), max(helpWidth(c.Out)-width-2, 20))
+		r[1] = text.CutColumns(display.Line(r[1]), max(helpWidth(c.Out)-width-2, 20))
 	}
-	return table(c.Out, rows)
+	return c.printTable(rows)
 }
 
 func (c *command) listRoles(context.Context) error {
@@ -148,9 +150,9 @@ func (c *command) listSessions(ctx context.Context) error {
 	}
 	rows := [][]string{{"NAME", "USED", "TURNS", "BEGINS WITH"}}
 	for _, s := range list {
-		rows = append(rows, []string{s.Name, age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First))})
+		rows = append(rows, []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First))})
 	}
-	return table(c.Out, rows, 2)
+	return c.printTable(rows, 2)
 }
 
 // firstWords returns the beginning of s, on one line.

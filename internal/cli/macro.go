@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"loki/internal/display"
 	"loki/internal/text"
 )
 
@@ -40,7 +41,7 @@ func (c *command) listMacros(context.Context) error {
 		return printJSON(c.Out, list)
 	}
 	for i, line := range lines {
-		lines[i] = text.CutColumns(printableLine(line), helpWidth(c.Out))
+		lines[i] = text.CutColumns(display.Line(line), helpWidth(c.Out))
 	}
 	return printLines(c.Out, lines)
 }

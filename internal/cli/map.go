@@ -11,6 +11,7 @@ import (
 	"loki/internal/batch"
 	"loki/internal/chat"
 	"loki/internal/conversation"
+	"loki/internal/display"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/input"
@@ -55,7 +56,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	}
 	cost := ""
 	if p.Usage.Cost > 0 {
-		cost = ", " + dollars(p.Usage)
+		cost = ", " + display.Cost(p.Usage)
 	}
 	fmt.Fprintf(c.Err, "%d of %d answered%s: %s\n", p.Before+p.Answered, p.Total, cost, path)
 	if err == nil && p.Failed > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/display"
 	"loki/internal/event"
 	"loki/internal/render"
 	"loki/internal/run"
@@ -27,9 +28,9 @@ func agentsOf(h run.History) []render.AgentSummary {
 	for i, a := range agents {
 		switch {
 		case a.AgentID == "":
-			agents[i].Status, agents[i].Error, agents[i].Total = string(statusOf(h.Info)), h.Info.Error, h.Info.Usage
+			agents[i].Status, agents[i].Error, agents[i].Total = string(display.RunStatus(h.Info)), h.Info.Error, h.Info.Usage
 		case a.Status == string(run.Running) && !h.Info.Active:
-			agents[i].Status = string(interrupted)
+			agents[i].Status = string(display.Interrupted)
 		}
 	}
 	return agents
@@ -94,13 +95,10 @@ func printAgents(w io.Writer, agents []render.AgentSummary) error {
 		u := a.Usage
 		rows = append(rows, []string{
 			strings.Repeat("  ", a.Depth) + a.Name, strings.ReplaceAll(a.Status, "_", " "), took, strconv.Itoa(calls), strconv.Itoa(u.InputTokens),
-			strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), dollars(u), strconv.Itoa(a.Total.Total()), dollars(a.Total), text.OneLine(a.Prompt, promptLength),
+			strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), display.Cost(u), strconv.Itoa(a.Total.Total()), display.Cost(a.Total), text.OneLine(a.Prompt, display.PromptLength),
 		})
 	}
-	if _, err := io.WriteString(w, "\nagents\n"); err != nil {
-		return err
-	}
-	if err := table(w, rows, 2, 3, 4, 5, 6, 7, 8, 9, 10); err != nil {
+	if _, err := io.WriteString(w, "\nagents\n"+display.Table(rows, 2, 3, 4, 5, 6, 7, 8, 9, 10)); err != nil {
 		return err
 	}
 	tools, failed := "", ""

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"loki/internal/chat"
+	"loki/internal/display"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/render"
@@ -58,38 +57,10 @@ type runInfo struct {
 
 func newRunInfo(i run.Info) runInfo {
 	return runInfo{
-		ID: i.ID, Kind: i.Kind, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: statusOf(i), Active: i.Active,
+		ID: i.ID, Kind: i.Kind, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: display.RunStatus(i), Active: i.Active,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
 		Error: i.Error, Code: i.Code, Output: i.Output, Gap: i.Gap, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
 	}
-}
-
-// How runs are shown whose status alone does not say how they are.
-const (
-	interrupted run.Status = "interrupted" // it was running when its process died
-	unrecorded  run.Status = "unrecorded"  // a part of it is not on record, so it cannot go on
-	damaged     run.Status = "damaged"     // its record cannot be read
-)
-
-func statusOf(i run.Info) run.Status {
-	switch {
-	case i.Damaged:
-		return damaged
-	case i.Gap != nil && i.Status.Resumable():
-		return unrecorded
-	case i.Status == run.Running && !i.Active:
-		return interrupted
-	}
-	return i.Status
-}
-
-// statusText returns the status for people: that some nodes failed is a part of it.
-func statusText(i run.Info) string {
-	status := string(statusOf(i))
-	if i.Status == run.Done && i.Failures > 0 {
-		status += ", " + text.Count(i.Failures, "failure")
-	}
-	return status
 }
 
 // listRuns prints a table of the runs, newest first.
@@ -110,33 +81,9 @@ func (c *command) listRuns(ctx context.Context) error {
 			fmt.Fprintln(c.Err, "no run is on record")
 			return nil
 		}
-		rows := [][]string{{"ID", "KIND", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST", "PROMPT"}}
-		for _, i := range infos {
-			steps := "-"
-			if i.Kind == run.GraphRun {
-				steps = strconv.Itoa(i.Steps)
-			}
-			rows = append(rows, []string{
-				i.ID, kindOf(i), agentOf(i), statusText(i), age(time.Since(i.Started)), steps,
-				strconv.Itoa(i.Usage.Total()), dollars(i.Usage), text.OneLine(i.Prompt, promptLength),
-			})
-		}
-		return table(c.Out, rows, 5, 6, 7)
+		_, err = io.WriteString(c.Out, display.Runs(infos))
+		return err
 	})
-}
-
-// promptLength is how much of a prompt a list shows, in characters.
-const promptLength = 32
-
-// kindOf returns the kind of a run for people.
-func kindOf(i run.Info) string { return cmp.Or(string(i.Kind), "graph") }
-
-// agentOf returns the agent of a run for people; of a chat that is the role, if there is one.
-func agentOf(i run.Info) string {
-	if i.Agent == string(i.Kind) {
-		return "-"
-	}
-	return i.Agent
 }
 
 // runsOf returns the runs of an agent, also one that is not there any more, or of a role, and
@@ -154,60 +101,6 @@ func (c *command) runsOf(ctx context.Context, store run.Store, name string) ([]r
 		err = unknown
 	}
 	return infos, err
-}
-
-// table prints rows in columns, measured as terminals show them; those named in right are
-// aligned to the right.
-func table(w io.Writer, rows [][]string, right ...int) error {
-	widths := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, cell := range r {
-			r[i] = printableLine(cell)
-		}
-		for i, cell := range r {
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	var b strings.Builder
-	for _, r := range rows {
-		var line strings.Builder
-		for i, cell := range r {
-			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			if slices.Contains(right, i) {
-				line.WriteString(pad + cell)
-			} else {
-				line.WriteString(cell + pad)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// age shows how long ago something was, in its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// dollars returns what u cost, a hyphen for nothing and "unknown" if that is all there is to
-// say.
-func dollars(u chat.Usage) string {
-	if u.Cost == 0 && u.CostUnknown {
-		return "unknown"
-	}
-	return cmp.Or(render.Dollars(u), "-")
 }
 
 // runDetail is a run with its path in machine output.
@@ -289,7 +182,7 @@ func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 	} else {
 		row("agent", i.Agent+"  "+i.AgentDir)
 	}
-	row("status", statusText(i))
+	row("status", display.RunStatusText(i))
 	if i.Gap != nil {
 		row("gap", fmt.Sprintf("nothing is on record after super-step %d", i.Gap.Step))
 		row("", oneLine(i.Gap.Reason))
@@ -300,7 +193,7 @@ func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is shown below
 		row("error", cut(i.Error, maxText))
 	}
-	used := fmt.Sprintf("%s, %s", text.Count(i.Usage.Total(), "token"), dollars(i.Usage))
+	used := fmt.Sprintf("%s, %s", text.Count(i.Usage.Total(), "token"), display.Cost(i.Usage))
 	if i.Kind == run.GraphRun {
 		used = text.Count(i.Steps, "super-step") + ", " + used
 	}
@@ -315,12 +208,10 @@ func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 		for _, t := range nodeTotals(h.Visits) {
 			rows = append(rows, []string{
 				t.Node, t.Type, strconv.Itoa(t.Visits), time.Duration(t.Seconds * float64(time.Second)).Round(time.Millisecond).String(),
-				strconv.Itoa(t.Tokens), dollars(t.usage), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
+				strconv.Itoa(t.Tokens), display.Cost(t.usage), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
 			})
 		}
-		if err := table(&b, rows, 2, 3, 4, 5, 6, 7); err != nil {
-			return err
-		}
+		b.WriteString(display.Table(rows, 2, 3, 4, 5, 6, 7))
 	}
 	if len(agents) > 0 {
 		if err := printAgents(&b, agents); err != nil {

@@ -1,24 +1,21 @@
-package cli
+package display_test
 
 import (
-	"strings"
 	"testing"
+
+	"loki/internal/display"
 )
 
 // TestTable: a cell is as wide as terminals show it, two columns for each character of Chinese
 // and none for an accent.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	var b strings.Builder
 	rows := [][]string{{"NAME", "N", "TEXT"}, {"漢字の旅", "10", "a"}, {"cafe\u0301", "7", "b"}, {"trip\x1b[2J", "7", "c"}}
-	if err := table(&b, rows, 1); err != nil {
-		t.Fatal(err)
-	}
 	want := "NAME       N  TEXT\n" +
 		"漢字の旅  10  a\n" +
 		"cafe\u0301       7  b\n" +
 		"trip␛[2J   7  c\n"
-	if got := b.String(); got != want {
+	if got := display.Table(rows, 1); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

@@ -166,7 +166,7 @@ func (c *command) sourceCandidates(ctx context.Context, name string, absolute bo
 	if err != nil {
 		return nil
 	}
-	stats, err := c.stats(ctx, name, file)
+	stats, err := a.BaseStats(ctx, name, file)
 	if err != nil {
 		return nil
 	}

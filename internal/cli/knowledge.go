@@ -2,25 +2,18 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
+	"loki/internal/app"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/input"
 	"loki/internal/rag"
 	"loki/internal/run"
-	"loki/internal/text"
-	"loki/internal/yamldoc"
 )
 
 // knowledge is what the command line says of knowledge bases.
@@ -114,72 +107,10 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	if err != nil {
 		return err
 	}
-	library := c.app.Library()
-	file, err := library.File(k.base)
-	if err != nil {
-		return err
-	}
-	store, err := library.Store(file)
-	if err != nil {
-		return err
-	}
-	builder := c.app.Builder(events, k.bound())
-	old, built, err := c.known(ctx, store, file)
-	if damaged, ok := errors.AsType[*rag.DamagedError](err); ok && damaged.Settings != nil && (k.rebuild || len(k.add)+len(k.remove) > 0) {
-		old, err = *damaged.Settings, nil
-		warning := event.Warning{Text: "knowledge base " + k.base + " is damaged: it is built anew from its documents"}
-		if err := events.Emit(ctx, warning); err != nil {
-			return err
-		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	set := old
-	if err != nil {
-		if len(k.add) == 0 {
-			return library.Missing(k.base)
-		}
-		var wanted rag.Settings
-		wanted, change = change.New()
-		if set, err = c.app.NewBase(ctx, events, c.asker(face, false), wanted, true); err != nil {
-			return err
-		}
-	}
-	if set, err = set.Set(ctx, c.app, change); err != nil {
-		return err
-	}
-	if set.Documents, err = c.sourcesOf(set.Documents, builder.Source.Absolute); err != nil {
-		return err
-	}
-	if built && old.SameChunks(set) && !k.rebuild && len(k.add)+len(k.remove) == 0 {
-		return store.Configure(ctx, set)
-	}
-	_, err = builder.Build(ctx, k.base, store, set)
-	return buildError(err)
-}
-
-// buildError returns the error of a build; if the user interrupted it, with how it goes on.
-func buildError(err error) error {
-	if fault.CodeOf(err) != fault.Canceled {
-		return err
-	}
-	return fault.Wrap(fault.Canceled, err, "").WithHint("what is done is kept: the same command goes on from there")
-}
-
-// known returns the settings of the knowledge base in store or, if it was not built, of the one that an
-// older version wrote beside file. The error is a fs.ErrNotExist if there is neither.
-func (c *command) known(ctx context.Context, store rag.Store, file string) (set rag.Settings, built bool, err error) {
-	index, err := store.Open(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		set, err = rag.ReadOld(rag.OldFile(file))
-		return set, false, err
-	}
-	if err != nil {
-		return set, false, err
-	}
-	stats, err := index.Stats(ctx)
-	return stats.Settings, true, errors.Join(err, index.Close())
+	return c.app.ChangeBase(ctx, events, app.BaseChange{
+		Name: k.base, Add: k.add, Remove: k.remove, Set: change, Rebuild: k.rebuild,
+		Asker: c.asker(face, false), Budget: k.bound(), AddedBy: "flag --rag-add: ",
+	})
 }
 
 // change returns what --rag-set says, all of its occurrences together.
@@ -190,87 +121,13 @@ func (k *knowledge) change() (rag.Change, error) {
 	return rag.ParseChange(strings.Join(k.set, ","))
 }
 
-// sourcesOf returns the list of sources after --rag-add and --rag-remove, each once.
-func (c *command) sourcesOf(list []string, absolute func(string) (string, error)) ([]string, error) {
-	k := &c.opts.knowledge
-	list = slices.Clone(list)
-	for _, source := range k.remove {
-		as, err := absolute(source)
-		i := slices.IndexFunc(list, func(s string) bool { return s == source || err == nil && s == as })
-		if i < 0 {
-			return nil, fault.New(fault.NotFound, "%q is not a source of knowledge base %s", source, k.base).WithHint("its sources: loki --info --rag %s", text.Word(k.base))
-		}
-		list = slices.Delete(list, i, i+1)
-	}
-	for _, source := range k.add {
-		as, err := absolute(source)
-		if err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "flag --rag-add")
-		}
-		if err := c.exists(source, as); err != nil {
-			return nil, err
-		}
-		if !slices.Contains(list, as) {
-			list = append(list, as)
-		}
-	}
-	if len(list) == 0 {
-		return nil, fault.New(fault.Usage, "knowledge base %s would have no source left", k.base).WithHint("add another one with --rag-add SOURCE")
-	}
-	return list, nil
-}
-
-// exists returns an error if a source that the user has just written is a path where nothing is.
-func (c *command) exists(source, absolute string) error {
-	if !filepath.IsAbs(absolute) {
-		return nil
-	}
-	pattern, err := input.ParsePattern(absolute)
-	if err == nil {
-		_, err = os.Stat(pattern.Base)
-	}
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return fault.New(fault.NotFound, "flag --rag-add: there is nothing at %s", source).WithHint("%s", c.missing(source, filepath.Clean(pattern.Base)))
-}
-
-// missing returns what may be wrong with a source that begins at a path where nothing is.
-func (c *command) missing(source, path string) string {
-	if loader, _, ok := strings.Cut(source, ":"); ok && len(loader) > 1 && !strings.ContainsAny(loader, `/\`) {
-		return fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", loader, c.app.Config.File)
-	}
-	if first, _, several := strings.Cut(source, " "); several {
-		if _, err := os.Stat(first); err == nil {
-			return "write --rag-add before each of several sources, and quote a path with blanks or a pattern as a whole"
-		}
-	}
-	dir, name := filepath.Dir(path), filepath.Base(path)
-	for dir != filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
-		dir, name = filepath.Dir(dir), filepath.Base(dir)
-	}
-	hint := fmt.Sprintf("%s exists, but has no %s in it", dir, name)
-	entries, _ := os.ReadDir(dir) // only for the hint
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	if near := yamldoc.Nearest(name, names); near != "" {
-		hint += "; did you mean " + near + "?"
-	}
-	return hint
-}
-
 // rebuildAgent builds all knowledge bases of the agent of -a.
 func (c *command) rebuildAgent(ctx context.Context, face *face) error {
 	of, _, err := c.loadAgent(c.opts.agent)
 	if err != nil {
 		return err
 	}
-	return buildError(c.app.RebuildAgent(ctx, of, c.app.Events(face.emitter)))
+	return app.BuildError(c.app.RebuildAgent(ctx, of, c.app.Events(face.emitter)))
 }
 
 // openBase opens the knowledge base that --rag or -a names: AGENT or, for a rag node, AGENT/NODE.
@@ -311,7 +168,7 @@ func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings,
 	name := base.Name() + " (" + difference(base.Settings(), set) + ")"
 	if _, err := c.app.Builder(events, budget).Build(ctx, name, store, set); err != nil {
 		release()
-		return nil, nil, buildError(err)
+		return nil, nil, app.BuildError(err)
 	}
 	other, err := rag.Open(ctx, name, store, c.app)
 	if err != nil {

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +19,6 @@ import (
 	"loki/internal/rag"
 	"loki/internal/render"
 	"loki/internal/text"
-	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
@@ -76,8 +73,8 @@ func (c *command) listBases(ctx context.Context) error {
 
 // summary describes the knowledge base called name in a file.
 func (c *command) summary(ctx context.Context, name, file string) baseSummary {
-	b := baseSummary{Name: name, Path: c.placeOf(file)}
-	stats, err := c.stats(ctx, name, file)
+	b := baseSummary{Name: name, Path: c.app.BasePlace(file)}
+	stats, err := c.app.BaseStats(ctx, name, file)
 	if err != nil {
 		b.Error, b.missing = err.Error(), fault.CodeOf(err) == fault.NotFound
 		return b
@@ -85,14 +82,6 @@ func (c *command) summary(ctx context.Context, name, file string) baseSummary {
 	b.Documents, b.Chunks, b.Bytes = stats.Files, stats.Chunks, stats.Bytes
 	b.Model, b.Built = stats.Settings.EmbeddingModel, stats.Built
 	return b
-}
-
-// placeOf returns where the knowledge base in file is: the file, which need not exist, or the database.
-func (c *command) placeOf(file string) string {
-	if store := c.app.Config.RAGStore; store != nil && *store != "" {
-		return c.hide(*store)
-	}
-	return file
 }
 
 // agentBases describes the knowledge bases of an agent.
@@ -116,32 +105,6 @@ func (b baseSummary) String() string {
 	return fmt.Sprintf("%s, %s, built %s with %s: %s", text.Count(b.Documents, "document"), text.Count(b.Chunks, "chunk"), b.Built.UTC().Format(time.RFC3339), b.Model, b.Path)
 }
 
-// stats describes the knowledge base called name in a file.
-func (c *command) stats(ctx context.Context, name, file string) (stats rag.Stats, err error) {
-	index, err := c.index(ctx, name, file)
-	if err != nil {
-		return stats, err
-	}
-	stats, err = index.Stats(ctx)
-	return stats, errors.Join(err, index.Close())
-}
-
-// index opens the index of the knowledge base called name in a file, without what searches need.
-func (c *command) index(ctx context.Context, name, file string) (rag.Index, error) {
-	store, err := c.app.Library().Store(file)
-	if err != nil {
-		return nil, err
-	}
-	index, err := store.Open(ctx)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return index, err
-	}
-	if _, _, err = c.known(ctx, store, file); err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = c.app.Library().Missing(name)
-	}
-	return nil, err
-}
-
 // bytesText writes a size: 512 B, 3.4 MB.
 func bytesText(n int64) string {
 	switch {
@@ -156,60 +119,11 @@ func bytesText(n int64) string {
 }
 
 // baseInfo prints the knowledge base of --rag as a YAML document, or the same as JSON.
-func (c *command) baseInfo(ctx context.Context) (err error) {
-	file, err := c.app.Library().File(c.opts.knowledge.base)
+func (c *command) baseInfo(ctx context.Context) error {
+	info, err := c.app.BaseInfo(ctx, c.opts.knowledge.base)
 	if err != nil {
 		return err
 	}
-	index, err := c.index(ctx, c.opts.knowledge.base, file)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, index.Close()) }()
-	stats, err := index.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	var documents, files []value.Value
-	for _, source := range stats.Settings.Documents {
-		documents = append(documents, value.Of(c.hide(source)))
-	}
-	for f, err := range index.Files(ctx) {
-		if err != nil {
-			return err
-		}
-		files = append(files, value.ObjectOf(
-			value.Member{Name: "path", Value: value.Of(text.Name(f.Path))}, value.Member{Name: "num_chunks", Value: value.Of(f.Chunks)}).Value())
-	}
-	set := stats.Settings
-	batch := value.Value{}
-	if set.BatchSize > 0 {
-		batch = value.Of(set.BatchSize)
-	}
-	var members []value.Member
-	for _, m := range []setting{
-		{"path", value.Of(c.placeOf(file))},
-		{"embedding_model", value.Of(set.EmbeddingModel)},
-		{"chunk_size", value.Of(set.ChunkSize)},
-		{"chunk_overlap", value.Of(set.ChunkOverlap)},
-		{"chunker", orNull(set.Chunker)},
-		{"quantization", orNull(set.Quantization)},
-		{"reranker_model", orNull(set.RerankerModel)},
-		{"top_k", value.Of(set.TopK)},
-		{"threshold", value.Of(set.Threshold)},
-		{"neighbors", value.Of(set.Neighbors)},
-		{"diversity", value.Of(set.Diversity)},
-		{"batch_size", batch},
-		{"built", value.Of(stats.Built.UTC().Format(time.RFC3339))},
-		{"chunks", value.Of(stats.Chunks)},
-		{"dimensions", value.Of(stats.Dimensions)},
-		{"bytes", value.Of(int(stats.Bytes))},
-		{"document_paths", value.ListOf(documents...).Value()},
-		{"files", value.ListOf(files...).Value()},
-	} {
-		members = append(members, value.Member{Name: m.name, Value: m.value})
-	}
-	info := value.ObjectOf(members...)
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info.Value())
 	}

@@ -17,11 +17,17 @@ import (
 	"loki/internal/process"
 )
 
-// run returns what a command of the user's shell prints on both of its outputs, line by
-// line as it comes. How the command ends does not matter: its output is the answer.
+// run returns what a command prints. How it ends does not matter: its output is the answer.
 func (l *Loader) run(ctx context.Context, line string) (string, error) {
+	output, _, err := l.Output(ctx, line, func(string) {})
+	return output, err
+}
+
+// Output returns what a command of the user's shell prints on both of its outputs, and how it
+// ended. Each line is also passed to shown as it comes, one at a time.
+func (l *Loader) Output(ctx context.Context, line string, shown func(line string)) (output string, status int, err error) {
 	if l.Shell.Path == "" {
-		return "", fault.New(fault.Usage, "`%s`: commands cannot be attached here", line)
+		return "", 0, fault.New(fault.Usage, "`%s`: commands cannot be attached here", line)
 	}
 	var (
 		mu    sync.Mutex
@@ -31,18 +37,21 @@ func (l *Loader) run(ctx context.Context, line string) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines = append(lines, line)
+		shown(line)
 	}
-	_, err := process.Run(ctx, process.Command{
+	_, err = process.Run(ctx, process.Command{
 		Path: l.Shell.Path, Args: []string{l.Shell.Flag, joined(l.Shell, line)}, Dir: l.Dir, Env: l.Child.Environ,
 		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize, MaxStderr: MaxFileSize,
 		OnStdout: add, OnStderr: add,
 	})
 	if err != nil {
-		if _, ended := errors.AsType[*process.ExitError](err); !ended {
-			return "", processError("`"+line+"`", err)
+		ended, ok := errors.AsType[*process.ExitError](err)
+		if !ok {
+			return "", 0, processError("`"+line+"`", err)
 		}
+		status = ended.Code
 	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), nil
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), status, nil
 }
 
 // joined returns a command that sends both outputs to one stream, so that what it

@@ -1,0 +1,867 @@
+package line
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// vi is the state of vi bindings. The zero value inserts, as a new text does.
+type vi struct {
+	normal bool
+	visual bool // characters are being selected
+
+	count   int    // typed before a command; 0 means none
+	over    int    // the count before the operator
+	op      string // operator that waits for a motion: d, c or y
+	pending string // command that waits for a character: f F t T r g i a
+
+	find, findWhat string // the latest f, F, t or T and its character
+
+	// What "." repeats: the keys since a change began.
+	recording []key
+	last      []key
+	replaying bool
+	changed   bool // the command that is under way changes the text
+}
+
+func (v *vi) inserts() bool { return !v.normal }
+
+// viCommands are the keys that vi has in both modes, beside the common ones.
+var viCommands = map[string]func(*model) outcome{
+	"ctrl+z": func(*model) outcome { return suspend },
+	"ctrl+u": kills((*buffer).toLineStart),
+}
+
+// maxCount is the largest count of a command.
+const maxCount = 9999
+
+// note keeps keys for ".".
+func (v *vi) note(k key) {
+	if !v.replaying {
+		v.recording = append(v.recording, k)
+	}
+}
+
+// settle ends a command: its count and operator are gone, and "." repeats it if it changed the text.
+func (m *model) settle() {
+	v := m.vi
+	v.count, v.over, v.op, v.pending = 0, 0, "", ""
+	if v.replaying || v.inserts() { // the command lasts until Esc
+		return
+	}
+	if v.changed {
+		v.last = v.recording
+	}
+	v.recording, v.changed = nil, false
+	m.rest()
+}
+
+// rest keeps the cursor on a character, as it is in normal mode.
+func (m *model) rest() {
+	b := &m.buf
+	if m.vi.visual {
+		return
+	}
+	goal := b.goal
+	if start := b.lineStart(b.cursor); b.cursor == b.lineEnd(b.cursor) && b.cursor > start {
+		b.move(b.left(b.cursor))
+	}
+	b.goal = goal
+}
+
+func (m *model) leaveInsert() {
+	b := &m.buf
+	if m.vi.normal {
+		return
+	}
+	if b.cursor > b.lineStart(b.cursor) {
+		b.move(b.left(b.cursor))
+	}
+	m.vi.normal = true
+	b.begin()
+	m.settle()
+}
+
+// insertMode begins an insertion, which is one change with what the command did before.
+func (m *model) insertMode() {
+	m.vi.normal, m.vi.visual, m.vi.changed = false, false, true
+	m.vi.count, m.vi.over, m.vi.op, m.vi.pending = 0, 0, "", ""
+}
+
+// viKey does what a key is for in normal mode: a character, or the name of another key.
+func (m *model) viKey(k string) outcome {
+	v := m.vi
+	switch k {
+	case "esc", "ctrl+g":
+		if v.visual {
+			v.visual, m.buf.anchor = false, none
+		}
+		m.settle()
+		return goOn
+	case "ctrl+c":
+		return interrupt
+	case "enter":
+		return m.enter()
+	}
+	if v.pending != "" {
+		m.viPending(k)
+		return goOn
+	}
+	if len(k) == 1 && (k[0] >= '1' && k[0] <= '9' || k == "0" && v.count > 0) {
+		v.count = min(v.count*10+int(k[0]-'0'), maxCount)
+		return goOn
+	}
+	if strings.Contains("fFtTrg", k) || strings.Contains("ia", k) && (v.op != "" || v.visual) {
+		v.pending = k
+		return goOn
+	}
+	if from, to, kind := m.motion(k); kind != noMotion {
+		m.along(from, to, kind)
+		return goOn
+	}
+	if v.visual {
+		m.viVisual(k)
+		return goOn
+	}
+	if strings.Contains("dcy", k) {
+		m.viOperator(k)
+		return goOn
+	}
+	if v.op != "" { // an operator without a motion
+		m.settle()
+		return goOn
+	}
+	return m.viCommand(k)
+}
+
+// viOperator begins d, c or y, or does it to whole lines if it is typed twice.
+func (m *model) viOperator(k string) {
+	v := m.vi
+	switch v.op {
+	case "":
+		v.op, v.over, v.count = k, v.count, 0
+	case k:
+		b := &m.buf
+		from, to := b.lineStart(b.cursor), b.lineEnd(b.cursor)
+		for range m.times() - 1 {
+			if to < len(b.text) {
+				to = b.lineEnd(to + 1)
+			}
+		}
+		m.operate(from, to, wholeLines)
+	default:
+		m.settle()
+	}
+}
+
+// times is how often a command is to be done.
+func (m *model) times() int { return min(max(m.vi.count, 1)*max(m.vi.over, 1), maxCount) }
+
+// motionKind says what of the text between the ends of a motion an operator takes.
+type motionKind int
+
+const (
+	noMotion motionKind = iota
+	exclusive
+	inclusive // with the character at the end
+	wholeLines
+	noPlace // there is no such place
+)
+
+// motion returns where the cursor is and where k moves it to.
+func (m *model) motion(k string) (from, to int, kind motionKind) {
+	b, v := &m.buf, m.vi
+	from, n := b.cursor, m.times()
+	repeat := func(f func(int) int) int {
+		to := from
+		for range n {
+			next := f(to)
+			if next == to {
+				break
+			}
+			to = next
+		}
+		return to
+	}
+	switch k {
+	case "h", "left", "backspace", "ctrl+h":
+		start := b.lineStart(from)
+		return from, repeat(func(i int) int { return max(b.left(i), start) }), exclusive
+	case "l", "right", " ":
+		end := b.lineEnd(from)
+		return from, repeat(func(i int) int { return min(b.right(i), end) }), exclusive
+	case "0", "home", "ctrl+a":
+		return from, b.lineStart(from), exclusive
+	case "^":
+		return from, b.firstWord(from), exclusive
+	case "$", "end", "ctrl+e":
+		to = b.lineEnd(from)
+		for range n - 1 {
+			if to < len(b.text) {
+				to = b.lineEnd(to + 1)
+			}
+		}
+		return from, to, exclusive
+	case "w", "W":
+		if v.op == "c" && b.class(from) != 0 { // changes to the end of the word
+			return from, repeat(func(i int) int { return b.viEnd(i, k == "W", i == from) }), inclusive
+		}
+		to = repeat(func(i int) int { return b.viNext(i, k == "W") })
+		if end := b.lineEnd(from); v.op != "" && to > end && strings.TrimSpace(b.text[end:to]) == "" {
+			to = max(end, from) // not the line feed
+		}
+		return from, to, exclusive
+	case "ctrl+right":
+		return from, repeat(func(i int) int { return b.viNext(i, false) }), exclusive
+	case "b", "B", "ctrl+left":
+		return from, repeat(func(i int) int { return b.viBack(i, k == "B") }), exclusive
+	case "e", "E":
+		return from, repeat(func(i int) int { return b.viEnd(i, k == "E", false) }), inclusive
+	case "G":
+		return from, len(b.text), wholeLines
+	case "ctrl+home":
+		return from, 0, exclusive
+	case "ctrl+end":
+		return from, len(b.text), exclusive
+	case "%":
+		if to = b.bracket(from); to == none {
+			return from, from, noPlace
+		}
+		return from, to, inclusive
+	case ";", ",":
+		if v.find == "" {
+			return from, from, noPlace
+		}
+		find := v.find
+		if k == "," {
+			find = map[string]string{"f": "F", "F": "f", "t": "T", "T": "t"}[find]
+		}
+		return m.findMotion(find, v.findWhat, true)
+	case "j", "down", "ctrl+n", "k", "up", "ctrl+p":
+		if v.op == "" {
+			return from, from, noMotion
+		}
+		by := 1
+		if strings.Contains("k up ctrl+p", k) {
+			by = -1
+		}
+		ahead := *b
+		for range n {
+			if !ahead.vertical(by) {
+				return from, from, noPlace
+			}
+		}
+		return from, ahead.cursor, wholeLines
+	}
+	return from, from, noMotion
+}
+
+// findMotion is the motion of f, F, t or T to the character what on the same line.
+func (m *model) findMotion(find, what string, again bool) (from, to int, kind motionKind) {
+	b := &m.buf
+	from = b.cursor
+	to = from
+	start, stop := b.lineStart(from), b.lineEnd(from)
+	for n := range m.times() {
+		if find == "f" || find == "t" {
+			at := b.right(to)
+			if find == "t" && again && n == 0 && at < stop && strings.HasPrefix(b.text[at:], what) {
+				at = b.right(at)
+			}
+			if at > stop {
+				return from, from, noPlace
+			}
+			i := strings.Index(b.text[at:stop], what)
+			if i < 0 {
+				return from, from, noPlace
+			}
+			to = at + i
+			continue
+		}
+		end := to
+		if find == "T" && again && n == 0 && end > start && strings.HasSuffix(b.text[start:end], what) {
+			end = b.left(end)
+		}
+		i := strings.LastIndex(b.text[start:end], what)
+		if i < 0 {
+			return from, from, noPlace
+		}
+		to = start + i
+	}
+	switch find {
+	case "t":
+		to = b.left(to)
+	case "T":
+		to = b.right(to)
+	}
+	if find == "F" || find == "T" {
+		return from, to, exclusive
+	}
+	return from, to, inclusive
+}
+
+// along moves the cursor, or has the operator that waits take what the motion passes.
+func (m *model) along(from, to int, kind motionKind) {
+	b, v := &m.buf, m.vi
+	switch {
+	case kind == noPlace:
+		m.settle()
+	case v.op == "":
+		anchor := b.anchor
+		if b.move(to); v.visual {
+			b.anchor = anchor
+		}
+		m.settle()
+	default:
+		if kind == inclusive && to >= from {
+			to = b.right(to)
+		}
+		from, to = min(from, to), max(from, to)
+		if kind == wholeLines {
+			from, to = b.lineStart(from), b.lineEnd(to)
+		}
+		m.operate(from, to, kind)
+	}
+}
+
+// operate does d, c or y. For whole lines, from and to are the beginning of the first and the end of the
+// last one.
+func (m *model) operate(from, to int, kind motionKind) {
+	b, v := &m.buf, m.vi
+	lines := kind == wholeLines
+	if from == to && !lines {
+		if v.op == "c" {
+			b.begin()
+			b.move(from)
+			m.insertMode()
+			return
+		}
+		m.settle()
+		return
+	}
+	b.cut, b.cutLines = b.text[from:to], lines
+	switch v.op {
+	case "y":
+		if !lines || from < b.lineStart(b.cursor) {
+			b.move(from)
+		}
+	case "c":
+		b.begin()
+		b.replace(from, to, "")
+		m.insertMode()
+		return
+	case "d":
+		b.begin()
+		v.changed = true
+		if !lines {
+			b.replace(from, to, "")
+			break
+		}
+		if to < len(b.text) {
+			to++
+		} else if from > 0 {
+			from--
+		}
+		b.replace(from, to, "")
+		b.move(b.firstWord(min(b.cursor, len(b.text))))
+	}
+	m.settle()
+}
+
+// viPending does a command that waited for the character k.
+func (m *model) viPending(k string) {
+	b, v := &m.buf, m.vi
+	command := v.pending
+	v.pending = ""
+	if utf8.RuneCountInString(k) != 1 {
+		m.settle()
+		return
+	}
+	switch command {
+	case "f", "F", "t", "T":
+		v.find, v.findWhat = command, k
+		m.along(m.findMotion(command, k, false))
+	case "r":
+		to := b.cursor
+		for range m.times() {
+			if to >= b.lineEnd(b.cursor) {
+				m.settle()
+				return
+			}
+			to = b.right(to)
+		}
+		b.begin()
+		b.replace(b.cursor, to, strings.Repeat(k, m.times()))
+		b.move(b.left(b.cursor))
+		v.changed = true
+		m.settle()
+	case "g":
+		switch k {
+		case "g":
+			m.along(b.cursor, 0, wholeLines)
+		case "e":
+			to := b.cursor
+			for range m.times() {
+				to = b.viBackEnd(to)
+			}
+			m.along(b.cursor, to, inclusive)
+		default:
+			m.settle()
+		}
+	case "i", "a":
+		from, to := b.object(k, command == "a")
+		switch {
+		case from == none:
+			m.settle()
+		case v.visual:
+			b.move(max(b.left(to), from))
+			b.anchor = from
+			m.settle()
+		default:
+			m.operate(from, to, exclusive)
+		}
+	}
+}
+
+// viVisual does what a key is for while characters are selected.
+func (m *model) viVisual(k string) {
+	b, v := &m.buf, m.vi
+	from, to := b.selection()
+	to = b.right(to)
+	switch k {
+	case "v":
+		v.visual, b.anchor = false, none
+	case "j", "down", "k", "up":
+		anchor, by := b.anchor, 1
+		if strings.Contains("k up", k) {
+			by = -1
+		}
+		b.vertical(by)
+		b.anchor = anchor
+	case "o":
+		b.cursor, b.anchor = b.anchor, b.cursor
+	case "d", "x", "X", "c", "s", "y", "delete", "backspace":
+		v.visual, b.anchor = false, none
+		switch v.op = "d"; k {
+		case "c", "s":
+			v.op = "c"
+		case "y":
+			v.op = "y"
+		}
+		m.operate(from, to, exclusive)
+		return
+	case "~", "u", "U":
+		v.visual, v.changed = false, true
+		b.begin()
+		b.replace(from, to, map[string]func(string) string{"~": swapCase, "u": strings.ToLower, "U": strings.ToUpper}[k](b.text[from:to]))
+		b.move(from)
+	}
+	m.settle()
+}
+
+// viCommand does what k is for in normal mode.
+func (m *model) viCommand(k string) outcome {
+	b, v := &m.buf, m.vi
+	b.begin()
+	b.anchor = none
+	switch k {
+	case "j", "down", "ctrl+n", "k", "up", "ctrl+p":
+		for range m.times() {
+			if strings.Contains("k up ctrl+p", k) {
+				m.up()
+			} else {
+				m.down()
+			}
+		}
+	case "i", "insert":
+		m.insertMode()
+		return goOn
+	case "a":
+		b.move(min(b.right(b.cursor), b.lineEnd(b.cursor)))
+		m.insertMode()
+		return goOn
+	case "I":
+		b.move(b.firstWord(b.cursor))
+		m.insertMode()
+		return goOn
+	case "A":
+		b.move(b.lineEnd(b.cursor))
+		m.insertMode()
+		return goOn
+	case "o":
+		end := b.lineEnd(b.cursor)
+		b.replace(end, end, "\n")
+		m.insertMode()
+		return goOn
+	case "O":
+		start := b.lineStart(b.cursor)
+		b.replace(start, start, "\n")
+		b.move(start)
+		m.insertMode()
+		return goOn
+	case "x", "delete":
+		return m.viAs("d", "l")
+	case "X":
+		return m.viAs("d", "h")
+	case "D":
+		return m.viAs("d", "$")
+	case "C":
+		return m.viAs("c", "$")
+	case "s":
+		return m.viAs("c", "l")
+	case "S":
+		return m.viAs("c", "c")
+	case "Y":
+		return m.viAs("y", "y")
+	case "p", "P":
+		m.put(k == "P")
+	case "u":
+		for range m.times() {
+			b.undo()
+		}
+	case "U":
+		for range m.times() {
+			b.redo()
+		}
+	case "~":
+		to := b.cursor
+		for range m.times() {
+			to = min(b.right(to), b.lineEnd(b.cursor))
+		}
+		b.replace(b.cursor, to, swapCase(b.text[b.cursor:to]))
+		v.changed = true
+	case "J":
+		if end := b.lineEnd(b.cursor); end < len(b.text) {
+			next := end + 1 + len(b.text[end+1:]) - len(strings.TrimLeft(b.text[end+1:], " \t"))
+			b.replace(end, next, " ")
+			b.move(end)
+			v.changed = true
+		}
+	case "v":
+		if b.text != "" {
+			v.visual, b.anchor = true, b.cursor
+		}
+	case ".":
+		m.repeat()
+	case "/":
+		m.startSearch()
+	case "tab", "shift+tab", "ctrl+j", "ctrl+w", "ctrl+backspace", "ctrl+delete": // for inserting only
+	default:
+		if f := viCommands[k]; f != nil && k != "ctrl+u" {
+			m.settle()
+			return f(m)
+		}
+		for _, name := range []string{"ctrl+d", "ctrl+l", "ctrl+o", "ctrl+r"} {
+			if k == name {
+				m.settle()
+				return m.bind(k)
+			}
+		}
+	}
+	m.settle()
+	return goOn
+}
+
+// viAs does a command that stands for an operator and a motion.
+func (m *model) viAs(op, motion string) outcome {
+	v := m.vi
+	v.op, v.over, v.count = op, v.count, 0
+	if motion == op {
+		m.viOperator(op)
+		return goOn
+	}
+	from, to, kind := m.motion(motion)
+	m.along(from, to, kind)
+	return goOn
+}
+
+// put inserts what was cut last, after the cursor or before it.
+func (m *model) put(before bool) {
+	b := &m.buf
+	if b.cut == "" {
+		return
+	}
+	m.vi.changed = true
+	n := min(m.times(), 1+(1<<20)/len(b.cut)) // no more than a few megabytes
+	switch {
+	case b.cutLines && before:
+		at := b.lineStart(b.cursor)
+		b.replace(at, at, strings.Repeat(b.cut+"\n", n))
+		b.move(b.firstWord(at))
+	case b.cutLines:
+		at := b.lineEnd(b.cursor)
+		b.replace(at, at, strings.Repeat("\n"+b.cut, n))
+		b.move(b.firstWord(at + 1))
+	default:
+		at := b.cursor
+		if !before {
+			at = min(b.right(at), b.lineEnd(at))
+		}
+		b.replace(at, at, strings.Repeat(b.cut, n))
+		b.move(b.left(b.cursor))
+	}
+}
+
+// repeat does the latest change again.
+func (m *model) repeat() {
+	v := m.vi
+	keys, times := v.last, m.times()
+	v.count = 0
+	if len(keys) == 0 || v.replaying {
+		return
+	}
+	v.replaying = true
+	for range min(times, 100) {
+		for _, k := range keys {
+			if k.name == "enter" || k.name == "tab" { // would submit, or open a menu
+				continue
+			}
+			m.key(k)
+		}
+	}
+	v.replaying, v.changed = false, false
+}
+
+func swapCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
+		}
+		return unicode.ToUpper(r)
+	}, s)
+}
+
+// kind is [buffer.class], where big words have punctuation in them.
+func (b *buffer) kind(i int, big bool) int {
+	if c := b.class(i); c == 0 || !big {
+		return c
+	}
+	return 1
+}
+
+// firstWord returns where the line of i has its first character that is not blank.
+func (b *buffer) firstWord(i int) int {
+	start, end := b.lineStart(i), b.lineEnd(i)
+	for start < end && b.class(start) == 0 {
+		start = b.right(start)
+	}
+	return start
+}
+
+// viNext returns where the next word begins.
+func (b *buffer) viNext(i int, big bool) int {
+	if k := b.kind(i, big); k != 0 {
+		for i < len(b.text) && b.kind(i, big) == k {
+			i = b.right(i)
+		}
+	}
+	for i < len(b.text) && b.kind(i, big) == 0 {
+		i = b.right(i)
+	}
+	return i
+}
+
+// viBack returns where the word before i begins.
+func (b *buffer) viBack(i int, big bool) int {
+	for i > 0 && b.kind(b.left(i), big) == 0 {
+		i = b.left(i)
+	}
+	if i == 0 {
+		return 0
+	}
+	for k := b.kind(b.left(i), big); i > 0 && b.kind(b.left(i), big) == k; {
+		i = b.left(i)
+	}
+	return i
+}
+
+// viEnd returns the last character of the next word, or, with stay, of the word at i.
+func (b *buffer) viEnd(i int, big, stay bool) int {
+	if !stay {
+		i = b.right(i)
+	}
+	for i < len(b.text) && b.kind(i, big) == 0 {
+		i = b.right(i)
+	}
+	for k := b.kind(i, big); i < len(b.text); {
+		next := b.right(i)
+		if next >= len(b.text) || b.kind(next, big) != k {
+			break
+		}
+		i = next
+	}
+	if i >= len(b.text) && b.text != "" {
+		return b.left(len(b.text))
+	}
+	return i
+}
+
+// viBackEnd returns the last character of the word before i.
+func (b *buffer) viBackEnd(i int) int {
+	for k := b.class(i); k != 0 && i > 0 && b.class(i) == k; {
+		i = b.left(i)
+	}
+	for i > 0 && b.class(i) == 0 {
+		i = b.left(i)
+	}
+	return i
+}
+
+const brackets = "()[]{}"
+
+// bracket returns where the bracket is that belongs to the first one at or after i on its line, or none.
+func (b *buffer) bracket(i int) int {
+	end := b.lineEnd(i)
+	n := strings.IndexAny(b.text[i:end], brackets)
+	if n < 0 {
+		return none
+	}
+	i += n
+	which := strings.IndexByte(brackets, b.text[i])
+	if which%2 == 0 {
+		return b.closing(i, brackets[which], brackets[which+1])
+	}
+	return b.opening(i, brackets[which-1], brackets[which])
+}
+
+// closing returns where the bracket at i is closed, or none.
+func (b *buffer) closing(i int, open, shut byte) int {
+	for depth := 0; i < len(b.text); i++ {
+		switch b.text[i] {
+		case open:
+			depth++
+		case shut:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return none
+}
+
+// opening returns where the bracket at i, or the one that i is within, is opened, or none.
+func (b *buffer) opening(i int, open, shut byte) int {
+	depth := 0
+	for ; i >= 0; i-- {
+		switch b.text[i] {
+		case shut:
+			depth++
+		case open:
+			if depth--; depth <= 0 {
+				return i
+			}
+		}
+	}
+	return none
+}
+
+// object returns the ends of the word, quoted text or brackets around the cursor; from is none if there
+// is no such thing. With around, blanks or the marks themselves belong to it.
+func (b *buffer) object(k string, around bool) (from, to int) {
+	i := b.cursor
+	switch k {
+	case "w", "W":
+		return b.word(i, k == "W", around)
+	case "\"", "'", "`":
+		return b.quoted(i, k, around)
+	case "(", ")", "b":
+		k = "()"
+	case "[", "]":
+		k = "[]"
+	case "{", "}", "B":
+		k = "{}"
+	default:
+		return none, none
+	}
+	if i >= len(b.text) {
+		return none, none
+	}
+	if from = i; b.text[i] != k[0] {
+		at := i
+		if b.text[i] != k[1] { // as if the cursor were on the closing one
+			at--
+		}
+		if from = b.around(at, i, k[0], k[1]); from == none {
+			return none, none
+		}
+	}
+	if to = b.closing(from, k[0], k[1]); to == none {
+		return none, none
+	}
+	if around {
+		return from, to + 1
+	}
+	return from + 1, to
+}
+
+// around returns where the brackets open that the cursor at i is within, looking from at on.
+func (b *buffer) around(at, i int, open, shut byte) int {
+	depth := 0
+	for ; at >= 0; at-- {
+		switch b.text[at] {
+		case shut:
+			if at < i {
+				depth++
+			}
+		case open:
+			if depth == 0 {
+				return at
+			}
+			depth--
+		}
+	}
+	return none
+}
+
+func (b *buffer) word(i int, big, around bool) (from, to int) {
+	if b.lineStart(i) == b.lineEnd(i) {
+		return none, none
+	}
+	start, end := b.lineStart(i), b.lineEnd(i)
+	run := func(i int) int {
+		for k := b.kind(i, big); i < end && b.kind(i, big) == k; {
+			i = b.right(i)
+		}
+		return i
+	}
+	from = i
+	for k := b.kind(i, big); from > start && b.kind(b.left(from), big) == k; {
+		from = b.left(from)
+	}
+	to = run(i)
+	if !around {
+		return from, to
+	}
+	if to < end && (b.class(to) == 0 || b.class(i) == 0) {
+		return from, run(to)
+	}
+	for from > start && b.class(b.left(from)) == 0 {
+		from = b.left(from)
+	}
+	return from, to
+}
+
+func (b *buffer) quoted(i int, quote string, around bool) (from, to int) {
+	end := b.lineEnd(i)
+	for at := b.lineStart(i); at < end; {
+		open := strings.Index(b.text[at:end], quote)
+		if open < 0 {
+			break
+		}
+		open += at
+		shut := strings.Index(b.text[open+1:end], quote)
+		if shut < 0 {
+			break
+		}
+		shut += open + 1
+		if i <= shut {
+			if around {
+				return open, shut + 1
+			}
+			return open + 1, shut
+		}
+		at = shut + 1
+	}
+	return none, none
+}

@@ -1,0 +1,129 @@
+package line
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+)
+
+// Watch is a keyboard that is being watched. Its methods may be called from several goroutines, but
+// not from onKey.
+type Watch struct {
+	editor *Editor
+	onKey  func(key rune) bool
+
+	mu      sync.Mutex
+	stopped bool
+	paused  int
+	done    chan struct{} // closed when the goroutine has ended; nil while there is none
+	stop    chan struct{} // closed to end it
+}
+
+const endOfInput = 0x04 // Ctrl-D
+
+// Watch reads the keyboard while the program works. What is typed is not shown, and kept for the next
+// Read. Ctrl-C and Ctrl-Z stay signals. For each Ctrl-D (U+0004) a goroutine of the watch calls onKey;
+// if that returns true the key is not kept.
+func (e *Editor) Watch(onKey func(key rune) bool) (*Watch, error) {
+	w := &Watch{editor: e, onKey: onKey}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Pause leaves the terminal to another reader, such as a question, until resume is called. What was
+// typed before stays kept for the next Read. Several pauses may overlap.
+func (w *Watch) Pause() (resume func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paused++; w.paused == 1 {
+		w.halt()
+	}
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.paused--; w.paused == 0 && !w.stopped {
+			_ = w.start() // without a terminal nothing can be typed
+		}
+	})
+}
+
+// Stop ends the watch: the terminal is as it was found, and onKey is not called any more.
+func (w *Watch) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.halt()
+}
+
+// start takes the terminal. The watch is locked, or nobody else has it.
+func (w *Watch) start() error {
+	e := w.editor
+	if err := e.enter(watching); err != nil {
+		return err
+	}
+	keyboard, err := listen(e.opts.In)
+	if err != nil {
+		_ = e.leave()
+		return err
+	}
+	signals := make(chan os.Signal, 8)
+	notify(signals)
+	stop, done := make(chan struct{}), make(chan struct{})
+	w.stop, w.done = stop, done
+	go func() { // ends when halt closes stop and waits, or with the editor
+		defer close(done)
+		defer func() { _ = e.leave() }()
+		defer func() { w.take(keyboard.stop()) }()
+		defer signal.Stop(signals)
+		chunks := keyboard.chunks
+		for {
+			select {
+			case chunk, ok := <-chunks:
+				if !ok { // the terminal is gone
+					chunks = nil
+				}
+				w.take(chunk)
+			case s := <-signals:
+				switch {
+				case isStop(s):
+					if e.leave() == nil {
+						stopProcess(signals, false)
+						_ = e.enter(watching)
+					}
+				case isContinue(s):
+					_ = e.enter(watching)
+				}
+			case <-stop:
+				return
+			case <-e.closing:
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// halt gives the terminal back, if the watch has it.
+func (w *Watch) halt() {
+	if w.done == nil {
+		return
+	}
+	close(w.stop)
+	<-w.done
+	w.stop, w.done = nil, nil
+}
+
+// take keeps what was typed.
+func (w *Watch) take(chunk []byte) {
+	kept := chunk[:0]
+	for _, c := range chunk {
+		if c != endOfInput || !w.onKey(endOfInput) {
+			kept = append(kept, c)
+		}
+	}
+	if e := w.editor; len(e.keys.buf)+len(e.keys.pasted)+len(kept) <= maxAhead {
+		e.keys.add(kept)
+	}
+}

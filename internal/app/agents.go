@@ -37,6 +37,8 @@ type AgentRun struct {
 	Events    event.Scope
 	Asker     ask.Asker
 	Yes       bool // every question of tools is answered with yes
+	NoServers bool // there are no MCP servers
+	Dry       bool // models answer with what would be sent to them
 	Recorded  bool // the run goes on from its record, which may have what was found in knowledge bases
 
 	// Member is what the agent is in its team if another agent started it; nil for what the user
@@ -70,7 +72,7 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
 	})
 	who := a.PlainAgent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
-	if err := conv.UseAgent(who); err != nil {
+	if err := conv.UseAgent(ctx, who); err != nil {
 		return run.Job{}, err
 	}
 	return conv.Job(ctx, r.Prompt)
@@ -81,12 +83,11 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 func (a *App) PlainAgent(of agent.Agent, given map[string]string, asker ask.Asker, variables func(context.Context) (map[string]string, error)) conversation.Agent {
 	who := conversation.Agent{
 		Agent: of, Scope: a.SessionScope(of.Ref), Variables: variables, Given: given, Texts: a.texts,
+		MessagesFile: &session.MessagesFile{Path: a.Paths.Agent(of.Name).MessagesFile, Hide: a.Hide},
+		Session:      a.SessionOf(of), NeedsServers: slices.ContainsFunc(of.InForce.MCPServers, required),
 		Instructions: func(ctx context.Context, variables map[string]string) (string, error) {
 			return a.instructions(ctx, of, variables, asker)
 		},
-	}
-	if a.Config.Save {
-		who.MessagesFile = &session.MessagesFile{Path: a.Paths.Agent(of.Name).MessagesFile, Hide: a.Hide}
 	}
 	return who
 }
@@ -112,12 +113,12 @@ func (a *App) SessionScope(ref agent.Ref) session.Scope {
 func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
 	of := w.Agent.Agent
-	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes}
-	if kit.Calling = a.Config.FunctionCallingSupport; !kit.Calling {
+	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, NoServers: w.NoServers}
+	if kit.Calling = !w.NoTools; !kit.Calling {
 		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
-	if slices.ContainsFunc(of.InForce.MCPServers, required) && !a.Config.MCPServerSupport {
+	if slices.ContainsFunc(of.InForce.MCPServers, required) && w.NoServers {
 		return kit, done, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
@@ -131,7 +132,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		return kit, done, err
 	}
 	kit.Team = a.children(r, w.Model, nil) // the budget is that of the turn
-	scope, err := a.agentServers(ctx, r, w.Events)
+	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {
 		return kit, done, err
 	}
@@ -158,9 +159,12 @@ func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) 
 	if len(names) == 0 {
 		return nil, nil
 	}
-	return a.serverScope(ctx, events, r.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
-		return f.SelectList(names, aliases)
-	})
+	return a.serverScope(ctx, events, r.Asker, !r.NoServers, chooseList(names))
+}
+
+// chooseList is chooseNames for a setting that is a list.
+func chooseList(names []string) choice {
+	return func(f *mcp.File, aliases map[string]string) mcp.Selection { return f.SelectList(names, aliases) }
 }
 
 // consents reports whether the user consented beforehand to whatever tools would ask. What

@@ -42,7 +42,7 @@ func (u *user) Ask(_ context.Context, q ask.Question) (string, error) {
 func (u *user) talk(ctx context.Context, a *app.App) (conversation.Answer, error) {
 	c := a.Conversations().Begin(conversation.Options{Caller: conversation.Caller{Events: a.Events(&u.events), Asker: u}})
 	tools := "tell,execute_command,no-" + u.word
-	if err := c.UseRole(role.Role{Name: "r", File: "r.md", Settings: chat.Settings{EnabledTools: &tools}}); err != nil {
+	if err := c.UseRole(ctx, role.Role{Name: "r", File: "r.md", Settings: chat.Settings{EnabledTools: &tools}}); err != nil {
 		return conversation.Answer{}, err
 	}
 	if err := c.UseSession(ctx, u.word); err != nil {

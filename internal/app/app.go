@@ -48,7 +48,8 @@ type App struct {
 	Catalog *catalog.Catalog
 	Agents  agent.Library
 
-	engine         *engine.Engine // over the configured models
+	engine         *engine.Engine // live or, in a dry run, dry
+	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
 	dryRun         bool
 	model          string             // the model that the command names, if any
 	standIn        string             // id of the model that answers in place of all, see [TestModel]; empty for none
@@ -109,8 +110,14 @@ func New(o Options) (*App, error) {
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
 		dryRun: o.DryRun || cfg.DryRun, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
 	}
-	if a.engine, err = engine.New(engine.Options{Models: a, ShowRequests: a.dryRun}); err != nil {
+	if a.live, err = engine.New(engine.Options{Models: a}); err != nil {
 		return nil, err
+	}
+	if a.dry, err = engine.New(engine.Options{Models: dryModels{a}, ShowRequests: true}); err != nil {
+		return nil, err
+	}
+	if a.engine = a.live; a.dryRun {
+		a.engine = a.dry
 	}
 	cfg.UseSecrets(a.lookupSecret)
 	for _, c := range cfg.Clients {

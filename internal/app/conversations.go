@@ -14,7 +14,6 @@ import (
 	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/event"
-	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/rag"
 	"loki/internal/session"
@@ -27,19 +26,21 @@ import (
 func (a *App) Conversations() *conversation.Service {
 	cfg, empty := a.Config, new("")
 	s := &conversation.Service{
-		Engine: a.engine, Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
+		Engine: a.live, Dry: a.dry, Servers: a.startServers, ServerNames: a.serverNames, Agent: a.conversationAgent,
+		CheckReranker: func(ctx context.Context, id string) error { _, err := a.Reranker(ctx, id); return err },
+		Roles:         a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
 		SaveSession: cfg.SaveSession,
 		Recents:     session.Recents{Path: filepath.Join(a.Paths.StateDir, "last"), Hide: a.Hide},
-		Durability:  cfg.ChatDurability, Runs: a.Runs(),
+		Durability:  cfg.ChatDurability, Runs: a.liveRuns(),
+		Save: cfg.Save, Highlight: cfg.Highlight,
+		Switches:     conversation.Switches{NoTools: !cfg.FunctionCallingSupport, NoServers: !cfg.MCPServerSupport},
+		MessagesFile: &session.MessagesFile{Path: a.Paths.MessagesFile, Hide: a.Hide},
 		Compression: conversation.Compression{
 			Threshold: cfg.CompressionThreshold, Model: *cmp.Or(cfg.SummarizationModel, empty), Prompt: *cmp.Or(cfg.SummarizationPrompt, empty), ContextPrompt: *cmp.Or(cfg.SummaryContextPrompt, empty),
 		},
-	}
-	if cfg.Save {
-		s.MessagesFile = &session.MessagesFile{Path: a.Paths.MessagesFile, Hide: a.Hide}
 	}
 	return s
 }
@@ -103,28 +104,24 @@ func (a *App) kit(ctx context.Context, w conversation.Wanted) (kit conversation.
 // chatKit is kit without an agent.
 func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
-	kit.Calling = a.Config.FunctionCallingSupport
+	kit.Calling = !w.NoTools
 	if kit.Tools, err = a.selectTools(ctx, w); err != nil {
 		return kit, done, err
 	}
-	if list := w.EnabledMCPServers; list != nil && *list != "" {
-		scope, err := a.serverScope(ctx, w.Events, w.Asker, func(f *mcp.File, aliases map[string]string) mcp.Selection {
-			return f.Select(*list, aliases)
-		})
-		if err != nil {
-			return kit, done, err
-		}
-		if scope != nil {
-			done = scope.Close
-			more, err := scope.Tools(ctx)
-			if err != nil { // of some servers; the others work
-				if err := w.Events.Emit(ctx, event.Warning{Text: err.Error()}); err != nil {
-					return kit, done, err
-				}
-			}
-			if kit.Tools, err = kit.Tools.With(more...); err != nil {
+	scope, err := a.serversOf(ctx, w)
+	if err != nil {
+		return kit, done, err
+	}
+	if scope != nil {
+		done = scope.Close
+		more, err := scope.Tools(ctx)
+		if err != nil { // of some servers; the others work
+			if err := w.Events.Emit(ctx, event.Warning{Text: err.Error()}); err != nil {
 				return kit, done, err
 			}
+		}
+		if kit.Tools, err = kit.Tools.With(more...); err != nil {
+			return kit, done, err
 		}
 	}
 	kit.Calls, err = a.calls("", permission.Rules{}, w.Asker, w.Yes)
@@ -133,7 +130,7 @@ func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversat
 
 // selectTools picks the tools that the settings enable, and warns of names without a tool.
 func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set, error) {
-	if w.EnabledTools == nil || *w.EnabledTools == "" || !a.Config.FunctionCallingSupport {
+	if w.EnabledTools == nil || *w.EnabledTools == "" || w.NoTools {
 		return tool.Set{}, nil
 	}
 	shelf, err := a.shelf(a.Paths.FunctionsDir, w.Asker)

@@ -9,8 +9,17 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"loki/internal/chat"
+	"loki/internal/engine"
 	"loki/internal/provider"
 )
+
+// dryModels are the configured models, which answer with what would be sent to them.
+type dryModels struct{ app *App }
+
+// ChatModel implements [engine.Models].
+func (d dryModels) ChatModel(ctx context.Context, id string) (engine.Model, error) {
+	return d.app.chatModel(ctx, id, true)
+}
 
 // dryRun is a provider that answers with what it was given and sends nothing: a prompt
 // as it is, behind its instructions, and a longer conversation as YAML.

@@ -82,7 +82,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		return nil, nil, err
 	}
 	o := node.Options{
-		Plan: plan, Engine: a.engine, Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
+		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
 		Tools:   tools,
 		Calls:   calls,
@@ -98,7 +98,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		}
 		return nil, nil, err
 	}
-	if !a.dryRun && a.recorder == nil && a.player == nil { // a dry run has no results, and a cassette is to have all
+	if !r.Dry && !a.dryRun && a.recorder == nil && a.player == nil { // a dry run has no results, and a cassette is to have all
 		o.Cache = sealedCache{a, cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}}
 	}
 	nodes := node.New(o)
@@ -109,6 +109,14 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		release()
 		return nodes.Close()
 	}, nil
+}
+
+// engineOf returns what asks the models of an agent.
+func (a *App) engineOf(r AgentRun) *engine.Engine {
+	if r.Dry {
+		return a.dry
+	}
+	return a.engine
 }
 
 // graphContext returns the model and the sampling of a graph's requests.

@@ -23,7 +23,7 @@ func converse(ctx context.Context, a *app.App, of agent.Agent, runs *run.Service
 	talks.Runs = runs
 	conv := talks.Begin(conversation.Options{NoStream: true, Caller: conversation.Caller{Events: a.Events(event.Discard), Asker: ask.Unavailable{}, Yes: true}})
 	none := func(context.Context) (map[string]string, error) { return map[string]string{}, nil }
-	if err := conv.UseAgent(a.PlainAgent(of, nil, ask.Unavailable{}, none)); err != nil {
+	if err := conv.UseAgent(ctx, a.PlainAgent(of, nil, ask.Unavailable{}, none)); err != nil {
 		return err
 	}
 	_, err := conv.Ask(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, "prompt"), Text: "prompt"}})

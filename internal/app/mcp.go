@@ -67,14 +67,22 @@ func (a *App) Close() error {
 	return errors.Join(s.pool.Shutdown(stopGrace), err)
 }
 
-// serverScope returns the servers that pick picks, nil if there are none. What is wrong
+// choice picks servers.
+type choice func(f *mcp.File, aliases map[string]string) mcp.Selection
+
+// chooseNames returns the choice of a setting, see [mcp.File.Select].
+func chooseNames(setting string) choice {
+	return func(f *mcp.File, aliases map[string]string) mcp.Selection { return f.Select(setting, aliases) }
+}
+
+// serverScope returns the servers that pick picks, nil if there are none or they are not supported. What is wrong
 // with the choice, and with the file, is reported through events, once in a conversation.
 // The caller closes it.
-func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, pick func(f *mcp.File, aliases map[string]string) mcp.Selection) (serverTools, error) {
+func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, supported bool, pick choice) (serverTools, error) {
 	if a.player != nil {
 		return playedServers(a.player.Cassette.Servers), nil
 	}
-	if !a.Config.MCPServerSupport {
+	if !supported {
 		return nil, nil
 	}
 	s, err := a.mcpServers()

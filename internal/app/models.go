@@ -24,6 +24,11 @@ type connection struct {
 
 // ChatModel implements [engine.Models].
 func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
+	return a.chatModel(ctx, id, false)
+}
+
+// chatModel returns the model called id. A dry one answers with what would be sent to it.
+func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model, error) {
 	if a.standIn != "" || a.player != nil {
 		return a.standInFor(id)
 	}
@@ -59,7 +64,7 @@ func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
 	if m.ClientType == config.TypeClaude { // whose API requires a limit
 		model.OutputLimit = a.Catalog.OutputLimit(m)
 	}
-	if a.dryRun {
+	if dry {
 		model.Provider = dryRun{}
 		return model, nil
 	}

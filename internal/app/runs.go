@@ -16,12 +16,19 @@ const storeFile = "runs.db"
 // Runs returns the verbs of runs. Where they go on with a record, marks in it become the
 // secrets again.
 func (a *App) Runs() *run.Service {
+	s := a.liveRuns()
+	s.Unrecorded = a.dryRun && a.recorder == nil && a.player == nil
+	return s
+}
+
+// liveRuns is Runs for work of which not all is a dry run.
+func (a *App) liveRuns() *run.Service {
 	if a.recorder != nil || a.player != nil {
 		return &run.Service{Open: a.openTaped, Recall: a.recall, Always: true, Volatile: a.player != nil}
 	}
 	return &run.Service{
 		Open:   func(d graph.Durability) (run.Store, error) { return a.openRuns(d, a.sealedSecret) },
-		Recall: a.recall, Unrecorded: a.dryRun,
+		Recall: a.recall,
 	}
 }
 

@@ -139,7 +139,7 @@ func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]
 // such tool. Only servers that may have it are started.
 func (a *App) serverTools(ctx context.Context, name string, asker ask.Asker) (tools []tool.Tool, done func(), err error) {
 	done = func() {}
-	scope, err := a.serverScope(ctx, event.FromContext(ctx), asker, func(f *mcp.File, _ map[string]string) mcp.Selection {
+	scope, err := a.serverScope(ctx, event.FromContext(ctx), asker, a.Config.MCPServerSupport, func(f *mcp.File, _ map[string]string) mcp.Selection {
 		sel := f.Select(mcp.All, nil)
 		sel.Servers = slices.DeleteFunc(sel.Servers, func(s mcp.Server) bool { return !s.MayOffer(name) })
 		return sel

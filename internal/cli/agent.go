@@ -99,7 +99,7 @@ func (c *command) useAgent(ctx context.Context, conv *conversation.Conversation,
 		return err
 	}
 	given := c.given()
-	err = conv.UseAgent(c.app.PlainAgent(of, given, asker, func(ctx context.Context) (map[string]string, error) {
+	err = conv.UseAgent(ctx, c.app.PlainAgent(of, given, asker, func(ctx context.Context) (map[string]string, error) {
 		return c.variables(ctx, of.InForce.Variables, given, asker)
 	}))
 	if name := c.app.SessionOf(of); err == nil && !c.opts.hasSession && !c.opts.goOn && name != "" {

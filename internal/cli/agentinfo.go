@@ -107,7 +107,7 @@ func (c *command) plainInfo(ctx context.Context, of agent.Agent) error {
 		conv := c.app.Conversations().Begin(conversation.Options{})
 		who := c.app.PlainAgent(of, nil, nil, func(context.Context) (map[string]string, error) { return values, nil })
 		who.Instructions = func(context.Context, map[string]string) (string, error) { return "", nil } // of a session that is not there
-		if err := conv.UseAgent(who); err != nil {
+		if err := conv.UseAgent(ctx, who); err != nil {
 			return err
 		}
 		_, session, err := c.exported(ctx, conv)

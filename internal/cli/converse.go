@@ -33,7 +33,7 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 	}
 	r, err := c.role()
 	if err == nil && r != nil {
-		err = conv.UseRole(*r)
+		err = conv.UseRole(ctx, *r)
 	}
 	if err == nil && recent != nil {
 		err = conv.GoOn(ctx, *recent)

@@ -101,7 +101,7 @@ func (c *command) rows(ctx context.Context, r *role.Role, form *conversation.For
 		defer f.Close()
 		in, name = f, c.opts.mapFile
 	}
-	conv, err := c.rowConversation(r, nil)
+	conv, err := c.rowConversation(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 	// The settings are the same for all.
 	var observer event.Emitter = render.NewNarrator(screen, render.NarratorOptions{Quiet: c.opts.quiet, Verbose: c.opts.verbose})
 	for _, row := range rows {
-		conv, err := c.rowConversation(r, observer)
+		conv, err := c.rowConversation(ctx, r, observer)
 		observer = warnings(ctx)
 		if err != nil {
 			return err
@@ -171,14 +171,14 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 }
 
 // rowConversation begins the conversation of a row.
-func (c *command) rowConversation(r *role.Role, observer event.Emitter) (*conversation.Conversation, error) {
+func (c *command) rowConversation(ctx context.Context, r *role.Role, observer event.Emitter) (*conversation.Conversation, error) {
 	conv := c.app.Conversations().Begin(conversation.Options{
 		Settings: c.opts.settings(), NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes}, Unrecorded: true,
 	})
 	if r == nil {
 		return conv, nil
 	}
-	return conv, conv.UseRole(*r)
+	return conv, conv.UseRole(ctx, *r)
 }
 
 // warnings returns an emitter that passes what the program warns of on to the scope of ctx,
@@ -196,7 +196,7 @@ func warnings(ctx context.Context) event.Emitter {
 // askRow returns what answers a row: a conversation of its own.
 func (c *command) askRow(r *role.Role, form *conversation.Form, observer event.Emitter) batch.Ask {
 	return func(ctx context.Context, row batch.Row) (batch.Record, error) {
-		conv, err := c.rowConversation(r, observer)
+		conv, err := c.rowConversation(ctx, r, observer)
 		if err != nil {
 			return batch.Record{}, err
 		}

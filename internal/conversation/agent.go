@@ -11,6 +11,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/rag"
 	"loki/internal/run"
 	"loki/internal/session"
 	"loki/internal/steps"
@@ -18,12 +19,17 @@ import (
 	"loki/internal/tool/builtin"
 )
 
-// Agent is a plain agent that a conversation is with. Its functions are called before a question
+// Agent is an agent that a conversation is with. Its functions are called before a question
 // is asked, and not if they are not needed.
 type Agent struct {
 	agent.Agent
 	Scope        session.Scope // of its sessions
 	MessagesFile *session.MessagesFile
+
+	Session      string // name of the session that it begins with; "" for none
+	NeedsServers bool   // it cannot do without its MCP servers
+	// Job returns the run of a graph agent for a question; nil for a plain agent.
+	Job func(ctx context.Context, q GraphQuestion) (run.Job, error)
 
 	// Variables returns a value for each variable of the agent. Given is the part of them that
 	// the user gave with the command.
@@ -36,15 +42,94 @@ type Agent struct {
 }
 
 // UseAgent begins to talk with an agent. Its sessions are other ones, so it comes before
-// [Conversation.UseSession]. The model's todo list is empty then.
-func (c *Conversation) UseAgent(a Agent) error {
-	if c.session != nil {
-		return fault.New(fault.Usage, "session %s has to be left before agent %s is entered", c.session.Name(), a.Name)
+// [Conversation.UseSession]. The model's todo list is empty then. The role in force comes back
+// when the agent is left.
+func (c *Conversation) UseAgent(ctx context.Context, a Agent) error {
+	if c.agent != nil {
+		return fault.New(fault.Usage, "the conversation is already with agent %s", c.agent.Name).WithHint("leave it first: .exit agent")
 	}
-	c.agent, c.role, c.variables, c.base, c.unwritten = &a, nil, nil, "", false
+	if c.session != nil {
+		return fault.New(fault.Usage, "session %s has to be left before agent %s is entered", c.session.Name(), a.Name).WithHint(".exit session")
+	}
+	c.outer = outer{c.role, c.options.Events}
+	c.agent, c.role, c.tuned = &a, nil, chat.Settings{}
+	c.shared, c.variables, c.base, c.unwritten = nil, nil, "", false
+	c.knowledge, c.found = "", rag.Found{}
 	c.list.Clear()
 	c.options.Events = c.options.Events.With(func(s *event.Source) { s.Agent = a.Name })
+	if err := c.rescope(ctx); err != nil {
+		c.leaveAgent()
+		return err
+	}
 	return nil
+}
+
+// leaveAgent takes the agent out of force.
+func (c *Conversation) leaveAgent() {
+	c.role, c.options.Events = c.outer.role, c.outer.events
+	c.agent, c.tuned, c.outer = nil, chat.Settings{}, outer{}
+	c.shared, c.variables, c.base, c.unwritten = nil, nil, "", false
+	c.knowledge, c.found = "", rag.Found{}
+	c.list.Clear()
+}
+
+// EnterAgent begins to talk with the agent called name, in the session called so or, if that is "", in
+// the one that the agent begins with. Given are values of its variables; the user is asked for
+// those without one. Whatever makes it impossible is an error before anything is started.
+func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string, given map[string]string) error {
+	switch {
+	case c.agent != nil:
+		return fault.New(fault.Usage, "the conversation is already with agent %s", c.agent.Name).WithHint("leave it first: .exit agent")
+	case c.session != nil:
+		return fault.New(fault.Usage, "session %s has to be left before an agent is entered", c.session.Name()).WithHint(".exit session")
+	case c.service.Agent == nil:
+		return fault.New(fault.NotFound, "no agent is called %q", name)
+	case c.values.switches.NoTools:
+		return fault.New(fault.Config, "agents work with tools, but function_calling_support is off").WithHint(".set function_calling_support true")
+	}
+	ctx = c.context(ctx)
+	a, err := c.service.Agent(ctx, name, given, c.options.Caller)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Job != nil && sessionName != "":
+		return fault.New(fault.Usage, "agent %s is a graph, which has no sessions", a.Name).WithHint(".agent %s", name)
+	case a.NeedsServers && c.values.switches.NoServers:
+		return fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", a.Name).WithHint(".set mcp_server_support true")
+	case sessionName == "" && a.Job == nil && !c.options.isolated:
+		sessionName = a.Session
+	}
+	if err := c.UseAgent(ctx, a); err != nil {
+		return err
+	}
+	if sessionName != "" {
+		err = c.UseSession(ctx, sessionName)
+	} else {
+		err = c.ready(ctx)
+	}
+	if err != nil {
+		c.leaveAgent()
+		return errors.Join(err, c.rescope(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// ExitAgent leaves the session, as [Conversation.ExitSession] does, and then the agent. The role that
+// was in force before comes back. Without an agent it does nothing.
+func (c *Conversation) ExitAgent(ctx context.Context) error {
+	if c.agent == nil {
+		return nil
+	}
+	if c.session != nil {
+		if err := c.saveOnExit(ctx); err != nil {
+			return err
+		}
+		c.leaveSession()
+	}
+	c.leaveAgent()
+	c.last.end()
+	return c.rescope(ctx)
 }
 
 // withAgent returns the settings of a over s. The agent has tools of its own. One with a model of
@@ -77,12 +162,14 @@ func (c *Conversation) ready(ctx context.Context) error {
 	if c.session != nil && !c.session.Empty() && c.recallAgent() {
 		return nil
 	}
-	variables, err := c.agent.Variables(ctx)
-	if err != nil {
-		return err
+	variables, err := c.shared, error(nil)
+	if variables == nil {
+		if variables, err = c.agent.Variables(ctx); err != nil {
+			return err
+		}
 	}
 	base := ""
-	if !c.agent.InForce.Dynamic { // see [turn.write]
+	if !c.agent.InForce.Dynamic && c.agent.Job == nil { // see [turn.write]
 		if base, err = c.agent.Instructions(ctx, variables); err != nil {
 			return err
 		}
@@ -91,6 +178,7 @@ func (c *Conversation) ready(ctx context.Context) error {
 	if c.variables == nil {
 		c.variables = make(map[string]string) // they are known now
 	}
+	c.shared = c.variables
 	c.keepAgent()
 	return nil
 }
@@ -144,8 +232,12 @@ func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	if t.q.Todo.Enabled {
 		tools = append(tools, todo.Tools(t.c.list)...)
 	}
-	if t.c.agent != nil && t.kit.Calling && !t.q.Aside {
+	switch {
+	case !t.kit.Calling:
+	case t.c.agent != nil && !t.q.Aside:
 		tools = append(tools, m.Tools()...)
+		tools = append(tools, builtin.UserTools(user, t.from())...)
+	case t.c.attended() && t.calls:
 		tools = append(tools, builtin.UserTools(user, t.from())...)
 	}
 	return tools

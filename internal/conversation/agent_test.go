@@ -83,7 +83,7 @@ func askChild(t *testing.T, s *conversation.Service, a conversation.Agent, promp
 		t.Fatal(err)
 	}
 	c := s.Begin(conversation.Options{Member: parent.Root()})
-	if err := c.UseAgent(a); err != nil {
+	if err := c.UseAgent(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	job, err := c.Job(t.Context(), prompt)
@@ -104,7 +104,7 @@ func TestChildGoesOnInMemory(t *testing.T) {
 	s, store := talks(t, new(thinker))
 	a := helper(t, "agent_session: daily\n")
 	c := s.Begin(conversation.Options{})
-	if err := c.UseAgent(a); err != nil {
+	if err := c.UseAgent(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.UseSession(t.Context(), "daily"); err != nil {

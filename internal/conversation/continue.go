@@ -23,7 +23,7 @@ func (c *Conversation) todo() todo.Settings {
 	if c.role != nil {
 		s = s.Over(c.role.Settings)
 	}
-	all := c.service.Todo
+	all := c.values.todo
 	return todo.Settings{
 		Enabled: *cmp.Or(s.AutoContinue, &all.Enabled), Max: *cmp.Or(s.MaxAutoContinues, &all.Max),
 		Inject: *cmp.Or(s.InjectTodoInstructions, &all.Inject), Prompt: *cmp.Or(s.ContinuationPrompt, &all.Prompt),
@@ -32,16 +32,16 @@ func (c *Conversation) todo() todo.Settings {
 
 // listed returns the list as a recap has it: "" if it has no items or the model does not go on
 // by itself.
-func (t *turn) listed() string {
-	if !t.q.Todo.Enabled || len(t.c.list.Items()) == 0 {
+func (c *Conversation) listed(s todo.Settings) string {
+	if !s.Enabled || len(c.list.Items()) == 0 {
 		return ""
 	}
-	return t.c.list.Render()
+	return c.list.Render()
 }
 
 // run asks the model, and has it go on while its todo list has open items.
 func (t *turn) run(ctx context.Context) (engine.Reply, error) {
-	return todo.Answer(ctx, t.c.service.Engine, &t.rc, t.req, t.c.list, t.q.Todo)
+	return todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, t.q.Todo)
 }
 
 // instruct adds text to the system message of a conversation, which is its first if there is one.

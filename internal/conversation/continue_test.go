@@ -101,7 +101,7 @@ func TestEnteringAnAgentEmptiesTheList(t *testing.T) {
 	if _, err := c.Ask(t.Context(), question("plan")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.UseAgent(helper(t, "auto_continue: true\nmax_auto_continues: 0\n")); err != nil {
+	if err := c.UseAgent(t.Context(), helper(t, "auto_continue: true\nmax_auto_continues: 0\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Ask(t.Context(), question("plan")); err != nil {

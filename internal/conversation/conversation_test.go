@@ -110,7 +110,7 @@ func TestCanceledTurnIsFinished(t *testing.T) {
 
 func TestUnknownModelStartsNothing(t *testing.T) {
 	c, events := begin(t)
-	if err := c.UseRole(role.Role{Name: "r", Settings: chat.Settings{Model: "test:other"}}); err != nil {
+	if err := c.UseRole(t.Context(), role.Role{Name: "r", Settings: chat.Settings{Model: "test:other"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Ask(t.Context(), question("hi")); fault.CodeOf(err) != fault.NotFound {
@@ -139,7 +139,7 @@ func TestSettingsOfRoles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, _ := begin(t)
-			if err := c.UseRole(role.Role{Name: "r", Settings: tt.own}); err != nil {
+			if err := c.UseRole(t.Context(), role.Role{Name: "r", Settings: tt.own}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, c.Settings()); diff != "" {

@@ -40,7 +40,7 @@ func Example() {
 	service := &conversation.Service{Engine: e, Settings: chat.Settings{Model: "test:echo"}}
 
 	c := service.Begin(conversation.Options{})
-	if err := c.UseRole(role.Role{Name: "poet", Prompt: "Answer in verse."}); err != nil {
+	if err := c.UseRole(context.Background(), role.Role{Name: "poet", Prompt: "Answer in verse."}); err != nil {
 		panic(err)
 	}
 	answer, err := c.Ask(context.Background(), conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, "Name a river.")}})

@@ -17,7 +17,7 @@ import (
 // decide later whether the session is. t is nil if nothing was said just now.
 func (c *Conversation) note(ctx context.Context, t *session.Turn) {
 	recents := c.service.Recents
-	if recents.Path == "" || c.service.DryRun || c.service.Unkept || c.options.Unrecorded || c.passing {
+	if recents.Path == "" || c.values.dryRun || c.service.Unkept || c.options.Unrecorded || c.passing {
 		return
 	}
 	r := session.Recent{Scope: c.scope()}
@@ -74,7 +74,7 @@ func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
 	r, ok, err := s.Recents.Last(dir, scope)
 	switch {
 	case err != nil || ok:
-	case s.MessagesFile == nil:
+	case !s.Save:
 		err = none.WithHint("with save: true in the configuration questions outside of sessions are remembered, too; loki --list-sessions lists the sessions")
 	default:
 		err = none.WithHint("ask something first, or go on with a session: loki --list-sessions lists them")
@@ -108,7 +108,7 @@ func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 		if err != nil {
 			return err
 		}
-		return c.enterSession(ctx, store, s)
+		return c.goOnIn(ctx, store, s)
 	}
 	settings, err := r.Settings()
 	if err != nil {
@@ -116,14 +116,14 @@ func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 	}
 	s := store.Temp(r.Scope, settings)
 	s.KeepUnnamed()
-	kept := !c.service.DryRun && !c.service.Unkept
+	kept := !c.values.dryRun && !c.service.Unkept
 	if !kept {
 		s.KeepNothing()
 	}
 	if err := s.Append(ctx, r.Turn()); err != nil {
 		return err
 	}
-	if err := c.enterSession(ctx, store, s); err != nil || !kept {
+	if err := c.goOnIn(ctx, store, s); err != nil || !kept {
 		return err
 	}
 	c.note(ctx, nil)

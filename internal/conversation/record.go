@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/role"
 	"loki/internal/session"
 )
 
@@ -27,12 +28,55 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 	}
 	ctx = c.context(ctx)
 	lead, put := c.split(q.User)
-	name := ""
-	if c.role != nil {
-		name = c.role.Name
+	return c.keep(ctx, session.Turn{Role: lead, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)}, c.entry(q, a, c.role))
+}
+
+// entry returns a question with its answer for the file of messages.
+func (c *Conversation) entry(q Asked, a Answer, r *role.Role) session.MessagesEntry {
+	e := session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
+	if c.agent == nil {
+		e.RAG = c.knowledge
+		if r != nil {
+			e.Role = r.Name
+		}
 	}
-	return c.keep(ctx, session.Turn{Role: lead, User: put, Reply: a.Messages, Usage: a.Usage, DataURLs: hashURLs(q.Images)},
-		session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages, Role: name})
+	return e
+}
+
+// keepTurn keeps the answer of a turn.
+func (c *Conversation) keepTurn(ctx context.Context, t *turn, a Answer) error {
+	if c.kept {
+		c.kept = false
+		return nil
+	}
+	e := c.entry(Asked{Text: t.q.Text, Sources: t.q.Sources}, a, nil)
+	if c.agent == nil {
+		e.Role = t.q.Role
+	}
+	if t.q.Aside {
+		return c.journal(ctx, e)
+	}
+	return c.keep(ctx, session.Turn{
+		Mode: t.q.Mode, Role: t.q.Lead, User: t.q.User, Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images,
+	}, e)
+}
+
+// keepPart keeps what came of an answer before an error. It reports whether the session has the
+// question.
+func (c *Conversation) keepPart(ctx context.Context, t *turn, interrupted bool, came Answer) bool {
+	if c.session == nil || t.q.Aside {
+		return false
+	}
+	if t.q.Mode == session.Ask {
+		return c.giveUp(ctx, interrupted, came)
+	}
+	if interrupted && len(came.Messages) > 0 {
+		err := c.session.Append(ctx, session.Turn{Mode: t.q.Mode, Reply: session.CutOff(came.Messages), Usage: came.Usage})
+		if err != nil {
+			c.warn(ctx, fmt.Errorf("session %s: %w", c.session.Name(), err))
+		}
+	}
+	return true
 }
 
 // keep keeps what was asked and answered, in one of two forms, and remembers it as what was said
@@ -47,7 +91,7 @@ func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.Messa
 
 func (c *Conversation) write(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
 	switch {
-	case c.service.DryRun:
+	case c.values.dryRun:
 		return nil
 	case c.session != nil && c.draft != nil:
 		d := c.draft
@@ -56,8 +100,13 @@ func (c *Conversation) write(ctx context.Context, t session.Turn, e session.Mess
 	case c.session != nil:
 		return c.session.Append(ctx, t)
 	}
+	return c.journal(ctx, e)
+}
+
+// journal adds a turn to the file of messages.
+func (c *Conversation) journal(ctx context.Context, e session.MessagesEntry) error {
 	file := c.messagesFile()
-	if file == nil || c.service.Unkept {
+	if file == nil || c.service.Unkept || c.values.dryRun {
 		return nil
 	}
 	return file.Append(ctx, e)
@@ -65,7 +114,10 @@ func (c *Conversation) write(ctx context.Context, t session.Turn, e session.Mess
 
 // messagesFile returns what keeps turns outside of sessions, nil if they are not kept.
 func (c *Conversation) messagesFile() *session.MessagesFile {
-	if c.agent != nil {
+	switch {
+	case !c.values.save:
+		return nil
+	case c.agent != nil:
 		return c.agent.MessagesFile
 	}
 	return c.service.MessagesFile
@@ -75,7 +127,7 @@ func (c *Conversation) messagesFile() *session.MessagesFile {
 // Where that cannot be done the question is asked nevertheless.
 func (t *turn) begin(ctx context.Context) {
 	c := t.c
-	if c.session == nil || c.service.DryRun {
+	if c.session == nil || c.values.dryRun {
 		return
 	}
 	warn := func(err error) {
@@ -91,15 +143,16 @@ func (t *turn) begin(ctx context.Context) {
 
 // giveUp ends the draft of a question that was not answered. What the user interrupted
 // stays in the session with what came of the answer, and so does what tools have done; a
-// question that merely failed is going to be asked again.
-func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer) {
+// question that merely failed is going to be asked again. It reports whether the session has the
+// question.
+func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer) (kept bool) {
 	d := c.draft
 	c.draft = nil
 	if d == nil {
-		return
+		return false
 	}
 	end := d.Discard
-	if interrupted || d.Rounds() {
+	if kept = interrupted || d.Rounds(); kept {
 		text := ""
 		if n := len(came.Messages); n > 0 && came.Messages[n-1].Role == chat.Assistant {
 			text = came.Messages[n-1].Text()
@@ -110,6 +163,7 @@ func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer
 		c.warn(ctx, fmt.Errorf("session %s: %w", c.session.Name(), err))
 	}
 	c.note(ctx, nil)
+	return kept
 }
 
 // warn emits a warning of what does not stop the work. It is shown once in a conversation.

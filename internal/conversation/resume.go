@@ -21,7 +21,8 @@ import (
 // question is all that it takes to ask a question, also again: what the record of its run has
 // of it.
 type question struct {
-	Settings chat.Settings     `json:"settings"`            // in force
+	Settings chat.Settings `json:"settings"` // in force
+	Switches
 	NoStream bool              `json:"no_stream,omitempty"` // replies come in one piece
 	Usual    bool              `json:"usual,omitempty"`     // see [Wanted]
 	Lead     []chat.Message    `json:"lead,omitempty"`      // what the role puts in front
@@ -30,6 +31,10 @@ type question struct {
 	List     *todo.List        `json:"list,omitempty"`      // the model's list before the question; nil for an empty one
 	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
+
+	MaxOutputTokens int          `json:"max_output_tokens,omitempty"` // of a reply; 0 leaves it to the model
+	Mode            session.Mode `json:"mode,omitempty"`
+	Partial         string       `json:"partial,omitempty"` // the answer that goes on, outside of sessions
 
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
@@ -75,7 +80,7 @@ func (t *turn) job() (run.Job, error) {
 	if s := c.session; s != nil && !t.q.Aside {
 		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
 	}
-	if c.options.Unrecorded {
+	if c.options.Unrecorded || c.values.dryRun {
 		job.Durability = graph.DurabilityOff
 	}
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
@@ -125,7 +130,7 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 		return err
 	}
 	a, q := t.answer(), t.q
-	turn := session.Turn{Role: q.Lead, User: q.User, DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
+	turn := session.Turn{Mode: q.Mode, Role: q.Lead, User: q.User, DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
 	if t.unanswered > 0 {
 		turn = session.Turn{Mode: session.Regenerate, Reply: a.Messages, Usage: a.Usage}
 	}
@@ -152,7 +157,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	c := s.Begin(Options{Caller: Caller{Events: k.Events, Asker: k.Asker, Yes: k.Yes}})
 	t := &turn{c: c, resumed: &k}
 	if a != nil {
-		if err := c.UseAgent(*a); err != nil {
+		if err := c.UseAgent(ctx, *a); err != nil {
 			return run.Job{}, err
 		}
 		c.variables = info.Variables

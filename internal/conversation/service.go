@@ -21,6 +21,7 @@ import (
 // there is a conversation. It may be used from several goroutines.
 type Service struct {
 	Engine   *engine.Engine
+	Dry      *engine.Engine // of dry runs: it answers with what would be sent; nil means Engine
 	Roles    func() role.Library
 	Sessions func() (session.Store, error) // always the same store
 
@@ -28,13 +29,27 @@ type Service struct {
 	// called also after an error. A nil Tools has none.
 	Tools func(ctx context.Context, w Wanted) (kit Kit, done func(), err error)
 
+	// Servers starts the MCP servers that a conversation asks for, and keeps them running until stop is
+	// called. Those that do not work are warnings. Nil starts none.
+	Servers func(ctx context.Context, w Wanted) (stop func(), err error)
+	// ServerNames returns what a setting of MCP servers may name; nil allows all names.
+	ServerNames func() ([]string, error)
+	// CheckReranker returns the error for an id that is not that of a reranker; nil allows all ids.
+	CheckReranker func(ctx context.Context, id string) error
+	// Agent finds an agent. Given are values of its variables. What is wrong with the agent and does not
+	// prevent its use is a warning. Nil has no agents.
+	Agent func(ctx context.Context, name string, given map[string]string, from Caller) (Agent, error)
+
 	Settings     chat.Settings          // of the configuration, below all others
 	Todo         todo.Settings          // likewise; without Enabled models have no todo list
 	NoStream     bool                   // replies come in one piece
 	InputLimit   func(model string) int // most tokens that the model called by this id takes; 0 means unknown
-	MessagesFile *session.MessagesFile  // keeps turns outside of sessions; nil keeps none
+	MessagesFile *session.MessagesFile  // keeps turns outside of sessions, if Save says so; nil keeps none
 	Recents      session.Recents        // remembers the last conversation of each directory; without a path none
-	SaveSession  *bool                  // that new sessions begin with
+	Save         bool                   // turns outside of sessions are kept
+	Highlight    bool                   // for faces: answers and input are shown in color
+	Switches     Switches
+	SaveSession  *bool // that new sessions begin with
 	Compression  Compression
 	Durability   graph.Durability // of the records of questions; off and "" keep none
 	Runs         *run.Service     // records them; nil if Durability says that there are none
@@ -51,6 +66,7 @@ type Wanted struct {
 	Agent     *Agent            // nil for none
 	Variables map[string]string // of the agent
 
+	Switches
 	Knowledge string // name of the knowledge base that the user named; "" for none
 	// Recorded says that the question goes on from its record, which may have what was found for it.
 	Recorded bool
@@ -96,21 +112,59 @@ type Options struct {
 	// them is asked.
 	Unrecorded bool
 
+	// Interactive says that a user goes on with the conversation, line by line, as in a REPL. MCP
+	// servers run as long as what asks for them is in force, models may ask the user, and the user decides what
+	// becomes of sessions, of which turns are the conversation's alone.
+	Interactive bool
+
 	// EmptySession has a session that is entered forget its messages, in a dry run only
 	// for the time being.
 	EmptySession bool
+
+	isolated bool // what is in force is left without being saved
 }
 
 // Begin begins a conversation without role and session.
 func (s *Service) Begin(o Options) *Conversation {
-	o.NoStream = o.NoStream || s.NoStream
-	return &Conversation{service: s, options: o, list: new(todo.List)}
+	v := values{
+		settings: s.Settings, todo: s.Todo, noStream: o.NoStream || s.NoStream, save: s.Save, saveSession: s.SaveSession,
+		threshold: s.Compression.Threshold, dryRun: s.DryRun, highlight: s.Highlight, switches: s.Switches,
+	}
+	return &Conversation{service: s, options: o, values: v, list: new(todo.List)}
+}
+
+// Isolated returns a conversation that begins with the settings in force in c and with its todo list, and
+// with nothing else that is in force there. Its sessions are left without being saved, unless
+// turns are saved as they come. What happens in it does not change c. The
+// caller closes it.
+func (c *Conversation) Isolated() *Conversation {
+	o := c.options
+	o.Settings, o.isolated, o.EmptySession = chat.Settings{}, true, false
+	if c.agent != nil {
+		o.Events = c.outer.events
+	}
+	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list}
+	other.values.settings = c.Settings()
+	if c.last != nil {
+		l := *c.last
+		l.continuous = false
+		other.last = &l
+	}
+	return other
+}
+
+// engine returns what asks models.
+func (c *Conversation) engine() *engine.Engine {
+	if c.values.dryRun && c.service.Dry != nil {
+		return c.service.Dry
+	}
+	return c.service.Engine
 }
 
 // runs returns what questions are run by.
-func (s *Service) runs() *run.Service {
-	if s.Runs == nil {
+func (c *Conversation) runs() *run.Service {
+	if c.service.Runs == nil || c.values.dryRun {
 		return &run.Service{Unrecorded: true}
 	}
-	return s.Runs
+	return c.service.Runs
 }

@@ -51,23 +51,29 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err := c.ready(ctx); err != nil {
 		return Answer{}, err
 	}
-	c.passing = q.Command || q.Role != nil
 	t := c.newTurn(q)
-	done, err := t.equip(ctx)
-	defer done()
-	if err != nil {
-		return Answer{}, err
-	}
-	job, err := t.job()
-	if err != nil {
-		return Answer{}, err
-	}
-	_, err = c.service.runs().Start(ctx, job)
-	answer := t.answer()
+	answer, _, err := c.ask(ctx, t)
 	if err != nil {
 		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, answer)
 	}
 	return answer, err
+}
+
+// ask runs a turn and returns the answer, as far as it came also on error, and what all of
+// the turn used.
+func (c *Conversation) ask(ctx context.Context, t *turn) (Answer, chat.Usage, error) {
+	c.passing = t.q.Command || t.q.Aside
+	done, err := t.equip(ctx)
+	defer done()
+	if err != nil {
+		return Answer{}, chat.Usage{}, err
+	}
+	job, err := t.job()
+	if err != nil {
+		return Answer{}, chat.Usage{}, err
+	}
+	out, err := c.runs().Start(ctx, job)
+	return t.answer(), out.Usage, err
 }
 
 // turn is a question while it is answered. It is the work of a run.
@@ -76,6 +82,7 @@ type turn struct {
 	q     question
 	form  *Form  // nil for any text
 	model string // id
+	calls bool   // the model calls tools
 	kit   Kit
 	rc    engine.RequestContext
 	req   engine.Request
@@ -102,7 +109,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 		lead, user = messages[:len(messages)-1], messages[len(messages)-1]
 	}
 	t := &turn{c: c, form: q.Form, q: question{
-		Settings: s, NoStream: c.options.NoStream,
+		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: c.values.limits[s.Model], Switches: c.values.switches,
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, User: user, Images: hashURLs(q.Images),
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
@@ -122,7 +129,9 @@ func (c *Conversation) newTurn(q Question) *turn {
 // be called also after an error.
 func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	c, q := t.c, t.q
-	t.rc = engine.RequestContext{Model: q.Settings.Model, Sampling: q.Settings.Sampling, NoStream: q.NoStream, Events: c.options.Events}
+	t.rc = engine.RequestContext{
+		Model: q.Settings.Model, Sampling: q.Settings.Sampling, MaxOutputTokens: q.MaxOutputTokens, NoStream: q.NoStream, Events: c.options.Events,
+	}
 	t.req.Whole = q.Whole
 	if c.agent != nil && !q.Aside {
 		t.req.MaxTurns = agentTurns
@@ -132,7 +141,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	}
 	done = func() {}
 	if c.service.Tools != nil {
-		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller, Recorded: t.resumed != nil}
+		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller, Switches: q.Switches, Recorded: t.resumed != nil}
 		if !q.Aside {
 			w.Agent, w.Variables, w.Knowledge = c.agent, c.variables, q.Knowledge
 		}
@@ -140,8 +149,8 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 			return done, err
 		}
 	}
-	m, err := c.service.Engine.Model(ctx, &t.rc, "")
-	t.model = m.ID
+	m, err := c.engine().Model(ctx, &t.rc, "")
+	t.model, t.calls = m.ID, m.SupportsTools
 	t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && (m.SupportsTools || c.agent != nil)
 	if err != nil || c.agent == nil || q.Aside || t.resumed != nil {
 		return done, err
@@ -226,11 +235,14 @@ func (t *turn) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Role: q.Lead, User: user})
+	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Mode: q.Mode, Role: q.Lead, User: user, Partial: q.Partial})
+	if q.Mode != session.Ask && t.kit.Knowledge != nil {
+		replaceUser(t.req.Messages, user)
+	}
 	if q.Todo.Enabled && q.Todo.Inject && c.agent == nil { // whose own instructions have it
 		t.req.Messages = instruct(t.req.Messages, todo.Instructions)
 	}
-	if !q.Aside && t.resumed == nil {
+	if !q.Aside && t.resumed == nil && q.Mode == session.Ask {
 		t.begin(ctx)
 	}
 	if t.form != nil {
@@ -240,14 +252,24 @@ func (t *turn) prepare(ctx context.Context) error {
 	return nil
 }
 
+// replaceUser makes user, with what was found for it, the last message of the user.
+func replaceUser(messages []chat.Message, user chat.Message) {
+	for i, m := range slices.Backward(messages) {
+		if m.Role == chat.User {
+			messages[i] = user
+			return
+		}
+	}
+}
+
 // send asks the model, and takes what is wanted out of the reply.
 func (t *turn) send(ctx context.Context) (engine.Reply, error) {
 	reply, err := t.run(ctx)
 	switch {
-	case err != nil || t.c.service.DryRun:
+	case err != nil || t.c.values.dryRun:
 		return reply, err
 	case t.form != nil:
-		return t.form.fit(ctx, t.c.service.Engine, &t.rc, t.req, reply)
+		return t.form.fit(ctx, t.c.engine(), &t.rc, t.req, reply)
 	case t.q.Code || t.q.Command:
 		return takeCode(ctx, t.rc.Events, reply, t.q.Command)
 	}

@@ -138,10 +138,12 @@ type Request struct {
 type RequestContext struct {
 	Model string // id of the current chat model, "" for none
 	chat.Sampling
-	NoStream bool        // ask for replies in one piece
-	Budget   Budget      // nil bounds nothing
-	Events   event.Scope // where events go, and what they name as their source
-	Steps    steps.Steps // record of the work done; the zero value records nothing
+	// MaxOutputTokens is sent with requests in place of the model's; 0 leaves it to the model.
+	MaxOutputTokens int
+	NoStream        bool        // ask for replies in one piece
+	Budget          Budget      // nil bounds nothing
+	Events          event.Scope // where events go, and what they name as their source
+	Steps           steps.Steps // record of the work done; the zero value records nothing
 
 	// Failures has requests that are made again share the repetitions of their calls. Nil
 	// means that each call has its own.

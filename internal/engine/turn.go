@@ -28,7 +28,7 @@ func (c *call) providerRequest(model Model, turn int) provider.Request {
 		Model:           model.Name,
 		Messages:        adjust(c.messages, model),
 		Sampling:        c.req.Sampling.Over(c.rc.Sampling),
-		MaxOutputTokens: model.MaxOutputTokens,
+		MaxOutputTokens: cmp.Or(c.rc.MaxOutputTokens, model.MaxOutputTokens),
 		OutputLimit:     model.OutputLimit,
 		Stream:          !c.rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: cmp.Or(c.req.Node, c.rc.Events.Node), Turn: turn},

@@ -212,6 +212,24 @@ type CompressionFinished struct {
 	Error    string     `json:"error,omitempty"` // why the session stays as it is
 }
 
+// SessionNamed says that a session without a name got a title, which is part of its name.
+type SessionNamed struct {
+	Title string     `json:"title"`
+	Usage chat.Usage `json:"usage"` // of the model that made it
+}
+
+// ServersStarting says that MCP servers are about to be started, because what is in force in
+// a conversation asks for them.
+type ServersStarting struct {
+	Servers []string `json:"servers"` // ids
+}
+
+// ServersStarted closes what ServersStarting opened.
+type ServersStarted struct {
+	Servers []string `json:"servers"`          // ids of those that run
+	Failed  []string `json:"failed,omitempty"` // ids of the others, of which there are warnings
+}
+
 // Warning reports something to the user that does not stop the work.
 type Warning struct {
 	Text string `json:"text"`
@@ -253,6 +271,8 @@ type AutoContinue struct {
 	Count int `json:"count"` // of these continuations, from 1
 	Max   int `json:"max"`
 	Open  int `json:"open"` // items
+
+	Compressed bool `json:"compressed,omitempty"` // the session was compressed before
 }
 
 // MessageSent says that an agent sent another one a message.
@@ -377,6 +397,9 @@ func (Warning) Type() string      { return "warning" }
 
 func (CompressionStarted) Type() string  { return "compression_started" }
 func (CompressionFinished) Type() string { return "compression_finished" }
+func (SessionNamed) Type() string        { return "session_named" }
+func (ServersStarting) Type() string     { return "servers_starting" }
+func (ServersStarted) Type() string      { return "servers_started" }
 
 func (AgentWaits) Type() string         { return "agent_waits" }
 func (TodoUpdated) Type() string        { return "todo_updated" }

@@ -96,6 +96,9 @@ func documented() []event.Event {
 		event.Event{Source: top, Body: event.Retrieved{Base: "notes", Query: "Which boats are for hire?", Sources: []event.Passage{
 			{Path: "/home/ada/notes/boats.md", Start: 12, End: 40, Score: 0.18}, {Path: "https://example.com/boats", Score: 0.09},
 		}, Duration: 4 * time.Millisecond}},
+		event.Event{Body: event.SessionNamed{Title: "rivers-of-europe", Usage: chat.Usage{InputTokens: 310, OutputTokens: 6, Cost: 0.0004}}},
+		event.Event{Body: event.ServersStarting{Servers: []string{"git", "web"}}},
+		event.Event{Body: event.ServersStarted{Servers: []string{"git"}, Failed: []string{"web"}}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

@@ -119,6 +119,10 @@ func (l recorder) record() {
 	case event.CompressionFinished:
 		l.log(l.engine, slog.LevelInfo, "session compressed", "messages", b.Messages, "before", b.Before, "after", b.After,
 			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens, "error", b.Error)
+	case event.SessionNamed:
+		l.log(l.engine, slog.LevelInfo, "session named", "title", b.Title, "input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens)
+	case event.ServersStarted:
+		l.log(l.engine, slog.LevelInfo, "MCP servers started", "servers", b.Servers, "failed", b.Failed)
 	case event.IndexStarted:
 		l.log(l.engine, slog.LevelInfo, "knowledge base is built", "base", b.Base, "model", b.Model, "resumed", b.Resumed)
 	case event.IndexFinished:

@@ -202,6 +202,21 @@ func (p *Pool) Acquire(ctx context.Context, s Server) (*Handle, error) {
 	return p.acquire(ctx, r)
 }
 
+// connected reports whether there is a connection to s that works.
+func (p *Pool) connected(s Server) bool {
+	if s.Err != nil {
+		return false
+	}
+	r, err := s.resolve(&p.opts)
+	if err != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[keyOf(r)]
+	return e != nil && e.link.alive()
+}
+
 func (p *Pool) acquire(ctx context.Context, r resolved) (*Handle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

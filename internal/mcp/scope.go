@@ -80,6 +80,18 @@ func (s *Scope) Servers() []string {
 	return ids
 }
 
+// Missing returns the ids of the servers to which there is no connection yet, of any scope of the pool, in
+// order.
+func (s *Scope) Missing() []string {
+	var ids []string
+	for _, l := range s.links {
+		if c, _ := l.current(); c == nil && !s.pool.connected(l.server) {
+			ids = append(ids, l.server.ID)
+		}
+	}
+	return ids
+}
+
 // Tools returns the tools that a model gets for the servers, in their order. For each
 // server these are the functions search, describe and invoke, and one to read its
 // resources if it is known to have any, or its own tools if they are exposed directly.

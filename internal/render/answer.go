@@ -53,6 +53,7 @@ type Answer struct {
 	thinking bool            // reasoning was shown last
 	busy     *task           // the spinner; nil while there is none
 	calls    int             // tools at work
+	working  bool            // a run has begun and not ended
 	graph    bool            // it is the answer of a graph run
 	last     chat.Usage      // of the last reply
 
@@ -80,6 +81,7 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 	case event.Started:
 		a.printed, a.open, a.thinking, a.calls = false, false, false, 0
 		a.turn.Reset()
+		a.working = true
 		a.graph, a.last = body.Graph != "", chat.Usage{}
 		if body.Graph == "" {
 			a.spin("Generating")
@@ -96,8 +98,14 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		a.found = &body
 	case event.CompressionStarted:
 		a.spin("Compressing")
-	case event.CompressionFinished:
-		a.spin("Generating")
+	case event.ServersStarting:
+		a.spin("Starting MCP servers " + joinComma(body.Servers))
+	case event.CompressionFinished, event.ServersStarted:
+		if a.working {
+			a.spin("Generating")
+		} else {
+			a.rest()
+		}
 	case event.ToolCall:
 		a.calls++
 		a.spin(oneLine(body.Name, shortLimit))
@@ -111,6 +119,7 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		a.spin("Generating")
 		return err
 	case event.Finished:
+		a.working = false
 		err := a.finish(body.Output)
 		if body.Error == "" {
 			a.showSources()

@@ -160,6 +160,12 @@ func (n *Narrator) narrate(ev event.Event) {
 		n.request(ev, body)
 	case event.CompressionFinished:
 		n.compression(ev, body)
+	case event.SessionNamed:
+		n.say(dim, "session named "+oneLine(body.Title, nameLimit)+usedFor(body.Usage))
+	case event.ServersStarted:
+		if n.o.Verbose > 0 && len(body.Servers) > 0 {
+			n.say(dim, "MCP servers started: "+joinComma(body.Servers))
+		}
 	case event.IndexStarted:
 		n.indexStarted(body)
 	case event.IndexProgress:

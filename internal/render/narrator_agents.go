@@ -272,6 +272,9 @@ func (n *Narrator) autoContinue(ev event.Event, b event.AutoContinue) {
 		name = n.tree.name(ev.Source) + ": "
 	}
 	text := fmt.Sprintf("%s📋 Auto-continuing (%d/%d): %d incomplete todo(s) remain", name, b.Count, b.Max, b.Open)
+	if b.Compressed {
+		text += " after compression"
+	}
 	n.text.WriteString(colors(n.screen.o.Color).paint(dim, text) + "\n")
 }
 

@@ -199,6 +199,14 @@ func (n *Narrator) request(ev event.Event, b event.Request) {
 	}
 }
 
+// usedFor returns a usage to be added to a line, "" for none.
+func usedFor(u chat.Usage) string {
+	if u == (chat.Usage{}) {
+		return ""
+	}
+	return " (" + tokens(u) + ")"
+}
+
 // compression shows that a recap has made a session shorter. Why one is not is a
 // warning.
 func (n *Narrator) compression(ev event.Event, b event.CompressionFinished) {

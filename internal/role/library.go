@@ -95,6 +95,9 @@ func (l Library) read(name string) (text, file string, err error) {
 	return string(data), file, nil
 }
 
+// File returns the path of the file of a role of the user called name, which need not exist.
+func (l Library) File(name string) string { return filepath.Join(l.Dir, name+extension) }
+
 func (l Library) unknown(name string) error {
 	err := fault.New(fault.NotFound, "no role is called %q", name)
 	names, _ := l.Names()

@@ -106,6 +106,24 @@ func (d *Draft) Interrupt(ctx context.Context, text string, usage chat.Usage) er
 	return d.record(ctx, t, true)
 }
 
+// CutOff returns a reply that was interrupted, marked so.
+func CutOff(reply []chat.Message) []chat.Message {
+	n := len(reply)
+	if n == 0 || reply[n-1].Role != chat.Assistant || len(reply[n-1].ToolCalls) > 0 {
+		return interrupted(reply, "")
+	}
+	return interrupted(reply[:n-1], reply[n-1].Text())
+}
+
+// withoutMark returns m without the mark of an interruption at its end.
+func withoutMark(m chat.Message) chat.Message {
+	text, marked := strings.CutSuffix(m.Text(), Interrupted)
+	if m.Role != chat.Assistant || !marked {
+		return m
+	}
+	return chat.Text(chat.Assistant, strings.TrimSuffix(text, "\n\n"))
+}
+
 func interrupted(rounds []chat.Message, text string) []chat.Message {
 	if text = strings.TrimRight(text, " \t\n"); text != "" {
 		text += "\n\n"

@@ -56,6 +56,7 @@ func Request(live []chat.Message, in Input) []chat.Message {
 		}
 	default:
 		list = slices.Clone(live)
+		list[len(list)-1] = withoutMark(list[len(list)-1])
 	}
 	return append(list, in.Rounds...)
 }

@@ -66,19 +66,20 @@ func newTurn(h *history, t Turn, at time.Time) turnOp {
 	}
 	o.user, o.replace = asked, true
 	if t.Mode == Continue {
-		o.reply = continued(h.live[last+1:], o.reply)
+		o.reply = Continued(h.live[last+1:], o.reply)
 	}
 	return o
 }
 
-// continued returns the messages of a reply of which more is the continuation.
-func continued(reply, more []chat.Message) []chat.Message {
+// Continued returns the messages of a reply of which more is the continuation. The mark of an
+// interruption between them goes.
+func Continued(reply, more []chat.Message) []chat.Message {
 	n := len(reply)
 	if n == 0 || len(more) == 0 || reply[n-1].Role != chat.Assistant || more[0].Role != chat.Assistant || len(reply[n-1].ToolCalls) > 0 {
 		return append(slices.Clone(reply), more...)
 	}
 	joined := more[0]
-	joined.Parts = joinParts(reply[n-1].Parts, more[0].Parts)
+	joined.Parts = joinParts(withoutMark(reply[n-1]).Parts, more[0].Parts)
 	return append(append(slices.Clone(reply[:n-1]), joined), more[1:]...)
 }
 

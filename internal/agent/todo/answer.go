@@ -53,7 +53,7 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
 	for n := 2; err == nil && s.Enabled && p.goesOn(); n++ {
-		ask := chat.Text(chat.User, s.prompt()+"\n\n"+list.Render())
+		ask := chat.Text(chat.User, s.Continuation(list))
 		if err = rc.Events.Emit(ctx, event.AutoContinue{Count: p.count, Max: s.Max, Open: list.Open()}); err != nil {
 			break
 		}
@@ -66,6 +66,9 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 	}
 	return reply, err
 }
+
+// Continuation returns the text that asks a model to go on with its list.
+func (s Settings) Continuation(list *List) string { return s.prompt() + "\n\n" + list.Render() }
 
 func (s Settings) prompt() string {
 	if s.Prompt == "" {

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/ask"
+	"loki/internal/conversation"
+	"loki/internal/event"
+	"loki/internal/graph"
+	"loki/internal/mcp"
+	"loki/internal/run"
+)
+
+// serversOf returns the MCP servers that a conversation asks for, nil if it asks for none.
+func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (serverTools, error) {
+	pick := choice(nil)
+	switch list := w.EnabledMCPServers; {
+	case list != nil && *list != "":
+		pick = chooseNames(*list)
+	case list == nil && w.Agent != nil && len(w.Agent.InForce.MCPServers) > 0:
+		pick = chooseList(w.Agent.InForce.MCPServers)
+	}
+	if pick == nil || w.NoTools {
+		return nil, nil
+	}
+	return a.serverScope(ctx, w.Events, w.Asker, !w.NoServers, pick)
+}
+
+// startServers starts the MCP servers that a conversation asks for, see [conversation.Service].
+func (a *App) startServers(ctx context.Context, w conversation.Wanted) (stop func(), err error) {
+	if list := w.EnabledMCPServers; w.NoServers && list != nil && *list != "" {
+		text := "MCP servers are asked for (" + *list + "), but mcp_server_support is off"
+		if err := w.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return nil, err
+		}
+	}
+	servers, err := a.serversOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	scope, ok := servers.(*mcp.Scope)
+	if !ok || scope == nil { // none, or those of a cassette
+		return func() {}, nil
+	}
+	if err := connect(ctx, w.Events, scope); err != nil {
+		scope.Close()
+		return nil, err
+	}
+	return scope.Close, nil
+}
+
+// connect gets the connections of a scope. A server that does not work is a warning.
+func connect(ctx context.Context, events event.Scope, scope *mcp.Scope) error {
+	missing := scope.Missing()
+	if len(missing) == 0 {
+		return scope.Connect(ctx)
+	}
+	if err := events.Emit(ctx, event.ServersStarting{Servers: missing}); err != nil {
+		return err
+	}
+	failure := scope.Connect(ctx)
+	failed := scope.Missing()
+	running := slices.DeleteFunc(missing, func(id string) bool { return slices.Contains(failed, id) })
+	if err := events.Emit(context.WithoutCancel(ctx), event.ServersStarted{Servers: running, Failed: failed}); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failure == nil {
+		return nil
+	}
+	return events.Emit(ctx, event.Warning{Text: failure.Error()})
+}
+
+// serverNames returns what a setting of MCP servers may name: servers and aliases, ascending.
+func (a *App) serverNames() ([]string, error) {
+	s, err := a.mcpServers()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, server := range s.file.Servers {
+		if !server.Disabled {
+			names = append(names, server.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	for alias := range a.serverAliases() {
+		names = append(names, alias)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// conversationAgent finds an agent, see [conversation.Service].
+func (a *App) conversationAgent(ctx context.Context, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
+	ref, err := a.Agents.Find(name)
+	if err != nil {
+		return conversation.Agent{}, err
+	}
+	of, findings, err := a.Agents.Load(ref)
+	if err != nil {
+		return conversation.Agent{}, err
+	}
+	for _, f := range findings {
+		if err := from.Events.Emit(ctx, event.Warning{Text: f.String()}); err != nil {
+			return conversation.Agent{}, err
+		}
+	}
+	who := a.PlainAgent(of, given, from.Asker, func(ctx context.Context) (map[string]string, error) {
+		return variables(ctx, of.InForce.Variables, given, from.Asker)
+	})
+	if of.Graph != nil {
+		who.Job = func(ctx context.Context, q conversation.GraphQuestion) (run.Job, error) {
+			return a.AgentJob(ctx, AgentRun{
+				Agent: of, Prompt: q.Prompt, Variables: q.Variables, Given: given, Model: q.Model, NoStream: q.NoStream, Dry: q.Dry, NoServers: q.NoServers,
+				Events: q.Events, Asker: q.Asker, Yes: q.Yes,
+			})
+		}
+	}
+	return who, nil
+}
+
+// variables returns a value for each variable of an agent. The user is asked for those without one.
+func variables(ctx context.Context, declared []graph.Variable, given map[string]string, asker ask.Asker) (map[string]string, error) {
+	return agent.Values(declared, given, func(v graph.Variable) (string, bool, error) {
+		if asker == nil {
+			return "", false, nil
+		}
+		answer, err := asker.Ask(ctx, ask.Question{Kind: ask.Text, Text: v.Description + " (" + v.Name + ")", Validate: notBlank})
+		return answer, err == nil, err
+	})
+}
+
+// notBlank returns the error for an answer without text.
+func notBlank(answer string) error {
+	if strings.TrimSpace(answer) == "" {
+		return errors.New("a value is needed")
+	}
+	return nil
+}

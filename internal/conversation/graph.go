@@ -1,0 +1,50 @@
+package conversation
+
+import (
+	"context"
+
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/session"
+)
+
+// GraphQuestion is what a graph agent is run for.
+type GraphQuestion struct {
+	Prompt    string
+	Variables map[string]string // a value for each variable of the agent
+	Model     string            // that the user asked for; "" leaves it to the agent and the configuration
+	NoStream  bool
+	Dry       bool // models answer with what would be sent
+	NoServers bool // there are no MCP servers
+	Caller
+}
+
+// runGraph runs the graph of the agent with the question of l.
+func (c *Conversation) runGraph(ctx context.Context, l *last) (Answer, error) {
+	if err := c.ready(ctx); err != nil {
+		return Answer{}, err
+	}
+	for _, p := range l.question.User.Parts {
+		if p.Type != chat.TextPart {
+			return Answer{}, fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", c.agent.Name)
+		}
+	}
+	job, err := c.agent.Job(ctx, GraphQuestion{
+		Prompt: l.question.User.Text(), Variables: c.variables, Model: c.tuned.Over(c.options.Settings).Model,
+		NoStream: c.values.noStream, Dry: c.values.dryRun, NoServers: c.values.switches.NoServers, Caller: c.options.Caller,
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	out, err := c.runs().Start(ctx, job)
+	l.used, c.spent = out.Usage, c.spent.Add(out.Usage)
+	a := Answer{Text: out.Output, Stop: out.Stop, Usage: out.Usage}
+	if out.Output != "" {
+		a.Messages = []chat.Message{chat.Text(chat.Assistant, out.Output)}
+	}
+	l.take(a.Messages, session.Ask)
+	if err != nil {
+		return a, err
+	}
+	return a, c.journal(context.WithoutCancel(ctx), c.entry(l.question.Asked, a, nil))
+}

@@ -1,0 +1,430 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"loki/internal/ask"
+	"loki/internal/chat"
+	"loki/internal/fault"
+	"loki/internal/role"
+	"loki/internal/session"
+)
+
+// UseSession goes on with the session called name, or begins it; "" and "temp" mean a
+// temporary one. Others in this process wait for it until Close or, if the conversation is
+// interactive, during turns. Where a session or a graph agent is in force it is an error with code
+// Usage.
+func (c *Conversation) UseSession(ctx context.Context, name string) error {
+	if c.session != nil {
+		return fault.New(fault.Usage, "the conversation is already in session %s", c.session.Name()).WithHint("leave it first: .exit session")
+	}
+	if c.agent != nil && c.agent.Job != nil {
+		return fault.New(fault.Usage, "agent %s is a graph, which has no sessions", c.agent.Name)
+	}
+	ctx = c.context(ctx)
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, store, name)
+	if err != nil {
+		return err
+	}
+	return c.goOnIn(ctx, store, s)
+}
+
+// goOnIn puts s in force, with the MCP servers that it asks for.
+func (c *Conversation) goOnIn(ctx context.Context, store session.Store, s *session.Session) (err error) {
+	c.outside = c.role
+	if err = c.enterSession(ctx, store, s); err == nil {
+		err = c.rescope(ctx)
+	}
+	if err != nil {
+		c.leaveSession()
+	}
+	return err
+}
+
+// enterSession puts s in force.
+func (c *Conversation) enterSession(ctx context.Context, store session.Store, s *session.Session) (err error) {
+	c.session = s
+	if c.service.Unkept || c.options.isolated {
+		s.KeepNothing()
+	}
+	s.Attend(c.attended())
+	if c.release, err = s.Acquire(ctx); err != nil {
+		return err
+	}
+	if c.options.EmptySession {
+		if err := c.forget(ctx, store); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.agent != nil:
+		c.variables, c.base = nil, ""
+		err = c.ready(ctx)
+	case c.role != nil && c.beganWith(*c.role):
+	case c.role != nil && !c.options.Interactive:
+		err = c.UseRole(ctx, *c.role)
+	default:
+		c.role = nil
+		err = c.recallRole()
+	}
+	// What was asked for becomes the session's own along with the next turn.
+	c.session.Sync(func(s *session.Settings) { s.Settings = c.options.Settings.Over(s.Settings) })
+	if c.options.Interactive && c.release != nil {
+		c.release()
+		c.release = nil
+	}
+	return err
+}
+
+// attended reports whether the user is asked what becomes of a session.
+func (c *Conversation) attended() bool { return c.options.Interactive && c.options.Asker != nil }
+
+// acquire has the conversation alone in its session until release is called, with what other
+// processes have added to it.
+func (c *Conversation) acquire(ctx context.Context) (release func(), err error) {
+	if c.session == nil || c.release != nil {
+		return func() {}, nil
+	}
+	return c.session.Acquire(c.context(ctx))
+}
+
+// leaveSession lets go of the session, without saving it.
+func (c *Conversation) leaveSession() {
+	c.leave()
+	c.session, c.release, c.draft = nil, nil, nil
+	if c.options.Interactive {
+		c.role = c.outside
+	}
+	if c.agent != nil {
+		c.variables, c.base, c.unwritten = nil, "", false
+	}
+}
+
+// open returns the session called name, which may be a new one.
+func (c *Conversation) open(ctx context.Context, store session.Store, name string) (*session.Session, error) {
+	initial := session.Settings{Settings: c.Settings(), SaveSession: c.values.saveSession}
+	if c.role != nil {
+		initial.RoleName = c.role.Name
+	}
+	if name == "" || name == session.TempName {
+		return store.Temp(c.scope(), initial), nil
+	}
+	if id, err := session.ParseID(name); err == nil {
+		return store.Open(ctx, c.scope(), id)
+	}
+	alias, err := session.ParseAlias(name)
+	if err != nil {
+		// A session of an older version may have had a name that is not allowed any more.
+		if old := oldAlias(ctx, store, c.scope(), name); old != "" {
+			alias, err = old, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return store.OpenOrCreate(ctx, c.scope(), alias, func() (session.Settings, error) { return initial, nil })
+}
+
+// oldAlias returns the alias that the session of an older version called name has now, ""
+// if there is no such session.
+func oldAlias(ctx context.Context, store session.Store, scope session.Scope, name string) session.Alias {
+	old, ok := store.(interface {
+		OldAlias(ctx context.Context, scope session.Scope, name string) (session.Alias, error)
+	})
+	if !ok {
+		return ""
+	}
+	alias, _ := old.OldAlias(ctx, scope, name)
+	return alias
+}
+
+// forget takes the messages out of the session. In a dry run it goes on in a copy, which
+// is not kept.
+func (c *Conversation) forget(ctx context.Context, store session.Store) (err error) {
+	if !c.values.dryRun {
+		return c.session.Clear(ctx)
+	}
+	c.release()
+	c.session = store.Temp(c.session.Scope(), c.session.Settings())
+	c.release, err = c.session.Acquire(ctx)
+	return err
+}
+
+// beganWith reports whether r is the role of the session already. All roles made of a text
+// have the same name, so they are compared by their instructions.
+func (c *Conversation) beganWith(r role.Role) bool {
+	if c.session.Settings().RoleName != r.Name {
+		return false
+	}
+	if r.Name != role.Temporary {
+		return true
+	}
+	own, there := r.Messages(chat.Message{Role: chat.User}), c.session.Messages()
+	if len(there) == 0 || own[0].Role != chat.System || there[0].Role != chat.System {
+		return false
+	}
+	rest, ok := strings.CutPrefix(there[0].Text(), own[0].Text())
+	return ok && (rest == "" || strings.HasPrefix(rest, "\n\n")) // a recap stands behind them
+}
+
+// recallRole takes the role that the session began with as it is now. If it is gone the
+// session goes on without.
+func (c *Conversation) recallRole() error {
+	name := c.session.Settings().RoleName
+	if name == "" || name == role.Temporary {
+		return nil
+	}
+	r, _, err := c.service.Roles().Load(name)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.role = &r
+	return nil
+}
+
+// ExitSession leaves the session, which is saved if its settings say so or the user does, who is
+// asked if a session of an interactive conversation has changed. A question that the user does not
+// answer means no. Without a session it does nothing.
+func (c *Conversation) ExitSession(ctx context.Context) error {
+	if c.session == nil {
+		return nil
+	}
+	if err := c.saveOnExit(ctx); err != nil {
+		return err
+	}
+	c.leaveSession()
+	c.last.end()
+	if c.agent != nil {
+		if err := c.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return c.rescope(ctx)
+}
+
+// saveOnExit saves the session as its settings, or the user, say.
+func (c *Conversation) saveOnExit(ctx context.Context) error {
+	ctx = c.context(ctx)
+	if c.values.dryRun || c.options.isolated {
+		return nil
+	}
+	s := c.session
+	switch s.Verdict() {
+	case session.Discard:
+		return nil
+	case session.Query:
+		if save, err := c.askToSave(ctx); !save || err != nil {
+			return err
+		}
+	}
+	if err := s.Save(ctx); err != nil {
+		return fmt.Errorf("session %s: %w", s.Name(), err)
+	}
+	c.note(ctx, nil)
+	return nil
+}
+
+// askToSave asks the user whether the session is saved, and gives a temporary one the name that the
+// user wants. An answer that does not come means no.
+func (c *Conversation) askToSave(ctx context.Context) (bool, error) {
+	const yes, no = "yes", "no"
+	s := c.session
+	answer, err := c.options.Asker.Ask(ctx, ask.Question{
+		Kind: ask.Select, Text: fmt.Sprintf("Save session %s?", s.Name()), Options: []string{yes, no}, Default: no, HasDefault: true,
+	})
+	if err != nil || answer != yes {
+		return false, ignoreInterrupt(ctx, err)
+	}
+	if !s.Temporary() {
+		return true, nil
+	}
+	for {
+		name, err := c.options.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: "Name of the session", Default: s.Title(), HasDefault: s.Title() != "", Validate: nameFault})
+		if err != nil {
+			return false, ignoreInterrupt(ctx, err)
+		}
+		err = c.rename(ctx, name)
+		if !errors.Is(err, session.ErrAliasInUse) {
+			return err == nil, err
+		}
+		c.warn(ctx, err)
+	}
+}
+
+// ignoreInterrupt returns err unless the user interrupted a question, or cannot be asked.
+func ignoreInterrupt(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ask.ErrUnavailable) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// nameFault returns what is wrong with the name of a session.
+func nameFault(name string) error {
+	_, err := session.ParseAlias(strings.TrimSpace(name))
+	return err
+}
+
+// rename gives the session a name, which no other session may have.
+func (c *Conversation) rename(ctx context.Context, name string) error {
+	alias, err := session.ParseAlias(strings.TrimSpace(name))
+	if err != nil || alias == c.session.Alias() {
+		return err
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	switch _, err := store.Resolve(ctx, c.scope(), alias); {
+	case err == nil:
+		return session.AliasInUse(alias)
+	case !errors.Is(err, session.ErrNotFound):
+		return err
+	}
+	return c.session.Rename(ctx, alias)
+}
+
+// SaveSession saves the session, under name unless that is "". A temporary session without a name is
+// called by the time, and by its title if it has one. It returns the name under which it is saved.
+func (c *Conversation) SaveSession(ctx context.Context, name string) (string, error) {
+	if c.session == nil {
+		return "", errNoSession()
+	}
+	ctx = c.context(ctx)
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if name != "" {
+		if err := c.rename(ctx, name); err != nil {
+			return "", err
+		}
+	}
+	if err := c.session.Save(ctx); err != nil {
+		return "", fmt.Errorf("session %s: %w", c.session.Name(), err)
+	}
+	return string(c.session.Alias()), nil
+}
+
+// EmptySession takes all messages out of the session. Its settings stay; the instructions and
+// the variables of an agent are those of today.
+func (c *Conversation) EmptySession(ctx context.Context) error {
+	if c.session == nil {
+		return errNoSession()
+	}
+	ctx = c.context(ctx)
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := c.session.Clear(ctx); err != nil {
+		return err
+	}
+	c.last.end()
+	if c.agent != nil {
+		c.variables, c.base = nil, ""
+		return c.ready(ctx)
+	}
+	return nil
+}
+
+// Fork goes on in a copy of the session called name; "" makes a temporary one. The session
+// itself is left as [Conversation.ExitSession] leaves it, but without a question: what was
+// not saved is in the copy.
+func (c *Conversation) Fork(ctx context.Context, name string) error {
+	if c.session == nil {
+		return errNoSession()
+	}
+	ctx = c.context(ctx)
+	var alias session.Alias
+	var err error
+	if name != "" && name != session.TempName {
+		if alias, err = session.ParseAlias(name); err != nil {
+			return err
+		}
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	copied, err := store.Fork(ctx, c.session, alias)
+	if err == nil && c.session.Verdict() == session.Write && !c.values.dryRun {
+		err = c.session.Save(ctx)
+	}
+	release()
+	if err != nil {
+		return err
+	}
+	held := c.release != nil
+	c.leave()
+	c.session = copied
+	if c.last != nil && c.last.session != nil {
+		c.last.session = copied
+	}
+	if held {
+		c.release, err = copied.Acquire(ctx)
+	}
+	return err
+}
+
+// ReloadSession reads the settings of the session again, after they were edited in its file.
+func (c *Conversation) ReloadSession(ctx context.Context) error {
+	if c.session == nil {
+		return errNoSession()
+	}
+	if err := c.session.Reload(c.context(ctx)); err != nil {
+		return err
+	}
+	c.last.end()
+	return c.rescope(ctx)
+}
+
+// CanCarry reports whether the last question and its answer can become the first turn of the
+// session: it has none, and they are of the same agent, or of none.
+func (c *Conversation) CanCarry() bool {
+	l := c.last
+	return c.session != nil && c.session.Empty() && l != nil && l.continuous && l.session == nil && l.text() != "" && l.agent == c.agentName()
+}
+
+// Carry makes the last question and its answer the first turn of the session, which may get a title
+// from them.
+func (c *Conversation) Carry(ctx context.Context) error {
+	if !c.CanCarry() {
+		return fault.New(fault.Usage, "there is no question with an answer that the session could begin with")
+	}
+	ctx = c.context(ctx)
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	l := c.last
+	lead, put := c.split(l.question.User)
+	turn := session.Turn{Role: lead, User: put, Reply: l.reply, DataURLs: hashURLs(l.question.Images)}
+	if err := c.session.Append(ctx, turn); err != nil {
+		return err
+	}
+	l.session = c.session
+	return c.name(ctx)
+}
+
+// errNoSession is the error of a verb that needs a session.
+func errNoSession() error {
+	return fault.New(fault.Usage, "there is no session").WithHint("begin one first: .session NAME")
+}

@@ -144,8 +144,16 @@ func withAgent(s chat.Settings, a *Agent) chat.Settings {
 	return s
 }
 
-// scope returns whose sessions the conversation has.
-func (c *Conversation) scope() session.Scope {
+// Agent returns the agent in force; ok is false without one.
+func (c *Conversation) Agent() (of Agent, ok bool) {
+	if c.agent == nil {
+		return Agent{}, false
+	}
+	return *c.agent, true
+}
+
+// Scope returns whose sessions the conversation has.
+func (c *Conversation) Scope() session.Scope {
 	if c.agent == nil {
 		return ""
 	}

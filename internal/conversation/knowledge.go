@@ -19,6 +19,16 @@ func (c *Conversation) UseKnowledge(name string) error {
 	return nil
 }
 
+// ExitKnowledge has questions answered without the knowledge base that the user named. Without one it
+// does nothing; that of an agent stays, which is an error with code Usage.
+func (c *Conversation) ExitKnowledge() error {
+	if c.agent != nil {
+		return fault.New(fault.Usage, "the knowledge base is that of agent %s", c.agent.Name).WithHint("leave the agent: .exit agent")
+	}
+	c.knowledge, c.found = "", rag.Found{}
+	return nil
+}
+
 // Found returns what was found for the last question that was answered from a knowledge base.
 func (c *Conversation) Found() rag.Found { return c.found }
 

@@ -58,11 +58,41 @@ func (c *Conversation) Export() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	facts := session.Facts{MaxInputTokens: c.service.InputLimit(c.Settings().Model)}
+	return s.Export(c.facts(store)), nil
+}
+
+// SessionInfo returns the session as a person reads it, see [session.Session.Info]. Without one it is an
+// error with code Usage.
+func (c *Conversation) SessionInfo() (string, error) {
+	if c.session == nil {
+		return "", errNoSession()
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return "", err
+	}
+	return c.session.Info(session.Look{Facts: c.facts(store)}), nil
+}
+
+// SessionFile returns the file with the settings of the session; "" if it is not stored in one.
+func (c *Conversation) SessionFile() string {
+	if c.session == nil {
+		return ""
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return ""
+	}
+	return c.facts(store).Path
+}
+
+// facts returns what is known of the session besides what is in it.
+func (c *Conversation) facts(store session.Store) session.Facts {
+	facts := session.Facts{MaxInputTokens: c.inputLimit(c.Settings().Model)}
 	if files, ok := store.(interface {
 		StateFile(s *session.Session) string
-	}); ok {
-		facts.Path = files.StateFile(s)
+	}); ok && c.session.Stored() {
+		facts.Path = files.StateFile(c.session)
 	}
-	return s.Export(facts), nil
+	return facts
 }

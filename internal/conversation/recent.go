@@ -20,7 +20,7 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn) {
 	if recents.Path == "" || c.values.dryRun || c.service.Unkept || c.options.Unrecorded || c.passing {
 		return
 	}
-	r := session.Recent{Scope: c.scope()}
+	r := session.Recent{Scope: c.Scope()}
 	switch s := c.session; {
 	case s != nil && s.Stored():
 		r.Session = s.ID()

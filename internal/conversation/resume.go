@@ -250,7 +250,7 @@ func (t *turn) enter(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	c.session, err = store.Open(ctx, c.scope(), mark.ID)
+	c.session, err = store.Open(ctx, c.Scope(), mark.ID)
 	if errors.Is(err, session.ErrNotFound) {
 		return t.enterAnew(ctx, store, id, err)
 	}

@@ -114,22 +114,22 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 		initial.RoleName = c.role.Name
 	}
 	if name == "" || name == session.TempName {
-		return store.Temp(c.scope(), initial), nil
+		return store.Temp(c.Scope(), initial), nil
 	}
 	if id, err := session.ParseID(name); err == nil {
-		return store.Open(ctx, c.scope(), id)
+		return store.Open(ctx, c.Scope(), id)
 	}
 	alias, err := session.ParseAlias(name)
 	if err != nil {
 		// A session of an older version may have had a name that is not allowed any more.
-		if old := oldAlias(ctx, store, c.scope(), name); old != "" {
+		if old := oldAlias(ctx, store, c.Scope(), name); old != "" {
 			alias, err = old, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return store.OpenOrCreate(ctx, c.scope(), alias, func() (session.Settings, error) { return initial, nil })
+	return store.OpenOrCreate(ctx, c.Scope(), alias, func() (session.Settings, error) { return initial, nil })
 }
 
 // oldAlias returns the alias that the session of an older version called name has now, ""
@@ -285,7 +285,7 @@ func (c *Conversation) rename(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	switch _, err := store.Resolve(ctx, c.scope(), alias); {
+	switch _, err := store.Resolve(ctx, c.Scope(), alias); {
 	case err == nil:
 		return session.AliasInUse(alias)
 	case !errors.Is(err, session.ErrNotFound):

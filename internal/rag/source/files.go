@@ -30,14 +30,14 @@ func (s *search) files(ctx context.Context) error {
 	}
 	switch {
 	case err != nil && os.IsNotExist(err) && isBare(beforeBranch(path)):
-		return s.clone(ctx, path)
+		return s.cloned(ctx, path)
 	case err != nil && os.IsNotExist(err):
 		return fault.Wrap(fault.NotFound, fs.ErrNotExist, "%s", p.Base).
 			WithHint("check the path; a name with a colon may be meant for a document loader that is not configured")
 	case err != nil:
 		return err
 	case info.IsDir() && p.Plain() && isBare(path):
-		return s.clone(ctx, path)
+		return s.cloned(ctx, path)
 	case info.IsDir():
 		return s.walk(ctx, p)
 	case !p.Plain():

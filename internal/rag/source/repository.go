@@ -10,24 +10,19 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/input"
-	"loki/internal/process"
+	"loki/internal/repository"
 	"loki/internal/tool/builtin/tree"
 )
 
-// cloneTimeout bounds the cloning of a repository.
-const cloneTimeout = 10 * time.Minute
-
-// repository is the source of a Git repository.
-type repository struct {
-	url    string // as git reads it
-	shown  string // the source without branch, directory and password
-	branch string // empty for the one that the repository prefers
-	dir    string // within it, with slashes; empty for all
+// clone is the source of a Git repository.
+type clone struct {
+	address repository.Address
+	shown   string // the source without branch, directory and password
+	branch  string // empty for the one that the repository prefers
+	dir     string // within it, with slashes; empty for all
 }
 
 // beforeBranch returns a source without #branch.
@@ -37,29 +32,23 @@ func beforeBranch(source string) string {
 }
 
 // parseRepository reads the source of a repository: an address, or the absolute path of a bare one.
-func parseRepository(source string) (repository, error) {
+func parseRepository(source string) (clone, error) {
 	address, rest, _ := strings.Cut(source, "#")
-	r := repository{url: strings.TrimPrefix(address, "git+"), shown: strings.TrimRight(input.WithoutPassword(address), "/")}
+	r := clone{shown: strings.TrimRight(input.WithoutPassword(address), "/")}
 	r.branch, r.dir, _ = strings.Cut(rest, ":")
 	r.dir = strings.Trim(r.dir, "/")
-	scheme, host, isURL := strings.Cut(r.url, "://")
-	host = host[strings.LastIndexByte(host, '@')+1:]
-	invalid := func(reason string) (repository, error) {
-		return repository{}, fault.New(fault.Usage, "%s: %s", input.WithoutPassword(source), reason).
-			WithHint("repositories are git+https://host/path, https://host/path.git and git@host:path, with #branch or #branch:directory behind them")
-	}
+	var err error
+	r.address, err = repository.ParseAddress(strings.TrimPrefix(address, "git+"))
 	switch {
-	case strings.HasPrefix(r.url, "-") || strings.HasPrefix(host, "-") || strings.HasPrefix(r.branch, "-"):
-		return invalid("neither an address nor a branch begins with -")
+	case err != nil:
+	case strings.HasPrefix(r.branch, "-"):
+		err = errors.New("a branch does not begin with -")
 	case r.dir != "" && !filepath.IsLocal(filepath.FromSlash(r.dir)):
-		return invalid("the directory leads out of the repository")
-	case isURL && !slices.Contains([]string{"https", "http", "ssh", "git", "file"}, scheme):
-		return invalid("git cannot be asked for " + scheme + " addresses")
-	case isURL || strings.HasPrefix(r.url, "git@") && strings.Contains(r.url, ":"):
-	case filepath.IsAbs(r.url):
-		r.url = "file://" + filepath.ToSlash(r.url)
-	default:
-		return invalid("it is not the address of a repository")
+		err = errors.New("the directory leads out of the repository")
+	}
+	if err != nil {
+		return clone{}, fault.Wrap(fault.Usage, err, "%s", input.WithoutPassword(source)).
+			WithHint("repositories are git+https://host/path, https://host/path.git and git@host:path, with #branch or #branch:directory behind them")
 	}
 	return r, nil
 }
@@ -74,9 +63,9 @@ func isBare(dir string) bool {
 	return true
 }
 
-// clone yields the files of a repository, ascending by path. They are read at once, since the clone is
+// cloned yields the files of a repository, ascending by path. They are read at once, since the clone is
 // deleted in the end.
-func (s *search) clone(ctx context.Context, source string) error {
+func (s *search) cloned(ctx context.Context, source string) error {
 	r, err := parseRepository(source)
 	if err != nil {
 		return err
@@ -87,7 +76,8 @@ func (s *search) clone(ctx context.Context, source string) error {
 	}
 	defer os.RemoveAll(temp)
 	root := filepath.Join(temp, "repository")
-	if err := s.fetchRepository(ctx, r, root); err != nil {
+	git := repository.Git{Environ: s.Input.Child.Environ}
+	if err := git.Clone(ctx, r.address, root, repository.CloneOptions{Branch: r.branch}); err != nil {
 		return err
 	}
 	root = filepath.Join(root, filepath.FromSlash(r.dir))
@@ -117,40 +107,6 @@ func (s *search) clone(ctx context.Context, source string) error {
 		}
 	}
 	return nil
-}
-
-// fetchRepository clones the last commit of a repository. What it contains must not run programs or ask
-// questions: no hooks, no submodules, no links, and only protocols that start no programs of its choice.
-func (s *search) fetchRepository(ctx context.Context, r repository, to string) error {
-	args := []string{
-		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.symlinks=false", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never",
-		"clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--template=",
-	}
-	if r.branch != "" {
-		args = append(args, "--branch="+r.branch)
-	}
-	_, err := process.Run(ctx, process.Command{
-		Path: "git", Args: append(args, "--", r.url, to),
-		Env: environ.Merge(s.Input.Child.Environ, map[string]string{
-			"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never",
-			"GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C",
-		}, "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_TEMPLATE_DIR"),
-		Timeout: cloneTimeout, HasTimeout: true,
-	})
-	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if _, ok := errors.AsType[*process.StartError](err); ok {
-		return fault.New(fault.Tool, "%s: git is needed to read repositories, and it cannot be started", r.shown).WithHint("install git, or list a directory with a clone")
-	}
-	if exit, ok := errors.AsType[*process.ExitError](err); ok {
-		said := exit.Stderr
-		if secret, _, ok := strings.Cut(strings.TrimPrefix(r.url, strings.SplitAfter(r.url, "://")[0]), "@"); ok && strings.Contains(secret, ":") {
-			said = strings.ReplaceAll(said, secret+"@", "")
-		}
-		return fault.New(fault.Tool, "%s cannot be cloned: %s", r.shown, strings.TrimSpace(said))
-	}
-	return fault.Wrap(fault.Tool, err, "%s cannot be cloned", r.shown)
 }
 
 // filesOf returns the files below a directory that is a clone, or below one in it, ascending by path.

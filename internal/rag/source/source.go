@@ -160,7 +160,7 @@ func (s *search) find(ctx context.Context) error {
 	case loaded:
 		return s.load(ctx)
 	case repo:
-		return s.clone(ctx, s.source)
+		return s.cloned(ctx, s.source)
 	}
 	return s.files(ctx)
 }

@@ -12,6 +12,7 @@ import (
 
 	"loki/assets"
 	"loki/internal/app"
+	"loki/internal/ask"
 	"loki/internal/catalog"
 	"loki/internal/completion"
 	"loki/internal/environ"
@@ -145,7 +146,15 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			return found
 		},
 		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) }),
-		"MACRO":  names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Macros().Names() }),
+		"BUNDLE": names(func(a *app.App, _ map[string]string) ([]string, error) {
+			records, err := a.Bundles(ask.Unavailable{}, func(string) {}).List()
+			var bundles []string
+			for _, r := range records {
+				bundles = append(bundles, r.Name)
+			}
+			return bundles, err
+		}),
+		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Macros().Names() }),
 		"CLIENT": names(func(a *app.App, _ map[string]string) (clients []string, _ error) {
 			for _, cl := range a.Config.Clients {
 				clients = append(clients, cl.Name)

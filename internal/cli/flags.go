@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loki/internal/app"
+	"loki/internal/bundle/remote"
 	"loki/internal/completion"
 	"loki/internal/fault"
 	"loki/internal/provider"
@@ -69,6 +70,7 @@ type options struct {
 	syncModels bool
 
 	knowledge knowledge
+	bundles   bundles
 
 	callTool   [][2]string // NAME JSON
 	toolSchema string      // path of a file
@@ -373,6 +375,12 @@ func (o *options) sections() []section {
 				{name: "list-secrets", sets: on(&o.listSecrets), usage: "list the names of the secrets"},
 				{name: "shell-integration", sets: choice(&o.shellIntegration, "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
 				{name: "install", sets: choice(&o.install, "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
+				{name: "install-from", sets: word(&o.bundles.from, "URL"), usage: "install agents, roles, macros, tools and MCP servers from a Git repository, URL#REF for a branch, tag or commit; --dry-run shows what would change, --yes does not ask"},
+				{name: "filter", sets: choice(&o.bundles.filter, "CATEGORY", remote.Categories()), usage: "with --install-from: only " + strings.Join(remote.Categories(), ", "), with: []string{"install-from"}},
+				{name: "install-force", sets: on(&o.bundles.force), usage: "with --install-from or --update-bundle: the files of the bundle replace yours", with: []string{"install-from", "update-bundle"}},
+				{name: "list-bundles", sets: on(&o.bundles.list), usage: "list the installed bundles"},
+				{name: "update-bundle", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
+				{name: "remove-bundle", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
 				{name: "help", short: "h", sets: on(&o.help), usage: "show the common options; --help all shows every one"},
 				{name: "version", short: "V", sets: on(&o.version), usage: "show the version"},
 			},

@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"loki/assets"
+	"loki/internal/ask"
+	"loki/internal/bundle/remote"
+	"loki/internal/config"
+	"loki/internal/fault"
+	"loki/internal/repository"
+	"loki/internal/vault"
+)
+
+// Bundles returns what installs bundles of others. Show gets what the user has to know before the
+// work has ended.
+func (a *App) Bundles(asker ask.Asker, show func(text string)) *remote.Installer {
+	work, _ := os.Getwd() // without one relative paths are not found
+	p := a.Paths
+	return &remote.Installer{
+		Dirs: remote.Dirs{
+			Agents: p.AgentsDir, Roles: p.RolesDir, Macros: p.MacrosDir, Tools: p.ToolsDir(), Servers: p.MCPFile(),
+			Records: filepath.Join(p.ConfigDir, "bundles"), Work: work,
+		},
+		Git: repository.Git{Environ: a.Child().Environ}, Asker: asker, Show: show, Secrets: bundleSecrets{a}, Ships: a.ships, DryRun: a.dryRun,
+	}
+}
+
+// ships reports whether an agent, a role or a tool of this name is part of the program.
+func (a *App) ships(c remote.Category, name string) bool {
+	switch c {
+	case remote.Agents:
+		return slices.Contains(a.Agents.Bundled, name)
+	case remote.Roles:
+		_, err := fs.Stat(assets.Roles, name+".md")
+		return err == nil
+	case remote.Functions:
+		natives, err := a.builtinTools()
+		_, native := natives.Lookup(name)
+		return err == nil && native
+	}
+	return false
+}
+
+// bundleSecrets are the secrets of the vault.
+type bundleSecrets struct{ app *App }
+
+var _ remote.Secrets = bundleSecrets{}
+
+// Missing implements [remote.Secrets].
+func (s bundleSecrets) Missing(text string) ([]string, error) {
+	if !config.HasSecretPlaceholder(text) {
+		return nil, nil
+	}
+	_, missing, err := config.Expand(text, s.app.lookupSecret)
+	if fault.CodeOf(err) == fault.Config { // there is no vault to look into yet
+		_, missing, err = config.Expand(text, func(name string) (string, error) { return "", fault.New(fault.NotFound, "%s", name) })
+	}
+	return missing, err
+}
+
+// Add implements [remote.Secrets].
+func (s bundleSecrets) Add(ctx context.Context, asker ask.Asker, name string) error {
+	v := s.app.Vault()
+	if err := v.CanAdd(ctx, name); err != nil {
+		return err
+	}
+	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
+		return err
+	}
+	text, err := vault.AskSecret(ctx, asker, name)
+	if err != nil {
+		return err
+	}
+	return v.Add(ctx, name, text)
+}

@@ -39,9 +39,13 @@ func newBuffer(text string) buffer {
 	return buffer{text: text, cursor: len(text), anchor: none, goal: none}
 }
 
-// replace puts s in the place of what is between from and to, and the cursor behind it.
+// maxText is how long a text can be made, in bytes.
+const maxText = 16 << 20
+
+// replace puts s in the place of what is between from and to, and the cursor behind it. It does nothing
+// if the text would be too long.
 func (b *buffer) replace(from, to int, s string) {
-	if from == to && s == "" {
+	if from == to && s == "" || len(b.text)+len(s) > maxText {
 		return
 	}
 	b.undone = nil

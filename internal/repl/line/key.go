@@ -237,7 +237,9 @@ const locks = uv.ModCapsLock | uv.ModNumLock | uv.ModScrollLock
 // name returns the key that sends seq. It returns false for what is not a key: answers of the terminal,
 // mouse events, releases, damaged sequences.
 func (d *decoder) name(seq []byte) (key, bool) {
-	if len(seq) > maxSequence { // too long for a key
+	// What is too long is not a key. Keys of Windows' own mode, which is not switched on, can be
+	// repeated 65,535 times by one sequence.
+	if len(seq) > maxSequence || len(seq) > 2 && seq[len(seq)-1] == '_' {
 		return key{}, false
 	}
 	n, event := d.events.Decode(bytes.Clone(seq))

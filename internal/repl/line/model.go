@@ -62,6 +62,10 @@ func newModel(o *Options, history []string, initial string) *model {
 
 // press does what a key is for. In vi's normal mode each character is a key.
 func (m *model) press(k key) outcome {
+	if m.vi != nil && strings.Contains(k.name, "alt+") && !m.bound(k.name) { // Esc and a key, typed fast
+		m.press(key{name: "esc"})
+		k = withoutAlt(k.name)
+	}
 	for m.vi != nil && !m.vi.inserts() && m.search == nil && !k.paste {
 		_, size := utf8.DecodeRuneInString(k.text)
 		if size == len(k.text) {
@@ -83,9 +87,9 @@ func (m *model) press(k key) outcome {
 	if k.name != "" && m.menu != nil && m.menuKey(k.name) {
 		return goOn
 	}
-	text := m.buf.text
+	text, open := m.buf.text, m.menu != nil
 	what := m.key(k)
-	if m.menu != nil && (m.buf.text != text || k.name != "") {
+	if open {
 		m.refreshMenu(m.buf.text != text)
 	}
 	return what
@@ -105,11 +109,20 @@ func (m *model) key(k key) outcome {
 		return goOn
 	case m.vi != nil && !m.vi.inserts():
 		return m.viKey(k.name)
-	case m.vi != nil && strings.HasPrefix(k.name, "alt+") && !m.bound(k.name): // Esc and a key, typed fast
-		m.leaveInsert()
-		return m.viKey(strings.TrimPrefix(k.name, "alt+"))
 	}
 	return m.bind(k.name)
+}
+
+// withoutAlt returns the key called name as it is when Alt is not held.
+func withoutAlt(name string) key {
+	name = strings.Replace(name, "alt+", "", 1)
+	if letter := strings.TrimPrefix(name, "shift+"); utf8.RuneCountInString(letter) == 1 {
+		if letter != name {
+			letter = strings.ToUpper(letter)
+		}
+		return key{text: letter}
+	}
+	return key{name: name}
 }
 
 // typed inserts text that was typed. Words are undone one by one, in vi all that was typed at once.

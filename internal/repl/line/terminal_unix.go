@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,32 +18,23 @@ func notify(signals chan<- os.Signal) {
 func isStop(s os.Signal) bool     { return s == unix.SIGTSTP }
 func isContinue(s os.Signal) bool { return s == unix.SIGCONT }
 
-// stopGrace is how long a stop may take to come into effect. A process whose parents do not control
-// jobs is not stopped at all.
-const stopGrace = 100 * time.Millisecond
-
-// stopProcess stops the process, or its whole job, and returns when it goes on. signals gets the
-// signals that the editor answers.
+// stopProcess stops the process, with group all of its job, and returns when it goes on. Where no
+// shell controls jobs it returns at once: nothing would continue the process. signals gets the signals
+// that the editor answers.
 func stopProcess(signals chan os.Signal, group bool) {
-	pid := os.Getpid()
-	if group {
-		pid = 0
+	session, err := unix.Getsid(0)
+	if err != nil || session == unix.Getpgrp() {
+		return
 	}
 	signal.Reset(unix.SIGTSTP)
 	defer signal.Notify(signals, unix.SIGTSTP)
-	if unix.Kill(pid, syscall.SIGTSTP) != nil {
+	if group {
+		_ = unix.Kill(0, syscall.SIGTSTP) // this process does not stop at it: the runtime still has its handler
+	}
+	if unix.Kill(os.Getpid(), syscall.SIGSTOP) != nil {
 		return
 	}
-	deadline := time.After(stopGrace)
-	for {
-		select {
-		case s := <-signals:
-			if isContinue(s) {
-				return
-			}
-		case <-deadline:
-			return
-		}
+	for !isContinue(<-signals) {
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 // vi is the state of vi bindings. The zero value inserts, as a new text does.
 type vi struct {
 	normal bool
-	visual bool // characters are being selected
 
 	count   int    // typed before a command; 0 means none
 	over    int    // the count before the operator
@@ -60,9 +59,6 @@ func (m *model) settle() {
 // rest keeps the cursor on a character, as it is in normal mode.
 func (m *model) rest() {
 	b := &m.buf
-	if m.vi.visual {
-		return
-	}
 	goal := b.goal
 	if start := b.lineStart(b.cursor); b.cursor == b.lineEnd(b.cursor) && b.cursor > start {
 		b.move(b.left(b.cursor))
@@ -85,7 +81,7 @@ func (m *model) leaveInsert() {
 
 // insertMode begins an insertion, which is one change with what the command did before.
 func (m *model) insertMode() {
-	m.vi.normal, m.vi.visual, m.vi.changed = false, false, true
+	m.vi.normal, m.vi.changed = false, true
 	m.vi.count, m.vi.over, m.vi.op, m.vi.pending = 0, 0, "", ""
 }
 
@@ -94,9 +90,6 @@ func (m *model) viKey(k string) outcome {
 	v := m.vi
 	switch k {
 	case "esc", "ctrl+g":
-		if v.visual {
-			v.visual, m.buf.anchor = false, none
-		}
 		m.settle()
 		return goOn
 	case "ctrl+c":
@@ -112,16 +105,12 @@ func (m *model) viKey(k string) outcome {
 		v.count = min(v.count*10+int(k[0]-'0'), maxCount)
 		return goOn
 	}
-	if strings.Contains("fFtTrg", k) || strings.Contains("ia", k) && (v.op != "" || v.visual) {
+	if strings.Contains("fFtTrg", k) || strings.Contains("ia", k) && v.op != "" {
 		v.pending = k
 		return goOn
 	}
 	if from, to, kind := m.motion(k); kind != noMotion {
 		m.along(from, to, kind)
-		return goOn
-	}
-	if v.visual {
-		m.viVisual(k)
 		return goOn
 	}
 	if strings.Contains("dcy", k) {
@@ -224,11 +213,6 @@ func (m *model) motion(k string) (from, to int, kind motionKind) {
 		return from, 0, exclusive
 	case "ctrl+end":
 		return from, len(b.text), exclusive
-	case "%":
-		if to = b.bracket(from); to == none {
-			return from, from, noPlace
-		}
-		return from, to, inclusive
 	case ";", ",":
 		if v.find == "" {
 			return from, from, noPlace
@@ -308,10 +292,7 @@ func (m *model) along(from, to int, kind motionKind) {
 	case kind == noPlace:
 		m.settle()
 	case v.op == "":
-		anchor := b.anchor
-		if b.move(to); v.visual {
-			b.anchor = anchor
-		}
+		b.move(to)
 		m.settle()
 	default:
 		if kind == inclusive && to >= from {
@@ -397,67 +378,18 @@ func (m *model) viPending(k string) {
 		v.changed = true
 		m.settle()
 	case "g":
-		switch k {
-		case "g":
+		if k == "g" {
 			m.along(b.cursor, 0, wholeLines)
-		case "e":
-			to := b.cursor
-			for range m.times() {
-				to = b.viBackEnd(to)
-			}
-			m.along(b.cursor, to, inclusive)
-		default:
+		} else {
 			m.settle()
 		}
 	case "i", "a":
-		from, to := b.object(k, command == "a")
-		switch {
-		case from == none:
+		if from, to := b.object(k, command == "a"); from == none {
 			m.settle()
-		case v.visual:
-			b.move(max(b.left(to), from))
-			b.anchor = from
-			m.settle()
-		default:
+		} else {
 			m.operate(from, to, exclusive)
 		}
 	}
-}
-
-// viVisual does what a key is for while characters are selected.
-func (m *model) viVisual(k string) {
-	b, v := &m.buf, m.vi
-	from, to := b.selection()
-	to = b.right(to)
-	switch k {
-	case "v":
-		v.visual, b.anchor = false, none
-	case "j", "down", "k", "up":
-		anchor, by := b.anchor, 1
-		if strings.Contains("k up", k) {
-			by = -1
-		}
-		b.vertical(by)
-		b.anchor = anchor
-	case "o":
-		b.cursor, b.anchor = b.anchor, b.cursor
-	case "d", "x", "X", "c", "s", "y", "delete", "backspace":
-		v.visual, b.anchor = false, none
-		switch v.op = "d"; k {
-		case "c", "s":
-			v.op = "c"
-		case "y":
-			v.op = "y"
-		}
-		m.operate(from, to, exclusive)
-		return
-	case "~", "u", "U":
-		v.visual, v.changed = false, true
-		b.begin()
-		b.replace(from, to, map[string]func(string) string{"~": swapCase, "u": strings.ToLower, "U": strings.ToUpper}[k](b.text[from:to]))
-		b.move(from)
-	}
-	m.settle()
 }
 
 // viCommand does what k is for in normal mode.
@@ -531,17 +463,6 @@ func (m *model) viCommand(k string) outcome {
 		}
 		b.replace(b.cursor, to, swapCase(b.text[b.cursor:to]))
 		v.changed = true
-	case "J":
-		if end := b.lineEnd(b.cursor); end < len(b.text) {
-			next := end + 1 + len(b.text[end+1:]) - len(strings.TrimLeft(b.text[end+1:], " \t"))
-			b.replace(end, next, " ")
-			b.move(end)
-			v.changed = true
-		}
-	case "v":
-		if b.text != "" {
-			v.visual, b.anchor = true, b.cursor
-		}
 	case ".":
 		m.repeat()
 	case "/":
@@ -697,121 +618,16 @@ func (b *buffer) viEnd(i int, big, stay bool) int {
 	return i
 }
 
-// viBackEnd returns the last character of the word before i.
-func (b *buffer) viBackEnd(i int) int {
-	for k := b.class(i); k != 0 && i > 0 && b.class(i) == k; {
-		i = b.left(i)
-	}
-	for i > 0 && b.class(i) == 0 {
-		i = b.left(i)
-	}
-	return i
-}
-
-const brackets = "()[]{}"
-
-// bracket returns where the bracket is that belongs to the first one at or after i on its line, or none.
-func (b *buffer) bracket(i int) int {
-	end := b.lineEnd(i)
-	n := strings.IndexAny(b.text[i:end], brackets)
-	if n < 0 {
-		return none
-	}
-	i += n
-	which := strings.IndexByte(brackets, b.text[i])
-	if which%2 == 0 {
-		return b.closing(i, brackets[which], brackets[which+1])
-	}
-	return b.opening(i, brackets[which-1], brackets[which])
-}
-
-// closing returns where the bracket at i is closed, or none.
-func (b *buffer) closing(i int, open, shut byte) int {
-	for depth := 0; i < len(b.text); i++ {
-		switch b.text[i] {
-		case open:
-			depth++
-		case shut:
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return none
-}
-
-// opening returns where the bracket at i, or the one that i is within, is opened, or none.
-func (b *buffer) opening(i int, open, shut byte) int {
-	depth := 0
-	for ; i >= 0; i-- {
-		switch b.text[i] {
-		case shut:
-			depth++
-		case open:
-			if depth--; depth <= 0 {
-				return i
-			}
-		}
-	}
-	return none
-}
-
-// object returns the ends of the word, quoted text or brackets around the cursor; from is none if there
-// is no such thing. With around, blanks or the marks themselves belong to it.
+// object returns the ends of the word or quoted text around the cursor; from is none if there is no such
+// thing. With around, blanks or the quotes belong to it.
 func (b *buffer) object(k string, around bool) (from, to int) {
-	i := b.cursor
 	switch k {
 	case "w", "W":
-		return b.word(i, k == "W", around)
+		return b.word(b.cursor, k == "W", around)
 	case "\"", "'", "`":
-		return b.quoted(i, k, around)
-	case "(", ")", "b":
-		k = "()"
-	case "[", "]":
-		k = "[]"
-	case "{", "}", "B":
-		k = "{}"
-	default:
-		return none, none
+		return b.quoted(b.cursor, k, around)
 	}
-	if i >= len(b.text) {
-		return none, none
-	}
-	if from = i; b.text[i] != k[0] {
-		at := i
-		if b.text[i] != k[1] { // as if the cursor were on the closing one
-			at--
-		}
-		if from = b.around(at, i, k[0], k[1]); from == none {
-			return none, none
-		}
-	}
-	if to = b.closing(from, k[0], k[1]); to == none {
-		return none, none
-	}
-	if around {
-		return from, to + 1
-	}
-	return from + 1, to
-}
-
-// around returns where the brackets open that the cursor at i is within, looking from at on.
-func (b *buffer) around(at, i int, open, shut byte) int {
-	depth := 0
-	for ; at >= 0; at-- {
-		switch b.text[at] {
-		case shut:
-			if at < i {
-				depth++
-			}
-		case open:
-			if depth == 0 {
-				return at
-			}
-			depth--
-		}
-	}
-	return none
+	return none, none
 }
 
 func (b *buffer) word(i int, big, around bool) (from, to int) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"loki/internal/ask"
@@ -79,17 +78,7 @@ func (c *command) listBundles(context.Context) error {
 		}
 		return err
 	}
-	rows := [][]string{{"NAME", "FILES", "SERVERS", "UPDATED", "COMMIT", "FROM"}}
-	for _, r := range records {
-		from := r.URL
-		if r.Ref != "" {
-			from += "#" + r.Ref
-		}
-		if r.Pending {
-			from += " (incomplete: --update-bundle " + r.Name + " finishes it)"
-		}
-		rows = append(rows, []string{r.Name, strconv.Itoa(len(r.Files)), strconv.Itoa(len(r.Servers)), display.Age(time.Since(r.Updated)), r.Commit[:min(12, len(r.Commit))], from})
-	}
+	rows := remote.Rows(records, func(t time.Time) string { return display.Age(time.Since(t)) })
 	_, writeErr := io.WriteString(c.Out, display.Table(rows, 1, 2))
 	return errors.Join(writeErr, err)
 }

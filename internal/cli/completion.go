@@ -13,6 +13,7 @@ import (
 	"loki/assets"
 	"loki/internal/app"
 	"loki/internal/ask"
+	"loki/internal/bundle/remote"
 	"loki/internal/catalog"
 	"loki/internal/completion"
 	"loki/internal/environ"
@@ -148,11 +149,7 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) }),
 		"BUNDLE": names(func(a *app.App, _ map[string]string) ([]string, error) {
 			records, err := a.Bundles(ask.Unavailable{}, func(string) {}).List()
-			var bundles []string
-			for _, r := range records {
-				bundles = append(bundles, r.Name)
-			}
-			return bundles, err
+			return remote.Names(records), err
 		}),
 		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Macros().Names() }),
 		"CLIENT": names(func(a *app.App, _ map[string]string) (clients []string, _ error) {

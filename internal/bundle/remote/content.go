@@ -121,6 +121,9 @@ func parseAddress(address, dir string) (repository.Address, error) {
 
 // fetch clones the repository and reads what it has of the categories; none means all.
 func (i *Installer) fetch(ctx context.Context, from repository.Address, ref string, only []Category) (content, error) {
+	if i.Busy != nil {
+		defer i.Busy("Fetching " + from.String())()
+	}
 	temp, err := os.MkdirTemp("", "loki-bundle-")
 	if err != nil {
 		return content{}, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -160,6 +161,31 @@ func (i *Installer) List() ([]Record, error) {
 		records = append(records, r)
 	}
 	return records, err
+}
+
+// Names returns the names of bundles.
+func Names(records []Record) []string {
+	names := make([]string, len(records))
+	for n, r := range records {
+		names[n] = r.Name
+	}
+	return names
+}
+
+// Rows returns a table of bundles, the names of its columns first. Age says how long ago a time was.
+func Rows(records []Record, age func(time.Time) string) [][]string {
+	rows := [][]string{{"NAME", "FILES", "SERVERS", "UPDATED", "COMMIT", "FROM"}}
+	for _, r := range records {
+		from := r.URL
+		if r.Ref != "" {
+			from += "#" + r.Ref
+		}
+		if r.Pending {
+			from += " (incomplete: an update finishes it)"
+		}
+		rows = append(rows, []string{r.Name, strconv.Itoa(len(r.Files)), strconv.Itoa(len(r.Servers)), age(r.Updated), r.Commit[:min(12, len(r.Commit))], from})
+	}
+	return rows
 }
 
 // save keeps a record.

@@ -57,7 +57,8 @@ type Installer struct {
 	// Ships reports whether the program itself has an agent, a role or a tool of a name, which a file of a
 	// bundle then takes the place of.
 	Ships func(c Category, name string) bool
-	Now   func() time.Time // nil means time.Now
+	Now   func() time.Time                 // nil means time.Now
+	Busy  func(label string) (done func()) // shows that something takes its time; nil shows nothing
 
 	Yes    bool // the user consents to what can run
 	Force  bool // the bundle's is taken where there is a conflict

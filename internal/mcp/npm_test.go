@@ -154,6 +154,17 @@ func exercise(t *testing.T, sc *mcp.Scope) {
 	if err != nil || len(messages) == 0 || messages[0].Role != chat.User || !strings.Contains(messages[0].Text(), "Oslo") {
 		t.Errorf("prompt: %+v, %v", messages, err)
 	}
+	tools, err := sc.List(ctx, "everything")
+	if err != nil || len(tools) < 5 || tools[0].Description == "" {
+		t.Errorf("tools: %+v, %v", tools, err)
+	}
+	resources, err := sc.Resources(ctx, "everything")
+	if err != nil || len(resources) < 2 || resources[0].URI == "" || resources[len(resources)-1].Template == "" {
+		t.Errorf("resources: %+v, %v", resources, err)
+	}
+	if text, err := sc.Resource(ctx, "everything", "demo://resource/dynamic/text/1"); err != nil || !strings.Contains(text, "Resource 1") {
+		t.Errorf("resource: %s, %v", text, err)
+	}
 }
 
 func TestEverythingLogsAndRoots(t *testing.T) {

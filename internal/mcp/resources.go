@@ -36,10 +36,10 @@ func (l *connection) resourceTool(taken map[string]bool) []tool.Tool {
 	}}
 }
 
-// resource is a resource, or a template of some, as the model sees it.
-type resource struct {
+// Resource is a resource that a server offers, or a template of some.
+type Resource struct {
 	URI         string `json:"uri,omitempty"`
-	Template    string `json:"uri_template,omitempty"` // RFC 6570
+	Template    string `json:"uri_template,omitempty"` // RFC 6570; instead of a URI
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
 	MIMEType    string `json:"mime_type,omitempty"`
@@ -90,8 +90,8 @@ func (c *conn) readResource(ctx context.Context, uri string) (string, error) {
 }
 
 // listResources returns the resources and, after them, the templates.
-func (c *conn) listResources(ctx context.Context) ([]resource, error) {
-	list := []resource{}
+func (c *conn) listResources(ctx context.Context) ([]Resource, error) {
+	list := []Resource{}
 	err := pages(func(cursor string) (string, error) {
 		var page *sdk.ListResourcesResult
 		err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
@@ -103,7 +103,7 @@ func (c *conn) listResources(ctx context.Context) ([]resource, error) {
 		}
 		for _, r := range page.Resources {
 			if r != nil && len(list) < maxListed {
-				list = append(list, resource{URI: r.URI, Name: r.Name, Description: text.Cut(r.Description, maxHint), MIMEType: r.MIMEType})
+				list = append(list, Resource{URI: r.URI, Name: r.Name, Description: text.Cut(r.Description, maxHint), MIMEType: r.MIMEType})
 			}
 		}
 		return c.more(page.NextCursor, len(list)), nil
@@ -121,10 +121,59 @@ func (c *conn) listResources(ctx context.Context) ([]resource, error) {
 	}
 	for _, t := range templates.ResourceTemplates {
 		if t != nil && len(list) < maxListed {
-			list = append(list, resource{Template: t.URITemplate, Name: t.Name, Description: text.Cut(t.Description, maxHint), MIMEType: t.MIMEType})
+			list = append(list, Resource{Template: t.URITemplate, Name: t.Name, Description: text.Cut(t.Description, maxHint), MIMEType: t.MIMEType})
 		}
 	}
 	return list, nil
+}
+
+// Resources returns the resources of the server with that id and, after them, the templates of some; nil if it has
+// no resources.
+func (s *Scope) Resources(ctx context.Context, server string) ([]Resource, error) {
+	l, err := s.link(server)
+	if err != nil {
+		return nil, err
+	}
+	var list []Resource
+	err = l.use(ctx, true, func(c *conn) error {
+		if c.can.Resources == nil {
+			return nil
+		}
+		list, err = c.listResources(ctx)
+		return err
+	})
+	return list, err
+}
+
+// Resource returns the text of a resource of the server with that id. Of what is not text it says what it is.
+func (s *Scope) Resource(ctx context.Context, server, uri string) (string, error) {
+	l, err := s.link(server)
+	if err != nil {
+		return "", err
+	}
+	var content string
+	err = l.use(ctx, true, func(c *conn) error {
+		content, err = c.readResource(ctx, uri)
+		return err
+	})
+	return content, err
+}
+
+// List returns the tools of the server with that id, as it describes them.
+func (s *Scope) List(ctx context.Context, server string) ([]Tool, error) {
+	l, err := s.link(server)
+	if err != nil {
+		return nil, err
+	}
+	var list []Tool
+	err = l.use(ctx, true, func(c *conn) error {
+		box, err := c.toolList(ctx)
+		if err == nil {
+			list = box.tools
+		}
+		return err
+	})
+	return list, err
 }
 
 // more returns the cursor of the next page, unless n entries are enough.

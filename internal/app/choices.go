@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/mcp"
 	"loki/internal/tool"
@@ -38,16 +39,19 @@ func (a *App) ToolChoices(ctx context.Context) ([]Choice, error) {
 // ServerChoices returns what a list of enabled MCP servers may name: those of mcp.json, and aliases. None is
 // started.
 func (a *App) ServerChoices() ([]Choice, error) {
-	s, err := a.mcpServers()
-	if err != nil {
-		return nil, err
+	names, err := a.serverNames()
+	list := make([]Choice, len(names))
+	for i, name := range names {
+		members, _ := a.Config.MappingMCPServers.Get(name)
+		list[i] = Choice{name, members}
 	}
-	var list []Choice
-	for _, server := range s.file.Select(mcp.All, nil).Servers {
-		list = append(list, Choice{Name: server.ID})
-	}
-	for _, e := range a.Config.MappingMCPServers {
-		list = append(list, Choice{e.Name, e.Value})
-	}
-	return list, nil
+	return list, err
+}
+
+// Servers returns the MCP servers that a conversation asks for, nil if it asks for none. None is started. The caller closes
+// them.
+func (a *App) Servers(ctx context.Context, w conversation.Wanted) (*mcp.Scope, error) {
+	servers, err := a.serversOf(ctx, w)
+	scope, _ := servers.(*mcp.Scope)
+	return scope, err
 }

@@ -59,7 +59,7 @@ func (c *Console) completeArgument(ctx context.Context, line string, words []str
 		return found, false
 	}
 	last := words[len(words)-1]
-	candidates := row.complete(c, ctx, words[behind:])
+	candidates := c.candidates(ctx, row, words[behind:])
 	if len(candidates) == 0 {
 		return found, false
 	}
@@ -74,6 +74,23 @@ func (c *Console) completeArgument(ctx context.Context, line string, words []str
 	}
 	found = Completion{From: len(line) - len(last) + cut, Candidates: ranked(last[cut:], shown)}
 	return found, len(found.Candidates) > 0
+}
+
+// candidates returns what a row of the table has for the last of the words behind it. While a word is typed they are
+// listed once.
+func (c *Console) candidates(ctx context.Context, row Command, words []string) []Candidate {
+	last := words[len(words)-1]
+	cut := strings.LastIndexAny(last, ",/") + 1
+	key := row.Name + " " + strings.Join(words[:len(words)-1], " ") + " " + last[:min(cut+1, len(last))] // names may depend on how they begin
+	list, ok := c.known[key]
+	if !ok {
+		if c.known == nil {
+			c.known = make(map[string][]Candidate)
+		}
+		list = row.complete(c, ctx, words)
+		c.known[key] = list
+	}
+	return list
 }
 
 // rowOf returns the command whose name the first words of a line are, and the number of these. At least one more

@@ -71,11 +71,11 @@ func completeBase() completer {
 }
 
 func completeModel() completer {
-	return first(func(c *Console, _ context.Context, _ []string) []Candidate { return c.models(catalog.Chat) })
+	return first(func(c *Console, _ context.Context, _ []string) []Candidate { return c.modelCandidates(catalog.Chat) })
 }
 
-// models returns the models of a type.
-func (c *Console) models(of catalog.Type) (found []Candidate) {
+// modelCandidates returns the models of a type.
+func (c *Console) modelCandidates(of catalog.Type) (found []Candidate) {
 	for m := range c.App.Catalog.Models(of) {
 		found = append(found, Candidate{Value: m.ID(), Description: strings.TrimRight(m.Description(), " ")})
 	}

@@ -46,6 +46,8 @@ type Console struct {
 	Options
 	conv     *conversation.Conversation
 	commands []Command
+	macros   []string               // names of the macros at work, the outermost first
+	known    map[string][]Candidate // of completion, until something is executed
 }
 
 // New returns a console.
@@ -66,6 +68,7 @@ func (c *Console) Commands() []Command { return slices.Clone(c.commands) }
 // error is [ErrExit] if the user wants to leave.
 func (c *Console) Do(ctx context.Context, text string) error {
 	ctx = event.NewContext(ctx, c.Scope)
+	c.known = nil
 	s := parse(text)
 	switch {
 	case s.name != "":

@@ -11,8 +11,11 @@ type Mode struct {
 
 // mode returns what is in force.
 func (c *Console) mode() Mode {
-	s := c.conv.Session()
-	return Mode{Session: s != nil && !s.Empty(), EmptySession: s != nil && s.Empty()}
+	s := c.conv.State()
+	return Mode{
+		Role: s.Role != "", Session: s.Session != nil && !s.Session.Empty, EmptySession: s.Session != nil && s.Session.Empty,
+		Knowledge: s.Knowledge != "", Agent: s.Agent != "",
+	}
 }
 
 // The conditions under which commands are offered.

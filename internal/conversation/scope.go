@@ -15,7 +15,7 @@ func (c *Conversation) rescope(ctx context.Context) error {
 	if !c.options.Interactive || c.service.Servers == nil {
 		return nil
 	}
-	stop, err := c.service.Servers(c.context(ctx), c.wanted())
+	stop, err := c.service.Servers(c.context(ctx), c.Wanted())
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,8 @@ func (c *Conversation) stopServers() {
 	c.servers = nil
 }
 
-// wanted says which tools the next question is asked with.
-func (c *Conversation) wanted() Wanted {
+// Wanted says which tools the next question is asked with.
+func (c *Conversation) Wanted() Wanted {
 	return Wanted{
 		Settings: c.Settings(), Usual: c.role != nil && c.role.Bundled(), Caller: c.options.Caller,
 		Agent: c.agent, Variables: c.variables, Knowledge: c.knowledge, Switches: c.values.switches,

@@ -18,6 +18,7 @@ package macro
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -143,6 +144,14 @@ func (m Macro) Usage() string {
 		usage += " " + word
 	}
 	return usage
+}
+
+// Place says where a step stands: file:line, or "line N" for a macro that is part of the program.
+func (m Macro) Place(s Step) string {
+	if m.File == "" {
+		return fmt.Sprintf("line %d", s.Line)
+	}
+	return fmt.Sprintf("%s:%d", m.File, s.Line)
 }
 
 // Fill returns the steps with the values of the variables in place of their placeholders. What is

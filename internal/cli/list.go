@@ -302,6 +302,8 @@ func (c *command) settings() []setting {
 		{"stream", value.Of(cfg.Stream && !c.opts.noStream)},
 		{"save", value.Of(cfg.Save)},
 		{"keybindings", value.Of(string(cfg.Keybindings))},
+		{"repl_history", value.Of(cfg.REPLHistory)},
+		{"notify", value.Of(cfg.Notify)},
 		{"wrap", value.Of(cfg.Wrap.String())},
 		{"wrap_code", value.Of(cfg.WrapCode)},
 		{"highlight", value.Of(cfg.Highlight)},

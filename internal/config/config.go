@@ -31,6 +31,9 @@ type Config struct {
 	Theme       *string // "light", or anything else for dark
 	LeftPrompt  *string
 	RightPrompt *string
+	REPLHistory bool // submissions are kept in a file
+	Notify      bool // the terminal notifies of answers that took long
+	NotifyAfter int  // seconds; from 0
 
 	// Where the password of the vault is. The first of these that has one counts; after
 	// them comes [Paths.VaultPasswordFile].
@@ -112,6 +115,7 @@ func defaults() *Config {
 		RAGTopK:                5,
 		SaveShellHistory:       true,
 		UsageLog:               true,
+		NotifyAfter:            10,
 	}
 }
 

@@ -75,18 +75,19 @@ func TestLoadFull(t *testing.T) {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
 	want := &Config{
-		Exists:               true,
-		Model:                "openai:gpt-4o",
-		Sampling:             chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},
-		DryRun:               true,
-		Save:                 true,
-		Keybindings:          Vi,
-		Editor:               ptr("nvim"),
-		Wrap:                 "100",
-		WrapCode:             true,
-		Theme:                ptr("light"),
-		LeftPrompt:           ptr(">"),
-		RightPrompt:          ptr(""),
+		Exists:      true,
+		Model:       "openai:gpt-4o",
+		Sampling:    chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},
+		DryRun:      true,
+		Save:        true,
+		Keybindings: Vi,
+		Editor:      ptr("nvim"),
+		Wrap:        "100",
+		WrapCode:    true,
+		Theme:       ptr("light"),
+		LeftPrompt:  ptr(">"),
+		RightPrompt: ptr(""),
+		REPLHistory: true, Notify: true, NotifyAfter: 30,
 		VaultPasswordFile:    ptr("/secrets/password"),
 		VaultPasswordCommand: ptr("pass show loki"),
 		VaultKeychain:        true,
@@ -152,7 +153,7 @@ func TestLoadClients(t *testing.T) {
 	}
 	want := []*Client{
 		{
-			Type: "openai", Name: "openai", Where: "testdata/full.yaml:64:5",
+			Type: "openai", Name: "openai", Where: "testdata/full.yaml:67:5",
 			Models: []catalog.Model{
 				{
 					Name: "gpt-4o", Type: catalog.Chat, MaxInputTokens: 128000, MaxOutputTokens: 16384,
@@ -190,22 +191,22 @@ func TestLoadClients(t *testing.T) {
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:108:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:111:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:112:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:115:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:115:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:118:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:118:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:121:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:123:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:126:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}
@@ -240,6 +241,7 @@ func TestLoadDefaults(t *testing.T) {
 		Highlight:              true,
 		SaveShellHistory:       true,
 		UsageLog:               true,
+		NotifyAfter:            10,
 	}
 	for _, tt := range []struct{ name, text string }{
 		{"empty", ""},

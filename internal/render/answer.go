@@ -56,6 +56,7 @@ type Answer struct {
 	working  bool            // a run has begun and not ended
 	graph    bool            // it is the answer of a graph run
 	last     chat.Usage      // of the last reply
+	spent    chat.Usage      // of all replies since the answer began
 
 	found *event.Retrieved // for the answer; nil if nothing was searched
 }
@@ -82,7 +83,7 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		a.printed, a.open, a.thinking, a.calls = false, false, false, 0
 		a.turn.Reset()
 		a.working = true
-		a.graph, a.last = body.Graph != "", chat.Usage{}
+		a.graph, a.last, a.spent = body.Graph != "", chat.Usage{}, chat.Usage{}
 		if body.Graph == "" {
 			a.spin("Generating")
 		}
@@ -92,7 +93,7 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		a.turn.WriteString(body.Text)
 		return a.print(body.Text)
 	case event.Reply:
-		a.last = body.Usage
+		a.last, a.spent = body.Usage, a.spent.Add(body.Usage)
 		return a.reply(body)
 	case event.Retrieved:
 		a.found = &body
@@ -278,16 +279,21 @@ func (a *Answer) endReasoning() {
 	a.screen.inline("\n")
 }
 
-// spin turns the spinner if the user can see it.
+// spin turns the spinner if the user can see it. It says what is done, since when, and what the
+// answer has used so far.
 func (a *Answer) spin(what string) {
 	if a.o.Quiet || !a.screen.o.Terminal || a.open {
 		return
 	}
+	note := ""
+	if a.o.Usage && a.spent.Total() > 0 {
+		note = tokens(a.spent)
+	}
 	if a.busy != nil {
-		a.busy.key.node = what
+		a.busy.key.node, a.busy.note = what, note
 		return
 	}
-	a.busy = &task{key: taskKey{node: what}, answer: true, since: a.screen.o.Now()}
+	a.busy = &task{key: taskKey{node: what}, note: note, answer: true, since: a.screen.o.Now()}
 	a.screen.begin(a.busy)
 }
 

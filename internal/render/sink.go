@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"loki/internal/render/markdown"
@@ -69,20 +70,38 @@ func (s *Screen) newSink(w io.Writer, o MarkdownOptions) *sink {
 
 // start makes what shows the text.
 func (k *sink) start() {
-	var colors *theme.Theme
-	if k.o.Theme != nil {
-		colors = k.o.Theme()
-	}
-	if colors == nil && k.o.Wrap == 0 {
+	if k.r = k.o.renderer(); k.r == nil {
 		k.raw = &text.Filter{}
 		return
 	}
-	mo := markdown.Options{Wrap: k.o.Wrap, WrapCode: k.o.WrapCode, Hyperlinks: k.o.Terminal.Hyperlinks}
-	if colors != nil {
-		mo.Styles = Styles(colors, k.o.Terminal.TrueColor)
-	}
-	k.r = markdown.New(mo)
 	k.live.synchronized = k.o.Terminal.Synchronized
+}
+
+// renderer returns what lays text out, nil if its source is shown as it is.
+func (o MarkdownOptions) renderer() *markdown.Renderer {
+	var colors *theme.Theme
+	if o.Theme != nil {
+		colors = o.Theme()
+	}
+	if colors == nil && o.Wrap == 0 {
+		return nil
+	}
+	mo := markdown.Options{Wrap: o.Wrap, WrapCode: o.WrapCode, Hyperlinks: o.Terminal.Hyperlinks}
+	if colors != nil {
+		mo.Styles = Styles(colors, o.Terminal.TrueColor)
+	}
+	return markdown.New(mo)
+}
+
+// Markdown returns a text as an answer with these options shows it, ended by a line feed.
+func Markdown(source string, o MarkdownOptions) string {
+	r := o.renderer()
+	if r == nil {
+		return safe(strings.TrimRight(source, "\n")) + "\n"
+	}
+	columns, _ := sizeOf(o.Size)
+	r.Write([]byte(source))
+	return string(r.End(nil, columns))
 }
 
 // open reports whether the cursor is inside a line.

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"loki/internal/cli"
+	"loki/internal/repl"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal())) }
+func main() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run)) }

@@ -162,7 +162,7 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	if !c.InTerminal && !c.ErrTerminal {
 		return ask.Unavailable{}
 	}
-	return f.display.Terminal(c.interrupt)
+	return f.display.Terminal(c.interrupt, nil)
 }
 
 // variables returns a value for each of the agent's variables.

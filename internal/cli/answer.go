@@ -62,10 +62,13 @@ func (c *command) newFace(ctx context.Context) *face {
 }
 
 // display returns what shows things as the options say.
-func (c *command) display() *display.Display {
-	return display.New(display.Options{
+func (c *command) display() *display.Display { return display.New(c.displayed()) }
+
+// displayed returns how things are shown.
+func (c *command) displayed() display.Options {
+	return display.Options{
 		Streams: c.Streams, App: c.app, Environ: c.environ, Quiet: c.opts.quiet, Verbose: c.opts.verbose, Warn: c.warn,
-	})
+	}
 }
 
 // newAnswer returns what prints the answer as text.

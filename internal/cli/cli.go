@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"loki/internal/app"
+	"loki/internal/conversation"
 	"loki/internal/display"
 	"loki/internal/environ"
 	"loki/internal/event"
@@ -41,9 +42,13 @@ func Terminal() Streams {
 	}
 }
 
+// REPL is the interactive face. It has begin begin the conversation that the options ask for, and
+// talks with the user until they leave. The signals that end the work of a command are its business.
+type REPL func(ctx context.Context, o display.Options, begin func(context.Context, conversation.Caller) (*conversation.Conversation, error)) error
+
 // Main runs the command and returns its exit status. environ is the environment as
-// from os.Environ.
-func Main(args, environ []string, s Streams) int {
+// from os.Environ. A command at a terminal that says nothing else starts repl, unless that is nil.
+func Main(args, environ []string, s Streams, repl REPL) int {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.
@@ -51,7 +56,7 @@ func Main(args, environ []string, s Streams) int {
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 
-	c := &command{Streams: s, environ: environ, interrupt: interrupt}
+	c := &command{Streams: s, environ: environ, interrupt: interrupt, repl: repl}
 	err := c.run(ctx, args)
 	if status, ok := errors.AsType[commandStatus](err); ok {
 		return int(status)
@@ -71,6 +76,7 @@ type command struct {
 	Streams
 	environ   []string
 	interrupt func() // ends all work, as a signal does
+	repl      REPL   // nil for none
 	opts      options
 	app       *app.App
 	stray     string // an option that stands behind the text and is therefore part of it
@@ -121,6 +127,9 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	c.app.Notices()
 	c.warnOf(c.app.Warnings())
 	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
+	if c.talks() {
+		return c.repl(context.WithoutCancel(ctx), c.displayed(), c.begin)
+	}
 	finish, tapeErr := c.tape(ctx)
 	if action = c.opts.action; action.do != nil {
 		if tapeErr != nil {

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"loki":       func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal())) },
+		"loki":       func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), nil)) },
 		"mcp-server": mcpServer,
 	})
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"loki/internal/ask"
@@ -14,22 +15,61 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// converse begins the conversation that the options ask for.
+// talks reports whether the command is to talk with the user: at a terminal, and without a text.
+func (c *command) talks() bool {
+	o := &c.opts
+	if c.repl == nil || !c.InTerminal || !c.OutTerminal || len(o.text) > 0 || o.onlyBuilds() {
+		return false
+	}
+	for _, name := range []string{"file", "code", "schema", "record", "replay", "output", "answers"} {
+		if o.flags.Changed(name) {
+			return false
+		}
+	}
+	return slices.Contains([]string{"", "agent", "rag"}, o.action.flag)
+}
+
+// begin begins the conversation that the options ask for, to talk with the user.
+func (c *command) begin(ctx context.Context, caller conversation.Caller) (*conversation.Conversation, error) {
+	caller.Yes = c.opts.yes
+	conv, err := c.converseFor(ctx, conversation.Options{Caller: caller, Interactive: true}, "repl_prelude", c.app.Config.REPLPrelude)
+	if err != nil {
+		return nil, err
+	}
+	return conv, conv.Prepare(ctx)
+}
+
+// converse begins the conversation that the options ask for, for one question.
 func (c *command) converse(ctx context.Context, face *face) (*conversation.Conversation, error) {
 	asker, err := c.withAnswers(c.asker(face, false))
 	if err != nil {
 		return nil, err
 	}
-	conv := c.app.Conversations().Begin(conversation.Options{
-		Settings: c.opts.settings(), NoStream: c.opts.noStream, EmptySession: c.opts.emptySession,
-		Caller: conversation.Caller{Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes},
-	})
+	prelude := c.app.Config.CmdPrelude
+	if c.opts.execute {
+		prelude = nil
+	}
+	caller := conversation.Caller{Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes}
+	return c.converseFor(ctx, conversation.Options{Caller: caller}, "cmd_prelude", prelude)
+}
+
+// converseFor begins a conversation, with the prelude that the setting called key says if the
+// options of the command do not say how it begins.
+func (c *command) converseFor(ctx context.Context, o conversation.Options, key string, prelude *string) (*conversation.Conversation, error) {
+	o.Settings, o.NoStream, o.EmptySession = c.opts.settings(), c.opts.noStream, c.opts.emptySession
+	conv := c.app.Conversations().Begin(o)
 	recent, err := c.recent()
 	if err != nil {
 		return conv, err
 	}
-	if c.opts.agent != "" {
-		return conv, c.converseWithAgent(ctx, conv, asker, recent)
+	switch {
+	case c.opts.agent != "" && o.Interactive && recent == nil:
+		if err := conv.EnterAgent(ctx, c.opts.agent, c.opts.session, c.given()); err != nil {
+			return conv, err
+		}
+		return conv, c.prepareSession(conv)
+	case c.opts.agent != "":
+		return conv, c.converseWithAgent(ctx, conv, o.Asker, recent)
 	}
 	r, err := c.role()
 	if err == nil && r != nil {
@@ -44,8 +84,8 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 	if err == nil && c.opts.knowledge.base != "" {
 		err = conv.UseKnowledge(c.opts.knowledge.base)
 	}
-	if prelude := c.app.Config.CmdPrelude; err == nil && r == nil && !c.opts.hasSession && recent == nil && !c.opts.execute && prelude != nil && *prelude != "" {
-		err = conv.Prelude(ctx, "cmd_prelude", *prelude)
+	if err == nil && r == nil && !c.opts.hasSession && recent == nil && prelude != nil && *prelude != "" {
+		err = conv.Prelude(ctx, key, *prelude)
 	}
 	if err == nil {
 		err = c.prepareSession(conv)

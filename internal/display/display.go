@@ -6,6 +6,7 @@ package display
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -34,6 +35,9 @@ type Options struct {
 
 	// Warn shows a warning about the display itself. Nil means on its screen.
 	Warn func(text string)
+	// Typed gets what the user typed while the terminal was asked for its colors, and what the system did not
+	// take back. Nil means a warning.
+	Typed func(text string)
 }
 
 // Display is what shows the work of a face. Its methods may be called from several goroutines.
@@ -49,6 +53,11 @@ func New(o Options) *Display {
 	d.screen = render.NewScreen(render.ScreenOptions{Out: o.Err, Terminal: d.escapes(), Color: d.Color(), Size: d.Size()})
 	if d.o.Warn == nil {
 		d.o.Warn = d.screen.Warn
+	}
+	if d.o.Typed == nil {
+		d.o.Typed = func(text string) {
+			d.o.Warn(fmt.Sprintf("typed before the terminal was ready, and lost: %q", text))
+		}
 	}
 	return d
 }
@@ -131,11 +140,12 @@ func (d *Display) escapes() bool {
 }
 
 // Terminal returns what asks the user at the terminal while the display may be in use. A user
-// who presses Ctrl-C at a question interrupts all work, also if a child asks.
-func (d *Display) Terminal(interrupt func()) ask.Asker {
+// who presses Ctrl-C at a question interrupts all work, also if a child asks. Before each question
+// hold takes the keyboard from what reads it; nil means that nothing does.
+func (d *Display) Terminal(interrupt func(), hold func() (release func())) ask.Asker {
 	return terminal{
 		Terminal: ask.NewTerminal(ask.TerminalOptions{Getenv: d.Getenv}), display: d,
-		scripts: d.o.InTerminal && d.o.ErrTerminal, interrupt: interrupt,
+		scripts: d.o.InTerminal && d.o.ErrTerminal, interrupt: interrupt, hold: hold,
 	}
 }
 
@@ -145,6 +155,7 @@ type terminal struct {
 	display   *Display
 	scripts   bool // may talk to the user, too
 	interrupt func()
+	hold      func() (release func())
 }
 
 // Ask implements [ask.Asker].
@@ -160,8 +171,15 @@ func (t terminal) Ask(ctx context.Context, q ask.Question) (string, error) {
 // Hold is for [ask.Hold].
 func (t terminal) Hold() func() {
 	t.display.Settle()
+	release := func() {}
+	if t.hold != nil {
+		release = t.hold()
+	}
 	t.display.screen.Pause()
-	return t.display.screen.Resume
+	return func() {
+		t.display.screen.Resume()
+		release()
+	}
 }
 
 // AtTerminal is for [ask.AtTerminal].

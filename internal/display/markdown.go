@@ -81,14 +81,9 @@ func (d *Display) background(out *os.File) func() bool {
 		}
 		memory.Put(key, []byte(background), backgroundTTL)
 		if typed := asked.Lost(); typed != "" {
-			d.typed(typed)
+			d.o.Typed(typed)
 		}
 		return background == "light"
 	})
 	return d.light
-}
-
-// typed deals with what the user typed before the terminal had answered.
-func (d *Display) typed(text string) {
-	d.o.Warn(fmt.Sprintf("typed before the terminal was ready, and lost: %q", text))
 }

@@ -2,7 +2,7 @@ package repl
 
 import "strings"
 
-// render returns what a prompt template says. It is plain text and blocks in braces, which
+// expand returns what a prompt template says. It is plain text and blocks in braces, which
 // nest:
 //
 //	{name}            the value of the variable, empty for an unknown one
@@ -12,7 +12,7 @@ import "strings"
 //
 // A variable is true unless it is empty, 0 or false. A brace that is never closed is left out,
 // and what follows it is plain text.
-func render(template string, variable func(name string) string) string {
+func expand(template string, variable func(name string) string) string {
 	var b strings.Builder
 	evaluation{template: template, ends: blockEnds(template), variable: variable, out: &b}.between(0, len(template))
 	return b.String()

@@ -12,7 +12,7 @@ type values map[string]string
 
 func (v values) get(name string) string { return v[name] }
 
-func TestRender(t *testing.T) {
+func TestExpand(t *testing.T) {
 	const nested = "{?session {session}{?role /}}{role}{?session )}{!session >}"
 	for _, tt := range []struct {
 		name, template string
@@ -45,18 +45,18 @@ func TestRender(t *testing.T) {
 		{"both_set", nested, values{"role": "coder", "session": "temp"}, "temp/coder)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := render(tt.template, tt.values.get); got != tt.want {
+			if got := expand(tt.template, tt.values.get); got != tt.want {
 				t.Errorf("%q renders as %q, want %q", tt.template, got, tt.want)
 			}
 		})
 	}
 }
 
-// TestRenderDeep renders a template of many nested blocks in linear time.
-func TestRenderDeep(t *testing.T) {
+// TestExpandDeep renders a template of many nested blocks in linear time.
+func TestExpandDeep(t *testing.T) {
 	const n = 50_000
 	begin := time.Now()
-	got := render(strings.Repeat("{?a x", n)+strings.Repeat("}", n), values{"a": "1"}.get)
+	got := expand(strings.Repeat("{?a x", n)+strings.Repeat("}", n), values{"a": "1"}.get)
 	if want := strings.Repeat("x", n); got != want {
 		t.Errorf("it renders as %d bytes, want %d", len(got), len(want))
 	}
@@ -65,12 +65,12 @@ func TestRenderDeep(t *testing.T) {
 	}
 }
 
-func FuzzRender(f *testing.F) {
+func FuzzExpand(f *testing.F) {
 	for _, template := range []string{"", "{", "}", "{}", "{?", "{?a {!b c}}", "{a b}", "{?a{b c} d}", "{{{}", "{é}{?é ü}"} {
 		f.Add(template, "v")
 	}
 	f.Fuzz(func(t *testing.T, template, value string) {
-		got := render(template, func(string) string { return value })
+		got := expand(template, func(string) string { return value })
 		if utf8.ValidString(template) && utf8.ValidString(value) && !utf8.ValidString(got) {
 			t.Errorf("%q renders as %q", template, got)
 		}

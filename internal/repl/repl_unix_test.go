@@ -1,0 +1,416 @@
+//go:build linux || darwin
+
+package repl_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"loki/internal/cli"
+	"loki/internal/repl"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"loki": func() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run)) },
+	})
+}
+
+// prompt begins all prompts of the talks.
+const prompt = "builtin:script)"
+
+// patience bounds the wait for something on the terminal: for a program that hangs.
+const patience = time.Minute
+
+// talk is a REPL at a terminal without an emulator: what it writes is kept as it is.
+type talk struct {
+	t     *testing.T
+	dir   string
+	cmd   *exec.Cmd
+	pty   *os.File // the side of the user
+	tty   *os.File // the side of the program
+	modes unix.Termios
+	ended chan struct{} // closed when the program has
+	read  chan struct{} // closed when all that it wrote was read
+
+	mu      sync.Mutex
+	shown   []byte
+	seen    int           // how much of it was waited for
+	changed chan struct{} // holds one element when more is shown
+}
+
+// begin starts the program in an empty home, with files below the directory of the configuration, and
+// waits for the first prompt.
+func begin(t *testing.T, files map[string]string, args ...string) *talk {
+	t.Helper()
+	x := start(t, files, args...)
+	x.sees(prompt)
+	return x
+}
+
+// start is begin without waiting.
+func start(t *testing.T, files map[string]string, args ...string) *talk {
+	t.Helper()
+	dir := t.TempDir()
+	if files["config.yaml"] == "" {
+		files["config.yaml"] = "model: builtin:script\ntheme: dark\nclients: [{type: builtin, script: rules.yaml}]\n"
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, "config", name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
+	cmd := exec.CommandContext(ctx, "loki", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "LOKI_CONFIG_DIR="+filepath.Join(dir, "config"), "LOKI_STATE_DIR="+filepath.Join(dir, "state"),
+		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "SHELL=/bin/sh", "TERM=xterm-256color", "NO_COLOR=1", "GORACE=atexit_sleep_ms=0")
+	user, program, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(user, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	modes, err := unix.IoctlGetTermios(int(program.Fd()), getTermios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	x := &talk{
+		t: t, dir: dir, cmd: cmd, pty: user, tty: program, modes: *modes,
+		ended: make(chan struct{}), read: make(chan struct{}), changed: make(chan struct{}, 1),
+	}
+	go func() { // ends when the program's side is closed
+		defer close(x.read)
+		x.listen()
+	}()
+	go func() { // ends with the program
+		defer close(x.ended)
+		_ = cmd.Wait() // its state is looked at
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-x.ended
+		program.Close()
+		<-x.read
+		user.Close()
+	})
+	return x
+}
+
+func (x *talk) listen() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := x.pty.Read(buf)
+		x.mu.Lock()
+		x.shown = append(x.shown, buf[:n]...)
+		x.mu.Unlock()
+		select {
+		case x.changed <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// types types text: keys as terminals send them.
+func (x *talk) types(text string) {
+	x.t.Helper()
+	if _, err := io.WriteString(x.pty, text); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// sees waits until the terminal was sent each of the texts, in this order, behind what was waited for before.
+func (x *talk) sees(texts ...string) {
+	x.t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for _, text := range texts {
+		for {
+			x.mu.Lock()
+			i := bytes.Index(x.shown[x.seen:], []byte(text))
+			if i >= 0 {
+				x.seen += i + len(text)
+			}
+			x.mu.Unlock()
+			if i >= 0 {
+				break
+			}
+			select {
+			case <-x.changed:
+			case <-timer.C:
+				x.t.Fatalf("no %q on the terminal, which shows %q", text, x.text())
+			}
+		}
+	}
+}
+
+func (x *talk) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return string(x.shown)
+}
+
+// signal sends a signal to the program.
+func (x *talk) signal(s os.Signal) {
+	x.t.Helper()
+	if err := x.cmd.Process.Signal(s); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// leaves waits until the program has ended with the status, and checks that the terminal is as it was found.
+func (x *talk) leaves(status int) {
+	x.t.Helper()
+	select {
+	case <-x.ended:
+	case <-time.After(patience):
+		x.t.Fatalf("it does not end; the terminal shows %q", x.text())
+	}
+	if got := x.cmd.ProcessState.ExitCode(); got != status {
+		x.t.Errorf("exit status %d, want %d; the terminal shows %q", got, status, x.text())
+	}
+	x.restored()
+}
+
+// restored checks that the terminal is as it was found.
+func (x *talk) restored() {
+	x.t.Helper()
+	modes, err := unix.IoctlGetTermios(int(x.tty.Fd()), getTermios)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if *modes != x.modes {
+		x.t.Errorf("the modes of the terminal are %+v, and were %+v", *modes, x.modes)
+	}
+	x.tty.Close()
+	<-x.read
+	text := x.text()
+	if on, off := strings.LastIndex(text, "\x1b[?2004h"), strings.LastIndex(text, "\x1b[?2004l"); on > off {
+		x.t.Errorf("bracketed paste is still on: %q", text)
+	}
+}
+
+// session returns the messages of the only session, as they are kept.
+func (x *talk) session() string {
+	x.t.Helper()
+	files, err := filepath.Glob(filepath.Join(x.dir, "config", "sessions", "by-id", "*", "messages.jsonl"))
+	if err != nil || len(files) != 1 {
+		x.t.Fatalf("sessions: %q, %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// slow answers so slowly that there is time to do something meanwhile.
+const slow = `
+rules:
+  - match: {text: story}
+    reply: "Once upon a time there was a king"
+    chunk_delay: 10m
+  - match: {text: ask me, turn: 1}
+    tool_calls: [{name: user__input, arguments: {question: "Which color?"}}]
+  - match: {text: ask me, turn: 2}
+    reply: "You like {{tool_result}}"
+default: {reply: "You said: {{text}}"}
+`
+
+func TestTalk(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("hello\r")
+	x.sees("You said: hello", prompt)
+	x.types("\x03")
+	x.sees("Ctrl-D", prompt)
+	x.types(".nonsense\r")
+	x.sees("Error: ", "hint: ", prompt)
+	x.types(".help\r")
+	x.sees("Ctrl", prompt)
+	x.types(".exit\r")
+	x.leaves(0)
+	if !strings.HasPrefix(x.text(), "Welcome to loki ") {
+		t.Errorf("it begins with %.100q", x.text())
+	}
+}
+
+func TestEndOfInputLeaves(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestInterruptAnswer: Ctrl-C stops an answer, what was typed meanwhile is the next line, and that
+// goes on from what came.
+func TestInterruptAnswer(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow}, "-s", "tale", "--save-session")
+	x.types("a story\r")
+	x.sees("Once")
+	x.types("and then?")
+	x.types("\x03")
+	x.sees("Interrupted.", prompt, "and then?")
+	x.types("\r")
+	x.sees("You said: and then?", prompt)
+	x.types(".exit\r")
+	x.leaves(0)
+	if kept := x.session(); !strings.Contains(kept, "Once") || !strings.Contains(kept, "and then?") {
+		t.Errorf("the session is %q", kept)
+	}
+}
+
+// TestLeaveDuringAnswer: Ctrl-D stops an answer and leaves.
+func TestLeaveDuringAnswer(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("a story\r")
+	x.sees("Once")
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestQuestion: what a tool asks is asked in place, what was typed before is not the answer, and Ctrl-C at a
+// question stops the answer only.
+func TestQuestion(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("ask me\r")
+	x.sees("Which color?")
+	x.types("blue\r")
+	x.sees("You like", "blue", prompt)
+	x.types("ask me\r")
+	x.sees("Which color?")
+	x.types("\x03")
+	x.sees("Interrupted.", prompt)
+	x.types("hello\r")
+	x.sees("You said: hello", prompt)
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestSignalsEnd: a signal ends the REPL at the prompt and during an answer. The session is saved by its
+// settings, and nothing is asked.
+func TestSignalsEnd(t *testing.T) {
+	for name, sig := range map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hung_up": syscall.SIGHUP} {
+		for _, during := range []string{"prompt", "answer", "question"} {
+			t.Run(name+"_at_"+during, func(t *testing.T) {
+				t.Parallel()
+				x := begin(t, map[string]string{"rules.yaml": slow}, "--save-session", "-s", "kept")
+				x.types("hello\r")
+				x.sees("You said: hello", prompt)
+				switch during {
+				case "answer":
+					x.types("a story\r")
+					x.sees("Once")
+				case "question":
+					x.types("ask me\r")
+					x.sees("Which color?")
+				}
+				x.signal(sig)
+				x.leaves(130)
+				if kept := x.session(); !strings.Contains(kept, "You said: hello") {
+					t.Errorf("the session is %q", kept)
+				}
+			})
+		}
+	}
+}
+
+// TestStopAndContinue: a stopped REPL gives the terminal back, and goes on with the line.
+func TestStopAndContinue(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("hel")
+	x.sees("hel")
+	x.signal(syscall.SIGTSTP) // its process group is orphaned here, so it goes on by itself
+	x.sees("\x1b[?2004l", "\x1b[?2004h", "hel")
+	x.types("lo\r")
+	x.sees("You said: hello", prompt)
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestShellCommand runs commands of the shell, stops one, and sends the output of another.
+func TestShellCommand(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("!echo $((40+2)); exit 3\r")
+	x.sees("42", "exit status 3", "!! TEXT", prompt)
+	x.types("!! why @config?\r")
+	x.sees("You said: why", "Output of the command", "exit status 3", "42", prompt)
+	x.types("!echo ready; sleep 600\r")
+	x.sees("ready")
+	x.sees("ready") // the first one was typed
+	x.types("\x03")
+	x.sees("interrupt", prompt)
+	x.types("!\r")
+	x.sees("Error: ", prompt)
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestReplay shows the last turns of a session that is entered.
+func TestReplay(t *testing.T) {
+	messages := ""
+	for _, n := range []string{"one", "two", "three"} {
+		messages += "  - {role: user, content: question " + n + "}\n  - {role: assistant, content: answer " + n + "}\n"
+	}
+	x := begin(t, map[string]string{"rules.yaml": slow, "sessions/old.yaml": "model: builtin:script\nmessages:\n" + messages}, "-s", "old")
+	for _, want := range []string{"6 messages", "question two", "answer two", "question three", "answer three"} {
+		if !strings.Contains(x.text(), want) {
+			t.Errorf("the terminal shows no %q: %q", want, x.text())
+		}
+	}
+	if strings.Contains(x.text(), "question one") {
+		t.Errorf("the terminal shows %q", x.text())
+	}
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestStartsLittle: nothing is made at the start that is not needed.
+func TestStartsLittle(t *testing.T) {
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	err := filepath.WalkDir(x.dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(path, filepath.Join(x.dir, "config")) && !strings.HasSuffix(path, ".log") {
+			t.Errorf("it made %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestNoTerminal: without a terminal at both ends, a command without a text fails.
+func TestNoTerminal(t *testing.T) {
+	cmd := exec.Command("loki", "-m", "builtin:echo")
+	cmd.Env = append(os.Environ(), "LOKI_CONFIG_DIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("there is no text to send")) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,5 @@
+package repl_test
+
+import "golang.org/x/sys/unix"
+
+const getTermios = unix.TCGETS

@@ -125,6 +125,11 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Tools, err = a.agentTools(ctx, of, w.Variables, w.Asker); err != nil {
 		return kit, done, err
 	}
+	if w.EnabledTools != nil {
+		if kit.Tools, err = a.narrowTools(ctx, kit.Tools, w); err != nil {
+			return kit, done, err
+		}
+	}
 	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.fileName(of.Ref, path) }); err != nil {
 		return kit, done, err
 	}
@@ -144,6 +149,26 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		kit.Tools, err = kit.Tools.With(more...)
 	}
 	return kit, scope.Close, err
+}
+
+// narrowTools returns the tools that a setting enables, of those of an agent and those that are visible.
+func (a *App) narrowTools(ctx context.Context, own tool.Set, w conversation.Wanted) (tool.Set, error) {
+	w.Usual = true // a name may be that of a tool of the agent
+	visible, err := a.selectTools(ctx, w)
+	if err != nil {
+		return tool.Set{}, err
+	}
+	var tools []tool.Tool
+	for _, t := range own.All() {
+		tools = append(tools, t)
+	}
+	tools = tool.NewPool(tools...).Pick(*w.EnabledTools, a.Config.MappingTools.Get).Tools
+	for name, t := range visible.All() {
+		if _, taken := own.Lookup(name); !taken {
+			tools = append(tools, t)
+		}
+	}
+	return tool.NewSet(tools...)
 }
 
 // required reports whether an agent cannot do without the MCP server of this name.

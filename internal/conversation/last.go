@@ -38,6 +38,19 @@ func (l *last) text() string {
 	return ""
 }
 
+// continuations returns how often the model was asked to go on with its todo list in the reply.
+func (l *last) continuations() int { return continuations(l.reply) }
+
+// continuations returns how often the model was asked to go on in a reply.
+func continuations(reply []chat.Message) (n int) {
+	for _, m := range reply {
+		if m.Role == chat.User {
+			n++
+		}
+	}
+	return n
+}
+
 // take notes messages that came in one of the modes. If none came, what was there stays.
 func (l *last) take(messages []chat.Message, mode session.Mode) {
 	came := last{reply: messages}

@@ -51,10 +51,12 @@ func (c *Conversation) goOnIn(ctx context.Context, store session.Store, s *sessi
 // enterSession puts s in force.
 func (c *Conversation) enterSession(ctx context.Context, store session.Store, s *session.Session) (err error) {
 	c.session = s
-	if c.service.Unkept || c.options.isolated {
+	if c.service.Unkept {
 		s.KeepNothing()
 	}
-	s.Attend(c.attended())
+	if c.attended() {
+		s.Attend(true)
+	}
 	if c.release, err = s.Acquire(ctx); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (c *Conversation) turnOf(l *last, mode session.Mode) *turn {
 	}
 	t := c.newTurn(l.question)
 	c.role = now
-	t.q.Mode, t.q.Todo.Max = mode, max(t.q.Todo.Max-l.counted, 0)
+	t.q.Mode, t.q.Todo.Count = mode, l.counted
 	if mode == session.Continue {
 		t.q.Partial = l.text()
 	}
@@ -110,12 +110,7 @@ func (c *Conversation) tidy(ctx context.Context, a Answer) error {
 // goOnAfterRecap has the model go on with its todo list, of which the recap has what is open, as
 // far as it may go on for one question.
 func (c *Conversation) goOnAfterRecap(ctx context.Context, a Answer) error {
-	s, count := c.todo(), 0
-	for _, m := range a.Messages {
-		if m.Role == chat.User { // it was asked to go on
-			count++
-		}
-	}
+	s, count := c.todo(), continuations(a.Messages)
 	if !s.Enabled || c.values.switches.NoTools || c.list.Open() == 0 || count >= s.Max {
 		return nil
 	}
@@ -184,8 +179,14 @@ func (c *Conversation) Regenerate(ctx context.Context) (Answer, error) {
 		return Answer{}, fault.New(fault.Usage, "there is no question to answer again")
 	}
 	mode := session.Regenerate
-	if l.session == nil || l.session != c.session {
+	switch {
+	case l.session == nil || l.session != c.session:
 		mode = session.Ask // the session does not have it
+	case l.continuations() > 0:
+		if _, err := c.Undo(ctx); err != nil {
+			return Answer{}, err
+		}
+		l.continuous, mode = true, session.Ask
 	}
 	return c.again(ctx, l, mode)
 }
@@ -212,16 +213,22 @@ func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 		return Asked{}, err
 	}
 	defer release()
-	turn, err := c.session.Undo(ctx)
-	if err != nil {
-		return Asked{}, err
+	turns, l := 1, c.last
+	if l != nil && l.session == c.session {
+		turns += l.continuations() // the session takes each for a turn
 	}
-	asked := Asked{User: turn[0], Text: turn[0].Text()}
-	if l := c.last; l != nil && l.session == c.session {
-		asked = l.question.Asked
-		l.session = nil
+	var asked Asked
+	for range turns {
+		turn, err := c.session.Undo(ctx)
+		if err != nil {
+			return Asked{}, err
+		}
+		asked = Asked{User: turn[0], Text: turn[0].Text()}
 	}
-	c.last.end()
+	if l != nil && l.session == c.session {
+		asked, l.session = l.question.Asked, nil
+	}
+	l.end()
 	return asked, nil
 }
 

@@ -38,6 +38,7 @@ type Settings struct {
 	Enabled bool   `json:"enabled,omitempty"`
 	Max     int    `json:"max,omitempty"`    // continuations of one question; 0 means none
 	Inject  bool   `json:"inject,omitempty"` // the instructions of the model explain the tools of the list
+	Count   int    `json:"count,omitempty"`  // continuations of the question so far
 	Prompt  string `json:"prompt,omitempty"` // asks the model to go on; "" means [DefaultPrompt]
 }
 
@@ -49,7 +50,7 @@ type Settings struct {
 // usage, and their messages with the requests to go on between them. The steps of reply n,
 // from 2 on, are recorded below continue/n.
 func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s Settings) (engine.Reply, error) {
-	p := progress{list: list, max: s.Max, seen: list.Render(), clears: list.cleared()}
+	p := progress{list: list, max: s.Max, count: s.Count, seen: list.Render(), clears: list.cleared()}
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
 	for n := 2; err == nil && s.Enabled && p.goesOn(); n++ {

@@ -192,6 +192,9 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 	if err != nil {
 		return err
 	}
+	if r.scope != "" { // older versions noted the tools of the agent here, by files
+		f.Settings.EnabledTools, f.Settings.EnabledMCPServers = nil, nil
+	}
 	at := old.modified.UTC().Truncate(time.Second)
 	data, err := f.Transcript.Log(at)
 	if err != nil {

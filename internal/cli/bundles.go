@@ -51,6 +51,12 @@ func (c *command) installer() *remote.Installer {
 	}
 	i := c.app.Bundles(asker, func(text string) { fmt.Fprintln(out, c.hide(text)) })
 	i.Yes, i.Force = c.opts.yes, c.opts.bundles.force
+	i.Busy = func(label string) func() {
+		if c.ErrTerminal && !c.opts.quiet {
+			fmt.Fprintln(c.Err, label+" ...")
+		}
+		return func() {}
+	}
 	return i
 }
 

@@ -23,6 +23,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/process"
+	"loki/internal/text"
 )
 
 // timeout bounds the cloning of a repository, and each reading from a clone.
@@ -78,7 +79,8 @@ func (g Git) Clone(ctx context.Context, a Address, dir string, o CloneOptions) e
 		return nil
 	}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
-		return fault.New(fault.Tool, "%s cannot be cloned: %s", a, strings.TrimSpace(exit.Stderr))
+		said := text.Visible(strings.TrimSpace(strings.ReplaceAll(exit.Stderr, "\r", "\n"))) // the server has a say in it
+		return fault.New(fault.Tool, "%s cannot be cloned: %s", a, said).WithHint("git ls-remote %s shows whether git reaches it without asking", text.Word(a.url))
 	}
 	return fault.Wrap(fault.Tool, err, "%s cannot be cloned", a)
 }

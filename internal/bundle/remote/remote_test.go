@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"loki/internal/ask"
 	"loki/internal/atomicfile"
@@ -497,9 +496,12 @@ func TestTwoAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := p.Remove(ctx, "tools"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(p.shown.String(), "Waiting for another process") {
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Show = func(text string) {
+		p.shown.WriteString(text)
+		cancel()
+	}
+	if _, err := p.Remove(ctx, "tools"); !errors.Is(err, context.Canceled) || !strings.Contains(p.shown.String(), "Waiting for another process") {
 		t.Errorf("%v, shown %s", err, p.shown.String())
 	}
 }
@@ -544,6 +546,22 @@ func TestNothingToInstall(t *testing.T) {
 	empty := newRepo(t)
 	if _, err := p.Install(t.Context(), empty.dir); err == nil {
 		t.Error("a repository without commits")
+	}
+}
+
+// TestEnvironment: the question names what scripts and agents get from the user's environment.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.commit(map[string]string{
+		"functions/tools/t.sh": "# @env MY_TOKEN\n", "agents/a/graph.yaml": "\"environment\": [AWS_SECRET]\n", "agents/a/run.py": "# @env OTHER\n", "agents/b/config.yaml": "name: [\n", "agents/c/graph.yaml": "- x\n",
+	})
+	p := newPlace(t)
+	p.install(r)
+	for _, line := range []string{"t.sh (16 bytes), gets from your environment: MY_TOKEN\n", "graph.yaml, gets from your environment: AWS_SECRET\n", "run.py, gets from your environment: OTHER\n"} {
+		if !strings.Contains(p.asked[0], line) {
+			t.Errorf("%q is not in %s", line, p.asked[0])
+		}
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"loki/internal/macro"
 	"loki/internal/redact"
 	"loki/internal/text"
+	"loki/internal/tool/script"
 	"loki/internal/value"
+	"loki/internal/yamldoc"
 )
 
 // heading shows what a bundle is and how its files compare with what is there.
@@ -63,16 +65,16 @@ func (i *Installer) dangers(p *plan) []string {
 				names = append(names, agent)
 				agents[agent] = nil
 			}
-			if script(t) || definition(t) > 0 {
-				agents[agent] = append(agents[agent], file)
+			if isScript(t) || definition(t) > 0 {
+				agents[agent] = append(agents[agent], text.Name(file)+declared(t))
 			}
 		case Macros:
 			lines = append(lines, "  macro       "+name+steps(t))
 		case Functions:
-			lines = append(lines, "  tool        "+name+" ("+size(len(t.content))+")"+i.shipped(Functions, strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)), "tool"))
+			lines = append(lines, "  tool        "+name+" ("+size(len(t.content))+")"+declared(t)+i.shipped(Functions, strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)), "tool"))
 		case Roles:
-			if script(t) {
-				lines = append(lines, "  script      "+name)
+			if isScript(t) {
+				lines = append(lines, "  script      "+name+declared(t))
 			}
 		}
 	}
@@ -80,7 +82,7 @@ func (i *Installer) dangers(p *plan) []string {
 	for _, agent := range names {
 		line := "  agent       " + text.Name(agent) + i.shipped(Agents, agent, "agent")
 		for _, file := range slices.Sorted(slices.Values(agents[agent])) {
-			line += "\n                " + text.Name(file)
+			line += "\n                " + file
 		}
 		lines = append(lines, line)
 	}
@@ -90,6 +92,21 @@ func (i *Installer) dangers(p *plan) []string {
 		}
 	}
 	return lines
+}
+
+// declared names the variables that a script or an agent gets from the environment because it says so.
+func declared(t item) string {
+	names := script.DeclaredVariables(t.content)
+	if definition(t) > 0 {
+		names = nil
+		if doc, err := yamldoc.Parse(t.Path, t.content); err == nil {
+			doc.Root().Map().Texts("environment", &names)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", gets from your environment: " + text.Name(strings.Join(names, ", "))
 }
 
 // steps shows the steps of a macro, which may be commands of the shell.
@@ -115,8 +132,8 @@ func (i *Installer) shipped(c Category, name, what string) string {
 	return ""
 }
 
-// script reports whether a file is a program, to judge by its name and its first bytes.
-func script(t item) bool {
+// isScript reports whether a file is a program, to judge by its name and its first bytes.
+func isScript(t item) bool {
 	switch strings.ToLower(path.Ext(t.Path)) {
 	case ".sh", ".bash", ".zsh", ".py", ".ts", ".js", ".mjs", ".rb", ".pl", ".ps1", ".bat", ".cmd", ".exe":
 		return true

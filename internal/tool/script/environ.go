@@ -23,7 +23,7 @@ type places struct {
 // environ returns the environment of a call, and the lines of env files that bash has to
 // evaluate. src is the script.
 func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string, err error) {
-	child = s.o.Policy.Child(s.o.Environ, append(declaredVariables(src), s.o.Declared...)...)
+	child = s.o.Policy.Child(s.o.Environ, append(DeclaredVariables(src), s.o.Declared...)...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
 	unset := []string{"LLM_TOOL_DATA_FILE"}
@@ -77,8 +77,8 @@ var declarations = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*(?:#|//)[ \t]*@(?:env[ \t]+|(?:option|arg)[ \t]+(?:-\w[ \t]+)?[^\s$]+(?:[ \t]+<[^>\n]*>)*[ \t]+\$)([A-Za-z_]\w*)`)
 })
 
-// declaredVariables returns the names of the variables that a script declares.
-func declaredVariables(src []byte) []string {
+// DeclaredVariables returns the names of the variables that a script declares.
+func DeclaredVariables(src []byte) []string {
 	var names []string
 	for _, match := range declarations().FindAllSubmatch(src, -1) {
 		names = append(names, string(match[1]))

@@ -38,7 +38,7 @@ type Options struct {
 	Bin string
 
 	// Environ is the user's environment. Scripts get the variables that Policy keeps and
-	// those they declare, see [declaredVariables], and then the ones added by Options. A nil Policy
+	// those they declare, see [DeclaredVariables], and then the ones added by Options. A nil Policy
 	// keeps all.
 	Environ []string
 	Policy  *environ.Policy

@@ -20,6 +20,7 @@ import (
 type Editor struct {
 	opts    Options
 	keys    decoder       // what was typed and not read yet
+	early   int           // how many bytes will come that were typed before the terminal was taken
 	closing chan struct{} // closed by Close
 
 	mu     sync.Mutex // guards the terminal and what follows
@@ -76,7 +77,8 @@ func (e *Editor) enter(u use) error {
 		return ErrClosed
 	}
 	in := e.opts.In.Fd()
-	if e.use == unused {
+	fresh := e.use == unused
+	if fresh {
 		state, err := term.GetState(in)
 		if err != nil {
 			return fmt.Errorf("reading keys: the input is not a terminal: %w", err)
@@ -96,8 +98,23 @@ func (e *Editor) enter(u use) error {
 		on += keysOn
 		e.shape = ""
 	}
+	if fresh {
+		e.early = pending(in)
+	}
 	_, err := io.WriteString(e.opts.Out, on)
 	return err
+}
+
+// typed takes bytes of the terminal. Those that were typed before it was taken have line feeds where
+// Enter was pressed.
+func (e *Editor) typed(chunk []byte) {
+	for i := range chunk[:min(e.early, len(chunk))] {
+		if chunk[i] == '\n' {
+			chunk[i] = '\r'
+		}
+	}
+	e.early -= min(e.early, len(chunk))
+	e.keys.add(chunk)
 }
 
 // leave gives the terminal back as it was found. A frame that is not finished stays above the cursor.
@@ -173,7 +190,7 @@ func (e *Editor) Read(ctx context.Context, p Prompt, initial string) (string, er
 		return "", err
 	}
 	r.keyboard = keyboard
-	defer func() { e.keys.add(r.keyboard.stop()) }()
+	defer func() { e.typed(r.keyboard.stop()) }()
 	r.signals = make(chan os.Signal, 8)
 	notify(r.signals)
 	defer signal.Stop(r.signals)
@@ -232,7 +249,7 @@ func (r *reader) run(ctx context.Context) error {
 				r.final()
 				return io.EOF
 			}
-			r.keys.add(chunk)
+			r.typed(chunk)
 		case <-timeout:
 			late = true
 		case s := <-r.signals:
@@ -298,7 +315,7 @@ func (r *reader) edit(ctx context.Context) error {
 		r.model.message = "There is no editor: set `editor` in config.yaml, or VISUAL or EDITOR."
 		return nil
 	}
-	r.keys.add(r.keyboard.stop())
+	r.typed(r.keyboard.stop())
 	r.mu.Lock()
 	kept := r.screen
 	kept.out, r.screen.rows = nil, nil // the rows stay where they are

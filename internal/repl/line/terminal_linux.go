@@ -5,5 +5,6 @@ import "golang.org/x/sys/unix"
 const (
 	ioctlGetTermios = unix.TCGETS
 	ioctlSetTermios = unix.TCSETS
+	ioctlPending    = unix.TIOCINQ
 	disabledKey     = 0
 )

@@ -11,3 +11,6 @@ func isStop(os.Signal) bool     { return false }
 func isContinue(os.Signal) bool { return false }
 
 func stopProcess(chan os.Signal, bool) {}
+
+// pending returns 0: what is typed before is the same.
+func pending(uintptr) int { return 0 }

@@ -38,6 +38,15 @@ func stopProcess(signals chan os.Signal, group bool) {
 	}
 }
 
+// pending returns how many bytes were typed and not read.
+func pending(fd uintptr) int {
+	n, err := unix.IoctlGetInt(int(fd), ioctlPending)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // watchMode has the terminal pass on each key without showing it. The keys that send signals still
 // do, but for the one that makes a program dump its memory, and lose nothing that was typed.
 func watchMode(fd uintptr) error {

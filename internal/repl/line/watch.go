@@ -124,6 +124,6 @@ func (w *Watch) take(chunk []byte) {
 		}
 	}
 	if e := w.editor; len(e.keys.buf)+len(e.keys.pasted)+len(kept) <= maxAhead {
-		e.keys.add(kept)
+		e.typed(kept)
 	}
 }

@@ -35,8 +35,8 @@ import (
 	"loki/internal/vault"
 )
 
-// Version is the version of the program.
-const Version = "0.1.0"
+// Version is the version of the program. The linker sets that of a release.
+var Version = "0.1.0"
 
 // App holds what one start of the program works with. It may be used from several
 // goroutines, except that going on with a recorded run may change the working directory of the

@@ -26,7 +26,9 @@ type action struct {
 	needs need
 
 	ofBase  bool     // it may be about the knowledge base of --rag
-	alone   bool     // no other flag but --output goes with it, and no text
+	takes   string   // the flag of another action that says something else to this one
+	alone   bool     // no other flag but --output and those of beside goes with it, and no text
+	beside  []string // flags that go with one that is alone
 	refuses []string // flags that do not go with it
 	why     string   // is added where one of them is given
 
@@ -76,7 +78,8 @@ func actions() []action {
 		{flag: "authenticate", needs: needConfig, do: (*command).authenticate, alone: true},
 		{flag: "sync-models", needs: needConfig, do: (*command).syncModels},
 		{flag: "tail-logs", needs: needConfig, do: (*command).tailLogs},
-		{flag: "test", needs: needConfig, do: (*command).testAgents, refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
+		{flag: "test", needs: needConfig, do: (*command).testAgents, takes: "update", refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
+		{flag: "update", do: (*command).update, alone: true, beside: []string{"force", "quiet"}}, // also if the configuration is broken
 		{flag: "validate", needs: needConfig, do: (*command).validate},
 		{flag: "graph", needs: needConfig, do: (*command).drawGraph},
 		{flag: "info", needs: needConfig, do: (*command).info, ofBase: true},
@@ -108,7 +111,7 @@ func chooseAction(flags *pflag.FlagSet, text []string) (action, error) {
 		return first, err
 	}
 	second := given[min(1, len(given)-1)]
-	if first.flag != second.flag && second.flag != "" && second.flag != "agent" && (second.flag != "rag" || !first.ofBase) {
+	if first.flag != second.flag && second.flag != "" && second.flag != "agent" && second.flag != first.takes && (second.flag != "rag" || !first.ofBase) {
 		return first, fault.New(fault.Usage, "flags --%s and --%s contradict each other", first.flag, second.flag)
 	}
 	return first, nil
@@ -121,8 +124,10 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 		return err
 	}
 	others := flags.NFlag() - 1
-	if flags.Changed("output") {
-		others--
+	for _, name := range append(a.beside, "output") {
+		if flags.Changed(name) {
+			others--
+		}
 	}
 	if a.alone && (others > 0 || len(text) > 0) {
 		return fault.New(fault.Usage, "--%s cannot be combined with other flags or a text", a.flag)

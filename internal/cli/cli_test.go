@@ -49,10 +49,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector waits a second at each exit
 			env.Values[serverKey{}] = openaitest.New(env.T().(testing.TB))
+			env.Values[testingKey{}] = env.T()
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama,
+			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama, "releases": releases,
 		},
 	})
 }

@@ -51,7 +51,8 @@ type options struct {
 	record   string
 	replay   string // a file, or the id of a run
 	test     string
-	update   bool
+	rewrite  bool   // --update, with --test
+	update   string // a version, or anyVersion
 	junit    string
 	validate string
 	strict   bool
@@ -126,6 +127,9 @@ const (
 
 // anyClient is the value of --authenticate without a client.
 const anyClient = "(the only one)"
+
+// anyVersion is the value of --update without a version.
+const anyVersion = "(the newest)"
 
 // resumeNewest is the value of --resume without an id.
 const resumeNewest = "newest"
@@ -295,14 +299,13 @@ func (o *options) sections() []section {
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
-				{name: "update", sets: on(&o.update), usage: "with --test: write what came into the cases that failed, and record their cassettes anew", with: []string{"test"}},
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},
 				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},
-				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record", with: []string{"resume", "fork"}},
+				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
 				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
 				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
@@ -381,6 +384,7 @@ func (o *options) sections() []section {
 				{name: "list-bundles", sets: on(&o.bundles.list), usage: "list the installed bundles"},
 				{name: "update-bundle", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
 				{name: "remove-bundle", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
+				{name: "update", sets: anyText(&o.update, "VERSION"), usage: "replace this program by its newest release, or by a certain one; with --test: write what came into the cases that failed, and record their cassettes anew", bare: anyVersion},
 				{name: "help", short: "h", sets: on(&o.help), usage: "show the common options; --help all shows every one"},
 				{name: "version", short: "V", sets: on(&o.version), usage: "show the version"},
 			},
@@ -397,6 +401,12 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 			if err := f.check(set); err != nil {
 				return err
 			}
+		}
+	}
+	if o.test != "" && set.Changed("update") {
+		o.rewrite = true
+		if o.update != anyVersion { // the word behind it is one more path
+			o.text = append([]string{o.update}, o.text...)
 		}
 	}
 	if o.action, err = chooseAction(set, o.text); err != nil {

@@ -53,7 +53,7 @@ func (c *command) testAgents(ctx context.Context) error {
 		o.Done = c.printResult
 	}
 	begin := time.Now()
-	if c.opts.update {
+	if c.opts.rewrite {
 		o.Done = nil // the results are those after the update
 	}
 	results, err := cases.Run(ctx, list, o)
@@ -61,7 +61,7 @@ func (c *command) testAgents(ctx context.Context) error {
 		return fault.Wrap(fault.Failure, err, "the directory for the copies of agents")
 	}
 	report := cases.Report{Results: results}
-	if c.opts.update {
+	if c.opts.rewrite {
 		if err := c.updateTests(ctx, suites, &report, o); err != nil {
 			return err
 		}

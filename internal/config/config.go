@@ -87,6 +87,8 @@ type Config struct {
 	SaveShellHistory bool
 	UsageLog         bool // record what model calls use
 	SyncModelsURL    *string
+	ReleaseFeed      string // address below which new versions are; "" for the one that was built in
+	ReleaseKey       string // public keys of minisign that may have signed them; likewise
 	ServeAddr        *string
 
 	Clients []*Client // in order; of unknown types there are none

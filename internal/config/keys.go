@@ -77,5 +77,7 @@ var keys = []key{
 	{"save_shell_history", func(c *Config) any { return &c.SaveShellHistory }, true},
 	{"usage_log", func(c *Config) any { return &c.UsageLog }, true},
 	{"sync_models_url", func(c *Config) any { return &c.SyncModelsURL }, true},
+	{"release_feed", func(c *Config) any { return &c.ReleaseFeed }, true},
+	{"release_key", func(c *Config) any { return &c.ReleaseKey }, true},
 	{"serve_addr", func(c *Config) any { return &c.ServeAddr }, true},
 }

@@ -128,6 +128,8 @@ func TestLoadFull(t *testing.T) {
 		DocumentLoaders:      Mapping{{"pdf", "mutool draw -F text $1"}, {"git", "git show $1"}},
 		UserAgent:            ptr("auto"),
 		SyncModelsURL:        ptr("https://example.com/models.yaml"),
+		ReleaseFeed:          "https://example.com/releases",
+		ReleaseKey:           "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
 		ServeAddr:            ptr("127.0.0.1:8000"),
 	}
 	if diff := cmp.Diff(want, got, ignoreClients); diff != "" {

@@ -1,0 +1,20 @@
+package app
+
+import (
+	"loki/internal/environ"
+	"loki/internal/update"
+)
+
+// UpdateOptions returns what an update of the program takes from the configuration. If that cannot be
+// used, a is nil and the environment of the process counts alone.
+func UpdateOptions(a *App, environment []string) (update.Options, error) {
+	o := update.Options{Version: Version, Environ: environment}
+	if a != nil {
+		o.Feed, o.Keys, o.Environ = a.Config.ReleaseFeed, a.Config.ReleaseKey, a.Env.Environ()
+	} else {
+		o.Feed, o.Keys = environ.Get(environment, "LOKI_RELEASE_FEED"), environ.Get(environment, "LOKI_RELEASE_KEY")
+	}
+	var err error
+	o.Executable, err = update.Executable()
+	return o, err
+}

@@ -109,6 +109,7 @@ type options struct {
 	older string
 	keep  int
 
+	man     bool
 	help    bool
 	version bool
 
@@ -385,6 +386,7 @@ func (o *options) sections() []section {
 				{name: "update-bundle", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
 				{name: "remove-bundle", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
 				{name: "update", sets: anyText(&o.update, "VERSION"), usage: "replace this program by its newest release, or by a certain one; with --test: write what came into the cases that failed, and record their cassettes anew", bare: anyVersion},
+				{name: "man", sets: on(&o.man), usage: "print the manual page"},
 				{name: "help", short: "h", sets: on(&o.help), usage: "show the common options; --help all shows every one"},
 				{name: "version", short: "V", sets: on(&o.version), usage: "show the version"},
 			},

@@ -8,6 +8,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GREMLINS    = $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+GORELEASER  = $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
 
@@ -97,3 +98,13 @@ WORKERS ?= 1
 .PHONY: mutants
 mutants: # the changes to the code of PKG that its own tests do not notice
 	$(GREMLINS) unleash --workers $(WORKERS) --timeout-coefficient 100 --exclude-files / --output-statuses lt $(PKG)
+
+KEY := bin/release/snapshot
+
+.PHONY: snapshot
+snapshot: # a release in bin/dist, as users would get it, signed with a key of its own
+	@mkdir -p bin/release
+	GOBIN=$(CURDIR)/bin/tools $(GO) install aead.dev/minisign/cmd/minisign@v0.3.0
+	@test -f $(KEY).key || bin/tools/minisign -G -W -p $(KEY).pub -s $(KEY).key
+	PATH=$(CURDIR)/bin/tools:$$PATH LOKI_SIGNING_KEY=$(KEY).key LOKI_RELEASE_KEY=$$(tail -n 1 $(KEY).pub) \
+		$(GORELEASER) release --snapshot --clean $$(command -v syft >/dev/null || echo --skip=sbom)

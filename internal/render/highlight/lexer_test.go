@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/chroma/v2/lexers"
 
 	"loki/internal/render/highlight"
+	"loki/internal/sample"
 )
 
 // token is a piece of text with its kind.
@@ -98,8 +99,11 @@ func TestLikeChroma(t *testing.T) {
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d examples: %v", len(files), err)
 	}
-	compared := 0
-	for _, file := range files {
+	compared, step := 0, sample.Step(4)
+	for i, file := range files {
+		if i%step != 0 {
+			continue
+		}
 		name := strings.TrimSuffix(filepath.Base(file), ".actual")
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -134,7 +138,7 @@ func TestLikeChroma(t *testing.T) {
 			}
 		}
 	}
-	if compared < 100 {
+	if compared < 100/step {
 		t.Errorf("only %d examples were compared", compared)
 	}
 }
@@ -258,6 +262,9 @@ func TestLexersAreSound(t *testing.T) {
 		name, _, _ := strings.Cut(fields[1], ",")
 		if _, err := os.Stat(filepath.Join("lexers", fields[0]+".xml")); err != nil {
 			t.Error(err)
+		}
+		if listed%sample.Step(4) != 0 {
+			continue
 		}
 		l := highlight.Find(name)
 		if l == nil {

@@ -3,6 +3,8 @@ package highlight
 import (
 	"strings"
 	"testing"
+
+	"loki/internal/sample"
 )
 
 // missing are states that lexers name and do not have. The lexer stays where it was then.
@@ -13,8 +15,11 @@ var missing = map[string]bool{
 // TestRulesCompile compiles the rules of all lexers, and checks that what they need is
 // there. One that cannot be compiled is passed over when a text is lexed.
 func TestRulesCompile(t *testing.T) {
-	rules, filtered := 0, 0
-	for _, file := range lexerFiles(t) {
+	rules, filtered, step := 0, 0, sample.Step(4)
+	for i, file := range lexerFiles(t) {
+		if i%step != 0 {
+			continue
+		}
 		l := parseFile(t, file)
 		for name, s := range l.states {
 			for _, r := range s.rules {
@@ -41,7 +46,7 @@ func TestRulesCompile(t *testing.T) {
 			}
 		}
 	}
-	if rules < 5000 || filtered < rules/2 {
+	if step == 1 && rules < 5000 || filtered < rules/2 {
 		t.Errorf("%d rules, %d of which are tried only where they can match", rules, filtered)
 	}
 }

@@ -47,6 +47,9 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(workerMode); mode != "" {
 		os.Exit(worker(mode))
 	}
+	if name := os.Getenv(serverName); name != "" {
+		os.Exit(serve(name))
+	}
 	os.Exit(m.Run())
 }
 

@@ -3,13 +3,64 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
+	"loki/internal/agent"
+	"loki/internal/fault"
 	"loki/internal/rag"
 	"loki/internal/text"
 	"loki/internal/value"
 )
+
+// BaseSummary is a knowledge base as --list-rags shows it; the JSON form is machine output.
+type BaseSummary struct {
+	Name      string    `json:"name"`
+	Path      string    `json:"path"`
+	Documents int       `json:"documents"`
+	Chunks    int       `json:"chunks"`
+	Bytes     int64     `json:"bytes"`
+	Model     string    `json:"embedding_model,omitempty"`
+	Built     time.Time `json:"built,omitzero"`
+	Error     string    `json:"error,omitempty"` // why it cannot be used
+
+	missing bool // it was not built
+}
+
+// BaseSummary describes the knowledge base called name in a file.
+func (a *App) BaseSummary(ctx context.Context, name, file string) BaseSummary {
+	b := BaseSummary{Name: name, Path: a.BasePlace(file)}
+	stats, err := a.BaseStats(ctx, name, file)
+	if err != nil {
+		b.Error, b.missing = err.Error(), fault.CodeOf(err) == fault.NotFound
+		return b
+	}
+	b.Documents, b.Chunks, b.Bytes = stats.Files, stats.Chunks, stats.Bytes
+	b.Model, b.Built = stats.Settings.EmbeddingModel, stats.Built
+	return b
+}
+
+// AgentBaseSummaries describes the knowledge bases of an agent.
+func (a *App) AgentBaseSummaries(ctx context.Context, of agent.Agent) ([]BaseSummary, error) {
+	names, files, err := a.AgentBases(of)
+	list := make([]BaseSummary, len(names))
+	for i, name := range names {
+		list[i] = a.BaseSummary(ctx, name, files[i])
+		if list[i].missing {
+			list[i].Error = "not built yet: loki -a " + text.Word(of.Arg) + " --rebuild-rag"
+		}
+	}
+	return list, err
+}
+
+// String describes the knowledge base on one line.
+func (b BaseSummary) String() string {
+	if b.Error != "" {
+		return b.Error
+	}
+	return fmt.Sprintf("%s, %s, built %s with %s: %s", text.Count(b.Documents, "document"), text.Count(b.Chunks, "chunk"), b.Built.UTC().Format(time.RFC3339), b.Model, b.Path)
+}
 
 // BasePlace returns where the knowledge base in file is: the file, which need not exist, or the database.
 func (a *App) BasePlace(file string) string {

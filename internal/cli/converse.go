@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"loki/internal/ask"
 	"loki/internal/chat"
@@ -200,18 +199,15 @@ func (c *command) question(ctx context.Context, face *face) (q conversation.Aske
 	if err != nil {
 		return q, attached, err
 	}
-	q = conversation.Asked{User: attached.Message(text), Text: text, Images: make(map[string]string, len(attached.Images))}
+	var sources []string
 	for _, source := range c.opts.files {
 		if source != dash {
 			source = c.app.Loader().Absolute(source)
 		}
-		q.Sources = append(q.Sources, source)
+		sources = append(sources, source)
 	}
-	if len(q.User.Parts) == 0 || len(attached.Images) == 0 && strings.TrimSpace(q.User.Text()) == "" {
+	if q = conversation.NewAsked(attached, text, sources); q.Blank() {
 		return q, attached, c.noInput()
-	}
-	for _, image := range attached.Images {
-		q.Images[image.URL] = image.Name
 	}
 	return q, attached, nil
 }

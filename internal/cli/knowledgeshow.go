@@ -12,29 +12,14 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"loki/internal/agent"
+	"loki/internal/app"
 	"loki/internal/display"
 	"loki/internal/event"
-	"loki/internal/fault"
 	"loki/internal/rag"
 	"loki/internal/render"
 	"loki/internal/text"
 	"loki/internal/yamldoc"
 )
-
-// baseSummary is a knowledge base as --list-rags shows it; the JSON form is machine output.
-type baseSummary struct {
-	Name      string    `json:"name"`
-	Path      string    `json:"path"`
-	Documents int       `json:"documents"`
-	Chunks    int       `json:"chunks"`
-	Bytes     int64     `json:"bytes"`
-	Model     string    `json:"embedding_model,omitempty"`
-	Built     time.Time `json:"built,omitzero"`
-	Error     string    `json:"error,omitempty"` // why it cannot be used
-
-	missing bool // it was not built
-}
 
 // listBases lists the knowledge bases: their names for programs, with what they hold at a terminal.
 func (c *command) listBases(ctx context.Context) error {
@@ -45,13 +30,13 @@ func (c *command) listBases(ctx context.Context) error {
 	if c.opts.output == outputText && !c.OutTerminal {
 		return printLines(c.Out, names)
 	}
-	list := make([]baseSummary, len(names))
+	list := make([]app.BaseSummary, len(names))
 	for i, name := range names {
 		file, err := c.app.Library().File(name)
 		if err != nil {
 			return err
 		}
-		list[i] = c.summary(ctx, name, file)
+		list[i] = c.app.BaseSummary(ctx, name, file)
 	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, list)
@@ -69,40 +54,6 @@ func (c *command) listBases(ctx context.Context) error {
 		rows = append(rows, []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), display.Age(time.Since(b.Built)), b.Model})
 	}
 	return c.printTable(rows, 1, 2, 3)
-}
-
-// summary describes the knowledge base called name in a file.
-func (c *command) summary(ctx context.Context, name, file string) baseSummary {
-	b := baseSummary{Name: name, Path: c.app.BasePlace(file)}
-	stats, err := c.app.BaseStats(ctx, name, file)
-	if err != nil {
-		b.Error, b.missing = err.Error(), fault.CodeOf(err) == fault.NotFound
-		return b
-	}
-	b.Documents, b.Chunks, b.Bytes = stats.Files, stats.Chunks, stats.Bytes
-	b.Model, b.Built = stats.Settings.EmbeddingModel, stats.Built
-	return b
-}
-
-// agentBases describes the knowledge bases of an agent.
-func (c *command) agentBases(ctx context.Context, of agent.Agent) ([]baseSummary, error) {
-	names, files, err := c.app.AgentBases(of)
-	list := make([]baseSummary, len(names))
-	for i, name := range names {
-		list[i] = c.summary(ctx, name, files[i])
-		if list[i].missing {
-			list[i].Error = "not built yet: loki -a " + text.Word(of.Arg) + " --rebuild-rag"
-		}
-	}
-	return list, err
-}
-
-// String describes the knowledge base on one line.
-func (b baseSummary) String() string {
-	if b.Error != "" {
-		return b.Error
-	}
-	return fmt.Sprintf("%s, %s, built %s with %s: %s", text.Count(b.Documents, "document"), text.Count(b.Chunks, "chunk"), b.Built.UTC().Format(time.RFC3339), b.Model, b.Path)
 }
 
 // bytesText writes a size: 512 B, 3.4 MB.

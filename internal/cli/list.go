@@ -15,13 +15,12 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"loki/internal/app"
 	"loki/internal/catalog"
+	"loki/internal/conversation"
 	"loki/internal/display"
 	"loki/internal/fault"
-	"loki/internal/graph"
 	"loki/internal/logging"
-	"loki/internal/rag/source"
-	"loki/internal/redact"
 	"loki/internal/session"
 	"loki/internal/text"
 	"loki/internal/value"
@@ -227,101 +226,13 @@ func (c *command) info(ctx context.Context) error {
 	case c.opts.role != "" || c.opts.prompt != "":
 		return c.roleInfo()
 	}
-	rows := c.settings()
+	conv := c.app.Conversations().Begin(conversation.Options{Settings: c.opts.settings(), NoStream: c.opts.noStream})
+	info := c.app.Info(conv)
 	if c.opts.output != outputText {
-		var members []value.Member
-		for _, r := range rows {
-			members = append(members, value.Member{Name: r.name, Value: r.value})
-		}
-		return printJSON(c.Out, value.ObjectOf(members...).Value())
+		return printJSON(c.Out, info.Value())
 	}
-	var b strings.Builder
-	for _, r := range rows {
-		fmt.Fprintf(&b, "%-30s%s\n", r.name, infoText(r.value))
-	}
-	_, err := io.WriteString(c.Out, b.String())
+	_, err := io.WriteString(c.Out, app.InfoText(info))
 	return err
-}
-
-// infoText shows a float without its point where it is whole.
-func infoText(v value.Value) string {
-	if v.Kind() == value.Float {
-		f, _ := v.AsFloat()
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	return v.Text()
-}
-
-type setting struct {
-	name  string
-	value value.Value
-}
-
-// settings lists what is in force, in an order that scripts rely on.
-func (c *command) settings() []setting {
-	cfg, p := c.app.Config, c.app.Paths
-	model := cmp.Or(c.opts.model, cfg.Model)
-	threshold := optional(cfg.CompressionThreshold)
-	maxOutput := value.Value{}
-	if m, err := c.app.Catalog.Resolve(model, catalog.Chat); err == nil {
-		model = m.ID()
-		if cfg.CompressionThreshold == nil {
-			threshold = value.Of(strconv.Itoa(session.Threshold(m.MaxInputTokens)) + " (current model)")
-		}
-		if m.RequireMaxTokens && m.MaxOutputTokens > 0 {
-			maxOutput = value.Of(strconv.Itoa(m.MaxOutputTokens) + " (current model)")
-		}
-	}
-	return []setting{
-		{"model", orNull(model)},
-		{"temperature", optional(cfg.Temperature)},
-		{"top_p", optional(cfg.TopP)},
-		{"enabled_tools", optional(cfg.EnabledTools)},
-		{"enabled_mcp_servers", optional(cfg.EnabledMCPServers)},
-		{"max_output_tokens", maxOutput},
-		{"save_session", optional(cfg.SaveSession)},
-		{"chat_durability", value.Of(string(cmp.Or(cfg.ChatDurability, graph.DurabilityOff)))},
-		{"compression_threshold", threshold},
-		{"rag_reranker_model", optional(cfg.RAGRerankerModel)},
-		{"rag_top_k", value.Of(cfg.RAGTopK)},
-		{"rag_embedding_model", optional(cfg.RAGEmbeddingModel)},
-		{"rag_chunk_size", optional(cfg.RAGChunkSize)},
-		{"rag_chunk_overlap", optional(cfg.RAGChunkOverlap)},
-		{"rag_chunker", optional(cfg.RAGChunker)},
-		{"rag_quantization", optional(cfg.RAGQuantization)},
-		{"rag_threshold", optional(cfg.RAGThreshold)},
-		{"rag_neighbors", value.Of(cfg.RAGNeighbors)},
-		{"rag_diversity", optional(cfg.RAGDiversity)},
-		{"rag_max_pages", value.Of(cmp.Or(cfg.RAGMaxPages, source.DefaultMaxPages))},
-		{"rag_store", orNull(redact.MaskAddress(c.app.Hide(*cmp.Or(cfg.RAGStore, new("")))))},
-		{"dry_run", value.Of(c.app.DryRun())},
-		{"function_calling_support", value.Of(cfg.FunctionCallingSupport)},
-		{"mcp_server_support", value.Of(cfg.MCPServerSupport)},
-		{"auto_continue", value.Of(cfg.AutoContinue)},
-		{"max_auto_continues", value.Of(cfg.MaxAutoContinues)},
-		{"stream", value.Of(cfg.Stream && !c.opts.noStream)},
-		{"save", value.Of(cfg.Save)},
-		{"keybindings", value.Of(string(cfg.Keybindings))},
-		{"repl_history", value.Of(cfg.REPLHistory)},
-		{"notify", value.Of(cfg.Notify)},
-		{"wrap", value.Of(cfg.Wrap.String())},
-		{"wrap_code", value.Of(cfg.WrapCode)},
-		{"highlight", value.Of(cfg.Highlight)},
-		{"theme", optional(cfg.Theme)},
-		{"config_dir", orNull(p.ConfigDir)},
-		{"config_file", orNull(p.ConfigFile)},
-		{"env_file", orNull(p.EnvFile)},
-		{"agents_dir", orNull(p.AgentsDir)},
-		{"roles_dir", orNull(p.RolesDir)},
-		{"sessions_dir", orNull(p.SessionsDir)},
-		{"rags_dir", orNull(p.RAGsDir)},
-		{"macros_dir", orNull(p.MacrosDir)},
-		{"functions_dir", orNull(p.FunctionsDir)},
-		{"messages_file", orNull(p.MessagesFile)},
-		{"vault_password_file", orNull(cmp.Or(*cmp.Or(cfg.VaultPasswordFile, new("")), p.VaultPasswordFile))},
-		{"state_dir", orNull(p.StateDir)},
-		{"log_path", orNull(p.LogFile)},
-	}
 }
 
 // orNull returns s, or null if it is empty.
@@ -330,11 +241,4 @@ func orNull(s string) value.Value {
 		return value.Value{}
 	}
 	return value.Of(s)
-}
-
-func optional[T bool | int | float64 | string](p *T) value.Value {
-	if p == nil {
-		return value.Value{}
-	}
-	return value.Of(*p)
 }

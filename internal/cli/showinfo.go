@@ -5,9 +5,7 @@ import (
 	"io"
 
 	"loki/internal/conversation"
-	"loki/internal/fault"
 	"loki/internal/value"
-	"loki/internal/yamldoc"
 )
 
 // sessionInfo prints the session that --session names as a YAML document, or the same as
@@ -29,15 +27,7 @@ func (c *command) exported(ctx context.Context, conv *conversation.Conversation)
 	if err := conv.UseSession(ctx, c.opts.session); err != nil {
 		return "", v, err
 	}
-	if text, err = conv.Export(); err != nil {
-		return "", v, err
-	}
-	doc, err := yamldoc.Parse("session "+conv.Session().Name(), []byte(text))
-	if err != nil {
-		return "", v, fault.Wrap(fault.Failure, err, "")
-	}
-	v, _ = doc.Root().Value()
-	return text, v, nil
+	return conv.Export()
 }
 
 // roleInfo prints the role that the options name as the text of its file.

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
@@ -151,6 +152,9 @@ func (c *Conversation) Agent() (of Agent, ok bool) {
 	}
 	return *c.agent, true
 }
+
+// Variables returns the values of the agent's variables, as far as they are known.
+func (c *Conversation) Variables() map[string]string { return maps.Clone(c.variables) }
 
 // Scope returns whose sessions the conversation has.
 func (c *Conversation) Scope() session.Scope {

@@ -16,7 +16,7 @@ import (
 // A reply without a fence is all code, unless it is to be a command and plainly is prose:
 // that is an error with code Provider.
 func takeCode(ctx context.Context, events event.Scope, reply engine.Reply, command bool) (engine.Reply, error) {
-	blocks := codeBlocks(reply.Text)
+	blocks := CodeBlocks(reply.Text)
 	switch {
 	case len(blocks) == 0 && command && isProse(reply.Text):
 		return reply, fault.New(fault.Provider, "the model wrote no command").WithHint("say more precisely what the command is to do")
@@ -31,11 +31,11 @@ func takeCode(ctx context.Context, events event.Scope, reply engine.Reply, comma
 	return replaceText(reply, blocks[0]), nil
 }
 
-// codeBlocks returns what stands in the fenced blocks of a Markdown text, without white
+// CodeBlocks returns what stands in the fenced blocks of a Markdown text, without white
 // space around it. A block begins at a line that starts with three backticks or more, or
 // tildes, and ends at a line of as many, at the end of the text, or on the same line. A
 // block in a longer fence may hold shorter ones.
-func codeBlocks(text string) []string {
+func CodeBlocks(text string) []string {
 	var blocks []string
 	var block strings.Builder
 	open := "" // the fence of the block

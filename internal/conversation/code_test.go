@@ -28,7 +28,7 @@ func TestCodeBlocks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := codeBlocks(tt.text); !slices.Equal(got, tt.want) {
+			if got := CodeBlocks(tt.text); !slices.Equal(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
@@ -40,7 +40,7 @@ func FuzzCodeBlocks(f *testing.F) {
 	f.Add("~~~\n````\n")
 	f.Add("``````")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, b := range codeBlocks(text) {
+		for _, b := range CodeBlocks(text) {
 			if len(b) > len(text) {
 				t.Errorf("%q has the block %q", text, b)
 			}

@@ -5,8 +5,11 @@ import (
 	"context"
 	"time"
 
+	"loki/internal/fault"
 	"loki/internal/run"
 	"loki/internal/session"
+	"loki/internal/value"
+	"loki/internal/yamldoc"
 )
 
 // Summary is what is known of a stored session at a glance.
@@ -47,18 +50,24 @@ func (s *Service) Summaries(ctx context.Context, scope session.Scope) ([]Summary
 	return summaries, ctx.Err()
 }
 
-// Export returns the session as a YAML document, see [session.Session.Export]. The error has
+// Export returns the session as a YAML document, see [session.Session.Export], and its value. The error has
 // code NotFound if it is not stored.
-func (c *Conversation) Export() (string, error) {
+func (c *Conversation) Export() (text string, v value.Value, err error) {
 	s := c.session
 	if !s.Stored() {
-		return "", session.NotFound(session.Alias(s.Name()))
+		return "", v, session.NotFound(session.Alias(s.Name()))
 	}
 	store, err := c.service.Sessions()
 	if err != nil {
-		return "", err
+		return "", v, err
 	}
-	return s.Export(c.facts(store)), nil
+	text = s.Export(c.facts(store))
+	doc, err := yamldoc.Parse("session "+s.Name(), []byte(text))
+	if err != nil {
+		return "", v, fault.Wrap(fault.Failure, err, "")
+	}
+	v, _ = doc.Root().Value()
+	return text, v, nil
 }
 
 // SessionInfo returns the session as a person reads it, see [session.Session.Info]. Without one it is an

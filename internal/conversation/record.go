@@ -3,9 +3,11 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/input"
 	"loki/internal/role"
 	"loki/internal/session"
 )
@@ -16,6 +18,20 @@ type Asked struct {
 	Text    string            // what was typed
 	Sources []string          // what was attached
 	Images  map[string]string // where the pictures in User came from, by their data: URLs
+}
+
+// NewAsked returns what the user asked with a text and what is attached to it. Sources are where that came from.
+func NewAsked(attached input.Attachments, text string, sources []string) Asked {
+	q := Asked{User: attached.Message(text), Text: text, Sources: sources, Images: make(map[string]string, len(attached.Images))}
+	for _, image := range attached.Images {
+		q.Images[image.URL] = image.Name
+	}
+	return q
+}
+
+// Blank reports whether there is nothing to send.
+func (q Asked) Blank() bool {
+	return len(q.User.Parts) == 0 || len(q.Images) == 0 && strings.TrimSpace(q.User.Text()) == ""
 }
 
 // Record keeps a question and its answer: in the session if there is one, else in the file

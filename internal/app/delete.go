@@ -1,0 +1,118 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"loki/internal/fault"
+	"loki/internal/rag"
+	"loki/internal/session"
+)
+
+// Kind is a kind of what users may delete.
+type Kind string
+
+// The kinds.
+const (
+	RoleKind    Kind = "role"
+	SessionKind Kind = "session"
+	BaseKind    Kind = "rag"
+	MacroKind   Kind = "macro"
+	AgentKind   Kind = "agent-data"
+)
+
+// Kinds returns the names of all kinds.
+func Kinds() []string {
+	return []string{string(RoleKind), string(SessionKind), string(BaseKind), string(MacroKind), string(AgentKind)}
+}
+
+// Stored returns the names of what is stored of a kind: of sessions those of a scope, of roles those
+// that are files.
+func (a *App) Stored(ctx context.Context, of Kind, scope session.Scope) ([]string, error) {
+	switch of {
+	case RoleKind:
+		return files(a.Paths.RolesDir, ".md")
+	case SessionKind:
+		store, err := a.Sessions()
+		if err != nil {
+			return nil, err
+		}
+		list, err := store.List(ctx, scope)
+		var names []string
+		for _, m := range list {
+			names = append(names, cmp.Or(string(m.Alias), string(m.ID)))
+		}
+		return names, err
+	case BaseKind:
+		return a.BaseNames(ctx)
+	case MacroKind:
+		return files(a.Paths.MacrosDir, ".yaml")
+	}
+	return files(a.Paths.AgentsDir, "")
+}
+
+// files returns the names of the files in a directory that have an extension, without it; without an
+// extension, those of the directories in it. The directory need not exist. Names that begin with a dot do not count.
+func files(dir, extension string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), extension)
+		if ok && name != "" && !strings.HasPrefix(name, ".") && e.IsDir() == (extension == "") {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// Delete deletes what is stored of a kind under a name, see [App.Stored].
+func (a *App) Delete(ctx context.Context, of Kind, scope session.Scope, name string) error {
+	err := a.delete(ctx, of, scope, name)
+	if _, known := errors.AsType[*fault.Error](err); err == nil || known {
+		return err
+	}
+	return fault.Wrap(fault.Failure, err, "deleting %s %s", of, name)
+}
+
+func (a *App) delete(ctx context.Context, of Kind, scope session.Scope, name string) error {
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("%q is not a name", name)
+	}
+	switch of {
+	case RoleKind:
+		return os.Remove(filepath.Join(a.Paths.RolesDir, name+".md"))
+	case SessionKind:
+		_, err := a.Conversations().DeleteSession(ctx, scope, name)
+		return err
+	case BaseKind:
+		return a.DeleteBase(ctx, name)
+	case MacroKind:
+		return os.Remove(filepath.Join(a.Paths.MacrosDir, name+".yaml"))
+	}
+	return os.RemoveAll(filepath.Join(a.Paths.AgentsDir, name))
+}
+
+// DeleteBase deletes the knowledge base called name, also one of an older version.
+func (a *App) DeleteBase(ctx context.Context, name string) error {
+	library := a.Library()
+	file, err := library.File(name)
+	if err != nil {
+		return err
+	}
+	store, err := library.Store(file)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(rag.OldFile(file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return store.Delete(ctx)
+}

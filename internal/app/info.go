@@ -1,0 +1,127 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"loki/internal/catalog"
+	"loki/internal/conversation"
+	"loki/internal/graph"
+	"loki/internal/rag/source"
+	"loki/internal/redact"
+	"loki/internal/session"
+	"loki/internal/value"
+)
+
+// InfoText returns the settings of [App.Info] one a line, in two columns that scripts rely on.
+func InfoText(info *value.Object) string {
+	var b strings.Builder
+	for name, v := range info.All() {
+		text := v.Text()
+		if f, ok := v.AsFloat(); ok && v.Kind() == value.Float {
+			text = strconv.FormatFloat(f, 'f', -1, 64) // without its point where it is whole
+		}
+		fmt.Fprintf(&b, "%-30s%s\n", name, text)
+	}
+	return b.String()
+}
+
+// Info returns the settings that are in force in a conversation, and where files are, in an order that scripts
+// rely on.
+func (a *App) Info(conv *conversation.Conversation) *value.Object {
+	cfg, p, s, st := a.Config, a.Paths, conv.Settings(), conv.State()
+	set := func(key string) value.Value { return settingValue(conv.Setting(key)) }
+	model, threshold, maxOutput := s.Model, set("compression_threshold"), set("max_output_tokens")
+	if m, err := a.Catalog.Resolve(model, catalog.Chat); err == nil {
+		model = m.ID()
+		if threshold.Kind() == value.Null {
+			threshold = value.Of(strconv.Itoa(session.Threshold(m.MaxInputTokens)) + " (current model)")
+		}
+		switch {
+		case maxOutput.Kind() != value.Null:
+			maxOutput = value.Of(maxOutput.Text() + " (current model)")
+		case m.RequireMaxTokens && m.MaxOutputTokens > 0:
+			maxOutput = value.Of(strconv.Itoa(m.MaxOutputTokens) + " (current model)")
+		}
+	}
+	reranker, topK := set("rag_reranker_model"), set("rag_top_k")
+	if reranker.Kind() == value.Null {
+		reranker = optional(cfg.RAGRerankerModel)
+	}
+	if n, _ := topK.AsInt(); n == 0 {
+		topK = value.Of(cfg.RAGTopK)
+	}
+	return value.ObjectOf([]value.Member{
+		{Name: "model", Value: orNull(model)},
+		{Name: "temperature", Value: optional(s.Temperature)},
+		{Name: "top_p", Value: optional(s.TopP)},
+		{Name: "enabled_tools", Value: optional(s.EnabledTools)},
+		{Name: "enabled_mcp_servers", Value: optional(s.EnabledMCPServers)},
+		{Name: "max_output_tokens", Value: maxOutput},
+		{Name: "save_session", Value: set("save_session")},
+		{Name: "chat_durability", Value: value.Of(string(cmp.Or(cfg.ChatDurability, graph.DurabilityOff)))},
+		{Name: "compression_threshold", Value: threshold},
+		{Name: "rag_reranker_model", Value: reranker},
+		{Name: "rag_top_k", Value: topK},
+		{Name: "rag_embedding_model", Value: optional(cfg.RAGEmbeddingModel)},
+		{Name: "rag_chunk_size", Value: optional(cfg.RAGChunkSize)},
+		{Name: "rag_chunk_overlap", Value: optional(cfg.RAGChunkOverlap)},
+		{Name: "rag_chunker", Value: optional(cfg.RAGChunker)},
+		{Name: "rag_quantization", Value: optional(cfg.RAGQuantization)},
+		{Name: "rag_threshold", Value: optional(cfg.RAGThreshold)},
+		{Name: "rag_neighbors", Value: value.Of(cfg.RAGNeighbors)},
+		{Name: "rag_diversity", Value: optional(cfg.RAGDiversity)},
+		{Name: "rag_max_pages", Value: value.Of(cmp.Or(cfg.RAGMaxPages, source.DefaultMaxPages))},
+		{Name: "rag_store", Value: orNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.RAGStore, new("")))))},
+		{Name: "dry_run", Value: value.Of(st.DryRun)},
+		{Name: "function_calling_support", Value: set("function_calling_support")},
+		{Name: "mcp_server_support", Value: set("mcp_server_support")},
+		{Name: "auto_continue", Value: value.Of(st.AutoContinue)},
+		{Name: "max_auto_continues", Value: set("max_auto_continues")},
+		{Name: "stream", Value: value.Of(st.Stream)},
+		{Name: "save", Value: value.Of(st.Save)},
+		{Name: "keybindings", Value: value.Of(string(cfg.Keybindings))},
+		{Name: "repl_history", Value: value.Of(cfg.REPLHistory)},
+		{Name: "notify", Value: value.Of(cfg.Notify)},
+		{Name: "wrap", Value: value.Of(cfg.Wrap.String())},
+		{Name: "wrap_code", Value: value.Of(cfg.WrapCode)},
+		{Name: "highlight", Value: value.Of(st.Highlight)},
+		{Name: "theme", Value: optional(cfg.Theme)},
+		{Name: "config_dir", Value: orNull(p.ConfigDir)},
+		{Name: "config_file", Value: orNull(p.ConfigFile)},
+		{Name: "env_file", Value: orNull(p.EnvFile)},
+		{Name: "agents_dir", Value: orNull(p.AgentsDir)},
+		{Name: "roles_dir", Value: orNull(p.RolesDir)},
+		{Name: "sessions_dir", Value: orNull(p.SessionsDir)},
+		{Name: "rags_dir", Value: orNull(p.RAGsDir)},
+		{Name: "macros_dir", Value: orNull(p.MacrosDir)},
+		{Name: "functions_dir", Value: orNull(p.FunctionsDir)},
+		{Name: "messages_file", Value: orNull(p.MessagesFile)},
+		{Name: "vault_password_file", Value: orNull(cmp.Or(*cmp.Or(cfg.VaultPasswordFile, new("")), p.VaultPasswordFile))},
+		{Name: "state_dir", Value: orNull(p.StateDir)},
+		{Name: "log_path", Value: orNull(p.LogFile)},
+	}...)
+}
+
+// settingValue returns what the text of a setting stands for.
+func settingValue(text string) value.Value {
+	if text == "null" {
+		return value.Value{}
+	}
+	if b, err := strconv.ParseBool(text); err == nil && len(text) > 1 {
+		return value.Of(b)
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		return value.Of(n)
+	}
+	return value.Of(text)
+}
+
+func optional[T bool | int | float64 | string](p *T) value.Value {
+	if p == nil {
+		return value.Value{}
+	}
+	return value.Of(*p)
+}

@@ -12,6 +12,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/input"
 	"loki/internal/yamldoc"
 )
 
@@ -48,6 +49,7 @@ type Console struct {
 	commands []Command
 	macros   []string               // names of the macros at work, the outermost first
 	known    map[string][]Candidate // of completion, until something is executed
+	outputs  []input.Document       // of shell commands, which go with the next prompt
 }
 
 // New returns a console.
@@ -76,7 +78,10 @@ func (c *Console) Do(ctx context.Context, text string) error {
 	case strings.TrimSpace(s.args) == "":
 		return nil
 	}
-	return c.chat(ctx, s.args)
+	if command, ok := strings.CutPrefix(strings.TrimSpace(s.args), "!"); ok {
+		return c.shell(ctx, strings.TrimSpace(command))
+	}
+	return c.chat(ctx, s.args, nil)
 }
 
 // command executes a command.
@@ -90,6 +95,9 @@ func (c *Console) command(ctx context.Context, s submission) error {
 		return fault.New(fault.Usage, "%s takes no argument, but %q was given", row.Name, args)
 	case row.needsArgs() && args == "":
 		c.Out.Print("Usage: " + row.Usage())
+		if row.Name == ".file" {
+			c.Out.Print(sourceHelp)
+		}
 		return nil
 	}
 	return row.do(c, ctx, args)
@@ -137,7 +145,9 @@ func (c *Console) misspelled(s submission) error {
 			return nil
 		}
 		second, _ := cutWord(s.args)
-		name += " " + second
+		if name += " " + second; name == ".clear messages" {
+			return fault.New(fault.Usage, "%s is not a command", name).WithHint("drop the messages of the session: .empty session")
+		}
 	}
 	var names []string
 	for _, row := range c.commands {
@@ -154,3 +164,6 @@ func (c *Console) Close(ctx context.Context) error { return c.conv.Close(ctx) }
 
 // words splits the arguments of a command by the rules of this system.
 func words(args string) ([]string, string) { return Words(args, runtime.GOOS == "windows") }
+
+// trimEnd returns a text without the line feeds at its end.
+func trimEnd(s string) string { return strings.TrimRight(s, "\n") }

@@ -6,22 +6,48 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/app"
 	"loki/internal/bundle/remote"
 	"loki/internal/display"
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 func installCommands() []Command {
 	return []Command{
+		{Name: ".install", Args: strings.Join(app.Categories(), "|"), Help: "Restore files that come with the program", Group: General, Offered: always, do: (*Console).install, complete: completeInstall()},
 		{
-			Name: ".install remote", Args: "URL[#REF] [--filter CATEGORY] [--force] [--yes] [--dry-run]", Help: "install a bundle of others from a Git repository",
-			Group: General, do: installRemote, complete: completeInstallRemote,
+			Name: ".install remote", Args: "URL[#REF] [--filter CATEGORY] [--force] [--yes] [--dry-run]", Help: "Install a bundle of others from a Git repository",
+			Group: General, Offered: always, do: installRemote, complete: completeInstallRemote,
 		},
 		{
-			Name: ".bundle", Args: "[update NAME | remove NAME]", Help: "list the installed bundles, update or remove one", Group: General,
-			do: bundle, complete: completeBundle,
+			Name: ".bundle", Args: "[update NAME | remove NAME]", Help: "List the installed bundles, update or remove one",
+			Group: General, Offered: always, do: bundle, complete: completeBundle,
 		},
 	}
+}
+
+// install is for .install.
+func (c *Console) install(ctx context.Context, name string) error {
+	if !slices.Contains(app.Categories(), name) {
+		return fault.New(fault.Usage, "%q is not a part of the program that can be installed", name).WithHint("there are: %s", strings.Join(app.Categories(), ", "))
+	}
+	of := app.Category(name)
+	if c.Interactive {
+		sure, err := c.confirm(ctx, c.App.InstallLoss(of)+" Go on?", false)
+		if err != nil {
+			return err
+		}
+		if !sure {
+			c.Out.Print("Nothing was changed.")
+			return nil
+		}
+	}
+	files, err := c.App.Install(of)
+	if err == nil {
+		c.Out.Print("✓ Installed " + name + " in " + c.App.InstallDir(of) + ": " + text.Count(files, "file"))
+	}
+	return err
 }
 
 // installer returns what installs bundles and asks the user of the console.

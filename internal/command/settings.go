@@ -4,11 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/catalog"
+	"loki/internal/fault"
 )
 
 func settingCommands() []Command {
 	return []Command{
 		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT in it", Group: General, Offered: always, do: (*Console).help},
+		{Name: ".model", Args: "NAME", Help: "Go on with another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
+		{Name: ".models", Args: "[TEXT]", Help: "Choose the model from a list, of those that have TEXT in their line", Group: General, Offered: always, do: (*Console).pickModel},
+		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting until the program ends", Group: General, Offered: always, do: (*Console).set},
+		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
 		{Name: ".exit", Help: "Leave the program", Group: General, Offered: always, do: (*Console).exit},
 	}
 }
@@ -19,6 +28,8 @@ func (c *Console) exit(context.Context, string) error { return ErrExit }
 // tips are what .help ends with.
 const tips = `Tips
   :::                       begins and ends a text of several lines
+  @FILE                     in a prompt sends the file along
+  !COMMAND                  runs a shell command, and offers its output to the model
   Ctrl+O                    opens the text in your editor
   Ctrl+C                    stops an answer, and keeps what came of it
   Ctrl+D                    leaves the program`
@@ -38,6 +49,74 @@ func (c *Console) help(_ context.Context, text string) error {
 			b.WriteByte('\n')
 		}
 	}
-	c.Out.Print(b.String() + tips)
+	switch {
+	case text == "":
+		b.WriteString(tips)
+	case b.Len() == 0:
+		return fault.New(fault.NotFound, "no command has %q in its help", text).WithHint("all commands: .help")
+	}
+	c.Out.Print(trimEnd(b.String()))
+	return nil
+}
+
+// model is for .model.
+func (c *Console) model(ctx context.Context, id string) error { return c.conv.SetModel(ctx, id) }
+
+// pickModel is for .models.
+func (c *Console) pickModel(ctx context.Context, filter string) error {
+	var ids, lines []string
+	for m := range c.App.Catalog.Models(catalog.Chat) {
+		line := fmt.Sprintf("%-40s %s", m.ID(), m.Description())
+		if strings.Contains(strings.ToLower(line), strings.ToLower(filter)) {
+			ids, lines = append(ids, m.ID()), append(lines, line)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return fault.New(fault.NotFound, "no model has %q in its line", filter)
+	case 1:
+		return c.useModel(ctx, ids[0])
+	}
+	answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "Which model?", Options: lines})
+	if err != nil {
+		return err
+	}
+	for i, line := range lines {
+		if line == answer {
+			return c.useModel(ctx, ids[i])
+		}
+	}
+	return fault.New(fault.NotFound, "%q is not one of the models", answer)
+}
+
+func (c *Console) useModel(ctx context.Context, id string) error {
+	err := c.conv.SetModel(ctx, id)
+	if err == nil {
+		c.Out.Print("✓ " + id)
+	}
+	return err
+}
+
+// set is for .set.
+func (c *Console) set(ctx context.Context, args string) error {
+	key, value := cutWord(args)
+	if value == "" {
+		c.Out.Print("Usage: .set KEY VALUE\nSettings: " + strings.Join(c.conv.SettingKeys(), ", "))
+		return nil
+	}
+	return c.conv.Set(ctx, key, value)
+}
+
+// authenticate is for .authenticate.
+func (c *Console) authenticate(ctx context.Context, _ string) error {
+	client := c.conv.State().Client
+	login := app.Login{Asker: c.Asker, Note: c.Out.Note}
+	if c.Interactive {
+		login.Browser = c.App.OpenBrowser
+	}
+	if err := c.App.Authenticate(ctx, client, login); err != nil {
+		return err
+	}
+	c.Out.Print("✓ Client " + client + " is logged in")
 	return nil
 }

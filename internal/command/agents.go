@@ -33,11 +33,7 @@ func (c *Console) agent(ctx context.Context, args string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.conv.EnterAgent(ctx, list[0], session, given); err != nil {
-		return err
-	}
-	c.replay()
-	return nil
+	return c.conv.EnterAgent(ctx, list[0], session, given)
 }
 
 // agentWords returns the session and the variables that the words behind the name of an agent say.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +39,7 @@ func (c *Console) chat(ctx context.Context, prompt string, r *role.Role) error {
 	return c.send(ctx, prompt, sources, r)
 }
 
-// send sends a question with what is attached to it, and with the output of shell commands that the user
-// wanted to be part of it.
+// send sends a question with what is attached to it, and with what [Console.Attach] was given.
 func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role) error {
 	loader := c.App.Loader()
 	loader.Reply = c.conv.LastReply()
@@ -47,7 +47,7 @@ func (c *Console) send(ctx context.Context, text string, sources []string, r *ro
 	if err != nil {
 		return err
 	}
-	attached.Documents = append(c.outputs[:len(c.outputs):len(c.outputs)], attached.Documents...)
+	attached.Documents = append(slices.Clone(c.attached), attached.Documents...)
 	if attached, err = c.App.Narrow(ctx, c.Scope, c.conv.Settings().Model, attached, text); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *Console) send(ctx context.Context, text string, sources []string, r *ro
 	if asked.Blank() {
 		return fault.New(fault.Usage, "there is nothing to send")
 	}
-	c.outputs = nil
+	c.attached = nil
 	_, err = c.conv.Tell(ctx, conversation.Question{Asked: asked, Role: r})
 	return err
 }

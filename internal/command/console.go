@@ -49,7 +49,7 @@ type Console struct {
 	commands []Command
 	macros   []string               // names of the macros at work, the outermost first
 	known    map[string][]Candidate // of completion, until something is executed
-	outputs  []input.Document       // of shell commands, which go with the next prompt
+	attached []input.Document       // go with the next prompt
 }
 
 // New returns a console.
@@ -78,11 +78,11 @@ func (c *Console) Do(ctx context.Context, text string) error {
 	case strings.TrimSpace(s.args) == "":
 		return nil
 	}
-	if command, ok := strings.CutPrefix(strings.TrimSpace(s.args), "!"); ok {
-		return c.shell(ctx, strings.TrimSpace(command))
-	}
 	return c.chat(ctx, s.args, nil)
 }
+
+// Attach has a document go with the next prompt.
+func (c *Console) Attach(d input.Document) { c.attached = append(c.attached, d) }
 
 // command executes a command.
 func (c *Console) command(ctx context.Context, s submission) error {

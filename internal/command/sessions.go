@@ -3,9 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/text"
 )
@@ -28,7 +26,6 @@ func (c *Console) session(ctx context.Context, name string) error {
 	if err := c.conv.UseSession(ctx, name); err != nil {
 		return err
 	}
-	c.replay()
 	if !c.Interactive || !c.conv.CanCarry() {
 		return nil
 	}
@@ -37,36 +34,6 @@ func (c *Console) session(ctx context.Context, name string) error {
 		return unasked(ctx, err)
 	}
 	return c.conv.Carry(ctx)
-}
-
-// replayed is how many turns of a session are shown when it is entered.
-const replayed = 2
-
-// replay shows how the conversation in the session stands: its last turns.
-func (c *Console) replay() {
-	s := c.conv.Session()
-	if s == nil || !c.Interactive || s.Empty() {
-		return
-	}
-	messages := s.Messages()
-	begin, turns := len(messages), 0
-	for i := len(messages) - 1; i >= 0 && turns < replayed; i-- {
-		if messages[i].Role == chat.User {
-			begin, turns = i, turns+1
-		}
-	}
-	if earlier := s.UserMessages() - turns; earlier > 0 {
-		c.Out.Note(fmt.Sprintf("%s before; .info session shows all", text.Count(earlier, "turn")))
-	}
-	for _, m := range messages[begin:] {
-		switch body := strings.TrimSpace(m.Text()); {
-		case body == "":
-		case m.Role == chat.User:
-			c.Out.Print(">> " + strings.ReplaceAll(text.Printable(body), "\n", "\n.. "))
-		case m.Role == chat.Assistant:
-			c.Out.Markdown(body)
-		}
-	}
 }
 
 // emptySession is for .empty session.

@@ -29,7 +29,7 @@ func (c *Console) exit(context.Context, string) error { return ErrExit }
 const tips = `Tips
   :::                       begins and ends a text of several lines
   @FILE                     in a prompt sends the file along
-  !COMMAND                  runs a shell command, and offers its output to the model
+  !COMMAND                  runs a shell command; !! TEXT sends its output with TEXT
   Ctrl+O                    opens the text in your editor
   Ctrl+C                    stops an answer, and keeps what came of it
   Ctrl+D                    leaves the program`

@@ -17,6 +17,7 @@ import (
 	"loki/internal/display"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/input"
 	"loki/internal/render"
 	"loki/internal/repl/line"
 	"loki/internal/session"
@@ -67,7 +68,7 @@ type repl struct {
 	conv    *conversation.Conversation
 	console *command.Console
 	editor  *line.Editor
-	output  string           // of the last shell command, see [repl.shell]; "" for none
+	output  input.Document   // of the last shell command, see [repl.shell]; zero for none
 	hinted  bool             // the user knows how to send it
 	entered *session.Session // that was replayed last; nil for none
 

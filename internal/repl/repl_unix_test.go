@@ -357,8 +357,8 @@ func TestShellCommand(t *testing.T) {
 	x := begin(t, map[string]string{"rules.yaml": slow})
 	x.types("!echo $((40+2)); exit 3\r")
 	x.sees("42", "exit status 3", "!! TEXT", prompt)
-	x.types("!! why @config?\r")
-	x.sees("You said: why", "Output of the command", "exit status 3", "42", prompt)
+	x.types("!! why\r")
+	x.sees("You said: why", "CMD: echo $((40+2)); exit 3 (exit status 3)", "42", prompt)
 	x.types("!echo ready; sleep 600\r")
 	x.sees("ready")
 	x.sees("ready") // the first one was typed

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/fault"
+	"loki/internal/input"
 	"loki/internal/text"
 )
 
@@ -54,7 +55,7 @@ func (r *repl) shell(ctx context.Context, command string) error {
 		status = " (" + cmd.ProcessState.String() + ")"
 		fmt.Fprintln(r.out, r.dim("▸ "+cmd.ProcessState.String()))
 	}
-	r.output = shellOutput(command, status, out.text())
+	r.output = input.Document{Kind: input.Command, Name: command + status, Text: out.text()}
 	if !r.hinted {
 		r.hinted = true
 		fmt.Fprintln(r.out, r.dim("▸ !! TEXT sends this output with a prompt"))
@@ -65,22 +66,14 @@ func (r *repl) shell(ctx context.Context, command string) error {
 // askAbout sends the output of the last shell command with a question.
 func (r *repl) askAbout(ctx context.Context, question string) error {
 	switch {
-	case r.output == "":
+	case r.output == (input.Document{}):
 		return fault.New(fault.Usage, "there is no output of a command to send").WithHint("run one first: !git status")
 	case question == "":
 		return fault.New(fault.Usage, "there is no question behind the !!").WithHint("write it there: !! what is wrong here?")
 	}
 	defer r.watchKeys()()
-	return r.console.Do(ctx, question+"\n\n"+r.output)
-}
-
-// shellOutput returns the output of a command as a part of a prompt.
-func shellOutput(command, status, output string) string {
-	fence := "```"
-	for strings.Contains(output, fence) {
-		fence += "`"
-	}
-	return fmt.Sprintf("Output of the command %s%s:\n\n%s\n%s\n%s\n", command, status, fence, strings.TrimRight(output, "\n"), fence)
+	r.console.Attach(r.output)
+	return r.console.Do(ctx, question)
 }
 
 // tail keeps the end of what is written to it. It may be used from several goroutines.

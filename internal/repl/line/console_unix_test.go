@@ -134,8 +134,15 @@ func (c *console) becomes(want string) {
 func (c *console) sees(text string) {
 	c.t.Helper()
 	if !c.waits(func() bool { return strings.Contains(c.seen.String(), text) }) {
-		c.t.Fatalf("%q was never written, but %q", text, c.seen.String())
+		c.t.Fatalf("%q was never written, but %q", text, c.written())
 	}
+}
+
+// written returns what was written to the terminal.
+func (c *console) written() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen.String()
 }
 
 func (c *console) mute() {
@@ -196,13 +203,16 @@ type read struct {
 	err  error
 }
 
-// read reads in the background.
+// read reads in the background, and returns when the editor has the terminal.
 func (c *console) read(ctx context.Context, e *Editor, p Prompt, initial string) <-chan read {
+	c.t.Helper()
+	c.forget()
 	done := make(chan read, 1)
 	go func() { // ends with the text, or when the editor is closed
 		text, err := e.Read(ctx, p, initial)
 		done <- read{text, err}
 	}()
+	c.sees(keysOn)
 	return done
 }
 
@@ -214,7 +224,7 @@ func (c *console) gets(done <-chan read, want string, wantErr error) {
 			c.t.Errorf("got %q, %v, want %q, %v", got.text, got.err, want, wantErr)
 		}
 	case <-time.After(patience):
-		c.t.Fatalf("no text was read, the screen is\n%s", c.shown())
+		c.t.Fatalf("no text was read, but %q was written", c.written())
 	}
 }
 

@@ -85,7 +85,6 @@ func (e *Editor) enter(u use) error {
 		}
 		e.saved = state
 	}
-	e.use = u
 	on := pasteOn
 	if u == watching {
 		if err := watchMode(in); err != nil {
@@ -98,6 +97,7 @@ func (e *Editor) enter(u use) error {
 		on += keysOn
 		e.shape = ""
 	}
+	e.use = u
 	if fresh {
 		e.early = pending(in)
 	}

@@ -45,6 +45,9 @@ var (
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
 		"effort", "map", "rag", "continue",
 	}
+	ofMacro = []string{
+		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue",
+	}
 	ofAgent = []string{"prompt", "role", "execute"}
 	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort"}
 )
@@ -95,6 +98,7 @@ func actions() []action {
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
 		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
 		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},
+		{flag: "macro", needs: needModel, work: (*command).runMacro, refuses: ofMacro, why: "the steps of a macro say it"},
 		{flag: "rag", needs: needModel, work: (*command).useBase, refuses: []string{"execute"}, why: "a command is not written from documents"},
 		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofAgent, why: "an agent has instructions of its own"},
 		{flag: "execute", needs: needModel, work: (*command).execute},

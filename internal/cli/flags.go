@@ -67,6 +67,7 @@ type options struct {
 	listRoles    bool
 	listSessions bool
 	listMacros   bool
+	macro        string // its name; the text are its arguments
 
 	syncModels bool
 
@@ -263,6 +264,7 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions"},
+				{name: "macro", sets: word(&o.macro, "MACRO"), usage: "run a macro; the words behind the options are its arguments"},
 				{name: "effort", sets: choice(&o.effort, "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},

@@ -2,10 +2,42 @@ package cli
 
 import (
 	"context"
+	"io"
 
+	commands "loki/internal/command"
+	"loki/internal/conversation"
 	"loki/internal/display"
 	"loki/internal/text"
 )
+
+// runMacro runs the macro that is named, with the words of the text as its arguments. Where nothing is given but its name
+// models may ask the user, as in the REPL.
+func (c *command) runMacro(ctx context.Context, face *face) (err error) {
+	asker, err := c.withAnswers(c.asker(face, false))
+	if err != nil {
+		return err
+	}
+	attended := len(c.opts.text) == 0 && c.InTerminal && c.ErrTerminal
+	events := c.app.Events(face.emitter)
+	conv := c.app.Conversations().Begin(conversation.Options{
+		Settings: c.opts.settings(), NoStream: c.opts.noStream, Interactive: attended,
+		Caller: conversation.Caller{Events: events, Asker: asker, Yes: c.opts.yes},
+	})
+	var terminal io.Writer // that can copy
+	if c.OutTerminal {
+		terminal = c.Out
+	}
+	console := commands.New(commands.Options{
+		App: c.app, Conversation: conv, Out: display.Output{Display: face.display, Layout: face.display.Markdown()}, Asker: asker, Scope: events,
+		Interactive: attended, Clipboard: func(text string) error { return display.Copy(text, terminal) }, Busy: face.screen.Spin,
+	})
+	defer func() {
+		if closeErr := console.Close(context.WithoutCancel(ctx)); err == nil {
+			err = closeErr
+		}
+	}()
+	return console.RunMacro(ctx, c.opts.macro, c.opts.text)
+}
 
 // macroEntry is a macro in the list of --list-macros.
 type macroEntry struct {

@@ -1,0 +1,55 @@
+package display
+
+import (
+	"io"
+	"strings"
+
+	"loki/internal/render"
+)
+
+// Output prints what commands say. Secrets are hidden in it.
+type Output struct {
+	Display *Display
+	Layout  *render.MarkdownOptions // of texts in Markdown; nil prints them as they are
+}
+
+// Print prints a result, a text without a line feed at its end, on standard output.
+func (o Output) Print(text string) { o.print(o.hide(text) + "\n") }
+
+// Markdown is Print for a text in Markdown.
+func (o Output) Markdown(text string) {
+	text = strings.TrimRight(o.hide(text), "\n") + "\n"
+	if o.Layout != nil {
+		text = render.Markdown(text, *o.Layout)
+	}
+	o.print(text)
+}
+
+// Note prints a text beside the results, on standard error.
+func (o Output) Note(text string) {
+	for line := range strings.Lines(o.hide(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if o.Display.Color() {
+			line = "\x1b[2m" + line + "\x1b[m"
+		}
+		o.Display.screen.Print(line)
+	}
+}
+
+// Warn prints a warning on standard error.
+func (o Output) Warn(text string) { o.Display.screen.Warn(o.hide(text)) }
+
+func (o Output) hide(text string) string {
+	if o.Display.o.App == nil {
+		return text
+	}
+	return o.Display.o.App.Hide(text)
+}
+
+// print writes to standard output, which may be the terminal of the screen. A reader that is gone is noticed by the next
+// that writes there.
+func (o Output) print(text string) {
+	o.Display.screen.Pause()
+	defer o.Display.screen.Resume()
+	_, _ = io.WriteString(o.Display.o.Out, text)
+}

@@ -156,7 +156,8 @@ func (x *terminal) typed(text string) {
 func (x *terminal) paste(text string) {
 	x.t.Helper()
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "\n", `\n`).Replace(text)
-	x.run(`set-buffer "` + quoted + `" ; paste-buffer -p -d`)
+	x.run(`set-buffer "` + quoted + `"`)
+	x.run("paste-buffer -p -d")
 }
 
 // screen returns what the window shows.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -173,16 +174,60 @@ func TestCloneFails(t *testing.T) {
 	}
 }
 
+// backend serves the repository at dir as web servers do.
+func backend(t *testing.T, dir string) *cgi.Handler {
+	t.Helper()
+	program := filepath.Join(git(t, dir, "", "--exec-path"), "git-http-backend")
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("git comes without git-http-backend")
+	}
+	return &cgi.Handler{Path: program, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+}
+
+func withoutProxy() []string {
+	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToLower(e), "proxy") })
+}
+
+// TestEndless clones from a server that sends more than is allowed, and does not end: the clone is given up.
+func TestEndless(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 4<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // it never fails
+	dir := commit(t, "a", string(noise))
+	handler := backend(t, dir)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(&stalled{ResponseWriter: w, left: 2 << 20, gone: r.Context().Done()}, r)
+	}))
+	defer server.Close()
+	to := filepath.Join(t.TempDir(), "c")
+	err := repository.Git{Environ: withoutProxy()}.Clone(t.Context(), parse(t, server.URL+"/.git"), to, repository.CloneOptions{Bare: true, MaxBytes: 1 << 20})
+	if fault.CodeOf(err) != fault.Limit || !strings.Contains(err.Error(), "more than 1 MiB") {
+		t.Error(err)
+	}
+}
+
+// stalled sends so many bytes, and then nothing until the client is gone.
+type stalled struct {
+	http.ResponseWriter
+	left int
+	gone <-chan struct{}
+}
+
+func (s *stalled) Write(data []byte) (int, error) {
+	if s.left -= len(data); s.left < 0 {
+		s.ResponseWriter.(http.Flusher).Flush()
+		<-s.gone
+		return 0, errors.New("the client is gone")
+	}
+	return s.ResponseWriter.Write(data)
+}
+
 // TestPassword checks that a password in an address reaches the server, in a header, and no
 // argument or message.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	dir := commit(t, "a", "text")
-	backend := filepath.Join(git(t, dir, "", "--exec-path"), "git-http-backend")
-	if _, err := os.Stat(backend); err != nil {
-		t.Skip("git comes without git-http-backend")
-	}
-	handler := &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+	handler := backend(t, dir)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "s/cret" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -192,7 +237,7 @@ func TestPassword(t *testing.T) {
 	}))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	g := repository.Git{Environ: slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToLower(e), "proxy") })}
+	g := repository.Git{Environ: withoutProxy()}
 	if err := g.Clone(t.Context(), parse(t, "http://me:s%2Fcret@"+host+"/.git"), filepath.Join(t.TempDir(), "c"), repository.CloneOptions{Bare: true}); err != nil {
 		t.Error(err)
 	}

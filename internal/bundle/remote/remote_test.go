@@ -3,9 +3,13 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,6 +131,39 @@ func TestAddresses(t *testing.T) {
 		t.Error(err)
 	}
 	p.has(map[string]string{})
+}
+
+// TestPassword: a password in an address is used, and neither shown nor kept.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.commit(map[string]string{"roles/a.md": "x"})
+	backend := filepath.Join(r.git("", "--exec-path"), "git-http-backend")
+	if _, err := os.Stat(backend); err != nil {
+		t.Skip("git comes without git-http-backend")
+	}
+	handler := &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + r.dir, "GIT_HTTP_EXPORT_ALL=1"}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "s3cr3t" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	p := newPlace(t)
+	p.Git.Environ = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToLower(e), "proxy") })
+	report, err := p.Install(t.Context(), strings.Replace(server.URL, "://", "://me:s3cr3t@", 1)+"/.git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.has(map[string]string{"roles/a.md": "x"})
+	record, err := os.ReadFile(filepath.Join(p.Dirs.Records, report.Bundle+".json"))
+	if err != nil || strings.Contains(string(record)+p.shown.String()+report.Text(), "s3cr3t") || report.URL != server.URL+"/.git" {
+		t.Errorf("%v, %s\n%s", err, record, p.shown.String())
+	}
+	_, err = p.Update(t.Context(), report.Bundle) // without the password
+	wantCode(t, err, fault.Tool, "cannot be cloned")
 }
 
 func TestFilter(t *testing.T) {

@@ -63,6 +63,7 @@ type Meta struct {
 	ID       ID
 	Alias    Alias     // "" if it has none
 	Modified time.Time // when something was last said, or set
+	Size     int64     // of the log, in bytes; 0 for one that an older version wrote
 }
 
 // SortMetas puts a list in the order of [Store.List].

@@ -3,6 +3,7 @@ package filestore
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -242,6 +243,32 @@ func (st *Store) OldAlias(ctx context.Context, scope session.Scope, name string)
 		}
 	}
 	return "", nil
+}
+
+// Log returns the log of a session from offset on, without locking or changing anything: it may end within
+// a group that is being written. One of an older version is not converted; its log is that which it would have.
+func (st *Store) Log(ctx context.Context, scope session.Scope, id session.ID, offset int64) ([]byte, error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return nil, err
+	}
+	if r.stored(id) {
+		return (&log{room: r, id: id}).Tail(ctx, offset)
+	}
+	old, err := r.legacyByID(ctx, id)
+	if err != nil || old == nil {
+		return nil, errors.Join(err, session.NotFound(id))
+	}
+	src, err := os.ReadFile(old.path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := legacy.Parse(old.path, src)
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.Transcript.Log(old.modified.UTC().Truncate(time.Second))
+	return data[min(offset, int64(len(data))):], err
 }
 
 // Glance returns what a session is about without converting it: the text of the first

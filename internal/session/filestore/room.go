@@ -283,8 +283,11 @@ func (r *room) list(ctx context.Context) ([]session.Meta, error) {
 			continue // not whole
 		}
 		m := session.Meta{ID: id, Alias: aliases[id], Modified: state.ModTime()}
-		if log, err := os.Stat(r.path(id, messagesFile)); err == nil && log.ModTime().After(m.Modified) {
-			m.Modified = log.ModTime()
+		if log, err := os.Stat(r.path(id, messagesFile)); err == nil {
+			m.Size = log.Size()
+			if log.ModTime().After(m.Modified) {
+				m.Modified = log.ModTime()
+			}
 		}
 		list = append(list, m)
 	}

@@ -150,7 +150,7 @@ func (st *Store) List(_ context.Context, scope session.Scope) ([]session.Meta, e
 	var list []session.Meta
 	for k, d := range st.data.stored {
 		if k.scope == scope {
-			list = append(list, session.Meta{ID: k.id, Alias: d.state.Alias, Modified: d.modified})
+			list = append(list, session.Meta{ID: k.id, Alias: d.state.Alias, Modified: d.modified, Size: int64(len(d.log))})
 		}
 	}
 	session.SortMetas(list)

@@ -70,6 +70,7 @@ func actions() []action {
 		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions},
 		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession},
 		{flag: "rename-session", needs: needConfig, do: (*command).renameSession},
+		{flag: "search", needs: needConfig, do: (*command).searchRecords},
 		{flag: "usage", needs: needConfig, do: (*command).showUsage},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
 		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},

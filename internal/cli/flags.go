@@ -42,7 +42,8 @@ type options struct {
 	saveSession  bool
 	goOn         bool // with the last conversation of the directory
 
-	usage bool
+	usage  bool
+	search string
 
 	deleteSession string
 	renameSession [][2]string // OLD NEW
@@ -281,6 +282,7 @@ func (o *options) sections() []section {
 				{name: "list-sessions", sets: on(&o.listSessions), usage: "list the sessions; with -a those of an agent"},
 			},
 			more: []flagSpec{
+				{name: "search", sets: word(&o.search, "TEXT"), usage: "find words in all sessions and runs; \"a phrase\", -without"},
 				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
 				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
 				{name: "delete-session", sets: word(&o.deleteSession, "SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},

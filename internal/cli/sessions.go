@@ -54,7 +54,7 @@ func (c *command) deleteSession(ctx context.Context) error {
 	if agreed, err := c.agrees(ctx, fmt.Sprintf("Delete session %s with all its messages?", name)); err != nil || !agreed {
 		return err
 	}
-	if _, err := talks.DeleteSession(ctx, scope, name); err != nil {
+	if err := c.app.DeleteSession(ctx, scope, name); err != nil {
 		return err
 	}
 	return c.say("Session %s is deleted.", name)

@@ -1,0 +1,247 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/chat"
+	"loki/internal/run"
+	"loki/internal/search"
+	"loki/internal/session"
+	"loki/internal/text"
+)
+
+// Kinds of what a search finds.
+const (
+	SessionKind = "session"
+	RunKind     = "run"
+)
+
+// Found is a session or run that was found.
+type Found struct {
+	Kind  string // SessionKind or RunKind
+	ID    string
+	Agent string // whose session it is; the agent of a run; "" for none
+	Open  string // the command that opens it
+	search.Result
+}
+
+// Search looks for a text in all sessions and runs, see package search, and returns the best of them, at
+// most limit.
+func (a *App) Search(ctx context.Context, query string, limit int) (list []Found, of search.Found, err error) {
+	runs, err := a.OpenRuns()
+	if err != nil {
+		return nil, of, err
+	}
+	defer func() { err = errors.Join(err, runs.Close()) }()
+	x := a.searchIndex()
+	sessions := &sessionSource{app: a}
+	x.Sources = []search.Source{sessions, &runSource{store: runs}}
+	x.Skipped = func(key string, err error) { warn(ctx, fmt.Errorf("%s is left out of the search: %w", key, err)) }
+	if of, err = x.Search(ctx, query, limit); err != nil {
+		return nil, of, err
+	}
+	for _, r := range of.Results {
+		kind, rest, _ := strings.Cut(r.Key, "/")
+		f := Found{Kind: kind, ID: rest, Result: r}
+		if kind == SessionKind {
+			f.Agent, f.ID, _ = strings.Cut(rest, "/")
+			name := cmp.Or(sessions.aliases[r.Key], f.ID)
+			f.Name = name
+			f.Open = "loki -s " + text.Word(name)
+			if f.Agent != "" {
+				f.Open = "loki -a " + text.Word(f.Agent) + " -s " + text.Word(name)
+			}
+		} else {
+			f.Agent, f.Open = r.Name, "loki --run "+f.ID
+		}
+		list = append(list, f)
+	}
+	return list, of, nil
+}
+
+// DeleteSession deletes a stored session, see [conversation.Service.DeleteSession], and what the search
+// index has of it.
+func (a *App) DeleteSession(ctx context.Context, scope session.Scope, name string) error {
+	id, err := a.Conversations().DeleteSession(ctx, scope, name)
+	if err != nil {
+		return err
+	}
+	return a.searchIndex().Forget(ctx, sessionKey(scope, id))
+}
+
+func (a *App) searchIndex() *search.Index {
+	return &search.Index{Path: filepath.Join(a.Paths.CacheDir, "search.db")}
+}
+
+func sessionKey(scope session.Scope, id session.ID) string {
+	return SessionKind + "/" + string(scope) + "/" + string(id)
+}
+
+// sessionLogs is what a store of sessions has for those who follow them.
+type sessionLogs interface {
+	session.Store
+	Log(ctx context.Context, scope session.Scope, id session.ID, offset int64) ([]byte, error)
+}
+
+// sessionSource are the sessions of all agents and of none.
+type sessionSource struct {
+	app     *App
+	aliases map[string]string // names by key
+}
+
+func (s *sessionSource) store() (sessionLogs, error) {
+	store, err := s.app.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	logs, ok := store.(sessionLogs)
+	if !ok {
+		return nil, errors.New("the sessions are not in files")
+	}
+	return logs, nil
+}
+
+// List implements [search.Source].
+func (s *sessionSource) List(ctx context.Context) (docs []search.Document, err error) {
+	store, err := s.store()
+	if err != nil {
+		return nil, err
+	}
+	scopes := []session.Scope{""}
+	names, err := s.app.Agents.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		scopes = append(scopes, session.Scope(name))
+	}
+	s.aliases = make(map[string]string)
+	for _, scope := range scopes {
+		list, err := store.List(ctx, scope)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range list {
+			key := sessionKey(scope, m.ID)
+			s.aliases[key] = string(m.Alias)
+			docs = append(docs, search.Document{
+				Key: key, Stamp: fmt.Sprint(m.Modified.UnixNano(), " ", m.Size, " ", m.Alias), Name: string(m.Alias), At: m.Modified,
+			})
+		}
+	}
+	return docs, nil
+}
+
+// maxSearched is how much of one text is searched, in bytes. What tools return may be longer.
+const maxSearched = 256 << 10
+
+// Read implements [search.Source].
+func (s *sessionSource) Read(ctx context.Context, key string, cursor []byte) (c search.Change, err error) {
+	store, err := s.store()
+	if err != nil {
+		return c, err
+	}
+	parts := strings.Split(key, "/")
+	scope, id := session.Scope(parts[1]), session.ID(parts[2])
+	var f session.Follower
+	if cursor != nil {
+		if err := json.Unmarshal(cursor, &f); err != nil {
+			return c, err
+		}
+	} else {
+		c.Drop = -1
+	}
+	log, err := store.Log(ctx, scope, id, f.Offset)
+	if err != nil {
+		return c, err
+	}
+	for _, said := range f.Follow(log) {
+		fresh := min(said.Drop, len(c.Add))
+		c.Add = c.Add[:len(c.Add)-fresh]
+		if c.Drop >= 0 {
+			c.Drop += said.Drop - fresh
+		}
+		for _, m := range said.Messages {
+			c.Add = append(c.Add, search.Text{Role: string(m.Role), At: said.At, Body: searched(m)})
+		}
+	}
+	c.Cursor, err = json.Marshal(f)
+	return c, err
+}
+
+// searched returns what a message says.
+func searched(m chat.Message) string {
+	body := m.Text()
+	for _, call := range m.ToolCalls {
+		body += "\n" + call.Name + " " + call.Arguments
+	}
+	return text.Cut(strings.TrimSpace(body), maxSearched)
+}
+
+// runSource are the runs on record.
+type runSource struct{ store run.Store }
+
+// List implements [search.Source].
+func (s *runSource) List(ctx context.Context) (docs []search.Document, err error) {
+	infos, err := s.store.Runs(ctx, run.Query{})
+	for _, i := range infos {
+		if i.Damaged {
+			continue
+		}
+		name := i.Agent
+		if name == string(i.Kind) { // a chat without a role
+			name = ""
+		}
+		docs = append(docs, search.Document{
+			Key: RunKind + "/" + i.ID, Stamp: strconv.FormatInt(i.Updated.UnixNano(), 36) + " " + string(i.Status), Name: name, At: i.Updated,
+		})
+	}
+	return docs, err
+}
+
+// Read implements [search.Source]. A run that has changed is read as a whole.
+func (s *runSource) Read(ctx context.Context, key string, _ []byte) (c search.Change, err error) {
+	h, err := s.store.History(ctx, strings.TrimPrefix(key, RunKind+"/"))
+	if err != nil {
+		return c, err
+	}
+	c.Drop = -1
+	add := func(role, body string, at time.Time) {
+		if body = strings.TrimSpace(body); body != "" && (len(c.Add) == 0 || c.Add[len(c.Add)-1].Body != body) {
+			c.Add = append(c.Add, search.Text{Role: role, At: at, Body: text.Cut(body, maxSearched)})
+		}
+	}
+	add("prompt", h.Info.Prompt, h.Info.Started)
+	var nodes []string
+	for _, v := range h.Visits {
+		if !slices.Contains(nodes, v.Node) {
+			nodes = append(nodes, v.Node)
+		}
+	}
+	add("nodes", strings.Join(nodes, " "), h.Info.Started)
+	for _, raw := range h.Events {
+		var e struct {
+			Type string    `json:"type"`
+			Text string    `json:"text"`
+			Time time.Time `json:"time"`
+		}
+		if json.Unmarshal(raw, &e) == nil && (e.Type == "question" || e.Type == "answer" || e.Type == "reply") {
+			add(e.Type, e.Text, e.Time)
+		}
+	}
+	for _, p := range h.Pending {
+		add("question", p.Text, p.Asked)
+	}
+	add("output", h.Info.Output, h.Info.Updated)
+	add("error", h.Info.Error, h.Info.Updated)
+	return c, nil
+}

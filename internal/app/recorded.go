@@ -15,6 +15,21 @@ import (
 	"loki/internal/run"
 )
 
+// Resume goes on with a run, see [run.Service.Resume]. Afterwards the working directory of the process is the
+// one that it was before.
+func (a *App) Resume(ctx context.Context, r run.Resumption) (run.Outcome, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return run.Outcome{}, fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	out, err := a.Runs().Resume(ctx, r)
+	if now, _ := os.Getwd(); now != dir {
+		err = errors.Join(err, os.Chdir(dir))
+		a.Env = a.Env.Override("PWD", dir)
+	}
+	return out, err
+}
+
 // recall returns the job of a run on record as it would be today, see [run.Service].
 func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run.Continuation) (run.Job, error) {
 	if err := a.enter(c.Command, info, c.Here); err != nil {

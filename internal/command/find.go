@@ -1,3 +1,160 @@
 package command
 
-func findCommands() []Command { return nil }
+import (
+	"context"
+	"os"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/display"
+	"loki/internal/render"
+	"loki/internal/run"
+	"loki/internal/text"
+)
+
+func findCommands() []Command {
+	return []Command{
+		{Name: ".search", Args: "TEXT", Help: `Find words in all sessions and runs: all of them, "a phrase", -without`, Group: Runs, Offered: always, do: (*Console).search},
+		{
+			Name: ".runs", Args: "[AGENT]", Help: "List the runs of this directory, or of an agent", Group: Runs, Offered: always,
+			do:       (*Console).runs,
+			complete: namesOf(func(c *Console, _ context.Context) ([]string, error) { return c.App.Agents.Names() }),
+		},
+		{
+			Name: ".resume", Args: "[ID]", Help: "Go on with a run that did not end: this one, or the newest of this directory", Group: Runs, Offered: always,
+			do: (*Console).resume, complete: first(completeRun),
+		},
+		{Name: ".usage", Help: "Show the tokens and costs of the last answer, the session and the day", Group: Runs, Offered: always, do: (*Console).usage},
+	}
+}
+
+// How many results and runs are shown.
+const (
+	mostFound = 10
+	mostRuns  = 20
+)
+
+// search shows the sessions and runs in which a text is found.
+func (c *Console) search(ctx context.Context, args string) error {
+	done := c.Busy("Searching")
+	list, of, err := c.App.Search(ctx, args, mostFound)
+	done()
+	if err != nil {
+		return err
+	}
+	for i, f := range list {
+		switch {
+		case f.Kind != app.SessionKind:
+		case f.Agent == "":
+			list[i].Open = ".session " + f.Name
+		default:
+			list[i].Open = ".agent " + text.Word(f.Agent) + " " + text.Word(f.Name)
+		}
+	}
+	mark := display.Brackets
+	if c.Interactive && render.ColorEnabled(c.App.Env.Get, true) {
+		mark = display.Bold
+	}
+	if len(list) > 0 {
+		c.Out.Print(strings.TrimRight(display.Found(list, mark), "\n"))
+	}
+	if note := display.FoundNote(len(list), of); note != "" {
+		c.Out.Note(note)
+	}
+	return nil
+}
+
+// withRuns opens the store of runs for work.
+func (c *Console) withRuns(work func(run.Store) error) (err error) {
+	store, err := c.App.OpenRuns()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := store.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	return work(store)
+}
+
+// runs lists the runs of the present directory or of an agent, the newest first.
+func (c *Console) runs(ctx context.Context, args string) error {
+	return c.withRuns(func(store run.Store) error {
+		q := run.Query{Limit: mostRuns}
+		if args != "" {
+			q.Agent = args
+			if ref, err := c.App.Agents.Find(args); err == nil {
+				q.Agent = ref.Name
+			}
+		} else {
+			dir, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			q.Dir = dir
+		}
+		infos, err := store.Runs(ctx, q)
+		if err != nil {
+			return err
+		}
+		if len(infos) == 0 {
+			c.Out.Note("no run is on record here")
+			return nil
+		}
+		c.Out.Print(strings.TrimRight(display.Runs(infos), "\n"))
+		return nil
+	})
+}
+
+// resume goes on with a run that did not end. What it asks is asked here.
+func (c *Console) resume(ctx context.Context, args string) error {
+	_, err := c.App.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: args, Events: c.Scope, Asker: c.Asker}})
+	return err
+}
+
+// completeRun completes a word to the id of a run of the present directory that can go on.
+func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate) {
+	_ = c.withRuns(func(store run.Store) error { // without them there are no candidates
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		infos, err := store.Runs(ctx, run.Query{Dir: dir, Unfinished: true, Limit: mostRuns})
+		for _, i := range infos {
+			if !i.Active && !i.Damaged {
+				found = append(found, Candidate{Value: i.ID, Description: i.Agent + ", " + display.RunStatusText(i) + ": " + text.OneLine(i.Prompt, display.PromptLength)})
+			}
+		}
+		return err
+	})
+	return found
+}
+
+// week is how many days .usage adds up, today included.
+const week = 7
+
+// usage shows what the last answer, the conversation and all processes used.
+func (c *Console) usage(context.Context, string) error {
+	turn, all := c.conv.Spent()
+	name := "conversation"
+	if s := c.conv.Session(); s != nil {
+		name = "session " + s.Name()
+	}
+	book := c.App.Ledger()
+	today, err := book.Sum(1)
+	if err != nil {
+		return err
+	}
+	days, err := book.Sum(week)
+	if err != nil {
+		return err
+	}
+	c.Out.Print(strings.TrimRight(display.Usage([]display.Spent{
+		{Name: "last answer", Usage: turn},
+		{Name: name, Usage: all},
+		{Name: "today", Calls: today.Calls, Usage: today.Usage},
+		{Name: "7 days", Calls: days.Calls, Usage: days.Usage},
+	}, days.Models), "\n"))
+	return nil
+}

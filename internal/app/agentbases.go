@@ -279,7 +279,7 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (op
 		}
 		base, done, err := a.find(ctx, events, b)
 		if err != nil && r.Recorded && ctx.Err() == nil {
-			searched := recalled{b.name, a.knowledgeRetry(), b.node.RAG.TopK, func(ctx context.Context) (*rag.Base, func(), error) {
+			searched := recalled{name: b.name, retry: a.knowledgeRetry(), topK: b.node.RAG.TopK, open: func(ctx context.Context) (*rag.Base, func(), error) {
 				if err := a.need(ctx, events, b, r.Asker); err != nil {
 					return nil, nil, err
 				}
@@ -318,9 +318,8 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 		}
 		return unsearched(name), none, nil
 	case w.Recorded:
-		r := recalled{w.Knowledge, a.knowledgeRetry(), 0, func(ctx context.Context) (*rag.Base, func(), error) {
-			return a.OpenBase(ctx, w.Events, w.Knowledge)
-		}}
+		r := recalled{name: w.Knowledge, retry: a.knowledgeRetry(), topK: w.TopK, reranker: w.Reranker}
+		r.open = func(ctx context.Context) (*rag.Base, func(), error) { return a.OpenBase(ctx, w.Events, w.Knowledge) }
 		if w.Agent != nil {
 			r.name, r.open = w.Agent.Name, func(ctx context.Context) (*rag.Base, func(), error) {
 				return a.OpenAgentBase(ctx, w.Events, w.Agent.Agent, "")
@@ -332,7 +331,7 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 		if err != nil {
 			return nil, none, err
 		}
-		return knowledge{base: base, retry: a.knowledgeRetry()}, release, nil
+		return knowledge{base: base, retry: a.knowledgeRetry(), topK: w.TopK, reranker: w.Reranker}, release, nil
 	}
 	list, err := a.agentBases(w.Agent.Agent)
 	if err != nil {
@@ -356,7 +355,7 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 	if err != nil {
 		return nil, none, err
 	}
-	return knowledge{base: base, retry: a.knowledgeRetry()}, release, nil
+	return knowledge{base: base, retry: a.knowledgeRetry(), topK: w.TopK, reranker: w.Reranker}, release, nil
 }
 
 // OpenAgentBase opens a knowledge base of an agent, as [App.OpenBase] does: that of its documents, or

@@ -36,10 +36,10 @@ type AgentRun struct {
 	NoStream  bool
 	Events    event.Scope
 	Asker     ask.Asker
-	Yes       bool // every question of tools is answered with yes
-	NoServers bool // there are no MCP servers
-	Dry       bool // models answer with what would be sent to them
-	Recorded  bool // the run goes on from its record, which may have what was found in knowledge bases
+	Yes       bool  // every question of tools is answered with yes
+	Servers   *bool // there are MCP servers; nil leaves it to the configuration
+	Dry       bool  // models answer with what would be sent to them
+	Recorded  bool  // the run goes on from its record, which may have what was found in knowledge bases
 
 	// Member is what the agent is in its team if another agent started it; nil for what the user
 	// started.
@@ -67,7 +67,9 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if r.Agent.Graph != nil {
 		return a.graphJob(ctx, r)
 	}
-	conv := a.Conversations().Begin(conversation.Options{
+	talks := a.Conversations()
+	talks.Switches.NoServers, talks.DryRun = !a.hasServers(r), talks.DryRun || r.Dry
+	conv := talks.Begin(conversation.Options{
 		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Member: r.Member, Escalated: r.Escalated,
 		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
 	})
@@ -113,7 +115,7 @@ func (a *App) SessionScope(ref agent.Ref) session.Scope {
 func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
 	of := w.Agent.Agent
-	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, NoServers: w.NoServers}
+	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, Servers: new(!w.NoServers)}
 	if kit.Calling = !w.NoTools; !kit.Calling {
 		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
@@ -184,8 +186,11 @@ func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) 
 	if len(names) == 0 {
 		return nil, nil
 	}
-	return a.serverScope(ctx, events, r.Asker, !r.NoServers, chooseList(names))
+	return a.serverScope(ctx, events, r.Asker, a.hasServers(r), chooseList(names))
 }
+
+// hasServers reports whether there are MCP servers for an agent.
+func (a *App) hasServers(r AgentRun) bool { return *cmp.Or(r.Servers, &a.Config.MCPServerSupport) }
 
 // chooseList is chooseNames for a setting that is a list.
 func chooseList(names []string) choice {

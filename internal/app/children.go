@@ -81,6 +81,7 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	r := AgentRun{
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
 		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
+		Servers: parent.Servers, Dry: parent.Dry,
 		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
 	job, err := c.app.AgentJob(ctx, r)

@@ -416,6 +416,8 @@ type knowledge struct {
 	base  *rag.Base
 	retry retry.Policy
 	topK  int // 0 leaves it to the base
+
+	reranker *string // id, "" for none; nil leaves it to the base
 }
 
 // Name implements [rag.Searcher].
@@ -424,11 +426,10 @@ func (k knowledge) Name() string { return k.base.Name() }
 // Search implements [rag.Searcher].
 func (k knowledge) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
 	q.Retry = k.retry
-	if k.topK > 0 {
-		set := k.base.Settings()
-		set.TopK = k.topK
-		q.Settings = &set
-	}
+	set := k.base.Settings()
+	set.TopK = cmp.Or(k.topK, set.TopK)
+	set.RerankerModel = *cmp.Or(k.reranker, &set.RerankerModel)
+	q.Settings = &set
 	return k.base.Search(ctx, q)
 }
 
@@ -438,7 +439,9 @@ type recalled struct {
 	name  string
 	retry retry.Policy
 	topK  int // see knowledge
-	open  func(ctx context.Context) (b *rag.Base, release func(), err error)
+
+	reranker *string // likewise
+	open     func(ctx context.Context) (b *rag.Base, release func(), err error)
 }
 
 // Name implements [rag.Searcher].
@@ -451,7 +454,7 @@ func (r recalled) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
 		return rag.Found{}, err
 	}
 	defer release()
-	return knowledge{base: base, retry: r.retry, topK: r.topK}.Search(ctx, q)
+	return knowledge{base: base, retry: r.retry, topK: r.topK, reranker: r.reranker}.Search(ctx, q)
 }
 
 // unsearched is the name of a knowledge base that is not searched: the cassette that is played has what was found.

@@ -120,7 +120,7 @@ func (a *App) conversationAgent(ctx context.Context, name string, given map[stri
 	if of.Graph != nil {
 		who.Job = func(ctx context.Context, q conversation.GraphQuestion) (run.Job, error) {
 			return a.AgentJob(ctx, AgentRun{
-				Agent: of, Prompt: q.Prompt, Variables: q.Variables, Given: given, Model: q.Model, NoStream: q.NoStream, Dry: q.Dry, NoServers: q.NoServers,
+				Agent: of, Prompt: q.Prompt, Variables: q.Variables, Given: given, Model: q.Model, NoStream: q.NoStream, Dry: q.Dry, Servers: new(!q.NoServers),
 				Events: q.Events, Asker: q.Asker, Yes: q.Yes,
 			})
 		}

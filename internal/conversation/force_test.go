@@ -173,14 +173,16 @@ func TestSaveRole(t *testing.T) {
 	r := enter(t, &actor{})
 	dir := t.TempDir()
 	library := r.service.Roles()
-	library.Dir = dir
+	library.Dir, library.Variables = dir, func(name string) (string, bool) { return "plan9", name == "__os__" }
 	r.service.Roles = func() role.Library { return library }
 	if _, err := r.SaveRole("x"); fault.CodeOf(err) != fault.Usage {
 		t.Errorf("without a role: %v", err)
 	}
-	if err := r.UsePrompt(t.Context(), "Be brief."); err != nil {
+	if err := r.UsePrompt(t.Context(), "Be brief on {{__os__}}."); err != nil {
 		t.Fatal(err)
 	}
+	r.tell("hi")
+	r.sends("system Be brief on plan9. | user hi")
 	if err := errors.Join(r.Set(t.Context(), "temperature", "0.5"), r.SetModel(t.Context(), "test:b")); err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +193,9 @@ func TestSaveRole(t *testing.T) {
 	if err != nil || r.Role() != "brief" {
 		t.Fatalf("%s, %v", file, err)
 	}
+	library.Variables = nil
 	of, _, err := library.Load("brief")
-	if err != nil || of.Prompt != "Be brief." || *of.Settings.Temperature != 0.5 || of.Settings.Model != "test:b" {
+	if err != nil || of.Prompt != "Be brief on {{__os__}}." || *of.Settings.Temperature != 0.5 || of.Settings.Model != "test:b" {
 		t.Errorf("%+v, %v", of, err)
 	}
 }

@@ -72,6 +72,7 @@ func (l Library) FromText(text string) (Role, []*yamldoc.Problem, error) {
 
 func (l Library) expand(r Role) Role {
 	if l.Variables != nil {
+		r.written = &written{r.Prompt, r.Template}
 		r.Prompt, r.Template = Expand(r.Prompt, l.Variables), Expand(r.Template, l.Variables)
 	}
 	return r

@@ -33,6 +33,19 @@ type Role struct {
 	Prompt   string // the instructions, may be empty
 	Template string // how the user's input is put, where the instructions are given apart; may be empty
 	Settings chat.Settings
+
+	written *written // nil if no library made it
+}
+
+// written is what a role says before the values of the machine take the place of placeholders.
+type written struct{ prompt, template string }
+
+// Written returns the role with the placeholders that [Library] replaced, as it is kept in a file.
+func (r Role) Written() Role {
+	if r.written != nil {
+		r.Prompt, r.Template = r.written.prompt, r.written.template
+	}
+	return r
 }
 
 // Bundled reports whether the role is one that is part of the program.

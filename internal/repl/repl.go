@@ -35,6 +35,7 @@ func Run(ctx context.Context, o display.Options, begin func(context.Context, con
 	r := &repl{app: o.App, options: o, in: in, out: out}
 	var typed strings.Builder
 	o.Typed = func(text string) { typed.WriteString(text) }
+	o.Warn = r.warn
 	r.display = display.New(o)
 	r.screen = r.display.Screen()
 	defer r.screen.Close()
@@ -96,7 +97,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	r.display.Settle() // from here on the editor reads from the terminal
 	history, err := r.history(ctx)
 	if err != nil {
-		r.options.Warn(err.Error())
+		r.warn(err.Error())
 	}
 	r.editor = line.New(line.Options{
 		In: r.in, Out: r.out, Vi: r.vi(), History: history,
@@ -104,7 +105,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	})
 	defer func() { // also after a panic
 		if closeErr := r.editor.Close(); closeErr != nil {
-			r.options.Warn(closeErr.Error())
+			r.warn(closeErr.Error())
 		}
 	}()
 	r.banner()
@@ -186,9 +187,12 @@ func (r *repl) fail(err error) {
 	_, _ = io.WriteString(r.options.Err, r.app.Hide(text.String())) // the user is all there is to report to
 }
 
+// warn shows a warning: at once, or when what has the terminal gives it back.
+func (r *repl) warn(text string) { r.screen.Warn(r.app.Hide(text)) }
+
 func (r *repl) warnOf(texts []string) {
 	for _, text := range texts {
-		r.options.Warn(text)
+		r.warn(text)
 	}
 }
 

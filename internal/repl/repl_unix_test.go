@@ -20,13 +20,33 @@ import (
 	"golang.org/x/sys/unix"
 
 	"loki/internal/cli"
+	"loki/internal/conversation"
+	"loki/internal/display"
 	"loki/internal/repl"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"loki": func() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run)) },
+		"loki": func() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), run)) },
 	})
+}
+
+// run is [repl.Run]. With the variable PANICS, showing an error panics.
+func run(ctx context.Context, o display.Options, begin func(context.Context, conversation.Caller) (*conversation.Conversation, error)) error {
+	if os.Getenv("PANICS") != "" {
+		o.Err = panics{}
+	}
+	return repl.Run(ctx, o, begin)
+}
+
+// panics is a writer that cannot write errors.
+type panics struct{}
+
+func (panics) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("Error: ")) {
+		panic("cannot write that")
+	}
+	return len(p), nil
 }
 
 // prompt begins all prompts of the talks.
@@ -56,13 +76,13 @@ type talk struct {
 // waits for the first prompt.
 func begin(t *testing.T, files map[string]string, args ...string) *talk {
 	t.Helper()
-	x := start(t, files, args...)
+	x := start(t, files, nil, args...)
 	x.sees(prompt)
 	return x
 }
 
-// start is begin without waiting.
-func start(t *testing.T, files map[string]string, args ...string) *talk {
+// start is begin without waiting, and with more variables in the environment.
+func start(t *testing.T, files map[string]string, environ []string, args ...string) *talk {
 	t.Helper()
 	dir := t.TempDir()
 	if files["config.yaml"] == "" {
@@ -82,6 +102,7 @@ func start(t *testing.T, files map[string]string, args ...string) *talk {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "LOKI_CONFIG_DIR="+filepath.Join(dir, "config"), "LOKI_STATE_DIR="+filepath.Join(dir, "state"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "SHELL=/bin/sh", "TERM=xterm-256color", "NO_COLOR=1", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(cmd.Env, environ...)
 	user, program, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -293,16 +314,16 @@ func TestLeaveDuringAnswer(t *testing.T) {
 	x.leaves(0)
 }
 
-// TestQuestion: what a tool asks is asked in place, what was typed before is not the answer, and Ctrl-C at a
+// TestQuestion: what a tool asks is asked in place, and Ctrl-C at a
 // question stops the answer only.
 func TestQuestion(t *testing.T) {
 	x := begin(t, map[string]string{"rules.yaml": slow})
 	x.types("ask me\r")
-	x.sees("Which color?")
+	x.sees("Answer: ")
 	x.types("blue\r")
 	x.sees("You like", "blue", prompt)
 	x.types("ask me\r")
-	x.sees("Which color?")
+	x.sees("Answer: ")
 	x.types("\x03")
 	x.sees("Interrupted.", prompt)
 	x.types("hello\r")
@@ -327,7 +348,7 @@ func TestSignalsEnd(t *testing.T) {
 					x.sees("Once")
 				case "question":
 					x.types("ask me\r")
-					x.sees("Which color?")
+					x.sees("Answer: ")
 				}
 				x.signal(sig)
 				x.leaves(130)
@@ -337,6 +358,15 @@ func TestSignalsEnd(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPanic: the terminal is as it was found also after a panic.
+func TestPanic(t *testing.T) {
+	x := start(t, map[string]string{"rules.yaml": slow}, []string{"PANICS=1"})
+	x.sees(prompt)
+	x.types(".nonsense\r")
+	x.sees("panic: ")
+	x.leaves(2)
 }
 
 // TestStopAndContinue: a stopped REPL gives the terminal back, and goes on with the line.
@@ -359,15 +389,31 @@ func TestShellCommand(t *testing.T) {
 	x.sees("42", "exit status 3", "!! TEXT", prompt)
 	x.types("!! why\r")
 	x.sees("You said: why", "CMD: echo $((40+2)); exit 3 (exit status 3)", "42", prompt)
-	x.types("!echo ready; sleep 600\r")
-	x.sees("ready")
-	x.sees("ready") // the first one was typed
+	x.types("!tail -f config/rules.yaml\r")
+	x.sees("Once upon a time")
 	x.types("\x03")
 	x.sees("interrupt", prompt)
 	x.types("!\r")
 	x.sees("Error: ", prompt)
 	x.types("\x04")
 	x.leaves(0)
+}
+
+// TestTypedBeforePrompt: what is typed while the terminal is asked for its colors is in the first line.
+func TestTypedBeforePrompt(t *testing.T) {
+	files := map[string]string{"rules.yaml": slow, "config.yaml": "model: builtin:script\nclients: [{type: builtin, script: rules.yaml}]\n"}
+	x := start(t, files, []string{"NO_COLOR="})
+	x.sees("\x1b]11;?")
+	x.types("hel")
+	x.types("\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62;22c")
+	x.sees(prompt, "hel")
+	x.types("lo\r")
+	x.sees("You said: hello", prompt)
+	x.types("\x04")
+	x.leaves(0)
+	if strings.Contains(x.text(), "rgb:") {
+		t.Errorf("the terminal shows its own answer: %q", x.text())
+	}
 }
 
 // TestReplay shows the last turns of a session that is entered.

@@ -20,16 +20,20 @@ const (
 // prompt returns the prompt for the next line.
 func (r *repl) prompt() line.Prompt {
 	st, cfg := r.conv.State(), r.app.Config
-	variables := promptVariables(st, cfg.Wrap)
-	colored := st.Highlight && r.display.OutColor()
+	return newPrompt(cfg, st, st.Highlight && r.display.OutColor())
+}
+
+// newPrompt returns the prompt that the configuration says, for what is in force.
+func newPrompt(cfg *config.Config, st conversation.State, colored bool) line.Prompt {
+	variables, colors := promptVariables(st, cfg.Wrap), promptColors()
 	get := func(name string) string {
 		if color, ok := strings.CutPrefix(name, "color."); ok {
-			if n, ok := promptColors()[color]; ok && colored {
+			if n, ok := colors[color]; ok && colored {
 				return "\x1b[" + strconv.Itoa(n) + "m"
 			}
 			return ""
 		}
-		return text.Printable(variables[name])
+		return text.OneLine(variables[name], maxVariable)
 	}
 	left, right := leftPrompt, rightPrompt
 	if cfg.LeftPrompt != nil {
@@ -40,6 +44,9 @@ func (r *repl) prompt() line.Prompt {
 	}
 	return line.Prompt{Left: expand(left, get), Right: expand(right, get)}
 }
+
+// maxVariable is how many characters of a variable are shown.
+const maxVariable = 200
 
 // promptVariables returns what prompt templates can name, colors aside. What is not in force is missing.
 func promptVariables(st conversation.State, wrap config.Wrap) map[string]string {

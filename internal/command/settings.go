@@ -9,6 +9,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/catalog"
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 func settingCommands() []Command {
@@ -35,13 +36,17 @@ const tips = `Tips
   Ctrl+D                    leaves the program`
 
 // help is for .help.
-func (c *Console) help(_ context.Context, text string) error {
+func (c *Console) help(_ context.Context, filter string) error {
 	var b strings.Builder
 	for _, group := range groups() {
 		heading := string(group) + "\n"
 		for _, row := range c.commands {
-			if row.Group == group && strings.Contains(strings.ToLower(row.Usage()+" "+row.Help), strings.ToLower(text)) {
-				fmt.Fprintf(&b, "%s  %-24s  %s\n", heading, row.Usage(), row.Help)
+			if row.Group == group && strings.Contains(strings.ToLower(row.Usage()+" "+row.Help), strings.ToLower(filter)) {
+				usage := row.Usage()
+				if filter == "" {
+					usage = text.CutRunes(usage, 24) // whole in the help of a few
+				}
+				fmt.Fprintf(&b, "%s  %-24s  %s\n", heading, usage, row.Help)
 				heading = ""
 			}
 		}
@@ -50,10 +55,10 @@ func (c *Console) help(_ context.Context, text string) error {
 		}
 	}
 	switch {
-	case text == "":
+	case filter == "":
 		b.WriteString(tips)
 	case b.Len() == 0:
-		return fault.New(fault.NotFound, "no command has %q in its help", text).WithHint("all commands: .help")
+		return fault.New(fault.NotFound, "no command has %q in its help", filter).WithHint("all commands: .help")
 	}
 	c.Out.Print(trimEnd(b.String()))
 	return nil

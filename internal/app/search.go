@@ -21,13 +21,13 @@ import (
 
 // Kinds of what a search finds.
 const (
-	SessionKind = "session"
-	RunKind     = "run"
+	FoundSession = "session"
+	FoundRun     = "run"
 )
 
 // Found is a session or run that was found.
 type Found struct {
-	Kind  string // SessionKind or RunKind
+	Kind  string // FoundSession or FoundRun
 	ID    string
 	Agent string // whose session it is; the agent of a run; "" for none
 	Open  string // the command that opens it
@@ -52,7 +52,7 @@ func (a *App) Search(ctx context.Context, query string, limit int) (list []Found
 	for _, r := range of.Results {
 		kind, rest, _ := strings.Cut(r.Key, "/")
 		f := Found{Kind: kind, ID: rest, Result: r}
-		if kind == SessionKind {
+		if kind == FoundSession {
 			f.Agent, f.ID, _ = strings.Cut(rest, "/")
 			name := cmp.Or(sessions.aliases[r.Key], f.ID)
 			f.Name = name
@@ -83,7 +83,7 @@ func (a *App) searchIndex() *search.Index {
 }
 
 func sessionKey(scope session.Scope, id session.ID) string {
-	return SessionKind + "/" + string(scope) + "/" + string(id)
+	return FoundSession + "/" + string(scope) + "/" + string(id)
 }
 
 // sessionLogs is what a store of sessions has for those who follow them.
@@ -202,7 +202,7 @@ func (s *runSource) List(ctx context.Context) (docs []search.Document, err error
 			name = ""
 		}
 		docs = append(docs, search.Document{
-			Key: RunKind + "/" + i.ID, Stamp: strconv.FormatInt(i.Updated.UnixNano(), 36) + " " + string(i.Status), Name: name, At: i.Updated,
+			Key: FoundRun + "/" + i.ID, Stamp: strconv.FormatInt(i.Updated.UnixNano(), 36) + " " + string(i.Status), Name: name, At: i.Updated,
 		})
 	}
 	return docs, err
@@ -210,7 +210,7 @@ func (s *runSource) List(ctx context.Context) (docs []search.Document, err error
 
 // Read implements [search.Source]. A run that has changed is read as a whole.
 func (s *runSource) Read(ctx context.Context, key string, _ []byte) (c search.Change, err error) {
-	h, err := s.store.History(ctx, strings.TrimPrefix(key, RunKind+"/"))
+	h, err := s.store.History(ctx, strings.TrimPrefix(key, FoundRun+"/"))
 	if err != nil {
 		return c, err
 	}

@@ -35,7 +35,7 @@ func newFoundInfo(f app.Found) foundInfo {
 		Kind: f.Kind, ID: f.ID, Agent: f.Agent, Modified: f.Result.At, Hits: f.Hits, Role: f.Role,
 		Snippet: f.Snippet.Text, Marks: append([][2]int{}, f.Snippet.Marks...), Score: f.Score, Open: f.Open,
 	}
-	if f.Kind == app.SessionKind {
+	if f.Kind == app.FoundSession {
 		i.Name = f.Name
 	}
 	if f.Role == "" {

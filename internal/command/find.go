@@ -44,7 +44,7 @@ func (c *Console) search(ctx context.Context, args string) error {
 	}
 	for i, f := range list {
 		switch {
-		case f.Kind != app.SessionKind:
+		case f.Kind != app.FoundSession:
 		case f.Agent == "":
 			list[i].Open = ".session " + f.Name
 		default:

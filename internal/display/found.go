@@ -19,7 +19,7 @@ func Found(list []app.Found, mark func(string) string) string {
 			b.WriteByte('\n')
 		}
 		name := f.Name
-		if f.Kind == app.RunKind {
+		if f.Kind == app.FoundRun {
 			name = f.ID
 		}
 		what := f.Kind

@@ -9,7 +9,8 @@
 // taken out of the answer. A turn is a run of the driver in package run, so it has the same
 // events as the run of a graph. With an agent the turn also has the agent's own tools and its
 // team, and it is the work of children: [Conversation.Job]. Asking records nothing:
-// [Conversation.Record] keeps a question with its answer.
+// [Conversation.Record] keeps a question with its answer. [Conversation.Tell] does both, and what is due
+// after a line of a REPL.
 //
 // What a face lets its user do with a conversation is a method here, so that a command, a
 // line of a REPL and a request to a server do the same.

@@ -90,8 +90,7 @@ func (a *App) delete(ctx context.Context, of Kind, scope session.Scope, name str
 	case RoleKind:
 		return os.Remove(filepath.Join(a.Paths.RolesDir, name+".md"))
 	case SessionKind:
-		_, err := a.Conversations().DeleteSession(ctx, scope, name)
-		return err
+		return a.DeleteSession(ctx, scope, name)
 	case BaseKind:
 		return a.DeleteBase(ctx, name)
 	case MacroKind:

@@ -85,7 +85,7 @@ func installOptions(i *remote.Installer, args string) (source string, only []rem
 			return invalid("%q is not one of %s", category, strings.Join(remote.Categories(), ", "))
 		case filter:
 			only = []remote.Category{remote.Category(category)}
-		case word == "--force":
+		case word == "--force" || word == "--install-force": // as the command line has it
 			i.Force = true
 		case word == "--yes":
 			i.Yes = true

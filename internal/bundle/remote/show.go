@@ -228,8 +228,13 @@ func (r Report) Text() string {
 	}
 	if len(servers) > 1 || len(servers) == 1 && servers[Identical] == nil {
 		added, replaced := servers[New], slices.Concat(servers[Updated], servers[Replaced])
-		line("MCP servers in %s: %d added, %d replaced, %d kept, %d renamed, %d removed.",
-			r.servers, len(added), len(replaced), len(servers[Kept]), len(servers[Renamed]), len(servers[Removed]))
+		counts := fmt.Sprintf("%d added, %d replaced, %d kept, %d renamed", len(added), len(replaced), len(servers[Kept]), len(servers[Renamed]))
+		if n := len(servers[Removed]); r.Gone {
+			counts = fmt.Sprintf("%d removed", n)
+		} else if n > 0 {
+			counts += fmt.Sprintf(", %d removed", n)
+		}
+		line("MCP servers in %s: %s.", r.servers, counts)
 		names("+", added)
 		names("~", replaced)
 		names("=", slices.Concat(servers[Kept], servers[Left]))

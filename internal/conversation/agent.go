@@ -130,7 +130,7 @@ func (c *Conversation) ExitAgent(ctx context.Context) error {
 	}
 	c.leaveAgent()
 	c.last.end()
-	return c.rescope(ctx)
+	return c.rescopeOut(ctx)
 }
 
 // withAgent returns the settings of a over s. The agent has tools of its own. One with a model of

@@ -167,6 +167,52 @@ func TestRolesInAndOut(t *testing.T) {
 	}
 }
 
+// TestExitRoleInASession: what the role said goes, and what was set since stays.
+func TestExitRoleInASession(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{})
+	r.service.Settings.EnabledTools = new("fs_ls")
+	r.Conversation = r.begin()
+	r.enterSession("s")
+	if err := r.UsePrompt(t.Context(), "---\ntemperature: 0.2\ntop_p: 0.5\n---\nx"); err != nil {
+		t.Fatal(err)
+	}
+	mustSet(t, r, "top_p", "0.9")
+	mustSet(t, r, "model", "test:b")
+	if err := r.ExitRole(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := r.Settings()
+	if s.Temperature != nil || *s.TopP != 0.9 || s.Model != "test:b" || r.Setting("enabled_tools") != "fs_ls" || r.Role() != "" {
+		t.Errorf("%+v", s)
+	}
+	r.tell("hi")
+	r.sends("user hi")
+}
+
+// TestInterruptedExit: a question that the user interrupts means no, and what was to be left is left.
+func TestInterruptedExit(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{})
+	p := &pool{running: make(map[string]int)}
+	r.service.Servers = p.servers
+	ctx, cancel := context.WithCancel(t.Context())
+	r.Conversation = r.service.Begin(conversation.Options{Interactive: true, Caller: conversation.Caller{
+		Asker: ask.Func(func(context.Context, ask.Question) (string, error) {
+			cancel()
+			return "", context.Canceled
+		}),
+	}})
+	r.enterSession("s")
+	mustSet(t, r, "enabled_mcp_servers", "a")
+	r.tell("hi")
+	if err := r.ExitSession(ctx); err != nil || r.Session() != nil || p.running["a"] != 0 {
+		t.Errorf("%v, %v", err, p.running)
+	}
+	r.tell("alone")
+	r.sends("user alone")
+}
+
 // TestSaveRole: a role is saved with the settings that were changed, and as it is written.
 func TestSaveRole(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"loki/internal/atomicfile"
@@ -70,12 +71,29 @@ func (c *Conversation) ExitRole(ctx context.Context) error {
 		return err
 	}
 	return c.change(ctx, func() {
+		r := c.role
 		c.role = nil
-		if c.session != nil {
-			below := c.values.settings
-			c.session.Set(func(s *session.Settings) { s.RoleName, s.Settings = "", below })
+		if c.session == nil {
+			return
 		}
+		c.session.Set(func(s *session.Settings) {
+			if s.RoleName = ""; r != nil {
+				withoutRole(&s.Settings, r.Settings, c.values.settings)
+			}
+		})
 	})
+}
+
+// withoutRole sets what of s is as a role says to what is below it.
+func withoutRole(s *chat.Settings, role, below chat.Settings) {
+	own, base := role.List(), below.List()
+	for i, f := range s.List() {
+		said, set := own[i].Value()
+		now, _ := f.Value()
+		if (set || strings.HasPrefix(f.Key, "enabled_")) && now == said {
+			reflect.ValueOf(f.Ptr).Elem().Set(reflect.ValueOf(base[i].Ptr).Elem())
+		}
+	}
 }
 
 // Role returns the name of the role in force: in a session that of the session; "" for none and

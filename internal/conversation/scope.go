@@ -24,6 +24,19 @@ func (c *Conversation) rescope(ctx context.Context) error {
 	return nil
 }
 
+// rescopeOut is rescope after something was left, which is not taken back. What it had running stops.
+func (c *Conversation) rescopeOut(ctx context.Context) error {
+	if ctx.Err() != nil { // the user interrupted a question, which means no
+		c.stopServers()
+		return nil
+	}
+	err := c.rescope(ctx)
+	if err != nil {
+		c.stopServers()
+	}
+	return err
+}
+
 // stopServers stops the servers that no other conversation uses.
 func (c *Conversation) stopServers() {
 	if c.servers != nil {

@@ -211,7 +211,7 @@ func (c *Conversation) ExitSession(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.rescope(ctx)
+	return c.rescopeOut(ctx)
 }
 
 // saveOnExit saves the session as its settings, or the user, say.

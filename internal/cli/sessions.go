@@ -78,7 +78,7 @@ func (c *command) agrees(ctx context.Context, question string) (bool, error) {
 	if !c.InTerminal {
 		return false, fault.New(fault.Usage, "the user has to agree, and cannot be asked here").WithHint("--yes agrees: loki --yes ...")
 	}
-	answer, err := c.terminal().Ask(ctx, ask.Question{Kind: ask.Select, Text: question, Options: []string{"yes", "no"}, Consent: true})
+	answer, err := c.terminal().Ask(ctx, ask.Question{Kind: ask.Select, Text: question, Options: []string{"no", "yes"}, Consent: true})
 	if errors.Is(err, ask.ErrUnavailable) {
 		err = fault.Wrap(fault.Usage, err, "").WithHint("--yes agrees: loki --yes ...")
 	}

@@ -98,9 +98,17 @@ func TestUpdateKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := run("--update")
-			prepare(func() { _ = cmd.Process.Kill() })
-			if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.Exited() {
-				t.Fatalf("it was not killed: %v, %s", err, out)
+			started := make(chan struct{})
+			prepare(func() {
+				<-started
+				_ = cmd.Process.Kill()
+			})
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			close(started)
+			if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+				t.Fatalf("it was not killed: %v", err)
 			}
 			if out, err := run("--version").Output(); err != nil || string(out) != "loki 0.1.0\n" {
 				t.Errorf("afterwards: %q, %v", out, err)

@@ -28,6 +28,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/sample"
 	"loki/internal/steps"
 )
 
@@ -557,7 +558,7 @@ func killAndResume(t *testing.T, s scenario) {
 			t.Errorf("%d model calls were made again, but only %d of %d were not on record", repeated, made-recorded, made)
 		}
 	}
-	stride, random := max(1, (startOps+answerOps)/12), 8
+	stride, random := max(1, (startOps+answerOps)*sample.Step(3)/12), 9/sample.Step(3)
 	if os.Getenv("LOKI_KILL_TEST") == "full" {
 		stride, random = 1, 200
 	}

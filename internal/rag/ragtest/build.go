@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"loki/internal/rag"
+	"loki/internal/sample"
 )
 
 func (s *suite) nothing() {
@@ -259,7 +260,7 @@ func (s *suite) random() {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := strings.Fields("red green blue round square large small file server search searching 東京 cat dog")
 	docs := make(map[string]doc)
-	for round := range 12 {
+	for round := range 12 / sample.Step(3) {
 		b := s.begin(settings())
 		for range 1 + r.IntN(9) {
 			d := doc{path: fmt.Sprintf("/docs/%d", r.IntN(15))}

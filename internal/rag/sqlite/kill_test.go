@@ -18,6 +18,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/rag"
 	"loki/internal/rag/sqlite"
+	"loki/internal/sample"
 )
 
 // The kill test builds a knowledge base in a process of its own, kills that process with SIGKILL at
@@ -155,7 +156,7 @@ func TestKill(t *testing.T) {
 		return moment{i, at.Sub(begun[i-1])}
 	}
 
-	need := 10
+	need := 10 / sample.Step(3)
 	if os.Getenv("LOKI_KILL_TEST") == "full" {
 		need = 100
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,16 +20,52 @@ import (
 
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/providertest/wiretest"
+	"loki/internal/sample"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(suite{m}, map[string]func(){
 		"loki":       func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), nil)) },
 		"mcp-server": mcpServer,
 	})
 }
+
+// suite is the tests of this package. Under the race detector they run the program as users have it,
+// because scripts start it hundreds of times. Scripts in which much happens at once run the one with the
+// detector, and so do all with LOKI_TEST=full.
+type suite struct{ *testing.M }
+
+// Run runs the tests.
+func (s suite) Run() int {
+	if sample.Step(2) == 1 {
+		return s.M.Run()
+	}
+	dir, err := os.MkdirTemp("", "loki-without-race-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir, "../../cmd/loki")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("%v\n%s", err, out))
+	}
+	own := os.Getenv("PATH") // begins with the program that is under test otherwise
+	for name, value := range map[string]string{"PATH": dir + string(filepath.ListSeparator) + own, withRace: own} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return s.M.Run()
+}
+
+// withRace is the variable with the PATH that leads to the program with the race detector.
+const withRace = "LOKI_TEST_PATH_WITH_RACE"
+
+// raced matches the scripts that run the program with the race detector.
+var raced = regexp.MustCompile(`^script-(agent_children|digest|knowledge_agents|map|mcp|record_children|replies_calls|runs_budget|runs_suspend|todo_chat|tools)`)
 
 // TestScripts runs the program as its users do: each file of testdata/script is one
 // behavior, played in an empty directory with an empty home.
@@ -50,6 +87,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector waits a second at each exit
 			env.Values[serverKey{}] = openaitest.New(env.T().(testing.TB))
 			env.Values[testingKey{}] = env.T()
+			if path := os.Getenv(withRace); path != "" && raced.MatchString(filepath.Base(env.WorkDir)) {
+				env.Setenv("PATH", path)
+			}
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -24,6 +24,20 @@ pruned: # fails if something keeps the linker from dropping methods, which costs
 test: # all tests
 	$(GO) test ./...
 
+# The race detector leaves out SQLite itself, C translated to Go, and the C library that it uses: what it could
+# find there is not ours, and it makes them many times as slow. Our use of the driver is watched. go vet has a
+# target of its own.
+UNWATCHED = -race=false -d=checkptr=0
+RACE      = -race -vet=off -gcflags='modernc.org/sqlite/lib=$(UNWATCHED)' -gcflags='modernc.org/libc=$(UNWATCHED)' -gcflags='modernc.org/memory=$(UNWATCHED)'
+
+.PHONY: race
+race: # all tests with the race detector; LOKI_TEST=full leaves nothing out
+	$(GO) test $(RACE) -shuffle=on ./...
+
+.PHONY: samples
+samples: # whole, what the tests with the race detector try a part of
+	$(GO) test ./internal/render/... ./internal/run/sqlite ./internal/mcp
+
 .PHONY: check
 check: format vet staticcheck tidy test # what has to pass before a commit
 

@@ -50,7 +50,7 @@ func (c *command) installer() *remote.Installer {
 		out = c.Err
 	}
 	i := c.app.Bundles(asker, func(text string) { fmt.Fprintln(out, c.hide(text)) })
-	i.Yes, i.Force = c.opts.yes, c.opts.bundles.force
+	i.Yes, i.Force, i.DryRun = c.opts.yes, c.opts.bundles.force, c.opts.dryRun
 	i.Busy = func(label string) func() {
 		if c.ErrTerminal && !c.opts.quiet {
 			fmt.Fprintln(c.Err, label+" ...")

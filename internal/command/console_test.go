@@ -369,8 +369,8 @@ func TestSettings(t *testing.T) {
 		step{line: ".model nothing", err: ".*nothing.*"},
 		step{line: ".model builtin:extract"},
 		step{line: ".set model builtin:echo"},
-		step{line: ".models xyzzy", err: `no model has "xyzzy" in its line`},
-		step{line: ".models builtin:extract", want: "✓ builtin:extract"},
+		step{line: ".models xyzzy", err: `no model is called like "xyzzy"`},
+		step{line: ".models btext", want: "✓ builtin:extract"},
 		step{line: ".authenticate", err: `.*builtin.*`},
 	)
 }

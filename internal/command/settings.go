@@ -16,7 +16,7 @@ func settingCommands() []Command {
 	return []Command{
 		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT in it", Group: General, Offered: always, do: (*Console).help},
 		{Name: ".model", Args: "NAME", Help: "Go on with another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
-		{Name: ".models", Args: "[TEXT]", Help: "Choose the model from a list, of those that have TEXT in their line", Group: General, Offered: always, do: (*Console).pickModel},
+		{Name: ".models", Args: "[TEXT]", Help: "Choose the model from a list, of those whose names have the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel},
 		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting until the program ends", Group: General, Offered: always, do: (*Console).set},
 		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
 		{Name: ".exit", Help: "Leave the program", Group: General, Offered: always, do: (*Console).exit},
@@ -69,16 +69,17 @@ func (c *Console) model(ctx context.Context, id string) error { return c.conv.Se
 
 // pickModel is for .models.
 func (c *Console) pickModel(ctx context.Context, filter string) error {
-	var ids, lines []string
+	var list []Candidate
 	for m := range c.App.Catalog.Models(catalog.Chat) {
-		line := fmt.Sprintf("%-40s %s", m.ID(), m.Description())
-		if strings.Contains(strings.ToLower(line), strings.ToLower(filter)) {
-			ids, lines = append(ids, m.ID()), append(lines, line)
-		}
+		list = append(list, Candidate{Value: m.ID(), Description: m.Description()})
+	}
+	var ids, lines []string
+	for _, m := range ranked(filter, list) {
+		ids, lines = append(ids, m.Value), append(lines, fmt.Sprintf("%-40s %s", m.Value, m.Description))
 	}
 	switch len(ids) {
 	case 0:
-		return fault.New(fault.NotFound, "no model has %q in its line", filter)
+		return fault.New(fault.NotFound, "no model is called like %q", filter)
 	case 1:
 		return c.useModel(ctx, ids[0])
 	}

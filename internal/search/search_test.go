@@ -257,7 +257,8 @@ func TestDamaged(t *testing.T) {
 	version := slices.Clone(whole)
 	version[63]++
 	damage["version"] = version
-	for page := 1; page < len(whole)/4096; page += 3 {
+	pages := len(whole) / 4096
+	for page := 1; page < pages; page += max(pages/6, 1) {
 		broken := slices.Clone(whole)
 		for i := range 400 {
 			broken[page*4096+i] ^= 0x55
@@ -331,7 +332,7 @@ func TestMain(m *testing.M) {
 func bulk() *shelf {
 	texts := make(map[string][]string)
 	for i := range 60 {
-		texts[fmt.Sprintf("k%02d", i)] = []string{fmt.Sprint("number", i), strings.Repeat(fmt.Sprint("filler", i, " "), 12_000)}
+		texts[fmt.Sprintf("k%02d", i)] = []string{fmt.Sprint("number", i), "filler" + strings.Repeat(" -", 60_000)}
 	}
 	return newShelf(texts)
 }

@@ -659,6 +659,35 @@ func TestCommandLineSettingsCanBeChanged(t *testing.T) {
 	}
 }
 
+// TestOnlyTheSessionOfTheCommandIsEmptied: those that are entered later keep their messages.
+func TestOnlyTheSessionOfTheCommandIsEmptied(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{})
+	r.service.SaveSession = new(true)
+	for _, empty := range []bool{false, true} {
+		r.Conversation = r.service.Begin(conversation.Options{Interactive: true, EmptySession: empty})
+		r.enterSession("a")
+		if err := r.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.tell("hi")
+		if err := r.ExitSession(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.enterSession("b")
+		r.tell("hello")
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.has("user hello | assistant ok | user hello | assistant ok")
+	if err := r.ExitSession(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.enterSession("a")
+	r.has("user hi | assistant ok")
+}
+
 // TestIsolated: a macro begins with the settings in force and changes nothing outside.
 func TestIsolated(t *testing.T) {
 	t.Parallel()

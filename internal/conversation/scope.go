@@ -79,5 +79,6 @@ func (c *Conversation) change(ctx context.Context, do func()) error {
 // configuration asks for are started.
 func (c *Conversation) Prepare(ctx context.Context) error {
 	c.fold()
+	c.options.EmptySession = false // it was for the session of the command
 	return c.rescope(ctx)
 }

@@ -40,7 +40,7 @@ func newBuffer(text string) buffer {
 }
 
 // maxText is how long a text can be made, in bytes.
-const maxText = 16 << 20
+const maxText = 4 << 20
 
 // replace puts s in the place of what is between from and to, and the cursor behind it. It does nothing
 // if the text would be too long.

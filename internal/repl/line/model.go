@@ -100,7 +100,9 @@ func (m *model) key(k key) outcome {
 	switch {
 	case k.paste:
 		m.buf.begin()
-		m.buf.insert(k.text)
+		if m.buf.insert(k.text); len(m.buf.text) < len(k.text) {
+			m.message = "What was pasted is too long. Attach it as a file, with .file."
+		}
 		return goOn
 	case k.text != "" && m.vi != nil && !m.vi.inserts():
 		return m.viKey(k.text)

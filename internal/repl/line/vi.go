@@ -497,6 +497,9 @@ func (m *model) viAs(op, motion string) outcome {
 	return goOn
 }
 
+// maxPut is how many bytes a count can make of what was cut last.
+const maxPut = 1 << 16
+
 // put inserts what was cut last, after the cursor or before it.
 func (m *model) put(before bool) {
 	b := &m.buf
@@ -504,7 +507,7 @@ func (m *model) put(before bool) {
 		return
 	}
 	m.vi.changed = true
-	n := min(m.times(), 1+(1<<20)/len(b.cut)) // no more than a few megabytes
+	n := min(m.times(), 1+maxPut/len(b.cut))
 	switch {
 	case b.cutLines && before:
 		at := b.lineStart(b.cursor)

@@ -247,6 +247,13 @@ func TestRoles(t *testing.T) {
 	if err := c.Do(t.Context(), ".edit config"); err == nil || !strings.Contains(err.Error(), "a macro cannot open an editor") {
 		t.Error(err)
 	}
+	if err := c.Do(t.Context(), ".update"); err == nil || !strings.Contains(err.Error(), "a macro cannot update the program") {
+		t.Error(err)
+	}
+	c.InMacro = false
+	if err := c.Do(t.Context(), ".update 0.2.0"); err == nil || !strings.Contains(err.Error(), "does not know where its releases are") {
+		t.Error(err)
+	}
 }
 
 func TestSessions(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func agentCommands() []Command {
 	return []Command{
 		{Name: ".agent", Args: "NAME [SESSION] [KEY=VALUE...]", Help: "Talk with an agent", Group: Agents, Offered: bare, do: (*Console).agent, complete: completeAgent()},
-		{Name: ".starter", Args: "[N]", Help: "Show what to ask the agent, or ask number N", Group: Agents, Offered: withAgent, do: (*Console).starter},
+		{Name: ".starter", Args: "[N]", Help: "Show what to ask the agent, or ask number N", Group: Agents, Offered: withAgent, do: (*Console).starter, complete: completeStarter()},
 		{Name: ".clear todo", Help: "Empty the todo list of the model", Group: Agents, Offered: always, do: (*Console).clearTodo},
 		{Name: ".edit agent-config", Help: "Edit the file of the agent", Group: Agents, Offered: withAgent, do: (*Console).editAgent},
 		{Name: ".info agent", Help: "Show the agent", Group: Agents, Offered: withAgent, do: (*Console).infoAgent},

@@ -24,7 +24,7 @@ func chatCommands() []Command {
 		{Name: ".edit last", Help: "Edit the last question, and ask that instead", Group: Chat, Offered: always, do: (*Console).editLast},
 		{Name: ".undo", Help: "Take the last question and its answer out of the session", Group: Chat, Offered: inSession, do: (*Console).undo},
 		{Name: ".copy", Args: "[N]", Help: "Copy the last answer, or its Nth block of code", Group: Chat, Offered: always, do: (*Console).copyAnswer},
-		{Name: ".save last", Args: "FILE", Help: "Write the last answer to a file", Group: Chat, Offered: always, do: (*Console).saveLast},
+		{Name: ".save last", Args: "FILE", Help: "Write the last answer to a file", Group: Chat, Offered: always, do: (*Console).saveLast, complete: completeFile()},
 		{Name: ".save code", Args: "N FILE", Help: "Write the Nth block of code of the last answer to a file", Group: Chat, Offered: always, do: (*Console).saveCode},
 	}
 }

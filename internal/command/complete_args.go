@@ -141,26 +141,13 @@ func completeAgent() completer {
 	}
 }
 
-// completeInstall completes what to install and, for a bundle, its options.
+// completeInstall completes what to install.
 func completeInstall() completer {
-	return func(_ *Console, _ context.Context, words []string) (found []Candidate) {
-		const remote = "remote"
-		if len(words) == 1 {
-			return append(named(app.Categories()), Candidate{Value: remote, Description: "from a Git repository", Space: true})
-		}
-		if words[0] != remote || len(words) == 2 {
+	return func(_ *Console, _ context.Context, words []string) []Candidate {
+		if len(words) > 1 {
 			return nil
 		}
-		before := words[1 : len(words)-1]
-		if before[len(before)-1] == "--filter" {
-			return listed(words[len(words)-1], append(named(app.Categories()), Candidate{Value: "roles"}))
-		}
-		for _, option := range []string{"--filter", "--force"} {
-			if !slices.Contains(before, option) {
-				found = append(found, Candidate{Value: option, Space: true})
-			}
-		}
-		return found
+		return append(named(app.Categories()), Candidate{Value: "remote", Description: "a bundle from a Git repository", Space: true})
 	}
 }
 

@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,6 +49,9 @@ func (c *Console) makeMacro(ctx context.Context, name string) error {
 		return err
 	}
 	file := c.App.Paths.MacroFile(name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
 	if err := c.Edit(ctx, file); err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ var prompt = regexp.MustCompile(`^builtin:\S+\)\S*[>)]( +\d+(\(\d+(\.\d+)?%\))?)
 
 // prompts counts the prompts on a screen.
 func prompts(screen string) int {
-	return strings.Count("\n"+screen, "\nbuiltin:")
+	return strings.Count("\n"+screen, "\nbuiltin:script)") + strings.Count("\n"+screen, "\nbuiltin:echo)")
 }
 
 // joined returns what the window shows and has shown, with wrapped lines joined.
@@ -113,8 +113,9 @@ func (u *user) joined() string {
 // until waits until what the window shows and has shown, with wrapped lines joined, is as wanted.
 func (u *user) until(what string, wanted func(all string) bool) string {
 	u.t.Helper()
-	timer := time.NewTimer(patience)
+	timer, look := time.NewTimer(patience), time.NewTicker(100*time.Millisecond) // files change without a word on the screen
 	defer timer.Stop()
+	defer look.Stop()
 	for {
 		all := u.joined()
 		if wanted(all) {
@@ -122,6 +123,7 @@ func (u *user) until(what string, wanted func(all string) bool) string {
 		}
 		select {
 		case <-u.changed:
+		case <-look.C:
 		case <-timer.C:
 			u.t.Fatalf("no %s within %v on the screen\n%s", what, patience, all)
 		}

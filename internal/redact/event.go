@@ -205,6 +205,9 @@ func (s *Secrets) body(b event.Body) event.Body {
 	case event.CompressionFinished:
 		b.Recap, b.Error = s.Text(b.Recap), s.Text(b.Error)
 		return b
+	case event.SessionNamed:
+		b.Title = s.Text(b.Title)
+		return b
 	case event.IndexProgress:
 		b.Document = s.Text(b.Document)
 		return b

@@ -39,6 +39,7 @@ func bodies() []event.Body {
 		event.Retry{Error: text},
 		event.Warning{Text: text},
 		event.CompressionFinished{Recap: text, Error: text},
+		event.SessionNamed{Title: text},
 		event.IndexProgress{Document: text},
 		event.IndexFinished{Error: text},
 		event.Retrieved{Query: text, Sources: []event.Passage{{Path: text}}},
@@ -66,6 +67,8 @@ func bodies() []event.Body {
 		event.MapProgress{},
 		event.CompressionStarted{},
 		event.IndexStarted{},
+		event.ServersStarting{},
+		event.ServersStarted{},
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *Conversation) leaveAgent() {
 // EnterAgent begins to talk with the agent called name, in the session called so or, if that is "", in
 // the one that the agent begins with. Given are values of its variables; the user is asked for
 // those without one. Whatever makes it impossible is an error before anything is started.
-func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string, given map[string]string) error {
+func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string, given map[string]string) (err error) {
 	switch {
 	case c.agent != nil:
 		return fault.New(fault.Usage, "the conversation is already with agent %s", c.agent.Name).WithHint("leave it first: .exit agent")
@@ -101,6 +101,12 @@ func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string,
 	case sessionName == "" && a.Job == nil && !c.options.isolated:
 		sessionName = a.Session
 	}
+	list, knowledge, found := c.list.Clone(), c.knowledge, c.found
+	defer func() {
+		if err != nil {
+			c.list, c.knowledge, c.found = list, knowledge, found
+		}
+	}()
 	if err := c.UseAgent(ctx, a); err != nil {
 		return err
 	}

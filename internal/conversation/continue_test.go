@@ -2,6 +2,7 @@ package conversation_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"testing"
@@ -110,5 +111,42 @@ func TestEnteringAnAgentEmptiesTheList(t *testing.T) {
 	updates := eventtest.Bodies[event.TodoUpdated](&events)
 	if len(updates) != 2 || len(updates[1].Todos) != 1 {
 		t.Errorf("the lists were %+v", updates)
+	}
+}
+
+// TestListOfTheCaller: neither a macro nor an agent that cannot be entered changes the list of the
+// model.
+func TestListOfTheCaller(t *testing.T) {
+	t.Parallel()
+	e, err := engine.New(engine.Options{Models: planner{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &conversation.Service{
+		Engine: e, Todo: todo.Settings{Enabled: true},
+		Tools: func(context.Context, conversation.Wanted) (conversation.Kit, func(), error) {
+			return conversation.Kit{Calling: true}, func() {}, nil
+		},
+		Agent: func(context.Context, string, map[string]string, conversation.Caller) (conversation.Agent, error) {
+			return helper(t, ""), nil
+		},
+		Sessions: func() (session.Store, error) { return nil, errors.New("no sessions") },
+	}
+	c := s.Begin(conversation.Options{})
+	if _, err := c.Ask(t.Context(), question("plan")); err != nil {
+		t.Fatal(err)
+	}
+	m := c.Isolated()
+	if err := m.UseAgent(t.Context(), helper(t, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EnterAgent(t.Context(), "helper", "s", nil); err == nil || c.State().Agent != "" {
+		t.Errorf("the agent was entered: %v", err)
+	}
+	if cleared, err := c.Isolated().ClearTodo(); !cleared || err != nil {
+		t.Errorf("the macro has no list: %v", err)
+	}
+	if cleared, err := c.ClearTodo(); !cleared || err != nil {
+		t.Errorf("the list is empty: %v", err)
 	}
 }

@@ -133,7 +133,7 @@ func (s *Service) Begin(o Options) *Conversation {
 	return &Conversation{service: s, options: o, values: v, list: new(todo.List)}
 }
 
-// Isolated returns a conversation that begins with the settings in force in c and with its todo list, and
+// Isolated returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
 // with nothing else that is in force there. Its sessions are left without being saved, unless
 // turns are saved as they come. What happens in it does not change c. The
 // caller closes it.
@@ -143,7 +143,7 @@ func (c *Conversation) Isolated() *Conversation {
 	if c.agent != nil {
 		o.Events = c.outer.events
 	}
-	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list}
+	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone()}
 	other.values.settings = c.Settings()
 	if c.last != nil {
 		l := *c.last

@@ -80,7 +80,7 @@ func (c *Conversation) keepTurn(ctx context.Context, t *turn, a Answer) error {
 // keepPart keeps what came of an answer before an error. It reports whether the session has the
 // question.
 func (c *Conversation) keepPart(ctx context.Context, t *turn, interrupted bool, came Answer) bool {
-	if c.session == nil || t.q.Aside {
+	if c.session == nil || t.q.Aside || c.values.dryRun {
 		return false
 	}
 	if t.q.Mode == session.Ask {

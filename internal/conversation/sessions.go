@@ -322,8 +322,8 @@ func (c *Conversation) SaveSession(ctx context.Context, name string) (string, er
 // EmptySession takes all messages out of the session. Its settings stay; the instructions and
 // the variables of an agent are those of today.
 func (c *Conversation) EmptySession(ctx context.Context) error {
-	if c.session == nil {
-		return errNoSession()
+	if err := c.canChange(); err != nil {
+		return err
 	}
 	ctx = c.context(ctx)
 	release, err := c.acquire(ctx)
@@ -398,10 +398,10 @@ func (c *Conversation) ReloadSession(ctx context.Context) error {
 }
 
 // CanCarry reports whether the last question and its answer can become the first turn of the
-// session: it has none, and they are of the same agent, or of none.
+// session: it has none, and they are of the same agent, or of none. In a dry run they cannot.
 func (c *Conversation) CanCarry() bool {
 	l := c.last
-	return c.session != nil && c.session.Empty() && l != nil && l.continuous && l.session == nil && l.text() != "" && l.agent == c.agentName()
+	return !c.values.dryRun && c.session != nil && c.session.Empty() && l != nil && l.continuous && l.session == nil && l.text() != "" && l.agent == c.agentName()
 }
 
 // Carry makes the last question and its answer the first turn of the session, which may get a title
@@ -424,6 +424,18 @@ func (c *Conversation) Carry(ctx context.Context) error {
 	}
 	l.session = c.session
 	return c.name(ctx)
+}
+
+// canChange returns the error of a verb that takes turns out of the session, if there is none or if nothing
+// is kept: in a dry run.
+func (c *Conversation) canChange() error {
+	switch {
+	case c.session == nil:
+		return errNoSession()
+	case c.values.dryRun:
+		return fault.New(fault.Usage, "session %s is not changed in a dry run", c.session.Name()).WithHint(".set dry_run false")
+	}
+	return nil
 }
 
 // errNoSession is the error of a verb that needs a session.

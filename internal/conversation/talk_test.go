@@ -492,6 +492,65 @@ func TestDryRun(t *testing.T) {
 	r.has("user hello | assistant ok")
 }
 
+// TestDryRunChangesNothing: in a dry run the session stays as it is, whatever the user does, and afterwards
+// the conversation goes on from what the session has.
+func TestDryRunChangesNothing(t *testing.T) {
+	t.Parallel()
+	const before = "user first | assistant one | user second | assistant two"
+	verbs := map[string]func(ctx context.Context, r *room) error{
+		"undo":       func(ctx context.Context, r *room) error { _, err := r.Undo(ctx); return err },
+		"rewrite":    func(ctx context.Context, r *room) error { _, err := r.Rewrite(ctx, "other"); return err },
+		"empty":      func(ctx context.Context, r *room) error { return r.EmptySession(ctx) },
+		"compress":   func(ctx context.Context, r *room) error { _, err := r.Compress(ctx); return err },
+		"regenerate": func(ctx context.Context, r *room) error { _, err := r.Regenerate(ctx); return err },
+		"continue":   func(ctx context.Context, r *room) error { _, err := r.Continue(ctx); return err },
+	}
+	for name, verb := range verbs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := enter(t, &actor{replies: []any{"one", "two", "three"}})
+			var err error
+			if r.service.Dry, err = engine.New(engine.Options{Models: &actor{replies: []any{"dry"}}}); err != nil {
+				t.Fatal(err)
+			}
+			r.enterSession("s")
+			r.tell("first")
+			r.tell("second")
+			mustSet(t, r, "dry_run", "true")
+			if err := verb(t.Context(), r); err != nil && (fault.CodeOf(err) != fault.Usage || fault.HintOf(err) == "") {
+				t.Errorf("%v", err)
+			}
+			r.has(before)
+			mustSet(t, r, "dry_run", "false")
+			if name == "rewrite" { // the last question was that of the dry run
+				return
+			}
+			if _, err := r.Continue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.has(before + "three")
+		})
+	}
+}
+
+// TestQuestionOfADryRun: a question of a dry run is not the one that the session has last.
+func TestQuestionOfADryRun(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{replies: []any{"one", "two"}})
+	r.enterSession("s")
+	r.tell("first")
+	mustSet(t, r, "dry_run", "true")
+	r.tell("other")
+	mustSet(t, r, "dry_run", "false")
+	if _, err := r.Continue(t.Context()); fault.CodeOf(err) != fault.Usage {
+		t.Errorf("went on with another answer: %v", err)
+	}
+	if _, err := r.Regenerate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.has("user first | assistant one | user other | assistant ok")
+}
+
 // TestQuestionAside: a question under a role of its own does not touch the session.
 func TestQuestionAside(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func (c *Conversation) put(ctx context.Context, l *last, mode session.Mode) (Ans
 	if err := c.keepTurn(ctx, t, a); err != nil {
 		return a, err
 	}
-	if !t.q.Aside {
+	if !t.q.Aside && !c.values.dryRun {
 		l.session = c.session
 	}
 	return a, nil
@@ -199,13 +199,17 @@ func (c *Conversation) again(ctx context.Context, l *last, mode session.Mode) (A
 		return Answer{}, err
 	}
 	defer release()
+	if c.values.dryRun && l.session != nil { // the session has the turn as it was
+		dry := *l
+		l = &dry
+	}
 	return c.finish(ctx, l, mode)
 }
 
 // Undo takes the last turn out of the session and returns what was asked.
 func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
-	if c.session == nil {
-		return Asked{}, errNoSession()
+	if err := c.canChange(); err != nil {
+		return Asked{}, err
 	}
 	ctx = c.context(ctx)
 	release, err := c.acquire(ctx)
@@ -277,8 +281,8 @@ func (c *Conversation) ClearTodo() (bool, error) {
 
 // Compress replaces all turns of the session but the last two by a recap.
 func (c *Conversation) Compress(ctx context.Context) (session.Compressed, error) {
-	if c.session == nil {
-		return session.Compressed{}, errNoSession()
+	if err := c.canChange(); err != nil {
+		return session.Compressed{}, err
 	}
 	if c.session.UserMessages() == 0 {
 		return session.Compressed{}, fault.New(fault.Usage, "session %s has no messages to compress", c.session.Name())

@@ -17,6 +17,17 @@ func deleteCommands() []Command {
 	}
 }
 
+// whichDeleted returns the question for what is deleted of a kind.
+func whichDeleted(of app.Kind) string {
+	switch of {
+	case app.AgentKind:
+		return "Which agents' data is deleted?"
+	case app.BaseKind:
+		return "Which knowledge bases are deleted?"
+	}
+	return "Which " + text.Plural(2, string(of)) + " are deleted?"
+}
+
 // delete is for .delete.
 func (c *Console) delete(ctx context.Context, kind string) error {
 	if !slices.Contains(app.Kinds(), kind) {
@@ -30,7 +41,7 @@ func (c *Console) delete(ctx context.Context, kind string) error {
 	if len(names) == 0 {
 		return fault.New(fault.NotFound, "there is no %s to delete", kind)
 	}
-	answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: "Which " + text.Plural(2, kind) + " are deleted?", Options: names})
+	answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: names})
 	if err != nil {
 		return err
 	}

@@ -318,7 +318,7 @@ func (v *view) menu(n *menu) []row {
 			b.WriteString(value)
 			width += n.cell
 			if room := v.width - width - 2; n.described && room > 0 && all[i].Description != "" {
-				d := ansi.Truncate(text.OneLine(all[i].Description, 4*room), room, "…")
+				d := ansi.Truncate(description(all[i].Description, 4*room), room, "…")
 				b.WriteString("  " + faint + d + reset)
 				width += 2 + ansi.StringWidth(d)
 			}
@@ -330,6 +330,15 @@ func (v *view) menu(n *menu) []row {
 		rows = append(rows, row{faint + s + reset, len(s)})
 	}
 	return rows
+}
+
+// description returns s as one line, cut to limit characters. The blanks of a single line stay as they are:
+// it may have columns that stand below those of other candidates.
+func description(s string, limit int) string {
+	if strings.ContainsAny(s, "\r\n\t\u0085\u2028\u2029") {
+		return text.OneLine(s, limit)
+	}
+	return text.Clean(text.CutRunes(s, limit))
 }
 
 // cell returns s cut or filled to width columns.

@@ -316,6 +316,17 @@ func TestMenu(t *testing.T) {
 	}
 }
 
+// TestDescription keeps the columns of one line, and makes one line of several.
+func TestDescription(t *testing.T) {
+	for in, want := range map[string]string{
+		"    8192 /     1024": "    8192 /     1024", "one\n  two\tthree": "one two three", "\x1b[31mred\x1b[0m  end": "red  end",
+	} {
+		if got := description(in, 100); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 // TestMenuGrid walks through a menu of several columns.
 func TestMenuGrid(t *testing.T) {
 	complete := func(string) (c Completion) {

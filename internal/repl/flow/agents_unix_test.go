@@ -117,8 +117,13 @@ nodes:
 	u.do("hello", `^You said: twice hello$`)
 	u.do("again", `^You said: twice again$`)
 	u.do(".session x", `(?i)graph`)
+	u.do(".edit agent-config")
+	if got := u.read("edited"); got != "graph.yaml\n" {
+		t.Errorf("edited: %q", got)
+	}
 	u.do(".exit agent")
 	u.do(".agent twice x", `(?i)session`)
+	u.prompted("builtin:script)>")
 }
 
 func TestAgentWithoutServers(t *testing.T) {
@@ -143,6 +148,55 @@ func TestToolPriority(t *testing.T) {
 		"config/functions/tools/which.py": "def run():\n    \"\"\"Which\"\"\"\n    return 'python'\n",
 	}})
 	u.do("go", `^It was .*bash`)
+}
+
+// TestDepth: agents start others only down to the depth that their definitions allow.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	rules := `rules:
+  - {match: {system: in the middle, turn: 1}, tool_calls: [{name: agent__spawn, arguments: {agent: middle, prompt: go on}}]}
+  - {match: {system: in the middle}, reply: 'The middle got {{tool_result}}'}
+  - {match: {text: go, turn: 1}, tool_calls: [{name: agent__spawn, arguments: {agent: middle, prompt: go on}}]}
+  - {match: {text: go, result_regex: '"id":"(agent_middle_[0-9a-f]{8})', turn: 2}, tool_calls: [{name: agent__collect, arguments: {id: $1}}]}
+  - {match: {text: go, turn: 3}, reply: 'Collected {{tool_result}}'}
+` + answers
+	u := begin(t, setup{rules: rules, config: tools, rows: 100, columns: 120, files: map[string]string{
+		"config/agents/top/config.yaml":    "name: top\ninstructions: You lead.\ncan_spawn_agents: true\nmax_agent_depth: 1\n",
+		"config/agents/middle/config.yaml": "name: middle\ninstructions: You are in the middle.\ncan_spawn_agents: true\nmax_agent_depth: 1\n",
+	}})
+	u.do(".agent top")
+	u.do("go", `(?s)Collected.*at depth 2, and at most 1 is\s+allowed`)
+}
+
+// TestMessages: an agent gets the message of one that was started beside it.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	const id = `(agent_child_[0-9a-f]{8})`
+	rules := `rules:
+  - {match: {system: You are a child, text: listen, turn: 1}, tool_calls: [{name: wait_for_it}]}
+  - {match: {system: You are a child, text: listen, turn: 2}, tool_calls: [{name: agent__check_inbox}]}
+  - {match: {system: You are a child, text: listen, turn: 3}, reply: 'The inbox: {{tool_result}}'}
+  - {match: {system: You are a child, regex: 'tell (\S+)', turn: 1}, tool_calls: [{name: agent__send_message, arguments: {id: $1, message: from your sister}}]}
+  - {match: {system: You are a child, text: tell, turn: 2}, tool_calls: [{name: say_told}]}
+  - {match: {system: You are a child, text: tell, turn: 3}, reply: It was sent.}
+  - {match: {text: talk, turn: 1}, tool_calls: [{name: agent__spawn, arguments: {agent: child, prompt: listen}}]}
+  - {match: {text: talk, result_regex: '"id":"` + id + `', turn: 2}, tool_calls: [{name: agent__spawn, arguments: {agent: child, prompt: tell $1}}]}
+  - {match: {text: talk, turn: 3}, tool_calls: [{name: agent__list}]}
+  - {match: {text: talk, result_regex: '"agents":\[\{"id":"` + id + `', turn: 4}, tool_calls: [{name: agent__collect, arguments: {id: $1}}]}
+  - {match: {text: talk, turn: 5}, reply: 'Collected {{tool_result}}'}
+` + answers
+	u := begin(t, setup{rules: rules, config: tools, rows: 100, columns: 120, files: map[string]string{
+		"config/agents/boss/config.yaml":  "name: boss\ninstructions: You lead.\ncan_spawn_agents: true\n",
+		"config/agents/child/config.yaml": "name: child\ninstructions: You are a child.\n",
+		"config/agents/child/tools.sh": `# @cmd Wait for the message
+wait_for_it() { until [ -e "$HOME/told" ]; do sleep 0.05; done; }
+# @cmd Say that it was sent
+say_told() { touch "$HOME/told"; }
+eval "$(argc --argc-eval "$0" "$@")"
+`,
+	}})
+	u.do(".agent boss")
+	u.do("talk", `(?s)Collected.*from\s+your\s+sister`)
 }
 
 // TestChildren: an agent starts others, looks after them, and answers them.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -76,6 +77,12 @@ func mcpServer(name string) {
 		}
 	}
 	note("starts")
+	for len(os.Args) > 2 { // until the test goes on, or the program gives up
+		if _, err := os.Stat(filepath.Join(os.Getenv("HOME"), "go")); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 	defer note("stops")
 	server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
 	type person struct {
@@ -109,19 +116,16 @@ var masks = []struct {
 	{regexp.MustCompile(`/\S*flow\d{6}`), "~"},
 }
 
-// golden compares a screen with the file testdata/NAME.screen.
+// golden waits until what the window shows and has shown is the file testdata/NAME.screen.
 func (u *user) golden(name string) {
 	u.t.Helper()
-	screen := u.all()
-	for _, m := range masks {
-		screen = m.pattern.ReplaceAllString(screen, m.with)
-	}
 	file := filepath.Join("testdata", name+".screen")
 	if *update {
+		time.Sleep(200 * time.Millisecond) // the last bytes of a screen may still come
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			u.t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(screen), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(u.masked()), 0o644); err != nil {
 			u.t.Fatal(err)
 		}
 	}
@@ -129,7 +133,28 @@ func (u *user) golden(name string) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	if screen != string(want) {
-		u.t.Errorf("the screen is not that of %s:\n%s", file, screen)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		screen := u.masked()
+		if screen == string(want) {
+			return
+		}
+		select {
+		case <-u.changed:
+		case <-timer.C:
+			u.t.Errorf("the screen is not that of %s:\n%s", file, screen)
+			return
+		}
 	}
+}
+
+// masked returns what the window shows and has shown, without what differs from run to run.
+func (u *user) masked() string {
+	u.t.Helper()
+	screen := u.all()
+	for _, m := range masks {
+		screen = m.pattern.ReplaceAllString(screen, m.with)
+	}
+	return screen
 }

@@ -3,6 +3,7 @@
 package flow_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -30,9 +31,17 @@ const greet = `rules:
   - {match: {regex: use .$, turn: 4}, reply: 'Done: {{tool_result}}'}
 ` + answers
 
+// spinner matches the turning ring of what takes long.
+const spinner = `[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]`
+
 // ran waits until the servers have started and stopped as wanted.
 func (u *user) ran(want ...string) {
 	u.t.Helper()
+	defer func() {
+		if u.t.Failed() {
+			u.t.Logf("the servers: %q", u.read("servers"))
+		}
+	}()
 	u.until("servers "+strings.Join(want, ", "), func(string) bool { return u.read("servers") == strings.Join(want, "\n")+"\n" })
 }
 
@@ -113,6 +122,44 @@ func TestServerAlias(t *testing.T) {
 	if got := u.read("servers"); strings.Contains(got, "stops") {
 		t.Errorf("the servers changed:\n%s", got)
 	}
+}
+
+// TestSessionWithServers: a session brings back the servers that it was saved with, for as long as it is in force.
+func TestSessionWithServers(t *testing.T) {
+	t.Parallel()
+	u := begin(t, serverSetup("save_session: true\n"))
+	u.do(".session greetings")
+	u.do(".set enabled_mcp_servers a")
+	u.ran("starts a")
+	u.do("use a", `^Done: .*a greets Ann`)
+	u.do(".exit session")
+	u.ran("starts a", "stops a")
+	u.do(".session greetings")
+	u.ran("starts a", "stops a", "starts a")
+	u.do("use a", `^Done: .*a greets Ann`)
+	u.do(".exit session")
+	u.ran("starts a", "stops a", "starts a", "stops a")
+}
+
+// TestStartingServers: a spinner shows that servers start, and Ctrl-C stops waiting for them.
+func TestStartingServers(t *testing.T) {
+	t.Parallel()
+	o := serverSetup("")
+	o.files = map[string]string{
+		"config/functions/mcp.json": `{"mcpServers": {"a": {"command": "mcp-server", "args": ["a", "waits"]}}}`,
+		"config/roles/with-a.md":    "---\nenabled_mcp_servers: a\n---\nYou greet.",
+	}
+	eachFace(t, o, func(t *testing.T, u *user, name string) {
+		before := u.enter(".role with-a")
+		u.sees(spinner + ` .*MCP server`)
+		u.write("go", "")
+		u.idle(before + 1)
+		u.prompted("builtin:script)with-a>")
+		if all := u.joined(); regexp.MustCompile(spinner).MatchString(all) {
+			t.Errorf("the spinner stays:\n%s", all)
+		}
+		u.do("use a", `^Done: .*a greets Ann`)
+	})
 }
 
 // TestMCPCommands: prompts and resources of servers are used by name.

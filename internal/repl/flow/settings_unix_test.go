@@ -3,6 +3,9 @@
 package flow_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
@@ -119,6 +122,24 @@ func TestFile(t *testing.T) {
 	u.do(".file nothing.txt -- hello", `nothing\.txt`)
 	u.do(".file", `(?i)usage`)
 	u.do(".file %% -- again", `from a command`)
+}
+
+// TestAddress: what .file fetches from the web goes with the question.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/page" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<html><body><h1>Boats</h1><p>The fleet sails at nine.</p></body></html>")
+	}))
+	t.Cleanup(web.Close)
+	u := begin(t, setup{})
+	u.do(".file "+web.URL+"/page -- sum it up", `sum it up`, `The fleet sails at nine\.`)
+	u.do(".file "+web.URL+"/none -- sum it up", `404`)
+	u.prompted("builtin:script)>")
 }
 
 func TestEdit(t *testing.T) {

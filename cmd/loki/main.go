@@ -8,4 +8,9 @@ import (
 	"loki/internal/repl"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run)) }
+func main() {
+	if repl.Guard(os.Args[1:]) {
+		return
+	}
+	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run))
+}

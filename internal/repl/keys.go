@@ -57,6 +57,13 @@ func (r *repl) setWatch(w *line.Watch) {
 	r.watch = w
 }
 
+// setEditor notes what reads from the terminal.
+func (r *repl) setEditor(e *line.Editor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.editor = e
+}
+
 // hold leaves the keyboard to somebody else until release is called.
 func (r *repl) hold() (release func()) {
 	r.mu.Lock()

@@ -54,6 +54,10 @@ func Run(ctx context.Context, o display.Options, begin func(context.Context, con
 	return r.run(ctx, begin, &typed)
 }
 
+// Guard does the work of a process that the REPL starts to guard its terminal, if args, without the name
+// of the program, say so. It reports whether they do: the program has nothing else to do then.
+func Guard(args []string) bool { return line.ServeGuard(args) }
+
 // repl is a talk with a user.
 type repl struct {
 	app     *app.App
@@ -99,12 +103,16 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	if err != nil {
 		r.warn(err.Error())
 	}
-	r.editor = line.New(line.Options{
+	if unguard, err := line.StartGuard(r.in); err == nil { // else it is restored in all cases but those of a crash
+		defer unguard()
+	}
+	editor := line.New(line.Options{
 		In: r.in, Out: r.out, Vi: r.vi(), History: history,
 		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText,
 	})
+	r.setEditor(editor)
 	defer func() { // also after a panic
-		if closeErr := r.editor.Close(); closeErr != nil {
+		if closeErr := editor.Close(); closeErr != nil {
 			r.warn(closeErr.Error())
 		}
 	}()

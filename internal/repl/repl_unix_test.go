@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,14 +28,24 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"loki": func() { os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), run)) },
+		"loki": func() {
+			if !repl.Guard(os.Args[1:]) {
+				os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), run))
+			}
+		},
 	})
 }
 
-// run is [repl.Run]. With the variable PANICS, showing an error panics.
+// run is [repl.Run]. With the variable PANICS, showing an error panics, and SIGUSR1 has another goroutine panic.
 func run(ctx context.Context, o display.Options, begin func(context.Context, conversation.Caller) (*conversation.Conversation, error)) error {
 	if os.Getenv("PANICS") != "" {
 		o.Err = panics{}
+		caught := make(chan os.Signal, 1)
+		signal.Notify(caught, syscall.SIGUSR1)
+		go func() { // ends the process
+			<-caught
+			panic("somewhere else")
+		}()
 	}
 	return repl.Run(ctx, o, begin)
 }
@@ -369,6 +380,39 @@ func TestPanic(t *testing.T) {
 	x.leaves(2)
 }
 
+// TestCrash: the terminal is as it was found also after what the REPL cannot answer.
+func TestCrash(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sig    syscall.Signal
+		status int
+	}{
+		"panic_elsewhere": {syscall.SIGUSR1, 2},
+		"quit":            {syscall.SIGQUIT, 2},
+		"kill":            {syscall.SIGKILL, -1},
+	} {
+		for _, during := range []string{"prompt", "answer", "question"} {
+			t.Run(name+"_at_"+during, func(t *testing.T) {
+				t.Parallel()
+				x := start(t, map[string]string{"rules.yaml": slow}, []string{"PANICS=1"})
+				x.sees(prompt)
+				switch during {
+				case "answer":
+					x.types("a story\r")
+					x.sees("Once")
+				case "question":
+					x.types("ask me\r")
+					x.sees("Answer: ")
+				}
+				x.signal(tt.sig)
+				if during != "question" { // which is asked in the modes that were found
+					x.sees("\x1b[?2004l")
+				}
+				x.leaves(tt.status)
+			})
+		}
+	}
+}
+
 // TestStopAndContinue: a stopped REPL gives the terminal back, and goes on with the line.
 func TestStopAndContinue(t *testing.T) {
 	x := begin(t, map[string]string{"rules.yaml": slow})
@@ -393,6 +437,10 @@ func TestShellCommand(t *testing.T) {
 	x.sees("Once upon a time")
 	x.types("\x03")
 	x.sees("interrupt", prompt)
+	x.types("!tail -f config/rules.yaml\r")
+	x.sees("Once upon a time")
+	x.types("\x1c")
+	x.sees("quit", prompt)
 	x.types("!\r")
 	x.sees("Error: ", prompt)
 	x.types("\x04")

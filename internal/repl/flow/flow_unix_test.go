@@ -34,6 +34,9 @@ if [ -f "$HOME/edit" ]; then mv "$HOME/edit" "$1"; fi
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "loki":
+		if repl.Guard(os.Args[1:]) {
+			return
+		}
 		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run))
 	case "mcp-server":
 		mcpServer(os.Args[1])

@@ -83,6 +83,7 @@ type App struct {
 	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 	bases     bases
+	temps     temps
 }
 
 // Options configure New.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"loki/internal/ask"
@@ -185,13 +186,58 @@ func (a *App) knowledgeRetry() retry.Policy {
 
 // Library returns the named knowledge bases.
 func (a *App) Library() rag.Library {
-	return rag.Library{Dir: a.Paths.RAGsDir, Store: a.storeAt}
+	return rag.Library{Dir: a.Paths.RAGsDir, TempDir: a.temps.path(), Store: a.storeAt}
+}
+
+// TempBase returns a name for a knowledge base that is kept in a file until the app is closed.
+func (a *App) TempBase() (name string, err error) { return a.temps.name() }
+
+// temps are the temporary knowledge bases of a process. The zero temps has none and is ready.
+type temps struct {
+	mu   sync.Mutex
+	dir  string // "" before the first; guarded by mu
+	last int    // number of the one that was named last; guarded by mu
+}
+
+// path returns the directory that they are in, "" for none.
+func (t *temps) path() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dir
+}
+
+// name returns a new name, and makes the directory if there is none.
+func (t *temps) name() (name string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == "" {
+		if t.dir, err = os.MkdirTemp("", "loki-rag-"); err != nil {
+			return "", fault.Wrap(fault.Failure, err, "making a place for a temporary knowledge base")
+		}
+	}
+	t.last++
+	if t.last == 1 {
+		return rag.TempPrefix, nil
+	}
+	return rag.TempPrefix + strconv.Itoa(t.last), nil
+}
+
+// remove removes all of them.
+func (t *temps) remove() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == "" {
+		return nil
+	}
+	defer func() { t.dir = "" }()
+	return os.RemoveAll(t.dir)
 }
 
 // storeAt returns the place of the knowledge base whose file is, or would be, file: with rag_store, it is in a
-// database under the path of the file.
+// database under the path of the file, unless it is temporary.
 func (a *App) storeAt(file string) (rag.Store, error) {
-	if a.Config.RAGStore == nil || *a.Config.RAGStore == "" {
+	temporary := filepath.Dir(file) == a.temps.path()
+	if a.Config.RAGStore == nil || *a.Config.RAGStore == "" || temporary {
 		return sqlite.New(file), nil
 	}
 	address, err := a.Config.Expand("rag_store", *a.Config.RAGStore)

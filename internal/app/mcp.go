@@ -60,7 +60,7 @@ func (a *App) Close() error {
 	s := a.servers
 	a.servers = nil
 	a.mu.Unlock()
-	err := errors.Join(a.closeParent(), a.bases.close())
+	err := errors.Join(a.closeParent(), a.bases.close(), a.temps.remove())
 	if s == nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -25,39 +23,50 @@ func knowledgeCommands() []Command {
 	}
 }
 
-// tempBase is the name of the knowledge base of .rag without a name, which each of these builds anew.
-const tempBase = "temp"
-
 // rag is for .rag.
 func (c *Console) rag(ctx context.Context, name string) error {
 	if c.mode().Agent {
 		return c.conv.UseKnowledge(name) // says why not
 	}
-	fresh := name == ""
-	if fresh {
-		name = tempBase
+	if name == "" {
+		return c.tempBase(ctx)
 	}
 	names, err := c.App.BaseNames(ctx)
 	if err != nil {
 		return err
 	}
-	if known := slices.Contains(names, name); fresh || !known {
+	if !slices.Contains(names, name) {
 		if _, err := c.App.Library().File(name); err != nil {
 			return err
 		}
 		if !c.Interactive {
 			return c.App.Library().Missing(name)
 		}
-		if err := c.newBase(ctx, name, known); err != nil {
+		if err := c.newBase(ctx, name, "knowledge base "+name); err != nil {
 			return err
 		}
 	}
 	return c.conv.UseKnowledge(name)
 }
 
-// newBase builds a knowledge base of what the user names, in place of another one.
-func (c *Console) newBase(ctx context.Context, name string, replace bool) error {
-	answer, err := c.line(ctx, "Documents of knowledge base "+name+" (files, directories, patterns, addresses; with ; between them)")
+// tempBase builds a temporary knowledge base, and answers from it.
+func (c *Console) tempBase(ctx context.Context) error {
+	if !c.Interactive {
+		return fault.New(fault.Usage, "the name of the knowledge base is missing").WithHint(".rag NAME")
+	}
+	name, err := c.App.TempBase()
+	if err != nil {
+		return err
+	}
+	if err := c.newBase(ctx, name, "the temporary knowledge base"); err != nil {
+		return err
+	}
+	return c.conv.UseKnowledge(name)
+}
+
+// newBase builds a knowledge base of what the user names.
+func (c *Console) newBase(ctx context.Context, name, what string) error {
+	answer, err := c.line(ctx, "Documents of "+what+" (files, directories, patterns, addresses; with ; between them)")
 	if err != nil {
 		return err
 	}
@@ -65,11 +74,6 @@ func (c *Console) newBase(ctx context.Context, name string, replace bool) error 
 	for document := range strings.SplitSeq(answer, ";") {
 		if document = strings.TrimSpace(document); document != "" {
 			documents = append(documents, document)
-		}
-	}
-	if replace {
-		if err := c.App.DeleteBase(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
 		}
 	}
 	return c.changeBase(ctx, app.BaseChange{Name: name, Add: documents, Asker: c.Asker})

@@ -27,9 +27,16 @@ const (
 type Library struct {
 	Dir string // NAME.db each; need not exist
 
+	// TempDir has the knowledge bases whose names begin with [TempPrefix], which users cannot choose as
+	// names. Names does not return them. "" has none.
+	TempDir string
+
 	// Store returns the place of the knowledge base in a file, which need not exist.
 	Store func(file string) (Store, error)
 }
+
+// TempPrefix is what the names of temporary knowledge bases begin with.
+const TempPrefix = ".temp"
 
 // Names returns the names of all knowledge bases, ascending, those of older versions included.
 func (l Library) Names() ([]string, error) {
@@ -51,6 +58,9 @@ func (l Library) Names() ([]string, error) {
 // File returns the file of the knowledge base called name, which need not exist. An impossible name
 // is an error with code Usage.
 func (l Library) File(name string) (string, error) {
+	if number, ok := strings.CutPrefix(name, TempPrefix); ok && l.TempDir != "" && strings.Trim(number, "0123456789") == "" {
+		return filepath.Join(l.TempDir, name[1:]+Extension), nil
+	}
 	if why := text.FileNameFault(name); why != "" {
 		return "", fault.New(fault.Usage, "%q cannot be the name of a knowledge base: %s", name, why)
 	}

@@ -13,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/rag"
 	"loki/internal/session"
+	"loki/internal/text"
 )
 
 // Kind is a kind of what users may delete.
@@ -96,7 +97,35 @@ func (a *App) delete(ctx context.Context, of Kind, scope session.Scope, name str
 	case MacroKind:
 		return os.Remove(filepath.Join(a.Paths.MacrosDir, name+".yaml"))
 	}
-	return os.RemoveAll(filepath.Join(a.Paths.AgentsDir, name))
+	if filepath.Base(name) != name || name == "." { // the directory of an agent is an entry of that of all
+		return fmt.Errorf("%q is not the name of an agent", name)
+	}
+	return os.RemoveAll(a.AgentDir(name))
+}
+
+// AgentDir returns the directory of the installed agent called name, all of which [App.Delete] deletes.
+func (a *App) AgentDir(name string) string { return filepath.Join(a.Paths.AgentsDir, name) }
+
+// AgentContents returns what is in the directory of the installed agent called name, each directory in
+// it with the number of its files, such as "sessions (3 files)".
+func (a *App) AgentContents(name string) (list []string, err error) {
+	dir := a.AgentDir(name)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		what := e.Name()
+		if e.IsDir() {
+			n := 0
+			_ = filepath.WalkDir(filepath.Join(dir, what), func(_ string, e fs.DirEntry, err error) error { // what cannot be read is not counted
+				if err == nil && !e.IsDir() {
+					n++
+				}
+				return nil
+			})
+			what += " (" + text.Count(n, "file") + ")"
+		}
+		list = append(list, what)
+	}
+	return list, err
 }
 
 // DeleteBase deletes the knowledge base called name, also one of an older version.

@@ -336,7 +336,7 @@ func TestKnowledgeBases(t *testing.T) {
 	}
 	boats, cars := filepath.Join(dir, "boats.md"), filepath.Join(dir, "cars.md")
 	files := map[string]string{"config.yaml": "rag_embedding_model: builtin:hash\n"}
-	c, asker := talk(t, files, []string{boats, "  ;" + cars}, boats+"\n"+cars+"\n",
+	c, asker := talk(t, files, []string{boats, "  ;" + cars, filepath.Join(dir, "nothing.md")}, boats+"\n"+cars+"\n",
 		step{line: ".info rag", err: "there is no knowledge base; .*"},
 		step{line: ".rebuild rag", err: "there is no knowledge base; .*"},
 		step{line: ".edit rag-docs", err: "there is no knowledge base; .*"},
@@ -352,14 +352,34 @@ func TestKnowledgeBases(t *testing.T) {
 		step{line: ".rebuild rag", want: "✓ Knowledge base notes: 2 documents, 2 chunks"},
 		step{line: ".exit rag"},
 		step{line: ".rag notes"},
-		step{line: ".rag", want: "✓ Knowledge base temp: 1 document, 1 chunk"},
+		step{line: ".rag", want: "✓ Knowledge base .temp: 1 document, 1 chunk"},
+		step{line: "what has four wheels?", want: ".*Cars have.*"},
+		step{line: ".rag", err: ".*nothing.md.*"}, // and the other one stays in force
+		step{line: ".info rag", want: "path: .*cars.md.*"},
 	)
 	c.Interactive = false
 	if err := c.Do(t.Context(), ".rag nothing"); fault.CodeOf(err) != fault.NotFound {
 		t.Error(err)
 	}
-	if n := len(asker.Asked()); n != 2 {
+	if n := len(asker.Asked()); n != 3 {
 		t.Errorf("%d questions", n)
+	}
+	// A temporary knowledge base is none of those of the user, and ends with the program.
+	file, err := c.App.Library().File(c.conv.State().Knowledge)
+	if err != nil || filepath.Dir(file) == c.App.Paths.RAGsDir {
+		t.Errorf("%s, %v", file, err)
+	}
+	if names, err := c.App.BaseNames(t.Context()); err != nil || !slices.Equal(names, []string{"notes"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	if err := c.App.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the temporary knowledge base is still there")
 	}
 }
 
@@ -416,6 +436,34 @@ func TestDelete(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.App.Paths.AgentsDir, "x")); err == nil {
 		t.Error("the agent is still there")
+	}
+}
+
+// TestDeleteAgent: the question says what goes, and the agent in force stays.
+func TestDeleteAgent(t *testing.T) {
+	files := map[string]string{
+		"agents/guide/config.yaml": guide, "agents/guide/precious.txt": "x", "agents/guide/sessions/a/b.yaml": "x", "agents/guide/sessions/c.yaml": "x",
+		"keep.txt": "x", "roles/a.md": "a",
+	}
+	c, asker := talk(t, files, []string{`["guide"]`, `["guide"]`, no, `["."]`, yes, `["../agents/guide"]`, yes, `["a"]`}, "",
+		step{line: ".agent guide town=Graz"},
+		step{line: ".delete agent-data", err: "agent guide is in use, so nothing is deleted; .*.exit agent"},
+		step{line: ".exit agent"},
+		step{line: ".delete agent-data"}, // no
+		step{line: ".delete agent-data", err: `.*"." is not the name of an agent`},
+		step{line: ".delete agent-data", err: `.*"../agents/guide" is not a.*`},
+		step{line: ".role a"},
+		step{line: ".delete role", err: "role a is in use.*"},
+	)
+	dir := filepath.Join(c.App.Paths.AgentsDir, "guide")
+	want := "Delete guide? All of this goes:\n" + dir + ": config.yaml, precious.txt, sessions (2 files)"
+	if got := asker.Asked()[2].Text; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+	for _, file := range []string{filepath.Join(dir, "precious.txt"), filepath.Join(c.App.Paths.ConfigDir, "keep.txt")} {
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

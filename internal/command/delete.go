@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 
 func deleteCommands() []Command {
 	return []Command{
-		{Name: ".delete", Args: "KIND", Help: "Delete roles, sessions, knowledge bases, macros or the data of agents", Group: General, Offered: always, do: (*Console).delete, complete: oneOf(app.Kinds()...)},
+		{Name: ".delete", Args: "KIND", Help: "Delete roles, sessions, knowledge bases, macros or agents with all they have", Group: General, Offered: always, do: (*Console).delete, complete: oneOf(app.Kinds()...)},
 	}
 }
 
@@ -21,7 +22,7 @@ func deleteCommands() []Command {
 func whichDeleted(of app.Kind) string {
 	switch of {
 	case app.AgentKind:
-		return "Which agents' data is deleted?"
+		return "Which agents are deleted, each with its directory?"
 	case app.BaseKind:
 		return "Which knowledge bases are deleted?"
 	}
@@ -52,10 +53,16 @@ func (c *Console) delete(ctx context.Context, kind string) error {
 	if len(chosen) == 0 {
 		return fault.New(fault.Usage, "no %s was chosen, so nothing is deleted", kind)
 	}
-	if s := c.conv.Session(); of == app.SessionKind && s != nil && slices.Contains(chosen, s.Name()) {
-		return fault.New(fault.Usage, "session %s is in use, so nothing is deleted", s.Name()).WithHint("leave it first: .exit session")
+	if err := c.checkUnused(of, chosen); err != nil {
+		return err
 	}
-	sure, err := c.confirm(ctx, "Delete "+strings.Join(chosen, ", ")+"?", false)
+	question := "Delete " + strings.Join(chosen, ", ") + "?"
+	if of == app.AgentKind {
+		if question, err = c.agentsQuestion(chosen); err != nil {
+			return err
+		}
+	}
+	sure, err := c.confirm(ctx, question, false)
 	if err != nil || !sure {
 		return err
 	}
@@ -66,4 +73,65 @@ func (c *Console) delete(ctx context.Context, kind string) error {
 		c.Out.Print("✓ Deleted " + kind + " " + name)
 	}
 	return nil
+}
+
+// checkUnused returns the error of names that are to be deleted, if one of them is in force.
+func (c *Console) checkUnused(of app.Kind, chosen []string) error {
+	inUse, leave := "", ""
+	st := c.conv.State()
+	switch of {
+	case app.SessionKind:
+		if s := c.conv.Session(); s != nil {
+			inUse, leave = s.Name(), ".exit session"
+		}
+	case app.RoleKind:
+		inUse, leave = st.Role, ".exit role"
+	case app.BaseKind:
+		if !c.mode().Agent {
+			inUse, leave = st.Knowledge, ".exit rag"
+		}
+	case app.AgentKind:
+		if in, ok := c.conv.Agent(); ok && samePath(in.Dir, c.App.AgentDir(in.Name)) {
+			inUse, leave = in.Name, ".exit agent"
+		}
+	}
+	if inUse == "" || !slices.Contains(chosen, inUse) {
+		return nil
+	}
+	return fault.New(fault.Usage, "%s is in use, so nothing is deleted", nounOf(of)+" "+inUse).WithHint("leave it first: %s", leave)
+}
+
+// nounOf returns what messages call a kind.
+func nounOf(of app.Kind) string {
+	switch of {
+	case app.AgentKind:
+		return "agent"
+	case app.BaseKind:
+		return "knowledge base"
+	}
+	return string(of)
+}
+
+// samePath reports whether two paths are of the same file.
+func samePath(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// agentsQuestion returns the question whether agents are deleted, with all that goes.
+func (c *Console) agentsQuestion(names []string) (string, error) {
+	var b strings.Builder
+	b.WriteString("Delete " + strings.Join(names, ", ") + "? All of this goes:")
+	for _, name := range names {
+		list, err := c.App.AgentContents(name)
+		if err != nil {
+			return "", fault.Wrap(fault.Failure, err, "reading the directory of agent %s", name)
+		}
+		b.WriteString("\n" + c.App.AgentDir(name) + ": " + strings.Join(list, ", "))
+	}
+	return b.String(), nil
 }

@@ -38,7 +38,7 @@ func TestDelete(t *testing.T) {
 			{"session", "Which sessions are deleted", "talk", ""},
 			{"rag", "Which knowledge bases are deleted", "docs", ""},
 			{"macro", "Which macros are deleted", "mine", "config/macros/mine.yaml"},
-			{"agent-data", "Which agents' data is deleted", "helper", "config/agents/helper"},
+			{"agent-data", "Which agents are deleted, each with its directory", "helper", "config/agents/helper"},
 		} {
 			before := u.enter(".delete " + tt.kind)
 			u.choose(tt.question, tt.name)

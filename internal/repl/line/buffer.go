@@ -153,7 +153,7 @@ func grapheme(s string) (size, width int) {
 // safe returns a position at or before i that is certainly the border of a grapheme.
 func (b *buffer) safe(i int) int {
 	for i = min(i, len(b.text)); i > 0; i-- {
-		if i < len(b.text) && b.text[i-1] < utf8.RuneSelf && b.text[i] < utf8.RuneSelf {
+		if b.text[i-1] == '\n' || i < len(b.text) && b.text[i-1] < utf8.RuneSelf && b.text[i] < utf8.RuneSelf {
 			return i
 		}
 	}

@@ -237,7 +237,7 @@ func (v *view) textRows(m *model) (rows []rowText, cursorRow, cursorColumn int) 
 	spans := wrap(body.text, v.width, width)
 	for i, s := range spans {
 		first := i == 0
-		if s.from <= m.buf.cursor {
+		if s.from <= m.buf.cursor && (i+1 == len(spans) || spans[i+1].from > m.buf.cursor) {
 			cursorRow = len(rows)
 			cursorColumn = s.column + columns(body.text[s.from:m.buf.cursor], s.column)
 		}

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -399,4 +400,26 @@ func FuzzModel(f *testing.F) {
 			s.out = s.out[:0]
 		}
 	})
+}
+
+// TestLongPaste lays out a text of so many lines that work for each pair of them would not end.
+func TestLongPaste(t *testing.T) {
+	t.Parallel()
+	const lines = 100_000
+	p := newTypist(Options{}, "")
+	pasted := pasteBegin + strings.Repeat("line of paste text\r", lines) + pasteEnd
+	for chunk := range slices.Chunk([]byte(pasted), 4096) {
+		p.keys.add(chunk)
+		for k, ok := p.keys.next(false); ok; k, ok = p.keys.next(false) {
+			p.m.press(k)
+		}
+	}
+	v := view{prompt: Prompt{Left: "> "}, width: 80, height: 24}
+	if f := v.frame(p.m); len(f.rows) != 24 || f.row != 23 || f.column != len(continuation) || v.top != lines-23 {
+		t.Errorf("%d rows from %d, the cursor in row %d, column %d", len(f.rows), v.top, f.row, f.column)
+	}
+	p.m.press(key{name: "ctrl+home"})
+	if f := v.frame(p.m); f.row != 0 || f.column != 2 || v.top != 0 {
+		t.Errorf("from %d, the cursor in row %d, column %d", v.top, f.row, f.column)
+	}
 }

@@ -41,7 +41,13 @@ func agentWords(list []string) (session string, given map[string]string, err err
 	if len(list) > 0 && !strings.Contains(list[0], "=") {
 		session, list = list[0], list[1:]
 	}
-	given = make(map[string]string, len(list))
+	given, err = keyValues(list, ".agent NAME [SESSION] [KEY=VALUE...]")
+	return session, given, err
+}
+
+// keyValues returns what words say that are KEY=VALUE each. Usage is how the command is written.
+func keyValues(list []string, usage string) (map[string]string, error) {
+	given := make(map[string]string, len(list))
 	for _, word := range list {
 		key, value, ok := strings.Cut(word, "=")
 		if _, twice := given[key]; !ok || key == "" || twice {
@@ -49,11 +55,11 @@ func agentWords(list []string) (session string, given map[string]string, err err
 			if twice {
 				why = "sets " + key + " twice"
 			}
-			return "", nil, fault.New(fault.Usage, "%q %s", word, why).WithHint(".agent NAME [SESSION] [KEY=VALUE...]; put a value with blanks in quotes: \"KEY=TWO WORDS\"")
+			return nil, fault.New(fault.Usage, "%q %s", word, why).WithHint("%s; put a value with blanks in quotes: \"KEY=TWO WORDS\"", usage)
 		}
 		given[key] = unquote(value)
 	}
-	return session, given, nil
+	return given, nil
 }
 
 // inForce returns the agent in force.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -489,4 +490,31 @@ func TestInstallCategory(t *testing.T) {
 		step{line: ".install macros", want: "Nothing was changed."},
 		step{line: ".install macros", want: "✓ Installed macros in .*: 1 file"},
 	)
+}
+
+// TestOddArguments: no command ends the program, whatever stands behind its name.
+func TestOddArguments(t *testing.T) {
+	t.Chdir(t.TempDir()) // for what is written
+	odd := []string{"", "--", "-- ", "-- x", "''", `"`, "' --", "=", "x =", `\`, "\x00", strings.Repeat("x", 10_000), strings.Repeat("'x y' ", 2_000)}
+	for _, interactive := range []bool{true, false} {
+		c, _ := newConsole(t, map[string]string{"config.yaml": "release_feed: http://127.0.0.1:1\n", "agents/guide/config.yaml": guide})
+		c.Interactive = interactive
+		for _, row := range c.Commands() {
+			for _, args := range odd {
+				_ = c.Do(t.Context(), row.Name+" "+args) // most are errors
+			}
+		}
+	}
+}
+
+func TestKeyValues(t *testing.T) {
+	given, err := keyValues([]string{"a=b=c", `d="two words"`, "e="}, ".x")
+	if want := map[string]string{"a": "b=c", "d": "two words", "e": ""}; err != nil || !maps.Equal(given, want) {
+		t.Errorf("%q, %v", given, err)
+	}
+	for _, list := range [][]string{{"a"}, {"=x"}, {"a=1", "a=2"}, {""}} {
+		if _, err := keyValues(list, ".x"); fault.CodeOf(err) != fault.Usage || !strings.HasPrefix(fault.HintOf(err), ".x; ") {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
 }

@@ -162,17 +162,16 @@ func (c *Console) serverPrompt(ctx context.Context, args string) error {
 	if rest != "" {
 		list = append(list, rest)
 	}
+	if len(list) == 0 {
+		list = []string{""}
+	}
 	id, name, ok := strings.Cut(list[0], "/")
 	if !ok {
 		return fault.New(fault.Usage, "%q does not name a prompt of a server", list[0]).WithHint(".mcp prompt SERVER/NAME; all of a server: .mcp SERVER")
 	}
-	given := make(map[string]string)
-	for _, word := range list[1:] {
-		key, value, ok := strings.Cut(word, "=")
-		if _, twice := given[key]; !ok || twice {
-			return fault.New(fault.Usage, "%q is not an argument of a prompt, KEY=VALUE with each key once", word)
-		}
-		given[key] = value
+	given, err := keyValues(list[1:], ".mcp prompt SERVER/NAME [KEY=VALUE...]")
+	if err != nil {
+		return err
 	}
 	scope, err := c.server(ctx, id)
 	if err != nil {

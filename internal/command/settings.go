@@ -17,7 +17,7 @@ func settingCommands() []Command {
 		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT in it", Group: General, Offered: always, do: (*Console).help},
 		{Name: ".model", Args: "NAME", Help: "Go on with another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
 		{Name: ".models", Args: "[TEXT]", Help: "Choose the model from a list, of those whose names have the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel, complete: completeModel()},
-		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting until the program ends", Group: General, Offered: always, do: (*Console).set, complete: completeSet()},
+		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting of what is in force", Group: General, Offered: always, do: (*Console).set, complete: completeSet()},
 		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
 		{Name: ".exit", Help: "Leave the program", Group: General, Offered: always, do: (*Console).exit},
 	}
@@ -107,8 +107,7 @@ func (c *Console) useModel(ctx context.Context, id string) error {
 func (c *Console) set(ctx context.Context, args string) error {
 	key, value := cutWord(args)
 	if value == "" {
-		c.Out.Print("Usage: .set KEY VALUE\nSettings: " + strings.Join(c.conv.SettingKeys(), ", "))
-		return nil
+		return c.usage(".set KEY VALUE\nSettings: " + strings.Join(c.conv.SettingKeys(), ", "))
 	}
 	return c.conv.Set(ctx, key, value)
 }

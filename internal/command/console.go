@@ -94,13 +94,23 @@ func (c *Console) command(ctx context.Context, s submission) error {
 	case row.Args == "" && args != "":
 		return fault.New(fault.Usage, "%s takes no argument, but %q was given", row.Name, args)
 	case row.needsArgs() && args == "":
-		c.Out.Print("Usage: " + row.Usage())
-		if row.Name == ".file" {
-			c.Out.Print(sourceHelp)
+		if err := c.usage(row.Usage()); err != nil || row.Name != ".file" {
+			return err
 		}
+		c.Out.Print(sourceHelp)
 		return nil
 	}
 	return row.do(c, ctx, args)
+}
+
+// usage shows a user who typed a command without its arguments how it is written. In a macro, and where nobody types,
+// it is an error with code Usage.
+func (c *Console) usage(lines string) error {
+	if c.InMacro || !c.Interactive {
+		return fault.New(fault.Usage, "an argument is missing").WithHint("usage: %s", lines)
+	}
+	c.Out.Print("Usage: " + lines)
+	return nil
 }
 
 // find returns the row of a command, which may be called by two words, and its arguments.
@@ -141,8 +151,7 @@ func (c *Console) misspelled(s submission) error {
 			for _, row := range rows {
 				usage = append(usage, row.Usage())
 			}
-			c.Out.Print("Usage: " + strings.Join(usage, "\n       "))
-			return nil
+			return c.usage(strings.Join(usage, "\n       "))
 		}
 		second, _ := cutWord(s.args)
 		if name += " " + second; name == ".clear messages" {

@@ -24,7 +24,7 @@ func findCommands() []Command {
 			Name: ".resume", Args: "[ID]", Help: "Go on with a run that did not end: this one, or the newest of this directory", Group: Runs, Offered: always,
 			do: (*Console).resume, complete: first(completeRun),
 		},
-		{Name: ".usage", Help: "Show the tokens and costs of the last answer, the session and the day", Group: Runs, Offered: always, do: (*Console).usage},
+		{Name: ".usage", Help: "Show the tokens and costs of the last answer, the session and the day", Group: Runs, Offered: always, do: (*Console).showUsage},
 	}
 }
 
@@ -134,8 +134,8 @@ func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate
 // week is how many days .usage adds up, today included.
 const week = 7
 
-// usage shows what the last answer, the conversation and all processes used.
-func (c *Console) usage(context.Context, string) error {
+// showUsage shows what the last answer, the conversation and all processes used.
+func (c *Console) showUsage(context.Context, string) error {
 	turn, all := c.conv.Spent()
 	name := "conversation"
 	if s := c.conv.Session(); s != nil {

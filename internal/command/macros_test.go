@@ -99,6 +99,22 @@ func TestRunMacro(t *testing.T) {
 	}
 }
 
+// TestMissingArgument: where nobody types, a command without its argument is an error, and it ends a macro.
+func TestMissingArgument(t *testing.T) {
+	c, out := newConsole(t, map[string]string{"macros/ask.yaml": "variables: [{name: r}]\nsteps: ['.role {{r}}', 'which role?']\n"})
+	err := c.Do(t.Context(), ".macro ask ''")
+	if fault.CodeOf(err) != fault.Usage || fault.HintOf(err) != "usage: .role NAME [TEXT]" || strings.Join(*out, "|") != ">> .role " {
+		t.Errorf("%v (%s) after %q", err, fault.HintOf(err), *out)
+	}
+	c.Interactive = false
+	for _, line := range []string{".role", ".set", ".set dry_run", ".vault add", ".edit", ".save x", ".file"} {
+		*out = nil
+		if err := c.Do(t.Context(), line); fault.CodeOf(err) != fault.Usage || !strings.HasPrefix(fault.HintOf(err), "usage: .") || len(*out) > 0 {
+			t.Errorf("%s: %v (%s), prints %q", line, err, fault.HintOf(err), *out)
+		}
+	}
+}
+
 // matches reports whether text is as wanted, where ".*" stands for anything.
 func matches(text, wanted string) bool {
 	parts := strings.Split(wanted, ".*")

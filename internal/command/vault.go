@@ -24,8 +24,7 @@ func (c *Console) secrets(ctx context.Context, args string) error {
 	case verb != "add" && verb != "get" && verb != "update" && verb != "delete":
 		return fault.New(fault.Usage, ".vault %s is not a command", verb).WithHint(".vault add NAME, get NAME, update NAME, delete NAME, list")
 	case name == "":
-		c.Out.Print("Usage: .vault " + verb + " NAME")
-		return nil
+		return c.usage(".vault " + verb + " NAME")
 	}
 	switch verb {
 	case "add":

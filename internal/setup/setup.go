@@ -105,6 +105,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	w.note("Saved " + o.File)
+	if !there { // what a user would not guess
+		w.note("It has the keys of vi for the REPL (keybindings: emacs has the usual ones) and keeps answers in messages.md (save: false does not).")
+	}
 	return Result{File: o.File, Model: d.model}, nil
 }
 

@@ -3,14 +3,15 @@ package cassette
 import (
 	"regexp"
 	"slices"
+	"sync"
 
 	"loki/internal/value"
 )
 
 // Keys of what a team of agents records below those of its task: its log, and the end of a child.
 var (
-	logKey = regexp.MustCompile(`^((?:.*/)?)team/\d+$`)
-	endKey = regexp.MustCompile(`^((?:.*/)?)agents/[^/]+/result$`)
+	logKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^((?:.*/)?)team/\d+$`) })
+	endKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^((?:.*/)?)agents/[^/]+/result$`) })
 )
 
 // repeatable are operations of a team that do the same whenever they are done. What others do depends on who was faster.
@@ -24,7 +25,7 @@ type team struct {
 
 // teamOf returns the team to whose record a place belongs: a line of the log, or the end of a child.
 func teamOf(p Place) (t team, ok bool) {
-	for _, key := range []*regexp.Regexp{logKey, endKey} {
+	for _, key := range []*regexp.Regexp{logKey(), endKey()} {
 		if m := key.FindStringSubmatch(p.Key); m != nil {
 			return team{p.Run, p.Step, p.Node, m[1]}, true
 		}
@@ -42,10 +43,10 @@ func scripted(entries []*Entry) map[team]bool {
 			continue
 		}
 		reply := e.Reply.AsObject()
-		if logKey.MatchString(e.Key) && !slices.Contains(repeatable, text(reply, "op")) {
+		if logKey().MatchString(e.Key) && !slices.Contains(repeatable, text(reply, "op")) {
 			teams[t] = true
 		}
-		if endKey.MatchString(e.Key) && !slices.Contains([]string{"done", "failed"}, text(reply, "status")) {
+		if endKey().MatchString(e.Key) && !slices.Contains([]string{"done", "failed"}, text(reply, "status")) {
 			teams[t] = true
 		}
 		if result, ok := reply.Get("result"); ok && text(result.AsObject(), "status") == "pending" { // the collector was to answer a question first

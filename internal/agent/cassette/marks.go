@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"loki/internal/run"
@@ -81,7 +82,9 @@ func (m Marks) show(v value.Value) value.Value {
 }
 
 // dates are dates, perhaps with a time, of ISO 8601.
-var dates = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?\b`)
+var dates = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?\b`)
+})
 
 // nowMark stands for the date and time at which something was recorded.
 const nowMark = "$(now)"
@@ -89,7 +92,7 @@ const nowMark = "$(now)"
 // withoutNow returns a request with a mark in place of today's date, and of the time behind it.
 func withoutNow(v value.Value, now time.Time) value.Value {
 	return change(v, func(s string) string {
-		return dates.ReplaceAllStringFunc(s, func(d string) string {
+		return dates().ReplaceAllStringFunc(s, func(d string) string {
 			for _, day := range []string{now.Local().Format(time.DateOnly), now.UTC().Format(time.DateOnly)} {
 				if strings.HasPrefix(d, day) {
 					return nowMark
@@ -102,7 +105,7 @@ func withoutNow(v value.Value, now time.Time) value.Value {
 
 // withoutDates returns a request with the same mark in place of each date: for comparison.
 func withoutDates(v value.Value) value.Value {
-	return change(v, func(s string) string { return dates.ReplaceAllString(s, nowMark) })
+	return change(v, func(s string) string { return dates().ReplaceAllString(s, nowMark) })
 }
 
 // change returns v with the texts that fn returns in place of its texts. Names of members stay.

@@ -3,6 +3,7 @@ package cassette
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"loki/internal/value"
@@ -18,7 +19,7 @@ const flowWidth = 100
 // member writes "key: value" at an indentation of level times two blanks.
 func (w *writer) member(level int, key string, v value.Value) {
 	w.indent(level)
-	w.WriteString(quotedUnless(inKey, key) + ":")
+	w.WriteString(quotedUnless(inKey(), key) + ":")
 	w.value(level, v)
 }
 
@@ -31,7 +32,7 @@ func (w *writer) value(level int, v value.Value) {
 		return
 	}
 	if text, ok := v.AsString(); ok {
-		w.WriteString(" " + quotedUnless(inBlock, text) + "\n")
+		w.WriteString(" " + quotedUnless(inBlock(), text) + "\n")
 		return
 	}
 	if line, ok := flow(v); ok && len(line) <= flowWidth || isScalar(v) {
@@ -63,7 +64,7 @@ func (w *writer) item(level int, v value.Value) {
 	first := true
 	for name, m := range o.All() {
 		if first {
-			w.WriteString(" " + quotedUnless(inKey, name) + ":")
+			w.WriteString(" " + quotedUnless(inKey(), name) + ":")
 			w.value(level+1, m)
 			first = false
 			continue
@@ -107,20 +108,24 @@ func flowTo(v value.Value, depth int) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		parts = append(parts, quotedUnless(inKey, name)+": "+part)
+		parts = append(parts, quotedUnless(inKey(), name)+": "+part)
 	}
 	return "{" + strings.Join(parts, ", ") + "}", true
 }
 
 // Texts that mean themselves without quotes: as a key, wherever else they stand, and outside of lists and mappings on one line.
 var (
-	inKey   = regexp.MustCompile(`^[A-Za-z_/.$][A-Za-z0-9_/.@+$-]*$`)
-	inFlow  = regexp.MustCompile(`^([A-Za-z_/.$]|[0-9]+ [A-Za-z])[A-Za-z0-9_/.@+$-]*(:[A-Za-z0-9_/.@+$-]+)*( [A-Za-z0-9_/.@+$(-][A-Za-z0-9_/.@+$()-]*)*$`)
-	inBlock = regexp.MustCompile(`^([A-Za-z_/.$(]|[0-9]+ [A-Za-z])[^:#\pC\pZ]*([:#]+[^:#\pC\pZ]+)*( +[^:#\pC\pZ]+([:#]+[^:#\pC\pZ]+)*)*$`)
+	inKey  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_/.$][A-Za-z0-9_/.@+$-]*$`) })
+	inFlow = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z_/.$]|[0-9]+ [A-Za-z])[A-Za-z0-9_/.@+$-]*(:[A-Za-z0-9_/.@+$-]+)*( [A-Za-z0-9_/.@+$(-][A-Za-z0-9_/.@+$()-]*)*$`)
+	})
+	inBlock = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z_/.$(]|[0-9]+ [A-Za-z])[^:#\pC\pZ]*([:#]+[^:#\pC\pZ]+)*( +[^:#\pC\pZ]+([:#]+[^:#\pC\pZ]+)*)*$`)
+	})
 )
 
 // scalar returns a text as it stands on one line, wherever that is.
-func scalar(text string) string { return quotedUnless(inFlow, text) }
+func scalar(text string) string { return quotedUnless(inFlow(), text) }
 
 // quotedUnless returns a text that plain matches as it is, and another one in quotes.
 func quotedUnless(plain *regexp.Regexp, text string) string {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -78,8 +79,8 @@ type content struct {
 }
 
 var (
-	refPattern = regexp.MustCompile(`^[A-Za-z0-9._/+-]+$`)
-	hexPattern = regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`)
+	refPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/+-]+$`) })
+	hexPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`) })
 )
 
 // splitRef splits an address with the name of a branch, a tag or a commit behind a #.
@@ -92,7 +93,7 @@ func splitRef(source string) (address, ref string, err error) {
 	switch {
 	case ref == "":
 		err = fault.New(fault.Usage, "nothing stands behind the # of the address")
-	case strings.Contains(ref, "..") || strings.HasPrefix(ref, "-") || !refPattern.MatchString(ref):
+	case strings.Contains(ref, "..") || strings.HasPrefix(ref, "-") || !refPattern().MatchString(ref):
 		err = fault.New(fault.Usage, "%s is not the name of a branch, a tag or a commit", text.Name(ref)).
 			WithHint("it has letters, digits and ._/+- only, no two dots in a row, and does not begin with -")
 	}
@@ -132,7 +133,7 @@ func (i *Installer) fetch(ctx context.Context, from repository.Address, ref stri
 	dir := filepath.Join(temp, "bundle.git")
 	options := repository.CloneOptions{Branch: ref, Bare: true, MaxBytes: maxClone}
 	commit := ""
-	if hexPattern.MatchString(ref) {
+	if hexPattern().MatchString(ref) {
 		options.Branch, options.History, commit = "", true, ref
 	}
 	if err := i.Git.Clone(ctx, from, dir, options); err != nil {

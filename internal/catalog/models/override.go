@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"loki/internal/catalog"
 	"loki/internal/yamldoc"
@@ -58,12 +59,14 @@ func Load(file, version string) (list []catalog.Provider, problems []*yamldoc.Pr
 }
 
 // versionLine is the version at the beginning of an override file, as programs write it.
-var versionLine = regexp.MustCompile(`^(?:\xef\xbb\xbf)?(?:#[^\n]*\n|\s)*(?:\{\s*)?"?version"?:\s*["']?(\d[\w.+-]*)["']?\s*(?:,|\r?\n|$)`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\xef\xbb\xbf)?(?:#[^\n]*\n|\s)*(?:\{\s*)?"?version"?:\s*["']?(\d[\w.+-]*)["']?\s*(?:,|\r?\n|$)`)
+})
 
 // otherVersion returns the version that the text of an override file begins with, without
 // reading the rest. It is empty if that is version itself, or the text begins otherwise.
 func otherVersion(src []byte, version string) string {
-	found := versionLine.FindSubmatch(src)
+	found := versionLine().FindSubmatch(src)
 	if found == nil || string(found[1]) == version {
 		return ""
 	}

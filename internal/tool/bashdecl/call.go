@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"loki/internal/argc"
 	"loki/internal/value"
@@ -78,8 +79,10 @@ func (f Function) number(key string) string {
 }
 
 var (
-	integerText = regexp.MustCompile(`^[+-]?[0-9]{1,19}$`)
-	numberText  = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+	integerText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9]{1,19}$`) })
+	numberText  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+	})
 )
 
 // checkNumbers checks one member of the arguments, each element of it if it is a list.
@@ -92,9 +95,9 @@ func checkNumbers(key, wants string, v value.Value) error {
 	for _, item := range list.All() {
 		s := item.Text()
 		f, isFloat := item.AsFloat()
-		good := numberText.MatchString(s)
+		good := numberText().MatchString(s)
 		if wants == "integer" {
-			good = integerText.MatchString(s) || item.Kind() == value.Float && isFloat && f == float64(int64(f))
+			good = integerText().MatchString(s) || item.Kind() == value.Float && isFloat && f == float64(int64(f))
 		}
 		if !good {
 			return fmt.Errorf("argument %q has to be of type %s, not %s. The tool was not run", key, wants, item.AppendJSON(nil))

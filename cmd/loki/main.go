@@ -3,6 +3,8 @@ package main
 
 import (
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"loki/internal/cli"
 	"loki/internal/repl"
@@ -12,5 +14,21 @@ func main() {
 	if repl.Guard(os.Args[1:]) {
 		return
 	}
+	delayCollection()
 	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run))
+}
+
+// usualPercent is how much the heap grows between two garbage collections if GOGC does not say so.
+const usualPercent = 100
+
+// delayCollection has the first garbage collection happen when the heap has 32 MB, not 4 MB: reading
+// the configuration and a session would take up to five of them, at a time when the user waits and
+// nearly nothing is garbage. Later ones happen as usual.
+func delayCollection() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetGCPercent(8 * usualPercent)
+	canary := new([64]byte)
+	runtime.AddCleanup(canary, func(percent int) { debug.SetGCPercent(percent) }, usualPercent)
 }

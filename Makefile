@@ -102,6 +102,13 @@ fuzz: # every fuzz test for FUZZTIME
 		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$${file%/*}" || exit 1; \
 	done
 
+# How many bytes are typed in each of the editor's two modes.
+RANDOM_BYTES ?= 10485760
+
+.PHONY: repl-random
+repl-random: # types 10 MB of random bytes at the line editor
+	LOKI_RANDOM_BYTES=$(RANDOM_BYTES) $(GO) test -count=1 -timeout 30m -run TestRandomBytes ./internal/repl/line
+
 # One package at a time, without those below it: each change is compiled and tested, which
 # takes a minute for a hundred of them and more. What lives is a change that no test of the
 # package notices. What timed out is either endless or was only slow: look at it. WORKERS=2

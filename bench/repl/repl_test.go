@@ -5,6 +5,7 @@ package repl
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,8 +19,6 @@ import (
 	"github.com/creack/pty"
 
 	"loki/internal/chat"
-	"loki/internal/cli"
-	"loki/internal/repl"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 )
@@ -31,20 +30,36 @@ const (
 	prompt   = "ready> "
 )
 
-// TestMain is also the program.
+// program is the file of the program, as make build makes it.
+var program string
+
+// TestMain builds the program if there is something to measure.
 func TestMain(m *testing.M) {
-	if os.Getenv("LOKI_BENCH_REPL") != "" {
-		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run))
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "loki-bench-repl-")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "loki")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "loki/cmd/loki")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("%v: %s", err, out))
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
-// home makes a configuration with many models and sessions.
-func home(b *testing.B) string {
+// home makes a configuration with as many models as models says, and many sessions.
+func home(b *testing.B, models int) string {
 	b.Helper()
 	dir := b.TempDir()
 	var config strings.Builder
-	config.WriteString("model: builtin:echo\nleft_prompt: '" + prompt + "'\nright_prompt: ''\nclients:\n- type: builtin\n- type: openai-compatible\n  name: many\n  api_base: http://127.0.0.1:9/v1\n  models:\n")
+	config.WriteString("model: builtin:echo\nleft_prompt: '" + prompt + "'\nright_prompt: ''\nclients:\n- type: builtin\n- type: openai-compatible\n  name: many\n  api_base: http://127.0.0.1:9/v1\n  models:\n  - {name: model, max_input_tokens: 1000}\n")
 	for i := range models {
 		fmt.Fprintf(&config, "  - {name: model-%d, max_input_tokens: 1000}\n", i)
 	}
@@ -89,13 +104,9 @@ type terminal struct {
 
 func start(b *testing.B, dir string, args ...string) *terminal {
 	b.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	cmd := exec.Command(self, args...)
+	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LOKI_BENCH_REPL=1", "HOME="+dir, "LOKI_CONFIG_DIR="+dir, "LOKI_STATE_DIR="+filepath.Join(dir, "state"),
+	cmd.Env = append(os.Environ(), "HOME="+dir, "LOKI_CONFIG_DIR="+dir, "LOKI_STATE_DIR="+filepath.Join(dir, "state"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "TERM=xterm-256color", "LOKI_THEME=dark", "SHELL=/bin/sh")
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
@@ -156,36 +167,61 @@ func (t *terminal) stop() {
 	_ = t.pty.Close()
 }
 
-// report gives the median and the 99th percentile.
+// report gives the best, the median and the 99th percentile.
 func report(b *testing.B, times []time.Duration) {
 	slices.Sort(times)
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	b.ReportMetric(ms(times[0]), "ms-best")
 	b.ReportMetric(ms(times[len(times)/2]), "ms-p50")
 	b.ReportMetric(ms(times[len(times)*99/100]), "ms-p99")
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkStart is the time from the start of the process to the prompt, without and with the long session.
-func BenchmarkStart(b *testing.B) {
-	dir := home(b)
-	for name, args := range map[string][]string{"plain": nil, "session": {"-s", "long"}} {
-		b.Run(name, func(b *testing.B) {
+// BenchmarkCommand is the time of commands that only print, in a pipe.
+func BenchmarkCommand(b *testing.B) {
+	for _, arg := range []string{"--version", "--help"} {
+		b.Run(strings.TrimLeft(arg, "-"), func(b *testing.B) {
 			var times []time.Duration
 			for b.Loop() {
 				begin := time.Now()
-				t := start(b, dir, args...)
-				t.sees(prompt)
+				if out, err := exec.Command(program, arg).CombinedOutput(); err != nil {
+					b.Fatal(err, string(out))
+				}
 				times = append(times, time.Since(begin))
-				t.stop()
 			}
 			report(b, times)
 		})
 	}
 }
 
+// BenchmarkStart is the time from the start of the process to the prompt: with a small configuration, in the
+// long session, and with the models in config.yaml. cpu-ms is the processor time of the program, the end of it included.
+func BenchmarkStart(b *testing.B) {
+	small, large := home(b, 0), home(b, models)
+	for _, c := range []struct {
+		name, dir string
+		args      []string
+	}{{"plain", small, nil}, {"session", small, []string{"-s", "long"}}, {"models", large, nil}} {
+		b.Run(c.name, func(b *testing.B) {
+			var times []time.Duration
+			var processor time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				t := start(b, c.dir, c.args...)
+				t.sees(prompt)
+				times = append(times, time.Since(begin))
+				t.stop()
+				processor += t.cmd.ProcessState.UserTime() + t.cmd.ProcessState.SystemTime()
+			}
+			report(b, times)
+			b.ReportMetric(float64(processor)/float64(time.Millisecond)/float64(len(times)), "cpu-ms")
+		})
+	}
+}
+
 // BenchmarkKey is the time from a key to its character on the screen, in the long session.
 func BenchmarkKey(b *testing.B) {
-	t := start(b, home(b), "-s", "long")
+	t := start(b, home(b, models), "-s", "long")
 	defer t.stop()
 	t.sees(prompt)
 	var times []time.Duration
@@ -206,21 +242,28 @@ func BenchmarkKey(b *testing.B) {
 	report(b, times)
 }
 
-// BenchmarkMenu is the time from Tab to the menu of all models, in the long session.
+// BenchmarkMenu is the time from Tab to the menu: of all models, in the long session, and of all sessions, outside of one.
 func BenchmarkMenu(b *testing.B) {
-	t := start(b, home(b), "-s", "long")
-	defer t.stop()
-	t.sees(prompt)
-	t.types(".model many")
-	t.sees("many")
-	var times []time.Duration
-	for b.Loop() {
-		begin := time.Now()
-		t.types("\t")
-		t.sees("1 of ")
-		times = append(times, time.Since(begin))
-		t.types("\x1b[27u") // Esc
-		t.sees("\x1b[J")
+	for _, c := range []struct {
+		name, typed string
+		args        []string
+	}{{"models", ".model many", []string{"-s", "long"}}, {"sessions", ".session session", nil}} {
+		b.Run(c.name, func(b *testing.B) {
+			t := start(b, home(b, models), c.args...)
+			defer t.stop()
+			t.sees(prompt)
+			t.types(c.typed)
+			t.sees(c.typed[strings.Index(c.typed, " ")+1:]) // the command has a color of its own
+			var times []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				t.types("\t")
+				t.sees("1 of ")
+				times = append(times, time.Since(begin))
+				t.types("\x1b[27u") // Esc
+				t.sees("\x1b[J")
+			}
+			report(b, times)
+		})
 	}
-	report(b, times)
 }

@@ -293,7 +293,7 @@ func TestMakeTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)")
+	command := regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)")
 	for _, page := range pages(t) {
 		source, err := os.ReadFile(page)
 		if err != nil {

@@ -46,7 +46,7 @@ func (r *repl) highlighter() func(text string) string {
 		names = append(names, row.Name)
 	}
 	return func(text string) string {
-		if !r.conv.State().Highlight || !strings.Contains(text, ".") {
+		if !r.highlight || !strings.Contains(text, ".") {
 			return text
 		}
 		longest := ""

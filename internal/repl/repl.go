@@ -77,6 +77,8 @@ type repl struct {
 	hinted  bool             // the user knows how to send it
 	entered *session.Session // that was replayed last; nil for none
 
+	highlight bool // what is typed is colored, as of the latest prompt
+
 	mu     sync.Mutex  // guards what follows
 	cancel func()      // ends what is being done; nil while nothing is
 	watch  *line.Watch // nil while nothing watches the keyboard

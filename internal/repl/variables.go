@@ -20,6 +20,7 @@ const (
 // prompt returns the prompt for the next line.
 func (r *repl) prompt() line.Prompt {
 	st, cfg := r.conv.State(), r.app.Config
+	r.highlight = st.Highlight
 	return newPrompt(cfg, st, st.Highlight && r.display.OutColor())
 }
 

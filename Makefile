@@ -21,7 +21,7 @@ pruned: # fails if something keeps the linker from dropping methods, which costs
 	@! $(GO) build -ldflags=-dumpdep -o /dev/null ./cmd/loki 2>&1 | grep -m 3 '<ReflectMethod>'
 
 .PHONY: test
-test: # all tests
+test: # all tests, with samples of the largest sets of inputs; LOKI_TEST=full leaves nothing out
 	$(GO) test ./...
 
 # The race detector leaves out SQLite itself, C translated to Go, and the C library that it uses: what it could
@@ -35,8 +35,8 @@ race: # all tests with the race detector; LOKI_TEST=full leaves nothing out
 	$(GO) test $(RACE) -shuffle=on ./...
 
 .PHONY: samples
-samples: # whole, what the tests with the race detector try a part of
-	$(GO) test ./internal/render/... ./internal/run/sqlite ./internal/mcp
+samples: # whole, what the other tests try a part of
+	LOKI_TEST=full $(GO) test ./internal/render/... ./internal/run/sqlite ./internal/mcp ./internal/tool/pydecl ./internal/tool/tsdecl
 
 .PHONY: check
 check: format vet staticcheck tidy test # what has to pass before a commit

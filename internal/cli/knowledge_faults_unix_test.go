@@ -227,7 +227,7 @@ func TestKnowledgeGrowingFile(t *testing.T) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { // until stop is closed, and far below what a document may have
 		defer close(done)
-		for range 200_000 {
+		for range 20_000 {
 			select {
 			case <-stop:
 				return

@@ -109,7 +109,7 @@ func childDrive() error {
 }
 
 // TestKill kills a process before and after every single write of a run, and resumes
-// the run at once. Under the race detector it tries every fifth moment.
+// the run at once. Without LOKI_TEST=full it tries every fifth moment.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"loki/internal/process/npmtest"
+	"loki/internal/sample"
 	"loki/internal/tool/tsdecl"
 )
 
@@ -138,7 +139,7 @@ func TestBrokenSources(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	var sources []string
-	for range 3000 {
+	for range 3000 / sample.Step(4) {
 		i := random.IntN(len(src) - 1)
 		switch random.IntN(3) {
 		case 0: // lose one

@@ -484,6 +484,22 @@ func TestVault(t *testing.T) {
 	)
 }
 
+// TestEditedSessionKeepsItsName: a file whose name the user deletes is still that of the session.
+func TestEditedSessionKeepsItsName(t *testing.T) {
+	c, _ := talk(t, nil, []string{yes}, "model: builtin:echo\n",
+		step{line: ".session trip"},
+		step{line: "hello", want: "hello"},
+		step{line: ".edit session"},
+		step{line: ".exit session"},
+	)
+	if err := c.Do(t.Context(), ".session trip"); err != nil {
+		t.Fatal(err)
+	}
+	if messages := c.conv.Session().Messages(); len(messages) != 2 {
+		t.Errorf("session trip has %v", messages)
+	}
+}
+
 func TestInstallCategory(t *testing.T) {
 	talk(t, nil, []string{no, yes}, "",
 		step{line: ".install everything", err: `"everything" is not a part of the program.*`},

@@ -390,7 +390,12 @@ func (c *Conversation) ReloadSession(ctx context.Context) error {
 	if c.session == nil {
 		return errNoSession()
 	}
-	if err := c.session.Reload(c.context(ctx)); err != nil {
+	name := c.session.Alias()
+	err := c.session.Reload(c.context(ctx))
+	if err == nil && c.session.Alias() == "" && name != "" {
+		err = c.session.Rename(ctx, name) // which the user has deleted from the file
+	}
+	if err != nil {
 		return err
 	}
 	c.last.end()

@@ -33,7 +33,7 @@ func (c *Console) install(ctx context.Context, name string) error {
 		return fault.New(fault.Usage, "%q is not a part of the program that can be installed", name).WithHint("there are: %s", strings.Join(app.Categories(), ", "))
 	}
 	of := app.Category(name)
-	if c.Interactive {
+	if c.Interactive || c.InMacro {
 		sure, err := c.confirm(ctx, c.App.InstallLoss(of)+" Go on?", false)
 		if err != nil {
 			return err

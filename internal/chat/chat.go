@@ -32,7 +32,14 @@ type Message struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 	ToolName   string `json:"tool_name,omitempty"`
 	Failed     bool   `json:"failed,omitempty"`
+
+	// Continuation marks a user message with which the program, not the user, has the model go on
+	// with its work. It belongs to the turn of the question before it.
+	Continuation bool `json:"continuation,omitempty"`
 }
+
+// Question reports whether m is what the user said, which begins a turn.
+func (m Message) Question() bool { return m.Role == User && !m.Continuation }
 
 // Text returns a message of one text part.
 func Text(role Role, text string) Message {

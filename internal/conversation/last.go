@@ -29,17 +29,17 @@ type last struct {
 }
 
 // text returns the text of the whole reply.
-func (l *last) text() string {
-	for _, m := range slices.Backward(l.reply) {
+func (l *last) text() string { return textOf(l.reply) }
+
+// textOf returns the last text of the model in a reply, "" if there is none.
+func textOf(reply []chat.Message) string {
+	for _, m := range slices.Backward(reply) {
 		if text := m.Text(); m.Role == chat.Assistant && text != "" {
 			return text
 		}
 	}
 	return ""
 }
-
-// continuations returns how often the model was asked to go on with its todo list in the reply.
-func (l *last) continuations() int { return continuations(l.reply) }
 
 // continuations returns how often the model was asked to go on in a reply.
 func continuations(reply []chat.Message) (n int) {

@@ -73,7 +73,7 @@ func (c *Conversation) keepTurn(ctx context.Context, t *turn, a Answer) error {
 		return c.journal(ctx, e)
 	}
 	return c.keep(ctx, session.Turn{
-		Mode: t.q.Mode, Role: t.q.Lead, User: t.q.User, Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images,
+		Mode: t.q.Mode, Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images,
 	}, e)
 }
 
@@ -84,10 +84,13 @@ func (c *Conversation) keepPart(ctx context.Context, t *turn, interrupted bool, 
 		return false
 	}
 	if t.q.Mode == session.Ask {
+		if t.q.InPlaceOf != nil && textOf(came.Messages) == "" {
+			interrupted = false // else nothing would take the place of an answer
+		}
 		return c.giveUp(ctx, interrupted, came)
 	}
-	if interrupted && len(came.Messages) > 0 {
-		err := c.session.Append(ctx, session.Turn{Mode: t.q.Mode, Reply: session.CutOff(came.Messages), Usage: came.Usage})
+	if interrupted && textOf(came.Messages) != "" {
+		err := c.session.Append(ctx, session.Turn{Mode: t.q.Mode, User: t.q.User, Reply: session.CutOff(came.Messages), Usage: came.Usage})
 		if err != nil {
 			c.warn(ctx, fmt.Errorf("session %s: %w", c.session.Name(), err))
 		}
@@ -139,6 +142,14 @@ func (c *Conversation) messagesFile() *session.MessagesFile {
 	return c.service.MessagesFile
 }
 
+// inPlaceOf returns the question that the turn's replaces, the zero value for none.
+func (t *turn) inPlaceOf() chat.Message {
+	if t.q.InPlaceOf == nil {
+		return chat.Message{}
+	}
+	return *t.q.InPlaceOf
+}
+
 // begin has the session keep a question and the rounds of tool calls while it is answered.
 // Where that cannot be done the question is asked nevertheless.
 func (t *turn) begin(ctx context.Context) {
@@ -152,7 +163,7 @@ func (t *turn) begin(ctx context.Context) {
 		}
 	}
 	var err error
-	c.draft, err = c.session.Begin(ctx, session.Turn{Role: t.q.Lead, User: t.q.User, DataURLs: t.q.Images})
+	c.draft, err = c.session.Begin(ctx, session.Turn{Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), DataURLs: t.q.Images})
 	warn(err)
 	t.req.OnRound = func(round []chat.Message) { warn(c.draft.Add(round)) }
 }

@@ -32,9 +32,10 @@ type question struct {
 	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
 
-	MaxOutputTokens int          `json:"max_output_tokens,omitempty"` // of a reply; 0 leaves it to the model
-	Mode            session.Mode `json:"mode,omitempty"`
-	Partial         string       `json:"partial,omitempty"` // the answer that goes on, outside of sessions
+	MaxOutputTokens int           `json:"max_output_tokens,omitempty"` // of a reply; 0 leaves it to the model
+	Mode            session.Mode  `json:"mode,omitempty"`
+	InPlaceOf       *chat.Message `json:"in_place_of,omitempty"` // see [session.Turn]
+	Partial         string        `json:"partial,omitempty"`     // the answer that goes on, outside of sessions
 
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
@@ -130,7 +131,7 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 		return err
 	}
 	a, q := t.answer(), t.q
-	turn := session.Turn{Mode: q.Mode, Role: q.Lead, User: q.User, DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
+	turn := session.Turn{Mode: q.Mode, Role: q.Lead, User: q.User, InPlaceOf: t.inPlaceOf(), DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
 	if t.unanswered > 0 {
 		turn = session.Turn{Mode: session.Regenerate, Reply: a.Messages, Usage: a.Usage}
 	}

@@ -331,6 +331,38 @@ func TestUndoAndRewrite(t *testing.T) {
 	r.has("user uno | assistant ok")
 }
 
+// TestOldAnswerStays until there is a new one.
+func TestOldAnswerStays(t *testing.T) {
+	t.Parallel()
+	boom := &provider.Error{Kind: provider.BadReply, Msg: "boom"}
+	r := enter(t, &actor{replies: []any{"one", boom, boom, stopped(""), stopped("tw"), "three"}})
+	r.enterSession("s")
+	r.tell("q")
+	try := func(verb func(context.Context) (conversation.Answer, error), want string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r.actor.stop = cancel
+		if _, err := verb(ctx); err == nil {
+			t.Error("no error")
+		}
+		r.has(want)
+	}
+	rewrite := func(ctx context.Context) (conversation.Answer, error) { return r.Rewrite(ctx, "p") }
+	try(r.Regenerate, "user q | assistant one")
+	try(rewrite, "user q | assistant one")
+	r.sends("user p")
+	if l, ok := r.Last(); !ok || l.Reply != "one" || !l.Continuous {
+		t.Errorf("the last question is %+v", l)
+	}
+	try(rewrite, "user q | assistant one")
+	try(rewrite, "user p | assistant tw"+mark)
+	if _, err := r.Rewrite(t.Context(), "o"); err != nil {
+		t.Fatal(err)
+	}
+	r.has("user o | assistant three")
+}
+
 func TestFork(t *testing.T) {
 	t.Parallel()
 	r := enter(t, &actor{}, "no")

@@ -54,12 +54,17 @@ func (c *Conversation) put(ctx context.Context, l *last, mode session.Mode) (Ans
 	}
 	t := c.turnOf(l, mode)
 	a, used, err := c.ask(ctx, t)
+	before := *l
 	l.used, c.spent = used, c.spent.Add(used)
 	l.take(a.Messages, mode)
 	ctx = context.WithoutCancel(ctx) // what was answered is paid for
 	if err != nil {
-		if c.keepPart(ctx, t, fault.CodeOf(err) == fault.Canceled, a) {
+		interrupted := fault.CodeOf(err) == fault.Canceled
+		if c.keepPart(ctx, t, interrupted, a) {
 			l.session = c.session
+		}
+		if len(before.reply) > 0 && !(interrupted && textOf(a.Messages) != "") { // the reply that was there stays
+			l.reply, l.new = before.reply, before.new
 		}
 		return a, err
 	}
@@ -119,7 +124,7 @@ func (c *Conversation) goOnAfterRecap(ctx context.Context, a Answer) error {
 		return err
 	}
 	used := c.last.used
-	c.last = &last{question: Question{Asked: Asked{User: chat.Text(chat.User, s.Continuation(c.list))}}, role: c.role, agent: c.agentName(), continuous: true, counted: count + 1}
+	c.last = &last{question: Question{Asked: Asked{User: s.Ask(c.list)}}, role: c.role, agent: c.agentName(), continuous: true, counted: count + 1}
 	_, err := c.put(ctx, c.last, session.Ask)
 	c.last.used = c.last.used.Add(used)
 	return err
@@ -179,14 +184,8 @@ func (c *Conversation) Regenerate(ctx context.Context) (Answer, error) {
 		return Answer{}, fault.New(fault.Usage, "there is no question to answer again")
 	}
 	mode := session.Regenerate
-	switch {
-	case l.session == nil || l.session != c.session:
+	if l.session == nil || l.session != c.session {
 		mode = session.Ask // the session does not have it
-	case l.continuations() > 0:
-		if _, err := c.Undo(ctx); err != nil {
-			return Answer{}, err
-		}
-		l.continuous, mode = true, session.Ask
 	}
 	return c.again(ctx, l, mode)
 }
@@ -217,41 +216,51 @@ func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 		return Asked{}, err
 	}
 	defer release()
-	turns, l := 1, c.last
-	if l != nil && l.session == c.session {
-		turns += l.continuations() // the session takes each for a turn
+	turn, err := c.session.Undo(ctx)
+	if err != nil {
+		return Asked{}, err
 	}
-	var asked Asked
-	for range turns {
-		turn, err := c.session.Undo(ctx)
-		if err != nil {
-			return Asked{}, err
-		}
-		asked = Asked{User: turn[0], Text: turn[0].Text()}
+	asked := c.asked(turn)
+	if l := c.last; l != nil && l.session == c.session {
+		l.session = nil
 	}
-	if l != nil && l.session == c.session {
-		asked, l.session = l.question.Asked, nil
-	}
-	l.end()
+	c.last.end()
 	return asked, nil
 }
 
-// Rewrite takes the last turn back and asks text in its place, with what was attached to the
-// question. Outside of sessions it asks text.
+// asked returns the question of the last turn of the session, as the user put it if that is known.
+func (c *Conversation) asked(turn []chat.Message) Asked {
+	if l := c.last; l != nil && l.session == c.session && l.counted == 0 {
+		return l.question.Asked
+	}
+	return Asked{User: turn[0], Text: turn[0].Text()}
+}
+
+// Rewrite asks text in place of the last question, with what was attached to that. In a session
+// the old turn stays unless the new question is answered, or interrupted when some text of the answer has
+// come. Outside of sessions the question is one more.
 func (c *Conversation) Rewrite(ctx context.Context, text string) (Answer, error) {
 	var q Question
 	if c.last != nil {
 		q = c.last.question
 	}
-	if c.session != nil {
-		asked, err := c.Undo(ctx)
-		if err != nil {
-			return Answer{}, err
-		}
-		q.Asked = asked
+	if c.session == nil {
+		q.Asked = q.rewritten(text)
+		return c.Tell(ctx, q)
 	}
-	q.Asked = q.rewritten(text)
-	return c.Tell(ctx, q)
+	turn, err := c.session.LastTurn()
+	if err != nil {
+		return Answer{}, err
+	}
+	old := c.last
+	q.Asked = c.asked(turn)
+	q.Asked, q.inPlaceOf = q.rewritten(text), &turn[0]
+	a, err := c.Tell(ctx, q)
+	c.last.question.inPlaceOf = nil
+	if err != nil && c.last.session == nil && old != nil {
+		c.last = old
+	}
+	return a, err
 }
 
 // rewritten returns the question with another text, and what was attached to it.

@@ -31,6 +31,8 @@ type Question struct {
 	Whole bool
 	// Form is what the answer has to be, in JSON; nil for any text.
 	Form *Form
+
+	inPlaceOf *chat.Message // the question of the session's last turn, which this one replaces; nil for none
 }
 
 // Answer is what came of a [Question].
@@ -113,7 +115,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, User: user, Images: hashURLs(q.Images),
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
-		Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.knowledge,
+		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.knowledge,
 	}}
 	if r != nil {
 		t.q.Role = r.Name
@@ -229,7 +231,9 @@ func (t *turn) prepare(ctx context.Context) error {
 		if err := t.compress(ctx); err != nil {
 			return err
 		}
-		live = c.session.Messages()
+		if live = c.session.Messages(); q.InPlaceOf != nil && t.resumed == nil {
+			live = c.session.Earlier()
+		}
 	}
 	user, err := t.retrieve(ctx)
 	if err != nil {
@@ -252,10 +256,10 @@ func (t *turn) prepare(ctx context.Context) error {
 	return nil
 }
 
-// replaceUser makes user, with what was found for it, the last message of the user.
+// replaceUser makes user, with what was found for it, the last question.
 func replaceUser(messages []chat.Message, user chat.Message) {
 	for i, m := range slices.Backward(messages) {
-		if m.Role == chat.User {
+		if m.Question() {
 			messages[i] = user
 			return
 		}

@@ -26,7 +26,7 @@ func (r *repl) replay() {
 	messages := s.Messages()
 	from, turns := len(messages), 0
 	for i := len(messages) - 1; i >= 0 && turns < replayTurns; i-- {
-		if messages[i].Role == chat.User {
+		if messages[i].Question() {
 			from, turns = i, turns+1
 		}
 	}
@@ -42,13 +42,13 @@ func (r *repl) replay() {
 		if shown = firstLines(strings.TrimSpace(shown), replayLines); shown == "" {
 			continue
 		}
-		switch m.Role {
-		case chat.User:
+		switch {
+		case m.Question():
 			shown = "> " + strings.ReplaceAll(text.Printable(shown), "\n", "\n. ")
 			for line := range strings.Lines(shown + "\n") {
 				r.print(r.dim(strings.TrimSuffix(line, "\n")) + "\n")
 			}
-		case chat.Assistant:
+		case m.Role == chat.Assistant:
 			r.printMarkdown(shown)
 			r.print("\n")
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -147,27 +148,52 @@ func (h *history) countNext() {
 // messages returns the live messages; appending to the list copies it.
 func (h *history) messages() []chat.Message { return slices.Clip(h.live) }
 
-// turns returns where in live the turns begin, which is at the user's messages behind
-// the role messages.
+// turns returns where in live the turns begin, which is at the user's questions behind
+// the role messages. A continuation begins one if a compaction has taken away what it
+// continues.
 func (h *history) turns() []int {
 	var starts []int
 	for i := h.lead; i < len(h.live); i++ {
-		if h.live[i].Role == chat.User {
+		if m := h.live[i]; m.Question() || m.Role == chat.User && len(starts) == 0 {
 			starts = append(starts, i)
 		}
 	}
 	return starts
 }
 
-// lastUser returns the index of the last message of the user behind the role messages,
-// -1 if there is none.
-func (h *history) lastUser() int {
+// lastTurn returns where in live the last turn begins, -1 if there is none.
+func (h *history) lastTurn() int {
+	first := -1
 	for i := len(h.live) - 1; i >= h.lead; i-- {
-		if h.live[i].Role == chat.User {
+		if m := h.live[i]; m.Question() {
+			return i
+		} else if m.Role == chat.User {
+			first = i
+		}
+	}
+	return first
+}
+
+// find returns the index of the last message in the last turn that matches, -1 if there is none.
+func (h *history) find(matches func(chat.Message) bool) int {
+	first := h.lastTurn()
+	for i := len(h.live) - 1; i >= first && first >= 0; i-- {
+		if matches(h.live[i]) {
 			return i
 		}
 	}
 	return -1
+}
+
+// findSame returns the index of the last message in the last turn that is m, -1 if there is none.
+func (h *history) findSame(m chat.Message) int {
+	return h.find(func(other chat.Message) bool { return reflect.DeepEqual(other, m) })
+}
+
+// lastUser returns the index of the last message of the last turn that has the role of the user,
+// -1 if there is none.
+func (h *history) lastUser() int {
+	return h.find(func(m chat.Message) bool { return m.Role == chat.User })
 }
 
 // joinParagraphs joins texts by an empty line, unless one of them is empty.

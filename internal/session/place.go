@@ -16,8 +16,9 @@ func (s *Session) Unanswered(user chat.Message) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := &s.view.history
-	last := h.lastUser()
-	if last < 0 || s.fingerprint(h.live[last]) != s.fingerprint(user) {
+	asked := s.fingerprint(user)
+	last := h.find(func(m chat.Message) bool { return m.Role == chat.User && s.fingerprint(m) == asked })
+	if last < 0 {
 		return 0
 	}
 	end := h.live[len(h.live)-1]

@@ -13,7 +13,7 @@ type Mode int
 const (
 	Ask        Mode = iota // with a new message of the user
 	Continue               // the last reply is incomplete and goes on
-	Regenerate             // the last message of the user is answered again
+	Regenerate             // the last question is answered again
 )
 
 // Input is what a request adds to a conversation.
@@ -51,7 +51,8 @@ func Request(live []chat.Message, in Input) []chat.Message {
 		list = append(slices.Clone(live), messages(in.User)...)
 	case in.Mode == Regenerate:
 		list = slices.Clone(live)
-		for len(list) > 0 && (list[len(list)-1].Role == chat.Assistant || list[len(list)-1].Role == chat.ToolRole) {
+		for len(list) > 0 && (list[len(list)-1].Role == chat.Assistant || list[len(list)-1].Role == chat.ToolRole ||
+			list[len(list)-1].Continuation && !in.User.Continuation) {
 			list = list[:len(list)-1]
 		}
 	default:

@@ -24,6 +24,9 @@ func (s *Session) append(ctx context.Context, t Turn, adjust func(*turnOp)) erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noteSources(t.DataURLs)
+	if t.InPlaceOf.Role != "" {
+		s.remember(&undoOp{user: t.InPlaceOf, at: s.now()}) // written together with the turn
+	}
 	first := len(s.view.history.live) == 0
 	o := newTurn(&s.view.history, t, s.now())
 	adjust(&o)

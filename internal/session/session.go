@@ -347,13 +347,13 @@ func (s *Session) Glance() (first string, turns int) {
 	return glance(append(slices.Clip(h.compacted), h.live[h.lead:]...))
 }
 
-// UserMessages returns how many live messages are the user's.
+// UserMessages returns how many live messages are the user's, examples of the role included.
 func (s *Session) UserMessages() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for _, m := range s.view.history.live {
-		if m.Role == chat.User {
+		if m.Question() {
 			n++
 		}
 	}

@@ -40,7 +40,7 @@ func (t Transcript) Glance() (first string, turns int) {
 
 func glance(list []chat.Message) (first string, turns int) {
 	for _, m := range list {
-		if m.Role == chat.User {
+		if m.Question() {
 			if turns == 0 {
 				first = m.Text()
 			}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
@@ -19,6 +18,10 @@ type Turn struct {
 	// User is the message as the user gave it, without what a retrieval put around it.
 	// It may be the zero value in modes Continue and Regenerate.
 	User chat.Message
+
+	// InPlaceOf is the question of the last turn, which this one in mode Ask replaces; the zero
+	// value is none. If that is not the last turn any more it stays.
+	InPlaceOf chat.Message
 
 	// Reply is what the model added: tool calls, their results, the answer. In mode
 	// Continue its first message goes on with the last one of the session.
@@ -44,7 +47,7 @@ type turnOp struct {
 	role    []chat.Message
 	user    chat.Message
 	reply   []chat.Message
-	replace bool // what follows user goes, if user is the last message of the user still
+	replace bool // what follows user goes, if user is in the last turn still
 	usage   chat.Usage
 
 	draft       string // id of the draft it was, "" for none
@@ -60,11 +63,16 @@ func newTurn(h *history, t Turn, at time.Time) turnOp {
 	if t.Mode == Ask || last < 0 {
 		return o
 	}
-	asked := h.live[last]
-	if o.user.Role != "" && t.Mode == Regenerate && !reflect.DeepEqual(o.user, asked) {
+	if t.Mode == Regenerate {
+		last = h.lastTurn()
+		if o.user.Role != "" {
+			last = h.findSame(o.user)
+		}
+	}
+	if last < 0 {
 		return o // the question was never recorded: its answer was interrupted
 	}
-	o.user, o.replace = asked, true
+	o.user, o.replace = h.live[last], true
 	if t.Mode == Continue {
 		o.reply = Continued(h.live[last+1:], o.reply)
 	}
@@ -98,9 +106,12 @@ func (o turnOp) group(h *history) (group, bool) {
 		return group{}, false
 	}
 	g := group{mark: mark{Mark: markTurn, Usage: o.usage, Draft: o.draft, Interrupted: o.interrupted, At: o.at}}
-	last := h.lastUser()
+	last := -1
+	if o.replace {
+		last = h.findSame(o.user)
+	}
 	switch {
-	case o.replace && last >= 0 && reflect.DeepEqual(h.live[last], o.user):
+	case last >= 0:
 		g.Replaces = len(h.live) - last - 1
 	case len(h.live) == 0:
 		g.messages = append(slices.Clone(o.role), messages(o.user)...)

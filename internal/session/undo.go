@@ -18,16 +18,10 @@ import (
 func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := &s.view.history
-	last := h.lastUser()
-	if last < 0 {
-		err := fault.New(fault.Usage, "session %s has no turn to take back", s.name())
-		if len(h.compacted) > 0 {
-			err = err.WithHint("all turns are part of the recap; begin anew with --empty-session, or .empty session in the REPL")
-		}
+	turn, err := s.lastTurn()
+	if err != nil {
 		return nil, err
 	}
-	turn := slices.Clone(h.live[last:])
 	o := &undoOp{user: turn[0], at: s.now()}
 	if err := s.change(ctx, o); err != nil {
 		return nil, err
@@ -42,6 +36,39 @@ func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
 	return turn, nil
 }
 
+// LastTurn returns the messages of the last turn: the question and what came after it. A session
+// without one is an error, as for [Session.Undo].
+func (s *Session) LastTurn() ([]chat.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastTurn()
+}
+
+func (s *Session) lastTurn() ([]chat.Message, error) {
+	h := &s.view.history
+	last := h.lastTurn()
+	if last < 0 {
+		err := fault.New(fault.Usage, "session %s has no turn to take back", s.name())
+		if len(h.compacted) > 0 {
+			err = err.WithHint("all turns are part of the recap; begin anew with --empty-session, or .empty session in the REPL")
+		}
+		return nil, err
+	}
+	return slices.Clone(h.live[last:]), nil
+}
+
+// Earlier returns the live messages without the last turn, as they are after [Session.Undo]. The
+// list is the caller's, what is in it is not to be changed.
+func (s *Session) Earlier() []chat.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.view.history
+	if last := h.lastTurn(); last >= 0 {
+		h.undo(len(h.live) - last)
+	}
+	return h.messages()
+}
+
 // undoOp takes the last turn away, if its question is user still.
 type undoOp struct {
 	user chat.Message
@@ -50,7 +77,7 @@ type undoOp struct {
 }
 
 func (o *undoOp) group(h *history) (group, bool) {
-	last := h.lastUser()
+	last := h.lastTurn()
 	o.done = last >= 0 && reflect.DeepEqual(h.live[last], o.user)
 	if !o.done {
 		return group{}, false

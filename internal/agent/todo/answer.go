@@ -54,7 +54,7 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
 	for n := 2; err == nil && s.Enabled && p.goesOn(); n++ {
-		ask := chat.Text(chat.User, s.Continuation(list))
+		ask := s.Ask(list)
 		if err = rc.Events.Emit(ctx, event.AutoContinue{Count: p.count, Max: s.Max, Open: list.Open()}); err != nil {
 			break
 		}
@@ -68,8 +68,12 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 	return reply, err
 }
 
-// Continuation returns the text that asks a model to go on with its list.
-func (s Settings) Continuation(list *List) string { return s.prompt() + "\n\n" + list.Render() }
+// Ask returns the message that asks a model to go on with its list.
+func (s Settings) Ask(list *List) chat.Message {
+	m := chat.Text(chat.User, s.prompt()+"\n\n"+list.Render())
+	m.Continuation = true
+	return m
+}
 
 func (s Settings) prompt() string {
 	if s.Prompt == "" {

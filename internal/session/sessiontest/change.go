@@ -41,6 +41,42 @@ func (s *suite) undo() {
 	s.live("begun anew", s.open(s.again(), "a"), Turn(4))
 }
 
+// continuations are part of the turn before them, also for what opens the session again.
+func (s *suite) continuations() {
+	ctx := s.Context()
+	a := s.open(s.store, "a")
+	long := Turn(3)
+	more := chat.Text(chat.User, "go on with the list")
+	more.Continuation = true
+	long.Reply = append(long.Reply, more, chat.Text(chat.Assistant, "done"))
+	for _, t := range []session.Turn{Turn(1), Turn(2), long} {
+		s.ok(a.Append(ctx, t))
+	}
+	recap := session.Compaction{Summarize: func(context.Context, []chat.Message) (string, chat.Usage, error) { return "one", chat.Usage{}, nil }}
+	b := s.open(s.again(), "a")
+	done, err := b.Compress(ctx, recap)
+	s.ok(err)
+	s.same("messages that stay", done.Kept, 6)
+
+	again := long
+	again.Mode, again.Reply = session.Regenerate, []chat.Message{chat.Text(chat.Assistant, "other")}
+	s.ok(b.Append(ctx, again))
+	turn, err := s.open(s.again(), "a").LastTurn()
+	s.ok(err)
+	s.same("answered again", turn, append([]chat.Message{long.User}, again.Reply...))
+
+	other := Turn(4)
+	other.InPlaceOf = long.User
+	s.ok(b.Append(ctx, other))
+	c := s.open(s.again(), "a")
+	undone, err := c.Undo(ctx)
+	s.ok(err)
+	s.same("what took the place of a turn", undone, messages(other)[len(role):])
+	undone, err = c.Undo(ctx)
+	s.ok(err)
+	s.same("what was before it", undone, messages(Turn(2))[len(role):])
+}
+
 func (s *suite) undoBeside() {
 	ctx := s.Context()
 	a := s.open(s.store, "a")

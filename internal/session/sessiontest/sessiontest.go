@@ -52,6 +52,7 @@ func Run(t *testing.T, newStore func(t *testing.T, o session.Options) session.St
 		{"clear", (*suite).clear, true},
 		{"undo", (*suite).undo, true},
 		{"undo_what_another_went_on_with", (*suite).undoBeside, true},
+		{"continuations", (*suite).continuations, true},
 		{"fork", (*suite).fork, true},
 		{"fork_of_a_compressed_session", (*suite).forkCompressed, true},
 		{"fork_without_a_name", (*suite).forkTemporary, true},

@@ -43,13 +43,7 @@ func (c *Console) search(ctx context.Context, args string) error {
 		return err
 	}
 	for i, f := range list {
-		switch {
-		case f.Kind != app.FoundSession:
-		case f.Agent == "":
-			list[i].Open = ".session " + f.Name
-		default:
-			list[i].Open = ".agent " + text.Word(f.Agent) + " " + text.Word(f.Name)
-		}
+		list[i].Open = c.opening(f)
 	}
 	mark := display.Brackets
 	if c.Interactive && render.ColorEnabled(c.App.Env.Get, true) {
@@ -62,6 +56,34 @@ func (c *Console) search(ctx context.Context, args string) error {
 		c.Out.Note(note)
 	}
 	return nil
+}
+
+// opening returns the commands that open what was found, from what is in force.
+func (c *Console) opening(f app.Found) string {
+	if f.Kind != app.FoundSession {
+		return "!loki --run " + f.ID
+	}
+	agent := ""
+	if of, ok := c.conv.Agent(); ok {
+		agent = of.Name
+	}
+	s := c.conv.Session()
+	open, leave := ".session "+f.Name, ""
+	switch {
+	case agent == f.Agent && s != nil && string(s.ID()) == f.ID:
+		return "in use now"
+	case agent != "" && agent != f.Agent:
+		leave = ".exit agent"
+	case s != nil:
+		leave = ".exit session"
+	}
+	if f.Agent != "" && agent != f.Agent {
+		open = ".agent " + text.Word(f.Agent) + " " + text.Word(f.Name)
+	}
+	if leave != "" {
+		return leave + ", then " + open
+	}
+	return open
 }
 
 // withRuns opens the store of runs for work.

@@ -76,9 +76,40 @@ nodes:
 	t.Chdir(dir)
 	check(".runs", "done")
 
-	check(".search orch", "run of trees, .*go to the \\S*orchard.*loki --run "+found[0].Value)
+	check(".search orch", "run of trees, .*go to the \\S*orchard.*!loki --run "+found[0].Value)
 	check(".search nowhere", "^nothing was found$")
 	check(".search", "^Usage: .search TEXT$")
 	check("two words", "two words")
 	check(".usage", "last answer +- .*conversation .*today +1 .*7 days +1 ")
+}
+
+// TestOpening: the commands for what was found work from where the user is.
+func TestOpening(t *testing.T) {
+	c, _ := talk(t, map[string]string{"agents/guide/config.yaml": guide, "agents/other/config.yaml": guide}, nil, "")
+	found := func(agent string) app.Found {
+		f := app.Found{Kind: app.FoundSession, Agent: agent, ID: "1"}
+		f.Name = "garden"
+		return f
+	}
+	run := app.Found{Kind: app.FoundRun, ID: "7"}
+	for _, s := range []struct{ line, bare, guide, other string }{
+		{"", ".session garden", ".agent guide garden", ".agent other garden"},
+		{".session talk", ".exit session, then .session garden", ".exit session, then .agent guide garden", ".exit session, then .agent other garden"},
+		{".exit session", ".session garden", ".agent guide garden", ".agent other garden"},
+		{".agent guide town=Graz", ".exit agent, then .session garden", ".session garden", ".exit agent, then .agent other garden"},
+		{".session talk", ".exit agent, then .session garden", ".exit session, then .session garden", ".exit agent, then .agent other garden"},
+	} {
+		if err := c.Do(t.Context(), s.line); err != nil {
+			t.Fatalf("%s: %v", s.line, err)
+		}
+		got := [4]string{c.opening(found("")), c.opening(found("guide")), c.opening(found("other")), c.opening(run)}
+		if want := [4]string{s.bare, s.guide, s.other, "!loki --run 7"}; got != want {
+			t.Errorf("after %q: %q, want %q", s.line, got, want)
+		}
+	}
+	f := found("guide")
+	f.ID = string(c.conv.Session().ID())
+	if got := c.opening(f); got != "in use now" {
+		t.Error(got)
+	}
 }

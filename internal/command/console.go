@@ -19,10 +19,12 @@ import (
 // ErrExit is what [Console.Do] returns for .exit: the user wants to leave.
 var ErrExit = errors.New("exit")
 
-// Output is where a console prints. Texts end without a line feed.
+// Output is where a console prints. Texts end without a line feed. Secrets are hidden in all but those
+// of Reveal.
 type Output interface {
 	Print(text string)    // the result of a command, on standard output
 	Markdown(text string) // likewise, drawn as Markdown
+	Reveal(text string)   // likewise, a secret that the user wants to see
 	Note(text string)     // what happens besides, on standard error
 	Warn(text string)     // likewise
 }

@@ -43,7 +43,7 @@ func (c *Console) secrets(ctx context.Context, args string) error {
 	}
 	secret, err := v.Get(ctx, name)
 	if err == nil {
-		c.Out.Print(secret)
+		c.Out.Reveal(secret)
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"loki/internal/render"
 )
 
-// Output prints what commands say. Secrets are hidden in it.
+// Output prints what commands say. Secrets are hidden in all but what Reveal prints.
 type Output struct {
 	Display *Display
 	Layout  *render.MarkdownOptions // of texts in Markdown; nil prints them as they are
@@ -15,6 +15,9 @@ type Output struct {
 
 // Print prints a result, a text without a line feed at its end, on standard output.
 func (o Output) Print(text string) { o.print(o.hide(text) + "\n") }
+
+// Reveal is Print for a secret that the user wants to see.
+func (o Output) Reveal(text string) { o.print(text + "\n") }
 
 // Markdown is Print for a text in Markdown.
 func (o Output) Markdown(text string) {

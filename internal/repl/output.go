@@ -19,6 +19,9 @@ func (p printer) Print(text string) { p.r.print(p.r.app.Hide(text) + "\n") }
 // Markdown implements [command.Output].
 func (p printer) Markdown(text string) { p.r.printMarkdown(p.r.app.Hide(text)) }
 
+// Reveal implements [command.Output].
+func (p printer) Reveal(text string) { p.r.print(text + "\n") }
+
 // Note implements [command.Output].
 func (p printer) Note(text string) {
 	text = p.r.app.Hide(text)

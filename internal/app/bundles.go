@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"loki/assets"
 	"loki/internal/ask"
@@ -36,7 +37,7 @@ func (a *App) ships(c remote.Category, name string) bool {
 	case remote.Agents:
 		return slices.Contains(a.Agents.Bundled, name)
 	case remote.Roles:
-		_, err := fs.Stat(assets.Roles, name+".md")
+		_, err := fs.Stat(assets.Roles, strings.ToLower(name)+".md") // some file systems ignore the case
 		return err == nil
 	case remote.Functions:
 		natives, err := a.builtinTools()

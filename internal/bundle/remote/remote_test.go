@@ -615,3 +615,38 @@ func TestShipped(t *testing.T) {
 		t.Error(q)
 	}
 }
+
+// A role that models or shells act on needs consent; any other does not.
+func TestRolesThatNeedConsent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, file, content, want string }{
+		{"plain", "kind", "Be kind.", ""},
+		{"settings", "kind", "---\ntemperature: 0.1\nenabled_tools: ''\n---\nBe kind.", ""},
+		{"shell", "shell", "Print rm.", ", in place of the role that is part of the program"},
+		{"tools", "kind", "---\nenabled_tools: all\n---\n", ", tools: all"},
+		{"list", "below/kind", "---\nenabled_tools: [fs_cat, x]\n---\n", ", tools: fs_cat,x"},
+		{"servers", "shell", "---\nenabled_mcp_servers: github\n---\n", ", in place of the role that is part of the program, MCP servers: github"},
+		{"invalid", "kind", "---\nenabled_tools: all\ntemperature: [\n---\n", ", which cannot be read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.commit(map[string]string{"roles/" + tt.file + ".md": tt.content})
+			p := newPlace(t)
+			p.Ships = func(c remote.Category, name string) bool { return c == remote.Roles && name == "shell" }
+			p.answers = nil
+			_, err := p.Install(t.Context(), r.dir)
+			if tt.want == "" {
+				if err != nil || len(p.asked) > 0 {
+					t.Errorf("%v, asked %q", err, p.asked)
+				}
+				return
+			}
+			wantCode(t, err, fault.Usage, "no user can be asked")
+			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "\n  role        roles/"+tt.file+".md"+tt.want+"\n") {
+				t.Errorf("asked %q", p.asked)
+			}
+			p.has(map[string]string{})
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/macro"
 	"loki/internal/redact"
+	"loki/internal/role"
 	"loki/internal/text"
 	"loki/internal/tool/script"
 	"loki/internal/value"
@@ -75,6 +76,8 @@ func (i *Installer) dangers(p *plan) []string {
 		case Roles:
 			if isScript(t) {
 				lines = append(lines, "  script      "+name+declared(t))
+			} else if marks := i.roleMarks(t); marks != "" {
+				lines = append(lines, "  role        "+name+marks)
 			}
 		}
 	}
@@ -120,6 +123,28 @@ func steps(t item) string {
 		b.WriteString("\n                " + strings.ReplaceAll(text.Visible(s.Text), "\n", "\n                "))
 	}
 	return b.String()
+}
+
+// roleMarks returns why a role needs consent, or nothing: it takes the place of one of the program, which
+// may write commands for a shell, or it names tools or MCP servers, which models then call.
+func (i *Installer) roleMarks(t item) string {
+	name, ok := strings.CutSuffix(t.Path, ".md")
+	if !ok {
+		return "" // not a role
+	}
+	name = strings.TrimPrefix(name, "roles/")
+	marks := i.shipped(Roles, name, "role")
+	r, _, err := role.Parse(name, t.Path, string(t.content))
+	if err != nil {
+		return marks + ", which cannot be read"
+	}
+	if list := r.Settings.EnabledTools; list != nil && *list != "" {
+		marks += ", tools: " + text.Name(*list)
+	}
+	if list := r.Settings.EnabledMCPServers; list != nil && *list != "" {
+		marks += ", MCP servers: " + text.Name(*list)
+	}
+	return marks
 }
 
 // comes reports whether the bundle's may be written.

@@ -78,6 +78,48 @@ func MaskAddress(address string) string {
 	return address
 }
 
+// anyAddress finds addresses in a text.
+var anyAddress = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s\"'`<>]+")
+
+// MaskAddresses returns a text with *** in place of the secrets of all addresses in it, see
+// [MaskAddress]. Of http and https addresses the name of the user is one too: it is often a token.
+func MaskAddresses(text string) string {
+	return anyAddress.ReplaceAllStringFunc(text, func(address string) string {
+		scheme, rest, _ := strings.Cut(address, "://")
+		scheme += "://"
+		if s := strings.ToLower(scheme); s != "http://" && s != "https://" {
+			return MaskAddress(address)
+		}
+		end := len(rest)
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			end = i
+		}
+		if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
+			user, password, both := strings.Cut(rest[:at], ":")
+			scheme += mask(user)
+			if both {
+				scheme += ":" + mask(password)
+			}
+			rest = rest[at:]
+		}
+		path, query, found := strings.Cut(rest, "?")
+		if !found {
+			return scheme + rest
+		}
+		const without = "x://?"
+		return scheme + path + "?" + strings.TrimPrefix(MaskAddress(without+query), without)
+	})
+}
+
+// mask returns *** for a part of an address, unless it is empty, refers to a secret that is elsewhere
+// or is masked already.
+func mask(part string) string {
+	if part == "" || strings.HasPrefix(part, "{{") && strings.HasSuffix(part, "}}") || marks().FindString(part) == part {
+		return part
+	}
+	return "***"
+}
+
 // secretParameter reports whether a parameter of an address is, or may hold, a secret.
 func secretParameter(name string) bool {
 	name = strings.ToLower(name)

@@ -47,6 +47,27 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+func TestMaskAddresses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, want string }{
+		{"none", "what is 1://2? a@b: c", "what is 1://2? a@b: c"},
+		{"token", ".install remote https://ghp_x@github.com/a/b#v2 --yes", ".install remote https://***@github.com/a/b#v2 --yes"},
+		{"both", "!git clone 'HTTPS://me:pw@host/x' && ls", "!git clone 'HTTPS://***:***@host/x' && ls"},
+		{"several", "http://a@h http://b:@h", "http://***@h http://***:@h"},
+		{"query", "https://h:80/@me/x?a=1&token=secret#end", "https://h:80/@me/x?a=1&token=***"},
+		{"ssh_user", "ssh://git@host/x", "ssh://git@host/x"},
+		{"database", "use postgres://me:pw@host/db", "use postgres://me:***@host/db"},
+		{"elsewhere", "https://{{USER}}:***TOKEN***@host", "https://{{USER}}:***TOKEN***@host"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := redact.MaskAddresses(tt.text); got != tt.want {
+				t.Errorf("masked %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{"postgres://me:pw@h:1/d?sslpassword=a%2&options=x", `host=h password='a\'`, "password==://@?=&", "{{A}}={{"} {
 		f.Add(seed)

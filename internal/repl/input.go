@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/config"
+	"loki/internal/redact"
 	"loki/internal/repl/line"
 )
 
@@ -21,6 +22,7 @@ func (r *repl) history(ctx context.Context) (*line.History, error) {
 	if err != nil {
 		return new(line.History), err
 	}
+	h.Mask = func(entry string) string { return redact.MaskAddresses(r.app.Hide(entry)) }
 	return h, nil
 }
 

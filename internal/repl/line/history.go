@@ -26,6 +26,9 @@ const HistoryLimit = 1000
 // A file has an entry on each line, as a JSON string, so that entries of several lines stay whole.
 // Only its owner can read it. Several programs may add to it at once.
 type History struct {
+	// Mask returns what the file gets of an entry. Nil means all of it.
+	Mask func(entry string) string
+
 	file string
 
 	mu      sync.Mutex
@@ -102,6 +105,9 @@ func (h *History) write(ctx context.Context, entry string) error {
 		return err
 	}
 	defer unlock()
+	if h.Mask != nil {
+		entry = h.Mask(entry)
+	}
 	line, err := json.Marshal(entry)
 	if err != nil {
 		return err

@@ -47,6 +47,17 @@ func (f *family) kill() {
 	killAll(f.strays)
 }
 
+// hangUp sends SIGHUP to a program of this process's session and to all that descend from it. kill kills
+// those that live on, except the program itself.
+func hangUp(p *os.Process) (kill func(), err error) {
+	victims := descendants(processes(), p.Pid)
+	err = p.Signal(unix.SIGHUP)
+	for _, v := range victims {
+		_ = unix.Kill(v.pid, unix.SIGHUP) // fails only if it is dead
+	}
+	return func() { killAll(victims) }, err
+}
+
 // killAll kills processes of a tree and returns when they are dead, or after deathLimit.
 // Orphans come to the init of a container; if that is this process, it must reap them.
 func killAll(victims []proc) {

@@ -103,5 +103,8 @@ func (t *tree) guard() (stop func()) { return func() {} }
 
 func (t *tree) close() { windows.CloseHandle(t.job) }
 
+// hangUp ends a program: the system has no way to ask it to.
+func hangUp(p *os.Process) (kill func(), err error) { return func() {}, p.Kill() }
+
 // signalName is empty: the system has no signals.
 func signalName(*os.ProcessState) string { return "" }

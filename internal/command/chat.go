@@ -39,7 +39,7 @@ func (c *Console) chat(ctx context.Context, prompt string, r *role.Role) error {
 	return c.send(ctx, prompt, sources, r)
 }
 
-// send sends a question with what is attached to it, and with what [Console.Attach] was given.
+// send sends a question with what is attached to it, and with what was attached before.
 func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role) error {
 	loader := c.App.Loader()
 	loader.Reply = c.conv.LastReply()

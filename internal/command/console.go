@@ -42,6 +42,7 @@ type Options struct {
 	Edit      func(ctx context.Context, file string) error // opens a file in the user's editor; nil refuses that
 	Clipboard func(text string) error                      // nil refuses that
 	Busy      func(label string) (done func())             // shows that something takes its time; nil shows nothing
+	Shell     func() (t Terminal, release func())          // lends the terminal to a shell command; nil refuses that
 }
 
 // Console executes the submissions of one user on one conversation. It belongs to one goroutine.
@@ -52,6 +53,8 @@ type Console struct {
 	macros   []string               // names of the macros at work, the outermost first
 	known    map[string][]Candidate // of completion, until something is executed
 	attached []input.Document       // go with the next prompt
+	output   input.Document         // of the last shell command; zero for none
+	hinted   bool                   // the user knows how to send it
 }
 
 // New returns a console.
@@ -68,11 +71,15 @@ func New(o Options) *Console {
 // Commands returns the table of commands, in the order of .help.
 func (c *Console) Commands() []Command { return slices.Clone(c.commands) }
 
-// Do executes a submission: a command, or a prompt for the model. An empty one does nothing. The
-// error is [ErrExit] if the user wants to leave.
+// Do executes a submission: a command, a command of the shell, or a prompt for the model. An empty one
+// does nothing. The error is [ErrExit] if the user wants to leave, and a [*ShellError] if a command of the shell
+// fails, which was shown if the user typed it.
 func (c *Console) Do(ctx context.Context, text string) error {
 	ctx = event.NewContext(ctx, c.Scope)
 	c.known = nil
+	if shell, ok := shellCommand(text); ok {
+		return c.shell(ctx, shell)
+	}
 	s := parse(text)
 	switch {
 	case s.name != "":
@@ -82,9 +89,6 @@ func (c *Console) Do(ctx context.Context, text string) error {
 	}
 	return c.chat(ctx, s.args, nil)
 }
-
-// Attach has a document go with the next prompt.
-func (c *Console) Attach(d input.Document) { c.attached = append(c.attached, d) }
 
 // command executes a command.
 func (c *Console) command(ctx context.Context, s submission) error {

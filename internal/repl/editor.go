@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/command"
 	"loki/internal/fault"
+	"loki/internal/process"
 )
 
 // editorCommand returns the words of the command that opens the user's editor.
@@ -45,10 +46,15 @@ func (r *repl) edit(ctx context.Context, file string) error {
 	defer r.lend()()
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = r.in, r.out, r.out, r.options.Environ
-	if err := cmd.Run(); cmd.ProcessState == nil {
+	if err := process.RunAtTerminal(cmd); cmd.ProcessState == nil {
 		return fault.Wrap(fault.Tool, err, "the editor %s", words[0])
 	}
 	return ctx.Err()
+}
+
+// shell lends the terminal to a command of the user's shell.
+func (r *repl) shell() (t command.Terminal, release func()) {
+	return command.Terminal{In: r.in, Out: r.out, Environ: r.options.Environ}, r.lend()
 }
 
 // editText opens a text in the user's editor and returns what came of it.

@@ -71,19 +71,6 @@ func TestNotification(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
-	out := &tail{limit: 10}
-	for range 100 {
-		if _, err := out.Write([]byte("abcd\x1b[31m")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _ = out.Write([]byte("0123456789"))
-	if got := out.text(); !strings.HasSuffix(got, "\n0123456789") || len(out.kept) > 40 {
-		t.Errorf("it keeps %q of %d bytes", got, len(out.kept))
-	}
-}
-
 func TestFirstLines(t *testing.T) {
 	if got := firstLines("a\nb\nc", 3); got != "a\nb\nc" {
 		t.Errorf("all lines are %q", got)

@@ -17,7 +17,6 @@ import (
 	"loki/internal/display"
 	"loki/internal/event"
 	"loki/internal/fault"
-	"loki/internal/input"
 	"loki/internal/render"
 	"loki/internal/repl/line"
 	"loki/internal/session"
@@ -73,8 +72,6 @@ type repl struct {
 	conv    *conversation.Conversation
 	console *command.Console
 	editor  *line.Editor
-	output  input.Document   // of the last shell command, see [repl.shell]; zero for none
-	hinted  bool             // the user knows how to send it
 	entered *session.Session // that was replayed last; nil for none
 
 	highlight bool // what is typed is colored, as of the latest prompt
@@ -98,7 +95,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	}
 	r.console = command.New(command.Options{
 		App: r.app, Conversation: r.conv, Out: printer{r}, Asker: asker, Scope: r.scope, Interactive: true,
-		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin,
+		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell,
 	})
 	r.display.Settle() // from here on the editor reads from the terminal
 	history, err := r.history(ctx)
@@ -180,16 +177,13 @@ func (r *repl) submit(ctx context.Context, text string) (leave bool) {
 
 // do executes a submission.
 func (r *repl) do(ctx context.Context, text string) error {
-	if shell, ok := shellCommand(text); ok {
-		return r.shell(ctx, shell)
-	}
 	defer r.watchKeys()()
 	return r.console.Do(ctx, text)
 }
 
 // fail shows an error.
 func (r *repl) fail(err error) {
-	if err == nil {
+	if _, shown := err.(*command.ShellError); shown || err == nil { // that of a macro's step is wrapped
 		return
 	}
 	var text strings.Builder

@@ -17,15 +17,15 @@ import (
 
 func chatCommands() []Command {
 	return []Command{
-		{Name: ".file", Args: "SOURCE... [-- TEXT]", Help: "Send files, directories, pages or the output of commands", Group: Chat, Offered: always, do: (*Console).file, complete: completeFile()},
+		{Name: ".file", Args: "SOURCE... [-- TEXT]", Help: "Send files, directories, pages, output of commands", Group: Chat, Offered: always, do: (*Console).file, complete: completeFile()},
 		{Name: ".continue", Help: "Go on with the last answer", Group: Chat, Offered: always, do: (*Console).goOn},
 		{Name: ".regenerate", Help: "Answer the last question again", Group: Chat, Offered: always, do: (*Console).regenerate},
 		{Name: ".retry", Help: "The same as .regenerate", Group: Chat, Offered: always, do: (*Console).regenerate},
 		{Name: ".edit last", Help: "Edit the last question, and ask that instead", Group: Chat, Offered: always, do: (*Console).editLast},
-		{Name: ".undo", Help: "Take the last question and its answer out of the session", Group: Chat, Offered: inSession, do: (*Console).undo},
+		{Name: ".undo", Help: "Drop the last question and its answer", Group: Chat, Offered: inSession, do: (*Console).undo},
 		{Name: ".copy", Args: "[N]", Help: "Copy the last answer, or its Nth block of code", Group: Chat, Offered: always, do: (*Console).copyAnswer},
 		{Name: ".save last", Args: "FILE", Help: "Write the last answer to a file", Group: Chat, Offered: always, do: (*Console).saveLast, complete: completeFile()},
-		{Name: ".save code", Args: "N FILE", Help: "Write the Nth block of code of the last answer to a file", Group: Chat, Offered: always, do: (*Console).saveCode},
+		{Name: ".save code", Args: "N FILE", Help: "Write the Nth code block of the last answer", Group: Chat, Offered: always, do: (*Console).saveCode},
 	}
 }
 

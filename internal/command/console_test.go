@@ -413,6 +413,15 @@ func TestEditConfig(t *testing.T) {
 	}
 }
 
+// TestHelpFits: no line of .help is longer than a terminal of 80 columns is wide.
+func TestHelpFits(t *testing.T) {
+	for _, row := range table() {
+		if len(row.Help) > 51 {
+			t.Errorf("%s: the help has %d characters, and 51 fit: %s", row.Name, len(row.Help), row.Help)
+		}
+	}
+}
+
 func TestDelete(t *testing.T) {
 	files := map[string]string{"roles/a.md": "a", "roles/b.md": "b", "macros/m.yaml": "steps: [hi]\n", "agents/x/config.yaml": "name: x\n"}
 	both := ask.JoinAnswers([]string{"a", "b"})

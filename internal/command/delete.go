@@ -14,7 +14,7 @@ import (
 
 func deleteCommands() []Command {
 	return []Command{
-		{Name: ".delete", Args: "KIND", Help: "Delete roles, sessions, knowledge bases, macros or agents with all they have", Group: General, Offered: always, do: (*Console).delete, complete: oneOf(app.Kinds()...)},
+		{Name: ".delete", Args: "KIND", Help: "Delete roles, sessions, bases, macros, whole agents", Group: General, Offered: always, do: (*Console).delete, complete: oneOf(app.Kinds()...)},
 	}
 }
 

@@ -14,17 +14,17 @@ import (
 
 func findCommands() []Command {
 	return []Command{
-		{Name: ".search", Args: "TEXT", Help: `Find words in all sessions and runs: all of them, "a phrase", -without`, Group: Runs, Offered: always, do: (*Console).search},
+		{Name: ".search", Args: "TEXT", Help: `Find words or "a phrase" in all sessions and runs`, Group: Runs, Offered: always, do: (*Console).search},
 		{
 			Name: ".runs", Args: "[AGENT]", Help: "List the runs of this directory, or of an agent", Group: Runs, Offered: always,
 			do:       (*Console).runs,
 			complete: namesOf(func(c *Console, _ context.Context) ([]string, error) { return c.App.Agents.Names() }),
 		},
 		{
-			Name: ".resume", Args: "[ID]", Help: "Go on with a run that did not end: this one, or the newest of this directory", Group: Runs, Offered: always,
+			Name: ".resume", Args: "[ID]", Help: "Go on with run ID, or the newest that did not end", Group: Runs, Offered: always,
 			do: (*Console).resume, complete: first(completeRun),
 		},
-		{Name: ".usage", Help: "Show the tokens and costs of the last answer, the session and the day", Group: Runs, Offered: always, do: (*Console).showUsage},
+		{Name: ".usage", Help: "Show tokens and costs of answer, session and day", Group: Runs, Offered: always, do: (*Console).showUsage},
 	}
 }
 

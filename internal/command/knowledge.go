@@ -14,7 +14,7 @@ import (
 
 func knowledgeCommands() []Command {
 	return []Command{
-		{Name: ".rag", Args: "[NAME]", Help: "Answer from a knowledge base, or build it; without NAME a temporary one", Group: Knowledge, Offered: noAgent, do: (*Console).rag, complete: completeBase()},
+		{Name: ".rag", Args: "[NAME]", Help: "Use or build a knowledge base; no NAME: temporary", Group: Knowledge, Offered: noAgent, do: (*Console).rag, complete: completeBase()},
 		{Name: ".edit rag-docs", Help: "Edit the list of the documents", Group: Knowledge, Offered: baseOfUser, do: (*Console).editDocuments},
 		{Name: ".rebuild rag", Help: "Read the documents again", Group: Knowledge, Offered: withBase, do: (*Console).rebuildBase},
 		{Name: ".sources rag", Help: "Show what the last answer was given from", Group: Knowledge, Offered: withBase, do: (*Console).sources},

@@ -20,7 +20,7 @@ import (
 func mcpCommands() []Command {
 	return []Command{
 		{
-			Name: ".mcp", Args: "[SERVER]", Help: "Show the MCP servers in use, or what one of them offers", Group: Tools, Offered: always,
+			Name: ".mcp", Args: "[SERVER]", Help: "Show the MCP servers in use, or what one offers", Group: Tools, Offered: always,
 			do: (*Console).showServers, complete: first(completeServer),
 		},
 		{
@@ -28,7 +28,7 @@ func mcpCommands() []Command {
 			do: (*Console).serverPrompt, complete: completePrompt,
 		},
 		{
-			Name: ".mcp resource", Args: "SERVER URI [-- TEXT]", Help: "Send a resource of an MCP server, or attach it to the next question", Group: Tools, Offered: always,
+			Name: ".mcp resource", Args: "SERVER URI [-- TEXT]", Help: "Send or attach a resource of an MCP server", Group: Tools, Offered: always,
 			do: (*Console).serverResource, complete: completeResource,
 		},
 	}

@@ -10,7 +10,7 @@ import (
 
 func sessionCommands() []Command {
 	return []Command{
-		{Name: ".session", Args: "[NAME]", Help: "Go on with a session, or begin it; without NAME a temporary one", Group: Sessions, Offered: noSession, do: (*Console).session, complete: completeSession()},
+		{Name: ".session", Args: "[NAME]", Help: "Enter or begin a session; no NAME: temporary", Group: Sessions, Offered: noSession, do: (*Console).session, complete: completeSession()},
 		{Name: ".empty session", Help: "Drop the messages of the session", Group: Sessions, Offered: begun, do: (*Console).emptySession},
 		{Name: ".compress session", Help: "Replace older messages of the session by a recap", Group: Sessions, Offered: begun, do: (*Console).compressSession},
 		{Name: ".info session", Help: "Show the session", Group: Sessions, Offered: inSession, do: (*Console).infoSession},

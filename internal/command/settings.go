@@ -14,9 +14,9 @@ import (
 
 func settingCommands() []Command {
 	return []Command{
-		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT in it", Group: General, Offered: always, do: (*Console).help},
+		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT", Group: General, Offered: always, do: (*Console).help},
 		{Name: ".model", Args: "NAME", Help: "Go on with another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
-		{Name: ".models", Args: "[TEXT]", Help: "Choose the model from a list, of those whose names have the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel, complete: completeModel()},
+		{Name: ".models", Args: "[TEXT]", Help: "Choose a model whose name has the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel, complete: completeModel()},
 		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting of what is in force", Group: General, Offered: always, do: (*Console).set, complete: completeSet()},
 		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
 		{Name: ".exit", Help: "Leave the program", Group: General, Offered: always, do: (*Console).exit},
@@ -30,7 +30,7 @@ func (c *Console) exit(context.Context, string) error { return ErrExit }
 const tips = `Tips
   :::                       begins and ends a text of several lines
   @FILE                     in a prompt sends the file along
-  !COMMAND                  runs a shell command; !! TEXT sends its output with TEXT
+  !COMMAND                  runs a shell command; !! TEXT sends its output
   Ctrl+O                    opens the text in your editor
   Ctrl+C                    stops an answer, and keeps what came of it
   Ctrl+D                    leaves the program`

@@ -10,7 +10,7 @@ import (
 
 func updateCommands() []Command {
 	return []Command{
-		{Name: ".update", Args: "[VERSION]", Help: "Replace this program by its newest release, or by a certain one", Group: General, Offered: always, do: (*Console).update},
+		{Name: ".update", Args: "[VERSION]", Help: "Update this program to its newest release", Group: General, Offered: always, do: (*Console).update},
 	}
 }
 

@@ -79,12 +79,12 @@ func start(t *testing.T, o setup) *user {
 	return &user{newTerminal(t, o.columns, o.rows, home, environ, argv...), home}
 }
 
-// newHome returns an empty directory whose path is always of the same length, as screens depend on it. Its name is
+// newHome returns an empty directory whose path has the same length on all systems, as screens depend on it. Its name is
 // random: a server of a test that has just ended may still leave a line in its own home.
 func newHome(t *testing.T) string {
 	t.Helper()
 	for range 1_000 {
-		home := filepath.Join(os.TempDir(), fmt.Sprintf("flow%06d", rand.IntN(1_000_000)))
+		home := filepath.Join("/tmp", fmt.Sprintf("flow%06d", rand.IntN(1_000_000)))
 		err := os.Mkdir(home, 0o700)
 		if err == nil {
 			t.Cleanup(func() { os.RemoveAll(home) })

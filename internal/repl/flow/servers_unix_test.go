@@ -173,5 +173,6 @@ func TestMCPCommands(t *testing.T) {
 		u.do(".mcp prompt a/nothing", `review_a`)
 		u.do(".mcp resource a text://a -- What is it?", `(?s)What is it\?.*the motto of a`)
 		u.do(".mcp resource b text://b", `(?i)server`)
+		u.golden(name)
 	})
 }

@@ -21,9 +21,9 @@ func TestSessions(t *testing.T) {
 		u.do(".exit session")
 		u.prompted("builtin:script)>")
 		u.do(".session myname", `hello`) // its messages are shown again
-		u.enter(".empty session")
-		u.idle(0)
+		u.do(".empty session", `^✓ The session has no messages any more$`)
 		u.do(".info session")
+		u.golden(name)
 	})
 }
 

@@ -89,6 +89,7 @@ func TestMacros(t *testing.T) {
 		u.do(".macro loops", `(?i)deep`)
 		u.do(".macro edits", `(?i)macro`)
 		u.do(".macro nobody x", `no macro is called "nobody"`)
+		u.golden(name)
 	})
 }
 

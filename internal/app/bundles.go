@@ -14,7 +14,6 @@ import (
 	"loki/internal/config"
 	"loki/internal/fault"
 	"loki/internal/repository"
-	"loki/internal/vault"
 )
 
 // Bundles returns what installs bundles of others. Show gets what the user has to know before the
@@ -66,16 +65,5 @@ func (s bundleSecrets) Missing(text string) ([]string, error) {
 
 // Add implements [remote.Secrets].
 func (s bundleSecrets) Add(ctx context.Context, asker ask.Asker, name string) error {
-	v := s.app.Vault()
-	if err := v.CanAdd(ctx, name); err != nil {
-		return err
-	}
-	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
-		return err
-	}
-	text, err := vault.AskSecret(ctx, asker, name)
-	if err != nil {
-		return err
-	}
-	return v.Add(ctx, name, text)
+	return s.app.SetSecret(ctx, asker, name, false)
 }

@@ -17,6 +17,22 @@ func (a *App) Ledger() ledger.Ledger {
 	return ledger.Ledger{Dir: filepath.Join(a.Paths.StateDir, "usage")}
 }
 
+// UsedDays is how many days [App.Used] adds up, today included.
+const UsedDays = 7
+
+// Used returns what the calls of all processes used today and in the last days. Note says why that may not be all,
+// "" if it is.
+func (a *App) Used() (today, days ledger.Sum, note string, err error) {
+	if !a.Config.UsageLog {
+		note = "usage_log is false in the configuration, so calls are not recorded"
+	}
+	if today, err = a.Ledger().Sum(1); err != nil {
+		return today, days, note, err
+	}
+	days, err = a.Ledger().Sum(UsedDays)
+	return today, days, note, err
+}
+
 // meter returns a function that records what calls of the model called id used.
 func (a *App) meter(id string) func(chat.Usage) {
 	if !a.Config.UsageLog {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"loki/internal/ask"
 	"loki/internal/cache"
 	"loki/internal/config"
 	"loki/internal/environ"
@@ -209,4 +210,25 @@ func (a *App) authenticateServer(ctx context.Context, id string, user oauth.User
 		return err
 	}
 	return a.serverTokenStore(id).Save(token)
+}
+
+// SetSecret asks for a secret and puts it into the vault, which gets a password first if it has none. Without
+// replace the name has to be new, which is looked at before anything is asked.
+func (a *App) SetSecret(ctx context.Context, asker ask.Asker, name string, replace bool) error {
+	v := a.Vault()
+	set := v.Update
+	if !replace {
+		set = v.Add
+		if err := v.CanAdd(ctx, name); err != nil {
+			return err
+		}
+	}
+	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
+		return err
+	}
+	text, err := vault.AskSecret(ctx, asker, name)
+	if err != nil {
+		return err
+	}
+	return set(ctx, name, text)
 }

@@ -10,9 +10,6 @@ import (
 	"loki/internal/ledger"
 )
 
-// week is how many days --usage adds up, today included.
-const week = 7
-
 // usedInfo is what was used, in machine output.
 type usedInfo struct {
 	Calls int `json:"calls"`
@@ -37,20 +34,15 @@ func newUsedInfo(s ledger.Sum) usedInfo {
 
 // showUsage prints what the calls of all processes used today and in the last days.
 func (c *command) showUsage(context.Context) error {
-	book := c.app.Ledger()
-	today, err := book.Sum(1)
-	if err != nil {
-		return err
-	}
-	days, err := book.Sum(week)
+	today, days, note, err := c.app.Used()
 	if err != nil {
 		return err
 	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, map[string]usedInfo{"today": newUsedInfo(today), "days_7": newUsedInfo(days)})
 	}
-	if !c.app.Config.UsageLog && !c.opts.quiet {
-		fmt.Fprintln(c.Err, "usage_log is false in the configuration, so calls are not recorded")
+	if note != "" && !c.opts.quiet {
+		fmt.Fprintln(c.Err, note)
 	}
 	_, err = io.WriteString(c.Out, display.Usage([]display.Spent{{Name: "today", Calls: today.Calls, Usage: today.Usage}, {Name: "7 days", Calls: days.Calls, Usage: days.Usage}}, days.Models))
 	return err

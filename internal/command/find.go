@@ -153,9 +153,6 @@ func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate
 	return found
 }
 
-// week is how many days .usage adds up, today included.
-const week = 7
-
 // showUsage shows what the last answer, the conversation and all processes used.
 func (c *Console) showUsage(context.Context, string) error {
 	turn, all := c.conv.Spent()
@@ -163,14 +160,12 @@ func (c *Console) showUsage(context.Context, string) error {
 	if s := c.conv.Session(); s != nil {
 		name = "session " + s.Name()
 	}
-	book := c.App.Ledger()
-	today, err := book.Sum(1)
+	today, days, note, err := c.App.Used()
 	if err != nil {
 		return err
 	}
-	days, err := book.Sum(week)
-	if err != nil {
-		return err
+	if note != "" {
+		c.Out.Note(note)
 	}
 	c.Out.Print(strings.TrimRight(display.Usage([]display.Spent{
 		{Name: "last answer", Usage: turn},

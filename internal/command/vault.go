@@ -27,13 +27,12 @@ func (c *Console) secrets(ctx context.Context, args string) error {
 		return c.usage(".vault " + verb + " NAME")
 	}
 	switch verb {
-	case "add":
-		if err := v.CanAdd(ctx, name); err != nil { // before anything is asked
+	case "add", "update":
+		if err := c.App.SetSecret(ctx, c.Asker, name, verb == "update"); err != nil {
 			return err
 		}
-		return c.setSecret(ctx, v, name, v.Add)
-	case "update":
-		return c.setSecret(ctx, v, name, v.Update)
+		c.Out.Print("✓ Secret " + name + " is in the vault. Settings refer to it as '{{" + name + "}}'.")
+		return nil
 	case "delete":
 		if err := v.Delete(ctx, name); err != nil {
 			return err
@@ -59,21 +58,5 @@ func (c *Console) listSecrets(ctx context.Context, v *vault.Vault) error {
 	default:
 		c.Out.Print(strings.Join(names, "\n"))
 	}
-	return nil
-}
-
-// setSecret asks for a secret and stores it. A vault without a password gets one first.
-func (c *Console) setSecret(ctx context.Context, v *vault.Vault, name string, set func(ctx context.Context, name, text string) error) error {
-	if _, err := v.CreatePassword(ctx, c.Asker, false); err != nil {
-		return err
-	}
-	secret, err := vault.AskSecret(ctx, c.Asker, name)
-	if err != nil {
-		return err
-	}
-	if err := set(ctx, name, secret); err != nil {
-		return err
-	}
-	c.Out.Print("✓ Secret " + name + " is in the vault. Settings refer to it as '{{" + name + "}}'.")
 	return nil
 }

@@ -3,12 +3,9 @@ package command
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/macro"
 )
@@ -41,26 +38,17 @@ func (c *Console) macro(ctx context.Context, args string) error {
 
 // makeMacro has the user write a macro, if they want to.
 func (c *Console) makeMacro(ctx context.Context, name string) error {
-	const yes, no = "yes", "no"
-	answer, err := c.Asker.Ask(ctx, ask.Question{
-		Kind: ask.Select, Text: "There is no macro " + name + ". Make it?", Options: []string{yes, no}, Default: yes, HasDefault: true,
-	})
-	if err != nil || answer != yes {
+	create, err := c.confirm(ctx, "There is no macro "+name+". Make it?", true)
+	if err != nil || !create {
 		return err
 	}
 	file := c.App.Paths.MacroFile(name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	if err := c.Edit(ctx, file); err != nil {
+	if err := c.openNew(ctx, file, ""); err != nil {
 		return err
 	}
 	m, warnings, err := c.App.Macros().Load(name)
 	for _, w := range warnings {
 		c.Out.Warn(w.Text())
-	}
-	if fault.CodeOf(err) == fault.NotFound {
-		return fault.New(fault.Usage, "%s was not written, so there is no macro %s", file, name)
 	}
 	if err != nil {
 		return err

@@ -63,6 +63,6 @@ func (a *App) OpenBrowser(address string) {
 	}
 	opener.Env = a.Child().Environ
 	if opener.Start() == nil {
-		_ = opener.Process.Release() // it ends with the browser, perhaps after this program
+		go func() { _ = opener.Wait() }() // it ends with the browser, perhaps after this program
 	}
 }

@@ -18,7 +18,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("the table has %d commands", len(table()))
 	}
 	for _, row := range table() {
-		if !strings.Contains(commands, "`"+row.Name+"`") && !strings.Contains(commands, "`"+row.Name+" ") {
+		if !strings.Contains(commands, "`"+strings.ReplaceAll(row.Usage(), "|", `\|`)+"`") {
 			t.Errorf("%s is not on the page", row.Usage())
 		}
 	}

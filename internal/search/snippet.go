@@ -55,11 +55,11 @@ func snippet(body string, terms []term) Snippet {
 			best, most = i, len(seen)
 		}
 	}
-	from, to := 0, len(body)
+	from := 0
 	if len(hits) > 0 {
 		from = back(body, hits[best].start, lead)
 	}
-	to = forward(body, from, snippetLength)
+	to := forward(body, from, snippetLength)
 	var b strings.Builder
 	var s Snippet
 	if from > 0 {

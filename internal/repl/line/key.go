@@ -174,7 +174,6 @@ func sequence(b []byte) int {
 func controlSequence(b []byte) int {
 	n := 2
 	if len(b) > 2 && b[2] == '[' { // function keys of the Linux console
-		n++
 		if len(b) == 3 {
 			return 0
 		}

@@ -83,7 +83,8 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	if err == nil && c.opts.knowledge.base != "" {
 		err = conv.UseKnowledge(c.opts.knowledge.base)
 	}
-	if err == nil && r == nil && !c.opts.hasSession && recent == nil && prelude != nil && *prelude != "" {
+	named := r != nil || c.opts.hasSession || recent != nil || c.opts.knowledge.base != ""
+	if err == nil && !named && prelude != nil && *prelude != "" {
 		err = conv.Prelude(ctx, key, *prelude)
 	}
 	if err == nil {

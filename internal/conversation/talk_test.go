@@ -2,6 +2,7 @@ package conversation_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -327,8 +328,39 @@ func TestUndoAndRewrite(t *testing.T) {
 	if _, err := r.Rewrite(t.Context(), "uno"); err != nil {
 		t.Fatal(err)
 	}
-	r.sends("user uno")
-	r.has("user uno | assistant ok")
+	r.has("user one | assistant ok | user uno | assistant ok")
+	if _, err := r.Rewrite(t.Context(), "due"); err != nil {
+		t.Fatal(err)
+	}
+	r.sends("user one | assistant ok | user due")
+	r.has("user one | assistant ok | user due | assistant ok")
+}
+
+// TestRewriteWhatIsNotInTheSession: a question that failed, and one under a role of its own, are no turns of the
+// session, so that nothing there is replaced.
+func TestRewriteWhatIsNotInTheSession(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{replies: []any{"one", "two", errors.New("no network"), "three"}})
+	r.enterSession("s")
+	r.tell("first")
+	r.tell("second")
+	const before = "user first | assistant one | user second | assistant two"
+	if _, err := r.Tell(t.Context(), question("third")); err == nil {
+		t.Fatal("no error")
+	}
+	if _, err := r.Rewrite(t.Context(), "third edited"); err != nil {
+		t.Fatal(err)
+	}
+	r.has(before + " | user third edited | assistant three")
+	q := question("aside")
+	q.Role = &role.Role{Name: "poet"}
+	if _, err := r.Tell(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Rewrite(t.Context(), "aside edited"); err != nil {
+		t.Fatal(err)
+	}
+	r.has(before + " | user third edited | assistant three")
 }
 
 // TestOldAnswerStays until there is a new one.

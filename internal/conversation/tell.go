@@ -238,13 +238,13 @@ func (c *Conversation) asked(turn []chat.Message) Asked {
 
 // Rewrite asks text in place of the last question, with what was attached to that. In a session
 // the old turn stays unless the new question is answered, or interrupted when some text of the answer has
-// come. Outside of sessions the question is one more.
+// come. Outside of sessions, and if the session does not have the last question, the new one is one more.
 func (c *Conversation) Rewrite(ctx context.Context, text string) (Answer, error) {
 	var q Question
 	if c.last != nil {
 		q = c.last.question
 	}
-	if c.session == nil {
+	if c.session == nil || c.last != nil && c.last.session != c.session {
 		q.Asked = q.rewritten(text)
 		return c.Tell(ctx, q)
 	}

@@ -14,7 +14,7 @@ import (
 // what came of it.
 const Interrupted = "[The answer was interrupted.]"
 
-// Draft is a turn that is being answered. If the session is saved automatically, as for
+// Draft is a turn that is being answered. If turns of the session are written at once, as by
 // [Session.Append], the question and the rounds of tool calls are kept beside the log:
 // should the process die, the next one that acquires the session finds them in it, marked as
 // interrupted. A draft belongs to one goroutine and ends with Finish, Interrupt or Discard.
@@ -31,7 +31,7 @@ func (s *Session) Begin(ctx context.Context, t Turn) (*Draft, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Draft{session: s, turn: t, id: rand.Text()[:10]}
-	if s.intent() != Write {
+	if !s.due() {
 		return d, nil
 	}
 	s.noteSources(t.DataURLs)
@@ -154,7 +154,7 @@ func (d *Draft) Discard(ctx context.Context) error {
 	s := d.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone, err := s.log.Withdraw(context.WithoutCancel(ctx))
+	gone, err := s.log.Withdraw(context.WithoutCancel(ctx), 0)
 	if gone {
 		s.stored, s.adopt = false, s.state.Alias != "" && !s.temp
 	}

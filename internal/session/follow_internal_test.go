@@ -78,7 +78,7 @@ func (l *bufferLog) Update(_ context.Context, change func(Tx) error) error {
 func (l *bufferLog) Rename(context.Context, Alias) error            { return nil }
 func (l *bufferLog) NewDraft(context.Context) (DraftFile, error)    { return nil, nil }
 func (l *bufferLog) Abandoned(context.Context) ([]DraftFile, error) { return nil, nil }
-func (l *bufferLog) Withdraw(context.Context) (bool, error)         { return false, nil }
+func (l *bufferLog) Withdraw(context.Context, int64) (bool, error)  { return false, nil }
 
 // bufferTx is a transaction of a bufferLog.
 type bufferTx struct{ log *bufferLog }

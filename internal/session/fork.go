@@ -17,22 +17,26 @@ func Fork(ctx context.Context, s *Session, id ID, log Log, alias Alias) (*Sessio
 	s.mu.Lock()
 	groups := s.view.history.groups(s.now())
 	st := s.state
-	save, attended, unkept := s.force, s.attended, s.unkept
+	save, attended, held, unkept := s.force, s.attended, s.held, s.unkept
 	st.DataURLs = maps.Clone(st.DataURLs)
 	s.mu.Unlock()
 
 	st.Alias = alias
 	f := New(s.scope, id, log, s.options, st)
 	f.temp, f.adopt = alias == "", false
-	f.force, f.attended, f.unkept = save, attended, unkept
+	f.force, f.held, f.unkept = save, held, unkept
+	f.Attend(attended)
 	for _, g := range groups {
 		f.remember(groupOp{g})
 	}
 	f.dirty = len(groups) > 0
-	if alias == "" && f.verdict() != Write || unkept {
+	switch {
+	case unkept || alias == "" && !(f.dirty && f.due()):
 		return f, nil
+	case alias == "":
+		return f, f.commit(ctx, nil)
 	}
-	return f, f.Store(ctx)
+	return f, f.Save(ctx)
 }
 
 // groupOp appends a group as it is.

@@ -35,8 +35,8 @@ type Log interface {
 	// because their process has died. They are held now.
 	Abandoned(ctx context.Context) ([]DraftFile, error)
 
-	// Withdraw removes the stored session if its log is empty and it has no draft.
-	Withdraw(ctx context.Context) (withdrawn bool, err error)
+	// Withdraw removes the stored session if its log has size bytes and it has no draft.
+	Withdraw(ctx context.Context, size int64) (withdrawn bool, err error)
 }
 
 // DraftFile keeps a draft. It is held until it is closed, at the latest by the end of

@@ -2,17 +2,12 @@ package session
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
 	"loki/internal/chat"
 )
-
-// naming is what a title is made from.
-type naming struct {
-	text string // the first question and its answer; "" if there is nothing to name
-	busy bool   // a title is being made
-}
 
 // The longest title, in characters and in bytes.
 const (
@@ -20,31 +15,37 @@ const (
 	maxTitleBytes = 150 // fits into an alias with the time in front
 )
 
-// prepareNaming remembers the first turn of a temporary session that is saved by
-// itself, so that the user is not asked for a name.
-func (s *Session) prepareNaming(o turnOp) {
-	save := s.state.Settings.SaveSession
-	if !s.temp || s.state.Title != "" || save == nil || !*save {
-		return
-	}
-	var answer string
-	for _, m := range o.reply {
-		if m.Role == chat.Assistant {
-			answer = m.Text()
-		}
-	}
-	s.naming.text = "USER: " + o.user.Text() + "\nASSISTANT: " + answer
-}
-
-// NeedsName reports whether [Session.AutoName] has something to do.
+// NeedsName reports whether [Session.AutoName] has something to do: the session is temporary and
+// saved without a question to the user, so that nobody names it.
 func (s *Session) NeedsName() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.needsName()
+	return s.topic() != ""
 }
 
-func (s *Session) needsName() bool {
-	return s.naming.text != "" && !s.naming.busy && s.state.Title == ""
+// topic returns the first question and its answer, from which a title is made; "" if the session needs
+// none, or cannot have one yet.
+func (s *Session) topic() string {
+	save := s.state.Settings.SaveSession
+	h := &s.view.history
+	if !s.temp || s.naming || s.state.Title != "" || save == nil || !*save || len(h.live) == 0 {
+		return ""
+	}
+	var question, answer string
+	for _, m := range append(slices.Clip(h.compacted), h.live[h.lead:]...) {
+		switch {
+		case m.Role == chat.User && answer != "":
+			return question + answer
+		case m.Role == chat.User:
+			question = "USER: " + m.Text() + "\nASSISTANT: "
+		case m.Role == chat.Assistant && !strings.HasSuffix(m.Text(), Interrupted):
+			answer = m.Text()
+		}
+	}
+	if answer == "" {
+		return ""
+	}
+	return question + answer
 }
 
 // Title returns what the conversation was named, "" if it was not.
@@ -60,19 +61,19 @@ func (s *Session) Title() string {
 // part of the alias. After an error the session still needs a name.
 func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, text string) (string, chat.Usage, error)) error {
 	s.mu.Lock()
-	if !s.needsName() {
+	text := s.topic()
+	if text == "" {
 		s.mu.Unlock()
 		return nil
 	}
-	s.naming.busy = true
-	text := s.naming.text
+	s.naming = true
 	s.mu.Unlock()
 
 	reply, usage, err := ask(ctx, text)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.naming.busy = false
+	s.naming = false
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, te
 	if usage != (chat.Usage{}) {
 		s.remember(usageOp{usage: usage, at: s.now()})
 	}
-	if title == "" || s.naming.text == "" { // cleared meanwhile
+	if title == "" || s.topic() == "" { // cleared meanwhile
 		return nil
 	}
 	s.state.Title, s.stale = title, true

@@ -9,16 +9,8 @@ type Verdict int
 const (
 	Discard Verdict = iota // nothing is to be saved, or it is not wanted
 	Write                  // it is to be saved, and turns are written as they come
-	Query                  // the user decides, when leaving the session
+	Query                  // turns are written as they come, and the user decides when leaving the session, see [Session.TakeBack]
 )
-
-// Attend sets whether a user can be asked, as in a REPL. At first no user can, as in
-// one-shot use and in a service.
-func (s *Session) Attend(attended bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.attended = attended
-}
 
 // ForceSave has the session saved whatever its settings say. The settings do not
 // change.
@@ -35,7 +27,8 @@ func (s *Session) KeepNothing() {
 	s.unkept = true
 }
 
-// Dirty reports whether there is something that has not been saved.
+// Dirty reports whether there is something that has not been saved, or that the user has yet to
+// decide about.
 func (s *Session) Dirty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

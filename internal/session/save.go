@@ -11,8 +11,8 @@ import (
 	"loki/internal/fault"
 )
 
-// Append records a turn. If the session is one that is saved anyway ([Session.Verdict]
-// is [Write]) the turn is written at once, even if ctx is canceled: it has been paid
+// Append records a turn. Unless the session is to be discarded ([Session.Verdict]), or held,
+// the turn is written at once, even if ctx is canceled: it has been paid
 // for. Otherwise it waits for [Session.Save]. A turn that could not be written is kept
 // in memory and written with the next one.
 func (s *Session) Append(ctx context.Context, t Turn) error {
@@ -27,12 +27,8 @@ func (s *Session) append(ctx context.Context, t Turn, adjust func(*turnOp)) erro
 	if t.InPlaceOf.Role != "" {
 		s.remember(&undoOp{user: t.InPlaceOf, at: s.now()}) // written together with the turn
 	}
-	first := len(s.view.history.live) == 0
 	o := newTurn(&s.view.history, t, s.now())
 	adjust(&o)
-	if first && !o.interrupted {
-		s.prepareNaming(o)
-	}
 	return s.change(ctx, o)
 }
 
@@ -57,7 +53,6 @@ func (s *Session) Clear(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.state.DataURLs, s.state.Title, s.state.Summary = nil, "", ""
 	s.stale, s.forget = true, true
-	s.naming = naming{}
 	return s.change(ctx, emptyOp{s.now()})
 }
 
@@ -67,7 +62,12 @@ func (s *Session) Clear(ctx context.Context) error {
 func (s *Session) Save(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.commit(ctx, nil)
+	if err := s.commit(ctx, nil); err != nil {
+		return err
+	}
+	s.dirty = false
+	s.settle()
+	return nil
 }
 
 // Rename gives the session another alias, at once if it is stored. It is an
@@ -98,7 +98,7 @@ func (s *Session) renamed(alias Alias) {
 // holds mu, as in all functions below.
 func (s *Session) change(ctx context.Context, o op) error {
 	s.dirty = true
-	due := s.verdict() == Write
+	due := s.due()
 	if due && s.stored && len(s.pending) == 0 {
 		err := s.commit(ctx, o)
 		if err != nil {
@@ -126,7 +126,7 @@ func (s *Session) remember(o op) {
 // history yet; nil is none.
 func (s *Session) commit(ctx context.Context, fresh op) error {
 	if s.stored && !s.stale && len(s.pending) == 0 && fresh == nil {
-		s.dirty = false
+		s.dirty = s.dirty && s.asks()
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -135,7 +135,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 			return err
 		}
 		if !s.stale && len(s.pending) == 0 && fresh == nil {
-			s.dirty = false
+			s.written()
 			return nil
 		}
 	}
@@ -153,7 +153,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 	if err != nil {
 		return err
 	}
-	s.dirty = false
+	s.written()
 	return nil
 }
 
@@ -180,6 +180,12 @@ func (s *Session) create(ctx context.Context) error {
 		}
 		// Its settings count, but for those that were changed here meanwhile.
 		s.id, s.stored, s.adopt, s.stale = id, true, false, true
+		if s.attended {
+			if s.settled.state, _, err = s.log.Load(ctx); err != nil {
+				return err
+			}
+			s.settled.stored = true
+		}
 		return nil
 	}
 	if err != nil {
@@ -237,7 +243,10 @@ func (s *Session) writeLog(ctx context.Context, tx Tx, fresh op) error {
 		if err != nil {
 			return err
 		}
-		torn = s.read(ctx, &v, tail)
+		before := v.offset
+		if torn = s.read(ctx, &v, tail); v.offset > before && !again || again && v.offset > s.view.offset {
+			s.joined(v.history)
+		}
 	}
 	var data bytes.Buffer
 	add := func(g group) error {

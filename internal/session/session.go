@@ -71,10 +71,12 @@ type Session struct {
 	view     view     // the log as far as it was read or written, and then what is pending
 	pending  []entry  // in the history of view, but not in the log yet
 	dirty    bool
-	attended bool // a user can be asked
+	attended bool // a user decides what becomes of it
+	settled  settled
+	held     bool // changes wait for Save
 	force    bool // save whatever the settings say
 	unkept   bool // save nothing whatever is said
-	naming   naming
+	naming   bool // a title is being made
 }
 
 // view is what a log adds up to.
@@ -200,7 +202,10 @@ func (s *Session) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.read(ctx, &s.view, data)
+	before := s.view.offset
+	if s.read(ctx, &s.view, data); s.view.offset > before {
+		s.joined(s.view.history)
+	}
 	if s.unkept {
 		return nil
 	}

@@ -30,9 +30,6 @@ func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
 		return nil, fault.New(fault.Usage, "session %s was gone on with elsewhere, so nothing is taken back", s.name()).
 			WithHint("look at it first: loki --info -s %s", s.name())
 	}
-	if s.view.history.live == nil {
-		s.naming = naming{}
-	}
 	return turn, nil
 }
 

@@ -98,7 +98,7 @@ func (st *Store) Busy(scope session.Scope, id session.ID) (bool, error) {
 }
 
 // Withdraw implements [session.Log].
-func (l *log) Withdraw(ctx context.Context) (withdrawn bool, err error) {
+func (l *log) Withdraw(ctx context.Context, size int64) (withdrawn bool, err error) {
 	r := l.room
 	lock, err := r.lock(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *log) Withdraw(ctx context.Context) (withdrawn bool, err error) {
 	defer lock.Close()
 	unused := func() bool {
 		info, err := os.Stat(l.path(messagesFile))
-		return err == nil && info.Size() == 0 && len(l.drafts()) == 0
+		return err == nil && info.Size() == size && len(l.drafts()) == 0
 	}
 	withdrawn, err = r.deleteDir(ctx, l.id, unused)
 	if withdrawn {

@@ -320,11 +320,11 @@ func (l *log) NewDraft(context.Context) (session.DraftFile, error) {
 func (l *log) Abandoned(context.Context) ([]session.DraftFile, error) { return nil, nil }
 
 // Withdraw implements [session.Log].
-func (l *log) Withdraw(context.Context) (withdrawn bool, err error) {
+func (l *log) Withdraw(_ context.Context, size int64) (withdrawn bool, err error) {
 	st := l.store
 	st.data.mu.Lock()
 	defer st.data.mu.Unlock()
-	if d := st.data.stored[l.key]; d == nil || len(d.log) > 0 {
+	if d := st.data.stored[l.key]; d == nil || int64(len(d.log)) != size {
 		return false, nil
 	}
 	delete(st.data.stored, l.key)

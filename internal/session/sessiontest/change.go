@@ -88,7 +88,7 @@ func (s *suite) undoBeside() {
 
 	// What waits to be written goes on with what is there then.
 	b := s.open(s.again(), "a")
-	b.Attend(true)
+	b.Hold()
 	s.ok(b.Append(ctx, Turn(3)))
 	_, err = b.Undo(ctx)
 	s.ok(err)

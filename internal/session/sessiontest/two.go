@@ -177,7 +177,7 @@ func (s *suite) pendingGoesBehind() {
 	a := s.open(s.store, "a")
 	s.ok(a.Append(ctx, Turn(1)))
 	b := s.open(s.again(), "a")
-	b.Attend(true)
+	b.Hold()
 	s.ok(b.Append(ctx, Turn(3)))
 	s.ok(b.Append(ctx, session.Turn{Mode: session.Continue, Reply: []chat.Message{chat.Text(chat.Assistant, "!")}}))
 	s.ok(a.Append(ctx, Turn(2)))

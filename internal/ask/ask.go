@@ -100,6 +100,9 @@ type Question struct {
 	// that perhaps happened. Lines of a stream never answer it.
 	Consent bool
 
+	// Fresh has a terminal drop what was typed before the question is shown, which was not meant for it.
+	Fresh bool
+
 	// Where the question comes from, as far as it is known.
 	Node  string // graph node
 	Agent string // agent

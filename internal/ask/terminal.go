@@ -88,6 +88,9 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if w, _, err := term.GetSize(out.Fd()); err == nil && w > 0 {
 		width = w
 	}
+	if q.Fresh {
+		dropInput(in)
+	}
 	if t.plain() {
 		return askPlain(ctx, q, in, out, width)
 	}

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"loki/internal/agent/todo"
@@ -66,11 +67,16 @@ func (c *Conversation) context(ctx context.Context) context.Context {
 }
 
 // Close leaves what is in force: the session is saved if it is to be, see
-// [Conversation.ExitSession], and the MCP servers of the conversation stop.
+// [Conversation.ExitSession], also if the user interrupts the question, and the MCP servers of the conversation stop.
 func (c *Conversation) Close(ctx context.Context) error {
 	var err error
 	if c.session != nil {
-		err = c.saveOnExit(ctx)
+		if !c.options.isolated {
+			err = c.saveOnExit(ctx)
+		}
+		if errors.Is(err, context.Canceled) { // nothing was decided
+			err = c.keepSession(c.context(ctx))
+		}
 		c.leave()
 	}
 	c.stopServers()

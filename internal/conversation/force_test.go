@@ -51,9 +51,9 @@ func TestExitSession(t *testing.T) {
 		{"wanted", "s", "true", nil, 0, "s"},
 		{"asked_yes", "s", "null", []string{"yes"}, 1, "s"},
 		{"asked_no", "s", "null", []string{"no"}, 1, ""},
-		{"no_answer", "s", "null", nil, 1, ""},
+		{"nobody_to_ask", "s", "null", nil, 1, "s"},
 		{"temp_named", "", "null", []string{"yes", "garden"}, 2, "garden"},
-		{"temp_without_a_name", "", "null", []string{"yes"}, 2, ""},
+		{"temp_without_a_name", "", "null", []string{"yes"}, 2, "20"},
 		{"temp_no", "", "null", []string{"no"}, 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestExitSession(t *testing.T) {
 			if n := len(r.asker.Asked()); n != tt.asked {
 				t.Errorf("%d questions", n)
 			}
-			if got := r.stored(""); got != tt.stored {
+			if got := r.stored(""); got != tt.stored && (tt.stored != "20" || !strings.HasPrefix(got, "20") || strings.Contains(got, " ")) {
 				t.Errorf("stored %q", got)
 			}
 			if _, err := r.Continue(t.Context()); fault.CodeOf(err) != fault.Usage {
@@ -190,7 +190,8 @@ func TestExitRoleInASession(t *testing.T) {
 	r.sends("user hi")
 }
 
-// TestInterruptedExit: a question that the user interrupts means no, and what was to be left is left.
+// TestInterruptedExit: when the user interrupts the question nothing is left, and the session is kept if the
+// conversation ends.
 func TestInterruptedExit(t *testing.T) {
 	t.Parallel()
 	r := enter(t, &actor{})
@@ -206,11 +207,65 @@ func TestInterruptedExit(t *testing.T) {
 	r.enterSession("s")
 	mustSet(t, r, "enabled_mcp_servers", "a")
 	r.tell("hi")
-	if err := r.ExitSession(ctx); err != nil || r.Session() != nil || p.running["a"] != 0 {
+	if err := r.ExitSession(ctx); fault.CodeOf(err) != fault.Canceled || r.Session() == nil || p.running["a"] != 1 {
 		t.Errorf("%v, %v", err, p.running)
 	}
-	r.tell("alone")
-	r.sends("user alone")
+	if err := r.Close(t.Context()); err != nil || r.stored("") != "s" {
+		t.Errorf("%v, stored %q", err, r.stored(""))
+	}
+}
+
+// TestNamedLate: a temporary session gets its title also if it is to be saved only when it is left.
+func TestNamedLate(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{})
+	r.enterSession("")
+	r.tell("hi")
+	if name := r.stored(""); !strings.HasPrefix(name, "20") || strings.Contains(name, "-") {
+		t.Errorf("written as %q", name)
+	}
+	mustSet(t, r, "save_session", "true")
+	if err := r.ExitSession(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if name := r.stored(""); !strings.HasSuffix(name, "-ok") {
+		t.Errorf("stored %q", name)
+	}
+}
+
+// TestEnteredSessionGoesOn: the last turn of a session that is entered is the last question.
+func TestEnteredSessionGoesOn(t *testing.T) {
+	t.Parallel()
+	r := enter(t, &actor{}, "yes")
+	r.enterSession("s")
+	r.tell("one")
+	r.tell("two")
+	if err := r.ExitSession(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.enterSession("s")
+	if last, ok := r.Last(); !ok || last.Text != "two" || last.Reply != "ok" || !last.Continuous {
+		t.Errorf("%+v", last)
+	}
+	if _, err := r.Continue(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.has("user one | assistant ok | user two | assistant okok")
+	if _, err := r.Regenerate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.has("user one | assistant ok | user two | assistant ok")
+	if _, err := r.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Regenerate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.has("user one | assistant ok")
+	if _, err := r.Rewrite(t.Context(), "uno"); err != nil {
+		t.Error(err)
+	}
+	r.has("user uno | assistant ok")
 }
 
 // TestSaveRole: a role is saved with the settings that were changed, and as it is written.
@@ -719,10 +774,37 @@ func TestIsolated(t *testing.T) {
 		}
 		m = r.Isolated()
 	}
-	if len(r.asker.Asked()) > 0 || r.stored("") != "" {
+	if len(r.asker.Asked()) > 0 || r.stored("") != "s" {
 		t.Errorf("asked %v, stored %q", r.asker.Asked(), r.stored(""))
 	}
+	r.has("user hi | assistant ok")
 	r.tell("more")
+}
+
+// TestMacroSaves: outside of a terminal, too, a session that a macro leaves open is not saved, and one that it
+// leaves is.
+func TestMacroSaves(t *testing.T) {
+	t.Parallel()
+	for _, leaves := range []bool{true, false} {
+		r := enter(t, &actor{})
+		m := r.service.Begin(conversation.Options{}).Isolated()
+		if err := m.UseSession(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Tell(t.Context(), question("from the macro")); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if leaves {
+			want = "s"
+			if err := m.ExitSession(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Close(t.Context()); err != nil || r.stored("") != want {
+			t.Errorf("%v, stored %q", err, r.stored(""))
+		}
+	}
 }
 
 // TestGoingOnAfterCompression: the model goes on with the open items of its list, once, and not more

@@ -28,6 +28,20 @@ type last struct {
 	continuous bool
 }
 
+// recall makes the last turn of the session, if it has one, the last question.
+func (c *Conversation) recall() {
+	turn, err := c.session.LastTurn()
+	if err != nil {
+		return
+	}
+	l := &last{
+		question: Question{Asked: Asked{User: turn[0], Text: turn[0].Text()}}, role: c.role, agent: c.agentName(), session: c.session,
+		reply: session.Uncut(turn[1:]), continuous: true,
+	}
+	l.new = l.text()
+	c.last = l
+}
+
 // text returns the text of the whole reply.
 func (l *last) text() string { return textOf(l.reply) }
 

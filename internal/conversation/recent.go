@@ -22,7 +22,7 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn) {
 	}
 	r := session.Recent{Scope: c.Scope()}
 	switch s := c.session; {
-	case s != nil && s.Stored():
+	case s != nil && s.Stored() && !s.Undecided():
 		r.Session = s.ID()
 	case t == nil, c.messagesFile() == nil, s != nil && (!s.Temporary() || s.Settings().SaveSession != nil || s.Verdict() == session.Query):
 		return

@@ -235,6 +235,9 @@ func (t *turn) goOn(ctx context.Context, p run.Point) (run.Work, func() error, e
 
 // leave lets others into the session again.
 func (c *Conversation) leave() {
+	if c.options.isolated && c.session != nil {
+		c.session.Drop()
+	}
 	if c.release != nil {
 		c.release()
 	}

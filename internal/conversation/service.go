@@ -121,7 +121,7 @@ type Options struct {
 	// for the time being.
 	EmptySession bool
 
-	isolated bool // what is in force is left without being saved
+	isolated bool // sessions are saved when they are left, and not if they are left open
 }
 
 // Begin begins a conversation without role and session.
@@ -134,8 +134,8 @@ func (s *Service) Begin(o Options) *Conversation {
 }
 
 // Isolated returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
-// with nothing else that is in force there. Its sessions are left without being saved, unless
-// turns are saved as they come. What happens in it does not change c. The
+// with nothing else that is in force there. A session is saved when it is left, as its settings or the user
+// say, but not if Close finds it open. What happens in it does not change c. The
 // caller closes it.
 func (c *Conversation) Isolated() *Conversation {
 	o := c.options

@@ -54,12 +54,13 @@ func (c *Conversation) enterSession(ctx context.Context, store session.Store, s 
 	if c.service.Unkept {
 		s.KeepNothing()
 	}
-	if c.attended() {
-		s.Attend(true)
+	if c.options.isolated {
+		s.Hold()
 	}
 	if c.release, err = s.Acquire(ctx); err != nil {
 		return err
 	}
+	s.Attend(c.attended())
 	if c.options.EmptySession {
 		if err := c.forget(ctx, store); err != nil {
 			return err
@@ -78,6 +79,7 @@ func (c *Conversation) enterSession(ctx context.Context, store session.Store, s 
 	}
 	// What was asked for becomes the session's own along with the next turn.
 	c.session.Sync(func(s *session.Settings) { s.Settings = c.options.Settings.Over(s.Settings) })
+	c.recall()
 	if c.options.Interactive && c.release != nil {
 		c.release()
 		c.release = nil
@@ -195,8 +197,8 @@ func (c *Conversation) recallRole() error {
 }
 
 // ExitSession leaves the session, which is saved if its settings say so or the user does, who is
-// asked if a session of an interactive conversation has changed. A question that the user does not
-// answer means no. Without a session it does nothing.
+// asked if a session of an interactive conversation has changed. If the user interrupts the question
+// the session goes on, and the error has code Canceled. Without a session it does nothing.
 func (c *Conversation) ExitSession(ctx context.Context) error {
 	if c.session == nil {
 		return nil
@@ -214,38 +216,50 @@ func (c *Conversation) ExitSession(ctx context.Context) error {
 	return c.rescopeOut(ctx)
 }
 
-// saveOnExit saves the session as its settings, or the user, say.
+// saveOnExit saves the session as its settings, or the user, say, or takes back what the user does not want
+// to keep.
 func (c *Conversation) saveOnExit(ctx context.Context) error {
 	ctx = c.context(ctx)
-	if c.values.dryRun || c.options.isolated {
+	if c.values.dryRun {
 		return nil
 	}
 	s := c.session
-	switch s.Verdict() {
-	case session.Discard:
-		return nil
-	case session.Query:
-		if save, err := c.askToSave(ctx); !save || err != nil {
+	keep := s.Verdict() != session.Discard
+	if s.Verdict() == session.Query {
+		var err error
+		if keep, err = c.askToSave(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.Save(ctx); err != nil {
-		return fmt.Errorf("session %s: %w", s.Name(), err)
+	switch {
+	case !keep && c.options.isolated: // nothing was written
+		return nil
+	case !keep:
+		return s.TakeBack(ctx)
+	}
+	return c.keepSession(ctx)
+}
+
+// keepSession saves the session, with a title if it needs one.
+func (c *Conversation) keepSession(ctx context.Context) error {
+	c.title(ctx)
+	if err := c.session.Save(ctx); err != nil {
+		return fmt.Errorf("session %s: %w", c.session.Name(), err)
 	}
 	c.note(ctx, nil)
 	return nil
 }
 
 // askToSave asks the user whether the session is saved, and gives a temporary one the name that the
-// user wants. An answer that does not come means no.
+// user wants. Where the user cannot be asked, what is written stays.
 func (c *Conversation) askToSave(ctx context.Context) (bool, error) {
 	const yes, no = "yes", "no"
 	s := c.session
 	answer, err := c.options.Asker.Ask(ctx, ask.Question{
-		Kind: ask.Select, Text: fmt.Sprintf("Save session %s?", s.Name()), Options: []string{yes, no}, Default: no, HasDefault: true,
+		Kind: ask.Select, Text: fmt.Sprintf("Save session %s?", s.Name()), Options: []string{yes, no}, Default: no, HasDefault: true, Fresh: true,
 	})
 	if err != nil || answer != yes {
-		return false, ignoreInterrupt(ctx, err)
+		return keptUnasked(err)
 	}
 	if !s.Temporary() {
 		return true, nil
@@ -253,7 +267,7 @@ func (c *Conversation) askToSave(ctx context.Context) (bool, error) {
 	for {
 		name, err := c.options.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: "Name of the session", Default: s.Title(), HasDefault: s.Title() != "", Validate: nameFault})
 		if err != nil {
-			return false, ignoreInterrupt(ctx, err)
+			return keptUnasked(err)
 		}
 		err = c.rename(ctx, name)
 		if !errors.Is(err, session.ErrAliasInUse) {
@@ -263,12 +277,12 @@ func (c *Conversation) askToSave(ctx context.Context) (bool, error) {
 	}
 }
 
-// ignoreInterrupt returns err unless the user interrupted a question, or cannot be asked.
-func ignoreInterrupt(ctx context.Context, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, ask.ErrUnavailable) || ctx.Err() != nil {
-		return nil
+// keptUnasked returns that a session is kept if the user could not be asked, and else no, with the error.
+func keptUnasked(err error) (bool, error) {
+	if errors.Is(err, ask.ErrUnavailable) {
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // nameFault returns what is wrong with the name of a session.
@@ -313,6 +327,7 @@ func (c *Conversation) SaveSession(ctx context.Context, name string) (string, er
 			return "", err
 		}
 	}
+	c.title(ctx)
 	if err := c.session.Save(ctx); err != nil {
 		return "", fmt.Errorf("session %s: %w", c.session.Name(), err)
 	}
@@ -343,8 +358,7 @@ func (c *Conversation) EmptySession(ctx context.Context) error {
 }
 
 // Fork goes on in a copy of the session called name; "" makes a temporary one. The session
-// itself is left as [Conversation.ExitSession] leaves it, but without a question: what was
-// not saved is in the copy.
+// itself is saved, unless its settings say that it is not.
 func (c *Conversation) Fork(ctx context.Context, name string) error {
 	if c.session == nil {
 		return errNoSession()
@@ -366,8 +380,8 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 		return err
 	}
 	copied, err := store.Fork(ctx, c.session, alias)
-	if err == nil && c.session.Verdict() == session.Write && !c.values.dryRun {
-		err = c.session.Save(ctx)
+	if err == nil && c.session.Verdict() != session.Discard && !c.values.dryRun {
+		err = c.keepSession(ctx)
 	}
 	release()
 	if err != nil {

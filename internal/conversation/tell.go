@@ -97,9 +97,7 @@ func (c *Conversation) turnOf(l *last, mode session.Mode) *turn {
 // too long, after which the model goes on with its todo list if that has open items still. What
 // fails is a warning.
 func (c *Conversation) tidy(ctx context.Context, a Answer) error {
-	if err := c.name(ctx); err != nil {
-		c.warn(ctx, fmt.Errorf("the session has no title yet: %w", err))
-	}
+	c.title(ctx)
 	if c.values.dryRun || ctx.Err() != nil || !c.session.NeedsCompression(c.threshold()) {
 		return ctx.Err()
 	}
@@ -128,6 +126,13 @@ func (c *Conversation) goOnAfterRecap(ctx context.Context, a Answer) error {
 	_, err := c.put(ctx, c.last, session.Ask)
 	c.last.used = c.last.used.Add(used)
 	return err
+}
+
+// title gives the session a title if it needs one. What fails is a warning.
+func (c *Conversation) title(ctx context.Context) {
+	if err := c.name(ctx); err != nil {
+		c.warn(ctx, fmt.Errorf("the session has no title yet: %w", err))
+	}
 }
 
 // titleRole is the role that makes a title of a question and its answer.
@@ -205,7 +210,7 @@ func (c *Conversation) again(ctx context.Context, l *last, mode session.Mode) (A
 	return c.finish(ctx, l, mode)
 }
 
-// Undo takes the last turn out of the session and returns what was asked.
+// Undo takes the last turn out of the session and returns what was asked. The turn before is the last question then.
 func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 	if err := c.canChange(); err != nil {
 		return Asked{}, err
@@ -225,6 +230,7 @@ func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 		l.session = nil
 	}
 	c.last.end()
+	c.recall()
 	return asked, nil
 }
 

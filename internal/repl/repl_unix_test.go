@@ -413,6 +413,46 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestUndecidedSession: what was said in a session is written before the user is asked about it, so that it outlives the
+// program, and a question that is not answered decides nothing.
+func TestUndecidedSession(t *testing.T) {
+	for name, leave := range map[string]func(x *talk){
+		"killed": func(x *talk) {
+			x.signal(syscall.SIGKILL)
+			<-x.ended
+		},
+		"hung_up": func(x *talk) {
+			x.signal(syscall.SIGHUP)
+			x.leaves(130)
+		},
+		"interrupted": func(x *talk) {
+			x.types(".exit session\r")
+			x.sees("Save session ", "Number")
+			x.types("\x03")
+			x.sees("Interrupted.", prompt)
+			x.types(".exit\r")
+			x.sees("Save session ", "Number")
+			x.types("\x03")
+			x.leaves(0)
+		},
+	} {
+		for _, command := range []string{".session precious", ".session"} {
+			t.Run(name+command, func(t *testing.T) {
+				t.Parallel()
+				x := begin(t, map[string]string{"rules.yaml": slow})
+				x.types(command + "\r")
+				x.sees(prompt)
+				x.types("hello\r")
+				x.sees("You said: hello", prompt)
+				leave(x)
+				if kept := x.session(); !strings.Contains(kept, "You said: hello") {
+					t.Errorf("the session is %q", kept)
+				}
+			})
+		}
+	}
+}
+
 // TestStopAndContinue: a stopped REPL gives the terminal back, and goes on with the line.
 func TestStopAndContinue(t *testing.T) {
 	x := begin(t, map[string]string{"rules.yaml": slow})

@@ -30,6 +30,7 @@ func (r *repl) handleSignals(end context.CancelCauseFunc) (stop func()) {
 			default:
 				r.setEnded()
 				end(fault.New(fault.Canceled, "ended by signal %s", s))
+				r.interrupt() // a question when leaving, which end does not reach
 			}
 		}
 	}()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"reflect"
+	"slices"
 
 	"loki/internal/fault"
 )
@@ -19,19 +20,48 @@ type settled struct {
 }
 
 // Attend sets whether a user decides what becomes of the session when it is left, as in a REPL. At first
-// no user does, as in one-shot use and in a service.
+// no user does, as in one-shot use and in a service. In a session that is held it only adds a user.
 func (s *Session) Attend(attended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held != nil {
+		s.attended = s.attended || attended
+		return
+	}
 	s.attended = attended
 	s.settle()
 }
 
-// Hold has changes wait for [Session.Save], whatever the settings say.
+// held is what a session was before its changes had to wait.
+type held struct {
+	state           State
+	base            Settings
+	stale, forget   bool
+	view            view
+	pending         []entry
+	dirty, attended bool
+}
+
+// Hold has changes wait for [Session.Save], whatever the settings say, until that or [Session.Drop] is called.
 func (s *Session) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = true
+	if s.held == nil {
+		s.held = &held{
+			state: s.state, base: s.base, stale: s.stale, forget: s.forget, view: s.view, pending: slices.Clip(s.pending), dirty: s.dirty, attended: s.attended,
+		}
+	}
+}
+
+// Drop undoes what waits since [Session.Hold]. In a session that is not held it does nothing.
+func (s *Session) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.held; h != nil {
+		s.state, s.base, s.stale, s.forget, s.view, s.pending, s.dirty, s.attended = h.state, h.base, h.stale, h.forget, h.view, h.pending, h.dirty, h.attended
+		s.held = nil
+		s.count()
+	}
 }
 
 // Undecided reports whether the session is stored only until the user decides, who has not done so yet.
@@ -52,7 +82,7 @@ func (s *Session) asks() bool { return s.attended && s.intent() == Query }
 
 // due reports whether a change is written at once.
 func (s *Session) due() bool {
-	return !s.held && s.intent() != Discard
+	return s.held == nil && s.intent() != Discard
 }
 
 // written notes that something was.

@@ -115,6 +115,19 @@ func CutOff(reply []chat.Message) []chat.Message {
 	return interrupted(reply[:n-1], reply[n-1].Text())
 }
 
+// Uncut returns a reply without the mark of an interruption.
+func Uncut(reply []chat.Message) []chat.Message {
+	n := len(reply)
+	if n == 0 {
+		return reply
+	}
+	end := withoutMark(reply[n-1])
+	if reply = slices.Clone(reply[:n-1]); end.Role == chat.Assistant && len(end.ToolCalls) == 0 && end.Text() == "" {
+		return reply
+	}
+	return append(reply, end)
+}
+
 // withoutMark returns m without the mark of an interruption at its end.
 func withoutMark(m chat.Message) chat.Message {
 	text, marked := strings.CutSuffix(m.Text(), Interrupted)

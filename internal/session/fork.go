@@ -17,26 +17,33 @@ func Fork(ctx context.Context, s *Session, id ID, log Log, alias Alias) (*Sessio
 	s.mu.Lock()
 	groups := s.view.history.groups(s.now())
 	st := s.state
-	save, attended, held, unkept := s.force, s.attended, s.held, s.unkept
+	save, attended, wait, unkept := s.force, s.attended, s.held != nil, s.unkept
 	st.DataURLs = maps.Clone(st.DataURLs)
 	s.mu.Unlock()
 
 	st.Alias = alias
 	f := New(s.scope, id, log, s.options, st)
 	f.temp, f.adopt = alias == "", false
-	f.force, f.held, f.unkept = save, held, unkept
+	f.force, f.unkept = save, unkept
 	f.Attend(attended)
 	for _, g := range groups {
 		f.remember(groupOp{g})
 	}
 	f.dirty = len(groups) > 0
 	switch {
-	case unkept || alias == "" && !(f.dirty && f.due()):
+	case unkept || alias == "" && (wait || !f.dirty || !f.due()):
+		if wait {
+			f.Hold()
+		}
 		return f, nil
 	case alias == "":
 		return f, f.commit(ctx, nil)
 	}
-	return f, f.Save(ctx)
+	err := f.Save(ctx)
+	if wait {
+		f.Hold()
+	}
+	return f, err
 }
 
 // groupOp appends a group as it is.

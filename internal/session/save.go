@@ -65,7 +65,7 @@ func (s *Session) Save(ctx context.Context) error {
 	if err := s.commit(ctx, nil); err != nil {
 		return err
 	}
-	s.dirty = false
+	s.dirty, s.held = false, nil
 	s.settle()
 	return nil
 }

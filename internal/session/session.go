@@ -73,10 +73,10 @@ type Session struct {
 	dirty    bool
 	attended bool // a user decides what becomes of it
 	settled  settled
-	held     bool // changes wait for Save
-	force    bool // save whatever the settings say
-	unkept   bool // save nothing whatever is said
-	naming   bool // a title is being made
+	held     *held // not nil while changes wait for Save
+	force    bool  // save whatever the settings say
+	unkept   bool  // save nothing whatever is said
+	naming   bool  // a title is being made
 }
 
 // view is what a log adds up to.

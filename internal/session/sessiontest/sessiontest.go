@@ -527,6 +527,12 @@ func (s *suite) held() {
 	}
 	s.ok(a.Save(ctx))
 	s.live("saved", s.open(s.again(), "a"), Turn(1))
+	a.Hold()
+	s.ok(a.Append(ctx, Turn(2)))
+	a.Drop()
+	s.live("dropped", a, Turn(1))
+	s.ok(a.Append(ctx, Turn(3)))
+	s.live("not held any more", s.open(s.again(), "a"), Turn(1), Turn(3))
 }
 
 func (s *suite) neverSaved() {

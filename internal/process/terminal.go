@@ -14,6 +14,10 @@ const hangUpPatience = time.Second
 // descends from it are asked to end, as when the terminal is closed, and are killed after cmd.WaitDelay; zero
 // means a second. On Windows, which has no such request, the program alone is ended. What the
 // program leaves behind when it ends by itself stays. The error is that of [exec.Cmd.Run].
+//
+// If cmd.Stdin is the terminal and this process has it, the program gets it as from a shell: with a process
+// group of its own, which the keys that send signals are for. Ctrl-Z stops this process's job with it, and both go
+// on together. Afterwards the terminal has the modes that it had before.
 func RunAtTerminal(cmd *exec.Cmd) error {
 	kill := func() {}
 	cmd.Cancel = func() (err error) {
@@ -21,7 +25,7 @@ func RunAtTerminal(cmd *exec.Cmd) error {
 		return err
 	}
 	cmd.WaitDelay = cmp.Or(cmd.WaitDelay, hangUpPatience)
-	err := cmd.Run()
+	err := runForeground(cmd)
 	kill()
 	return err
 }

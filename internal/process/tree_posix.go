@@ -47,14 +47,16 @@ func (f *family) kill() {
 	killAll(f.strays)
 }
 
-// hangUp sends SIGHUP to a program of this process's session and to all that descend from it. kill kills
-// those that live on, except the program itself.
+// hangUp sends SIGHUP to a program of this process's session and to all that descend from it, and continues
+// those that are stopped. kill kills those that live on, except the program itself.
 func hangUp(p *os.Process) (kill func(), err error) {
 	victims := descendants(processes(), p.Pid)
 	err = p.Signal(unix.SIGHUP)
 	for _, v := range victims {
 		_ = unix.Kill(v.pid, unix.SIGHUP) // fails only if it is dead
+		_ = unix.Kill(v.pid, unix.SIGCONT)
 	}
+	_ = p.Signal(unix.SIGCONT)
 	return func() { killAll(victims) }, err
 }
 

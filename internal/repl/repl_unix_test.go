@@ -95,21 +95,27 @@ func begin(t *testing.T, files map[string]string, args ...string) *talk {
 // start is begin without waiting, and with more variables in the environment.
 func start(t *testing.T, files map[string]string, environ []string, args ...string) *talk {
 	t.Helper()
+	return startProgram(t, files, environ, "loki", args...)
+}
+
+// startProgram is start with another program.
+func startProgram(t *testing.T, files map[string]string, environ []string, name string, args ...string) *talk {
+	t.Helper()
 	dir := t.TempDir()
 	if files["config.yaml"] == "" {
 		files["config.yaml"] = "model: builtin:script\ntheme: dark\nclients: [{type: builtin, script: rules.yaml}]\n"
 	}
-	for name, text := range files {
-		name = filepath.Join(dir, "config", name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	for file, text := range files {
+		file = filepath.Join(dir, "config", file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
-	cmd := exec.CommandContext(ctx, "loki", args...)
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "LOKI_CONFIG_DIR="+filepath.Join(dir, "config"), "LOKI_STATE_DIR="+filepath.Join(dir, "state"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "SHELL=/bin/sh", "TERM=xterm-256color", "NO_COLOR=1", "GORACE=atexit_sleep_ms=0")
@@ -484,6 +490,65 @@ func TestShellCommand(t *testing.T) {
 	x.types("!\r")
 	x.sees("Error: ", prompt)
 	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestStoppedShellCommand: where no shell controls jobs, a command that is stopped goes on. The modes that a
+// command has set are gone after it.
+func TestStoppedShellCommand(t *testing.T) {
+	t.Parallel()
+	x := begin(t, map[string]string{"rules.yaml": slow})
+	x.types("!kill -STOP $$; echo we''nt on\r")
+	x.sees("went on\r\n", prompt)
+	x.types("!echo re\"\"ady; cat\r")
+	x.sees("ready\r\n")
+	x.types("abc\r") // and cat runs
+	x.sees("abc\r\n", "abc\r\n")
+	x.types("\x1a")
+	x.types("abc\r")
+	x.sees("abc\r\n", "abc\r\n")
+	x.types("\x03")
+	x.sees("^C", prompt)
+	x.types("!stty raw -echo\r")
+	x.sees("raw -echo", prompt)
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestStopWithShellCommand: Ctrl-Z stops the program with a command, and "fg" continues both.
+func TestStopWithShellCommand(t *testing.T) {
+	t.Parallel()
+	x := startProgram(t, map[string]string{"rules.yaml": slow}, []string{"PS1=(shell)", "ENV="}, "sh", "-i")
+	x.sees("(shell)")
+	x.types("loki\r")
+	x.sees(prompt)
+	x.types("!echo be''gun; cat; echo s''aw the end\r")
+	x.sees("begun\r\n")
+	x.types("abc\r") // and cat runs
+	x.sees("abc\r\n", "abc\r\n")
+	x.types("\x1a")
+	x.sees("topped", "(shell)")
+	x.types("fg\r")
+	x.sees("fg\r\n")
+	x.types("abc\r")
+	x.sees("abc\r\n", "abc\r\n")
+	x.types("\x04")
+	x.sees("saw the end", prompt)
+	x.types("!echo ag''ain; cat\r")
+	x.sees("again\r\n")
+	x.types("abc\r") // and cat runs
+	x.sees("abc\r\n", "abc\r\n")
+	x.types("\x1a")
+	x.sees("topped", "(shell)")
+	x.types("fg\r")
+	x.sees("fg\r\n")
+	x.types("abc\r")
+	x.sees("abc\r\n", "abc\r\n")
+	x.types("\x03")
+	x.sees("^C", prompt)
+	x.types("\x04")
+	x.sees("(shell)")
+	x.types("exit\r")
 	x.leaves(0)
 }
 

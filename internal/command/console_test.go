@@ -268,7 +268,7 @@ func TestSessions(t *testing.T) {
 		step{line: ".fork", err: "there is no session; .*"},
 		step{line: "before", want: "before"},
 		step{line: ".session trip"}, // yes, with the last question
-		step{line: ".info session", want: "model .*>> before\n.*before"},
+		step{line: ".info session", want: "path .*model .*>> before\n.*before"},
 		step{line: ".session other", err: "the conversation is already in session trip; leave it first: .exit session"},
 		step{line: "and now", want: "and now"},
 		step{line: ".undo", want: "✓ Taken back: and now"},

@@ -352,6 +352,7 @@ func TestQuestion(t *testing.T) {
 // TestSignalsEnd: a signal ends the REPL at the prompt and during an answer. The session is saved by its
 // settings, and nothing is asked.
 func TestSignalsEnd(t *testing.T) {
+	obeyHangUps(t)
 	for name, sig := range map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hung_up": syscall.SIGHUP} {
 		for _, during := range []string{"prompt", "answer", "question"} {
 			t.Run(name+"_at_"+during, func(t *testing.T) {
@@ -422,6 +423,7 @@ func TestCrash(t *testing.T) {
 // TestUndecidedSession: what was said in a session is written before the user is asked about it, so that it outlives the
 // program, and a question that is not answered decides nothing.
 func TestUndecidedSession(t *testing.T) {
+	obeyHangUps(t)
 	for name, leave := range map[string]func(x *talk){
 		"killed": func(x *talk) {
 			x.signal(syscall.SIGKILL)
@@ -612,4 +614,12 @@ func TestNoTerminal(t *testing.T) {
 	if err == nil || !bytes.Contains(out, []byte("there is no text to send")) {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// obeyHangUps has programs that the test starts obey SIGHUP even if the test is run by nohup: a
+// signal that is caught is not ignored in children.
+func obeyHangUps(t *testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(c) })
 }

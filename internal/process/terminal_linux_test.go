@@ -7,8 +7,11 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestRunAtTerminal: the end of the context ends a program and what it has started, also if they ignore that
@@ -43,5 +46,36 @@ func TestRunAtTerminal(t *testing.T) {
 				t.Errorf("process %d lives: %+v", pid, p)
 			}
 		})
+	}
+}
+
+// TestHangUpWhileForking: what a program starts in the moment in which it is asked to end is asked, too.
+func TestHangUpWhileForking(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		cmd := exec.Command("sh", "-c", "echo ready; i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; wait")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Error(err)
+		}
+		kill, err := hangUp(cmd.Process)
+		if err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // the signal is its end
+		kill()
+		for _, p := range processes() {
+			if pgid, err := unix.Getpgid(p.pid); err == nil && pgid == cmd.Process.Pid && !p.zombie {
+				_ = unix.Kill(-pgid, unix.SIGKILL)
+				t.Fatalf("process %d was forgotten", p.pid)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ package process
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,10 +49,20 @@ func (f *family) kill() {
 }
 
 // hangUp sends SIGHUP to a program of this process's session and to all that descend from it, and continues
-// those that are stopped. kill kills those that live on, except the program itself.
+// those that are stopped. A program that leads a process group gets the signals with its group: what it starts
+// at this moment is in none of the lists, but in the group. kill kills those that live on, except the program itself.
 func hangUp(p *os.Process) (kill func(), err error) {
 	victims := descendants(processes(), p.Pid)
-	err = p.Signal(unix.SIGHUP)
+	if pgid, groupErr := unix.Getpgid(p.Pid); groupErr == nil && pgid == p.Pid {
+		err = unix.Kill(-p.Pid, unix.SIGHUP)
+		for _, m := range processes() {
+			if pgid, err := unix.Getpgid(m.pid); err == nil && pgid == p.Pid && m.pid != p.Pid && !slices.Contains(victims, m) {
+				victims = append(victims, m)
+			}
+		}
+	} else {
+		err = p.Signal(unix.SIGHUP)
+	}
 	for _, v := range victims {
 		_ = unix.Kill(v.pid, unix.SIGHUP) // fails only if it is dead
 		_ = unix.Kill(v.pid, unix.SIGCONT)

@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/role"
 	"loki/internal/session"
@@ -101,11 +102,24 @@ func (c *Conversation) keepPart(ctx context.Context, t *turn, interrupted bool, 
 // keep keeps what was asked and answered, in one of two forms, and remembers it as what was said
 // last in the directory.
 func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
-	err := c.write(ctx, t, e)
-	if err == nil {
-		c.note(ctx, &t)
+	if err := c.write(ctx, t, e); err != nil {
+		return c.unkept(err)
 	}
-	return err
+	c.note(ctx, &t)
+	return nil
+}
+
+// unkept returns the error that a question and its answer, which the user has seen, cannot be kept.
+func (c *Conversation) unkept(err error) error {
+	where := "the file of messages"
+	if c.session != nil {
+		where = "session " + c.session.Name()
+	}
+	wrapped := fault.Wrap(fault.CodeOf(err), err, "the question and its answer are not kept in %s", where)
+	if fault.HintOf(err) != "" {
+		return wrapped
+	}
+	return wrapped.WithHint("copy what you need of the answer, then make room or give access; until then --continue goes on with an earlier conversation")
 }
 
 func (c *Conversation) write(ctx context.Context, t session.Turn, e session.MessagesEntry) error {

@@ -34,9 +34,9 @@ RACE      = -race -vet=off -gcflags='modernc.org/sqlite/lib=$(UNWATCHED)' -gcfla
 race: # all tests with the race detector; LOKI_TEST=full leaves nothing out
 	$(GO) test $(RACE) -shuffle=on ./...
 
-.PHONY: samples
-samples: # whole, what the other tests try a part of
-	LOKI_TEST=full $(GO) test ./internal/render/... ./internal/run/sqlite ./internal/mcp ./internal/tool/pydecl ./internal/tool/tsdecl
+.PHONY: soak
+soak: # whole, what the other tests try a part of, and each kill of the kill tests; a quarter of an hour
+	LOKI_TEST=full LOKI_KILL_TEST=full $(GO) test -timeout 30m ./...
 
 .PHONY: check
 check: format vet staticcheck tidy test # what has to pass before a commit

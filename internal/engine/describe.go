@@ -43,8 +43,8 @@ func (c call) description() any {
 			schema := c.req.Form.Value()
 			d.Schema = &schema
 		}
-		if c.req.Tools != nil && c.model.SupportsTools {
-			for _, t := range c.req.Tools.Declarations() {
+		if c.model.SupportsTools {
+			for _, t := range c.tools() {
 				d.Tools = append(d.Tools, t.Name)
 			}
 		}

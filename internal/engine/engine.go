@@ -104,6 +104,11 @@ type Request struct {
 	Tools         Tools          // nil for none
 	MaxTurns      int            // 0 means DefaultMaxTurns
 
+	// Client are tools that the caller runs. A reply that calls one of them ends the request once its
+	// other calls are run, see Reply.Calls. One of them hides a tool of the same name in Tools. Without Tools
+	// every call is the caller's.
+	Client []chat.Tool
+
 	// Known is how many messages at the beginning an earlier request of the conversation sent or received. They
 	// are sent like the others; the description of the call's step is of the others.
 	Known int
@@ -169,6 +174,10 @@ type Reply struct {
 	Model    string          // id
 	Stop     chat.StopReason // of the last turn
 	Usage    chat.Usage      // of all turns
+
+	// Calls are those of the last reply that the caller runs, in its order; nil for none. They are part of
+	// Messages, which have no results for them.
+	Calls []chat.ToolCall
 }
 
 // MaxTurnsError says that the model still wanted tools when the turns were used up.
@@ -229,7 +238,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		return Reply{}, err
 	}
 	c := call{rc: rc, req: req, model: model, messages: req.Messages, known: req.Known}
-	if req.Tools != nil && !model.SupportsTools {
+	if c.hasTools() && !model.SupportsTools {
 		text := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
 		if err := rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
 			return Reply{Model: model.ID}, err
@@ -263,7 +272,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 			return reply, nil
 		}
 		meter := new(chat.Meter)
-		results, err := loop.round(chat.WithMeter(ctx, meter), &c, turn, t)
+		results, open, err := loop.round(chat.WithMeter(ctx, meter), &c, turn, t)
 		used, replayed := meter.Total()
 		reply.Usage = reply.Usage.Add(used)
 		if rc.Budget != nil {
@@ -275,6 +284,10 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		reply.Messages = append(reply.Messages, results...)
 		if req.OnRound != nil {
 			req.OnRound(reply.Messages[len(reply.Messages)-1-len(results):])
+		}
+		if len(open) > 0 {
+			reply.Stop, reply.Calls = chat.StopToolCalls, open
+			return reply, nil
 		}
 		if turn == maxTurns {
 			return reply, &MaxTurnsError{Turns: turn}

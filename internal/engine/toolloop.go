@@ -27,19 +27,28 @@ type toolLoop struct {
 }
 
 // round answers the calls of one reply and returns their results in the order of the
-// calls. The calls are announced in that order before any of them is run. The calls of a
-// reply that was cut off are not run: the results say why.
-func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) ([]chat.Message, error) {
-	calls := t.Message.ToolCalls
-	if err := announce(ctx, c.rc, calls); err != nil {
-		return nil, err
+// calls, and the calls that are the caller's. All calls are announced in the order of the reply before any of
+// them is run. The calls of a reply that was cut off are not run: the results say why.
+func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (results []chat.Message, open []chat.ToolCall, err error) {
+	if err := announce(ctx, c.rc, t.Message.ToolCalls); err != nil {
+		return nil, nil, err
 	}
 	if t.isCutOff() {
 		if l.refused++; l.refused == maxRefusals {
-			return nil, c.cutOffError(t)
+			return nil, nil, c.cutOffError(t)
 		}
-		return answerCutOff(ctx, c.rc, calls)
+		results, err = answerCutOff(ctx, c.rc, t.Message.ToolCalls)
+		return results, nil, err
 	}
+	calls, open := c.split(t.Message.ToolCalls)
+	if len(calls) > 0 {
+		results, err = l.answer(ctx, c, turn, calls)
+	}
+	return results, open, err
+}
+
+// answer runs the calls of one reply that are not the caller's.
+func (l *toolLoop) answer(ctx context.Context, c *call, turn int, calls []chat.ToolCall) ([]chat.Message, error) {
 	alerts := make([]string, len(calls)) // why a call is not made, empty if it is
 	refused, polls := 0, 0
 	for i, call := range calls {

@@ -36,8 +36,8 @@ func (c *call) providerRequest(model Model, turn int) provider.Request {
 	if c.req.Form != nil {
 		r.Format = &provider.Format{Schema: c.req.Form.Value()}
 	}
-	if c.req.Tools != nil && model.SupportsTools {
-		r.Tools = c.req.Tools.Declarations()
+	if model.SupportsTools {
+		r.Tools = c.tools()
 	}
 	return r
 }

@@ -30,11 +30,11 @@ func LoadForm(file string) (*Form, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "schema %s", file)
 	}
-	return newForm(file, data)
+	return NewForm(file, data)
 }
 
-// newForm returns the form that data describes. Messages call it name.
-func newForm(name string, data []byte) (*Form, error) {
+// NewForm returns the form that data, a JSON Schema, describes. Messages call it name. The error has code Usage.
+func NewForm(name string, data []byte) (*Form, error) {
 	if line, column, err := value.JSONErrorPlace(data); err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "schema %s:%d:%d", name, line, column)
 	}

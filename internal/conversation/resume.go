@@ -26,7 +26,9 @@ type question struct {
 	NoStream bool              `json:"no_stream,omitempty"` // replies come in one piece
 	Usual    bool              `json:"usual,omitempty"`     // see [Wanted]
 	Lead     []chat.Message    `json:"lead,omitempty"`      // what the role puts in front
+	History  []chat.Message    `json:"history,omitempty"`   // what was said before, outside of sessions
 	User     chat.Message      `json:"user"`                // the question as the role puts it
+	Tools    []chat.Tool       `json:"tools,omitempty"`     // that the caller runs
 	Todo     todo.Settings     `json:"todo,omitzero"`       // whether the model goes on by itself
 	List     *todo.List        `json:"list,omitempty"`      // the model's list before the question; nil for an empty one
 	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
@@ -174,7 +176,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	t.q.NoStream = t.q.NoStream || k.NoStream
 	if f := t.q.Form; f != nil {
 		var err error
-		if t.form, err = newForm(f.Name, f.Schema); err != nil {
+		if t.form, err = NewForm(f.Name, f.Schema); err != nil {
 			return run.Job{}, err
 		}
 	}

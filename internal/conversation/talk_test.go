@@ -24,7 +24,7 @@ import (
 	"loki/internal/session/memstore"
 )
 
-// actor is a model that plays replies, one a call, and keeps the requests. A reply is a text, an
+// actor is a model that plays replies, one a call, and keeps the requests. A reply is a text, calls, an
 // error, or a text that the user interrupts, see [stopped]. Without replies it says ok.
 type actor struct {
 	replies  []any
@@ -51,6 +51,13 @@ func (a *actor) Chat(ctx context.Context, req provider.Request) iter.Seq2[provid
 	return func(yield func(provider.Chunk, error) bool) {
 		if err, ok := next.(error); ok {
 			yield(provider.Chunk{}, err)
+			return
+		}
+		if calls, ok := next.([]chat.ToolCall); ok {
+			for _, call := range calls {
+				yield(provider.Chunk{Kind: provider.ToolCall, ToolCall: call}, nil)
+			}
+			yield(provider.Chunk{Kind: provider.End, Stop: chat.StopToolCalls}, nil)
 			return
 		}
 		text, complete := next.(string)

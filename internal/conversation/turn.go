@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -29,8 +30,18 @@ type Question struct {
 	// Whole makes an answer that was cut off at the output limit an error. It goes without
 	// saying for Code, Command and Form.
 	Whole bool
-	// Form is what the answer has to be, in JSON; nil for any text.
+	// Form is what the answer has to be, in JSON; nil for any text. An answer with calls is not looked at.
 	Form *Form
+
+	// History is what was said before the question, where that is not in a session. Its system messages
+	// stand behind those of the role or the agent, and the role puts the first question of the history.
+	// User may then be the zero value. In a session it can only be the results of the calls that the last turn
+	// left to the caller, see Answer.Calls; calls without a result were not run.
+	History []chat.Message
+	// Tools are those that the caller runs. The answer ends at a reply that calls one of them.
+	Tools []chat.Tool
+	// MaxOutputTokens bounds each reply; 0 leaves it to the conversation.
+	MaxOutputTokens int
 
 	inPlaceOf *chat.Message // the question of the session's last turn, which this one replaces; nil for none
 }
@@ -42,6 +53,10 @@ type Answer struct {
 	Model    string         // id
 	Stop     chat.StopReason
 	Usage    chat.Usage // without that of a compression in front of it
+
+	// Calls are those of Question.Tools that the caller has to run; nil for none. They are part of the last
+	// message of the model.
+	Calls []chat.ToolCall
 }
 
 // Ask sends a question and returns the answer. It keeps neither in the session, see
@@ -65,6 +80,9 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 // the turn used.
 func (c *Conversation) ask(ctx context.Context, t *turn) (Answer, chat.Usage, error) {
 	c.passing = t.q.Command || t.q.Aside
+	if err := t.settle(ctx); err != nil {
+		return Answer{}, chat.Usage{}, err
+	}
 	done, err := t.equip(ctx)
 	defer done()
 	if err != nil {
@@ -104,16 +122,19 @@ type turn struct {
 // newTurn returns a question with all that it takes to ask it.
 func (c *Conversation) newTurn(q Question) *turn {
 	s, r := c.Settings(), c.role
-	lead, user := c.split(q.User)
+	put := c.split
 	if q.Role != nil {
 		s, r = withRole(s, *q.Role), q.Role
-		messages := r.Messages(q.User)
-		lead, user = messages[:len(messages)-1], messages[len(messages)-1]
+		put = func(first chat.Message) ([]chat.Message, chat.Message) {
+			messages := r.Messages(first)
+			return messages[:len(messages)-1], messages[len(messages)-1]
+		}
 	}
+	lead, history, user := begun(q, put)
 	t := &turn{c: c, form: q.Form, q: question{
-		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: c.values.limits[s.Model], Switches: c.values.switches,
+		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: cmp.Or(q.MaxOutputTokens, c.values.limits[s.Model]), Switches: c.values.switches,
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
-		Lead:  lead, User: user, Images: hashURLs(q.Images),
+		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
 		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.knowledge,
 	}}
@@ -134,7 +155,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	t.rc = engine.RequestContext{
 		Model: q.Settings.Model, Sampling: q.Settings.Sampling, MaxOutputTokens: q.MaxOutputTokens, NoStream: q.NoStream, Events: c.options.Events,
 	}
-	t.req.Whole = q.Whole
+	t.req.Whole, t.req.Client = q.Whole, q.Tools
 	if c.agent != nil && !q.Aside {
 		t.req.MaxTurns = agentTurns
 	}
@@ -227,6 +248,9 @@ func withoutThinking(reply []chat.Message) string {
 func (t *turn) prepare(ctx context.Context) error {
 	c, q := t.c, t.q
 	live := t.past
+	if len(q.History) > 0 {
+		live = withHistory(q.Lead, q.History)
+	}
 	if c.session != nil && !q.Aside {
 		if err := t.compress(ctx); err != nil {
 			return err
@@ -270,7 +294,7 @@ func replaceUser(messages []chat.Message, user chat.Message) {
 func (t *turn) send(ctx context.Context) (engine.Reply, error) {
 	reply, err := t.run(ctx)
 	switch {
-	case err != nil || t.c.values.dryRun:
+	case err != nil || t.c.values.dryRun || len(reply.Calls) > 0:
 		return reply, err
 	case t.form != nil:
 		return t.form.fit(ctx, t.c.engine(), &t.rc, t.req, reply)
@@ -291,5 +315,5 @@ func replaceText(r engine.Reply, text string) engine.Reply {
 
 func (t *turn) answer() Answer {
 	r := t.reply
-	return Answer{Text: r.Text, Messages: r.Messages, Model: r.Model, Stop: r.Stop, Usage: r.Usage}
+	return Answer{Text: r.Text, Messages: r.Messages, Model: r.Model, Stop: r.Stop, Usage: r.Usage, Calls: r.Calls}
 }

@@ -44,7 +44,7 @@ type Settings struct {
 
 // Answer answers a request as [engine.Engine.Run] does and, while the list has open items,
 // asks the model to go on, at most s.Max times. It stops when two replies in a row leave the
-// list as it is. The count starts again when the model clears the list.
+// list as it is, and at a reply with calls for the caller. The count starts again when the model clears the list.
 //
 // The reply is that of all requests together: their texts, joined by a line feed, their
 // usage, and their messages with the requests to go on between them. The steps of reply n,
@@ -53,7 +53,7 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 	p := progress{list: list, max: s.Max, count: s.Count, seen: list.Render(), clears: list.cleared()}
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
-	for n := 2; err == nil && s.Enabled && p.goesOn(); n++ {
+	for n := 2; err == nil && len(last.Calls) == 0 && s.Enabled && p.goesOn(); n++ {
 		ask := s.Ask(list)
 		if err = rc.Events.Emit(ctx, event.AutoContinue{Count: p.count, Max: s.Max, Open: list.Open()}); err != nil {
 			break

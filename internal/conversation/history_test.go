@@ -1,0 +1,179 @@
+package conversation_test
+
+import (
+	"strings"
+	"testing"
+
+	"loki/internal/agent/todo"
+	"loki/internal/chat"
+	"loki/internal/conversation"
+	"loki/internal/event"
+	"loki/internal/fault"
+)
+
+// client begins a conversation of a service's client.
+func (r *room) client() *conversation.Conversation {
+	return r.service.Begin(conversation.Options{Caller: conversation.Caller{Events: event.NewScope(r.events, event.Source{}, nil)}})
+}
+
+// message returns a message of text, with the role in front of it.
+func message(text string) chat.Message {
+	role, text, _ := strings.Cut(text, " ")
+	return chat.Text(chat.Role(role), text)
+}
+
+func messages(texts ...string) (list []chat.Message) {
+	for _, text := range texts {
+		list = append(list, message(text))
+	}
+	return list
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	wrap := "Translate: __INPUT__"
+	for _, tt := range []struct {
+		name    string
+		prompt  string // of the role
+		history []chat.Message
+		user    chat.Message
+		want    string
+	}{
+		{name: "none", user: message("user b"), want: "user b"},
+		{name: "turn", history: messages("user a", "assistant A"), user: message("user b"), want: "user a | assistant A | user b"},
+		{name: "ends_with_a_result", history: messages("user a", "tool done"), want: "user a | tool done"},
+		{
+			name: "system_messages", history: messages("system one", "user a", "assistant A", "system two"), user: message("user b"),
+			want: "system one\n\ntwo | user a | assistant A | user b",
+		},
+		{name: "role", prompt: "Be kind.", history: messages("user a", "assistant A"), user: message("user b"), want: "system Be kind. | user a | assistant A | user b"},
+		{name: "role_and_system", prompt: "Be kind.", history: messages("system Be short."), user: message("user b"), want: "system Be kind.\n\nBe short. | user b"},
+		{name: "role_puts_the_first", prompt: wrap, history: messages("user a", "assistant A"), user: message("user b"), want: "user Translate: a | assistant A | user b"},
+		{name: "role_puts_the_only", prompt: wrap, history: messages("system Be short."), user: message("user b"), want: "system Be short. | user Translate: b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := enter(t, new(actor))
+			c := r.client()
+			if tt.prompt != "" {
+				if err := c.UsePrompt(t.Context(), tt.prompt); err != nil {
+					t.Fatal(err)
+				}
+			}
+			history := append([]chat.Message(nil), tt.history...)
+			a, err := c.Ask(t.Context(), conversation.Question{Asked: conversation.Asked{User: tt.user}, History: history})
+			if err != nil || a.Text != "ok" {
+				t.Fatalf("answer %q, %v", a.Text, err)
+			}
+			if got := r.actor.sent(0); got != tt.want {
+				t.Errorf("sent %q, want %q", got, tt.want)
+			}
+			if got, want := said(history), said(tt.history); got != want {
+				t.Errorf("the caller's history is %q now", got)
+			}
+		})
+	}
+}
+
+var show = []chat.Tool{{Name: "show"}}
+
+func showCall(id string) chat.ToolCall { return chat.ToolCall{ID: id, Name: "show", Arguments: "{}"} }
+
+// TestClientToolsEndTheTurn: neither a todo list with open items nor a form has the model go on when a call
+// waits for its caller.
+func TestClientToolsEndTheTurn(t *testing.T) {
+	t.Parallel()
+	a := &actor{replies: []any{
+		[]chat.ToolCall{{ID: "1", Name: "todo__add", Arguments: `{"task": "dig"}`}}, []chat.ToolCall{showCall("2")},
+	}}
+	r := enter(t, a)
+	r.service.Todo = todo.Settings{Enabled: true, Max: 5}
+	form, err := conversation.NewForm("test", []byte(`{"type": "object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := question("plan")
+	q.Tools, q.Form = show, form
+	answer, err := r.client().Ask(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Calls) != 1 || answer.Calls[0].ID != "2" || answer.Stop != chat.StopToolCalls || len(a.requests) != 2 {
+		t.Errorf("calls %v, stop %s after %d requests", answer.Calls, answer.Stop, len(a.requests))
+	}
+}
+
+// TestSessionWithOpenCalls: a session goes on after a reply that called the client's tools, with the results or
+// without.
+func TestSessionWithOpenCalls(t *testing.T) {
+	t.Parallel()
+	result := func(id, text string) chat.Message {
+		m := message("tool " + text)
+		m.ToolCallID = id
+		return m
+	}
+	for _, tt := range []struct {
+		name    string
+		history []chat.Message
+		user    chat.Message
+		want    string
+		wantErr string
+	}{
+		{name: "results", history: []chat.Message{result("2", "two"), result("1", "one")}, want: "user a | assistant  | tool one | tool two"},
+		{
+			name: "one_result", history: []chat.Message{result("2", "two")}, user: message("user b"),
+			want: "user a | assistant  | tool show was not run: the user went on without it. | tool two | user b",
+		},
+		{
+			name: "another_question", user: message("user b"),
+			want: "user a | assistant  | tool show was not run: the user went on without it. | tool show was not run: the user went on without it. | user b",
+		},
+		{name: "unknown_call", history: []chat.Message{result("3", "three")}, wantErr: `does not wait for the result of a call "3"`},
+		{name: "history", history: messages("user x"), wantErr: "cannot bring it along"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := enter(t, &actor{replies: []any{[]chat.ToolCall{showCall("1"), showCall("2")}}})
+			ask := func(q conversation.Question) error {
+				t.Helper()
+				c := r.client()
+				err := c.UseSession(t.Context(), "work")
+				if err == nil {
+					var a conversation.Answer
+					if a, err = c.Ask(t.Context(), q); err == nil {
+						err = c.Record(t.Context(), q.Asked, a)
+					}
+				}
+				if closeErr := c.Close(t.Context()); closeErr != nil {
+					t.Fatal(closeErr)
+				}
+				return err
+			}
+			first := question("a")
+			first.Tools = show
+			if err := ask(first); err != nil {
+				t.Fatal(err)
+			}
+			err := ask(conversation.Question{Asked: conversation.Asked{User: tt.user}, History: tt.history, Tools: show})
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) || fault.CodeOf(err) != fault.Usage {
+					t.Errorf("error %v, want %q", err, tt.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.actor.sent(-1); got != tt.want {
+				t.Errorf("sent %q, want %q", got, tt.want)
+			}
+			// What was lost on the way to the client is asked for again.
+			if err := ask(conversation.Question{History: tt.history}); err != nil {
+				t.Error(err)
+			}
+			if got, want := r.actor.sent(-1), tt.want+" | assistant ok"; got != want {
+				t.Errorf("then sent %q, want %q", got, want)
+			}
+		})
+	}
+}

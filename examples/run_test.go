@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 			home := t.TempDir()
 			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + filepath.Join(home, "config"), "LOKI_STATE_DIR=" + filepath.Join(home, "state")}
 			var out, errOut bytes.Buffer
-			status := cli.Main(append([]string{"-a", "./" + tt.example}, tt.args...), env, cli.Streams{In: strings.NewReader(tt.stdin), Out: &out, Err: &errOut}, nil)
+			status := cli.Main(append([]string{"-a", "./" + tt.example}, tt.args...), env, cli.Streams{In: strings.NewReader(tt.stdin), Out: &out, Err: &errOut}, cli.Faces{})
 			if status != 0 {
 				t.Errorf("status %d: %s", status, &errOut)
 			}

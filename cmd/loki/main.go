@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/cli"
 	"loki/internal/repl"
+	"loki/internal/server"
 )
 
 func main() {
@@ -15,7 +16,7 @@ func main() {
 		return
 	}
 	delayCollection()
-	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run))
+	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run, Server: server.Serve}))
 }
 
 // usualPercent is how much the heap grows between two garbage collections if GOGC does not say so.

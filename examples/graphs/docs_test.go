@@ -26,7 +26,7 @@ const (
 // TestMain is loki itself if it is called by that name.
 func TestMain(m *testing.M) {
 	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "loki" {
-		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), nil))
+		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{}))
 	}
 	os.Exit(m.Run())
 }
@@ -104,7 +104,7 @@ func TestReadmeRuns(t *testing.T) {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + home, "LOKI_STATE_DIR=" + home}
 	var out, errOut bytes.Buffer
 	args := append([]string{"-a", dir}, strings.Fields(command[1])...)
-	if status := cli.Main(append(args, command[2]), env, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, nil); status != 0 {
+	if status := cli.Main(append(args, command[2]), env, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, cli.Faces{}); status != 0 {
 		t.Fatalf("status %d: %s", status, &errOut)
 	}
 	if !strings.Contains(out.String(), "Style: ") || strings.Count(out.String(), command[2]) < 2 {

@@ -59,6 +59,7 @@ func actions() []action {
 		{flag: "shell-integration", do: (*command).printIntegration},
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
 		{flag: "man", do: (*command).printManual, alone: true},
+		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, refuses: begun, why: "the run goes on as it began"},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, refuses: begun, why: "the run goes on as it began"},
 		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},

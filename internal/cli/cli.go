@@ -46,9 +46,19 @@ func Terminal() Streams {
 // talks with the user until they leave. The signals that end the work of a command are its business.
 type REPL func(ctx context.Context, o display.Options, begin func(context.Context, conversation.Caller) (*conversation.Conversation, error)) error
 
+// Server is the face of programs and browsers. It serves at address until a signal ends it; an empty
+// address is that of the configuration. Signals are its business, too.
+type Server func(ctx context.Context, o display.Options, address string) error
+
+// Faces are the other faces, which a command may start. One that is nil is not there.
+type Faces struct {
+	REPL   REPL
+	Server Server
+}
+
 // Main runs the command and returns its exit status. environ is the environment as
-// from os.Environ. A command at a terminal that says nothing else starts repl, unless that is nil.
-func Main(args, environ []string, s Streams, repl REPL) int {
+// from os.Environ. A command at a terminal that says nothing else starts the REPL.
+func Main(args, environ []string, s Streams, faces Faces) int {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.
@@ -56,7 +66,7 @@ func Main(args, environ []string, s Streams, repl REPL) int {
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 
-	c := &command{Streams: s, environ: environ, interrupt: interrupt, repl: repl}
+	c := &command{Streams: s, environ: environ, interrupt: interrupt, faces: faces}
 	err := c.run(ctx, args)
 	if status, ok := errors.AsType[commandStatus](err); ok {
 		return int(status)
@@ -76,7 +86,7 @@ type command struct {
 	Streams
 	environ   []string
 	interrupt func() // ends all work, as a signal does
-	repl      REPL   // nil for none
+	faces     Faces
 	opts      options
 	app       *app.App
 	stray     string // an option that stands behind the text and is therefore part of it
@@ -128,7 +138,7 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	c.warnOf(c.app.Warnings())
 	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
 	if c.talks() {
-		return c.repl(context.WithoutCancel(ctx), c.displayed(), c.begin)
+		return c.faces.REPL(context.WithoutCancel(ctx), c.displayed(), c.begin)
 	}
 	finish, tapeErr := c.tape(ctx)
 	if action = c.opts.action; action.do != nil {

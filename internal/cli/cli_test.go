@@ -21,13 +21,14 @@ import (
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/sample"
+	"loki/internal/server"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, map[string]func(){
-		"loki":       func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), nil)) },
+		"loki":       func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), Faces{Server: server.Serve})) },
 		"mcp-server": mcpServer,
 	})
 }

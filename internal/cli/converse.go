@@ -17,7 +17,7 @@ import (
 // talks reports whether the command is to talk with the user: at a terminal, and without a text.
 func (c *command) talks() bool {
 	o := &c.opts
-	if c.repl == nil || !c.InTerminal || !c.OutTerminal || len(o.text) > 0 || o.onlyBuilds() {
+	if c.faces.REPL == nil || !c.InTerminal || !c.OutTerminal || len(o.text) > 0 || o.onlyBuilds() {
 		return false
 	}
 	for _, name := range []string{"file", "code", "schema", "record", "replay", "output", "answers"} {

@@ -111,6 +111,8 @@ type options struct {
 	older string
 	keep  int
 
+	serve string // an address, or configuredAddress
+
 	man     bool
 	help    bool
 	version bool
@@ -130,6 +132,9 @@ const (
 
 // anyClient is the value of --authenticate without a client.
 const anyClient = "(the only one)"
+
+// configuredAddress is the value of --serve without an address.
+const configuredAddress = "(configured)"
 
 // anyVersion is the value of --update without a version.
 const anyVersion = "(the newest)"
@@ -361,6 +366,12 @@ func (o *options) sections() []section {
 			more: []flagSpec{
 				{name: "tail-logs", sets: on(&o.tailLogs), usage: "follow the log file"},
 				{name: "disable-log-colors", sets: on(&o.plainLogs), usage: "with --tail-logs: without colors", with: []string{"tail-logs"}},
+			},
+		},
+		{
+			name: "server", title: "Serve programs and browsers",
+			common: []flagSpec{
+				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
 			},
 		},
 		{

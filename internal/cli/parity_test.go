@@ -66,7 +66,7 @@ func TestSameEventsFromAnyModel(t *testing.T) {
 		var out, errOut bytes.Buffer
 		env := emptyHome(dir, append([]string{"LOKI_SCRIPT_FILE=" + rules}, more...)...)
 		args := []string{"--output", "ndjson", "-m", model, "-a", agent, "text"}
-		if status := Main(args, env, Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, nil); status != 0 {
+		if status := Main(args, env, Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, Faces{}); status != 0 {
 			t.Fatalf("%s: status %d: %s", model, status, &errOut)
 		}
 		return normal(t, out.Bytes())

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"loki": func() {
 			if !repl.Guard(os.Args[1:]) {
-				os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), run))
+				os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: run}))
 			}
 		},
 	})

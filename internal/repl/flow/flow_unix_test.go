@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		if repl.Guard(os.Args[1:]) {
 			return
 		}
-		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), repl.Run))
+		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run}))
 	case "mcp-server":
 		mcpServer(os.Args[1])
 		return

@@ -1,0 +1,355 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Page is the parameters of an endpoint that answers with a list. I embeds it.
+type Page struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"most entries of the answer"`
+	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before"`
+}
+
+// plan is how requests of one endpoint are read.
+type plan struct {
+	api      *API
+	params   []param
+	body     []int // index of the field Body; nil if there is none
+	schema   *huma.Schema
+	optional bool // the body
+	lax      bool // unknown query parameters are ignored
+}
+
+// param is a parameter of a request.
+type param struct {
+	in, name  string // path, query or header
+	index     []int
+	required  bool
+	schema    *huma.Schema
+	otherwise string // its value if it is absent; may be empty
+}
+
+func newPlan(a *API, t reflect.Type, op Operation) *plan {
+	p := &plan{api: a, lax: op.OpenAIErrors}
+	p.add(t, nil, op)
+	return p
+}
+
+// add adds the fields of t, which stands at index.
+func (p *plan) add(t reflect.Type, index []int, op Operation) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := append(slices.Clone(index), i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			p.add(f.Type, at, op)
+			continue
+		}
+		if f.Name == "Body" {
+			p.body, p.optional = at, f.Type.Kind() == reflect.Pointer
+			p.schema = huma.SchemaFromField(p.api.schemas, f, op.operationID()+"Body")
+			continue
+		}
+		for _, in := range []string{"path", "query", "header"} {
+			name := f.Tag.Get(in)
+			if name == "" {
+				continue
+			}
+			schema := huma.SchemaFromField(p.api.schemas, f, "")
+			schema.Nullable = false
+			if f.Type.Kind() == reflect.Slice {
+				schema.Nullable = false
+			}
+			p.params = append(p.params, param{
+				in: in, name: name, index: at, schema: schema, otherwise: f.Tag.Get("default"),
+				required: in == "path" || f.Tag.Get("required") == "true",
+			})
+		}
+	}
+}
+
+// decode reads a request into the struct in. It returns the body as it came.
+func (p *plan) decode(w http.ResponseWriter, r *http.Request, in reflect.Value) (body []byte, err error) {
+	var problems problems
+	var query url.Values
+	if r.URL.RawQuery != "" {
+		if query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+			return nil, Invalid("", "the query cannot be read: %v", err)
+		}
+	}
+	for _, q := range p.params {
+		var values []string
+		switch q.in {
+		case "path":
+			values = []string{r.PathValue(q.name)}
+		case "query":
+			values = query[q.name]
+		default:
+			values = r.Header.Values(q.name)
+		}
+		if len(values) == 0 && q.otherwise != "" {
+			values = []string{q.otherwise}
+		}
+		switch {
+		case len(values) == 0 && q.required:
+			problems.add(q.name, "is missing")
+		case len(values) == 0:
+		case len(values) > 1 && q.schema.Type != huma.TypeArray:
+			problems.add(q.name, "was given more than once")
+		default:
+			p.set(&problems, q, in.FieldByIndex(q.index), values)
+		}
+	}
+	if !p.lax {
+		for name := range query {
+			if !slices.ContainsFunc(p.params, func(q param) bool { return q.in == "query" && q.name == name }) {
+				problems.add(name, "is not a parameter of this endpoint")
+			}
+		}
+	}
+	if p.body == nil {
+		if err := noBody(r); err != nil {
+			return nil, err
+		}
+		return nil, problems.err()
+	}
+	body, err = readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	field := in.FieldByIndex(p.body)
+	if len(bytes.TrimSpace(body)) == 0 {
+		if field.Kind() != reflect.Pointer {
+			problems.add("", "the body is missing: a JSON object is expected")
+		}
+		return body, problems.err()
+	}
+	if err := p.decodeBody(&problems, body, field); err != nil {
+		return nil, err
+	}
+	return body, problems.err()
+}
+
+// set sets a parameter.
+func (p *plan) set(problems *problems, q param, field reflect.Value, values []string) {
+	v, err := parse(field, values)
+	if err != nil {
+		problems.add(q.name, err.Error())
+		return
+	}
+	p.check(problems, q.schema, q.name, v)
+}
+
+// parse sets a field to what was given as text, and returns the value as huma checks it.
+func parse(field reflect.Value, values []string) (any, error) {
+	s := values[0]
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	if field.Type() == reflect.TypeFor[time.Time]() {
+		t, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			return nil, fmt.Errorf("is not a time such as 2026-01-31T12:00:00Z: %q", s)
+		}
+		field.Set(reflect.ValueOf(t))
+		return s, nil
+	}
+	switch field.Kind() {
+	case reflect.String:
+		field.SetString(s)
+		return s, nil
+	case reflect.Bool:
+		if s != "true" && s != "false" && s != "1" && s != "0" {
+			return nil, fmt.Errorf("is neither true nor false: %q", s)
+		}
+		field.SetBool(s == "true" || s == "1")
+		return field.Bool(), nil
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("is not a whole number: %q", s)
+		}
+		field.SetInt(n)
+		return n, nil
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil || n != n {
+			return nil, fmt.Errorf("is not a number: %q", s)
+		}
+		field.SetFloat(n)
+		return n, nil
+	case reflect.Slice:
+		var all []string
+		for _, v := range values {
+			all = append(all, strings.Split(v, ",")...)
+		}
+		field.Set(reflect.ValueOf(all).Convert(field.Type()))
+		return all, nil
+	}
+	panic("rest: a parameter cannot be a " + field.Type().String())
+}
+
+// noBody refuses a body where none is expected. An empty object is as good as none.
+func noBody(r *http.Request) error {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if text := string(bytes.TrimSpace(body)); text != "" && text != "{}" && text != "null" {
+		return Invalid("", "this endpoint takes no body")
+	}
+	return nil
+}
+
+// readBody reads a body, which has to be JSON if there is any.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	var body []byte
+	var err error
+	if n := r.ContentLength; n >= 0 { // limitBody has looked at it
+		body = make([]byte, n)
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		body, err = io.ReadAll(r.Body)
+	}
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge(e.Limit)
+	}
+	if err != nil {
+		return nil, Invalid("", "the body cannot be read: %v", err)
+	}
+	if len(body) == 0 {
+		return nil, nil
+	}
+	kind := r.Header.Get("Content-Type")
+	if kind == "application/json" {
+		return body, nil
+	}
+	media, _, err := mime.ParseMediaType(kind)
+	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
+	}
+	return body, nil
+}
+
+// decodeBody reads JSON into a field and checks it. The error says that it is no JSON.
+func (p *plan) decodeBody(problems *problems, body []byte, field reflect.Value) error {
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return badJSON(body, err)
+	}
+	if v == nil && field.Kind() == reflect.Pointer {
+		return nil
+	}
+	if !p.check(problems, p.schema, "", v) {
+		return nil
+	}
+	if err := json.Unmarshal(body, field.Addr().Interface()); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			problems.add(e.Field, "cannot be the "+e.Value)
+			return nil
+		}
+		if e, ok := errors.AsType[*Error](err); ok {
+			return e
+		}
+		return Invalid("", "the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+// badJSON says where a text stops being JSON.
+func badJSON(body []byte, err error) *Error {
+	e, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return Invalid("", "the body is not JSON: %v", err)
+	}
+	before := body[:min(int(e.Offset), len(body))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1)
+	return Invalid("", "the body is not JSON: line %d, column %d: %v", line, max(column, 1), err)
+}
+
+// check checks a value against a schema and reports whether it is all right.
+func (p *plan) check(problems *problems, schema *huma.Schema, name string, v any) bool {
+	var result huma.ValidateResult
+	path := huma.NewPathBuffer(make([]byte, 0, 64), 0)
+	if name != "" {
+		path.Push(name)
+	}
+	huma.Validate(p.api.schemas, schema, path, huma.ModeWriteToServer, v, &result)
+	for _, err := range result.Errors {
+		if d, ok := errors.AsType[*huma.ErrorDetail](err); ok {
+			problems.detail(d)
+		} else {
+			problems.add(name, err.Error())
+		}
+	}
+	return len(result.Errors) == 0
+}
+
+// problems are what is wrong with a request.
+type problems struct {
+	first string // the member that the first one is about
+	texts []string
+}
+
+// add adds a problem. name is the member that it is about, or empty.
+func (p *problems) add(name, text string) {
+	if len(p.texts) == 0 {
+		p.first = name
+	}
+	if name != "" {
+		text = name + ": " + text
+	}
+	p.texts = append(p.texts, text)
+}
+
+// detail adds a problem that huma has found.
+func (p *problems) detail(d *huma.ErrorDetail) {
+	switch missing, isMissing := strings.CutPrefix(d.Message, "expected required property "); {
+	case d.Message == "unexpected property":
+		p.add(d.Location, "is not a member that this endpoint knows")
+	case isMissing:
+		name := strings.TrimSuffix(missing, " to be present")
+		if d.Location != "" {
+			name = d.Location + "." + name
+		}
+		p.add(name, "is missing")
+	default:
+		p.add(d.Location, d.Message)
+	}
+}
+
+// mostProblems is how many problems are named in an answer.
+const mostProblems = 5
+
+// err returns the problems as one error, nil if there are none.
+func (p *problems) err() error {
+	if len(p.texts) == 0 {
+		return nil
+	}
+	texts := p.texts
+	if len(texts) > mostProblems {
+		texts = append(slices.Clone(texts[:mostProblems]), fmt.Sprintf("and %d more", len(texts)-mostProblems))
+	}
+	return Invalid(p.first, "%s", strings.Join(texts, "; "))
+}

@@ -1,0 +1,350 @@
+// Package rest holds what the endpoints of the server share: how a request becomes a call of a
+// function, who calls, how answers, errors and lists look, and what is said about all of it in the
+// OpenAPI document.
+//
+// An endpoint is an [Operation] and a function from a struct to a struct, see [Register]. The same two
+// types decode requests, check them and describe them.
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"loki/internal/server/auth"
+)
+
+// API is the endpoints of one server. They are registered before it serves. From then on it may be used
+// from several goroutines.
+type API struct {
+	mux      *http.ServeMux
+	doc      *huma.OpenAPI
+	schemas  huma.Registry
+	errors   *huma.Schema // of the body of an error
+	openai   *huma.Schema // likewise, on OpenAI-compatible endpoints
+	o        Options
+	limits   atomic.Pointer[Limits]
+	slots    slots
+	watchers atomic.Int64
+	drain    chan struct{} // closed by Drain
+}
+
+// Options configure New. All are optional.
+type Options struct {
+	Version string
+	// Authenticate returns who made a request, or an error, usually an [*Error]. Nil means that the
+	// server asks for no key: everyone is anonymous and may do everything.
+	Authenticate func(r *http.Request) (auth.Identity, error)
+	// Hide returns a text without secrets. Nil hides none.
+	Hide func(text string) string
+	Log  *slog.Logger // nil for none
+	Now  func() time.Time
+	// Kept keeps the answers of requests with an Idempotency-Key. Nil keeps none.
+	Kept Answers
+	// Wait is how long a request waits for one of its subject's slots; 0 means a second.
+	Wait time.Duration
+}
+
+// Limits bound what requests may use. They may change while the server runs.
+type Limits struct {
+	Body       int64         // bytes of a request; 0 means 1 MiB
+	Requests   int           // requests that are worked on at once; 0 means 64
+	PerSubject int           // likewise, of one subject; 0 means 8
+	Timeout    time.Duration // without progress; 0 means 5 minutes
+}
+
+// New returns an API without endpoints.
+func New(o Options) *API {
+	if o.Hide == nil {
+		o.Hide = func(text string) string { return text }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Wait == 0 {
+		o.Wait = time.Second
+	}
+	a := &API{mux: http.NewServeMux(), o: o, drain: make(chan struct{})}
+	a.describe()
+	a.SetLimits(Limits{})
+	return a
+}
+
+// SetLimits replaces the limits. Requests at work keep theirs.
+func (a *API) SetLimits(l Limits) {
+	l.Body = orElse(l.Body, 1<<20)
+	l.Requests = orElse(l.Requests, 64)
+	l.PerSubject = orElse(l.PerSubject, 8)
+	l.Timeout = orElse(l.Timeout, 5*time.Minute)
+	a.limits.Store(&l)
+	a.slots.resize(l.Requests, l.PerSubject)
+}
+
+func orElse[T int | int64 | time.Duration](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Limits returns the limits in force.
+func (a *API) Limits() Limits { return *a.limits.Load() }
+
+// Operation is an endpoint. Method, Path and Summary are required.
+type Operation struct {
+	Method  string
+	Path    string // a pattern of [http.ServeMux] without method
+	Summary string // of the OpenAPI document
+	Tag     string // group in the OpenAPI document
+
+	Scope      auth.Scope // what the caller needs; empty if any key will do
+	Public     bool       // needs no key and takes no slot
+	Watch      bool       // takes no slot, as it only waits for news. It ends when the server begins to shut down
+	Idempotent bool       // takes an Idempotency-Key
+	Status     int        // of success; 0 means 200
+
+	OpenAIErrors bool     // errors have OpenAI's shape, and unknown query parameters are ignored
+	Events       []string // names of the server-sent events of an answer that is a stream
+	Answer       any      // a value of the type of the JSON answer, where the function returns a [Reply]
+	MaxBody      int64    // bytes; 0 means the limit of the server
+	Hidden       bool     // not in the OpenAPI document
+}
+
+// Register adds an endpoint. do is called with what the request says:
+//
+//   - fields of I with a tag path, query or header are parameters. They are strings, booleans, numbers,
+//     times, or, in a query, lists of strings. A parameter is required if its tag says required:"true".
+//   - the field Body is the JSON body. It is optional if it is a pointer.
+//   - embedded structs, such as [Page], add their fields.
+//
+// What the tags of huma forbid is refused, and so are unknown members of the body and unknown query
+// parameters. The answer is O as JSON; O = [Reply] decides by itself, and O = [None] is an answer
+// without a body. The error of do is answered as [FromError] says.
+//
+// ctx ends when the client has gone, when the server stops, or when nothing was reported by [Progress]
+// for the time that the limits say.
+func Register[I, O any](a *API, op Operation, do func(ctx context.Context, in *I) (*O, error)) {
+	plan := newPlan(a, reflect.TypeFor[I](), op)
+	a.document(op, plan, reflect.TypeFor[O]())
+	a.route(op, func(w http.ResponseWriter, r *http.Request) error {
+		in := new(I)
+		key, err := plan.decode(w, r, reflect.ValueOf(in).Elem())
+		if err != nil {
+			return err
+		}
+		return a.once(w, r, op, key, func(w http.ResponseWriter) error {
+			out, err := do(r.Context(), in)
+			if err != nil {
+				return err
+			}
+			return a.answer(r.Context(), w, op, any(out))
+		})
+	})
+}
+
+// Handle adds an endpoint that reads and answers requests by itself. An error that serve returns before
+// it has written anything is answered.
+func (a *API) Handle(op Operation, serve func(w http.ResponseWriter, r *http.Request) error) {
+	a.document(op, &plan{}, reflect.TypeFor[None]())
+	a.route(op, serve)
+}
+
+// Drain ends the requests that only watch, see [Operation.Watch], and refuses new ones except public
+// ones. It is called once.
+func (a *API) Drain() { close(a.drain) }
+
+// Draining reports whether Drain was called.
+func (a *API) Draining() bool {
+	select {
+	case <-a.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Idle waits until no request is at work, or ctx ends. It reports whether none is.
+func (a *API) Idle(ctx context.Context) bool { return a.slots.idle(ctx) }
+
+// Busy returns how many requests are at work.
+func (a *API) Busy() int { return a.slots.busy() }
+
+// ServeHTTP serves a request whose context has been made by [API.Begin].
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mux.ServeHTTP(&unrouted{ResponseWriter: w, a: a, r: r}, r)
+}
+
+// Mount has a handler of its own serve the paths of a pattern. Nothing of this package is done for its
+// requests.
+func (a *API) Mount(pattern string, h http.Handler) { a.mux.Handle(pattern, routed(h)) }
+
+// routed marks the answers of a handler as such, see unrouted.
+func routed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, ok := w.(*unrouted); ok {
+			w = u.ResponseWriter
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// unrouted is the writer of a request for which no endpoint has been found yet. What the mux says in that
+// case becomes an error as all others.
+type unrouted struct {
+	http.ResponseWriter
+	a    *API
+	r    *http.Request
+	done bool
+}
+
+// WriteHeader answers that there is no such endpoint, or not with that method.
+func (u *unrouted) WriteHeader(status int) {
+	if u.done {
+		return
+	}
+	switch status {
+	case http.StatusNotFound:
+		u.done = true
+		u.Header().Del("Content-Type")
+		u.a.fail(u.ResponseWriter, u.r, NotFound("endpoint", u.r.Method+" "+u.r.URL.Path).WithHint("GET /openapi.json lists the endpoints"))
+	case http.StatusMethodNotAllowed:
+		u.done = true
+		u.Header().Del("Content-Type")
+		u.a.fail(u.ResponseWriter, u.r, &Error{
+			Status: http.StatusMethodNotAllowed, Code: "invalid_request", Message: u.r.Method + " is not a method of " + u.r.URL.Path, Hint: "methods: " + u.Header().Get("Allow"),
+		})
+	default: // a redirect to the clean path
+		u.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write drops the text of the mux.
+func (u *unrouted) Write(p []byte) (int, error) {
+	if u.done {
+		return len(p), nil
+	}
+	return u.ResponseWriter.Write(p)
+}
+
+// route has the mux call serve for the requests of op that may be made.
+func (a *API) route(op Operation, serve func(w http.ResponseWriter, r *http.Request) error) {
+	a.mux.Handle(op.Method+" "+op.Path, routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r.Context())
+		c.openAI = op.OpenAIErrors
+		c.route = op.Path
+		if err := a.admit(w, r, op, c, serve); err != nil {
+			if _, begun := errors.AsType[writtenError](err); !begun {
+				a.fail(w, r, err)
+			}
+		}
+	})))
+}
+
+// admit checks who calls and what they may, waits for a slot, and serves.
+func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *call, serve func(w http.ResponseWriter, r *http.Request) error) error {
+	limits := a.limits.Load()
+	if !op.Public {
+		if err := a.identify(r, op, c); err != nil {
+			return err
+		}
+		if a.Draining() {
+			return stopping(w)
+		}
+	}
+	if err := a.limitBody(w, r, op, limits); err != nil {
+		return err
+	}
+	ctx, end := a.deadline(r.Context(), op, c, limits.Timeout)
+	defer end()
+	switch {
+	case op.Public:
+	case op.Watch:
+		if a.watchers.Add(1) > int64(limits.Requests)*watchersPerSlot {
+			a.watchers.Add(-1)
+			return overloaded("too many requests watch at once")
+		}
+		defer a.watchers.Add(-1)
+	default:
+		release, err := a.slots.take(ctx, c.identity.Subject, a.o.Wait)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	return serve(w, r.WithContext(ctx))
+}
+
+// watchersPerSlot is how many requests may watch for each that may work.
+const watchersPerSlot = 64
+
+// identify finds out who calls and checks the scope.
+func (a *API) identify(r *http.Request, op Operation, c *call) error {
+	c.identity = Anonymous
+	if a.o.Authenticate != nil {
+		var err error
+		if c.identity, err = a.o.Authenticate(r); err != nil {
+			return err
+		}
+	}
+	if !c.identity.Allows(op.Scope) {
+		return &Error{Status: http.StatusForbidden, Code: "forbidden", Message: "the key lacks the scope " + string(op.Scope)}
+	}
+	return nil
+}
+
+// limitBody refuses a body that is too large.
+func (a *API) limitBody(w http.ResponseWriter, r *http.Request, op Operation, limits *Limits) error {
+	most := orElse(op.MaxBody, limits.Body)
+	if r.ContentLength > most {
+		w.Header().Set("Connection", "close")
+		return tooLarge(most)
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = http.MaxBytesReader(w, r.Body, most)
+	}
+	return nil
+}
+
+// deadline returns the context of a request, see [Register].
+func (a *API) deadline(ctx context.Context, op Operation, c *call, timeout time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if op.Watch {
+		go func() { // ends with the request
+			select {
+			case <-a.drain:
+				cancel(errStopping)
+			case <-ctx.Done():
+			}
+		}()
+		return ctx, func() { cancel(nil) }
+	}
+	c.timeout = timeout
+	c.timer = time.AfterFunc(timeout, func() { cancel(errTimeout{timeout}) })
+	return ctx, func() {
+		c.timer.Stop()
+		cancel(nil)
+	}
+}
+
+// OpenAPI returns the document that describes the endpoints, as JSON.
+func (a *API) OpenAPI() ([]byte, error) { return json.Marshal(a.doc) }
+
+// operationID returns a name for an endpoint, such as get-v1-runs-id.
+func (op Operation) operationID() string {
+	var words []string
+	for _, w := range strings.FieldsFunc(op.Path, func(r rune) bool { return strings.ContainsRune("/{}.$", r) }) {
+		words = append(words, w)
+	}
+	return strings.ToLower(op.Method) + "-" + strings.Join(words, "-")
+}

@@ -1,0 +1,10 @@
+// Package talk serves completions and sessions.
+package talk
+
+import (
+	"loki/internal/app"
+	"loki/internal/server/rest"
+)
+
+// Register adds the endpoints. core is what they work with.
+func Register(a *rest.API, core *app.App) {}

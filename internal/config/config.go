@@ -91,6 +91,8 @@ type Config struct {
 	ReleaseKey       string // public keys of minisign that may have signed them; likewise
 	ServeAddr        *string
 
+	API *API // how the program serves others; nil if the file does not say
+
 	Clients []*Client // in order; of unknown types there are none
 
 	// Notes are for the user, who should read each once and not with every command.

@@ -93,6 +93,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		c.UserAgent = nil
 	}
 	c.places = placesOf(doc.Root())
+	c.API = readAPI(root.Map("api"), c.File)
 	c.readClients(root)
 	if doc.Err() == nil {
 		checkFallbacks(root.List("clients"))

@@ -34,6 +34,7 @@ type question struct {
 	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
 
+	chat.Constraints
 	MaxOutputTokens int           `json:"max_output_tokens,omitempty"` // of a reply; 0 leaves it to the model
 	Mode            session.Mode  `json:"mode,omitempty"`
 	InPlaceOf       *chat.Message `json:"in_place_of,omitempty"` // see [session.Turn]

@@ -42,6 +42,8 @@ type Question struct {
 	Tools []chat.Tool
 	// MaxOutputTokens bounds each reply; 0 leaves it to the conversation.
 	MaxOutputTokens int
+	// Constraints bound the replies in other ways.
+	chat.Constraints
 
 	inPlaceOf *chat.Message // the question of the session's last turn, which this one replaces; nil for none
 }
@@ -134,7 +136,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 	t := &turn{c: c, form: q.Form, q: question{
 		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: cmp.Or(q.MaxOutputTokens, c.values.limits[s.Model]), Switches: c.values.switches,
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
-		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools,
+		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools, Constraints: q.Constraints,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
 		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.knowledge,
 	}}
@@ -155,7 +157,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	t.rc = engine.RequestContext{
 		Model: q.Settings.Model, Sampling: q.Settings.Sampling, MaxOutputTokens: q.MaxOutputTokens, NoStream: q.NoStream, Events: c.options.Events,
 	}
-	t.req.Whole, t.req.Client = q.Whole, q.Tools
+	t.req.Whole, t.req.Client, t.req.Constraints = q.Whole, q.Tools, q.Constraints
 	if c.agent != nil && !q.Aside {
 		t.req.MaxTurns = agentTurns
 	}

@@ -34,6 +34,8 @@ func (c *call) judge(ctx context.Context, t turnResult, said string) error {
 		return nil
 	case t.Stop == chat.StopToolCalls:
 		return c.failure(provider.BadReply, "the reply ends with a tool call, but holds none that can be read%s", t.body())
+	case blank && len(c.req.Stop) > 0: // it ends where it begins
+		return nil
 	case blank: // another try may bring one
 		return c.failure(provider.Transient, "the reply is empty: it has neither text nor a tool call (stop reason %s, %d output tokens, %d of them reasoning)%s",
 			t.Stop, t.Usage.OutputTokens, t.Usage.ReasoningTokens, t.body())

@@ -104,6 +104,9 @@ type Request struct {
 	Tools         Tools          // nil for none
 	MaxTurns      int            // 0 means DefaultMaxTurns
 
+	// Constraints bound the replies. The choice of a tool is for the first one only.
+	chat.Constraints
+
 	// Client are tools that the caller runs. A reply that calls one of them ends the request once its
 	// other calls are run, see Reply.Calls. One of them hides a tool of the same name in Tools. Without Tools
 	// every call is the caller's.

@@ -33,6 +33,9 @@ func (c *call) providerRequest(model Model, turn int) provider.Request {
 		Stream:          !c.rc.NoStream && !model.NoStream,
 		Origin:          provider.Origin{Node: cmp.Or(c.req.Node, c.rc.Events.Node), Turn: turn},
 	}
+	if r.Constraints = c.req.Constraints; turn > 1 {
+		r.Choice = chat.ToolChoice{}
+	}
 	if c.req.Form != nil {
 		r.Format = &provider.Format{Schema: c.req.Form.Value()}
 	}
@@ -178,15 +181,22 @@ func note(ctx context.Context, rc *RequestContext, model Model, text string) err
 func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, request provider.Request) (turnResult, error) {
 	t := turnResult{Message: chat.Message{Role: chat.Assistant}}
 	var parts partsBuilder
+	stop := stopper{texts: request.Stop}
 	for chunk, err := range model.Provider.Chat(ctx, request) {
 		if err != nil {
+			if text := stop.rest(); text != "" {
+				parts.text(text)
+			}
 			t.Message.Parts = parts.finish()
 			return t, fmt.Errorf("model %s: %w", model.ID, err)
 		}
+		if stop.stopped && chunk.Kind != provider.End { // which has the usage
+			continue
+		}
+		text := ""
 		switch chunk.Kind {
 		case provider.Text:
-			parts.text(chunk.Text)
-			err = rc.Events.Emit(ctx, event.Delta{Text: chunk.Text})
+			text = stop.take(chunk.Text)
 		case provider.Reasoning:
 			parts.reasoning(chunk.Text, chunk.Signature)
 			if chunk.Text != "" {
@@ -197,8 +207,16 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 		case provider.ToolCall:
 			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
 		case provider.End:
+			text = stop.rest()
 			t.Stop, t.Usage = chunk.Stop, chunk.Usage
 			t.Limit, t.Body = cmp.Or(chunk.Limit, request.MaxOutputTokens), chunk.Body
+			if stop.stopped {
+				t.Stop = chat.StopEnd
+			}
+		}
+		if text != "" {
+			parts.text(text)
+			err = rc.Events.Emit(ctx, event.Delta{Text: text})
 		}
 		if err != nil {
 			t.Message.Parts = parts.finish()

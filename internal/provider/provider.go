@@ -51,6 +51,9 @@ type Request struct {
 	Messages []chat.Message // at most one system message, first
 	Tools    []chat.Tool
 	chat.Sampling
+	// Constraints are passed on where the provider's API has them. Those that it lacks are notes, except Stop,
+	// which the caller sees to as well.
+	chat.Constraints
 	MaxOutputTokens int  // 0 leaves it to the provider
 	Stream          bool // false asks for the reply in one piece
 	Origin          Origin

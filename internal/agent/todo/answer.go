@@ -59,7 +59,7 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 			break
 		}
 		req.Messages = slices.Concat(req.Messages, last.Messages, []chat.Message{ask})
-		req.Known = len(req.Messages) - 1
+		req.Known, req.Choice = len(req.Messages)-1, chat.ToolChoice{}
 		next := *rc
 		next.Steps = rc.Steps.At(fmt.Sprintf("continue/%d", n))
 		last, err = e.Run(ctx, &next, req)

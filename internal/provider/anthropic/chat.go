@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -25,7 +26,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 				return client.Attempt[dialect]{}, err
 			}
 			return client.Attempt[dialect]{
-				Notes: x.notes(req),
+				Notes: normalize.Without(x.notes(req), req, true, x.thinks()),
 				Send:  func(emit client.Emit) error { return c.send(ctx, req, x, emit) },
 				Adapt: func(err error) (dialect, bool) {
 					words, ok := client.Complaint(err)

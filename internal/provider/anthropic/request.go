@@ -53,6 +53,13 @@ func newExchange(req provider.Request, m wire.Model, d dialect) (*exchange, erro
 			x.params.TopP = param.NewOpt(*req.TopP)
 		}
 	}
+	x.params.StopSequences = normalize.Stops(req, len(req.Stop))
+	if req.Choice.Required && !x.thinks() { // which goes with no choice
+		x.params.ToolChoice = sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
+		if name := req.Choice.Name; name != "" {
+			x.params.ToolChoice = sdk.ToolChoiceParamOfTool(name)
+		}
+	}
 	if shape, ok := normalize.ClaudeFormat(req.Format); ok && !d.noFormat && takesFormat(m.RealName) {
 		x.params.OutputConfig.Format = param.Override[sdk.JSONOutputFormatParam](claudeFormat{formatType, shape})
 		x.format = true

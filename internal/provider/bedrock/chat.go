@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 	"loki/internal/value"
 )
@@ -37,7 +38,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 				return client.Attempt[dialect]{}, err
 			}
 			return client.Attempt[dialect]{
-				Notes: conv.notes(req, f),
+				Notes: normalize.Without(conv.notes(req, f), req, true, false),
 				Send: func(emit client.Emit) error {
 					a, err := c.source.resolve(ctx)
 					if err != nil {

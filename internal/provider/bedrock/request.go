@@ -64,6 +64,7 @@ func newConversation(req provider.Request, f family, efforts []provider.Effort, 
 	if !d.noSampling {
 		c.inference = types.InferenceConfiguration{Temperature: float(req.Temperature), TopP: float(req.TopP)}
 	}
+	c.inference.StopSequences = normalize.Stops(req, mostStops)
 	if n := req.MaxOutputTokens; n > 0 {
 		c.inference.MaxTokens = aws.Int32(int32(min(n, math.MaxInt32)))
 	}
@@ -126,8 +127,17 @@ func toolConfiguration(req provider.Request) *types.ToolConfiguration {
 	if tools == nil {
 		return nil
 	}
-	return &types.ToolConfiguration{Tools: tools}
+	configuration := &types.ToolConfiguration{Tools: tools}
+	if name := req.Choice.Name; name != "" {
+		configuration.ToolChoice = &types.ToolChoiceMemberTool{Value: types.SpecificToolChoice{Name: aws.String(name)}}
+	} else if req.Choice.Required {
+		configuration.ToolChoice = &types.ToolChoiceMemberAny{}
+	}
+	return configuration
 }
+
+// mostStops is how many texts at which it ends a request may have with each of the models.
+const mostStops = 4
 
 // nonEmpty returns nil for a text that Converse would reject.
 func nonEmpty(s string) *string {

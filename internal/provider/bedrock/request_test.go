@@ -90,6 +90,12 @@ func TestRequestBody(t *testing.T) {
 			"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`,
 		},
 		{
+			"constraints",
+			provider.Request{Model: llama, Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}},
+			`{"inferenceConfig":{"stopSequences":["END","a","b","c"]},"messages":[{"role":"user","content":[{"text":"Hi"}]}],
+			"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object","properties":{}}}}}],"toolChoice":{"tool":{"name":"f"}}}}`,
+		},
+		{
 			"history", // neighbours merge, thinking and blank texts go
 			provider.Request{Model: llama, Messages: []chat.Message{
 				user("a"), user("b"), chat.Text(chat.Assistant, " <think>x</think>\n\nc"), user("  "), user("d"),

@@ -122,6 +122,12 @@ func TestRequestBody(t *testing.T) {
 			{"type":"function","function":{"name":"f","description":"F","parameters":{"type":"object","properties":{"a":{}}}}}]}`,
 		},
 		{
+			"constraints",
+			provider.Request{Model: "m", Messages: []chat.Message{user("a")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}},
+			`{"model":"m","messages":[{"role":"user","content":"a"}],"stop_sequences":["END","a","b","c","d"],"seed":7,"tool_choice":"REQUIRED",
+			"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]}`,
+		},
+		{
 			"history",
 			provider.Request{Model: "m", Messages: []chat.Message{
 				user("a"), chat.Text(chat.Assistant, "<think>x</think>\nb"), chat.Text(chat.Assistant, ""), user("c"), chat.Text(chat.Assistant, "<think>y</think>d"),

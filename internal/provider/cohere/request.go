@@ -19,8 +19,14 @@ type chatRequest struct {
 	Stream      bool          `json:"stream,omitempty"`
 	Tools       []sentTool    `json:"tools,omitempty"`
 	Thinking    *thinking     `json:"thinking,omitempty"`
+	ToolChoice  string        `json:"tool_choice,omitempty"`
+	Stop        []string      `json:"stop_sequences,omitempty"`
+	Seed        *int64        `json:"seed,omitempty"`
 	Format      *sentFormat   `json:"response_format,omitempty"`
 }
+
+// mostStops is how many texts at which it ends a request may have.
+const mostStops = 5
 
 // sentFormat is the form of a reply.
 type sentFormat struct {
@@ -78,9 +84,15 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 	r := chatRequest{
 		Model: realName, Messages: sentMessages(req.Messages), MaxTokens: req.MaxOutputTokens,
 		Temperature: req.Temperature, P: req.TopP, Stream: req.Stream,
-		Thinking: newThinking(req, realName),
+		Thinking: newThinking(req, realName), Stop: normalize.Stops(req, mostStops), Seed: req.Seed,
+	}
+	if req.Choice.Required {
+		r.ToolChoice = "REQUIRED"
 	}
 	for _, t := range req.Tools {
+		if name := req.Choice.Name; name != "" && t.Name != name { // the API cannot name one
+			continue
+		}
 		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
 	}
 	return r

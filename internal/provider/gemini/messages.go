@@ -18,6 +18,17 @@ type generateRequest struct {
 	GenerationConfig  generationConfig `json:"generationConfig"`
 	SystemInstruction *content         `json:"systemInstruction,omitempty"`
 	Tools             []toolList       `json:"tools,omitempty"`
+	ToolConfig        *toolConfig      `json:"toolConfig,omitempty"`
+}
+
+// toolConfig says which functions the model has to call one of.
+type toolConfig struct {
+	FunctionCallingConfig functionCallingConfig `json:"functionCallingConfig"`
+}
+
+type functionCallingConfig struct {
+	Mode    string   `json:"mode"`
+	Allowed []string `json:"allowedFunctionNames,omitempty"` // nil for all
 }
 
 // Roles of contents. Responses to calls are the user's.
@@ -70,6 +81,8 @@ type generationConfig struct {
 	Temperature     *float64        `json:"temperature,omitempty"`
 	ThinkingConfig  *thinkingConfig `json:"thinkingConfig,omitempty"`
 	TopP            *float64        `json:"topP,omitempty"`
+	StopSequences   []string        `json:"stopSequences,omitempty"`
+	Seed            *int64          `json:"seed,omitempty"`
 
 	ResponseMIMEType   string          `json:"responseMimeType,omitempty"`
 	ResponseJSONSchema json.RawMessage `json:"responseJsonSchema,omitempty"`

@@ -57,13 +57,24 @@ func newRequest(req provider.Request, model string, a attempt) (*generateRequest
 			Temperature:     req.Temperature,
 			ThinkingConfig:  a.thinking,
 			TopP:            req.TopP,
+			StopSequences:   normalize.Stops(req, mostStops),
+			Seed:            req.Seed,
 		},
+	}
+	if req.Choice.Required {
+		r.ToolConfig = &toolConfig{functionCallingConfig{Mode: "ANY"}}
+		if name := req.Choice.Name; name != "" {
+			r.ToolConfig.FunctionCallingConfig.Allowed = []string{name}
+		}
 	}
 	if shape, ok := normalize.GeminiFormat(req.Format); ok && a.format {
 		r.GenerationConfig.ResponseMIMEType, r.GenerationConfig.ResponseJSONSchema = "application/json", shape
 	}
 	return r, nil
 }
+
+// mostStops is how many texts at which it ends a request may have.
+const mostStops = 5
 
 func systemInstruction(messages []chat.Message) *content {
 	if len(messages) == 0 || messages[0].Role != chat.System {

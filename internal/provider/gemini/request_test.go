@@ -70,6 +70,7 @@ func TestRequests(t *testing.T) {
 			Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
 		}},
 		{"zero_temperature", provider.Request{Sampling: chat.Sampling{Temperature: ptr(0.0)}, Messages: []chat.Message{user("Hi")}}},
+		{"constraints", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
 		{"turns", provider.Request{Messages: []chat.Message{
 			user("Hi"), chat.Text(chat.Assistant, "<think>hm</think>\n\nHello."), user("Bye"),
 			chat.Text(chat.Assistant, ""), user(""), chat.Text(chat.Assistant, "<think>kept</think>So"),

@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/normalize"
 	"loki/internal/provider/wire"
 )
 
@@ -23,7 +24,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 			call.Patch = a.patch
 			ctx := wire.WithCall(ctx, call)
 			return client.Attempt[dialect]{
-				Notes: a.notes(req, d),
+				Notes: normalize.Without(a.notes(req, d), req, a.format == responsesFormat || d.noConstraints, false),
 				Send:  func(emit client.Emit) error { return c.send(ctx, req, m, a, emit) },
 				Adapt: func(err error) (dialect, bool) { return d.adapt(err, a) },
 			}, nil

@@ -22,6 +22,8 @@ type dialect struct {
 	noCacheKey bool // rejects prompt_cache_key
 	noForm     bool // rejects a form of the reply
 
+	noConstraints bool // rejects stop or seed
+
 	wantsSignatures bool // rejects calls without a signature
 	noSignatures    bool // rejects the signatures of the conversation
 
@@ -119,6 +121,8 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 		d.noCacheKey = true
 	case (r.Temperature != nil || r.TopP != nil) && refusesSampling(words):
 		d.noSampling = true
+	case (len(r.Stop) > 0 && says("'stop'") || r.Seed != nil && says("seed")) && (says("unsupported") || says("not support")):
+		d.noConstraints = true
 	case d.reasoning == reasoningInLoop && says(fieldReasoningContent) && (says("missing") || says("must be passed")):
 		d.reasoning = reasoningAlways
 		d.reasoningField = fieldReasoningContent

@@ -24,6 +24,9 @@ type chatRequest struct {
 	Stream              bool           `json:"stream,omitempty"`
 	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
 	Tools               []sentTool     `json:"tools,omitempty"`
+	ToolChoice          any            `json:"tool_choice,omitempty"` // "required" or a namedFunction
+	Stop                []string       `json:"stop,omitempty"`
+	Seed                *int64         `json:"seed,omitempty"`
 	Format              *chatForm      `json:"response_format,omitempty"`
 	CacheKey            string         `json:"prompt_cache_key,omitempty"`
 
@@ -98,7 +101,29 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 	for _, t := range req.Tools {
 		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
 	}
+	if !d.noConstraints {
+		r.Stop, r.Seed = normalize.Stops(req, mostStops), req.Seed
+	}
+	if name := req.Choice.Name; name != "" {
+		r.ToolChoice = namedFunction{Type: "function", Function: &functionName{name}}
+	} else if req.Choice.Required {
+		r.ToolChoice = "required"
+	}
 	return r
+}
+
+// mostStops is how many texts at which it ends a request may have.
+const mostStops = 4
+
+// namedFunction is the choice of a tool: in chat completions by Function, in responses by Name.
+type namedFunction struct {
+	Type     string        `json:"type"`
+	Function *functionName `json:"function,omitempty"`
+	Name     string        `json:"name,omitempty"`
+}
+
+type functionName struct {
+	Name string `json:"name"`
 }
 
 // effort implements [payload].

@@ -26,6 +26,7 @@ type responseRequest struct {
 	Include         []string       `json:"include,omitempty"`
 	Stream          bool           `json:"stream,omitempty"`
 	Tools           []responseTool `json:"tools,omitempty"`
+	ToolChoice      any            `json:"tool_choice,omitempty"` // "required" or a namedFunction
 	Text            *responseText  `json:"text,omitempty"`
 	CacheKey        string         `json:"prompt_cache_key,omitempty"`
 }
@@ -87,6 +88,11 @@ func newResponseRequest(req provider.Request, m wire.Model, d dialect) responseR
 	}
 	for _, t := range req.Tools {
 		r.Tools = append(r.Tools, responseTool{Type: "function", toolDeclaration: toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
+	}
+	if name := req.Choice.Name; name != "" {
+		r.ToolChoice = namedFunction{Type: "function", Name: name}
+	} else if req.Choice.Required {
+		r.ToolChoice = "required"
 	}
 	var instructions []string
 	for i, message := range req.Messages {

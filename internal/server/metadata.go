@@ -6,8 +6,8 @@ import (
 
 	"loki/internal/api"
 	"loki/internal/app"
+	"loki/internal/auth"
 	"loki/internal/catalog"
-	"loki/internal/server/auth"
 	"loki/internal/server/rest"
 )
 

@@ -8,11 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/server/auth"
+	"loki/internal/auth"
 )
-
-// Anonymous is everyone on a server that asks for no key.
-var Anonymous = auth.Identity{Subject: "anonymous", Scopes: []string{"*"}}
 
 // call is a request while it is served.
 type call struct {
@@ -33,7 +30,7 @@ func callOf(ctx context.Context) *call {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c
 	}
-	return &call{identity: Anonymous}
+	return &call{identity: auth.Nobody()}
 }
 
 // Begin gives a request its id: the client's if it is sane, else a new one. It returns the request with the

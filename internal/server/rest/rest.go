@@ -19,7 +19,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"loki/internal/server/auth"
+	"loki/internal/auth"
 )
 
 // API is the endpoints of one server. They are registered before it serves. From then on it may be used
@@ -290,7 +290,7 @@ const watchersPerSlot = 64
 
 // identify finds out who calls and checks the scope.
 func (a *API) identify(r *http.Request, op Operation, c *call) error {
-	c.identity = Anonymous
+	c.identity = auth.Nobody()
 	if a.o.Authenticate != nil {
 		var err error
 		if c.identity, err = a.o.Authenticate(r); err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 func agentsOf(h run.History) []render.AgentSummary {
 	var tree render.Tree
 	for _, raw := range h.Events {
-		if ev, ok := recordedEvent(raw); ok {
+		if ev, err := event.Parse(raw); err == nil {
 			tree.Add(ev)
 		}
 	}
@@ -34,51 +33,6 @@ func agentsOf(h run.History) []render.AgentSummary {
 		}
 	}
 	return agents
-}
-
-// recordedEvent returns the event that raw is in machine output, if it tells what agents did.
-func recordedEvent(raw []byte) (ev event.Event, ok bool) {
-	var head struct {
-		Type    string    `json:"type"`
-		Time    time.Time `json:"time"`
-		Agent   string    `json:"agent"`
-		AgentID string    `json:"agent_id"`
-		Depth   int       `json:"depth"`
-		Step    int       `json:"step"`
-		Node    string    `json:"node"`
-		Item    *int      `json:"item"`
-	}
-	if json.Unmarshal(raw, &head) != nil {
-		return event.Event{}, false
-	}
-	ev = event.Event{Time: head.Time, Source: event.Source{
-		Agent: head.Agent, AgentID: head.AgentID, Depth: head.Depth, Step: head.Step, Node: head.Node, Item: head.Item,
-	}}
-	switch head.Type {
-	case event.Started{}.Type():
-		ev.Body, ok = body[event.Started](raw)
-	case event.Reply{}.Type():
-		ev.Body, ok = body[event.Reply](raw)
-	case event.ToolCall{}.Type():
-		ev.Body, ok = body[event.ToolCall](raw)
-	case event.ToolResult{}.Type():
-		ev.Body, ok = body[event.ToolResult](raw)
-	case event.Finished{}.Type():
-		var took struct {
-			Seconds float64 `json:"seconds"`
-		}
-		b, read := body[event.Finished](raw)
-		ok = read && json.Unmarshal(raw, &took) == nil
-		b.Duration = time.Duration(took.Seconds * float64(time.Second))
-		ev.Body = b
-	}
-	return ev, ok
-}
-
-// body reads the body of an event.
-func body[B event.Body](raw []byte) (b B, ok bool) {
-	err := json.Unmarshal(raw, &b)
-	return b, err == nil
 }
 
 // printAgents prints the agents of a run as a tree, with what each used.

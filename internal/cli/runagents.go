@@ -7,36 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/api"
 	"loki/internal/display"
-	"loki/internal/event"
-	"loki/internal/render"
-	"loki/internal/run"
 	"loki/internal/text"
 )
 
-// agentsOf returns the agents of a run, each one before its children, from the events on
-// record. It is nil for a run that had no children. What cannot be read of an event is left out.
-func agentsOf(h run.History) []render.AgentSummary {
-	var tree render.Tree
-	for _, raw := range h.Events {
-		if ev, err := event.Parse(raw); err == nil {
-			tree.Add(ev)
-		}
-	}
-	agents := tree.Summary()
-	for i, a := range agents {
-		switch {
-		case a.AgentID == "":
-			agents[i].Status, agents[i].Error, agents[i].Total = string(display.RunStatus(h.Info)), h.Info.Error, h.Info.Usage
-		case a.Status == string(run.Running) && !h.Info.Active:
-			agents[i].Status = string(display.Interrupted)
-		}
-	}
-	return agents
-}
-
 // printAgents prints the agents of a run as a tree, with what each used.
-func printAgents(w io.Writer, agents []render.AgentSummary) error {
+func printAgents(w io.Writer, agents []api.RunAgent) error {
 	rows := [][]string{{"AGENT", "STATUS", "TIME", "CALLS", "IN", "CACHED", "OUT", "REASONING", "COST", "TOTAL", "TOTAL COST", "PROMPT"}}
 	for _, a := range agents {
 		calls, took := 0, "-"
@@ -79,7 +56,7 @@ func printAgents(w io.Writer, agents []render.AgentSummary) error {
 }
 
 // usesOf returns how often a tool was called: fs_cat 3 (1 failed).
-func usesOf(use render.ToolUse) string {
+func usesOf(use api.ToolUse) string {
 	shown := use.Name + " " + strconv.Itoa(use.Calls)
 	if use.Failed > 0 {
 		shown += fmt.Sprintf(" (%d failed)", use.Failed)

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/api"
 	"loki/internal/chat"
 	"loki/internal/event"
-	"loki/internal/render"
 	"loki/internal/run"
+	"loki/internal/run/summary"
 )
 
 // recordedTeam is a run on record: an agent with a child that has one of its own, and a child
@@ -48,7 +49,7 @@ func recordedTeam(t *testing.T) run.History {
 
 func TestAgentsOfARun(t *testing.T) {
 	t.Parallel()
-	agents := agentsOf(recordedTeam(t))
+	agents := summary.Detail(recordedTeam(t)).Agents
 	var b strings.Builder
 	if err := printAgents(&b, agents); err != nil {
 		t.Fatal(err)
@@ -75,11 +76,11 @@ errors
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(data), `{"agent":"critic","agent_id":"agent_critic_3","depth":1,"parent_node":"review","parent_item":12,"status":"interrupted","seconds":0,"tools":[],`+
+	if got, want := string(data), `{"agent":"critic","name":"critic[12]","agent_id":"agent_critic_3","depth":1,"parent_node":"review","parent_item":12,"status":"interrupted","seconds":0,"tools":[],`+
 		`"usage":{"input_tokens":0,"output_tokens":0},"total":{"input_tokens":0,"output_tokens":0}}`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := agents[1].Tools; len(got) != 1 || got[0] != (render.ToolUse{Name: "fs_cat", Calls: 2, Failed: 1}) {
+	if got := agents[1].Tools; len(got) != 1 || got[0] != (api.ToolUse{Name: "fs_cat", Calls: 2, Failed: 1}) {
 		t.Errorf("tools %v", got)
 	}
 }
@@ -89,7 +90,7 @@ func TestAgentsOfARunAlone(t *testing.T) {
 	t.Parallel()
 	h := recordedTeam(t)
 	h.Events = h.Events[:4]
-	if got := agentsOf(h); got != nil {
+	if got := summary.Detail(h).Agents; got != nil {
 		t.Errorf("%v", got)
 	}
 }

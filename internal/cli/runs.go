@@ -1,24 +1,21 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"loki/internal/api"
 	"loki/internal/chat"
 	"loki/internal/display"
-	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/render"
 	"loki/internal/run"
+	"loki/internal/run/summary"
 	"loki/internal/text"
-	"loki/internal/value"
 )
 
 // withRuns opens the store of runs for work.
@@ -30,39 +27,6 @@ func (c *command) withRuns(work func(run.Store) error) error {
 	return errors.Join(work(store), store.Close())
 }
 
-// runInfo is a run in machine output.
-type runInfo struct {
-	ID          string     `json:"id"`
-	Kind        run.Kind   `json:"kind,omitempty"` // empty for the run of a graph
-	Agent       string     `json:"agent"`
-	AgentDir    string     `json:"agent_dir"`
-	Dir         string     `json:"dir"`
-	Status      run.Status `json:"status"`
-	Active      bool       `json:"active"` // some process is running it now
-	Started     time.Time  `json:"started"`
-	Updated     time.Time  `json:"updated"`
-	Steps       int        `json:"steps"`
-	Failures    int        `json:"failures"`
-	Prompt      string     `json:"prompt"`
-	Parent      string     `json:"parent,omitempty"`
-	Error       string     `json:"error,omitempty"`
-	Code        fault.Code `json:"code,omitempty"`
-	Output      string     `json:"output,omitempty"`
-	Gap         *run.Gap   `json:"gap,omitempty"` // what is not on record
-	Tokens      int        `json:"tokens"`
-	Cost        float64    `json:"cost"`                   // US dollars
-	CostUnknown bool       `json:"cost_unknown,omitempty"` // the cost of at least one call is not in Cost
-	Estimated   bool       `json:"estimated,omitempty"`
-}
-
-func newRunInfo(i run.Info) runInfo {
-	return runInfo{
-		ID: i.ID, Kind: i.Kind, Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: display.RunStatus(i), Active: i.Active,
-		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
-		Error: i.Error, Code: i.Code, Output: i.Output, Gap: i.Gap, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
-	}
-}
-
 // listRuns prints a table of the runs, newest first.
 func (c *command) listRuns(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
@@ -70,20 +34,21 @@ func (c *command) listRuns(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.opts.output != outputText {
-			list := make([]runInfo, len(infos))
-			for i, info := range infos {
-				list[i] = newRunInfo(info)
-			}
-			return printJSON(c.Out, list)
-		}
-		if len(infos) == 0 {
-			fmt.Fprintln(c.Err, "no run is on record")
-			return nil
-		}
-		_, err = io.WriteString(c.Out, display.Runs(infos))
-		return err
+		return c.printRuns(summary.List(infos))
 	})
+}
+
+// printRuns prints a table of runs.
+func (c *command) printRuns(list []api.Run) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Err, "no run is on record")
+		return nil
+	}
+	_, err := io.WriteString(c.Out, display.Runs(list))
+	return err
 }
 
 // runsOf returns the runs of an agent, also one that is not there any more, or of a role, and
@@ -103,53 +68,6 @@ func (c *command) runsOf(ctx context.Context, store run.Store, name string) ([]r
 	return infos, err
 }
 
-// runDetail is a run with its path in machine output.
-type runDetail struct {
-	runInfo
-	Visits  []run.Visit           `json:"visits"`
-	Nodes   []nodeTotal           `json:"nodes"`
-	Agents  []render.AgentSummary `json:"agents,omitempty"` // of a run with child agents, each one before its children
-	Pending []run.Pending         `json:"pending"`
-}
-
-// nodeTotal sums up the visits of one node.
-type nodeTotal struct {
-	Node    string  `json:"node"`
-	Type    string  `json:"type"`
-	Visits  int     `json:"visits"`
-	Seconds float64 `json:"seconds"`
-	Tokens  int     `json:"tokens"`
-	Cost    float64 `json:"cost"`
-	// CostUnknown says that the cost of at least one call is not in Cost.
-	CostUnknown bool `json:"cost_unknown,omitempty"`
-	Retries     int  `json:"retries"`
-	Failures    int  `json:"failures"`
-
-	usage chat.Usage
-}
-
-func nodeTotals(visits []run.Visit) []nodeTotal {
-	totals := []nodeTotal{}
-	for _, v := range visits {
-		i := slices.IndexFunc(totals, func(t nodeTotal) bool { return t.Node == v.Node })
-		if i < 0 {
-			i = len(totals)
-			totals = append(totals, nodeTotal{Node: v.Node, Type: string(v.Type)})
-		}
-		t := &totals[i]
-		t.Visits++
-		t.Seconds += v.Duration.Seconds()
-		t.Tokens += v.Usage.Total()
-		t.usage = t.usage.Add(v.Usage)
-		t.Cost, t.CostUnknown = t.usage.Cost, t.usage.CostUnknown
-		t.Retries += v.Retries
-		if v.Failed {
-			t.Failures++
-		}
-	}
-	return totals
-}
-
 // showRun prints one run: its path, what its nodes cost, what it waits for.
 func (c *command) showRun(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
@@ -160,68 +78,67 @@ func (c *command) showRun(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		agents := agentsOf(h)
-		if c.opts.output != outputText {
-			return printJSON(c.Out, runDetail{newRunInfo(h.Info), append([]run.Visit{}, h.Visits...), nodeTotals(h.Visits), agents, append([]run.Pending{}, h.Pending...)})
-		}
-		return printRun(c.Out, h, agents)
+		return c.printRun(summary.Detail(h))
 	})
 }
 
-func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
-	i := h.Info
+// printRun prints one run.
+func (c *command) printRun(r api.RunDetail) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, r)
+	}
 	var b strings.Builder
 	row := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "%-9s %s\n", name, text)
 		}
 	}
-	row("run", i.ID)
-	if i.Kind == run.ChatRun {
-		row("chat", i.Agent)
+	row("run", r.ID)
+	if r.Kind == string(run.ChatRun) {
+		row("chat", r.Agent)
 	} else {
-		row("agent", i.Agent+"  "+i.AgentDir)
+		row("agent", r.Agent+"  "+r.AgentDir)
 	}
-	row("status", display.RunStatusText(i))
-	if i.Gap != nil {
-		row("gap", fmt.Sprintf("nothing is on record after super-step %d", i.Gap.Step))
-		row("", oneLine(i.Gap.Reason))
+	row("status", display.RunStatus(r.Run))
+	if r.Gap != nil {
+		row("gap", fmt.Sprintf("nothing is on record after super-step %d", r.Gap.Step))
+		row("", oneLine(r.Gap.Reason))
 	}
-	row("started", i.Started.Local().Format(time.DateTime)+"  in "+i.Dir)
-	row("forked", i.Parent)
-	row("prompt", oneLine(i.Prompt))
-	if i.Status != run.Suspended || len(h.Pending) == 0 { // what waits is shown below
-		row("error", cut(i.Error, maxText))
+	row("started", r.Started.Local().Format(time.DateTime)+"  in "+r.Dir)
+	row("forked", r.Parent)
+	row("prompt", oneLine(r.Prompt))
+	if r.Status != string(run.Suspended) || len(r.Pending) == 0 { // what waits is shown below
+		row("error", cut(r.Error, maxText))
 	}
-	used := fmt.Sprintf("%s, %s", text.Count(i.Usage.Total(), "token"), display.Cost(i.Usage))
-	if i.Kind == run.GraphRun {
-		used = text.Count(i.Steps, "super-step") + ", " + used
+	used := fmt.Sprintf("%s, %s", text.Count(r.Tokens, "token"), display.RunCost(r.Run))
+	if r.Kind == "graph" {
+		used = text.Count(r.Steps, "super-step") + ", " + used
 	}
 	row("used", used)
-	if len(h.Visits) > 0 {
+	if len(r.Visits) > 0 {
 		b.WriteString("\npath\n")
-		for _, step := range bySteps(h.Visits) {
+		for _, step := range bySteps(r.Visits) {
 			fmt.Fprintf(&b, "  %3d  %s\n", step[0].Step, pathOf(step))
 		}
 		b.WriteString("\n")
 		rows := [][]string{{"NODE", "TYPE", "VISITS", "TIME", "TOKENS", "COST", "RETRIES", "FAILURES"}}
-		for _, t := range nodeTotals(h.Visits) {
+		for _, t := range r.Nodes {
 			rows = append(rows, []string{
 				t.Node, t.Type, strconv.Itoa(t.Visits), time.Duration(t.Seconds * float64(time.Second)).Round(time.Millisecond).String(),
-				strconv.Itoa(t.Tokens), display.Cost(t.usage), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
+				strconv.Itoa(t.Tokens), display.Cost(chat.Usage{Cost: t.Cost, CostUnknown: t.CostUnknown, Estimated: t.Estimated}), strconv.Itoa(t.Retries), strconv.Itoa(t.Failures),
 			})
 		}
 		b.WriteString(display.Table(rows, 2, 3, 4, 5, 6, 7))
 	}
-	if len(agents) > 0 {
-		if err := printAgents(&b, agents); err != nil {
+	if len(r.Agents) > 0 {
+		if err := printAgents(&b, r.Agents); err != nil {
 			return err
 		}
 	}
-	if i.Output != "" {
-		b.WriteString("\noutput\n" + strings.TrimRight(cut(i.Output, maxText), "\n") + "\n")
+	if r.Output != "" {
+		b.WriteString("\noutput\n" + strings.TrimRight(cut(r.Output, maxText), "\n") + "\n")
 	}
-	for n, p := range h.Pending {
+	for n, p := range r.Pending {
 		if n == 0 {
 			b.WriteString("\nwaiting for an answer\n")
 		}
@@ -233,21 +150,21 @@ func printRun(w io.Writer, h run.History, agents []render.AgentSummary) error {
 			}
 			fmt.Fprintf(&b, "    %s: %s\n", kind, strings.Join(p.Options, ", "))
 		}
-		if !p.Deadline.IsZero() {
+		if p.Deadline != nil {
 			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))
 		}
 	}
-	switch len(h.Pending) {
+	switch len(r.Pending) {
 	case 0:
 	case 1:
-		fmt.Fprintf(&b, "  answer: loki --resume %s --answer TEXT\n", i.ID)
-		if h.Pending[0].Multi {
+		fmt.Fprintf(&b, "  answer: loki --resume %s --answer TEXT\n", r.ID)
+		if r.Pending[0].Multi {
 			b.WriteString("    with commas between several options\n")
 		}
 	default:
-		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", i.ID, h.Pending[0].ID)
+		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", r.ID, r.Pending[0].ID)
 	}
-	_, err := io.WriteString(w, text.Printable(b.String()))
+	_, err := io.WriteString(c.Out, text.Printable(b.String()))
 	return err
 }
 
@@ -288,20 +205,20 @@ func cut(s string, n int) string {
 }
 
 // bySteps groups visits, which are in order, by their super-step.
-func bySteps(visits []run.Visit) [][]run.Visit {
-	var steps [][]run.Visit
+func bySteps(visits []api.Visit) [][]api.Visit {
+	var steps [][]api.Visit
 	for _, v := range visits {
 		if n := len(steps); n > 0 && steps[n-1][0].Step == v.Step {
 			steps[n-1] = append(steps[n-1], v)
 			continue
 		}
-		steps = append(steps, []run.Visit{v})
+		steps = append(steps, []api.Visit{v})
 	}
 	return steps
 }
 
 // pathOf shows the nodes of one super-step and where they led.
-func pathOf(step []run.Visit) string {
+func pathOf(step []api.Visit) string {
 	parts := make([]string, len(step))
 	for i, v := range step {
 		parts[i] = v.Node
@@ -325,13 +242,6 @@ func (c *command) showState(ctx context.Context, store run.Store) error {
 	return err
 }
 
-// stateDiff is how two states differ, in machine output.
-type stateDiff struct {
-	Key    string       `json:"key"`
-	Before *value.Value `json:"before,omitempty"`
-	After  *value.Value `json:"after,omitempty"`
-}
-
 // diffStates prints how the states of two steps differ.
 func (c *command) diffStates(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
@@ -347,40 +257,26 @@ func (c *command) diffStates(ctx context.Context) error {
 			}
 			states[i] = cp.State
 		}
-		diffs := diffOf(states[0], states[1])
-		if c.opts.output != outputText {
-			return printJSON(c.Out, diffs)
-		}
-		var b strings.Builder
-		for _, d := range diffs {
-			if d.Before != nil {
-				fmt.Fprintf(&b, "- %s: %s\n", d.Key, cut(d.Before.String(), maxText))
-			}
-			if d.After != nil {
-				fmt.Fprintf(&b, "+ %s: %s\n", d.Key, cut(d.After.String(), maxText))
-			}
-		}
-		_, err := io.WriteString(c.Out, text.Printable(b.String()))
-		return err
+		return c.printChanges(summary.Changes(states[0], states[1]))
 	})
 }
 
-func diffOf(before, after graph.State) []stateDiff {
-	diffs := []stateDiff{}
-	for _, m := range before.Changes(after) {
-		d := stateDiff{Key: m.Name, After: &m.Value}
-		if old, ok := before.Get(m.Name); ok {
-			d.Before = &old
-		}
-		diffs = append(diffs, d)
+// printChanges prints how two states differ.
+func (c *command) printChanges(changes []api.Change) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, changes)
 	}
-	for key, v := range before.All() {
-		if _, ok := after.Get(key); !ok {
-			diffs = append(diffs, stateDiff{Key: key, Before: &v})
+	var b strings.Builder
+	for _, d := range changes {
+		if d.Before != nil {
+			fmt.Fprintf(&b, "- %s: %s\n", d.Key, cut(string(d.Before), maxText))
+		}
+		if d.After != nil {
+			fmt.Fprintf(&b, "+ %s: %s\n", d.Key, cut(string(d.After), maxText))
 		}
 	}
-	slices.SortFunc(diffs, func(a, b stateDiff) int { return cmp.Compare(a.Key, b.Key) })
-	return diffs
+	_, err := io.WriteString(c.Out, text.Printable(b.String()))
+	return err
 }
 
 // pruneRuns forgets runs that have ended. Those that work or wait are left alone.

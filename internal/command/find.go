@@ -9,6 +9,7 @@ import (
 	"loki/internal/display"
 	"loki/internal/render"
 	"loki/internal/run"
+	"loki/internal/run/summary"
 	"loki/internal/text"
 )
 
@@ -124,7 +125,7 @@ func (c *Console) runs(ctx context.Context, args string) error {
 			c.Out.Note("no run is on record here")
 			return nil
 		}
-		c.Out.Print(strings.TrimRight(display.Runs(infos), "\n"))
+		c.Out.Print(strings.TrimRight(display.Runs(summary.List(infos)), "\n"))
 		return nil
 	})
 }
@@ -145,7 +146,7 @@ func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate
 		infos, err := store.Runs(ctx, run.Query{Dir: dir, Unfinished: true, Limit: mostRuns})
 		for _, i := range infos {
 			if !i.Active && !i.Damaged {
-				found = append(found, Candidate{Value: i.ID, Description: i.Agent + ", " + display.RunStatusText(i) + ": " + text.OneLine(i.Prompt, display.PromptLength)})
+				found = append(found, Candidate{Value: i.ID, Description: i.Agent + ", " + display.RunStatus(summary.Of(i)) + ": " + text.OneLine(i.Prompt, display.PromptLength)})
 			}
 		}
 		return err

@@ -4,58 +4,45 @@ import (
 	"strconv"
 	"time"
 
+	"loki/internal/api"
+	"loki/internal/chat"
 	"loki/internal/run"
 	"loki/internal/text"
 )
 
-// Interrupted is how a run is shown that was running when its process died.
-const Interrupted run.Status = "interrupted"
-
-// How other runs are shown whose status alone does not say how they are.
-const (
-	unrecorded run.Status = "unrecorded" // a part of it is not on record, so it cannot go on
-	damaged    run.Status = "damaged"    // its record cannot be read
-)
-
-// RunStatus returns how a run is.
-func RunStatus(i run.Info) run.Status {
+// RunStatus returns the status of a run for people: that some nodes failed is a part of it.
+func RunStatus(r api.Run) string {
+	status := r.Status
 	switch {
-	case i.Damaged:
-		return damaged
-	case i.Gap != nil && i.Status.Resumable():
-		return unrecorded
-	case i.Status == run.Running && !i.Active:
-		return Interrupted
-	}
-	return i.Status
-}
-
-// RunStatusText returns the status for people: that some nodes failed is a part of it.
-func RunStatusText(i run.Info) string {
-	status := string(RunStatus(i))
-	if i.Status == run.Done && i.Failures > 0 {
-		status += ", " + text.Count(i.Failures, "failure")
+	case r.Queued:
+		status = "queued"
+	case status == string(run.Done) && r.Failures > 0:
+		status += ", " + text.Count(r.Failures, "failure")
 	}
 	return status
+}
+
+// RunCost returns what a run cost, as [Cost] does.
+func RunCost(r api.Run) string {
+	return Cost(chat.Usage{Cost: r.Cost, CostUnknown: r.CostUnknown, Estimated: r.Estimated})
 }
 
 // PromptLength is how much of a prompt a list shows, in characters.
 const PromptLength = 32
 
 // Runs returns a table of runs.
-func Runs(infos []run.Info) string {
+func Runs(list []api.Run) string {
 	rows := [][]string{{"ID", "KIND", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST", "PROMPT"}}
-	for _, i := range infos {
-		steps, kind, agent := "-", string(i.Kind), i.Agent
-		if i.Kind == run.GraphRun {
-			steps, kind = strconv.Itoa(i.Steps), "graph"
+	for _, r := range list {
+		steps, agent := "-", r.Agent
+		if r.Kind == "graph" {
+			steps = strconv.Itoa(r.Steps)
 		}
-		if agent == string(i.Kind) { // a chat, whose agent is its role
+		if agent == r.Kind { // a chat, whose agent is its role
 			agent = "-"
 		}
 		rows = append(rows, []string{
-			i.ID, kind, agent, RunStatusText(i), Age(time.Since(i.Started)), steps,
-			strconv.Itoa(i.Usage.Total()), Cost(i.Usage), text.OneLine(i.Prompt, PromptLength),
+			r.ID, r.Kind, agent, RunStatus(r), Age(time.Since(r.Started)), steps, strconv.Itoa(r.Tokens), RunCost(r), text.OneLine(r.Prompt, PromptLength),
 		})
 	}
 	return Table(rows, 5, 6, 7)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"loki/internal/api"
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -39,7 +40,7 @@ type summary struct {
 	Usage     chat.Usage        `json:"usage"`
 	Seconds   float64           `json:"seconds"`
 	Nodes     []*nodeSummary    `json:"nodes"`
-	Agents    []AgentSummary    `json:"agents,omitempty"`
+	Agents    []api.RunAgent    `json:"agents,omitempty"`
 	Warnings  []warningSummary  `json:"warnings"`
 	Requests  []requestSummary  `json:"requests,omitempty"`
 	Questions []questionSummary `json:"questions,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/api"
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -39,9 +40,9 @@ type Member struct {
 	Duration time.Duration // once it is over
 	Outcome  string        // as that of [event.Finished]; empty while it works
 	Error    string
-	Failures int        // nodes of its graph that failed and were tolerated
-	Tools    []ToolUse  // in the order of their first calls
-	Own      chat.Usage // without its children's
+	Failures int           // nodes of its graph that failed and were tolerated
+	Tools    []api.ToolUse // in the order of their first calls
+	Own      chat.Usage    // without its children's
 
 	graph    bool
 	total    chat.Usage       // as Finished reported it
@@ -57,35 +58,16 @@ type Member struct {
 	settled  bool              // its end was shown
 }
 
-// AgentSummary is what an agent of a run did, in machine output.
-type AgentSummary struct {
-	Agent      string     `json:"agent"`
-	AgentID    string     `json:"agent_id,omitempty"` // of a child
-	Depth      int        `json:"depth"`
-	Parent     string     `json:"parent,omitempty"`      // AgentID of a child's parent, empty if that is at the root
-	ParentNode string     `json:"parent_node,omitempty"` // node of the parent's graph that it worked for
-	ParentItem *int       `json:"parent_item,omitempty"` // and its element of a map
-	Status     string     `json:"status"`                // its outcome, "running" before it has one
-	Error      string     `json:"error,omitempty"`
-	Prompt     string     `json:"prompt,omitempty"` // of a child
-	Seconds    float64    `json:"seconds"`          // how long it took the last time it ran, 0 if it has not ended
-	Tools      []ToolUse  `json:"tools"`
-	Usage      chat.Usage `json:"usage"` // without its children
-	Total      chat.Usage `json:"total"` // with them
-
-	Name string `json:"-"` // as people see it
-}
-
 // Summary returns the agents, as [Tree.All] yields them. It is nil for a run without children.
-func (t *Tree) Summary() []AgentSummary {
+func (t *Tree) Summary() []api.RunAgent {
 	if len(t.byID) == 0 {
 		return nil
 	}
-	var list []AgentSummary
+	var list []api.RunAgent
 	for m := range t.All() {
-		a := AgentSummary{
+		a := api.RunAgent{
 			Agent: m.Agent, AgentID: m.ID, Depth: m.Depth, ParentNode: m.Node, ParentItem: m.Item, Status: cmp.Or(m.Outcome, "running"), Error: m.Error, Prompt: m.Prompt,
-			Seconds: seconds(m.Duration), Tools: append([]ToolUse{}, m.Tools...), Usage: m.Own, Total: m.Total(), Name: m.Name,
+			Seconds: seconds(m.Duration), Tools: append([]api.ToolUse{}, m.Tools...), Usage: m.Own, Total: m.Total(), Name: m.Name,
 		}
 		if m.Parent != nil {
 			a.Parent = m.Parent.ID
@@ -93,13 +75,6 @@ func (t *Tree) Summary() []AgentSummary {
 		list = append(list, a)
 	}
 	return list
-}
-
-// ToolUse counts the calls of one tool.
-type ToolUse struct {
-	Name   string `json:"name"`
-	Calls  int    `json:"calls"`
-	Failed int    `json:"failed,omitempty"`
 }
 
 // callKey tells calls of the nodes and map items of one agent apart.
@@ -195,13 +170,13 @@ func (m *Member) called(key callKey, tool string) {
 }
 
 // use returns the counts of a tool.
-func (m *Member) use(tool string) *ToolUse {
+func (m *Member) use(tool string) *api.ToolUse {
 	for i := range m.Tools {
 		if m.Tools[i].Name == tool {
 			return &m.Tools[i]
 		}
 	}
-	m.Tools = append(m.Tools, ToolUse{Name: tool})
+	m.Tools = append(m.Tools, api.ToolUse{Name: tool})
 	return &m.Tools[len(m.Tools)-1]
 }
 

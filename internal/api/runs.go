@@ -1,0 +1,210 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"loki/internal/chat"
+)
+
+// AgentDetail describes an agent.
+type AgentDetail struct {
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind" enum:"plain,graph"`
+	Version     string          `json:"version,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Model       string          `json:"model,omitempty" doc:"that the agent names; absent if the one of the request or of the server answers"`
+	Variables   []AgentVariable `json:"variables" nullable:"false"`
+	Starters    []string        `json:"starters" nullable:"false" doc:"suggestions of what to ask"`
+}
+
+// AgentVariable is a variable of an agent.
+type AgentVariable struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Default     *string `json:"default,omitempty" doc:"absent: a value must be given"`
+}
+
+// RunRequest begins a run of an agent.
+type RunRequest struct {
+	Prompt    string            `json:"prompt,omitempty" doc:"what the agent is asked"`
+	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
+	Model     string            `json:"model,omitempty" doc:"answers where the agent does not name a model"`
+	Budget    *RunBudget        `json:"budget,omitempty"`
+	Yes       bool              `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied. Needs the scope write:runs, as answers do"`
+	NoStream  bool              `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
+
+	Wait   float64 `json:"wait,omitempty" minimum:"0" maximum:"3600" doc:"answer once the run has ended or so many seconds are over; without it at once"`
+	Stream bool    `json:"stream,omitempty" doc:"answer with the events of the run"`
+}
+
+// RunBudget bounds what a run may use. Of several bounds, the first that is reached counts.
+type RunBudget struct {
+	USD     float64 `json:"usd,omitempty" minimum:"0" doc:"US dollars for models"`
+	Tokens  int     `json:"tokens,omitempty" minimum:"0" doc:"input and output tokens together"`
+	Seconds float64 `json:"seconds,omitempty" minimum:"0" doc:"of work since the run was started or resumed"`
+}
+
+// Resumption says how a run goes on.
+type Resumption struct {
+	Model    string `json:"model,omitempty" doc:"instead of the one that the run began with"`
+	Force    bool   `json:"force,omitempty" doc:"although the agent has changed, or a part of the run is not on record"`
+	Yes      bool   `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied"`
+	NoStream bool   `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
+}
+
+// Fork begins a run from a super-step of another one.
+type Fork struct {
+	Step *int                       `json:"step,omitempty" minimum:"0" doc:"super-step of the old run, 0 for its start; absent for the last one"`
+	Set  map[string]json.RawMessage `json:"set,omitempty" doc:"keys of the state that change, with their new values"`
+	Resumption
+}
+
+// Run is a run on record. In a list, texts of 1 KiB and more are cut and end with "…".
+type Run struct {
+	ID       string `json:"id"`
+	Kind     string `json:"kind" enum:"graph,agent,chat" doc:"agent: the turn of a plain agent"`
+	Agent    string `json:"agent" doc:"of a chat its role, or chat"`
+	AgentDir string `json:"agent_dir" doc:"on the server"`
+	Dir      string `json:"dir" doc:"in which the run works, on the server"`
+	Owner    string `json:"owner,omitempty" doc:"subject that the run belongs to; absent for one of the command line"`
+
+	Status   string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
+	Active   bool      `json:"active" doc:"a process is running it now"`
+	Queued   bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
+	Started  time.Time `json:"started"`
+	Updated  time.Time `json:"updated"`
+	Steps    int       `json:"steps" doc:"super-steps done"`
+	Failures int       `json:"failures" doc:"nodes that failed and were tolerated"`
+	Prompt   string    `json:"prompt"`
+	Parent   string    `json:"parent,omitempty" doc:"ID@STEP that the run was forked from"`
+	Error    string    `json:"error,omitempty"`
+	Code     string    `json:"code,omitempty" doc:"of the error"`
+	Output   string    `json:"output,omitempty" doc:"of a run that is done"`
+	Gap      *RunGap   `json:"gap,omitempty"`
+
+	Tokens      int     `json:"tokens"`
+	Cost        float64 `json:"cost" doc:"US dollars"`
+	CostUnknown bool    `json:"cost_unknown,omitempty" doc:"the price of at least one call is not known"`
+	Estimated   bool    `json:"estimated,omitempty" doc:"the tokens of at least one call are estimated"`
+}
+
+// RunGap is a part of a run that is not on record.
+type RunGap struct {
+	Reason string         `json:"reason,omitempty"`
+	Since  *time.Time     `json:"since,omitempty"`
+	Step   int            `json:"step" doc:"the last super-step on record"`
+	Nodes  map[string]int `json:"nodes,omitempty" doc:"visits that are not on record"`
+	Status string         `json:"status,omitempty" doc:"how the run ended, if that is known"`
+	Error  string         `json:"error,omitempty"`
+}
+
+// RunDetail is a run with its path.
+type RunDetail struct {
+	Run
+	Visits  []Visit     `json:"visits" nullable:"false" doc:"of nodes, in order"`
+	Nodes   []NodeTotal `json:"nodes" nullable:"false"`
+	Agents  []RunAgent  `json:"agents,omitempty" doc:"of a run with child agents, each one before its children"`
+	Pending []Question  `json:"pending" nullable:"false" doc:"questions that wait"`
+}
+
+// Visit is one execution of a node.
+type Visit struct {
+	Step    int        `json:"step"`
+	Node    string     `json:"node"`
+	Type    string     `json:"type"`
+	Number  int        `json:"visit" doc:"of the node's visits, from 1"`
+	Started time.Time  `json:"started"`
+	Seconds float64    `json:"seconds"`
+	Targets []string   `json:"targets,omitempty" doc:"nodes that it led to"`
+	Usage   chat.Usage `json:"usage"`
+	Retries int        `json:"retries,omitempty"`
+	Failed  bool       `json:"failed,omitempty"`
+	Error   string     `json:"error,omitempty"`
+}
+
+// NodeTotal sums up the visits of one node.
+type NodeTotal struct {
+	Node        string  `json:"node"`
+	Type        string  `json:"type"`
+	Visits      int     `json:"visits"`
+	Seconds     float64 `json:"seconds"`
+	Tokens      int     `json:"tokens"`
+	Cost        float64 `json:"cost" doc:"US dollars"`
+	CostUnknown bool    `json:"cost_unknown,omitempty" doc:"the price of at least one call is not known"`
+	Estimated   bool    `json:"estimated,omitempty" doc:"the tokens of at least one call are estimated"`
+	Retries     int     `json:"retries"`
+	Failures    int     `json:"failures"`
+}
+
+// RunAgent is what an agent of a run did.
+type RunAgent struct {
+	Agent      string     `json:"agent"`
+	Name       string     `json:"name" doc:"as people see it: critic[3] for an element of a map, critic-2 for the second one"`
+	AgentID    string     `json:"agent_id,omitempty" doc:"of a child"`
+	Depth      int        `json:"depth"`
+	Parent     string     `json:"parent,omitempty" doc:"agent_id of the parent; absent for children of the first agent"`
+	ParentNode string     `json:"parent_node,omitempty" doc:"node of the parent's graph that it worked for"`
+	ParentItem *int       `json:"parent_item,omitempty" doc:"and its element of a map"`
+	Status     string     `json:"status"`
+	Error      string     `json:"error,omitempty"`
+	Prompt     string     `json:"prompt,omitempty" doc:"of a child"`
+	Seconds    float64    `json:"seconds" doc:"how long it took the last time it ran; 0 if it has not ended"`
+	Tools      []ToolUse  `json:"tools" nullable:"false"`
+	Usage      chat.Usage `json:"usage" doc:"without its children"`
+	Total      chat.Usage `json:"total" doc:"with them"`
+}
+
+// ToolUse counts the calls of one tool.
+type ToolUse struct {
+	Name   string `json:"name"`
+	Calls  int    `json:"calls"`
+	Failed int    `json:"failed,omitempty"`
+}
+
+// Question is a question of a run that waits for an answer.
+type Question struct {
+	Run      string     `json:"run" doc:"id of the run"`
+	Agent    string     `json:"agent" doc:"of the run"`
+	ID       string     `json:"id" doc:"unique in the run"`
+	Step     int        `json:"step"`
+	Node     string     `json:"node"`
+	Text     string     `json:"text"`
+	Options  []string   `json:"options,omitempty"`
+	Open     bool       `json:"open,omitempty" doc:"answers other than the options are accepted"`
+	Multi    bool       `json:"multi,omitempty" doc:"the answer is any number of the options"`
+	Default  *string    `json:"default,omitempty" doc:"taken after the deadline"`
+	Rule     string     `json:"rule,omitempty" doc:"bound of the length of the answer"`
+	Asked    time.Time  `json:"asked"`
+	Deadline *time.Time `json:"deadline,omitempty"`
+}
+
+// RunState is the state of a run after a super-step.
+type RunState struct {
+	Run   string          `json:"run" doc:"id of the run"`
+	Step  int             `json:"step"`
+	State json.RawMessage `json:"state" doc:"the values by key"`
+	Next  []string        `json:"next" nullable:"false" doc:"nodes that come next"`
+}
+
+// Change is how the value of a key differs between two states.
+type Change struct {
+	Key    string          `json:"key"`
+	Before json.RawMessage `json:"before,omitempty" doc:"absent if the key is new"`
+	After  json.RawMessage `json:"after,omitempty" doc:"absent if the key is gone"`
+}
+
+// Step is something on record that reached outside of a run: the reply of a model, the result of a tool or
+// a script, an answer.
+type Step struct {
+	Number int             `json:"number" doc:"in the order of recording, from 1"`
+	Step   int             `json:"step" doc:"super-step"`
+	Node   string          `json:"node,omitempty"`
+	Key    string          `json:"key"`
+	Kind   string          `json:"kind"`
+	Name   string          `json:"name,omitempty" doc:"of what was called: a model, a tool, a script"`
+	Done   bool            `json:"done" doc:"false: it was begun, and how it ended is unknown"`
+	At     time.Time       `json:"at"`
+	Size   int             `json:"size" doc:"bytes of the result"`
+	Result json.RawMessage `json:"result,omitempty" doc:"absent in a list"`
+}

@@ -1,0 +1,155 @@
+// Package summary describes runs on record as the API and machine output have them: a run in a list, a run
+// with its path, the questions that wait, what changed between two states.
+package summary
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"loki/internal/api"
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/graph"
+	"loki/internal/render"
+	"loki/internal/run"
+)
+
+// The statuses of a run whose own status does not say how it is.
+const (
+	interrupted = "interrupted" // it was running when its process died
+	unrecorded  = "unrecorded"  // a part of it is not on record, so it cannot go on
+	damaged     = "damaged"     // its record cannot be read
+)
+
+// Status returns how a run is.
+func Status(i run.Info) string {
+	switch {
+	case i.Damaged:
+		return damaged
+	case i.Gap != nil && i.Status.Resumable():
+		return unrecorded
+	case i.Status == run.Running && !i.Active:
+		return interrupted
+	}
+	return string(i.Status)
+}
+
+// Of describes a run.
+func Of(i run.Info) api.Run {
+	r := api.Run{
+		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: Status(i), Active: i.Active,
+		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
+		Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
+	}
+	if g := i.Gap; g != nil {
+		r.Gap = &api.RunGap{Reason: g.Reason, Since: timeOf(g.Since), Step: g.Step, Nodes: g.Nodes, Status: string(g.Status), Error: g.Error}
+	}
+	return r
+}
+
+// timeOf returns t in UTC, nil for the zero time.
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC())
+}
+
+// List describes several runs. It is never nil.
+func List(infos []run.Info) []api.Run {
+	list := make([]api.Run, len(infos))
+	for n, i := range infos {
+		list[n] = Of(i)
+	}
+	return list
+}
+
+// Detail describes a run with its path.
+func Detail(h run.History) api.RunDetail {
+	d := api.RunDetail{Run: Of(h.Info), Visits: []api.Visit{}, Agents: agents(h), Pending: Questions(h)}
+	for _, v := range h.Visits {
+		d.Visits = append(d.Visits, api.Visit{
+			Step: v.Step, Node: v.Node, Type: string(v.Type), Number: v.Number, Started: v.Started.UTC(), Seconds: v.Duration.Seconds(), Targets: v.Targets,
+			Usage: v.Usage, Retries: v.Retries, Failed: v.Failed, Error: v.Error,
+		})
+	}
+	d.Nodes = totals(d.Visits)
+	return d
+}
+
+// totals sums up the visits of each node, in the order of the first ones.
+func totals(visits []api.Visit) []api.NodeTotal {
+	totals := []api.NodeTotal{}
+	var spent []chat.Usage
+	for _, v := range visits {
+		i := slices.IndexFunc(totals, func(t api.NodeTotal) bool { return t.Node == v.Node })
+		if i < 0 {
+			i = len(totals)
+			totals, spent = append(totals, api.NodeTotal{Node: v.Node, Type: v.Type}), append(spent, chat.Usage{})
+		}
+		t := &totals[i]
+		spent[i] = spent[i].Add(v.Usage)
+		t.Tokens, t.Cost, t.CostUnknown, t.Estimated = spent[i].Total(), spent[i].Cost, spent[i].CostUnknown, spent[i].Estimated
+		t.Visits++
+		t.Seconds += v.Seconds
+		t.Retries += v.Retries
+		if v.Failed {
+			t.Failures++
+		}
+	}
+	return totals
+}
+
+// Questions describes the questions of a run that wait, in order. It is never nil.
+func Questions(h run.History) []api.Question {
+	list := []api.Question{}
+	for _, p := range h.Pending {
+		list = append(list, api.Question{
+			Run: h.Info.ID, Agent: h.Info.Agent, ID: p.ID, Step: p.Step, Node: p.Node, Text: p.Text, Options: p.Options, Open: p.Open, Multi: p.Multi,
+			Default: p.Default, Rule: p.Rule, Asked: p.Asked.UTC(), Deadline: timeOf(p.Deadline),
+		})
+	}
+	return list
+}
+
+// agents describes the agents of a run, each one before its children, from the events on record. It is
+// nil for a run that had no children. What cannot be read of an event is left out.
+func agents(h run.History) []api.RunAgent {
+	var tree render.Tree
+	for _, raw := range h.Events {
+		if ev, err := event.Parse(raw); err == nil {
+			tree.Add(ev)
+		}
+	}
+	list := tree.Summary()
+	for i, a := range list {
+		switch {
+		case a.AgentID == "":
+			list[i].Status, list[i].Error, list[i].Total = Status(h.Info), h.Info.Error, h.Info.Usage
+		case a.Status == string(run.Running) && !h.Info.Active:
+			list[i].Status = interrupted
+		}
+	}
+	return list
+}
+
+// Changes returns how two states differ, ascending by key. It is never nil.
+func Changes(before, after graph.State) []api.Change {
+	changes := []api.Change{}
+	for _, m := range before.Changes(after) {
+		c := api.Change{Key: m.Name, After: json.RawMessage(m.Value.AppendJSON(nil))}
+		if old, ok := before.Get(m.Name); ok {
+			c.Before = old.AppendJSON(nil)
+		}
+		changes = append(changes, c)
+	}
+	for key, v := range before.All() {
+		if _, ok := after.Get(key); !ok {
+			changes = append(changes, api.Change{Key: key, Before: v.AppendJSON(nil)})
+		}
+	}
+	slices.SortFunc(changes, func(a, b api.Change) int { return cmp.Compare(a.Key, b.Key) })
+	return changes
+}

@@ -311,7 +311,7 @@ func (o *options) sections() []section {
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
-				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot or text", with: []string{"graph"}},
+				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
 				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},

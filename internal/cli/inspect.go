@@ -15,7 +15,7 @@ import (
 )
 
 // graphFormats are the forms in which --graph draws.
-var graphFormats = []string{"mermaid", "dot", "text"}
+var graphFormats = []string{"mermaid", "dot", "svg", "text"}
 
 // findingsError says that findings were printed as the result of a command.
 type findingsError struct{ count int }
@@ -104,6 +104,8 @@ func (c *command) drawGraph(context.Context) error {
 		drawing = draw.Mermaid(g)
 	case "dot":
 		drawing = draw.DOT(g)
+	case "svg":
+		drawing = string(draw.SVG(g, draw.SVGOptions{Standalone: true}))
 	default:
 		drawing = draw.Text(g, helpWidth(c.Out))
 	}

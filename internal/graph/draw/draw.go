@@ -1,5 +1,5 @@
-// Package draw makes pictures of graphs: [Mermaid] and [DOT] for tools that lay them
-// out, [Text] for a terminal.
+// Package draw makes pictures of graphs: [SVG], [Mermaid] and [DOT] for tools that lay
+// them out, [Text] for a terminal.
 //
 // A picture shows what can happen when the graph runs: every node with its id and
 // type, and an edge for everything it may route to. Fan-outs, fallbacks and the

@@ -22,6 +22,10 @@ type Event struct {
 	Time time.Time
 	Source
 	Body Body
+
+	// Number is that of the event in the record of its run, from 1. It is 0 for an event that is
+	// not recorded, and for any event before it came to the record. It is not a part of the JSON.
+	Number int
 }
 
 // Source says where an event comes from. Fields that do not apply are zero.

@@ -47,6 +47,11 @@ type Store interface {
 	// Step returns the result of a step on record, in JSON, by its number in the history.
 	Step(ctx context.Context, id string, number int) ([]byte, error)
 
+	// Events returns events on record after the one with the number after, 0 for all from the
+	// beginning, in order, at most limit of them; 0 and less mean no limit. Events are numbered
+	// from 1 without a gap, and what has a number stays as it is.
+	Events(ctx context.Context, id string, after, limit int) ([]EventRecord, error)
+
 	// Checkpoint returns the state after a super-step, 0 for the start and -1 for the
 	// last one committed.
 	Checkpoint(ctx context.Context, id string, step int) (Checkpoint, error)
@@ -109,9 +114,11 @@ type Journal interface {
 	// its key is recorded.
 	Asked(ctx context.Context, p Pending) error
 
-	// Event keeps an event for those who look at the run later. It is written together
-	// with the next record.
-	Event(ev event.Event)
+	// Event keeps an event for those who look at the run later, and returns the number that
+	// it gets: one more than the event before it, from 1. It is written together with the
+	// next record or, if the store does so, soon by itself. Numbers of events that were lost
+	// before they were written are given again.
+	Event(ev event.Event) (number int)
 
 	// End sets the status of the run.
 	End(ctx context.Context, e Ending) error
@@ -298,6 +305,12 @@ type History struct {
 	Pending []Pending
 	Events  []json.RawMessage // in the form of machine output
 	Steps   []StepRecord
+}
+
+// EventRecord is an event on record.
+type EventRecord struct {
+	Number int             // of the run's events, from 1
+	JSON   json.RawMessage // in the form of machine output
 }
 
 // StepRecord is a step on record.

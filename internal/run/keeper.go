@@ -212,7 +212,7 @@ func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 		switch ev.Body.(type) {
 		case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress, event.StateUpdated:
 		default:
-			k.journal.Event(ev)
+			ev.Number = k.journal.Event(ev)
 		}
 	}
 	return k.next.Emit(ctx, ev)

@@ -271,17 +271,39 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 			h.Pending = append(h.Pending, q.Pending)
 		}
 	}
-	for _, ev := range r.events {
-		text, err := ev.MarshalJSON()
-		if err != nil {
-			return run.History{}, fmt.Errorf("event %s of run %s: %w", ev.Body.Type(), r.info.ID, err)
-		}
-		h.Events = append(h.Events, json.RawMessage(text))
+	events, err := r.eventsAfter(0, 0)
+	if err != nil {
+		return run.History{}, err
+	}
+	for _, ev := range events {
+		h.Events = append(h.Events, ev.JSON)
 	}
 	for _, st := range r.steps {
 		h.Steps = append(h.Steps, st.StepRecord)
 	}
 	return h, nil
+}
+
+// Events returns events on record.
+func (s *Store) Events(_ context.Context, id string, after, limit int) ([]run.EventRecord, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.eventsAfter(after, limit)
+}
+
+func (r *record) eventsAfter(after, limit int) (found []run.EventRecord, err error) {
+	for i := max(0, after); i < len(r.events) && (limit <= 0 || len(found) < limit); i++ {
+		text, err := r.events[i].MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("event %s of run %s: %w", r.events[i].Body.Type(), r.info.ID, err)
+		}
+		found = append(found, run.EventRecord{Number: i + 1, JSON: text})
+	}
+	return found, nil
 }
 
 // Step returns the result of a step on record.
@@ -502,10 +524,11 @@ func (j *journal) Asked(_ context.Context, p run.Pending) error {
 }
 
 // Event keeps an event with the next record.
-func (j *journal) Event(ev event.Event) {
+func (j *journal) Event(ev event.Event) int {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	j.events = append(j.events, ev)
+	return len(j.run.events) + len(j.events)
 }
 
 // End sets the status of the run.

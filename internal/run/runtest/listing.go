@@ -254,6 +254,68 @@ func (s *suite) events() {
 	check(5)
 }
 
+// eventNumbers reads events by their numbers, in a run that went on after some of them were lost.
+func (s *suite) eventNumbers() {
+	j := s.begin()
+	id := j.ID()
+	emit := func(want int) {
+		s.Helper()
+		if got := j.Event(event.Event{Time: at, Body: event.Warning{Text: fmt.Sprint(want)}}); got != want {
+			s.Errorf("event %d got number %d", want, got)
+		}
+	}
+	for n := 1; n <= 9; n++ {
+		emit(n)
+		if n%3 == 0 {
+			s.record(j.Task(1, "a"), fmt.Sprint(n), text("x"))
+		}
+	}
+	emit(10)
+	emit(11)
+	s.noEvents(id, 9)
+	lost := j
+	j = s.takeOver(s.T, s.store, id)
+	_ = lost.Close() // the last events are all that is lost
+	s.record(j.Task(1, "a"), "more", text("x"))
+	emit(10)
+	emit(11)
+	s.ok(j.Close())
+	s.reopen()
+	for after := range 12 {
+		for _, limit := range []int{0, 1, 2, 3, 4, 100} {
+			found, err := s.store.Events(s.Context(), id, after, limit)
+			s.ok(err)
+			want := 11 - after
+			if limit > 0 {
+				want = min(want, limit)
+			}
+			if len(found) != want {
+				s.Fatalf("%d events after %d with limit %d, want %d", len(found), after, limit, want)
+			}
+			for i, ev := range found {
+				var w struct{ Text string }
+				s.ok(json.Unmarshal(ev.JSON, &w))
+				if ev.Number != after+1+i || w.Text != fmt.Sprint(ev.Number) {
+					s.Errorf("event %d after %d has number %d: %s", i, after, ev.Number, ev.JSON)
+				}
+			}
+		}
+	}
+	s.noEvents(id, 11)
+	s.noEvents(id, 100)
+	if _, err := s.store.Events(s.Context(), "zzzzzzzz", 0, 0); fault.CodeOf(err) != fault.NotFound {
+		s.Errorf("events of a run that is not there: %v", err)
+	}
+}
+
+// noEvents fails unless there are no events after a number.
+func (s *suite) noEvents(id string, after int) {
+	s.Helper()
+	if found, err := s.store.Events(s.Context(), id, after, 0); err != nil || len(found) > 0 {
+		s.Errorf("%d events after %d; %v", len(found), after, err)
+	}
+}
+
 // stateEvents writes the events that repeat what the checkpoints hold, before and
 // after the commit.
 func (s *suite) stateEvents() {

@@ -79,6 +79,7 @@ func Run(t *testing.T, o Options) {
 		{"endings", (*suite).endings},
 		{"events", (*suite).events},
 		{"state_events", (*suite).stateEvents},
+		{"event_numbers", (*suite).eventNumbers},
 		{"lease", (*suite).lease},
 		{"taken_over", (*suite).takenOver},
 		{"gap", (*suite).gap},

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/event"
+	"loki/internal/run"
 	"loki/internal/value"
 )
 
@@ -89,6 +90,55 @@ func withoutText(ev event.Event) (short event.Event, long string) {
 	return ev, long
 }
 
+// eventCount returns how many events of a run are on record.
+func eventCount(c *conn, id int64) (int, error) {
+	var first int
+	var batch []byte
+	ok, err := c.row("SELECT first, batch FROM events WHERE run = ? ORDER BY n DESC LIMIT 1", []any{id}, &first, &batch)
+	if err != nil || !ok {
+		return 0, err
+	}
+	if first > 0 {
+		size, err := batchSize(batch)
+		return first - 1 + size, err
+	}
+	return uncounted(c, id)
+}
+
+// uncounted is eventCount for a run with events of a version that did not count them.
+func uncounted(c *conn, id int64) (count int, err error) {
+	var batch []byte
+	err = c.rows("SELECT batch FROM events WHERE run = ?", []any{id}, []any{&batch}, func() error {
+		size, err := batchSize(batch)
+		count += size
+		return err
+	})
+	return count, err
+}
+
+// batchSize returns the number of events in a batch.
+func batchSize(batch []byte) (int, error) {
+	d, err := openBatch(batch, blobReader{})
+	if err != nil {
+		return 0, err
+	}
+	size := d.length(3)
+	return size, d.err
+}
+
+// openBatch returns what reads a batch, from its number of events on.
+func openBatch(batch []byte, blobs blobReader) (decoder, error) {
+	content, err := unseal(batch)
+	if err != nil {
+		return decoder{}, err
+	}
+	d := decoder{data: content, blobs: blobs}
+	if d.byte() != tagEvents {
+		return d, errDamaged
+	}
+	return d, nil
+}
+
 // pending returns the events that are not written yet.
 func (j *journal) pending() []pendingEvent {
 	j.eventMu.Lock()
@@ -101,7 +151,11 @@ func (j *journal) flushed(batch []pendingEvent) {
 	if len(batch) == 0 {
 		return
 	}
-	j.nextEvent++
+	if wrote := j.store.o.Wrote; wrote != nil {
+		defer wrote(j.name) // without the lock of the events
+	}
+	j.nextBatch++
+	j.written += len(batch)
 	j.eventMu.Lock()
 	defer j.eventMu.Unlock()
 	j.events = append([]pendingEvent(nil), j.events[len(batch):]...)
@@ -134,7 +188,7 @@ func (j *journal) writeEvents(c *conn, batch document) error {
 	if err := j.blobs.put(c, batch); err != nil {
 		return err
 	}
-	_, err := c.exec("INSERT INTO events (run, n, batch) VALUES (?, ?, ?)", j.id, j.nextEvent, batch.data)
+	_, err := c.exec("INSERT INTO events (run, n, first, batch) VALUES (?, ?, ?, ?)", j.id, j.nextBatch, j.written+1, batch.data)
 	return err
 }
 
@@ -154,37 +208,59 @@ func (j *journal) appendValues(d *document, values []value.Member) {
 	}
 }
 
-// readEvents returns the events of a run in the form of machine output.
-func readEvents(c *conn, blobs blobReader, id int64) (all []json.RawMessage, err error) {
+// readEvents returns the events of a run after the one with a number, at most limit of them; 0
+// means no limit.
+func readEvents(c *conn, blobs blobReader, id int64, after, limit int) (found []run.EventRecord, err error) {
+	var n, first int
+	var batch []byte
+	// A batch has at least one event, so that none before the one sought comes after batch after+1.
+	ok, err := c.row("SELECT n, first FROM events WHERE run = ? AND n <= ? AND first <= ? ORDER BY n DESC LIMIT 1", []any{id, after + 1, after + 1}, &n, &first)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if first == 0 { // it was not counted, so all are
+		n, first = 0, 1
+	}
+	rows := limit + 1
+	if limit <= 0 || n == 0 {
+		rows = -1
+	}
 	var batches [][]byte
-	var data []byte
-	err = c.rows("SELECT batch FROM events WHERE run = ? ORDER BY n", []any{id}, []any{&data}, func() error {
-		batches = append(batches, data)
-		data = nil
+	err = c.rows("SELECT batch FROM events WHERE run = ? AND n >= ? ORDER BY n LIMIT ?", []any{id, n, rows}, []any{&batch}, func() error {
+		batches = append(batches, batch)
+		batch = nil
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, batch := range batches {
-		content, err := unseal(batch)
+		d, err := openBatch(batch, blobs)
 		if err != nil {
 			return nil, err
 		}
-		d := decoder{data: content, blobs: blobs}
-		if d.byte() != tagEvents {
-			return nil, errDamaged
+		size := d.length(3)
+		if first+size <= after+1 {
+			first += size
+			continue
 		}
-		for range d.length(3) {
-			all = append(all, d.event(func(where place) (value.Value, error) {
+		for range size {
+			text := d.event(func(where place) (value.Value, error) {
 				return readValue(c, blobs, id, where)
-			}))
-		}
-		if d.err != nil {
-			return nil, d.err
+			})
+			if d.err != nil {
+				return nil, d.err
+			}
+			if first > after {
+				found = append(found, run.EventRecord{Number: first, JSON: text})
+			}
+			first++
+			if limit > 0 && len(found) == limit {
+				return found, nil
+			}
 		}
 	}
-	return all, nil
+	return found, nil
 }
 
 // event reads one event of a batch.

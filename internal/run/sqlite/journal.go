@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -41,10 +42,15 @@ type journal struct {
 	questions map[stepKey]bool      // open ones
 	tasks     bool                  // there may be some of super-steps after the last
 	nextStep  int                   // numbers of the next rows
-	nextEvent int
+	nextBatch int
+	written   int // events on record
 
 	eventMu sync.Mutex // guards what follows; it is taken last
 	events  []pendingEvent
+	numbers int            // of the last event
+	ended   bool           // nothing is to be written soon any more
+	soon    *time.Timer    // calls writeSoon; nil unless events wait for it
+	writing sync.WaitGroup // of writeSoon
 }
 
 // stepKey names a step of the run.
@@ -257,15 +263,47 @@ func (j *journal) End(_ context.Context, e run.Ending) error {
 }
 
 // Event keeps an event with the next record.
-func (j *journal) Event(ev event.Event) {
+func (j *journal) Event(ev event.Event) int {
 	p := j.store.seal().prepareEvent(ev)
 	j.eventMu.Lock()
 	defer j.eventMu.Unlock()
 	j.events = append(j.events, p)
+	j.numbers++
+	if delay := j.store.o.EventDelay; delay > 0 && j.soon == nil && !j.ended {
+		j.writing.Add(1)
+		j.soon = time.AfterFunc(delay, j.writeSoon)
+	}
+	return j.numbers
+}
+
+// writeSoon writes the events that no record has taken along. If that fails, the next record
+// takes them and says so.
+func (j *journal) writeSoon() {
+	defer j.writing.Done()
+	j.eventMu.Lock()
+	j.soon = nil
+	waiting := len(j.events) > 0
+	j.eventMu.Unlock()
+	if waiting {
+		_ = j.write("events", func(*conn) error { return nil }, nil)
+	}
+}
+
+// writeNothingMore ends the writing of events soon, and waits for it.
+func (j *journal) writeNothingMore() {
+	j.eventMu.Lock()
+	j.ended = true
+	if j.soon != nil && j.soon.Stop() {
+		j.writing.Done()
+	}
+	j.soon = nil
+	j.eventMu.Unlock()
+	j.writing.Wait()
 }
 
 // Close writes the events that are left and gives the lease back.
 func (j *journal) Close() error {
+	j.writeNothingMore()
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()

@@ -87,7 +87,7 @@ func newJournal(s *Store) *journal {
 		store: s, token: newToken(),
 		blobs: blobKeeper{known: make(map[hash]int64)},
 		steps: make(map[stepKey]stepEntry), questions: make(map[stepKey]bool),
-		nextStep: 1, nextEvent: 1,
+		nextStep: 1, nextBatch: 1,
 	}
 }
 
@@ -161,7 +161,11 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	if _, err := c.row("SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?", []any{j.id}, &j.nextStep); err != nil {
 		return found, err
 	}
-	_, err = c.row("SELECT coalesce(max(n), 0) + 1 FROM events WHERE run = ?", []any{j.id}, &j.nextEvent)
+	if _, err := c.row("SELECT coalesce(max(n), 0) + 1 FROM events WHERE run = ?", []any{j.id}, &j.nextBatch); err != nil {
+		return found, err
+	}
+	j.written, err = eventCount(c, j.id)
+	j.numbers = j.written
 	return found, err
 }
 
@@ -418,13 +422,25 @@ func (s *Store) History(ctx context.Context, id string) (h run.History, err erro
 		if h.Steps, err = readSteps(c, row); err != nil {
 			return err
 		}
-		h.Events, err = readEvents(c, blobs, row)
+		events, err := readEvents(c, blobs, row, 0, 0)
+		for _, ev := range events {
+			h.Events = append(h.Events, ev.JSON)
+		}
 		return err
 	})
 	if err != nil {
 		return run.History{}, err
 	}
 	return h, nil
+}
+
+// Events returns events on record.
+func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
+		found, err = readEvents(c, s.readBlobs(c), row, max(0, after), limit)
+		return err
+	})
+	return found, err
 }
 
 // readVisits returns the visits of the committed super-steps, and of the finished

@@ -3,7 +3,7 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 2
+	schemaVersion = 3
 )
 
 // schema has the steps from each version of the schema to the next, beginning with
@@ -13,7 +13,7 @@ const (
 // Tables that begin with run hold a run's rows next to each other, in order, so that
 // new rows go to the end and a run is read, or deleted, in one piece. Times are
 // nanoseconds since 1970.
-var schema = [schemaVersion]string{schema1, schema2}
+var schema = [schemaVersion]string{schema1, schema2, schema3}
 
 const schema1 = `
 CREATE TABLE runs (
@@ -117,4 +117,8 @@ ALTER TABLE leases ADD COLUMN beats INTEGER NOT NULL DEFAULT 0; -- signs of life
 ALTER TABLE leases ADD COLUMN watcher TEXT NOT NULL DEFAULT ''; -- start of the system of a process that waits for the lease
 ALTER TABLE leases ADD COLUMN watched INTEGER NOT NULL DEFAULT 0; -- signs of life the watcher saw
 ALTER TABLE leases ADD COLUMN since INTEGER NOT NULL DEFAULT 0; -- when, by the watcher's live clock
+`
+
+const schema3 = `
+ALTER TABLE events ADD COLUMN first INTEGER NOT NULL DEFAULT 0; -- number of the first event of the batch; 0 if it was not counted
 `

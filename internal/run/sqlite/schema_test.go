@@ -65,7 +65,7 @@ func TestUpgrade(t *testing.T) {
 	for _, back := range []string{
 		"ALTER TABLE runs DROP COLUMN epoch", "ALTER TABLE runs DROP COLUMN gap",
 		"ALTER TABLE leases DROP COLUMN epoch", "ALTER TABLE leases DROP COLUMN boot", "ALTER TABLE leases DROP COLUMN ends", "ALTER TABLE leases DROP COLUMN beats",
-		"ALTER TABLE leases DROP COLUMN watcher", "ALTER TABLE leases DROP COLUMN watched", "ALTER TABLE leases DROP COLUMN since", "PRAGMA user_version = 1",
+		"ALTER TABLE leases DROP COLUMN watcher", "ALTER TABLE leases DROP COLUMN watched", "ALTER TABLE leases DROP COLUMN since", "ALTER TABLE events DROP COLUMN first", "PRAGMA user_version = 1",
 	} {
 		if _, err := s.writer.c.ExecContext(t.Context(), back); err != nil {
 			t.Fatal(err)

@@ -53,6 +53,13 @@ type Options struct {
 	// takes that back. Both are called from several goroutines; nil changes nothing.
 	Seal, Unseal func(text string) string
 
+	// EventDelay is the time after which events are written that no record has taken along; 0
+	// means that they wait for the next record. Wrote is called after events of a run were written,
+	// with its id: soon after, from several goroutines, while the journal waits. Nil means that
+	// the writer's process does not need to know.
+	EventDelay time.Duration
+	Wrote      func(id string)
+
 	// Hook is called before and after every write transaction, for tests that end
 	// the process there. op names what is written: the first of the writes that share the
 	// transaction. n counts the calls, from 1, so it is odd before a transaction and even

@@ -41,6 +41,9 @@ type Store interface {
 	// [Info.Head]. A run whose record cannot be read is listed as Damaged.
 	Runs(ctx context.Context, q Query) ([]Info, error)
 
+	// Info returns what describes a run, complete.
+	Info(ctx context.Context, id string) (Info, error)
+
 	// History returns what is on record of a run. Its Info is complete.
 	History(ctx context.Context, id string) (History, error)
 
@@ -190,6 +193,7 @@ type Info struct {
 	Active   bool        // a process holds the lease now
 	Held     *LeaseError // who holds it; nil if no process does
 	Gap      *Gap        // what is not on record, nil for nothing
+	Events   int         // on record
 	Damaged  bool        // the record cannot be read; what is not known is empty
 }
 
@@ -201,9 +205,9 @@ const ChildFile = "agent "
 const HeadSize = 1024
 
 // Head returns i as it is in a list: texts of HeadSize bytes and more are cut and end
-// with "…", and there are no definition and no question.
+// with "…", there are no definition and no question, and events are not counted.
 func (i Info) Head() Info {
-	i.Definition, i.Question = nil, nil
+	i.Definition, i.Question, i.Events = nil, nil, 0
 	for _, text := range []*string{&i.Prompt, &i.Output, &i.Error} {
 		*text = Head(*text)
 	}

@@ -91,8 +91,10 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, refusal(err, info.Kind)
 	}
+	ctx, wait, leave := s.enter(ctx, journal)
+	defer leave()
 	defer journal.Close()
-	return s.execute(ctx, job, Point{Recovery: found, Resumed: true}, journal, answered)
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: true}, journal, answered, wait)
 }
 
 // openWhole opens the store to go on with a record of it.

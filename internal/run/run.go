@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"loki/internal/chat"
@@ -52,6 +53,10 @@ type Options struct {
 	// Answered are the ids of questions that the user answered so that the run goes on. Their
 	// answers are events once more.
 	Answered []string
+
+	// Wait is called before the work begins, and returns when it may. Its error ends the run. What
+	// bounds the time of the run begins to count then. Nil lets it begin at once.
+	Wait func(ctx context.Context) error
 
 	// Budget is charged by the work, and asked at the end whether it was kept. Nil bounds
 	// nothing.
@@ -132,6 +137,10 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 		}
 		err = f.Events.Emit(ctx, started)
 	}
+	if err == nil && o.Wait != nil {
+		err = o.Wait(ctx)
+		f.begin = f.now()
+	}
 	if err == nil {
 		out, err = o.Work.Do(ctx, f)
 	}
@@ -153,6 +162,9 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 // close emits how the run ended and keeps it. It returns the error of the run: err, or what
 // failed after it.
 func (f *Frame) close(ctx context.Context, out Outcome, err error) error {
+	if fault.CodeOf(err) == fault.Canceled && errors.Is(context.Cause(ctx), ErrInterrupted) {
+		return err // its record is that of a run whose process was killed
+	}
 	fin := event.Finished{
 		Output: out.Output, Duration: out.Duration, Steps: out.Steps, Failures: out.Failures, Usage: out.Usage, Stop: out.Stop,
 	}
@@ -195,6 +207,10 @@ func ending(out Outcome, err error) Ending {
 	}
 	return e
 }
+
+// ErrInterrupted is the cause of the end of a context that does not end the run: neither its record
+// nor its events say that it is over, and it can go on like one whose process was killed.
+var ErrInterrupted = fmt.Errorf("the run is interrupted and goes on later: %w", context.Canceled)
 
 // FinalError is a failure that the record itself leads to, such as that of an answer which
 // is not what was asked for. The run is over: going on would lead to the same failure.

@@ -56,6 +56,15 @@ type Service struct {
 	// be in memory. Volatile says that all are.
 	Always, Volatile bool
 
+	// Recorded says that a run which cannot be recorded does not begin.
+	Recorded bool
+
+	// Enter is called with the id of a run that is on record and is about to begin or to go on. The
+	// run has the context it returns, calls wait, which may be nil, before its work begins, and
+	// leave once it is over and its lease is given back. Nil lets runs begin at once. Runs without a
+	// journal do not enter.
+	Enter func(ctx context.Context, id string) (entered context.Context, wait func(context.Context) error, leave func())
+
 	// Unrecorded says that nothing is recorded and no record goes on, as in a dry run.
 	Unrecorded bool
 }
@@ -79,10 +88,10 @@ type Continuation struct {
 // warned. The error is a [*fault.Error] that says how the run can go on.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {
-		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil)
+		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
 	store, journal, err := s.create(ctx, job)
-	if err != nil && (job.Info.Parent != "" || ctx.Err() != nil) {
+	if err != nil && (s.Recorded || job.Info.Parent != "" || ctx.Err() != nil) {
 		return Outcome{}, err
 	}
 	if err != nil {
@@ -91,10 +100,21 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if journal != nil {
-		defer closeRecord(journal, store)
+	if journal == nil {
+		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
-	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal, nil)
+	ctx, wait, leave := s.enter(ctx, journal)
+	defer leave()
+	defer closeRecord(journal, store)
+	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal, nil, wait)
+}
+
+// enter calls s.Enter, if there is one.
+func (s *Service) enter(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func()) {
+	if s.Enter == nil {
+		return ctx, nil, func() {}
+	}
+	return s.Enter(ctx, j.ID())
 }
 
 // create begins the record of a run.
@@ -120,8 +140,8 @@ func closeRecord(j Journal, s Store) {
 }
 
 // execute drives a job. A nil journal records nothing. Answered are the questions that were
-// answered to resume it.
-func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string) (Outcome, error) {
+// answered to resume it. The work begins when wait, which may be nil, returns.
+func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string, wait func(context.Context) error) (Outcome, error) {
 	p.Budget = NewBudget(job.Limit, p.Last.Usage).SetIn(job.LimitIn)
 	p.Budget.Expect(p.Info.Usage.Sub(p.Last.Usage))
 	work, done, err := job.Make(ctx, p)
@@ -133,7 +153,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		events = events.With(func(src *event.Source) { src.Run = NewID() })
 	}
 	out, err := Run(ctx, Options{
-		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget,
+		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget, Wait: wait,
 	})
 	if err == nil {
 		return out, nil

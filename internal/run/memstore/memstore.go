@@ -80,7 +80,7 @@ func (r *record) described() run.Info {
 			info.Usage = info.Usage.Add(used.Usage)
 		}
 	}
-	info.Active = r.holder != nil
+	info.Active, info.Events = r.holder != nil, len(r.events)
 	if info.Active {
 		info.Held = r.leaseError()
 	}
@@ -252,6 +252,17 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 		}
 	}
 	return infos, nil
+}
+
+// Info returns what describes a run.
+func (s *Store) Info(_ context.Context, id string) (run.Info, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return run.Info{}, err
+	}
+	return r.described(), nil
 }
 
 // History returns what is on record of a run.

@@ -281,6 +281,9 @@ func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, er
 	if err := addOpenUsage(c, blobs, id, &info); err != nil {
 		return run.Info{}, err
 	}
+	if info.Events, err = eventCount(c, id); err != nil {
+		return run.Info{}, err
+	}
 	applyGap(&info, s.readMark(info.ID))
 	return info, nil
 }
@@ -404,6 +407,15 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 		err = noRun(typed)
 	}
 	return err
+}
+
+// Info returns what describes a run.
+func (s *Store) Info(ctx context.Context, id string) (info run.Info, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
+		info, err = s.readInfo(c, s.readBlobs(c), row)
+		return err
+	})
+	return info, err
 }
 
 // History returns what is on record of a run.

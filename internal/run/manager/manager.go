@@ -1,0 +1,375 @@
+// Package manager has the runs that belong to a process and not to the one who asked for them: the
+// runs of a server.
+//
+// A run is at work here from the moment it is on record until it is over, suspended or interrupted.
+// A queued run is at work and waits for its turn. A watcher gets the events of a run, wherever it is at
+// work, as frames: those on record, which have numbers, and pieces, which have none and are not kept.
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
+)
+
+// DefaultLimit is how many runs work at the same time.
+const DefaultLimit = 8
+
+// Options configure a Manager.
+type Options struct {
+	// Runs returns the verbs of runs. Their store has to call [Manager.Wrote]. Required.
+	Runs func() *run.Service
+	// Store is where the runs are on record, for reading, cancelling and deleting. The caller closes it after the
+	// manager was shut down. Required.
+	Store run.Store
+	// Events returns the scope of work whose events go to an emitter. Required.
+	Events func(e event.Emitter) event.Scope
+	// Also gets all events of the runs that the manager begins, such as to log them; nil for nothing.
+	Also event.Emitter
+
+	Limit int          // runs that work at the same time; 0 means DefaultLimit
+	Log   *slog.Logger // for what no caller waits for; nil means none
+	Now   func() time.Time
+}
+
+// Manager begins runs, goes on with them and ends them, all in the background. Its methods may be
+// called from several goroutines. Ids are full ones.
+type Manager struct {
+	o      Options
+	events event.Scope
+
+	mu      sync.Mutex
+	active  map[string]*activity // runs at work in this process
+	feeds   map[string]*feed     // of runs that are watched
+	queue   []*activity          // those that wait for their turn, in order
+	working int                  // runs that have their turn
+	closing bool                 // no run begins any more
+	ended   chan struct{}        // closed once nothing is watched any more
+
+	background sync.WaitGroup // all goroutines of the manager
+	pages      chan struct{}  // holds a token for every watcher that reads the store
+}
+
+// activity is a run at work.
+type activity struct {
+	id      string
+	begun   time.Time
+	cancel  context.CancelCauseFunc
+	turn    chan struct{} // closed when a queued run may work; nil for one that needs no turn
+	over    chan struct{} // closed when the run is not at work any more
+	queued  bool          // guarded by Manager.mu, as is what follows
+	holding bool          // it has its turn
+	number  int           // of the last event that was emitted with one
+}
+
+// Activity is a run at work, for people to see.
+type Activity struct {
+	ID     string
+	Since  time.Time
+	Queued bool // it waits for its turn
+}
+
+// New returns a manager without runs.
+func New(o Options) *Manager {
+	o.Limit = cmp.Or(max(0, o.Limit), DefaultLimit)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := &Manager{
+		o: o, active: make(map[string]*activity), feeds: make(map[string]*feed),
+		ended: make(chan struct{}), pages: make(chan struct{}, maxPages),
+	}
+	m.events = o.Events(event.Tee(event.Func(m.Emit), o.Also))
+	return m
+}
+
+// Events returns the scope for jobs that are begun with Start: its events reach the watchers of the
+// run and the log.
+func (m *Manager) Events() event.Scope { return m.events }
+
+// ErrClosed is in the chain of errors of a manager that is shut down.
+var ErrClosed = errors.New("the server is shutting down")
+
+// errClosing is the failure of what comes too late.
+func errClosing() error {
+	return fault.Wrap(fault.Failure, ErrClosed, "").WithHint("try again when it is back")
+}
+
+// Start begins a run, whose events have to go to [Manager.Events], and returns its id once it is on
+// record. It goes on when ctx ends after that; the values of ctx stay with it.
+func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error) {
+	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+		_, err := s.Start(ctx, job)
+		return err
+	})
+}
+
+// Resume goes on with a run and returns once its record is open: the answers in r are kept by then. The
+// manager fills in what of r says where events go; r.ID is required.
+func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err error) {
+	r.Events, r.Wait = m.events, nil
+	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+		_, err := s.Resume(ctx, r)
+		return err
+	})
+}
+
+// Fork begins a new run from an old one's record and returns its id.
+func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
+	f.Events = m.events
+	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+		_, err := s.Fork(ctx, f)
+		return err
+	})
+}
+
+// Answer answers questions that wait, and goes on with the run. While other nodes of the run are at
+// work here, it waits for them, until ctx ends. Who is the subject that answers, "" for one who may answer
+// everything.
+func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string) error {
+	if err := m.mayAnswer(ctx, id, who, answers); err != nil {
+		return err
+	}
+	if err := m.idle(ctx, id); err != nil {
+		return fault.Wrap(fault.Failure, err, "run %s is still at work beside the question, so the answer was not used", id).
+			WithHint("answer again when the run waits")
+	}
+	_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
+	return err
+}
+
+// mayAnswer refuses answers to questions that another subject is to answer.
+func (m *Manager) mayAnswer(context.Context, string, string, map[string]string) error { return nil }
+
+// begin calls do in the background and returns when the run has entered, or do has failed before.
+func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Service) error) (string, error) {
+	background, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	entered, failed := make(chan string, 1), make(chan error, 1)
+	s := *m.o.Runs()
+	s.Recorded = true
+	s.Enter = func(ctx context.Context, id string) (context.Context, func(context.Context) error, func()) {
+		release()
+		a, ctx := m.enter(ctx, id, true)
+		entered <- id
+		return ctx, func(ctx context.Context) error { return m.wait(ctx, a) }, func() { m.leave(a) }
+	}
+	m.mu.Lock()
+	if m.closing {
+		m.mu.Unlock()
+		cancel(nil)
+		return "", errClosing()
+	}
+	m.background.Go(func() { // ends with the run
+		defer cancel(nil)
+		defer release()
+		failed <- do(background, &s)
+	})
+	m.mu.Unlock()
+	select {
+	case id := <-entered:
+		return id, nil
+	case err := <-failed:
+		select {
+		case id := <-entered: // and it is over already
+			return id, nil
+		default:
+			return "", err
+		}
+	}
+}
+
+// Enter is the [run.Service.Enter] of runs that others begin in this process, such as turns of
+// conversations: they can be watched and canceled, and need no turn.
+func (m *Manager) Enter(ctx context.Context, id string) (entered context.Context, wait func(context.Context) error, leave func()) {
+	a, ctx := m.enter(ctx, id, false)
+	return ctx, nil, func() { m.leave(a) }
+}
+
+// enter notes a run that is at work from now on, and queues it if it needs a turn.
+func (m *Manager) enter(ctx context.Context, id string, queue bool) (*activity, context.Context) {
+	a := &activity{id: id, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{}), queued: queue}
+	ctx, a.cancel = context.WithCancelCause(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.active[id] = a
+	if queue {
+		m.queue = append(m.queue, a)
+		m.next()
+	}
+	if m.closing {
+		a.cancel(run.ErrInterrupted)
+	}
+	return a, ctx
+}
+
+// next gives turns to those that wait for them. The caller holds m.mu.
+func (m *Manager) next() {
+	for len(m.queue) > 0 && m.working < m.o.Limit && !m.closing {
+		a := m.queue[0]
+		m.queue = m.queue[1:]
+		m.working++
+		a.queued, a.holding = false, true
+		close(a.turn)
+	}
+}
+
+// wait returns when it is the run's turn.
+func (m *Manager) wait(ctx context.Context, a *activity) error {
+	select {
+	case <-a.turn:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leave notes that a run is not at work any more.
+func (m *Manager) leave(a *activity) {
+	a.cancel(nil)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.active[a.id] == a {
+		delete(m.active, a.id)
+	}
+	if a.holding {
+		m.working--
+	}
+	m.queue = slices.DeleteFunc(m.queue, func(q *activity) bool { return q == a })
+	m.next()
+	close(a.over)
+	if f := m.feeds[a.id]; f != nil {
+		f.look()
+	}
+}
+
+// idle returns once a run is not at work in this process, or ctx ends.
+func (m *Manager) idle(ctx context.Context, id string) error {
+	for {
+		m.mu.Lock()
+		a := m.active[id]
+		m.mu.Unlock()
+		if a == nil {
+			return nil
+		}
+		select {
+		case <-a.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Wait returns what is on record of a run once it is not at work in this process: it is over, it is
+// suspended, or it was interrupted.
+func (m *Manager) Wait(ctx context.Context, id string) (run.Info, error) {
+	if err := m.idle(ctx, id); err != nil {
+		return run.Info{}, err
+	}
+	return m.o.Store.Info(ctx, id)
+}
+
+// Active returns the runs at work in this process, oldest first.
+func (m *Manager) Active() []Activity {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]Activity, 0, len(m.active))
+	for _, a := range m.active {
+		all = append(all, Activity{ID: a.id, Since: a.begun, Queued: a.queued})
+	}
+	slices.SortFunc(all, func(a, b Activity) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
+
+// Cancel ends a run as canceled, and returns once that is on record. A run that waits is canceled as
+// well. One that is over is a [*run.EndedError], one of another process a [*run.LeaseError].
+func (m *Manager) Cancel(ctx context.Context, id string) error {
+	m.mu.Lock()
+	a := m.active[id]
+	m.mu.Unlock()
+	if a != nil {
+		a.cancel(fault.New(fault.Canceled, "the run was canceled"))
+		return m.idle(ctx, id)
+	}
+	info, err := m.o.Store.Info(ctx, id)
+	if err != nil {
+		return err
+	}
+	if info.Status.Over() {
+		return &run.EndedError{ID: id, Status: info.Status}
+	}
+	j, _, err := m.o.Store.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	canceled := fault.New(fault.Canceled, "the run was canceled")
+	end := run.Ending{Status: run.Canceled, Error: canceled.Error(), Code: fault.Canceled}
+	j.Event(event.Event{
+		Time: m.o.Now(), Source: event.Source{Run: id, Agent: info.Agent},
+		Body: event.Finished{Steps: info.Steps, Failures: info.Failures, Usage: info.Usage, Error: end.Error, Code: string(end.Code)},
+	})
+	err = errors.Join(j.End(ctx, end), j.Close())
+	m.Wrote(id)
+	return err
+}
+
+// ResumeOnStart goes on, in their order, with the runs that the process before this one left at work:
+// runs of subjects, not those of the command line, that are running on record while no process holds
+// them. One that cannot go on is logged and left as it is.
+func (m *Manager) ResumeOnStart(ctx context.Context) error {
+	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})
+	if err != nil {
+		return err
+	}
+	for _, info := range slices.Backward(infos) { // newest first
+		if info.Status != run.Running || info.Active || info.Damaged {
+			continue
+		}
+		if _, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}}); err != nil {
+			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+				return err
+			}
+			m.o.Log.WarnContext(ctx, "an interrupted run does not go on", "run_id", info.ID, "agent", info.Agent, "error", err, "hint", fault.HintOf(err))
+		}
+	}
+	return nil
+}
+
+// Shutdown begins no run any more, interrupts those that are queued, and waits for those that work. When ctx
+// ends, they are interrupted too. What was interrupted stays running on record, so that ResumeOnStart of
+// the next process goes on with it. Watchers are served until the runs have come to rest.
+func (m *Manager) Shutdown(ctx context.Context) {
+	m.mu.Lock()
+	first := !m.closing
+	m.closing = true
+	for _, a := range m.queue {
+		a.cancel(run.ErrInterrupted)
+	}
+	m.mu.Unlock()
+	interrupt := context.AfterFunc(ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, a := range m.active {
+			a.cancel(run.ErrInterrupted)
+		}
+	})
+	defer interrupt()
+	for _, a := range m.Active() {
+		_ = m.idle(context.WithoutCancel(ctx), a.ID)
+	}
+	if first {
+		close(m.ended)
+	}
+	m.background.Wait()
+}

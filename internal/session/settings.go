@@ -16,6 +16,7 @@ type Settings struct {
 	SaveSession          *bool // false keeps nothing, true keeps everything; nil see [Session.Verdict]
 	CompressionThreshold *int  // tokens, 0 for never
 
+	Knowledge         string // name of the knowledge base that questions are answered from; "" for none
 	RoleName          string // the role in force when the session began
 	AgentVariables    []Variable
 	AgentInstructions *string // what the agent's instructions were when the session began
@@ -31,6 +32,7 @@ func (s *Settings) list() []chat.Setting {
 	before := slices.IndexFunc(list, func(f chat.Setting) bool { return f.Key == "auto_continue" })
 	list = slices.Insert(list, before, chat.Setting{Key: "save_session", Ptr: &s.SaveSession}, chat.Setting{Key: "compression_threshold", Ptr: &s.CompressionThreshold})
 	return append(list,
+		chat.Setting{Key: "rag", Ptr: &s.Knowledge},
 		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
 		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},

@@ -49,6 +49,11 @@ type Store interface {
 	// Rename gives a stored session another alias, instead of the one it has.
 	Rename(ctx context.Context, scope Scope, id ID, alias Alias) error
 
+	// Move makes a stored session one of another scope, where it has the same id and alias. It is an
+	// [ErrAliasInUse] if another session has that there. Using it further where it is open is an
+	// [ErrNotFound].
+	Move(ctx context.Context, scope Scope, id ID, to Scope) error
+
 	// Delete removes a stored session and its aliases. Using it further where it is
 	// open is an [ErrNotFound].
 	Delete(ctx context.Context, scope Scope, id ID) error

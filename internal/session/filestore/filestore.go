@@ -196,6 +196,26 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 	return nil
 }
 
+// Move implements [session.Store].
+func (st *Store) Move(ctx context.Context, scope session.Scope, id session.ID, to session.Scope) error {
+	from, err := st.room(scope)
+	if err != nil {
+		return err
+	}
+	target, err := st.room(to)
+	if err != nil {
+		return err
+	}
+	if err := from.ensure(ctx, id); err != nil {
+		return err
+	}
+	if err := from.move(ctx, id, target); err != nil {
+		return err
+	}
+	st.table.Forget(scope, id)
+	return nil
+}
+
 // Delete implements [session.Store]. The file of an older version that the session
 // comes from goes too: otherwise it would be there again.
 func (st *Store) Delete(ctx context.Context, scope session.Scope, id session.ID) error {

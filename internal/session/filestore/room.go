@@ -173,6 +173,47 @@ func (r *room) place(id session.ID, st session.State, log []byte) (err error) {
 	return nil
 }
 
+// move makes a session that is stored here one of another room.
+func (r *room) move(ctx context.Context, id session.ID, to *room) error {
+	first, second := r, to
+	if first.dir > second.dir { // always in the same order, so that two that move do not wait for each other
+		first, second = second, first
+	}
+	for _, one := range []*room{first, second} {
+		lock, err := one.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+	}
+	st, err := (&log{room: r, id: id}).state()
+	if err != nil {
+		return err
+	}
+	parent := filepath.Join(to.dir, byID)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	if st.Alias != "" {
+		switch _, err := to.resolve(ctx, st.Alias); {
+		case err == nil:
+			return session.AliasInUse(st.Alias)
+		case !errors.Is(err, session.ErrNotFound):
+			return err
+		}
+		if err := to.setName(st.Alias, id); err != nil {
+			return err
+		}
+	}
+	if err := atomicfile.Rename(filepath.Join(r.dir, byID, string(id)), filepath.Join(parent, string(id))); err != nil {
+		return err // a name without a session is none
+	}
+	if !r.options.NoSync {
+		atomicfile.SyncDir(parent)
+	}
+	return r.dropNames(id, "")
+}
+
 // delete removes a session, wherever it comes from.
 func (r *room) delete(ctx context.Context, id session.ID) error {
 	if !exists(r.dir) {

@@ -129,6 +129,26 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 	return nil
 }
 
+// Move implements [session.Store].
+func (st *Store) Move(_ context.Context, scope session.Scope, id session.ID, to session.Scope) error {
+	st.data.mu.Lock()
+	d, ok := st.data.stored[key{scope, id}]
+	if ok {
+		if _, taken := st.byAlias(to, d.state.Alias); taken {
+			st.data.mu.Unlock()
+			return session.AliasInUse(d.state.Alias)
+		}
+		delete(st.data.stored, key{scope, id})
+		st.data.stored[key{to, id}] = d
+	}
+	st.data.mu.Unlock()
+	if !ok {
+		return session.NotFound(id)
+	}
+	st.table.Forget(scope, id)
+	return nil
+}
+
 // Delete implements [session.Store].
 func (st *Store) Delete(_ context.Context, scope session.Scope, id session.ID) error {
 	st.data.mu.Lock()

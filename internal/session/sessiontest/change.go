@@ -171,3 +171,29 @@ func (s *suite) forkTemporary() {
 	}
 	s.live("the fork, opened again", s.open(s.again(), list[i]), Turn(1), Turn(2))
 }
+
+func (s *suite) move() {
+	ctx := s.Context()
+	a, other := s.open(s.store, "a"), s.open(s.store, "b")
+	s.ok(a.Append(ctx, Turn(1)))
+	s.ok(other.Save(ctx))
+	_, err := s.store.Create(ctx, "coder", "b", session.Settings{})
+	s.ok(err)
+	s.is(s.store.Move(ctx, "", other.ID(), "coder"), session.ErrAliasInUse)
+	s.is(s.store.Move(ctx, "", session.NewID(), "coder"), session.ErrNotFound)
+	s.ok(s.store.Move(ctx, "", a.ID(), "coder"))
+	s.is(a.Append(ctx, Turn(2)), session.ErrNotFound)
+	_, err = s.store.Resolve(ctx, "", "a")
+	s.is(err, session.ErrNotFound)
+	_, err = s.store.Open(ctx, "", a.ID())
+	s.is(err, session.ErrNotFound)
+	for _, store := range []session.Store{s.store, s.again()} {
+		id, err := store.Resolve(ctx, "coder", "a")
+		s.ok(err)
+		s.same("id", id, a.ID())
+		moved, err := store.Open(ctx, "coder", id)
+		s.ok(err)
+		s.live("messages", moved, Turn(1))
+		s.same("alias", moved.Alias(), session.Alias("a"))
+	}
+}

@@ -58,6 +58,7 @@ func Run(t *testing.T, newStore func(t *testing.T, o session.Options) session.St
 		{"fork", (*suite).fork, true},
 		{"fork_of_a_compressed_session", (*suite).forkCompressed, true},
 		{"fork_without_a_name", (*suite).forkTemporary, true},
+		{"move", (*suite).move, true},
 		{"compress", (*suite).compress, true},
 		{"two_append", (*suite).twoAppend, true},
 		{"two_create", (*suite).twoCreate, true},

@@ -80,25 +80,16 @@ func (c *Conversation) leaveAgent() {
 func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string, given map[string]string) (err error) {
 	switch {
 	case c.agent != nil:
-		return fault.New(fault.Usage, "the conversation is already with agent %s", c.agent.Name).WithHint("leave it first: .exit agent")
+		return errWithAgent(c.agent)
 	case c.session != nil:
-		return fault.New(fault.Usage, "session %s has to be left before an agent is entered", c.session.Name()).WithHint(".exit session")
-	case c.service.Agent == nil:
-		return fault.New(fault.NotFound, "no agent is called %q", name)
-	case c.values.switches.NoTools:
-		return fault.New(fault.Config, "agents work with tools, but function_calling_support is off").WithHint(".set function_calling_support true")
+		return errInSession(c.session)
 	}
 	ctx = c.context(ctx)
-	a, err := c.service.Agent(ctx, name, given, c.options.Caller)
+	a, err := c.findAgent(ctx, name, given, sessionName != "")
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.Job != nil && sessionName != "":
-		return fault.New(fault.Usage, "agent %s is a graph, which has no sessions", a.Name).WithHint(".agent %s", name)
-	case a.NeedsServers && c.values.switches.NoServers:
-		return fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", a.Name).WithHint(".set mcp_server_support true")
-	case sessionName == "" && a.Job == nil && !c.options.isolated:
+	if sessionName == "" && a.Job == nil && !c.options.isolated {
 		sessionName = a.Session
 	}
 	list, knowledge, found := c.list.Clone(), c.knowledge, c.found
@@ -120,6 +111,37 @@ func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string,
 		return errors.Join(err, c.rescope(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// errWithAgent is the error of entering another agent.
+func errWithAgent(a *Agent) error {
+	return fault.New(fault.Usage, "the conversation is already with agent %s", a.Name).WithHint("leave it first: .exit agent")
+}
+
+// errInSession is the error of entering an agent where a session is in force.
+func errInSession(s *session.Session) error {
+	return fault.New(fault.Usage, "session %s has to be left before an agent is entered", s.Name()).WithHint(".exit session")
+}
+
+// findAgent returns the agent called name, if it can be entered, in a session or without. Given are values of its
+// variables.
+func (c *Conversation) findAgent(ctx context.Context, name string, given map[string]string, inSession bool) (a Agent, err error) {
+	switch {
+	case c.service.Agent == nil:
+		return a, fault.New(fault.NotFound, "no agent is called %q", name)
+	case c.values.switches.NoTools:
+		return a, fault.New(fault.Config, "agents work with tools, but function_calling_support is off").WithHint(".set function_calling_support true")
+	}
+	if a, err = c.service.Agent(ctx, name, given, c.options.Caller); err != nil {
+		return a, err
+	}
+	switch {
+	case a.Job != nil && inSession:
+		return a, fault.New(fault.Usage, "agent %s is a graph, which has no sessions", a.Name).WithHint(".agent %s", name)
+	case a.NeedsServers && c.values.switches.NoServers:
+		return a, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", a.Name).WithHint(".set mcp_server_support true")
+	}
+	return a, nil
 }
 
 // ExitAgent leaves the session, as [Conversation.ExitSession] does, and then the agent. The role that
@@ -306,13 +328,14 @@ func (t *turn) write(ctx context.Context) error {
 
 // join gives the turn its tools and, with an agent, its member of a team, which the caller closes.
 func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err error) {
+	if t.c.agent != nil || t.q.Waits {
+		t.kit.Calls.Asker = t.questions(f).ForTools()
+	}
 	user := t.kit.Calls.Asker
 	if t.c.agent != nil {
 		if member, err = t.member(ctx, f.Events, f.Budget); err != nil {
 			return nil, err
 		}
-		asked := t.questions(f)
-		t.kit.Calls.Asker, user = asked.ForTools(), asked.ForTools()
 		if t.c.options.Escalated {
 			user = member.Asker()
 		}
@@ -349,13 +372,16 @@ func (t *turn) member(ctx context.Context, events event.Scope, budget *run.Budge
 
 // questions puts the questions of the turn to the user.
 func (t *turn) questions(f *run.Frame) run.Questions {
-	place := t.c.agent.Name
+	place, waits := string(run.ChatRun), "the question"
+	if t.c.agent != nil {
+		place, waits = t.c.agent.Name, "agent "+t.c.agent.Name
+	}
 	if id := t.c.options.Events.AgentID; id != "" {
 		place = id
 	}
 	return run.Questions{
 		Asker: t.kit.Calls.Asker, Steps: t.rc.Steps, Events: f.Events, From: t.from(),
-		Place: place, Base: t.rc.Steps.Key(""), Waits: "agent " + t.c.agent.Name,
+		Place: place, Base: t.rc.Steps.Key(""), Waits: waits,
 	}
 }
 

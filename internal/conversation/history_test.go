@@ -1,14 +1,18 @@
 package conversation_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"loki/internal/agent"
 	"loki/internal/agent/todo"
 	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/session"
 )
 
 // client begins a conversation of a service's client.
@@ -176,4 +180,72 @@ func TestSessionWithOpenCalls(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSessionChangesItsAgent: a session without messages becomes one of an agent and back, under the same id.
+func TestSessionChangesItsAgent(t *testing.T) {
+	t.Parallel()
+	r := enter(t, new(actor))
+	r.service.Agent = func(_ context.Context, name string, given map[string]string, _ conversation.Caller) (conversation.Agent, error) {
+		a := conversation.Agent{Scope: session.Scope(name), Variables: func(context.Context) (map[string]string, error) { return given, nil }}
+		a.Name, a.InForce = name, &agent.Definition{Model: "test:agent", Variables: []graph.Variable{{Name: "place"}}}
+		a.Instructions = func(context.Context, map[string]string) (string, error) { return "", nil }
+		return a, nil
+	}
+	open := func(use func(c *conversation.Conversation) error) {
+		t.Helper()
+		c := r.client()
+		if err := use(c); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var id session.ID
+	open(func(c *conversation.Conversation) error {
+		if err := c.UseSession(t.Context(), "work"); err != nil {
+			return err
+		}
+		c.Session().Set(func(s *session.Settings) { s.RoleName = "poet" })
+		if err := c.Session().Save(t.Context()); err != nil {
+			return err
+		}
+		id = c.Session().ID()
+		if err := c.KeepKnowledge("notes"); err != nil || c.Knowledge() != "notes" {
+			t.Errorf("knowledge base %q, %v", c.Knowledge(), err)
+		}
+		if err := c.AttachAgent(t.Context(), "guide", map[string]string{"place": "Graz"}); err != nil {
+			return err
+		}
+		s := c.Session().Settings()
+		if c.Session().ID() != id || s.Model != "test:agent" || s.RoleName != "" || s.Knowledge != "" || len(s.AgentVariables) != 1 || s.AgentVariables[0].Value != "Graz" {
+			t.Errorf("settings %+v", s)
+		}
+		if err := c.AttachAgent(t.Context(), "other", nil); fault.CodeOf(err) != fault.Usage {
+			t.Errorf("a second agent: %v", err)
+		}
+		return c.DetachAgent(t.Context())
+	})
+	open(func(c *conversation.Conversation) error {
+		if err := c.UseSession(t.Context(), string(id)); err != nil {
+			return err
+		}
+		if s := c.Session().Settings(); s.Model != "test:a" || len(s.AgentVariables) != 0 {
+			t.Errorf("settings %+v", s)
+		}
+		q := question("a")
+		q.Settings.Model = "test:once"
+		a, err := c.Ask(t.Context(), q)
+		if err != nil || a.Model != "test:once" || c.Session().Settings().Model != "test:a" {
+			t.Errorf("model %q, of the session %q: %v", a.Model, c.Session().Settings().Model, err)
+		}
+		if err := c.Record(t.Context(), q.Asked, a); err != nil {
+			return err
+		}
+		if err := c.AttachAgent(t.Context(), "guide", nil); err == nil || err.Error() != "session work has to be left before an agent is entered" {
+			t.Errorf("an agent for a session with messages: %v", err)
+		}
+		return nil
+	})
 }

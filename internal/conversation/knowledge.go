@@ -7,6 +7,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/rag"
+	"loki/internal/session"
 )
 
 // UseKnowledge has questions answered from the knowledge base called name. That it exists is looked
@@ -26,7 +27,35 @@ func (c *Conversation) ExitKnowledge() error {
 		return fault.New(fault.Usage, "the knowledge base is that of agent %s", c.agent.Name).WithHint("leave the agent: .exit agent")
 	}
 	c.knowledge, c.found = "", rag.Found{}
+	c.setKnowledge("")
 	return nil
+}
+
+// KeepKnowledge is UseKnowledge for good: the session, which there has to be, remembers the name.
+func (c *Conversation) KeepKnowledge(name string) error {
+	if c.session == nil {
+		return errNoSession()
+	}
+	if err := c.UseKnowledge(name); err != nil {
+		return err
+	}
+	c.setKnowledge(name)
+	return nil
+}
+
+// setKnowledge has the session, if there is one, remember a knowledge base.
+func (c *Conversation) setKnowledge(name string) {
+	if c.session != nil && c.session.Settings().Knowledge != name {
+		c.session.Set(func(s *session.Settings) { s.Knowledge = name })
+	}
+}
+
+// Knowledge returns the name of the knowledge base that the user, or else the session, names; "" for none.
+func (c *Conversation) Knowledge() string {
+	if c.knowledge == "" && c.session != nil && c.agent == nil {
+		return c.session.Settings().Knowledge
+	}
+	return c.knowledge
 }
 
 // Found returns what was found for the last question that was answered from a knowledge base.

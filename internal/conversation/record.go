@@ -52,7 +52,7 @@ func (c *Conversation) Record(ctx context.Context, q Asked, a Answer) error {
 func (c *Conversation) entry(q Asked, a Answer, r *role.Role) session.MessagesEntry {
 	e := session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages}
 	if c.agent == nil {
-		e.RAG = c.knowledge
+		e.RAG = c.Knowledge()
 		if r != nil {
 			e.Role = r.Name
 		}

@@ -41,6 +41,7 @@ type question struct {
 	Partial         string        `json:"partial,omitempty"`     // the answer that goes on, outside of sessions
 
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
+	Waits     bool   `json:"waits,omitempty"` // see [Options]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
 
 	// What is done with the answer; see [Question].

@@ -49,7 +49,7 @@ func (c *Conversation) stopServers() {
 func (c *Conversation) Wanted() Wanted {
 	return Wanted{
 		Settings: c.Settings(), Usual: c.role != nil && c.role.Bundled(), Caller: c.options.Caller,
-		Agent: c.agent, Variables: c.variables, Knowledge: c.knowledge, Switches: c.values.switches,
+		Agent: c.agent, Variables: c.variables, Knowledge: c.Knowledge(), Switches: c.values.switches,
 	}
 }
 

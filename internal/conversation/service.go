@@ -112,6 +112,10 @@ type Options struct {
 	// them is asked.
 	Unrecorded bool
 
+	// Waits says that a question whose tools have to ask the user is put aside, if it is recorded, until
+	// the answer is there. Otherwise only those of agents are.
+	Waits bool
+
 	// Interactive says that a user goes on with the conversation, line by line, as in a REPL. MCP
 	// servers run as long as what asks for them is in force, models may ask the user, and the user decides what
 	// becomes of sessions, of which turns are the conversation's alone.

@@ -43,7 +43,7 @@ func (c *Conversation) State() State {
 	s := c.Settings()
 	st := State{
 		Model: s.Model, MaxInputTokens: c.inputLimit(s.Model), MaxOutputTokens: c.values.limits[s.Model],
-		Temperature: s.Temperature, TopP: s.TopP, Role: c.Role(), Knowledge: c.knowledge, Agent: c.agentName(),
+		Temperature: s.Temperature, TopP: s.TopP, Role: c.Role(), Knowledge: c.Knowledge(), Agent: c.agentName(),
 		DryRun: c.values.dryRun, Stream: !c.values.noStream, Save: c.values.save, Highlight: c.values.highlight, AutoContinue: c.todo().Enabled,
 	}
 	st.Client, st.ModelName, _ = strings.Cut(s.Model, ":")

@@ -40,8 +40,11 @@ type Question struct {
 	History []chat.Message
 	// Tools are those that the caller runs. The answer ends at a reply that calls one of them.
 	Tools []chat.Tool
-	// MaxOutputTokens bounds each reply; 0 leaves it to the conversation.
+	// Settings are over those in force, MaxOutputTokens bounds each reply, and AutoContinue says whether the
+	// model goes on by itself. Zero values leave it to the conversation. They are of this question only.
+	Settings        chat.Settings
 	MaxOutputTokens int
+	AutoContinue    *bool
 	// Constraints bound the replies in other ways.
 	chat.Constraints
 
@@ -132,19 +135,23 @@ func (c *Conversation) newTurn(q Question) *turn {
 			return messages[:len(messages)-1], messages[len(messages)-1]
 		}
 	}
+	s = q.Settings.Over(s)
 	lead, history, user := begun(q, put)
 	t := &turn{c: c, form: q.Form, q: question{
 		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: cmp.Or(q.MaxOutputTokens, c.values.limits[s.Model]), Switches: c.values.switches,
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools, Constraints: q.Constraints,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
-		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.knowledge,
+		Waits: c.options.Waits, InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.Knowledge(),
 	}}
 	if r != nil {
 		t.q.Role = r.Name
 	}
 	if q.Role == nil {
 		t.q.Todo = c.todo()
+		if q.AutoContinue != nil {
+			t.q.Todo.Enabled, t.q.Todo.Max = *q.AutoContinue, cmp.Or(t.q.Todo.Max, todo.DefaultMax)
+		}
 		t.q.Query = q.User.Text()
 	}
 	return t

@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed all:agents
-//go:embed functions macros roles utils/*.sh shell
+//go:embed functions macros roles utils/*.sh shell page
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
@@ -36,6 +36,9 @@ var Utils = below("utils")
 // Shell holds the scripts that bind a key of a shell to this program, each under the name
 // of its shell.
 var Shell = below("shell")
+
+// Page holds the page of the server: index.html, its style sheet and its modules. The modules and licenses of others are in vendor.
+var Page = below("page")
 
 // below returns the directory dir of the embedded files.
 func below(dir string) fs.FS {

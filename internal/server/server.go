@@ -93,7 +93,7 @@ func (s *Server) register() {
 	talk.Register(s.api, s.o.App)
 	openai.Register(s.api, s.o.App)
 	runs.Register(s.api, s.o.App)
-	page.Register(s.api, s.o.App)
+	page.Register(s.api)
 }
 
 // handler is what all requests go through before they find their endpoint.

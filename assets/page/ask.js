@@ -1,0 +1,45 @@
+// The form that answers a question.
+
+import { post } from "./api.js";
+import { age, clock, failure, fill, h } from "./dom.js";
+import { Markdown } from "./markdown.js";
+
+// form shows a question {id, text, options, default, open, multi, deadline, node} of a run. done(answer) is called when the server
+// has taken an answer.
+export function form(run, question, done) {
+  const options = question.options ?? [];
+  const open = question.open || !options.length;
+  const problem = h("div");
+  const name = `q-${run}-${question.id}`;
+  const field = h("textarea", { rows: options.length ? 1 : 3, "aria-label": "Answer in your own words", placeholder: options.length ? "or in your own words" : question.default ? `Empty: ${question.default}` : "Your answer",
+    onkeydown: (e) => (e.ctrlKey || e.metaKey) && e.key === "Enter" && send(field.value), oninput: () => { own.disabled = !field.value.trim() && question.default == null; } });
+  const own = h("button", { type: "submit", disabled: question.default == null }, "Answer");
+  const boxes = question.multi ? options.map((option) => h("input", { type: "checkbox", value: option, name })) : [];
+  const choices = question.multi
+    ? h("fieldset.choices", {}, h("legend.unseen", {}, "Any number of these"), options.map((option, i) => h("label.choice", {}, boxes[i], option)), h("button", { type: "button", onclick: () => send(boxes.filter((b) => b.checked).map((b) => b.value)) }, "Answer with these"))
+    : h("div.choices", { role: "group", "aria-label": "Choices" }, options.map((option) => h("button.choice", { type: "button", onclick: () => send(option) }, option)));
+  const element = h("form.ask", { onsubmit: (e) => { e.preventDefault(); send(field.value); } }, h("div.question", {}, new Markdown(question.text).element),
+    question.rule && h("p.hint", {}, "The answer has to satisfy: ", h("code", {}, question.rule)),
+    question.deadline && !question.deadline.startsWith("0001") && h("p.hint", {}, `${question.default ? `"${question.default}" is taken` : "It is over"} at ${clock(question.deadline).slice(0, 8)}.`),
+    question.assignees?.length && h("p.hint", {}, `For ${question.assignees.join(", ")}.`),
+    options.length > 0 && choices, (open || !options.length) && h("div.own", {}, field, own), problem);
+
+  async function send(answer) {
+    const controls = element.querySelectorAll("button, textarea, input");
+    for (const control of controls) control.disabled = true;
+    try {
+      await post(`v1/runs/${encodeURIComponent(run)}/answers`, { [question.id]: answer });
+      fill(element, h("p.answered", { role: "status" }, "Answered: ", h("strong", {}, Array.isArray(answer) ? answer.join(", ") : answer || question.default)));
+      done?.(answer);
+    } catch (error) {
+      for (const control of controls) control.disabled = false;
+      fill(problem, failure(error));
+    }
+  }
+  return element;
+}
+
+// waits says since when a question waits.
+export function waits(question) {
+  return question.asked ? `waits for ${age(question.asked)}` : "";
+}

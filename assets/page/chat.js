@@ -1,0 +1,253 @@
+// Talking with a model, a role or an agent, in sessions.
+
+import { get, poll, post, remove, stream } from "./api.js";
+import { form } from "./ask.js";
+import { age, cost, count, dialog, failure, fill, h, icon, oneLine, pretty } from "./dom.js";
+import { Markdown } from "./markdown.js";
+
+const largest = 20 << 20; // bytes of an attached file
+
+export function show(main, context) {
+  const list = h("nav.side", { "aria-label": "Sessions" });
+  const talk = h("div.talk", { tabindex: "0", role: "log", "aria-label": "Conversation" });
+  const who = h("select", { "aria-label": "Model, role or agent" });
+  const files = h("div.row.files");
+  const field = h("textarea", { rows: 1, placeholder: "Write a message", "aria-label": "Message", oninput: grow, onkeydown: (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } },
+    onpaste: (e) => { if (e.clipboardData.files.length) { attach(e.clipboardData.files); e.preventDefault(); } } });
+  const pick = h("input", { type: "file", multiple: true, hidden: true, onchange: () => { attach(pick.files); pick.value = ""; } });
+  const button = h("button.primary.square", { type: "submit", "aria-label": "Send" }, icon("send"));
+  const title = h("h2", {}, "New chat");
+  const forget = h("button.quiet.small", { hidden: true, onclick: erase }, "Delete");
+  const composer = h("form.composer", { onsubmit: (e) => { e.preventDefault(); if (sending) sending.abort(); else send(); } }, files, h("div.line", {}, h("button.quiet.square", { type: "button", "aria-label": "Attach files", title: "Attach files", onclick: () => pick.click() }, icon("attach")), pick, field, button));
+  const view = h("div.split.chat", { ondragover: (e) => e.preventDefault(), ondrop: (e) => { e.preventDefault(); attach(e.dataTransfer.files); } },
+    h("aside", {}, h("div.bar", {}, h("h1", {}, "Chat"), h("a.button.small", { href: "#/chat" }, icon("plus"), "New")), list),
+    h("section.page", {}, h("header.title", {}, h("a.back", { href: "#/chat?list=1" }, "Sessions"), title, who, forget), talk, composer));
+  fill(main, view);
+
+  let id = ""; // of the session; empty until the first message of a new one
+  let shown = null; // id of the session whose messages are shown
+  let sending = null; // AbortController of a message under way
+  let attached = [];
+  let chosen = "";
+  let loading = new AbortController();
+
+  function grow() {
+    field.style.height = "auto";
+    field.style.height = `${Math.min(220, field.scrollHeight + 2)}px`;
+  }
+
+  async function attach(all) {
+    for (const file of all) {
+      if (file.size > largest) { say(failure(new Error(`${file.name} is larger than ${largest >> 20} MiB.`))); continue; }
+      const url = await new Promise((resolve, reject) => { const reader = new FileReader(); reader.onload = () => resolve(reader.result); reader.onerror = () => reject(reader.error); reader.readAsDataURL(file); });
+      attached.push({ name: file.name, media_type: file.type || "application/octet-stream", content_base64: url.slice(url.indexOf(",") + 1) });
+    }
+    drawFiles();
+  }
+
+  function drawFiles() {
+    fill(files, attached.map((file) => h("span.chip", {}, file.name, h("button.quiet", { type: "button", "aria-label": `Remove ${file.name}`, onclick: () => { attached = attached.filter((f) => f !== file); drawFiles(); } }, icon("close")))));
+  }
+
+  // say adds something to the conversation and keeps its end in sight, if it was.
+  function say(element) {
+    const end = talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
+    talk.append(element);
+    if (end) talk.scrollTop = talk.scrollHeight;
+    return element;
+  }
+
+  function follow(change) {
+    const end = talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
+    change();
+    if (end) talk.scrollTop = talk.scrollHeight;
+  }
+
+  function mine(text, names = []) {
+    return h("article.turn.mine", { "aria-label": "You" }, h("div.markdown.plain", {}, text), names.length > 0 && h("p.row", {}, names.map((name) => h("span.chip", {}, name))));
+  }
+
+  // calls shows a tool call, folded.
+  function call(of) {
+    const result = h("pre.code", { tabindex: "0", role: "region", "aria-label": "result" });
+    const mark = h("span.hint", {}, "…");
+    const element = h("details.tool", {}, h("summary", {}, h("code", {}, of.name), h("span.text", {}, oneLine(argumentsOf(of), 90)), mark), h("pre.code", { tabindex: "0", role: "region", "aria-label": "arguments" }, pretty(argumentsOf(of))), result);
+    return { element, end(text, failed) {
+      mark.textContent = failed ? "failed" : "";
+      element.classList.toggle("bad", Boolean(failed));
+      result.textContent = pretty(text);
+    } };
+  }
+  const argumentsOf = (of) => (typeof of.args === "string" ? of.args : typeof of.arguments === "string" ? of.arguments : JSON.stringify(of.args ?? of.arguments ?? {}));
+
+  // Answer is a reply that grows: texts, reasoning, tool calls, questions in the order in which they come.
+  function answer() {
+    const body = h("div");
+    const foot = h("footer.hint");
+    const calls = new Map();
+    let text = null;
+    let thought = null;
+    const element = h("article.turn", { "aria-label": "Answer" }, body, foot);
+    const add = (part) => { text = thought = null; body.append(part); };
+    return {
+      element, foot,
+      text(piece) {
+        if (!text) { thought = null; text = { markdown: new Markdown(), all: "" }; body.append(text.markdown.element); }
+        text.all += piece;
+        text.dirty ||= requestAnimationFrame(((part) => () => { part.dirty = 0; follow(() => part.markdown.set(part.all)); })(text));
+      },
+      reasoning(piece) {
+        if (!thought) { text = null; thought = h("div.markdown.plain"); body.append(h("details.thought", {}, h("summary", {}, "Reasoning"), thought)); }
+        thought.append(piece);
+      },
+      call(of) { const c = call(of); calls.set(of.id, c); add(c.element); },
+      result(of) { calls.get(of.id)?.end(of.result ?? of.text ?? "", of.is_error ?? of.failed); },
+      add,
+    };
+  }
+
+  // history shows the messages of a session.
+  function history(messages) {
+    let turn = null;
+    const parts = (m) => (typeof m.content === "string" ? [{ type: "text", text: m.content }] : m.parts ?? []);
+    for (const m of messages) {
+      const texts = parts(m).filter((p) => p.type === "text").map((p) => p.text).join("");
+      if (m.role === "user" && !m.continuation) {
+        turn = null;
+        talk.append(mine(texts, parts(m).filter((p) => p.type !== "text" && p.type !== "reasoning").map((p) => p.type)));
+      } else if (m.role === "assistant") {
+        if (!turn) talk.append((turn = answer()).element);
+        for (const p of parts(m)) if (p.type === "reasoning" && p.text) turn.reasoning(p.text);
+        if (texts) turn.add(new Markdown(texts).element);
+        for (const c of m.tool_calls ?? []) turn.call(c);
+      } else if (m.role === "tool") {
+        turn?.result({ id: m.tool_call_id, text: texts, failed: m.failed });
+      }
+    }
+    talk.scrollTop = talk.scrollHeight;
+  }
+
+  async function send() {
+    const prompt = field.value.trim();
+    if ((!prompt && !attached.length) || sending) return;
+    const abort = (sending = new AbortController());
+    const sent = attached;
+    button.setAttribute("aria-label", "Stop");
+    fill(button, icon("stop"));
+    talk.querySelector(".empty")?.remove();
+    say(mine(prompt, sent.map((f) => f.name)));
+    const reply = answer();
+    say(reply.element);
+    reply.element.classList.add("live");
+    talk.scrollTop = talk.scrollHeight;
+    field.value = "";
+    attached = [];
+    drawFiles();
+    grow();
+    try {
+      if (!id) {
+        const [kind, ...name] = who.value.split(":");
+        const made = await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal);
+        id = shown = made.id;
+        context.replace(`#/chat/${encodeURIComponent(id)}`);
+        who.disabled = true;
+        forget.hidden = false;
+      }
+      const body = { prompt, stream: true };
+      if (sent.length) body.files = sent;
+      let run = "";
+      for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/completions`, body, abort.signal)) {
+        run = data.run ?? data.run_id ?? run;
+        if (name === "assistant_delta") reply.text(data.text);
+        else if (name === "reasoning_delta") reply.reasoning(data.text);
+        else if (name === "tool_call") follow(() => reply.call(data));
+        else if (name === "tool_result") follow(() => reply.result(data));
+        else if (name === "warning") follow(() => reply.add(h("p.warning", {}, data.message ?? data.text)));
+        else if (name === "node_started") follow(() => reply.add(h("p.hint.node", {}, "▸ ", data.node)));
+        else if (name === "question") follow(() => reply.add(h("article.card", {}, form(data.run_id ?? run, { ...data, open: data.open ?? !data.options?.length }, () => reply.add(h("p.hint", {}, "The answer goes on in ", h("a", { href: `#/runs/${data.run_id ?? run}` }, "its run"), "."))))));
+        else if (name === "usage") reply.usage = data;
+        else if (name === "error") throw Object.assign(new Error(data.message ?? data.error?.message), { hint: data.hint ?? data.error?.hint });
+        else if (name === "finished") foot(reply, { ...data, ...data.outcome });
+      }
+    } catch (error) {
+      if (abort.signal.aborted) reply.foot.textContent = "Stopped.";
+      else if (context.problem(error) || error.status !== 401) reply.add(failure(error));
+      if (!id) field.value = prompt;
+    }
+    sending = null;
+    reply.element.classList.remove("live");
+    button.setAttribute("aria-label", "Send");
+    fill(button, icon("send"));
+    sessions.again();
+    field.focus();
+  }
+
+  function foot(reply, outcome) {
+    const u = outcome.usage ?? reply.usage ?? {};
+    const run = outcome.run_id ?? outcome.run;
+    fill(reply.foot, [outcome.model, u.input_tokens != null && `${count(u.input_tokens)} in`, u.output_tokens != null && `${count(u.output_tokens)} out`, cost(u)].filter(Boolean).join(" · "), run && [" · ", h("a", { href: `#/runs/${run}` }, "run")]);
+  }
+
+  async function erase() {
+    const done = await dialog("Delete this session?", h("p", {}, "Its messages are removed for good."), "Delete", async () => { await remove(`v1/sessions/${encodeURIComponent(id)}`); return true; });
+    if (done) { location.hash = "#/chat"; sessions.again(); }
+  }
+
+  const sessions = poll(async (signal) => {
+    const { data } = await get("v1/sessions?limit=100", signal);
+    context.online();
+    const focused = document.activeElement?.getAttribute("href");
+    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, s.alias || s.title || s.id.slice(0, 8)), h("span.hint", {}, [s.agent || s.role || s.model, s.updated_at || s.updated || s.created_at ? age(s.updated_at || s.updated || s.created_at) : ""].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
+    if (focused) [...list.children].find((a) => a.getAttribute("href") === focused)?.focus();
+    return false;
+  }, { slow: 15_000, onerror: (error) => context.problem(error) && fill(list, failure(error)) });
+
+  async function partners() {
+    const [models, roles, found] = await Promise.all(["models", "roles", "agents"].map((kind) => get(`v1/${kind}?limit=200`).then((l) => l.data, () => [])));
+    const group = (label, options) => options.length > 0 && h("optgroup", { label }, options);
+    fill(who, h("option", { value: "" }, "Default model"), group("Models", models.filter((m) => (m.kind ?? "chat") === "chat").map((m) => h("option", { value: `model:${m.id}` }, m.id))), group("Roles", roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", found.filter((a) => a.kind !== "graph").map((a) => h("option", { value: `agent:${a.name}` }, a.name))));
+    if (chosen) who.value = chosen;
+    if (who.selectedIndex < 0) who.selectedIndex = 0;
+  }
+
+  async function choose(route) {
+    view.classList.toggle("has-page", !route.query.get("list"));
+    chosen = route.query.get("agent") ? `agent:${route.query.get("agent")}` : chosen;
+    const next = route.path[1] ?? "";
+    for (const item of list.querySelectorAll(".item")) if (item.getAttribute("href") === `#/chat/${encodeURIComponent(next)}`) item.setAttribute("aria-current", "page"); else item.removeAttribute("aria-current");
+    if (next === shown) return;
+    sending?.abort();
+    loading.abort();
+    loading = new AbortController();
+    const signal = loading.signal;
+    id = shown = next;
+    fill(talk);
+    forget.hidden = !id;
+    who.disabled = Boolean(id);
+    if (chosen && !id) who.value = chosen;
+    title.textContent = "New chat";
+    if (!id) {
+      fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write."));
+      if (innerWidth > 760) field.focus();
+      return;
+    }
+    try {
+      let after = "";
+      do {
+        const session = await get(`v1/sessions/${encodeURIComponent(id)}${after ? `?after=${encodeURIComponent(after)}` : ""}`, signal);
+        title.textContent = session.alias || session.title || session.id.slice(0, 8);
+        const value = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.model ? `model:${session.model}` : "";
+        if (value && ![...who.options].some((o) => o.value === value)) who.append(h("option", { value }, value.slice(value.indexOf(":") + 1)));
+        who.value = value;
+        history(Array.isArray(session.messages) ? session.messages : session.messages?.data ?? []);
+        after = session.next_after ?? session.messages?.next_cursor ?? "";
+      } while (after);
+    } catch (error) {
+      if (!signal.aborted && context.problem(error)) fill(talk, failure(error));
+    }
+  }
+
+  partners();
+  choose(context);
+  return { title: "Chat", update: choose, close: () => { sessions.stop(); sending?.abort(); loading.abort(); }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
+}

@@ -1,0 +1,156 @@
+// What is known of a row of the timeline, and of a run as a whole.
+
+import { get } from "./api.js";
+import { changes } from "./diff.js";
+import { clock, cost, count, duration, failure, fill, h, plural, pretty, safe, setText, status } from "./dom.js";
+import { Markdown } from "./markdown.js";
+
+function block(title, ...children) {
+  return h("section.block", {}, h("h3", {}, title), children);
+}
+
+function code(text, label) {
+  return h("pre.code", { tabindex: "0", role: "region", "aria-label": label }, text);
+}
+
+function facts(list) {
+  return h("dl.facts", {}, list.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function usage(u) {
+  if (!u) return [];
+  return [["tokens in", count(u.input_tokens)], ["cached", u.cached_input_tokens && count(u.cached_input_tokens)], ["out", count(u.output_tokens)], ["reasoning", u.reasoning_tokens && count(u.reasoning_tokens)], ["cost", cost(u)], ["", u.estimated && "estimated"]];
+}
+
+// reply shows a text as Markdown, or as it is.
+function reply(text) {
+  const markdown = new Markdown(text);
+  const raw = code(text, "text");
+  raw.hidden = true;
+  const button = h("button.quiet.small", { "aria-pressed": "false", onclick: () => {
+    raw.hidden = !raw.hidden;
+    markdown.element.hidden = !raw.hidden;
+    button.setAttribute("aria-pressed", !raw.hidden);
+  } }, "Source");
+  return { element: h("div.reply", {}, button, markdown.element, raw), set: (now) => { markdown.set(now); setText(raw, now); } };
+}
+
+// lazily fills a block once it comes into sight, as most of them never do.
+function lazily(element, load) {
+  const seen = new IntersectionObserver(async ([entry]) => {
+    if (!entry.isIntersecting) return;
+    seen.disconnect();
+    try {
+      fill(element, await load());
+    } catch (error) {
+      fill(element, error.status === 404 ? h("p.hint", {}, "It is not on record.") : failure(error));
+    }
+  });
+  fill(element, h("p.hint", {}, "…"));
+  seen.observe(element);
+  return element;
+}
+
+// details returns {element, update} of a row; update is called when the run has gone on.
+export function details(row, run) {
+  const top = h("header.title");
+  const rest = h("div");
+  const live = h("div");
+  const element = h("div", {}, top, live, rest);
+  let mark;
+  let text;
+
+  function update() {
+    const now = `${row.status} ${row.end} ${row.children.length} ${row.reply ?? ""}`;
+    if (row.kind === "model" && text) text.set(row.text);
+    if (row.kind === "tool" && !row.end && row.lines.length) fill(live, code(row.lines.join("\n"), "output"));
+    if (now === mark) return;
+    mark = now;
+    fill(top, h(`span.tag.${safe(row.kind)}`, {}, row.kind === "node" ? row.type : row.kind), h("h2", {}, row.title), row.status && row.status !== "note" && status(row.status),
+      row.kind === "node" && run.fork && row.end && h("button.small", { onclick: () => run.fork(row.step), title: `Start a new run with the state after step ${row.step}` }, "Fork from here"));
+    fill(live, facts([["step", row.step && String(row.step)], ["visit", row.visit > 1 && String(row.visit)], ["call", row.turn > 1 && String(row.turn)], ["began", clock(row.start)], ["time", row.end && row.status !== "note" && duration(row.seconds)], ...usage(row.usage), ["ended with", row.stop !== "stop" && row.stop]]),
+      row.error && h("div.failure", {}, h("p", {}, row.error)));
+    fill(rest, shows[row.kind]?.());
+  }
+
+  const shows = {
+    node: () => [
+      row.targets?.length > 0 && block("Goes on to", h("p.row", {}, row.targets.map((id) => h("code.chip", {}, id)))),
+      contents(row, run),
+      row.end > 0 && !row.agentID && row.step && block("State", lazily(h("div"), async () => changes((await get(`${run.at}/diff?a=${row.step - 1}&b=${row.step}`)).data, "This step did not change the state."))),
+    ],
+    item: () => contents(row, run),
+    agent: () => [row.prompt && block("Prompt", new Markdown(row.prompt).element), row.output && block("Answer", new Markdown(row.output).element), contents(row, run)],
+    model: () => {
+      text = reply(row.text);
+      return [
+        row.tries.map((t) => h("div.failure", {}, h("p", {}, `Try ${t.attempt} failed: ${t.error}`), h("p.hint", {}, `The next one followed after ${duration(t.wait_seconds)}.`))),
+        row.reasoning && h("details.block", {}, h("summary", {}, "Reasoning"), h("div.markdown.plain", {}, row.reasoning)),
+        block(row.end ? "Reply" : "Reply, so far", row.text || !row.end ? text.element : h("p.hint", {}, "No text: the model called tools.")),
+        row.end > 0 && block("Prompt", lazily(h("div"), () => asked(row, run))),
+      ];
+    },
+    tool: () => [block("Arguments", code(pretty(row.arguments ?? "{}"), "arguments")), row.lines.length > 0 && block("Output", code(row.lines.join("\n"), "output")), row.end > 0 && block(row.status === "failed" ? "Failed with" : "Result", code(pretty(row.result ?? ""), "result"))],
+    question: () => [row.text && block("Question", new Markdown(row.text).element), row.answer !== undefined && block("Answer", h("p", {}, row.answer)), row.question?.options?.length > 0 && block("Choices", h("p.row", {}, row.question.options.map((option) => h("span.chip", {}, option))))],
+    state: () => block("State", lazily(h("div"), async () => changes((await get(`${run.at}/diff?a=${row.step - 1}&b=${row.step}`)).data))),
+    note: () => [row.text && block("Text", h("p", {}, row.text)), row.event && h("details.block", {}, h("summary", {}, "Event"), code(pretty(row.event), "event"))],
+  };
+  update();
+  return { element, update };
+}
+
+// contents lists what happened within a row.
+function contents(row, run) {
+  if (!row.children.length) return null;
+  const most = 200;
+  return block("What happened", h("ul.contents", {}, row.children.slice(0, most).map((child) => h("li", {}, h("button.line", { onclick: () => run.choose(child) }, h(`span.tag.${safe(child.kind)}`, {}, child.kind), h("span.title", {}, child.title), h("span.text", {}, child.error ?? child.text.slice(0, 200)), h("span.time", {}, child.end && child.status !== "note" ? duration(child.seconds) : ""))))),
+    row.children.length > most && h("p.hint", {}, `and ${plural(row.children.length - most, "row")} more`));
+}
+
+// asked loads the messages that a model was sent.
+async function asked(row, run) {
+  const { data } = await get(`${run.at}/steps?step=${row.step ?? ""}&node=${encodeURIComponent(row.node ?? "")}&limit=200`);
+  const calls = data.filter((s) => s.kind === "model" && s.done && (row.step == null || s.step === row.step) && (row.node == null || s.node === row.node) && (row.item == null || s.item == null || s.item === row.item));
+  const of = calls.filter((s) => row.item == null || s.item === row.item);
+  const siblings = (row.parent ? row.parent.children : run.trace.roots).filter((r) => r.kind === "model");
+  const step = (of.length ? of : calls)[siblings.indexOf(row)] ?? calls[0];
+  if (!step) return h("p.hint", {}, "It is not on record.");
+  const found = await get(`${run.at}/steps/${step.number}`);
+  const messages = found.request?.messages;
+  if (!messages) return h("p.hint", {}, "It is not on record.");
+  return [messages.map(message), found.request.tools?.length > 0 && h("details.block", {}, h("summary", {}, plural(found.request.tools.length, "tool")), h("p.row", {}, found.request.tools.map((t) => h("code.chip", { title: t.description }, t.name))))];
+}
+
+// message shows one message in the form of a session.
+export function message(m) {
+  return h(`div.message.${safe(m.role)}`, {}, h("h4", {}, m.role), (m.parts ?? (m.content ? [{ type: "text", text: m.content }] : [])).map((part) => part.text != null ? h("div.markdown.plain", {}, part.text) : h("p.hint", {}, `[${part.type}]`)),
+    (m.tool_calls ?? []).map((call) => h("details", {}, h("summary", {}, h("code", {}, call.name)), code(pretty(call.arguments), "arguments"))));
+}
+
+// overview shows a run while no row is chosen.
+export function overview({ info, trace, choose }) {
+  const element = h("div");
+  let mark;
+  function update() {
+    const run = info();
+    if (!run) return;
+    const now = `${run.status} ${run.steps} ${trace.changes > 0} ${trace.nodes.size} ${run.updated}`;
+    if (now === mark) return;
+    mark = now;
+    const totals = new Map();
+    for (const row of trace.rows.values()) {
+      if (row.kind !== "node" || row.agentID) continue;
+      const t = totals.get(row.node) ?? { row, visits: 0, seconds: 0, tokens: 0, cost: 0 };
+      Object.assign(t, { row, visits: t.visits + 1, seconds: t.seconds + (row.seconds ?? 0), tokens: t.tokens + (row.usage?.input_tokens ?? 0) + (row.usage?.output_tokens ?? 0), cost: t.cost + (row.usage?.cost ?? 0) });
+      totals.set(row.node, t);
+    }
+    fill(element, run.error && h("div.failure", {}, h("p", {}, run.error), run.code && h("p.hint", {}, "code ", h("code", {}, run.code))),
+      run.prompt && block("Prompt", h("div.markdown.plain", {}, run.prompt)),
+      run.output && block("Answer", reply(run.output).element),
+      totals.size > 0 && block("Nodes", h("table.nodes", {}, h("thead", {}, h("tr", {}, ["Node", "Visits", "Time", "Tokens", "Cost"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, [...totals].map(([id, t]) => h("tr", {}, h("td", {}, h("button.link", { onclick: () => choose(t.row) }, id)), h("td", {}, String(t.visits)), h("td", {}, duration(t.seconds)), h("td", {}, count(t.tokens)), h("td", {}, cost(t))))))),
+      run.variables && Object.keys(run.variables).length > 0 && block("Variables", facts(Object.entries(run.variables))),
+      block("Origin", facts([["model", run.model], ["directory", run.dir], ["agent", run.agent_dir]]), run.parent && h("p", {}, "Forked from ", h("a", { href: `#/runs/${run.parent.split("@")[0]}` }, run.parent), ". ", h("a", { href: `#/compare/${run.parent.split("@")[0]}/${run.id}` }, "Compare"))));
+  }
+  update();
+  return { element, update };
+}

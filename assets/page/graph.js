@@ -1,0 +1,79 @@
+// The drawing of a graph, which comes from the server as SVG. What happens shows as classes of its nodes and edges.
+
+import { getText } from "./api.js";
+import { fill, h } from "./dom.js";
+import { drawing } from "./markdown.js";
+
+export class Graph {
+  // onnode(id) is called when a node is chosen.
+  constructor(path, onnode) {
+    this.nodes = new Map();
+    this.edges = [];
+    this.zoom = 1;
+    this.picture = h("div.drawing", { role: "group", "aria-label": "Graph", tabindex: "0" });
+    const bar = h("div.zoom", {}, h("button.quiet.square", { "aria-label": "Make the graph smaller", title: "Smaller", onclick: () => this.scale(this.zoom / 1.25) }, "−"),
+      h("button.quiet.square", { "aria-label": "Make the graph larger", title: "Larger", onclick: () => this.scale(this.zoom * 1.25) }, "+"),
+      h("button.quiet", { "aria-label": "Fit the graph", onclick: () => this.scale(0) }, "Fit"));
+    this.element = h("div.canvas", {}, bar, this.picture);
+    this.onnode = onnode;
+    this.ready = this.load(path);
+  }
+
+  async load(path) {
+    let picture;
+    try {
+      picture = drawing(await getText(path));
+    } catch (error) {
+      fill(this.picture, h("p.empty", {}, error.status === 404 || error.status === 409 || error.status === 400 ? "This work has no graph." : error.message));
+      return false;
+    }
+    if (!picture) return false;
+    const box = (picture.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
+    this.width = box[2] || Number.parseFloat(picture.getAttribute("width")) || 400;
+    this.height = box[3] || Number.parseFloat(picture.getAttribute("height")) || 400;
+    if (!picture.hasAttribute("viewBox")) picture.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    picture.setAttribute("role", "group");
+    picture.removeAttribute("aria-hidden");
+    this.svg = picture;
+    for (const node of picture.querySelectorAll("[data-node]")) {
+      const id = node.getAttribute("data-node");
+      this.nodes.set(id, node);
+      if (!this.onnode) continue;
+      node.setAttribute("tabindex", "0");
+      node.setAttribute("role", "button");
+      node.setAttribute("aria-label", `Node ${id}`);
+      const choose = (e) => { this.onnode(id); e.preventDefault(); e.stopPropagation(); };
+      node.addEventListener("click", choose);
+      node.addEventListener("keydown", (e) => (e.key === "Enter" || e.key === " ") && choose(e));
+    }
+    this.edges = [...picture.querySelectorAll("[data-from]")];
+    fill(this.picture, picture);
+    this.scale(0);
+    this.redraw?.();
+    return true;
+  }
+
+  // scale sets the size of the drawing; 0 fits it into the width, and never makes it larger than it is.
+  scale(to) {
+    if (!this.svg) return;
+    const fit = Math.min(1, (this.picture.clientWidth - 2) / this.width || 1);
+    this.zoom = Math.min(4, Math.max(0.15, to || fit));
+    this.svg.setAttribute("width", this.width * this.zoom);
+    this.svg.setAttribute("height", this.height * this.zoom);
+  }
+
+  // show marks nodes by state, "running" for instance, the edges that were taken, and the chosen node.
+  show(states, edges, chosen) {
+    this.redraw = () => {
+      for (const [id, node] of this.nodes) {
+        const state = states.get(id);
+        for (const name of ["running", "done", "failed", "waiting", "stopped"]) node.classList.toggle(name, state?.status === name);
+        node.classList.toggle("chosen", id === chosen);
+        node.classList.toggle("idle", !state && states.size > 0);
+        if (this.onnode) node.setAttribute("aria-label", `Node ${id}${state ? `, ${state.status}` : ""}`);
+      }
+      for (const edge of this.edges) edge.classList.toggle("taken", edges.has(`${edge.getAttribute("data-from")}\u0000${edge.getAttribute("data-to")}`));
+    };
+    this.redraw();
+  }
+}

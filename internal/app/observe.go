@@ -3,11 +3,20 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"loki/internal/event"
 	"loki/internal/logging"
 	"loki/internal/telemetry"
 )
+
+// Log returns the logger that Observe has opened. Before, nothing is logged.
+func (a *App) Log() *slog.Logger {
+	if l := a.log.Load(); l != nil {
+		return l
+	}
+	return slog.New(slog.DiscardHandler)
+}
 
 // Observe returns an emitter that writes the log file and, if the OTEL_* variables ask
 // for it, sends traces. The caller calls done when the work is over; it returns what

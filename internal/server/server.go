@@ -6,18 +6,16 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"loki/internal/app"
-	"loki/internal/fault"
+	"loki/internal/config"
 	"loki/internal/server/openai"
 	"loki/internal/server/page"
 	"loki/internal/server/rest"
@@ -25,20 +23,18 @@ import (
 	"loki/internal/server/talk"
 )
 
-// defaultAddress is where a server listens that nothing else is said to.
-const defaultAddress = "127.0.0.1:3400"
-
 // Options configure Start.
 type Options struct {
 	App     *app.App
-	Address string // HOST:PORT; empty means that of the configuration; port 0 picks one
-	Warn    func(text string)
-	Log     *slog.Logger // nil for none
+	Address string            // HOST:PORT; empty means that of the configuration; port 0 picks one
+	Warn    func(text string) // shows the user a warning; nil shows none
+	Log     *slog.Logger      // nil for none
 }
 
 // Server is a server that accepts connections.
 type Server struct {
 	o        Options
+	settings atomic.Pointer[settings]
 	api      *rest.API
 	http     *http.Server
 	listener net.Listener
@@ -48,21 +44,34 @@ type Server struct {
 	served chan error              // what the listener ended with
 }
 
-// Start begins to serve. The caller ends it with Shutdown. ctx ends all requests at once.
+// Start begins to serve. The caller ends it with Shutdown. ctx ends all requests at once. The error is a
+// [*fault.Error] that says why the server cannot be as the configuration and the options want it.
 func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	s := &Server{o: o, started: time.Now(), served: make(chan error, 1)}
-	if s.o.Log == nil {
-		s.o.Log = slog.New(slog.DiscardHandler)
-	}
-	s.api = rest.New(rest.Options{Version: app.Version, Hide: o.App.Hide, Log: s.o.Log})
-	s.register()
-	address := cmp.Or(o.Address, defaultAddress)
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
+	set, err := newSettings(o.App.Config.API)
 	if err != nil {
-		return nil, listenError(address, err)
+		return nil, err
 	}
-	s.listener = listener
+	s.settings.Store(set)
+	address, err := set.address(o.Address)
+	if err != nil {
+		return nil, err
+	}
+	if s.listener, err = set.listen(ctx, address); err != nil {
+		return nil, err
+	}
+	if set.keys == nil {
+		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --api-key NAME makes a key)")
+	}
+	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log})
+	s.api.SetLimits(set.limits())
+	s.register()
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.http = &http.Server{
 		Handler:           s.handler(),
@@ -70,18 +79,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
-	go func() { s.served <- s.http.Serve(listener) }() // ends with Shutdown, which waits for it
+	go func() { s.served <- s.http.Serve(s.listener) }() // ends with Shutdown, which waits for it
 	return s, nil
-}
-
-// listenError says why an address cannot be listened at, and what to do.
-func listenError(address string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fault.New(fault.Failure, "cannot serve at %s: another program listens there", address).WithHint("choose another port, or let the system choose: loki --serve 127.0.0.1:0")
-	}
-	return fault.Wrap(fault.Failure, err, "cannot serve at %s", address)
 }
 
 // Addr returns where the server listens.
@@ -96,26 +97,45 @@ func (s *Server) register() {
 	page.Register(s.api)
 }
 
-// handler is what all requests go through before they find their endpoint.
-func (s *Server) handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.api.ServeHTTP(w, rest.Begin(w, r))
-	})
+// Reload replaces what may change while the server runs by what the configuration says now. An error leaves
+// all as it was. fixed are the names of settings that have changed and need a restart.
+func (s *Server) Reload() (fixed []string, err error) {
+	c, _, err := config.Load(s.o.App.Paths, s.o.App.Env)
+	if err != nil {
+		return nil, err
+	}
+	next, err := newSettings(c.API)
+	if err != nil {
+		return nil, err
+	}
+	now := s.settings.Load()
+	if fixed = now.needRestart(next); next.Auth.Mode != now.Auth.Mode {
+		next.Auth, next.keys = now.Auth, now.keys
+	}
+	s.settings.Store(next)
+	s.api.SetLimits(next.limits())
+	return fixed, nil
 }
 
-// Shutdown ends the server: it lets requests finish for grace, then cancels them, and waits for them.
-func (s *Server) Shutdown(ctx context.Context, grace time.Duration) error {
+// forced is how long requests may take to end once they are canceled: their children have to be killed, and
+// what came is kept.
+const forced = 15 * time.Second
+
+// Shutdown ends the server. New requests are refused, those at work may finish for the time that the
+// configuration grants, and are canceled then. It returns when all have ended, or are given up. The end of
+// ctx cancels them at once.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.http.SetKeepAlivesEnabled(false)
 	s.api.Drain()
-	wait, done := context.WithTimeout(ctx, grace)
-	s.api.Idle(wait)
+	grace, done := context.WithTimeout(ctx, s.settings.Load().ShutdownGrace)
+	s.api.Idle(grace)
 	done()
 	s.cancel(rest.ErrStopping())
-	wait, done = context.WithTimeout(ctx, 10*time.Second)
+	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)
 	defer done()
-	err := s.http.Shutdown(wait)
+	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end))
 	if err != nil {
 		_ = s.http.Close()
-		err = fmt.Errorf("requests did not end: %w", err)
 	}
 	if served := <-s.served; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/run"
+	"loki/internal/value"
 )
 
 // Error is an answer that is an error.
@@ -174,8 +174,8 @@ func fromContext(ctx context.Context, err error) *Error {
 	return &Error{Status: statusCanceled, Code: "canceled", Message: "the request was canceled", Err: err}
 }
 
-// fail answers with an error. Nothing must have been written.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+// Fail answers with an error. Nothing must have been written.
+func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := FromError(r.Context(), err)
 	if e.Status >= http.StatusInternalServerError && e.Status != http.StatusServiceUnavailable {
 		a.o.Log.Error("request failed", "request_id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "status", e.Status, "error", a.o.Hide(err.Error()))
@@ -183,7 +183,10 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
-	body, _ := json.Marshal(a.ErrorBody(r.Context(), e)) // of strings only
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	body, _ := value.Marshal(a.ErrorBody(r.Context(), e)) // of strings only
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	_, _ = w.Write(append(body, '\n'))

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"loki/internal/server/stream"
+	"loki/internal/value"
 )
 
 // None is an answer without a body.
@@ -80,7 +81,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(conte
 		return err
 	}
 	if ctx.Err() == nil || context.Cause(ctx) != context.Canceled { // else nobody reads it
-		body, _ := json.Marshal(a.ErrorBody(ctx, err))
+		body, _ := value.Marshal(a.ErrorBody(ctx, err))
 		name := "error"
 		if c.openAI {
 			name = ""

@@ -35,6 +35,7 @@ type API struct {
 	slots    slots
 	watchers atomic.Int64
 	drain    chan struct{} // closed by Drain
+	work     work
 }
 
 // Options configure New. All are optional.
@@ -217,11 +218,11 @@ func (u *unrouted) WriteHeader(status int) {
 	case http.StatusNotFound:
 		u.done = true
 		u.Header().Del("Content-Type")
-		u.a.fail(u.ResponseWriter, u.r, NotFound("endpoint", u.r.Method+" "+u.r.URL.Path).WithHint("GET /openapi.json lists the endpoints"))
+		u.a.Fail(u.ResponseWriter, u.r, NotFound("endpoint", u.r.Method+" "+u.r.URL.Path).WithHint("GET /openapi.json lists the endpoints"))
 	case http.StatusMethodNotAllowed:
 		u.done = true
 		u.Header().Del("Content-Type")
-		u.a.fail(u.ResponseWriter, u.r, &Error{
+		u.a.Fail(u.ResponseWriter, u.r, &Error{
 			Status: http.StatusMethodNotAllowed, Code: "invalid_request", Message: u.r.Method + " is not a method of " + u.r.URL.Path, Hint: "methods: " + u.Header().Get("Allow"),
 		})
 	default: // a redirect to the clean path
@@ -245,7 +246,7 @@ func (a *API) route(op Operation, serve func(w http.ResponseWriter, r *http.Requ
 		c.route = op.Path
 		if err := a.admit(w, r, op, c, serve); err != nil {
 			if _, begun := errors.AsType[writtenError](err); !begun {
-				a.fail(w, r, err)
+				a.Fail(w, r, err)
 			}
 		}
 	})))

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/auth"
+	"loki/internal/server/rest"
+)
+
+// handler returns what all requests go through before they find their endpoint.
+func (s *Server) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = rest.Begin(w, r)
+		out := &answer{ResponseWriter: w}
+		begun := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				s.panicked(out, r, p)
+			}
+			s.o.Log.Debug("request", "request_id", rest.RequestID(r.Context()), "subject", rest.Subject(r.Context()).Subject, "method", r.Method, "path", r.URL.Path,
+				"route", rest.Route(r.Context()), "status", out.status, "seconds", time.Since(begun).Seconds())
+		}()
+		set := s.settings.Load()
+		s.secure(w.Header(), set)
+		if !s.crossOrigin(out, r, set) {
+			return
+		}
+		if err := checkHost(r, set); err != nil {
+			s.api.Fail(out, r, err)
+			return
+		}
+		s.api.ServeHTTP(out, r)
+	})
+}
+
+// answer knows the status of an answer.
+type answer struct {
+	http.ResponseWriter
+	status int // 0 before the header is written
+}
+
+// WriteHeader writes the header.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes a part of the body.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap returns the writer, for [http.ResponseController].
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// panicked answers a request whose endpoint panicked. If the answer has begun, the connection ends, so that
+// the client does not take it for whole.
+func (s *Server) panicked(w *answer, r *http.Request, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	s.o.Log.Error("panic", "request_id", rest.RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", s.o.App.Hide(fmt.Sprint(p)), "stack", s.o.App.Hide(string(debug.Stack())))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	s.api.Fail(w, r, &rest.Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server has a defect here; its log says more"})
+}
+
+// The values of headers that all answers have. Nobody changes them.
+var (
+	noSniff  = []string{"nosniff"}
+	deny     = []string{"DENY"}
+	referrer = []string{"strict-origin-when-cross-origin"}
+	hsts     = []string{"max-age=31536000; includeSubDomains"}
+)
+
+// secure sets the headers that keep browsers from misusing answers.
+func (s *Server) secure(h http.Header, set *settings) {
+	h["X-Content-Type-Options"] = noSniff
+	h["X-Frame-Options"] = deny
+	h["Referrer-Policy"] = referrer
+	if set.ForceHTTPS {
+		h["Strict-Transport-Security"] = hsts
+	}
+}
+
+const (
+	corsMethods = "GET, HEAD, POST, DELETE"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
+	corsExposed = "X-Request-Id, Retry-After"
+)
+
+// crossOrigin allows pages of the origins that the configuration lists to use the server. It reports whether
+// the request goes on.
+func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request, set *settings) bool {
+	if len(set.CORS.AllowedOrigins) > 0 {
+		w.Header().Add("Vary", "Origin")
+	}
+	origin := r.Header.Get("Origin")
+	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+	if origin == "" {
+		return true
+	}
+	if !allowsOrigin(set, origin) {
+		// Without keys a page of another site must not even cause anything.
+		if err := new(http.CrossOriginProtection).Check(r); err != nil && set.keys == nil || preflight {
+			s.api.Fail(w, r, rest.Forbidden("pages of %s may not use this server", origin).WithHint("the server's configuration lists the origins that may: api.cors.allowed_origins"))
+			return false
+		}
+		return true
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
+	if set.CORS.AllowCredentials {
+		h.Set("Access-Control-Allow-Credentials", "true")
+	}
+	if !preflight {
+		return true
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return false
+}
+
+func allowsOrigin(set *settings, origin string) bool {
+	return slices.ContainsFunc(set.CORS.AllowedOrigins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
+}
+
+// checkHost refuses requests for another name than this machine's to a server that asks for no key: a page of
+// another site could otherwise have its own name point here, and be of the same origin then.
+func checkHost(r *http.Request, set *settings) error {
+	if set.keys != nil || isLoopbackName(r.Host) {
+		return nil
+	}
+	return rest.Forbidden("the server asks for no key, and so it only answers requests for localhost, 127.0.0.1 and [::1], not for %q", r.Host).
+		WithHint("make a key: loki --api-key NAME")
+}
+
+// authenticate returns who sends a request.
+func (s *Server) authenticate(r *http.Request) (auth.Identity, error) {
+	set := s.settings.Load()
+	if set.keys == nil {
+		return auth.Nobody(), nil
+	}
+	key, err := auth.Bearer(r.Header["Authorization"])
+	if err != nil {
+		return auth.Identity{}, rest.Unauthorized("%v", err).WithHint("send the header Authorization: Bearer KEY")
+	}
+	who, err := set.keys.Verify(r.Context(), clientAddr(r, set.TrustedProxies), key)
+	if tooMany, ok := errors.AsType[*auth.TooManyError](err); ok {
+		return who, &rest.Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After}
+	}
+	if errors.Is(err, auth.ErrUnknown) {
+		return who, rest.Unauthorized("%v", err)
+	}
+	return who, err
+}
+
+// clientAddr returns where a request comes from: the last address that the trusted proxies on its way report
+// and that is none of them.
+func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	port, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := port.Addr().Unmap()
+	trusted := func(a netip.Addr) bool {
+		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && trusted(addr); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = hop.Unmap()
+	}
+	return addr
+}

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"loki/internal/auth"
+	"loki/internal/config"
+	"loki/internal/fault"
+	"loki/internal/server/rest"
+	"loki/internal/yamldoc"
+)
+
+// settings are what the configuration says about a server, ready to be used. They do not change; a server
+// that reads its configuration again replaces them.
+type settings struct {
+	*config.API
+	keys *auth.Keys // nil if the server asks for none
+}
+
+// newSettings returns the settings of a configuration, which is nil if the file says nothing. The error says
+// why no server can follow them.
+func newSettings(c *config.API) (*settings, error) {
+	if c == nil {
+		c = config.DefaultAPI()
+	}
+	if !c.Enabled {
+		return nil, fault.New(fault.Config, "the configuration forbids to serve: api.enabled is false").WithHint("set api.enabled to true, or leave it out")
+	}
+	if len(c.Unbuilt) > 0 {
+		return nil, &fault.Error{Code: fault.Config, Err: yamldoc.Problems(c.Unbuilt)}
+	}
+	s := &settings{API: c}
+	if c.Auth.Mode != config.AuthDisabled {
+		s.keys = auth.New(c.Auth.Keys)
+	}
+	return s, nil
+}
+
+// limits returns what requests may use.
+func (s *settings) limits() rest.Limits {
+	return rest.Limits{
+		Body: int64(s.Limits.MaxBodyBytes), Requests: s.Limits.MaxConcurrentRequests, PerSubject: s.Limits.PerSubjectConcurrency, Timeout: s.RequestTimeout,
+	}
+}
+
+// fixed returns the settings that are only read when a server starts, by their names.
+func (s *settings) fixed() map[string]any {
+	return map[string]any{
+		"api.listen_addr": s.ListenAddr, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.Auth.Mode, "api.files.roots": s.FileRoots,
+		"api.adopt_unowned": s.AdoptUnowned, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
+		"api.limits.max_concurrent_runs": s.Limits.MaxConcurrentRuns, "api.limits.max_runs_per_subject": s.Limits.MaxRunsPerSubject,
+	}
+}
+
+// needRestart returns the names of the fixed settings in which s and next differ.
+func (s *settings) needRestart(next *settings) (names []string) {
+	then := next.fixed()
+	for name, value := range s.fixed() {
+		if !reflect.DeepEqual(value, then[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// defaultAddress is where a server listens that nothing else is said to.
+const defaultAddress = "127.0.0.1:3400"
+
+// address returns where to listen: what the command line says, or else the configuration.
+func (s *settings) address(argument string) (string, error) {
+	if argument != "" {
+		host, port, err := net.SplitHostPort(argument)
+		n, portErr := strconv.ParseUint(port, 10, 16)
+		if err != nil || portErr != nil {
+			return "", fault.New(fault.Usage, "flag --serve: %q is not an address", argument).WithHint("an address is HOST:PORT: loki --serve 127.0.0.1:3400")
+		}
+		argument = net.JoinHostPort(host, strconv.FormatUint(n, 10))
+	}
+	return cmp.Or(argument, s.ListenAddr, defaultAddress), nil
+}
+
+// listen listens at an address. Without keys it has to be one that only this machine reaches.
+func (s *settings) listen(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "the address %s", address)
+	}
+	if s.keys == nil && !s.isLoopback(ctx, host) {
+		return nil, fault.New(fault.Config, "cannot serve at %s without keys: whoever reaches the address could use your models, tools and files", address).
+			WithHint("make a key with loki --api-key NAME, or serve this machine only with loki --serve 127.0.0.1:3400")
+	}
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fault.New(fault.Failure, "cannot serve at %s: another program listens there", address).
+			WithHint("end it, or choose another port, or let the system choose one: loki --serve %s", net.JoinHostPort(host, "0"))
+	case err != nil:
+		return nil, fault.Wrap(fault.Failure, err, "cannot serve at %s", address)
+	}
+	return l, nil
+}
+
+// isLoopback reports whether only this machine reaches a host.
+func (s *settings) isLoopback(ctx context.Context, host string) bool {
+	if host == "" {
+		return false // all addresses
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback()
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for _, a := range addrs {
+		if !a.Unmap().IsLoopback() {
+			return false
+		}
+	}
+	return err == nil && len(addrs) > 0
+}
+
+// isLoopbackName reports whether a Host header names this machine, so that no page of another site can have
+// made a name of its own point here.
+func isLoopbackName(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

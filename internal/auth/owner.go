@@ -37,7 +37,7 @@ func (v *View) Includes(owner *Owner) bool {
 	case owner == nil:
 		return v.Unowned
 	}
-	return owner.Subject == v.Subject
+	return owner.Subject == v.Subject && v.Subject != ""
 }
 
 // Owner returns the owner of what who makes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/value"
@@ -14,6 +15,8 @@ type Fork struct {
 	Continuation
 	Step int            // of the old run, 0 for its start, -1 for the last committed
 	Set  []value.Member // state keys to change
+
+	Owner *auth.Owner // of the new run; nil on the command line
 }
 
 // Fork begins a new run with the state and the frontier that an old one had after a
@@ -42,7 +45,7 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	}
 	start.State = start.State.With(lastOfEach(f.Set)...)
 	start.Usage, start.Failures = chat.Usage{}, 0
-	job.Info.Parent, job.Start = origin, start
+	job.Info.Parent, job.Info.Owner, job.Start = origin, f.Owner, start
 	return s.Start(ctx, job)
 }
 

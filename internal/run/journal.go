@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -63,6 +64,9 @@ type Store interface {
 	// that is there already is not replaced: that is an error. So is an answer to a run
 	// with a gap, a [*GapError].
 	Answer(ctx context.Context, id, question, text string) error
+
+	// Claim gives a run that has no owner to owner, and returns the owner that it has then.
+	Claim(ctx context.Context, id string, owner auth.Owner) (*auth.Owner, error)
 
 	// Delete forgets runs, by full ids, and returns the ids of those that are gone. Runs
 	// at work and runs that wait are left alone: only what is [Status.Over] is deleted. A
@@ -174,6 +178,7 @@ type Info struct {
 	Variables   map[string]string // of the agent
 	Model       string            // id the user asked for, empty for none
 	Parent      string            // "id@step" it was forked from, empty for none
+	Owner       *auth.Owner       // nil for one that was started on the command line
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
 
 	// Files are digests of the files that the run uses beside the definition: scripts
@@ -335,6 +340,7 @@ type Query struct {
 	Dir        string // of this working directory only
 	Agent      string
 	Unfinished bool
+	View       *auth.View // what it includes only; nil includes all
 	Limit      int
 }
 

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/run"
@@ -237,6 +238,21 @@ func (s *Store) AcceptGap(_ context.Context, id string) error {
 	return err
 }
 
+// Claim gives a run that has no owner to owner.
+func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Owner, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if r.info.Owner == nil {
+		r.info.Owner = &owner
+	}
+	has := *r.info.Owner
+	return &has, nil
+}
+
 // Runs returns the runs that match, newest first.
 func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 	s.mu.Lock()
@@ -247,7 +263,7 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 			break
 		}
 		if (q.Dir == "" || q.Dir == r.info.Dir) && (q.Agent == "" || q.Agent == r.info.Agent) &&
-			(!q.Unfinished || r.info.Status != run.Done) {
+			(!q.Unfinished || r.info.Status != run.Done) && q.View.Includes(r.info.Owner) {
 			infos = append(infos, r.described().Head())
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"loki/internal/auth"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -58,6 +59,7 @@ func Run(t *testing.T, o Options) {
 		{"create", (*suite).create},
 		{"ids", (*suite).ids},
 		{"runs", (*suite).runs},
+		{"owners", (*suite).owners},
 		{"steps", (*suite).steps},
 		{"step_results", (*suite).stepResults},
 		{"open_usage", (*suite).openUsage},
@@ -115,7 +117,7 @@ func sample() run.Info {
 		Agent: "writer", AgentDir: "/agents/writer", Dir: "/home/ada", Graph: "main",
 		Fingerprint: "f00d", Definition: []byte("name: main\nnodes: {}\n"), Prompt: "write <a> \"book\" & more", Kind: run.ChatRun, Question: []byte(`{"user":{"role":"user"},"whole":true}`),
 		Variables: map[string]string{"tone": "dry"}, Model: "openai:gpt", Parent: "7qabcdef@3", ByName: true,
-		Files: map[string]string{"work.sh": "1f2e"},
+		Files: map[string]string{"work.sh": "1f2e"}, Owner: &auth.Owner{Subject: "ada", KeyID: "0a1b"},
 	}
 }
 

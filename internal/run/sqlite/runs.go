@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/run"
@@ -46,14 +48,18 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
+	var subject, key any
+	if o := info.Owner; o != nil {
+		subject, key = o.Subject, o.KeyID
+	}
 	var j *journal
 	err = s.write("create", true, func(c *conn) error {
 		j = newJournal(s)
 		now := j.now()
 		for n := int64(0); n == 0; { // until there is a name that no run has
 			j.name, j.epoch = run.NewID(), 1
-			res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.data, j.epoch)
+			res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about, epoch, owner, owner_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.data, j.epoch, subject, key)
 			if err != nil {
 				return err
 			}
@@ -198,7 +204,7 @@ func noRun(typed string) error {
 // the lease's is the time of the newest steps, of which those that were begun first may
 // be recorded last. A run whose checkpoints are gone has none.
 const selectRuns = `
-	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending, r.gap,
+	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending, r.gap, r.owner, r.owner_key,
 		coalesce(c.step, -1), coalesce(c.at, 0), coalesce(c.doc, x''),
 		coalesce((SELECT max(at) FROM (SELECT at FROM steps WHERE run = r.id ORDER BY n DESC LIMIT 64)), 0),
 		` + leaseColumns + `
@@ -212,6 +218,7 @@ type runRow struct {
 
 	info               run.Info // as far as it has columns of its own
 	status             string
+	owner, ownerKey    sql.NullString
 	about, ending, gap []byte
 	progress           []byte
 	lease              lease
@@ -219,7 +226,7 @@ type runRow struct {
 
 func (r *runRow) dest() []any {
 	return append([]any{
-		&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.status, &r.started, &r.updated, &r.about, &r.ending, &r.gap,
+		&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.status, &r.started, &r.updated, &r.about, &r.ending, &r.gap, &r.owner, &r.ownerKey,
 		&r.info.Steps, &r.at, &r.progress, &r.stepAt,
 	}, r.lease.dest()...)
 }
@@ -233,6 +240,9 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 	if len(r.lease.token) > 0 && s.active(r.lease) {
 		_, until, _ := s.holds(r.lease)
 		info.Active, info.Held = true, r.lease.error(info.ID, until)
+	}
+	if r.owner.Valid {
+		info.Owner = &auth.Owner{Subject: r.owner.String, KeyID: r.ownerKey.String}
 	}
 	if r.gap != nil {
 		info.Gap = s.gap(r.gap)
@@ -318,6 +328,13 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	if q.Unfinished {
 		where, args = append(where, "r.status <> ?"), append(args, string(run.Done))
 	}
+	if v := q.View; v != nil {
+		visible := "r.owner = ?"
+		if v.Unowned {
+			visible = "(r.owner = ? OR r.owner IS NULL)"
+		}
+		where, args = append(where, visible), append(args, v.Subject)
+	}
 	query := selectRuns
 	if len(where) > 0 {
 		query += "WHERE " + strings.Join(where, " AND ")
@@ -351,6 +368,29 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 		}
 	}
 	return infos, err
+}
+
+// Claim gives a run that has no owner to owner.
+func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Owner, error) {
+	var subject, key sql.NullString
+	err := s.write("claim", false, func(c *conn) error {
+		row, _, err := findRun(c, id)
+		if err != nil {
+			return err
+		}
+		if _, err := c.exec("UPDATE runs SET owner = ?, owner_key = ? WHERE id = ? AND owner IS NULL", owner.Subject, owner.KeyID, row); err != nil {
+			return err
+		}
+		_, err = c.row("SELECT owner, owner_key FROM runs WHERE id = ?", []any{row}, &subject, &key)
+		return err
+	})
+	if errors.Is(err, errNoFile) {
+		err = noRun(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &auth.Owner{Subject: subject.String, KeyID: key.String}, nil
 }
 
 // Checkpoint returns the state after a super-step.

@@ -3,7 +3,7 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 3
+	schemaVersion = 4
 )
 
 // schema has the steps from each version of the schema to the next, beginning with
@@ -13,7 +13,7 @@ const (
 // Tables that begin with run hold a run's rows next to each other, in order, so that
 // new rows go to the end and a run is read, or deleted, in one piece. Times are
 // nanoseconds since 1970.
-var schema = [schemaVersion]string{schema1, schema2, schema3}
+var schema = [schemaVersion]string{schema1, schema2, schema3, schema4}
 
 const schema1 = `
 CREATE TABLE runs (
@@ -121,4 +121,10 @@ ALTER TABLE leases ADD COLUMN since INTEGER NOT NULL DEFAULT 0; -- when, by the 
 
 const schema3 = `
 ALTER TABLE events ADD COLUMN first INTEGER NOT NULL DEFAULT 0; -- number of the first event of the batch; 0 if it was not counted
+`
+
+const schema4 = `
+ALTER TABLE runs ADD COLUMN owner TEXT;     -- the subject; null for a run of the command line
+ALTER TABLE runs ADD COLUMN owner_key TEXT; -- id of the key that it was started with
+CREATE INDEX runs_by_owner ON runs (owner);
 `

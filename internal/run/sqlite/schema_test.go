@@ -63,6 +63,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{
+		"DROP INDEX runs_by_owner", "ALTER TABLE runs DROP COLUMN owner", "ALTER TABLE runs DROP COLUMN owner_key",
 		"ALTER TABLE runs DROP COLUMN epoch", "ALTER TABLE runs DROP COLUMN gap",
 		"ALTER TABLE leases DROP COLUMN epoch", "ALTER TABLE leases DROP COLUMN boot", "ALTER TABLE leases DROP COLUMN ends", "ALTER TABLE leases DROP COLUMN beats",
 		"ALTER TABLE leases DROP COLUMN watcher", "ALTER TABLE leases DROP COLUMN watched", "ALTER TABLE leases DROP COLUMN since", "ALTER TABLE events DROP COLUMN first", "PRAGMA user_version = 1",
@@ -88,7 +89,7 @@ func TestUpgrade(t *testing.T) {
 
 	s = open(t, path, Options{})
 	infos, err := s.Runs(t.Context(), run.Query{})
-	if err != nil || len(infos) != 1 || infos[0].ID != id || infos[0].Steps != 3 {
+	if err != nil || len(infos) != 1 || infos[0].ID != id || infos[0].Steps != 3 || infos[0].Owner != nil {
 		t.Fatalf("listed are %+v, %v", infos, err)
 	}
 	k, found, err := s.Open(t.Context(), id)

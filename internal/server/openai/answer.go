@@ -1,0 +1,245 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/chat"
+	"loki/internal/conversation"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
+	"loki/internal/server/rest"
+	"loki/internal/tool/builtin/web"
+)
+
+// service answers requests.
+type service struct {
+	app   *app.App
+	talks *conversation.Service
+}
+
+// answer is what came of a request.
+type answer struct {
+	Text  string
+	Calls []chat.ToolCall // that the client has to run
+	Stop  chat.StopReason
+	Usage chat.Usage
+	Loki  said
+}
+
+// said is the member of answers that clients of OpenAI do not know.
+type said struct {
+	Model    string    `json:"model,omitempty" doc:"id of the model that answered"`
+	RunID    string    `json:"run_id,omitempty" doc:"run of the agent"`
+	Question *question `json:"question,omitempty" doc:"the agent waits for the answer to it: send it as the next user message, with run_id"`
+	Warnings []string  `json:"warnings,omitempty"`
+	CostUSD  *float64  `json:"cost_usd,omitempty" doc:"absent if it is not known"`
+}
+
+// question is what an agent asks a human.
+type question struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+	Default *string  `json:"default,omitempty"`
+}
+
+// String returns the question as a message.
+func (q question) String() string {
+	if len(q.Options) == 0 {
+		return q.Text
+	}
+	return q.Text + "\n\n- " + strings.Join(q.Options, "\n- ")
+}
+
+// listener gets an answer piece by piece. An error ends the work.
+type listener interface {
+	text(ctx context.Context, piece string) error
+	reasoning(ctx context.Context, piece string) error
+}
+
+// ask answers a request. What the model writes goes to out as it comes, unless the answer has a form: that is
+// known only when it was checked.
+func (s *service) ask(ctx context.Context, r *request, out listener) (answer, error) {
+	t, err := s.target(r.Model)
+	if err != nil {
+		return answer{}, err
+	}
+	w := &watch{ctx: ctx, out: out, held: r.Form != nil}
+	var a answer
+	if r.Loki.RunID != "" {
+		a, err = s.goOn(ctx, r, w)
+	} else {
+		a, err = s.begin(ctx, r, t, w)
+	}
+	if w.asked != nil && fault.CodeOf(err) == fault.Suspended {
+		a.Text, a.Stop, a.Loki.Question, err = w.asked.String(), chat.StopEnd, w.asked, nil
+	}
+	if t.kind == kindModel && fault.CodeOf(err) == fault.NotFound {
+		e := unknown(r.Model)
+		e.Message, e.Hint = err.Error(), cmp.Or(fault.HintOf(err), e.Hint)
+		return a, e
+	}
+	if err != nil {
+		return a, err
+	}
+	if r.OneCall && len(a.Calls) > 1 {
+		a.Calls = a.Calls[:1]
+	}
+	if a.Loki.Warnings = w.warnings; a.Loki.RunID == "" {
+		a.Loki.RunID = w.run
+	}
+	if !a.Usage.CostUnknown && a.Usage.Cost > 0 {
+		a.Loki.CostUSD = &a.Usage.Cost
+	}
+	return a, w.finish(ctx, a.Text)
+}
+
+// begin has the target answer.
+func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (answer, error) {
+	settings := chat.Settings{Sampling: r.Sampling}
+	if t.kind == kindModel {
+		settings.Model = t.name
+		settings.EnabledTools, settings.EnabledMCPServers, settings.AutoContinue = new(""), new(""), new(false) // these are for roles and agents
+	}
+	o := conversation.Options{
+		Settings: settings, NoStream: !r.Stream, Unrecorded: t.kind != kindAgent,
+		Caller: conversation.Caller{Events: s.app.Events(event.Func(w.emit))},
+	}
+	conv := s.talks.Begin(o)
+	switch t.kind {
+	case kindRole:
+		role, _, err := s.app.Roles().Load(t.name)
+		if err != nil {
+			return answer{}, err
+		}
+		if err := conv.UseRole(ctx, role); err != nil {
+			return answer{}, err
+		}
+	case kindAgent:
+		agent, err := s.talks.Agent(ctx, t.name, r.Loki.Variables, o.Caller)
+		if err != nil {
+			return answer{}, err
+		}
+		if agent.Job != nil {
+			return s.graph(ctx, r, agent, o.Caller, w)
+		}
+		if err := conv.UseAgent(ctx, agent); err != nil {
+			return answer{}, err
+		}
+	}
+	if err := s.fetchImages(ctx, r); err != nil {
+		return answer{}, err
+	}
+	got, err := conv.Ask(ctx, conversation.Question{
+		Asked:   conversation.Asked{User: r.User, Text: r.User.Text()},
+		History: r.History, Tools: r.Tools, Form: r.Form, MaxOutputTokens: r.MaxOutputTokens, Constraints: r.Constraints,
+	})
+	return answer{Text: got.Text, Calls: got.Calls, Stop: got.Stop, Usage: got.Usage, Loki: said{Model: got.Model}}, err
+}
+
+// graph runs a graph agent, whose prompt is the last message of the user.
+func (s *service) graph(ctx context.Context, r *request, agent conversation.Agent, caller conversation.Caller, w *watch) (answer, error) {
+	if err := r.fitsGraph(agent.Name, w); err != nil {
+		return answer{}, err
+	}
+	variables, err := agent.Variables(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	job, err := agent.Job(ctx, conversation.GraphQuestion{Prompt: r.User.Text(), Variables: variables, NoStream: !r.Stream, Caller: caller})
+	if err != nil {
+		return answer{}, err
+	}
+	out, err := s.app.Runs().Start(ctx, job)
+	return fromRun(out), err
+}
+
+// fitsGraph refuses what a graph cannot do, and warns of what changes nothing.
+func (r *request) fitsGraph(name string, w *watch) error {
+	no := func(param string) error {
+		return invalid(param, "agent %s is a graph, whose nodes have tools and forms of their own: %s cannot be had", name, param)
+	}
+	switch {
+	case r.User.Role != chat.User:
+		return invalid("messages", "agent %s is a graph, whose prompt is the last message: it has to be the user's", name)
+	case slices.ContainsFunc(r.User.Parts, func(p chat.Part) bool { return p.Type != chat.TextPart }):
+		return invalid("messages", "agent %s is a graph, whose prompt is text: pictures cannot be attached", name)
+	case len(r.Tools) > 0:
+		return no("tools")
+	case r.Form != nil:
+		return no("response_format")
+	}
+	if r.Sampling != (chat.Sampling{}) || r.MaxOutputTokens > 0 || len(r.Stop) > 0 || r.Seed != nil {
+		w.warn("agent " + name + " is a graph, whose nodes set the sampling and the length of answers themselves")
+	}
+	if len(r.History) > 0 {
+		w.warn("agent " + name + " is a graph: it gets the last message of the user only")
+	}
+	return nil
+}
+
+// goOn answers the question for which a run waits, with the last message of the user.
+func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error) {
+	text := r.User.Text()
+	if text == "" {
+		return answer{}, invalid("messages", "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
+	}
+	out, err := s.app.Runs().Resume(ctx, run.Resumption{
+		Continuation: run.Continuation{ID: r.Loki.RunID, NoStream: !r.Stream, Events: s.app.Events(event.Func(w.emit))},
+		Answer:       &text,
+	})
+	if fault.CodeOf(err) == fault.NotFound {
+		return answer{}, rest.NotFound("run", r.Loki.RunID)
+	}
+	return fromRun(out), err
+}
+
+func fromRun(out run.Outcome) answer {
+	a := answer{Text: out.Output, Stop: out.Stop, Usage: out.Usage, Loki: said{RunID: out.Run}}
+	if a.Stop == "" {
+		a.Stop = chat.StopEnd
+	}
+	return a
+}
+
+// fetchImages replaces the addresses of pictures by the pictures, which are fetched by the rules for pages that a
+// model names: no private addresses, unless they are allowed.
+func (s *service) fetchImages(ctx context.Context, r *request) error {
+	var client *http.Client
+	fetch := func(m *chat.Message) error {
+		for i, p := range m.Parts {
+			if p.Type != chat.ImagePart || strings.HasPrefix(p.URL, "data:") {
+				continue
+			}
+			if client == nil {
+				client = web.New(s.app.Env.Get, web.ParseAllowed(s.app.Env.Get("LOKI_FETCH_ALLOW")))
+			}
+			page, err := s.app.Loader().Get(ctx, client, p.URL)
+			if err != nil {
+				return invalid("messages", "the picture cannot be fetched: %v", err)
+			}
+			if !strings.HasPrefix(page.Type, "image/") {
+				return invalid("messages", "%s is not a picture but %s", page.Address, page.Type)
+			}
+			m.Parts[i].URL = "data:" + page.Type + ";base64," + base64.StdEncoding.EncodeToString(page.Data)
+		}
+		return nil
+	}
+	err := fetch(&r.User)
+	for i := range r.History {
+		if err == nil {
+			err = fetch(&r.History[i])
+		}
+	}
+	if client != nil {
+		client.CloseIdleConnections()
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"loki/internal/chat"
+	"loki/internal/conversation"
+)
+
+// request is what a client asks for, in the program's own words.
+type request struct {
+	Model string // as the client names it
+
+	History []chat.Message // at most one system message, first
+	User    chat.Message   // the last message, if the user wrote it; else the zero value
+
+	chat.Sampling
+	chat.Constraints
+	MaxOutputTokens int // 0 for no limit of the client's
+
+	Tools   []chat.Tool
+	OneCall bool               // at most one call of Tools in an answer
+	Form    *conversation.Form // nil for any text
+
+	Stream       bool
+	IncludeUsage bool // the stream ends with what was used
+	Loki         loki
+}
+
+// loki is the member of requests that clients of OpenAI do not know.
+type loki struct {
+	RunID     string            `json:"run_id,omitempty" doc:"run of an agent whose question the last user message answers"`
+	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
+}
+
+// sampling are the members that requests to chat models have in all formats.
+type sampling struct {
+	Temperature *float64 `json:"temperature,omitempty" doc:"0 to 2"`
+	TopP        *float64 `json:"top_p,omitempty" doc:"0 to 1"`
+}
+
+func (s sampling) check() error {
+	if s.Temperature != nil && (*s.Temperature < 0 || *s.Temperature > 2) {
+		return invalid("temperature", "temperature has to be between 0 and 2")
+	}
+	if s.TopP != nil && (*s.TopP < 0 || *s.TopP > 1) {
+		return invalid("top_p", "top_p has to be between 0 and 1")
+	}
+	return nil
+}
+
+// effort reads an effort at a place of the request.
+func (r *request) effort(text, at string) error {
+	if r.Effort = chat.Effort(text); text != "" && !r.Effort.Valid() {
+		return invalid(at, "%s has to be one of %s", at, chat.EffortNames())
+	}
+	return nil
+}
+
+// limit reads the most tokens of an answer at a place of the request, nil for no limit.
+func (r *request) limit(tokens *int, at string) error {
+	if tokens == nil {
+		return nil
+	}
+	if *tokens < 1 {
+		return invalid(at, "%s has to be at least 1", at)
+	}
+	r.MaxOutputTokens = *tokens
+	return nil
+}
+
+// form reads the JSON Schema at a place, which the answer has to satisfy.
+func (r *request) form(name string, schema json.RawMessage, at string) error {
+	if absent(schema) {
+		return invalid(at, "%s is missing", at)
+	}
+	f, err := conversation.NewForm(name, schema)
+	if err != nil {
+		return invalid(at, "%v", err)
+	}
+	r.Form = f
+	return nil
+}
+
+// addTool adds a function of the client at a place.
+func (r *request) addTool(t chat.Tool, at string) (err error) {
+	if t.Name == "" {
+		return invalid(member(at, "name"), "%s has no name", at)
+	}
+	for _, other := range r.Tools {
+		if other.Name == t.Name {
+			return invalid(member(at, "name"), "two tools are called %q", t.Name)
+		}
+	}
+	if t.Parameters, err = object(t.Parameters, member(at, "parameters")); err != nil {
+		return err
+	}
+	r.Tools = append(r.Tools, t)
+	return nil
+}
+
+// choose reads which tools the model may call: none, auto, required, or the function called name.
+func (r *request) choose(mode, name, at string) error {
+	switch {
+	case mode == "none":
+		r.Tools = nil // the model is not offered what it must not call
+	case mode == "auto" || mode == "":
+	case mode == "required" && len(r.Tools) == 0:
+		return invalid(at, "%s is required, but there are no tools", at)
+	case mode == "required":
+		r.Choice = chat.ToolChoice{Required: true}
+	case mode != "function":
+		return unsupported(at, mode)
+	default:
+		for _, t := range r.Tools {
+			if t.Name == name {
+				r.Choice = chat.ToolChoice{Required: true, Name: name}
+				return nil
+			}
+		}
+		return invalid(at, "%s names %q, which is not one of the tools", at, name)
+	}
+	return nil
+}
+
+// take makes messages the conversation of the request. Their system messages become one, at the
+// beginning. Calls without a result, and results without a call, are errors.
+func (r *request) take(messages []chat.Message, at string) error {
+	var system chat.Message
+	var rest []chat.Message
+	open := make(map[string]string) // names of tools by the ids of calls without a result
+	asked := false
+	for i, m := range messages {
+		place := element(at, i)
+		if len(open) > 0 && m.Role != chat.ToolRole && m.Role != chat.System {
+			break // reported below
+		}
+		switch m.Role {
+		case chat.System:
+			if system.Role == chat.System {
+				system.Parts = append(system.Parts, chat.Part{Type: chat.TextPart, Text: "\n\n"})
+			}
+			system.Role, system.Parts = chat.System, append(system.Parts, m.Parts...)
+			continue
+		case chat.User:
+			asked = true
+		case chat.Assistant:
+			for _, c := range m.ToolCalls {
+				open[c.ID] = c.Name
+			}
+		case chat.ToolRole:
+			name, ok := open[m.ToolCallID]
+			if !ok {
+				return invalid(member(place, "tool_call_id"), "no call with the id %q waits for a result", m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+			m.ToolName = name
+		}
+		rest = append(rest, m)
+	}
+	if len(open) > 0 {
+		return invalid(at, "each tool call needs a result, directly behind the message with the call")
+	}
+	if !asked {
+		return invalid(at, "the user says nothing in %s", at)
+	}
+	if last := len(rest) - 1; rest[last].Role == chat.User {
+		r.User, rest = rest[last], rest[:last]
+	}
+	if system.Role == chat.System && len(system.Parts) > 0 {
+		r.History = append(r.History, chat.Text(chat.System, system.Text()))
+	}
+	r.History = append(r.History, rest...)
+	return nil
+}

@@ -75,6 +75,8 @@ type App struct {
 
 	log atomic.Pointer[slog.Logger] // set by Observe; nil before
 
+	host *host // nil but in a server; set by Host
+
 	parentMu sync.Mutex
 	parent   *environ.Parent // started on first use; guarded by parentMu
 

@@ -91,6 +91,10 @@ func (a *App) enter(command string, info run.Info, here bool) error {
 	if present, err := os.Getwd(); err == nil && present == info.Dir {
 		return nil
 	}
+	if a.host != nil {
+		return fault.New(fault.Failure, "run %s was started in %s, and this server works elsewhere", info.ID, info.Dir).
+			WithHint("go on with it there: cd %q && %s", info.Dir, command)
+	}
 	paths, err := a.Paths.Absolute()
 	if err != nil {
 		return fault.Wrap(fault.Failure, err, "the working directory")

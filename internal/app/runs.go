@@ -26,6 +26,9 @@ func (a *App) liveRuns() *run.Service {
 	if a.recorder != nil || a.player != nil {
 		return &run.Service{Open: a.openTaped, Recall: a.recall, Always: true, Volatile: a.player != nil}
 	}
+	if a.host != nil {
+		return &run.Service{Open: a.hostedRuns, Recall: a.recall, Enter: a.host.manager.Enter}
+	}
 	return &run.Service{
 		Open:   func(d graph.Durability) (run.Store, error) { return a.openRuns(d, a.sealedSecret) },
 		Recall: a.recall,
@@ -42,8 +45,12 @@ func (a *App) Events(e event.Emitter) event.Scope {
 func (a *App) OpenRuns() (run.Store, error) { return a.openRuns(graph.DurabilityProcess, nil) }
 
 func (a *App) openRuns(durability graph.Durability, look func(string) (string, bool)) (run.Store, error) {
-	return sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), sqlite.Options{
+	o := sqlite.Options{
 		Durability: sqlite.Durability(durability),
 		Seal:       a.used.Seal, Unseal: func(text string) string { return redact.Unseal(text, look) },
-	})
+	}
+	if a.host != nil {
+		o.EventDelay, o.Wrote = eventDelay, a.host.manager.Wrote
+	}
+	return sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), o)
 }

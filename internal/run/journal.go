@@ -179,6 +179,7 @@ type Info struct {
 	Model       string            // id the user asked for, empty for none
 	Parent      string            // "id@step" it was forked from, empty for none
 	Owner       *auth.Owner       // nil for one that was started on the command line
+	Served      bool              // it belongs to a server, which goes on with it after an interruption
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
 
 	// Files are digests of the files that the run uses beside the definition: scripts

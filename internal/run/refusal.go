@@ -7,6 +7,15 @@ import (
 	"loki/internal/fault"
 )
 
+// RefusedError says that a run on record does not go on as things are, such as because its agent has
+// changed since. What it wraps says why, and what to do.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // refusal returns the error of a store that does not open a run of a kind as users read it.
 func refusal(err error, kind Kind) error {
 	if lease, ok := errors.AsType[*LeaseError](err); ok {

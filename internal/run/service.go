@@ -59,7 +59,7 @@ type Service struct {
 	// Recorded says that a run which cannot be recorded does not begin.
 	Recorded bool
 
-	// Enter is called with the id of a run that is on record and is about to begin or to go on. The
+	// Enter makes the service that of a server. It is called with the id of a run that is on record and is about to begin or to go on. The
 	// run has the context it returns, calls wait, which may be nil, before its work begins, and
 	// leave once it is over and its lease is given back. Nil lets runs begin at once. Runs without a
 	// journal do not enter.
@@ -122,6 +122,7 @@ func (s *Service) create(ctx context.Context, job Job) (store Store, journal Jou
 	if store, err = s.Open(job.Durability); err != nil {
 		return nil, nil, err
 	}
+	job.Info.Served = s.Enter != nil
 	err = patiently(ctx, job.Events, func() (err error) {
 		journal, err = store.Create(ctx, job.Info, job.Start)
 		return err

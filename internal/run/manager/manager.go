@@ -17,6 +17,7 @@ import (
 
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/run"
 )
 
@@ -25,10 +26,10 @@ const DefaultLimit = 8
 
 // Options configure a Manager.
 type Options struct {
-	// Runs returns the verbs of runs. Their store has to call [Manager.Wrote]. Required.
+	// Runs returns the verbs of runs. Their store has to write events soon, and to call
+	// [Manager.Wrote]. Required.
 	Runs func() *run.Service
-	// Store is where the runs are on record, for reading, cancelling and deleting. The caller closes it after the
-	// manager was shut down. Required.
+	// Store is where the runs are on record. The caller closes it once the manager was shut down. Required.
 	Store run.Store
 	// Events returns the scope of work whose events go to an emitter. Required.
 	Events func(e event.Emitter) event.Scope
@@ -109,29 +110,47 @@ func errClosing() error {
 // Start begins a run, whose events have to go to [Manager.Events], and returns its id once it is on
 // record. It goes on when ctx ends after that; the values of ctx stay with it.
 func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error) {
+	if job.Durability == graph.DurabilityOff || job.Durability == "" {
+		return "", fault.New(fault.Usage, "agent %s keeps no record, so that it cannot run by itself", job.Info.Agent).
+			WithHint("set durability to process in its definition, or ask it in a completion")
+	}
 	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Start(ctx, job)
 		return err
 	})
 }
 
-// Resume goes on with a run and returns once its record is open: the answers in r are kept by then. The
-// manager fills in what of r says where events go; r.ID is required.
+// Resume goes on with a run and returns once its record is open: the answers in r are kept by then.
+// r.ID is required; the manager fills in where events go. A run that does not go on as things are is a
+// [*run.RefusedError].
 func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err error) {
 	r.Events, r.Wait = m.events, nil
-	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+	id, err = m.begin(ctx, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Resume(ctx, r)
 		return err
 	})
+	return id, refused(err)
+}
+
+// refused returns why a run on record does not go on.
+func refused(err error) error {
+	switch fault.CodeOf(err) {
+	case fault.Config, fault.Failure:
+		if !errors.Is(err, ErrClosed) {
+			return &run.RefusedError{Err: err}
+		}
+	}
+	return err
 }
 
 // Fork begins a new run from an old one's record and returns its id.
 func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 	f.Events = m.events
-	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+	id, err = m.begin(ctx, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Fork(ctx, f)
 		return err
 	})
+	return id, refused(err)
 }
 
 // Answer answers questions that wait, and goes on with the run. While other nodes of the run are at
@@ -325,7 +344,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 }
 
 // ResumeOnStart goes on, in their order, with the runs that the process before this one left at work:
-// runs of subjects, not those of the command line, that are running on record while no process holds
+// runs of a server, not those of the command line, that are running on record while no process holds
 // them. One that cannot go on is logged and left as it is.
 func (m *Manager) ResumeOnStart(ctx context.Context) error {
 	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})
@@ -333,7 +352,7 @@ func (m *Manager) ResumeOnStart(ctx context.Context) error {
 		return err
 	}
 	for _, info := range slices.Backward(infos) { // newest first
-		if info.Status != run.Running || info.Active || info.Damaged {
+		if !info.Served || info.Status != run.Running || info.Active || info.Damaged {
 			continue
 		}
 		if _, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}}); err != nil {

@@ -33,13 +33,14 @@ type about struct {
 	Parent      string            `json:"parent,omitempty"`
 	ByName      bool              `json:"by_name,omitempty"`
 	Files       map[string]string `json:"files,omitempty"`
+	Served      bool              `json:"served,omitempty"`
 }
 
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
 	doc, err := s.seal().encode(about{
 		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
-		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files,
+		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
@@ -253,6 +254,7 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 	}
 	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
+	info.Served = a.Served
 	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if r.ending != nil {
 		var e ending

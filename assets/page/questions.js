@@ -2,14 +2,11 @@
 
 import { get, poll } from "./api.js";
 import { form, waits } from "./ask.js";
-import { failure, fill, h, oneLine, plural } from "./dom.js";
+import { failure, fill, h, plural } from "./dom.js";
 
-// waiting returns the open questions that the user may see, as {run, question}, those that wait longest last.
+// waiting returns the open questions that the user may see.
 export async function waiting(signal) {
-  const { data } = await get("v1/runs?status=suspended,running&limit=200", signal);
-  const runs = data.filter((run) => run.waiting ?? run.status === "suspended");
-  const lists = await Promise.all(runs.map((run) => get(`v1/runs/${run.id}/questions`, signal).then((list) => list.data.map((question) => ({ run, question })), () => [])));
-  return lists.flat();
+  return (await get("v1/questions?limit=200", signal)).data;
 }
 
 export function show(main, context) {
@@ -24,8 +21,8 @@ export function show(main, context) {
     context.badge(found.length);
     fill(head, found.length ? `${plural(found.length, "question")} wait${found.length === 1 ? "s" : ""} for an answer.` : "");
     const gone = new Set(cards.keys());
-    for (const { run, question } of found) {
-      const id = `${run.id} ${question.id}`;
+    for (const question of found) {
+      const id = `${question.run} ${question.id}`;
       gone.delete(id);
       if (cards.has(id)) {
         cards.get(id).since.textContent = waits(question);
@@ -33,8 +30,8 @@ export function show(main, context) {
       }
       const since = h("span.hint", {}, waits(question));
       const card = { since, answered: false };
-      card.element = h("article.card", { "aria-label": `Question of ${run.agent}` }, h("header", {}, h("a", { href: `#/runs/${run.id}` }, h("strong", {}, run.agent || run.kind), " ", h("code.id", {}, run.id)),
-        question.node && h("span.hint", {}, "node ", h("code", {}, question.node)), since), run.prompt && h("p.prompt", {}, oneLine(run.prompt)), form(run.id, question, () => { card.answered = true; setTimeout(live.again, 300); }));
+      card.element = h("article.card", { "aria-label": `Question of ${question.agent}` }, h("header", {}, h("a", { href: `#/runs/${question.run}` }, h("strong", {}, question.agent), " ", h("code.id", {}, question.run)),
+        question.node && h("span.hint", {}, "node ", h("code", {}, question.node)), since), form(question.run, question, () => { card.answered = true; setTimeout(live.again, 300); }));
       cards.set(id, card);
       list.append(card.element);
     }

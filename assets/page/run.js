@@ -23,11 +23,13 @@ export function show(main, context) {
   let info = null;
   let stream = null;
   let streaming = "";
+  let ended = false; // the stream said so
   let folded = new Set();
   let detail = null;
   let dirty = false;
   let questions = [];
   let word = "";
+  const wide = matchMedia("(min-width: 1121px)");
 
   const title = h("h1", {}, "Run");
   const state = h("span.where");
@@ -42,7 +44,7 @@ export function show(main, context) {
   const list = new List({ height: 28, draw: drawRow, label: "Timeline", onchoose: (row, byKeyboard, enter) => { go({ row: row.id }, byKeyboard); if (enter) panel.querySelector("button, a, summary, [tabindex]")?.focus(); }, onfold: fold });
   const graph = new Graph(`${at}/graph?format=svg`, (node) => { const row = trace.nodes.get(node)?.row; if (row) go({ row: row.id }); });
   const panel = h("section.details", { "aria-label": "Details" });
-  const sides = h("div.segments.sides", { role: "group", "aria-label": "View" }, ["timeline", "graph"].map((name) => h("button", { "data-side": name, onclick: () => go({ side: name === "timeline" ? null : name }) }, name)));
+  const sides = h("div.segments.sides", { role: "group", "aria-label": "View" }, ["timeline", "graph", "about"].map((name) => h("button", { "data-side": name, onclick: () => go({ side: name === "timeline" ? null : name }) }, name)));
   const view = h("div.run", {}, h("header.run-head", {}, h("div.bar", {}, h("a.back", { href: "#/runs" }, "Runs"), title, state, buttons), facts, problem, asks),
     h("div.panes", {}, h("div.pane.left", { "data-side": "graph" }, graph.element),
       h("div.pane.middle", { "data-side": "timeline" }, h("div.bar.slim", {}, sides, tabs, search, tail, number), list.element), panel));
@@ -102,6 +104,7 @@ export function show(main, context) {
     const keep = filter || word ? (row) => (!filter || filter(row)) && (!word || `${row.title} ${row.text} ${row.error ?? ""} ${row.result ?? ""} ${row.answer ?? ""}`.toLowerCase().includes(word)) : null;
     const rows = trace.list(keep, folded);
     list.show(rows);
+    list.element.classList.toggle("no-cost", !trace.usage.cost);
     setText(number, rows.length === trace.rows.size ? `${trace.count.toLocaleString("en")} events` : `${rows.length.toLocaleString("en")} of ${trace.rows.size.toLocaleString("en")} rows`);
     paintGraph();
     head();
@@ -224,9 +227,19 @@ export function show(main, context) {
     detail = row ? details(row, { at, info, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
     detail.of = row ?? null;
     const back = row && h("button.quiet.square.shut", { "aria-label": "Close the details", onclick: () => go({ row: null }) }, icon("close"));
-    fill(panel, back, detail.element);
+    fill(panel, back, wide.matches && asks, detail.element);
+    placeQuestions();
     panel.scrollTop = 0;
   }
+
+  // Questions stand above the details where those have a place of their own, unless another row was chosen, else in the head.
+  function placeQuestions() {
+    const row = trace.rows.get(query.get("row"));
+    asks.hidden = wide.matches && Boolean(row) && row.kind !== "question";
+    if (wide.matches && asks.parentNode !== panel) panel.prepend(asks);
+    else if (!wide.matches && asks.parentNode === panel) view.firstChild.append(asks);
+  }
+  wide.addEventListener("change", placeQuestions);
 
   const asked = new Map();
   function drawQuestions() {
@@ -241,14 +254,16 @@ export function show(main, context) {
 
   function watch() {
     streaming = "connecting";
-    stream = follow(`${at}/events`, { after: stream?.last() ?? "", complete: () => trace.finished !== null || over.includes(info?.status), onstate: (now, detail) => {
+    ended = false;
+    stream = follow(`${at}/events`, { after: stream?.last() ?? "", complete: () => ended, onstate: (now, detail) => {
       streaming = now;
       if (now === "live" || now === "over") context.online();
       if (now === "lost") context.lost(detail);
       if (now === "failed" && context.problem(detail)) fill(problem, failure(detail));
       if (now === "over") { live.again(); later(); }
     }, onbatch: (batch) => {
-      for (const { id: n, data } of batch) {
+      for (const { id: n, name, data } of batch) {
+        if (name === "end") { ended = true; continue; }
         trace.add(data, Number(n) || 0);
         if (!data.depth && ["finished", "started", "question", "answer"].includes(data.type)) live.again();
       }
@@ -288,13 +303,13 @@ export function show(main, context) {
   };
   return {
     title: id, update: (route) => update(route.query), same: (route) => route.path[1] === id,
-    close: () => { live.stop(); stream?.close(); clearInterval(clock); list.close(); },
+    close: () => { live.stop(); stream?.close(); clearInterval(clock); list.close(); wide.removeEventListener("change", placeQuestions); },
     escape: () => query.get("row") && go({ row: null }),
     keys: {
       j: ["next row", () => { list.element.focus(); list.choose(list.rows.findIndex((r) => r.id === list.chosen) + 1, true); }], k: ["previous row", () => { list.element.focus(); list.choose(list.rows.findIndex((r) => r.id === list.chosen) - 1, true); }],
       n: ["next node", step("node", 1)], p: ["previous node", step("node", -1)], e: ["next problem", step("bad", 1)],
       "/": ["find", () => search.focus()], z: ["fold all nodes, or none", () => { folded = folded.size ? new Set() : new Set([...trace.rows.values()].filter((r) => r.children.length).map((r) => r.id)); draw(); }],
-      f: ["follow the end", () => tail.click()], G: ["graph or timeline", () => go({ side: query.get("side") === "graph" ? null : "graph" })],
+      f: ["follow the end", () => tail.click()], v: ["timeline, graph or about", () => { const sides = ["timeline", "graph", "about"]; const next = sides[(sides.indexOf(view.dataset.side) + 1) % 3]; go({ side: next === "timeline" ? null : next }); }],
     },
   };
 }

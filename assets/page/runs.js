@@ -62,8 +62,8 @@ export function show(main, context) {
       const mark = `${state} ${r.waiting ?? 0} ${r.failures ?? 0} ${r.queued ?? ""}`;
       if (seen.mark !== mark) fill(cells[1], status(state, r.waiting ? plural(r.waiting, "question") : r.queued ? "queued" : r.status === "done" && r.failures ? plural(r.failures, "failure") : ""));
       seen.mark = mark;
-      setText(cells[3], oneLine(r.error ? `${r.error}` : r.prompt));
-      cells[3].classList.toggle("bad", Boolean(r.error) && r.status === "failed");
+      setText(cells[3], oneLine(r.status === "failed" && r.error ? r.error : r.prompt));
+      cells[3].classList.toggle("bad", r.status === "failed" && Boolean(r.error));
       cells[3].title = oneLine(r.prompt, 600);
       setText(cells[4], age(r.started));
       cells[4].title = day(r.started);

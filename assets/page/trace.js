@@ -134,6 +134,13 @@ export class Trace {
     const status = e.waiting ? "waiting" : e.error ? "failed" : "done";
     this.close(row, time, status);
     this.open.delete(key);
+    // A call that failed has no reply.
+    for (const [name, call] of this.open) {
+      if (call.kind !== "model" || !name.startsWith(`model\u0000${this.place(e)}\u0000`)) continue;
+      call.error = e.error;
+      this.close(call, time, e.waiting ? "waiting" : "failed");
+      this.open.delete(name);
+    }
     const state = !e.depth && this.nodes.get(e.node);
     if (!state) return;
     state.status = status;

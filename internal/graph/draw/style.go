@@ -39,19 +39,13 @@ var colors = [...]struct{ name, light, dark string }{
 }
 
 // Style returns the style sheet for pages with pictures that do not stand alone. Its colors are custom
-// properties, such as --graph-paper.
+// properties, such as --graph-paper, and those of the color-scheme that the page has.
 func Style() string {
 	var b strings.Builder
-	block := func(indent string, value func(i int) string) {
-		b.WriteString(indent + ".graph {\n")
-		for i, c := range colors {
-			b.WriteString(indent + "  --graph-" + c.name + ": " + value(i) + ";\n")
-		}
-		b.WriteString(indent + "}\n")
+	b.WriteString(".graph {\n")
+	for _, c := range colors {
+		b.WriteString("  --graph-" + c.name + ": light-dark(" + c.light + ", " + c.dark + ");\n")
 	}
-	block("", func(i int) string { return colors[i].light })
-	b.WriteString("@media (prefers-color-scheme: dark) {\n")
-	block("  ", func(i int) string { return colors[i].dark })
 	b.WriteString("}\n")
 	b.WriteString(rules)
 	return b.String()

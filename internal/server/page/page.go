@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"loki/assets"
+	"loki/internal/graph/draw"
 	"loki/internal/server/rest"
 )
 
@@ -55,7 +56,7 @@ func Register(a *rest.API) {
 	a.Mount("/page/", h)
 }
 
-// newHandler returns a handler of the files. It is an error if one has a type that is not known here.
+// newHandler returns a handler of the files and of the style sheet of drawings. It is an error if one has a type that is not known here.
 func newHandler(files fs.FS) (handler, error) {
 	h := make(handler)
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -77,6 +78,10 @@ func newHandler(files fs.FS) (handler, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	h["/page/graph.css"], err = newFile("graph.css", []byte(draw.Style()))
 	return h, err
 }
 

@@ -32,7 +32,7 @@ func Serve(ctx context.Context, o display.Options, address string) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	s, err := Start(ctx, Options{App: o.App, Address: address, Warn: o.Warn, Log: o.App.Log()})
+	s, err := Start(ctx, Options{App: o.App, Address: address, Warn: o.Warn, Log: o.App.Log(), Observer: observer})
 	if err != nil {
 		return err
 	}

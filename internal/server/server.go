@@ -11,11 +11,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"loki/internal/app"
 	"loki/internal/config"
+	"loki/internal/event"
+	"loki/internal/run/manager"
 	"loki/internal/server/openai"
 	"loki/internal/server/page"
 	"loki/internal/server/rest"
@@ -29,6 +32,8 @@ type Options struct {
 	Address string            // HOST:PORT; empty means that of the configuration; port 0 picks one
 	Warn    func(text string) // shows the user a warning; nil shows none
 	Log     *slog.Logger      // nil for none
+
+	Observer event.Emitter // gets the events of runs that the server goes on with or starts; nil for none
 }
 
 // Server is a server that accepts connections.
@@ -39,6 +44,10 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 	started  time.Time
+
+	runs      *manager.Manager
+	closeRuns func() error
+	resumed   chan struct{} // closed once all runs that the last server left go on
 
 	cancel context.CancelCauseFunc // ends all requests
 	served chan error              // what the listener ended with
@@ -69,6 +78,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if set.keys == nil {
 		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --api-key NAME makes a key)")
 	}
+	if s.runs, s.closeRuns, err = o.App.Host(manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: o.Observer}); err != nil {
+		return nil, errors.Join(err, s.listener.Close())
+	}
 	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log})
 	s.api.SetLimits(set.limits())
 	s.register()
@@ -82,6 +94,16 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	go func() { s.served <- s.http.Serve(s.listener) }() // ends with Shutdown, which waits for it
+	s.resumed = make(chan struct{})
+	go func() { // ends with Shutdown at the latest, which waits for it
+		defer close(s.resumed)
+		if !set.ResumeOnStart {
+			return
+		}
+		if err := s.runs.ResumeOnStart(ctx); err != nil {
+			o.Log.Warn("interrupted runs do not go on", "error", err)
+		}
+	}()
 	return s, nil
 }
 
@@ -93,7 +115,7 @@ func (s *Server) register() {
 	s.metadata()
 	talk.Register(s.api, s.o.App)
 	openai.Register(s.api, s.o.App)
-	runs.Register(s.api, s.o.App)
+	runs.Register(s.api, s.o.App, s.runs)
 	page.Register(s.api)
 }
 
@@ -128,12 +150,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.http.SetKeepAlivesEnabled(false)
 	s.api.Drain()
 	grace, done := context.WithTimeout(ctx, s.settings.Load().ShutdownGrace)
+	var working sync.WaitGroup
+	working.Go(func() { s.runs.Shutdown(grace) }) // it ends what watchers wait for
 	s.api.Idle(grace)
+	working.Wait()
 	done()
+	<-s.resumed
 	s.cancel(rest.ErrStopping())
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)
 	defer done()
-	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end))
+	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end), s.closeRuns())
 	if err != nil {
 		_ = s.http.Close()
 	}

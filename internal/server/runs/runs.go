@@ -3,8 +3,9 @@ package runs
 
 import (
 	"loki/internal/app"
+	"loki/internal/run/manager"
 	"loki/internal/server/rest"
 )
 
-// Register adds the endpoints. core is what they work with.
-func Register(a *rest.API, core *app.App) {}
+// Register adds the endpoints. core is what they work with, m has the runs.
+func Register(a *rest.API, core *app.App, m *manager.Manager) {}

@@ -36,6 +36,9 @@ func (s *Session) Begin(ctx context.Context, t Turn) (*Draft, error) {
 	}
 	s.noteSources(t.DataURLs)
 	ctx = context.WithoutCancel(ctx)
+	if err := s.own(ctx); err != nil {
+		return d, err
+	}
 	var err error
 	for range 2 { // another process may withdraw what it began
 		if !s.stored {

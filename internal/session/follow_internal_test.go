@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"loki/internal/auth"
 	"loki/internal/chat"
 )
 
@@ -74,6 +75,10 @@ func (l *bufferLog) Tail(_ context.Context, offset int64) ([]byte, error) {
 
 func (l *bufferLog) Update(_ context.Context, change func(Tx) error) error {
 	return change(bufferTx{l})
+}
+func (l *bufferLog) Owner(context.Context) (*auth.Owner, error) { return nil, nil }
+func (l *bufferLog) Claim(context.Context, auth.Owner) (*auth.Owner, error) {
+	return nil, nil
 }
 func (l *bufferLog) Rename(context.Context, Alias) error            { return nil }
 func (l *bufferLog) NewDraft(context.Context) (DraftFile, error)    { return nil, nil }

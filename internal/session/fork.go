@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"loki/internal/chat"
 )
 
-// Fork returns a session of the same scope with the settings and messages of s, those that
+// Fork returns a session of the same scope and owner with the settings and messages of s, those that
 // compactions have replaced included. What s cost is not what the new one costs. Without an
 // alias it is temporary and stored when [Session.Append] would store it; with one it is stored
 // at once, and it is an [ErrAliasInUse] if another session has it. Fork is for stores.
@@ -17,11 +18,18 @@ func Fork(ctx context.Context, s *Session, id ID, log Log, alias Alias) (*Sessio
 	s.mu.Lock()
 	groups := s.view.history.groups(s.now())
 	st := s.state
+	owner, err := s.owner(ctx)
+	if errors.Is(err, ErrNotFound) { // deleted meanwhile
+		owner, err = st.Owner, nil
+	}
 	save, attended, wait, unkept := s.force, s.attended, s.held != nil, s.unkept
 	st.DataURLs = maps.Clone(st.DataURLs)
 	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 
-	st.Alias = alias
+	st.Alias, st.Owner = alias, owner
 	f := New(s.scope, id, log, s.options, st)
 	f.temp, f.adopt = alias == "", false
 	f.force, f.unkept = save, unkept
@@ -39,7 +47,7 @@ func Fork(ctx context.Context, s *Session, id ID, log Log, alias Alias) (*Sessio
 	case alias == "":
 		return f, f.commit(ctx, nil)
 	}
-	err := f.Save(ctx)
+	err = f.Save(ctx)
 	if wait {
 		f.Hold()
 	}

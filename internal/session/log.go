@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"loki/internal/auth"
+)
 
 // Log is where a [Store] keeps one session: its state, and the bytes of its log. Code
 // that uses sessions has nothing to do with it; stores implement it. Calls for one
@@ -8,7 +12,7 @@ import "context"
 // processes, may hold a Log of the same data.
 type Log interface {
 	// Create stores the session, which is not stored yet, under the alias of its state,
-	// if it has one. It is an [ErrAliasInUse] if another session has the alias.
+	// if it has one, and with its owner. It is an [ErrAliasInUse] if another session has the alias.
 	Create(ctx context.Context, st State) error
 
 	// Adopt makes this the log of the stored session called alias, and returns its id.
@@ -27,6 +31,11 @@ type Log interface {
 
 	// Rename gives the stored session another alias instead of its own, which may be "".
 	Rename(ctx context.Context, alias Alias) error
+
+	// Owner returns whose the stored session is, as [Store.Owner] does, and Claim is
+	// [Store.Claim].
+	Owner(ctx context.Context) (*auth.Owner, error)
+	Claim(ctx context.Context, owner auth.Owner) (*auth.Owner, error)
 
 	// NewDraft makes a place beside the stored log for a turn that is being answered.
 	NewDraft(ctx context.Context) (DraftFile, error)
@@ -54,5 +63,5 @@ type Tx interface {
 	Tail(offset int64) ([]byte, error)    // from offset, at most Size, to the end
 	Append(size int64, data []byte) error // cuts the log to size bytes and adds data in one write
 	State() (State, error)                // as it is stored
-	SetState(st State) error              // whole or not at all
+	SetState(st State) error              // whole or not at all, but for the owner, who stays
 }

@@ -75,6 +75,9 @@ func (s *Session) Save(ctx context.Context) error {
 func (s *Session) Rename(ctx context.Context, alias Alias) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.own(ctx); err != nil {
+		return err
+	}
 	if s.stored && s.state.Alias != alias {
 		if err := s.log.Rename(ctx, alias); err != nil {
 			return err
@@ -130,6 +133,9 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
+	if err := s.own(ctx); err != nil {
+		return err
+	}
 	if !s.stored {
 		if err := s.create(ctx); err != nil {
 			return err
@@ -160,6 +166,9 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 // create stores the session.
 func (s *Session) create(ctx context.Context) error {
 	st := s.state
+	if s.claim != nil && st.Owner == nil {
+		st.Owner = s.claim
+	}
 	var err error
 	if s.temp && st.Alias == "" && !st.Unnamed {
 		at := s.options.Now()
@@ -173,7 +182,7 @@ func (s *Session) create(ctx context.Context) error {
 	} else {
 		err = s.log.Create(ctx, st)
 	}
-	if errors.Is(err, ErrAliasInUse) && s.adopt {
+	if errors.Is(err, ErrAliasInUse) && s.adopt && st.Owner == nil {
 		id, err := s.log.Adopt(ctx, st.Alias)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/token"
 )
@@ -73,10 +74,11 @@ type Session struct {
 	dirty    bool
 	attended bool // a user decides what becomes of it
 	settled  settled
-	held     *held // not nil while changes wait for Save
-	force    bool  // save whatever the settings say
-	unkept   bool  // save nothing whatever is said
-	naming   bool  // a title is being made
+	held     *held       // not nil while changes wait for Save
+	force    bool        // save whatever the settings say
+	unkept   bool        // save nothing whatever is said
+	naming   bool        // a title is being made
+	claim    *auth.Owner // owns the session from the next change on, if it has no owner
 }
 
 // view is what a log adds up to.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/chat"
 )
 
@@ -79,4 +80,8 @@ type State struct {
 	DataURLs map[string]string // SHA-256 of an image's data: URL, in lower-case hex, to the path or address it came from
 	Created  time.Time
 	Unnamed  bool // it is kept without an alias, see [Session.KeepUnnamed]
+
+	// Owner is whose the session is, nil if it was made on the command line. It is kept beside the
+	// rest, which users may edit.
+	Owner *auth.Owner
 }

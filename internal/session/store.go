@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"loki/internal/auth"
 )
 
 // Scope says whose sessions are meant: "" is the global scope, otherwise it is the
@@ -30,7 +32,7 @@ type Store interface {
 	// saved, see [Session.Save].
 	Temp(scope Scope, initial Settings) *Session
 
-	// Fork returns a new session with the settings and messages of s, called alias; "" makes
+	// Fork returns a new session with the owner, settings and messages of s, called alias; "" makes
 	// a temporary one, as Temp does. One with an alias is stored at once, and it is an
 	// [ErrAliasInUse] if another session has it.
 	Fork(ctx context.Context, s *Session, alias Alias) (*Session, error)
@@ -54,6 +56,13 @@ type Store interface {
 	// [ErrNotFound].
 	Move(ctx context.Context, scope Scope, id ID, to Scope) error
 
+	// Owner returns whose a stored session is, nil for nobody's, without reading the rest of it.
+	Owner(ctx context.Context, scope Scope, id ID) (*auth.Owner, error)
+
+	// Claim gives a stored session that has no owner to owner, and returns the owner that it has
+	// then.
+	Claim(ctx context.Context, scope Scope, id ID, owner auth.Owner) (*auth.Owner, error)
+
 	// Delete removes a stored session and its aliases. Using it further where it is
 	// open is an [ErrNotFound].
 	Delete(ctx context.Context, scope Scope, id ID) error
@@ -69,6 +78,7 @@ type Meta struct {
 	Alias    Alias     // "" if it has none
 	Modified time.Time // when something was last said, or set
 	Size     int64     // of the log, in bytes; 0 for one that an older version wrote
+	Owner    *auth.Owner
 }
 
 // SortMetas puts a list in the order of [Store.List].

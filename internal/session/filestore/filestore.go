@@ -5,6 +5,7 @@
 //	by-id/<uuid>/state.yaml      settings and alias; replaced as a whole
 //	by-id/<uuid>/messages.jsonl  the log; only appended to
 //	by-id/<uuid>/draft-*.jsonl   a turn that is being answered, held by the process that does
+//	by-id/<uuid>/owner.json      subject and key that own it; if there is none, the session has no owner
 //	by-id/<uuid>/lock            held by the process that writes
 //	by-name/<alias>              the uuid
 //	lock                         held by the process that changes names
@@ -25,6 +26,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/fault"
 	"loki/internal/session"
 )
@@ -214,6 +216,36 @@ func (st *Store) Move(ctx context.Context, scope session.Scope, id session.ID, t
 	}
 	st.table.Forget(scope, id)
 	return nil
+}
+
+// Owner implements [session.Store].
+func (st *Store) Owner(ctx context.Context, scope session.Scope, id session.ID) (*auth.Owner, error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return nil, err
+	}
+	if !r.stored(id) {
+		old, err := r.legacyByID(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil {
+			return nil, nil
+		}
+	}
+	return (&log{room: r, id: id}).Owner(ctx)
+}
+
+// Claim implements [session.Store].
+func (st *Store) Claim(ctx context.Context, scope session.Scope, id session.ID, owner auth.Owner) (*auth.Owner, error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ensure(ctx, id); err != nil {
+		return nil, err
+	}
+	return (&log{room: r, id: id}).Claim(ctx, owner)
 }
 
 // Delete implements [session.Store]. The file of an older version that the session

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"loki/internal/atomicfile"
+	"loki/internal/auth"
 	"loki/internal/session"
 )
 
@@ -153,6 +154,27 @@ func (l *log) Rename(ctx context.Context, alias session.Alias) error {
 	})
 }
 
+func (l *log) Owner(context.Context) (*auth.Owner, error) {
+	if !l.room.stored(l.id) {
+		return nil, session.NotFound(l.id)
+	}
+	return l.room.owner(l.id)
+}
+
+func (l *log) Claim(ctx context.Context, owner auth.Owner) (has *auth.Owner, err error) {
+	err = l.locked(ctx, func() error {
+		if has, err = l.room.owner(l.id); has != nil || err != nil {
+			return err
+		}
+		has = &owner
+		return l.room.replace(l.path(ownerFile), encodeOwner(owner))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return has, nil
+}
+
 func (l *log) path(file string) string { return l.room.path(l.id, file) }
 
 func (l *log) state() (session.State, error) {
@@ -163,7 +185,12 @@ func (l *log) state() (session.State, error) {
 	if err != nil {
 		return session.State{}, err
 	}
-	return session.DecodeState(l.path(stateFile), src)
+	st, err := session.DecodeState(l.path(stateFile), src)
+	if err != nil {
+		return session.State{}, err
+	}
+	st.Owner, err = l.room.owner(l.id)
+	return st, err
 }
 
 // tx is the [session.Tx] of an update.

@@ -20,6 +20,7 @@ const (
 	stateFile    = "state.yaml"
 	messagesFile = "messages.jsonl"
 	tornFile     = "messages.torn"
+	ownerFile    = "owner.json"
 	lockFile     = "lock"
 	unfinished   = ".new-" // what a directory is called while it is filled
 )
@@ -156,6 +157,11 @@ func (r *room) place(id session.ID, st session.State, log []byte) (err error) {
 	}
 	if err := r.write(filepath.Join(dir, stateFile), st.Encode()); err != nil {
 		return err
+	}
+	if st.Owner != nil {
+		if err := r.write(filepath.Join(dir, ownerFile), encodeOwner(*st.Owner)); err != nil {
+			return err
+		}
 	}
 	// The name goes first: one without a session is none, but a session that has lost
 	// its name would be hard to find.
@@ -329,6 +335,9 @@ func (r *room) list(ctx context.Context) ([]session.Meta, error) {
 			if log.ModTime().After(m.Modified) {
 				m.Modified = log.ModTime()
 			}
+		}
+		if m.Owner, err = r.owner(id); err != nil {
+			return nil, err
 		}
 		list = append(list, m)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/session"
 )
 
@@ -149,6 +150,16 @@ func (st *Store) Move(_ context.Context, scope session.Scope, id session.ID, to 
 	return nil
 }
 
+// Owner implements [session.Store].
+func (st *Store) Owner(ctx context.Context, scope session.Scope, id session.ID) (*auth.Owner, error) {
+	return (&log{store: st, key: key{scope, id}}).Owner(ctx)
+}
+
+// Claim implements [session.Store].
+func (st *Store) Claim(ctx context.Context, scope session.Scope, id session.ID, owner auth.Owner) (*auth.Owner, error) {
+	return (&log{store: st, key: key{scope, id}}).Claim(ctx, owner)
+}
+
 // Delete implements [session.Store].
 func (st *Store) Delete(_ context.Context, scope session.Scope, id session.ID) error {
 	st.data.mu.Lock()
@@ -170,7 +181,7 @@ func (st *Store) List(_ context.Context, scope session.Scope) ([]session.Meta, e
 	var list []session.Meta
 	for k, d := range st.data.stored {
 		if k.scope == scope {
-			list = append(list, session.Meta{ID: k.id, Alias: d.state.Alias, Modified: d.modified, Size: int64(len(d.log))})
+			list = append(list, session.Meta{ID: k.id, Alias: d.state.Alias, Modified: d.modified, Size: int64(len(d.log)), Owner: d.state.Owner})
 		}
 	}
 	session.SortMetas(list)
@@ -282,6 +293,29 @@ func (l *log) Rename(_ context.Context, alias session.Alias) error {
 	return nil
 }
 
+func (l *log) Owner(context.Context) (*auth.Owner, error) {
+	l.store.data.mu.Lock()
+	defer l.store.data.mu.Unlock()
+	d, ok := l.store.data.stored[l.key]
+	if !ok {
+		return nil, session.NotFound(l.key.id)
+	}
+	return d.state.Owner, nil
+}
+
+func (l *log) Claim(_ context.Context, owner auth.Owner) (*auth.Owner, error) {
+	l.store.data.mu.Lock()
+	defer l.store.data.mu.Unlock()
+	d, ok := l.store.data.stored[l.key]
+	if !ok {
+		return nil, session.NotFound(l.key.id)
+	}
+	if d.state.Owner == nil {
+		d.state.Owner = &owner
+	}
+	return d.state.Owner, nil
+}
+
 // tx is the [session.Tx] of an update.
 type tx struct {
 	store *Store
@@ -321,7 +355,7 @@ func (t *tx) State() (session.State, error) {
 func (t *tx) SetState(state session.State) error {
 	t.store.data.mu.Lock()
 	defer t.store.data.mu.Unlock()
-	state.Alias = cmp.Or(state.Alias, t.data.state.Alias)
+	state.Alias, state.Owner = cmp.Or(state.Alias, t.data.state.Alias), t.data.state.Owner
 	t.data.state = state
 	t.data.modified = t.store.options.Now()
 	return nil

@@ -36,6 +36,7 @@ func (c *Conversation) runGraph(ctx context.Context, l *last) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	job.Info.Owner = c.options.Owner
 	out, err := c.runs().Start(ctx, job)
 	l.used, c.spent = out.Usage, c.spent.Add(out.Usage)
 	a := Answer{Text: out.Output, Stop: out.Stop, Usage: out.Usage}

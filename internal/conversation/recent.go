@@ -17,7 +17,7 @@ import (
 // decide later whether the session is. t is nil if nothing was said just now.
 func (c *Conversation) note(ctx context.Context, t *session.Turn) {
 	recents := c.service.Recents
-	if recents.Path == "" || c.values.dryRun || c.service.Unkept || c.options.Unrecorded || c.passing {
+	if recents.Path == "" || c.values.dryRun || c.service.Unkept || c.options.Unrecorded || c.options.Owner != nil || c.passing {
 		return
 	}
 	r := session.Recent{Scope: c.Scope()}

@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/todo"
+	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/fault"
@@ -82,6 +83,7 @@ func (t *turn) job() (run.Job, error) {
 		job.Info, job.Durability = t.agentInfo(), c.agent.InForce.Durability
 		job.Limit, job.LimitIn = c.agent.InForce.Budget, t.limitIn()
 	}
+	job.Info.Owner = c.options.Owner
 	if s := c.session; s != nil && !t.q.Aside {
 		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
 	}
@@ -159,7 +161,11 @@ func ofAnswer(err error) bool {
 // Recall returns the job of a question on record, see [run.Service]. The question was put to an
 // agent, as it is now, or to none if that is nil.
 func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation, a *Agent) (run.Job, error) {
-	c := s.Begin(Options{Caller: Caller{Events: k.Events, Asker: k.Asker, Yes: k.Yes}})
+	o := Options{Caller: Caller{Events: k.Events, Asker: k.Asker, Yes: k.Yes}, Owner: info.Owner}
+	if o.Owner != nil {
+		o.View = &auth.View{Subject: o.Owner.Subject}
+	}
+	c := s.Begin(o)
 	t := &turn{c: c, resumed: &k}
 	if a != nil {
 		if err := c.UseAgent(ctx, *a); err != nil {
@@ -265,7 +271,7 @@ func (t *turn) enter(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if c.release, err = c.session.Acquire(ctx); err != nil {
+	if err := c.hold(ctx); err != nil {
 		return err
 	}
 	t.unanswered = c.session.Unanswered(t.q.User)
@@ -292,9 +298,11 @@ func (t *turn) enterAnew(ctx context.Context, store session.Store, id string, go
 	if c.session, err = c.open(ctx, store, string(mark.Alias)); err != nil {
 		return err
 	}
+	if err := c.admit(ctx, c.session, string(mark.Alias)); err != nil {
+		return err
+	}
 	if c.agent != nil {
 		c.keepAgent()
 	}
-	c.release, err = c.session.Acquire(ctx)
-	return err
+	return c.hold(ctx)
 }

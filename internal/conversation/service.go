@@ -6,6 +6,7 @@ import (
 	"loki/internal/agent/team"
 	"loki/internal/agent/todo"
 	"loki/internal/ask"
+	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
@@ -124,6 +125,11 @@ type Options struct {
 	// EmptySession has a session that is entered forget its messages, in a dry run only
 	// for the time being.
 	EmptySession bool
+
+	// View is whose sessions can be entered; nil for all. Owner is who owns the sessions and runs that the
+	// conversation makes, and those without an owner from its first change of them on; nil for nobody.
+	View  *auth.View
+	Owner *auth.Owner
 
 	isolated bool // sessions are saved when they are left, and not if they are left open
 }

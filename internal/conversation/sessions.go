@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"loki/internal/ask"
 	"loki/internal/chat"
@@ -30,6 +31,9 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 		return err
 	}
 	s, err := c.open(ctx, store, name)
+	if err == nil {
+		err = c.admit(ctx, s, name)
+	}
 	if err != nil {
 		return err
 	}
@@ -57,7 +61,7 @@ func (c *Conversation) enterSession(ctx context.Context, store session.Store, s 
 	if c.options.isolated {
 		s.Hold()
 	}
-	if c.release, err = s.Acquire(ctx); err != nil {
+	if err = c.hold(ctx); err != nil {
 		return err
 	}
 	s.Attend(c.attended())
@@ -97,6 +101,36 @@ func (c *Conversation) acquire(ctx context.Context) (release func(), err error) 
 		return func() {}, nil
 	}
 	return c.session.Acquire(c.context(ctx))
+}
+
+// hold has the conversation alone in its session until it leaves it. What is changed there is changed for
+// the owner.
+func (c *Conversation) hold(ctx context.Context) (err error) {
+	s := c.session
+	release, err := s.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	s.ActFor(c.options.Owner)
+	c.release = sync.OnceFunc(func() {
+		s.ActFor(nil)
+		release()
+	})
+	return nil
+}
+
+// admit returns the error of entering a session that the conversation may not see. It is that of one that
+// does not exist, or, if a name was given, of one that cannot be begun.
+func (c *Conversation) admit(ctx context.Context, s *session.Session, name string) error {
+	s.OwnNew(c.options.Owner)
+	owner, err := s.Owner(ctx)
+	if err != nil || c.options.View.Includes(owner) {
+		return err
+	}
+	if s.Alias() != "" && session.Alias(name) == s.Alias() {
+		return session.AliasInUse(s.Alias())
+	}
+	return session.NotFound(session.Alias(name))
 }
 
 // leaveSession lets go of the session, without saving it.
@@ -155,10 +189,9 @@ func (c *Conversation) forget(ctx context.Context, store session.Store) (err err
 	if !c.values.dryRun {
 		return c.session.Clear(ctx)
 	}
-	c.release()
+	c.leave()
 	c.session = store.Temp(c.session.Scope(), c.session.Settings())
-	c.release, err = c.session.Acquire(ctx)
-	return err
+	return c.hold(ctx)
 }
 
 // beganWith reports whether r is the role of the session already. All roles made of a text
@@ -394,7 +427,7 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 		c.last.session = copied
 	}
 	if held {
-		c.release, err = copied.Acquire(ctx)
+		err = c.hold(ctx)
 	}
 	return err
 }

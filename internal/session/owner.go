@@ -16,6 +16,15 @@ func (s *Session) ActFor(owner *auth.Owner) {
 	s.claim = owner
 }
 
+// OwnNew gives a session that is not stored, and has no owner, to owner.
+func (s *Session) OwnNew(owner *auth.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stored && s.state.Owner == nil {
+		s.state.Owner = owner
+	}
+}
+
 // Owner returns whose the session is, or will be once it is stored.
 func (s *Session) Owner(ctx context.Context) (*auth.Owner, error) {
 	s.mu.Lock()

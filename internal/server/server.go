@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/run/manager"
+	"loki/internal/server/answers"
 	"loki/internal/server/openai"
 	"loki/internal/server/page"
 	"loki/internal/server/rest"
@@ -41,6 +43,7 @@ type Server struct {
 	o        Options
 	settings atomic.Pointer[settings]
 	api      *rest.API
+	kept     *answers.Store
 	http     *http.Server
 	listener net.Listener
 	started  time.Time
@@ -81,7 +84,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if s.runs, s.closeRuns, err = o.App.Host(manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: o.Observer}); err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
-	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log})
+	s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil)
+	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept})
 	s.api.SetLimits(set.limits())
 	s.register()
 	ctx, s.cancel = context.WithCancelCause(ctx)
@@ -106,6 +110,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}()
 	return s, nil
 }
+
+// answersFile is the file of the answers of requests with an Idempotency-Key, beside the record of runs.
+const answersFile = "requests.db"
 
 // Addr returns where the server listens.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
@@ -163,6 +170,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if err != nil {
 		_ = s.http.Close()
 	}
+	err = errors.Join(err, s.kept.Close())
 	if served := <-s.served; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served
 	}

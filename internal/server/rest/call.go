@@ -19,6 +19,8 @@ type call struct {
 	openAI   bool // errors have OpenAI's shape
 	route    string
 
+	committed bool // the request has had its effect, see Commit
+
 	timeout time.Duration
 	timer   *time.Timer // ends the request; nil while there is none
 }

@@ -1,19 +1,172 @@
 package rest
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
 	"net/http"
 )
 
 // idempotencyHeader is the header of a request that must not be done twice.
 const idempotencyHeader = "Idempotency-Key"
 
-// mostKey is the greatest length of such a key.
+// mostKey is the greatest length of such a key, in bytes.
 const mostKey = 255
 
-// Answers keeps the answers of requests with an Idempotency-Key.
-type Answers interface{}
+// mostKept is the size of the largest answer that is kept, in bytes.
+const mostKept = 8 << 20
 
-// once serves a request, or answers as the request with the same key was answered before.
-func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []byte, serve func(w http.ResponseWriter) error) error {
-	return serve(w)
+// Answers keeps the answers of requests with an Idempotency-Key for a day. Its methods may be called from
+// several goroutines.
+type Answers interface {
+	// Begin says that the request with a key of a subject is about to be done. digest is that of all that
+	// matters in it. It returns nil if it is to be done, and otherwise what is known of the earlier request
+	// with that key.
+	Begin(ctx context.Context, subject, key string, digest []byte) (*Kept, error)
+	// End keeps the answer of a request that has been begun.
+	End(ctx context.Context, subject, key string, answer Kept) error
+	// Forget says that a request that has been begun was not done: it may come again.
+	Forget(ctx context.Context, subject, key string) error
 }
+
+// Kept is an answer that was given before.
+type Kept struct {
+	Digest []byte // of the request
+	State  KeptState
+	Status int    // 0 if the client has gone before it came
+	Type   string // Content-Type
+	Body   []byte
+}
+
+// KeptState says how far a request has come.
+type KeptState int
+
+// The states of a request.
+const (
+	KeptWhole   KeptState = iota // it was answered
+	KeptRunning                  // it is at work
+	KeptLost                     // it was at work when the server ended
+)
+
+// Commit says that the request that is served with ctx has had its effect, which stays even if the client
+// goes away: a second request with the same Idempotency-Key must not have it again.
+func Commit(ctx context.Context) { callOf(ctx).committed = true }
+
+// once serves a request, or answers as the request with the same key was answered. body is that of the
+// request.
+func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []byte, serve func(w http.ResponseWriter) error) error {
+	keys := r.Header[idempotencyHeader]
+	if !op.Idempotent || len(keys) == 0 || a.o.Kept == nil {
+		return serve(w)
+	}
+	key := keys[0]
+	if len(keys) > 1 || key == "" || len(key) > mostKey {
+		return Invalid(idempotencyHeader, "%s: one key of 1 to %d bytes is expected", idempotencyHeader, mostKey)
+	}
+	c := callOf(r.Context())
+	subject, digest := c.identity.Subject, digestOf(r, c.stream, body)
+	before, err := a.o.Kept.Begin(r.Context(), subject, key, digest)
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		return replay(w, digest, before)
+	}
+	tape := &tape{ResponseWriter: w}
+	done := false
+	defer func() { // also after a panic
+		a.settle(context.WithoutCancel(r.Context()), subject, key, tape, done || c.committed)
+	}()
+	if err := serve(tape); err != nil {
+		return err
+	}
+	done = tape.status < http.StatusInternalServerError && tape.status != http.StatusTooManyRequests
+	return nil
+}
+
+// settle keeps what is on the tape, or forgets that there was a request.
+func (a *API) settle(ctx context.Context, subject, key string, t *tape, keep bool) {
+	var err error
+	if keep {
+		k := Kept{Status: t.status, Type: t.Header().Get("Content-Type"), Body: t.body.Bytes()}
+		if t.long {
+			k = Kept{}
+		}
+		err = a.o.Kept.End(ctx, subject, key, k)
+	} else {
+		err = a.o.Kept.Forget(ctx, subject, key)
+	}
+	if err != nil {
+		a.o.Log.Error("an answer could not be kept", "request_id", RequestID(ctx), "error", err.Error())
+	}
+}
+
+// digestOf returns the digest of all that matters in a request.
+func digestOf(r *http.Request, stream bool, body []byte) []byte {
+	h := sha256.New()
+	for _, part := range []string{r.Method, r.URL.Path, r.URL.RawQuery} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	if stream {
+		h.Write([]byte{1})
+	}
+	h.Write(body)
+	return h.Sum(nil)
+}
+
+// replay answers as before.
+func replay(w http.ResponseWriter, digest []byte, k *Kept) error {
+	switch {
+	case !bytes.Equal(k.Digest, digest):
+		return &Error{
+			Status: http.StatusUnprocessableEntity, Code: "idempotency_mismatch", Param: idempotencyHeader,
+			Message: "the key was used for another request in the last 24 hours", Hint: "send each request with a key of its own",
+		}
+	case k.State == KeptRunning:
+		return Conflict("the request with this key is still at work").WithHint("wait for its answer, or ask again later")
+	case k.State == KeptLost:
+		return Conflict("the server ended while it worked on the request with this key, so it is not known how far it came").
+			WithHint("look at what there is, GET /v1/runs for example, and ask again with another key")
+	case k.Status == 0:
+		return Conflict("the request with this key was done, but its answer was not kept").
+			WithHint("look at what there is, GET /v1/runs for example; ask again with another key")
+	}
+	if k.Type != "" {
+		w.Header().Set("Content-Type", k.Type)
+	}
+	w.Header().Set("Idempotency-Replayed", "true")
+	w.WriteHeader(k.Status)
+	_, err := w.Write(k.Body)
+	return written(err)
+}
+
+// tape is a writer that remembers what is written.
+type tape struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+	long   bool // there was more than is kept
+}
+
+// WriteHeader writes the header.
+func (t *tape) WriteHeader(status int) {
+	if t.status == 0 && status >= http.StatusOK {
+		t.status = status
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes a part of the body.
+func (t *tape) Write(p []byte) (int, error) {
+	if t.status == 0 {
+		t.status = http.StatusOK
+	}
+	if t.long = t.long || t.body.Len()+len(p) > mostKept; !t.long {
+		t.body.Write(p)
+	}
+	return t.ResponseWriter.Write(p)
+}
+
+// Unwrap returns the writer, for [http.ResponseController].
+func (t *tape) Unwrap() http.ResponseWriter { return t.ResponseWriter }

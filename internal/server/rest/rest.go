@@ -33,7 +33,7 @@ type API struct {
 	o        Options
 	limits   atomic.Pointer[Limits]
 	slots    slots
-	watchers atomic.Int64
+	watchers watchers
 	drain    chan struct{} // closed by Drain
 	work     work
 }
@@ -163,7 +163,10 @@ func (a *API) Handle(op Operation, serve func(w http.ResponseWriter, r *http.Req
 
 // Drain ends the requests that only watch, see [Operation.Watch], and refuses new ones except public
 // ones. It is called once.
-func (a *API) Drain() { close(a.drain) }
+func (a *API) Drain() {
+	close(a.drain)
+	a.watchers.end()
+}
 
 // Draining reports whether Drain was called.
 func (a *API) Draining() bool {
@@ -266,24 +269,32 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *cal
 	if err := a.limitBody(w, r, op, limits); err != nil {
 		return err
 	}
-	ctx, end := a.deadline(r.Context(), op, c, limits.Timeout)
-	defer end()
-	switch {
-	case op.Public:
-	case op.Watch:
-		if a.watchers.Add(1) > int64(limits.Requests)*watchersPerSlot {
-			a.watchers.Add(-1)
-			return overloaded("too many requests watch at once")
+	if op.Watch {
+		ctx, end, err := a.watchers.add(r.Context(), limits.Requests*watchersPerSlot)
+		if err != nil {
+			return err
 		}
-		defer a.watchers.Add(-1)
-	default:
+		defer end()
+		return failure(ctx, serve(w, r.WithContext(ctx)))
+	}
+	ctx, end := deadline(r.Context(), c, limits.Timeout)
+	defer end()
+	if !op.Public {
 		release, err := a.slots.take(ctx, c.identity.Subject, a.o.Wait)
 		if err != nil {
 			return err
 		}
 		defer release()
 	}
-	return serve(w, r.WithContext(ctx))
+	return failure(ctx, serve(w, r.WithContext(ctx)))
+}
+
+// failure returns the error of an endpoint as an answer, as long as it is known why ctx has ended.
+func failure(ctx context.Context, err error) error {
+	if _, begun := errors.AsType[writtenError](err); err == nil || begun {
+		return err
+	}
+	return FromError(ctx, err)
 }
 
 // watchersPerSlot is how many requests may watch for each that may work.
@@ -318,18 +329,8 @@ func (a *API) limitBody(w http.ResponseWriter, r *http.Request, op Operation, li
 }
 
 // deadline returns the context of a request, see [Register].
-func (a *API) deadline(ctx context.Context, op Operation, c *call, timeout time.Duration) (context.Context, func()) {
+func deadline(ctx context.Context, c *call, timeout time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	if op.Watch {
-		go func() { // ends with the request
-			select {
-			case <-a.drain:
-				cancel(errStopping)
-			case <-ctx.Done():
-			}
-		}()
-		return ctx, func() { cancel(nil) }
-	}
 	c.timeout = timeout
 	c.timer = time.AfterFunc(timeout, func() { cancel(errTimeout{timeout}) })
 	return ctx, func() {

@@ -25,7 +25,7 @@ type Options struct {
 	Comment time.Duration
 	// Stall is how long a client may take nothing before it is cut; 0 means 5 minutes.
 	Stall time.Duration
-	// Progress is called after each write that the client's connection has taken; nil for none.
+	// Progress is called after each write of events that the client's connection has taken; nil for none.
 	Progress func()
 }
 
@@ -57,6 +57,8 @@ func New(w http.ResponseWriter, o Options) *Writer {
 		o.Stall = 5 * time.Minute
 	}
 	s := &Writer{w: w, ctl: http.NewResponseController(w), o: o}
+	s.mu.Lock() // for the timer
+	defer s.mu.Unlock()
 	s.beat = time.AfterFunc(o.Comment, s.comment)
 	return s
 }
@@ -102,7 +104,7 @@ func (s *Writer) SendFrames(ctx context.Context, frames []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.write(frames)
+	return s.events(frames)
 }
 
 // Open sends the header of the answer, so that the client knows that the stream has begun.
@@ -130,8 +132,17 @@ func (s *Writer) comment() {
 	}
 }
 
-// flush writes the buffer. The caller holds mu.
-func (s *Writer) flush() error { return s.write(s.buf.Bytes()) }
+// flush writes the events in the buffer. The caller holds mu.
+func (s *Writer) flush() error { return s.events(s.buf.Bytes()) }
+
+// events writes events. The caller holds mu.
+func (s *Writer) events(frames []byte) error {
+	err := s.write(frames)
+	if err == nil && s.o.Progress != nil {
+		s.o.Progress()
+	}
+	return err
+}
 
 // write writes and flushes. The caller holds mu.
 func (s *Writer) write(p []byte) error {
@@ -159,9 +170,6 @@ func (s *Writer) write(p []byte) error {
 		return s.err
 	}
 	s.beat.Reset(s.o.Comment)
-	if s.o.Progress != nil && p != nil {
-		s.o.Progress()
-	}
 	return nil
 }
 

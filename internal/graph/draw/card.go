@@ -131,6 +131,23 @@ func cutWidth(s string, size, width float64) string {
 	return strings.TrimRight(s[:prefixWidth(s, size, width-size)], " ") + "…"
 }
 
+// wrapWidth returns the words of s in lines of that width, at most three.
+func wrapWidth(s string, size, width float64) []string {
+	var lines []string
+	for s != "" {
+		if len(lines) == 2 {
+			return append(lines, cutWidth(s, size, width))
+		}
+		n := prefixWidth(s, size, width)
+		if i := strings.LastIndexByte(s[:n], ' '); n < len(s) && s[n] != ' ' && i > 0 {
+			n = i
+		}
+		lines = append(lines, strings.TrimRight(s[:n], " "))
+		s = strings.TrimLeft(s[n:], " ")
+	}
+	return lines
+}
+
 // icons are drawn in squares of 16 pixels, with lines.
 var icons = map[string]string{
 	"agent":    "M3 6.5H13V13.5H3ZM8 6.5V3.5M8 3.5A1 1 0 1 0 8 1.5 1 1 0 1 0 8 3.5M6 9.2V10.8M10 9.2V10.8M1 9.5V11M15 9.5V11",

@@ -83,6 +83,8 @@ type drawnEdge struct {
 const (
 	idSize    = 13.0
 	smallSize = 10.5
+	aboutSize = 12.0
+	titleSize = 17.0
 	lineStep  = 16.0
 	maxText   = 200.0 // width of an id, which then continues on a second line
 	maxLabel  = 150.0
@@ -117,14 +119,16 @@ func (s *svg) arrange() {
 func (s *svg) write(description string) {
 	top, width := margin, s.w+2*margin
 	name := printable(s.name)
+	var about []string
 	if s.options.Standalone {
 		width = max(width, 320)
 		if s.name != "" {
 			top += 30
 		}
-		if description != "" {
-			top += 18
+		if description = strings.Join(strings.Fields(description), " "); description != "" {
+			about = wrapWidth(printable(description), aboutSize, width-2*margin)
 		}
+		top += lineStep * float64(len(about))
 	}
 	height := top + s.h + margin
 	title := "graph"
@@ -138,12 +142,12 @@ func (s *svg) write(description string) {
 		s.printf(`<rect class="paper" width="%s" height="%s" rx="12"/>`+"\n", num(width), num(height))
 		y := margin + 14
 		if s.name != "" {
-			s.printf(`<text class="title" x="%s" y="%s">%s</text>`+"\n", num(margin), num(y), xmlText(cutWidth(name, 17, width-2*margin)))
+			s.printf(`<text class="title" x="%s" y="%s">%s</text>`+"\n", num(margin), num(y), xmlText(cutWidth(name, titleSize*boldFactor, width-2*margin)))
 			y += 20
 		}
-		if description != "" {
-			first, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
-			s.printf(`<text class="about" x="%s" y="%s">%s</text>`+"\n", num(margin), num(y), xmlText(cutWidth(printable(strings.TrimSpace(first)), 12, width-2*margin)))
+		for _, line := range about {
+			s.printf(`<text class="about" x="%s" y="%s">%s</text>`+"\n", num(margin), num(y), xmlText(line))
+			y += lineStep
 		}
 	}
 	s.printf(`<g transform="translate(%s %s)">`+"\n", num((width-s.w)/2), num(top))

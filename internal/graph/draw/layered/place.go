@@ -130,6 +130,13 @@ func (l *layout) align(down, right bool, conflicts map[segment]bool) []float64 {
 			}
 			for _, m := range middle {
 				w := neighbors[m]
+				theirs := w.mainDown
+				if !down {
+					theirs = w.mainUp
+				}
+				if len(main) == 0 && len(theirs) > 0 {
+					continue // w aligns with one of those
+				}
 				pos := w.pos
 				if right {
 					pos = len(l.layers[w.layer]) - 1 - w.pos

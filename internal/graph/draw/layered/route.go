@@ -9,7 +9,7 @@ import (
 // Distances along y.
 const (
 	gapBoxes  = 40.0 // between a layer of boxes and the next
-	gapLabels = 20.0 // above a layer of labels
+	gapLabels = 24.0 // above a layer of labels
 	tip       = 12.0 // an arrow arrives vertically for that length
 	turn      = 14.0 // between a box and the first loop that turns around at it
 	turnStep  = 9.0  // between loops that turn around at the same layer

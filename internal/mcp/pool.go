@@ -450,11 +450,18 @@ func (p *Pool) Status() []Status {
 	return list
 }
 
-// Shutdown closes the idle connections, waits up to grace for those in use to be released,
-// closes the rest, and returns when no connection, program or goroutine is left. Until
-// grace is over Acquire works; then its error is [ErrShutdown]. The error of Shutdown, with
-// code Limit, reports connections that were closed while in use.
+// Shutdown is [Pool.Retire] with a limit.
 func (p *Pool) Shutdown(grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	return p.Retire(ctx)
+}
+
+// Retire closes the idle connections, waits for those in use to be released until ctx ends,
+// closes the rest, and returns when no connection, program or goroutine is left. Until
+// it has waited Acquire works; then its error is [ErrShutdown]. The error of Retire, with
+// code Limit, reports connections that were closed while in use.
+func (p *Pool) Retire(ctx context.Context) error {
 	p.mu.Lock()
 	p.phase = max(p.phase, closing)
 	if p.reapStop != nil {
@@ -466,7 +473,8 @@ func (p *Pool) Shutdown(grace time.Duration) error {
 		}
 	}
 	p.mu.Unlock()
-	p.drain(grace)
+	begun := time.Now()
+	p.drain(ctx)
 
 	p.mu.Lock()
 	p.phase = shut
@@ -489,7 +497,7 @@ func (p *Pool) Shutdown(grace time.Duration) error {
 	if len(cut) == 0 {
 		return nil
 	}
-	return fault.New(fault.Limit, "%d MCP servers were still in use after %v and have been stopped", len(cut), grace)
+	return fault.New(fault.Limit, "%d MCP servers were still in use after %v and have been stopped", len(cut), time.Since(begun).Round(time.Millisecond))
 }
 
 func (p *Pool) inUse() []*entry {
@@ -507,10 +515,8 @@ func (p *Pool) inUse() []*entry {
 	return list
 }
 
-// drain waits until nothing is in use or being made, at most for limit.
-func (p *Pool) drain(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+// drain waits until nothing is in use or being made, or ctx ends.
+func (p *Pool) drain(ctx context.Context) {
 	for {
 		p.mu.Lock()
 		busy, changed := len(p.inUse()) > 0 || len(p.begun) > 0, p.changed
@@ -520,7 +526,7 @@ func (p *Pool) drain(limit time.Duration) {
 		}
 		select {
 		case <-changed:
-		case <-timer.C:
+		case <-ctx.Done():
 			return
 		}
 	}

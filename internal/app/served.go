@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"maps"
+
+	"loki/internal/conversation"
+	"loki/internal/environ"
+	"loki/internal/fault"
+	"loki/internal/input"
+	"loki/internal/mcp"
+	"loki/internal/session"
+	"loki/internal/tool"
+	"loki/internal/tool/builtin/web"
+)
+
+// Served returns what begins conversations of a server's clients. Neither the file of messages nor what was said
+// last in the directory is theirs.
+func (a *App) Served() *conversation.Service {
+	s := a.Conversations()
+	s.Save, s.MessagesFile, s.Recents = false, nil, session.Recents{}
+	return s
+}
+
+// SessionScopes returns the scopes that may have sessions: that of no agent, and those of the agents there are.
+func (a *App) SessionScopes() ([]session.Scope, error) {
+	names, err := a.Agents.Names()
+	scopes := []session.Scope{""}
+	for _, name := range names {
+		scopes = append(scopes, session.Scope(name))
+	}
+	return scopes, err
+}
+
+// ServedLoader returns what loads the attachments of a server's clients: without commands of theirs, and with
+// addresses by the rules of the tools that fetch pages.
+func (a *App) ServedLoader() *input.Loader {
+	l := a.Loader()
+	l.Shell.Path = ""
+	l.Loaders = maps.Clone(l.Loaders)
+	delete(l.Loaders, input.AddressLoader)
+	l.HTTP = web.New(a.setting, web.ParseAllowed(a.setting("LOKI_FETCH_ALLOW")))
+	return l
+}
+
+// Consents reports whether the value of an agent's variable is a consent to all calls of tools. A client of a
+// server must not give it.
+func Consents(name, value string) bool {
+	return environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value)
+}
+
+// ReloadServers reads mcp.json again and returns the names of the servers in it. Conversations that are
+// under way keep their connections, which drain closes once they are released, at the latest when its context ends.
+// If the file is not valid it is an error, and nothing changes.
+func (a *App) ReloadServers() (names []string, drain func(ctx context.Context) error, err error) {
+	file, err := mcp.Read(a.Paths.MCPFile())
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range file.Servers {
+		if s.Err != nil {
+			return nil, nil, fault.Wrap(fault.Config, s.Err, "")
+		}
+		names = append(names, s.ID)
+	}
+	a.mu.Lock()
+	old := a.servers
+	a.servers = nil
+	a.mu.Unlock()
+	drain = func(context.Context) error { return nil }
+	if old != nil {
+		drain = old.pool.Retire
+	}
+	_, err = a.mcpServers()
+	return names, drain, err
+}

@@ -32,22 +32,37 @@ func (s *Service) Summaries(ctx context.Context, scope session.Scope) ([]Summary
 	if err != nil {
 		return nil, err
 	}
+	summaries := make([]Summary, 0, len(list))
+	for _, m := range list {
+		summaries = append(summaries, glance(ctx, store, scope, m))
+	}
+	return summaries, ctx.Err()
+}
+
+// Glance returns what is known of a session of a list at a glance.
+func (s *Service) Glance(ctx context.Context, scope session.Scope, m session.Meta) (Summary, error) {
+	store, err := s.Sessions()
+	if err != nil {
+		return Summary{}, err
+	}
+	return glance(ctx, store, scope, m), nil
+}
+
+func glance(ctx context.Context, store session.Store, scope session.Scope, m session.Meta) Summary {
+	sum := Summary{Name: cmp.Or(string(m.Alias), string(m.ID)), ID: string(m.ID), Modified: m.Modified.UTC()}
 	files, ok := store.(interface {
 		Glance(ctx context.Context, scope session.Scope, id session.ID) (first string, turns int, err error)
 	})
-	summaries := make([]Summary, 0, len(list))
-	for _, m := range list {
-		sum := Summary{Name: cmp.Or(string(m.Alias), string(m.ID)), ID: string(m.ID), Modified: m.Modified.UTC()}
-		if ok {
-			sum.First, sum.Turns, err = files.Glance(ctx, scope, m.ID)
-			sum.First = run.Head(sum.First)
-			if err != nil {
-				sum.Error = err.Error()
-			}
-		}
-		summaries = append(summaries, sum)
+	if !ok {
+		return sum
 	}
-	return summaries, ctx.Err()
+	var err error
+	sum.First, sum.Turns, err = files.Glance(ctx, scope, m.ID)
+	sum.First = run.Head(sum.First)
+	if err != nil {
+		sum.Error = err.Error()
+	}
+	return sum
 }
 
 // Export returns the session as a YAML document, see [session.Session.Export], and its value. The error has

@@ -40,6 +40,51 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	return c.goOnIn(ctx, store, s)
 }
 
+// CreateSession begins a session with what is in force, and goes on in it. It is stored at once, under a name
+// unless that is "". A name that is taken is a [session.ErrAliasInUse].
+func (c *Conversation) CreateSession(ctx context.Context, name string) (err error) {
+	if c.session != nil {
+		return fault.New(fault.Usage, "the conversation is already in session %s", c.session.Name()).WithHint("leave it first: .exit session")
+	}
+	ctx = c.context(ctx)
+	var alias session.Alias
+	if name != "" {
+		if alias, err = session.ParseAlias(name); err != nil {
+			return err
+		}
+	}
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	initial := session.Settings{Settings: c.Settings(), Knowledge: c.knowledge}
+	if c.role != nil {
+		initial.RoleName = c.role.Name
+	}
+	if c.agent != nil {
+		if err := c.ready(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := store.Create(ctx, c.Scope(), alias, initial)
+	if err != nil {
+		return err
+	}
+	if owner := c.options.Owner; owner != nil {
+		_, err = store.Claim(ctx, s.Scope(), s.ID(), *owner)
+	}
+	if err == nil {
+		err = c.goOnIn(ctx, store, s)
+	}
+	if err == nil {
+		err = c.session.Save(ctx)
+	}
+	if err != nil {
+		err = errors.Join(err, store.Delete(context.WithoutCancel(ctx), s.Scope(), s.ID()))
+	}
+	return err
+}
+
 // goOnIn puts s in force, with the MCP servers that it asks for.
 func (c *Conversation) goOnIn(ctx context.Context, store session.Store, s *session.Session) (err error) {
 	c.outside = c.role

@@ -270,6 +270,13 @@ func (s *Session) Stored() bool {
 	return s.stored
 }
 
+// Created returns when the session began; the zero time if that is not known.
+func (s *Session) Created() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Created
+}
+
 // Settings returns a copy of the settings.
 func (s *Session) Settings() Settings {
 	s.mu.Lock()

@@ -40,6 +40,17 @@ func (s *Settings) list() []chat.Setting {
 	)
 }
 
+// Values returns the settings that are set, by the names that files have for them.
+func (s Settings) Values() map[string]any {
+	values := make(map[string]any)
+	for _, f := range s.list() {
+		if v, ok := f.Value(); ok {
+			values[f.Key] = v
+		}
+	}
+	return values
+}
+
 // Equal reports whether all settings are the same.
 func (s Settings) Equal(t Settings) bool { return reflect.DeepEqual(s, t) }
 

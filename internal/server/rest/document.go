@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"net/http"
+	"path"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -13,9 +14,21 @@ import (
 	"loki/internal/api"
 )
 
+// schemaName names the schema of a type. Types of other packages than api have the name of theirs in front.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if of := path.Base(t.PkgPath()); t.Name() != "" && of != "api" && of != "." {
+		name = strings.ToUpper(of[:1]) + of[1:] + name
+	}
+	return name
+}
+
 // describe begins the OpenAPI document.
 func (a *API) describe() {
-	a.schemas = huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	a.schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	a.doc = &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"loki/internal/app"
+	"loki/internal/auth"
 	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/run/manager"
@@ -120,7 +121,10 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // register puts the endpoints together.
 func (s *Server) register() {
 	s.metadata()
-	talk.Register(s.api, s.o.App)
+	talk.Register(s.api, talk.Options{
+		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: s.settings.Load().AdoptUnowned} },
+		Roots: func() []string { return s.settings.Load().FileRoots },
+	})
 	openai.Register(s.api, s.o.App)
 	runs.Register(s.api, s.o.App, s.runs)
 	page.Register(s.api)

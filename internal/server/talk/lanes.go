@@ -1,0 +1,61 @@
+package talk
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"loki/internal/session"
+)
+
+// lanes have the requests to one session served one after the other, in the order in which they came. How many
+// wait is bounded by how many requests there may be. The zero lanes are empty.
+type lanes struct {
+	mu   sync.Mutex
+	busy map[session.ID][]chan struct{} // those that wait, by the session that another one is in
+}
+
+// enter waits until no other request is in a session. leave lets the next one in.
+func (l *lanes) enter(ctx context.Context, id session.ID) (leave func(), err error) {
+	l.mu.Lock()
+	waiting, taken := l.busy[id]
+	if !taken {
+		if l.busy == nil {
+			l.busy = make(map[session.ID][]chan struct{})
+		}
+		l.busy[id] = nil
+		l.mu.Unlock()
+		return sync.OnceFunc(func() { l.leave(id) }), nil
+	}
+	turn := make(chan struct{})
+	l.busy[id] = append(waiting, turn)
+	l.mu.Unlock()
+	select {
+	case <-turn:
+		return sync.OnceFunc(func() { l.leave(id) }), nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	i := slices.Index(l.busy[id], turn)
+	if i >= 0 {
+		l.busy[id] = slices.Delete(l.busy[id], i, i+1)
+	}
+	l.mu.Unlock()
+	if i < 0 { // the turn has come meanwhile
+		l.leave(id)
+	}
+	return nil, context.Cause(ctx)
+}
+
+// leave lets the request that has waited longest in.
+func (l *lanes) leave(id session.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiting := l.busy[id]
+	if len(waiting) == 0 {
+		delete(l.busy, id)
+		return
+	}
+	close(waiting[0])
+	l.busy[id] = waiting[1:]
+}

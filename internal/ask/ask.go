@@ -103,6 +103,9 @@ type Question struct {
 	// Fresh has a terminal drop what was typed before the question is shown, which was not meant for it.
 	Fresh bool
 
+	// Assignees are the subjects of a server who may answer; empty for all who may see the run.
+	Assignees []string
+
 	// Where the question comes from, as far as it is known.
 	Node  string // graph node
 	Agent string // agent

@@ -253,6 +253,8 @@ type Approval struct {
 	Routes   []Route
 	OnOther  string
 	Default  *Template // lenient; the answer when the timeout is over, nil for none
+
+	Assignees []string // subjects of a server who may answer; nil for all who may see the run
 }
 
 // Route sends one answer of an approval to a node.
@@ -266,6 +268,7 @@ type Input struct {
 	Question   Template
 	Default    *Template // lenient; for an empty answer and when the timeout is over, nil for none
 	Validation string    // length predicate, "" for none; see ParsePredicate
+	Assignees  []string  // as for Approval
 }
 
 // LLM calls a model, with an optional bounded tool loop.

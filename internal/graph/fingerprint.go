@@ -244,10 +244,12 @@ func (l *aspects) typeFields(n *Node) {
 		}
 		l.text("on_other", n.Approval.OnOther)
 		l.template("default", n.Approval.Default)
+		l.texts("assignees", n.Approval.Assignees)
 	case n.Input != nil:
 		l.template("question", &n.Input.Question)
 		l.template("default", n.Input.Default)
 		l.text("validation", n.Input.Validation)
+		l.texts("assignees", n.Input.Assignees)
 	case n.LLM != nil:
 		l.llm(n.LLM)
 	case n.RAG != nil:

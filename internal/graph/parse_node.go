@@ -202,6 +202,7 @@ func (p *parser) approval(n *Node, m *yamldoc.Map) {
 		}
 	}
 	m.Str("on_other", &a.OnOther)
+	m.Strs("assignees", &a.Assignees)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
 }
@@ -210,6 +211,7 @@ func (p *parser) input(n *Node, m *yamldoc.Map) {
 	n.Input = &Input{Default: optional("default", templates(m))}
 	templates(m)("question", &n.Input.Question)
 	m.Str("validation", &n.Input.Validation)
+	m.Strs("assignees", &n.Input.Assignees)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
 }

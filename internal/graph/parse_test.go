@@ -307,10 +307,10 @@ func TestNodeFields(t *testing.T) {
 		{"script", "type: script, script: s.sh, fallback: b" + common, graph.Node{
 			Type: graph.ScriptNode, Fallback: "b", Script: &graph.Script{Script: "s.sh"},
 		}},
-		{"approval", "type: approval, question: q, options: [yes, no], routes: {yes: b, no: a, 1: b}, on_other: b" + common, graph.Node{
+		{"approval", "type: approval, question: q, options: [yes, no], routes: {yes: b, no: a, 1: b}, on_other: b, assignees: [ada, \"1\"]" + common, graph.Node{
 			Type: graph.ApprovalNode, Approval: &graph.Approval{
 				Question: tmpl("q"), Options: []string{"yes", "no"}, OnOther: "b",
-				Routes: []graph.Route{{Answer: "yes", Target: "b"}, {Answer: "no", Target: "a"}, {Answer: "1", Target: "b"}},
+				Routes: []graph.Route{{Answer: "yes", Target: "b"}, {Answer: "no", Target: "a"}, {Answer: "1", Target: "b"}}, Assignees: []string{"ada", "1"},
 			},
 		}},
 		{"input", `type: input, question: q, default: "", validation: len(input) > 0` + common, graph.Node{

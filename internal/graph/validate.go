@@ -56,6 +56,7 @@ const (
 	RuleParallelWrite    Rule = "parallel-write"    // two branches write a key without a reducer
 	RuleParallelRead     Rule = "parallel-read"     // a branch reads what its sibling writes
 	RulePredicate        Rule = "predicate"         // an input's validation cannot be read
+	RuleAssignees        Rule = "assignees"         // a question has assignees, but names none
 	RuleZeroLimit        Rule = "zero-limit"        // a limit that nothing can keep
 	RuleTimeoutDefault   Rule = "timeout-default"   // a question's timeout and default do not go together
 	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is none of its options
@@ -184,6 +185,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 		}
 	}
 	v.predicates()
+	v.assignees()
 	v.limits()
 	v.answers()
 	v.retries()

@@ -261,6 +261,22 @@ func (v *validator) predicates() {
 	}
 }
 
+// assignees reports questions that no subject may answer.
+func (v *validator) assignees() {
+	for _, n := range v.g.Nodes {
+		var list []string
+		switch {
+		case n.Approval != nil:
+			list = n.Approval.Assignees
+		case n.Input != nil:
+			list = n.Input.Assignees
+		}
+		if list != nil && (len(list) == 0 || slices.Contains(list, "")) {
+			v.err(RuleAssignees, n, "assignees", "", "assignees has to name the subjects who may answer; leave it out if all may who see the run")
+		}
+	}
+}
+
 // limits reports limits that nothing can keep.
 func (v *validator) limits() {
 	if v.g.Settings.MaxLoopIterations == 0 {

@@ -228,6 +228,11 @@ func TestRules(t *testing.T) {
 			graph.RulePredicate, "bad", "nodes:\n  a: {type: input, question: q, validation: len(input) != 0, next: z}\n" + tail,
 			`4:45 error [a] validation: "len(input) != 0" is not a length predicate: expected len(input), one of >= <= == > <, and a whole number, as in len(input) > 0`,
 		},
+		{
+			graph.RuleAssignees, "none", "nodes:\n  a: {type: input, question: q, assignees: [], next: z}\n" + tail,
+			"4:33 error [a] assignees has to name the subjects who may answer; leave it out if all may who see the run",
+		},
+		{graph.RuleAssignees, "one", "nodes:\n  a: {type: input, question: q, assignees: [ada], next: z}\n" + tail, ""},
 		{graph.RulePredicate, "good", "nodes:\n  a: {type: input, question: q, validation: len(input) > 0, next: z}\n" + tail, ""},
 		{
 			graph.RuleZeroLimit, "zero", "settings: {max_loop_iterations: 0}\nnodes:\n  a: {type: llm, prompt: p, max_attempts: 0, max_iterations: 0, next: z}\n" + tail,

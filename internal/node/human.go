@@ -16,7 +16,7 @@ import (
 // approval asks the user to choose and routes by the answer.
 func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
 	a := t.Node.Approval
-	q := ask.Question{Kind: ask.Choice, Options: a.Options}
+	q := ask.Question{Kind: ask.Choice, Options: a.Options, Assignees: a.Assignees}
 	var err error
 	if q.Text, err = a.Question.Strict(t.Draft); err != nil {
 		return product{}, fmt.Errorf("question: %w", err)
@@ -45,7 +45,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 		return product{}, errors.New("input node has no next")
 	}
 	var err error
-	q := ask.Question{Kind: ask.Text}
+	q := ask.Question{Kind: ask.Text, Assignees: in.Assignees}
 	if q.Text, err = in.Question.Strict(t.Draft); err != nil {
 		return product{}, fmt.Errorf("question: %w", err)
 	}

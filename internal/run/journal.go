@@ -48,6 +48,9 @@ type Store interface {
 	// History returns what is on record of a run. Its Info is complete.
 	History(ctx context.Context, id string) (History, error)
 
+	// Pending returns the questions of a run that wait for an answer, in order.
+	Pending(ctx context.Context, id string) ([]Pending, error)
+
 	// Step returns the result of a step on record, in JSON, by its number in the history.
 	Step(ctx context.Context, id string, number int) ([]byte, error)
 
@@ -283,9 +286,11 @@ type Pending struct {
 	Asked    time.Time `json:"asked"`
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken; zero for never
 
-	Open  bool   `json:"open,omitempty"`  // answers other than the options are accepted
-	Multi bool   `json:"multi,omitempty"` // the answer is any number of the options, see [ask.JoinAnswers]
-	Rule  string `json:"rule,omitempty"`  // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
+	Open      bool     `json:"open,omitempty"`      // answers other than the options are accepted
+	Multi     bool     `json:"multi,omitempty"`     // the answer is any number of the options, see [ask.JoinAnswers]
+	Assignees []string `json:"assignees,omitempty"` // subjects who may answer; empty for all who may see the run
+
+	Rule string `json:"rule,omitempty"` // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
 }
 
 // Used is what the result of a model's step holds besides the reply.

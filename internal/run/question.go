@@ -164,7 +164,7 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 	}
 	return rec.asked(ctx, Pending{
 		ID: asked.ID, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
-		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule,
+		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Assignees: question.Assignees,
 	})
 }
 

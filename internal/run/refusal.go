@@ -2,10 +2,22 @@ package run
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"loki/internal/fault"
 )
+
+// NotAssignedError says that a subject may not answer a question, because others are to.
+type NotAssignedError struct {
+	Question  string // its id
+	Assignees []string
+}
+
+func (e *NotAssignedError) Error() string {
+	return fmt.Sprintf("question %s is for %s to answer", e.Question, strings.Join(e.Assignees, ", "))
+}
 
 // RefusedError says that a run on record does not go on as things are, such as because its agent has
 // changed since. What it wraps says why, and what to do.

@@ -154,8 +154,8 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 }
 
 // Answer answers questions that wait, and goes on with the run. While other nodes of the run are at
-// work here, it waits for them, until ctx ends. Who is the subject that answers, "" for one who may answer
-// everything.
+// work here, it waits for them, until ctx ends. A question that is for others to answer is a
+// [*run.NotAssignedError]; who is the subject that answers, "" for one who may answer everything.
 func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string) error {
 	if err := m.mayAnswer(ctx, id, who, answers); err != nil {
 		return err
@@ -168,8 +168,19 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 	return err
 }
 
-// mayAnswer refuses answers to questions that another subject is to answer.
-func (m *Manager) mayAnswer(context.Context, string, string, map[string]string) error { return nil }
+// mayAnswer returns a [*run.NotAssignedError] if a question is for other subjects to answer.
+func (m *Manager) mayAnswer(ctx context.Context, id, who string, answers map[string]string) error {
+	if who == "" {
+		return nil
+	}
+	waiting, err := m.o.Store.Pending(ctx, id)
+	for _, p := range waiting {
+		if _, answered := answers[p.ID]; answered && len(p.Assignees) > 0 && !slices.Contains(p.Assignees, who) {
+			return &run.NotAssignedError{Question: p.ID, Assignees: p.Assignees}
+		}
+	}
+	return err
+}
 
 // begin calls do in the background and returns when the run has entered, or do has failed before.
 func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Service) error) (string, error) {

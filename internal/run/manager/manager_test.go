@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -329,5 +330,47 @@ func TestShutdown(t *testing.T) {
 		if want := []string{"1 started", "2 started", "3 finished"}; !slices.Equal(got, want) {
 			t.Errorf("frames of %s: %q, want %q", id, got, want)
 		}
+	}
+}
+
+// TestAnswer answers a question that is for some only, while other work of the run goes on.
+func TestAnswer(t *testing.T) {
+	goOn := make(chan bool)
+	h := newHost(t, filepath.Join(t.TempDir(), "runs.db"), 0, map[string]func(context.Context, *run.Frame) error{
+		"ask": func(ctx context.Context, f *run.Frame) error {
+			q := run.Questions{Steps: f.Steps(), Events: f.Events, Place: "q", Waits: "the test"}
+			answer, err := q.Ask(ctx, ask.Question{Kind: ask.Choice, Text: "Go?", Options: []string{"yes", "no"}, Assignees: []string{"ada"}})
+			if err != nil {
+				<-goOn
+				return err
+			}
+			return say(ctx, f, answer)
+		},
+	})
+	id := h.begin("ask")
+	for frame := range h.Watch(t.Context(), id, 0) {
+		if frame.Type == "question" {
+			break
+		}
+	}
+	notHis := new(run.NotAssignedError)
+	if err := h.Answer(t.Context(), id, "bob", map[string]string{"q": "yes"}); !errors.As(err, &notHis) {
+		t.Errorf("bob's answer: %v", err)
+	}
+	soon, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Answer(soon, id, "ada", map[string]string{"q": "yes"}); err == nil || !strings.Contains(err.Error(), "still at work") {
+		t.Errorf("ada's answer beside the work: %v", err)
+	}
+	close(goOn)
+	if err := h.Answer(t.Context(), id, "ada", map[string]string{"q": "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	if status := h.ended(id); status != run.Done {
+		t.Errorf("the run is %s", status)
+	}
+	want := []string{"1 started", "2 question", "3 finished", "4 started", "5 answer", "6 warning", "7 finished"}
+	if got := h.collect(id, 0); !slices.Equal(got, want) {
+		t.Errorf("frames %q, want %q", got, want)
 	}
 }

@@ -293,11 +293,7 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 	for _, t := range r.tasks {
 		h.Visits = append(h.Visits, t.Visit)
 	}
-	for _, q := range r.questions {
-		if !q.answered {
-			h.Pending = append(h.Pending, q.Pending)
-		}
-	}
+	h.Pending = r.pending()
 	events, err := r.eventsAfter(0, 0)
 	if err != nil {
 		return run.History{}, err
@@ -309,6 +305,26 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 		h.Steps = append(h.Steps, st.StepRecord)
 	}
 	return h, nil
+}
+
+// Pending returns the questions that wait.
+func (s *Store) Pending(_ context.Context, id string) ([]run.Pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.pending(), nil
+}
+
+func (r *record) pending() (waiting []run.Pending) {
+	for _, q := range r.questions {
+		if !q.answered {
+			waiting = append(waiting, q.Pending)
+		}
+	}
+	return waiting
 }
 
 // Events returns events on record.

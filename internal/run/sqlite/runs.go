@@ -488,6 +488,15 @@ func (s *Store) History(ctx context.Context, id string) (h run.History, err erro
 	return h, nil
 }
 
+// Pending returns the questions that wait.
+func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
+		waiting, err = readPending(c, s.readBlobs(c), row)
+		return err
+	})
+	return waiting, err
+}
+
 // Events returns events on record.
 func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
 	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {

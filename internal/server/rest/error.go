@@ -128,6 +128,10 @@ func FromError(ctx context.Context, err error) *Error {
 		e.Status, e.Code = http.StatusConflict, "conflict"
 		return e
 	}
+	if _, ok := errors.AsType[*run.NotAssignedError](err); ok {
+		e.Status, e.Code = http.StatusForbidden, "forbidden"
+		return e
+	}
 	if _, ok := errors.AsType[*run.RefusedError](err); ok {
 		e.Status, e.Code = http.StatusConflict, "conflict"
 		return e

@@ -245,10 +245,14 @@ func readBody(r *http.Request) ([]byte, error) {
 		return body, nil
 	}
 	media, _, err := mime.ParseMediaType(kind)
-	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
+	if err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")) {
+		return body, nil
 	}
-	return body, nil
+	// What curl says of a body if nothing else is asked for, and programs that say nothing.
+	if (kind == "" || media == "application/x-www-form-urlencoded") && json.Valid(body) {
+		return body, nil
+	}
+	return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
 }
 
 // decodeBody reads JSON into a field and checks it. The error says that it is no JSON.

@@ -115,6 +115,7 @@ func TestRequests(t *testing.T) {
 		{name: "broken", method: "POST", path: "/p/a", body: "{\n\"x\":", status: 400, want: `line 2, column`},
 		{name: "two_values", method: "POST", path: "/p/a", body: `{"x":1}{}`, status: 400, want: `not JSON`},
 		{name: "other_type", method: "POST", path: "/p/a", body: `x=1`, headers: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 400, want: `Content-Type: application/json`},
+		{name: "type_of_curl", method: "POST", path: "/p/a", body: `{"surplus":1}`, headers: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 400, want: `surplus`},
 		{name: "charset", method: "POST", path: "/p/a", body: `{"x":1}`, headers: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200, want: `"x":1`},
 		{name: "too_large", method: "POST", path: "/p/a", body: large, status: 413, want: `body_too_large`},
 		{name: "too_large_in_pieces", method: "POST", path: "/p/a", body: large, headers: []string{"Transfer-Encoding", "chunked"}, status: 413, want: `body_too_large`},

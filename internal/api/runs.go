@@ -72,8 +72,10 @@ type Run struct {
 	Status   string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
 	Active   bool      `json:"active" doc:"a process is running it now"`
 	Queued   bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
+	Waiting  int       `json:"waiting,omitempty" doc:"questions that wait for an answer"`
 	Started  time.Time `json:"started"`
 	Updated  time.Time `json:"updated"`
+	Events   int       `json:"events,omitempty" doc:"events on record; absent in a list"`
 	Steps    int       `json:"steps" doc:"super-steps done"`
 	Failures int       `json:"failures" doc:"nodes that failed and were tolerated"`
 	Prompt   string    `json:"prompt"`
@@ -83,10 +85,11 @@ type Run struct {
 	Output   string    `json:"output,omitempty" doc:"of a run that is done"`
 	Gap      *RunGap   `json:"gap,omitempty"`
 
-	Tokens      int     `json:"tokens"`
-	Cost        float64 `json:"cost" doc:"US dollars"`
-	CostUnknown bool    `json:"cost_unknown,omitempty" doc:"the price of at least one call is not known"`
-	Estimated   bool    `json:"estimated,omitempty" doc:"the tokens of at least one call are estimated"`
+	Tokens      int        `json:"tokens"`
+	Cost        float64    `json:"cost" doc:"US dollars"`
+	CostUnknown bool       `json:"cost_unknown,omitempty" doc:"the price of at least one call is not known"`
+	Estimated   bool       `json:"estimated,omitempty" doc:"the tokens of at least one call are estimated"`
+	Usage       chat.Usage `json:"usage"`
 }
 
 // RunGap is a part of a run that is not on record.

@@ -42,6 +42,9 @@ type Store interface {
 	// [Info.Head]. A run whose record cannot be read is listed as Damaged.
 	Runs(ctx context.Context, q Query) ([]Info, error)
 
+	// Questions returns the questions of a run that wait, in the order they were asked.
+	Questions(ctx context.Context, id string) ([]Pending, error)
+
 	// Info returns what describes a run, complete.
 	Info(ctx context.Context, id string) (Info, error)
 
@@ -348,6 +351,7 @@ type Query struct {
 	Unfinished bool
 	View       *auth.View // what it includes only; nil includes all
 	Limit      int
+	Before     string // id of a run: only those that began before it. One that is not there is an error with code NotFound
 }
 
 // LeaseError says that a run is being run elsewhere.

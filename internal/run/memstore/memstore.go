@@ -258,7 +258,15 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var infos []run.Info
-	for _, r := range slices.Backward(s.runs) {
+	runs := s.runs
+	if q.Before != "" {
+		before, err := s.find(q.Before)
+		if err != nil {
+			return nil, err
+		}
+		runs = runs[:slices.Index(runs, before)]
+	}
+	for _, r := range slices.Backward(runs) {
 		if q.Limit > 0 && len(infos) == q.Limit {
 			break
 		}
@@ -268,6 +276,27 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 		}
 	}
 	return infos, nil
+}
+
+// Questions returns the questions of a run that wait.
+func (s *Store) Questions(_ context.Context, id string) ([]run.Pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.pending(), nil
+}
+
+// pending returns the questions that wait. The caller holds the store's mu.
+func (r *record) pending() (pending []run.Pending) {
+	for _, q := range r.questions {
+		if !q.answered {
+			pending = append(pending, q.Pending)
+		}
+	}
+	return pending
 }
 
 // Info returns what describes a run.

@@ -61,6 +61,7 @@ func (s *suite) ids() {
 	s.reopen()
 	lookups := map[string]func(id string) error{
 		"history":    func(id string) error { _, err := s.store.History(s.Context(), id); return err },
+		"questions":  func(id string) error { _, err := s.store.Questions(s.Context(), id); return err },
 		"checkpoint": func(id string) error { _, err := s.store.Checkpoint(s.Context(), id, 0); return err },
 		"answer": func(id string) error {
 			err := s.store.Answer(s.Context(), id, "q", "yes")
@@ -146,6 +147,9 @@ func (s *suite) runs() {
 		{"unfinished", run.Query{Unfinished: true}, []int{0, 2, 3, 4, 5}},
 		{"everything", run.Query{Dir: "/x", Agent: "two", Unfinished: true, Limit: 3}, nil},
 		{"unknown_agent", run.Query{Agent: "on"}, nil},
+		{"before", run.Query{Before: ids[1]}, []int{2, 3, 4, 5}},
+		{"page", run.Query{Before: ids[1], Agent: "one", Limit: 1}, []int{2}},
+		{"before_the_first", run.Query{Before: ids[5]}, nil},
 	} {
 		s.Run(tt.name, func(t *testing.T) {
 			infos, err := s.store.Runs(t.Context(), tt.q)

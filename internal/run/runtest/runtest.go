@@ -210,6 +210,9 @@ func (s *suite) history(id string) run.History {
 	if err != nil {
 		s.Fatalf("history of %s: %v", id, err)
 	}
+	waiting, err := s.store.Questions(s.Context(), id)
+	s.ok(err)
+	s.same("questions", waiting, h.Pending)
 	return h
 }
 

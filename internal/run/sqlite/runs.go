@@ -337,6 +337,10 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 		}
 		where, args = append(where, visible), append(args, v.Subject)
 	}
+	before := len(args)
+	if q.Before != "" {
+		where, args = append(where, "r.id < ?"), append(args, nil) // known once the store is open
+	}
 	query := selectRuns
 	if len(where) > 0 {
 		query += "WHERE " + strings.Join(where, " AND ")
@@ -346,6 +350,13 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 		query, args = query+" LIMIT ?", append(args, q.Limit)
 	}
 	err = s.view(ctx, func(c *conn) error {
+		if q.Before != "" {
+			row, _, err := findRun(c, q.Before)
+			if err != nil {
+				return err
+			}
+			args[before] = row
+		}
 		var r runRow
 		return c.rows(query, args, r.dest(), func() error {
 			info, err := s.describe(&r, s.readHeads(c))
@@ -449,6 +460,15 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 		err = noRun(typed)
 	}
 	return err
+}
+
+// Questions returns the questions of a run that wait.
+func (s *Store) Questions(ctx context.Context, id string) (pending []run.Pending, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
+		pending, err = readPending(c, s.readBlobs(c), row)
+		return err
+	})
+	return pending, err
 }
 
 // Info returns what describes a run.

@@ -40,8 +40,8 @@ func Status(i run.Info) string {
 func Of(i run.Info) api.Run {
 	r := api.Run{
 		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: Status(i), Active: i.Active,
-		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
-		Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated,
+		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Events: i.Events, Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
+		Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
 	}
 	if g := i.Gap; g != nil {
 		r.Gap = &api.RunGap{Reason: g.Reason, Since: timeOf(g.Since), Step: g.Step, Nodes: g.Nodes, Status: string(g.Status), Error: g.Error}
@@ -68,7 +68,8 @@ func List(infos []run.Info) []api.Run {
 
 // Detail describes a run with its path.
 func Detail(h run.History) api.RunDetail {
-	d := api.RunDetail{Run: Of(h.Info), Visits: []api.Visit{}, Agents: agents(h), Pending: Questions(h)}
+	d := api.RunDetail{Run: Of(h.Info), Visits: []api.Visit{}, Agents: agents(h), Pending: Questions(h.Info, h.Pending)}
+	d.Waiting = len(d.Pending)
 	for _, v := range h.Visits {
 		d.Visits = append(d.Visits, api.Visit{
 			Step: v.Step, Node: v.Node, Type: string(v.Type), Number: v.Number, Started: v.Started.UTC(), Seconds: v.Duration.Seconds(), Targets: v.Targets,
@@ -103,11 +104,11 @@ func totals(visits []api.Visit) []api.NodeTotal {
 }
 
 // Questions describes the questions of a run that wait, in order. It is never nil.
-func Questions(h run.History) []api.Question {
+func Questions(i run.Info, pending []run.Pending) []api.Question {
 	list := []api.Question{}
-	for _, p := range h.Pending {
+	for _, p := range pending {
 		list = append(list, api.Question{
-			Run: h.Info.ID, Agent: h.Info.Agent, ID: p.ID, Step: p.Step, Node: p.Node, Text: p.Text, Options: p.Options, Open: p.Open, Multi: p.Multi,
+			Run: i.ID, Agent: i.Agent, ID: p.ID, Step: p.Step, Node: p.Node, Text: p.Text, Options: p.Options, Open: p.Open, Multi: p.Multi,
 			Default: p.Default, Rule: p.Rule, Asked: p.Asked.UTC(), Deadline: timeOf(p.Deadline),
 		})
 	}

@@ -182,6 +182,30 @@ type Question struct {
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
 
+// Graph is the graph of an agent.
+type Graph struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description,omitempty"`
+	Start       string      `json:"start" doc:"id of the first node"`
+	Nodes       []GraphNode `json:"nodes" nullable:"false"`
+	Edges       []GraphEdge `json:"edges" nullable:"false"`
+}
+
+// GraphNode is a node of a graph.
+type GraphNode struct {
+	ID    string `json:"id"`
+	Type  string `json:"type"`
+	State string `json:"state,omitempty" enum:"done,running,failed,waiting,skipped" doc:"in the run; absent for a node that was not reached"`
+}
+
+// GraphEdge is a way from one node to another.
+type GraphEdge struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Kind  string `json:"kind" doc:"key of the node that declares it, such as next, routes, fallback"`
+	Label string `json:"label,omitempty" doc:"answer that leads this way"`
+}
+
 // RunState is the state of a run after a super-step.
 type RunState struct {
 	Run   string          `json:"run" doc:"id of the run"`

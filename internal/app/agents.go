@@ -67,6 +67,29 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if r.Agent.Graph != nil {
 		return a.graphJob(ctx, r)
 	}
+	conv, err := a.agentConversation(ctx, r)
+	if err != nil {
+		return run.Job{}, err
+	}
+	return conv.Job(ctx, r.Prompt)
+}
+
+// DetachedJob returns the job of an agent of either kind that is recorded and works without who has
+// started it. That of a plain agent answers one prompt, outside of sessions. The error is a [*fault.Error].
+func (a *App) DetachedJob(ctx context.Context, r AgentRun) (run.Job, error) {
+	if r.Agent.Graph != nil {
+		return a.graphJob(ctx, r)
+	}
+	conv, err := a.agentConversation(ctx, r)
+	if err != nil {
+		return run.Job{}, err
+	}
+	asked := conversation.Asked{User: chat.Text(chat.User, r.Prompt), Text: r.Prompt}
+	return conv.Detached(ctx, conversation.Question{Asked: asked})
+}
+
+// agentConversation returns a conversation with a plain agent.
+func (a *App) agentConversation(ctx context.Context, r AgentRun) (*conversation.Conversation, error) {
 	talks := a.Conversations()
 	talks.Switches.NoServers, talks.DryRun = !a.hasServers(r), talks.DryRun || r.Dry
 	conv := talks.Begin(conversation.Options{
@@ -74,10 +97,7 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
 	})
 	who := a.PlainAgent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
-	if err := conv.UseAgent(ctx, who); err != nil {
-		return run.Job{}, err
-	}
-	return conv.Job(ctx, r.Prompt)
+	return conv, conv.UseAgent(ctx, who)
 }
 
 // PlainAgent returns a plain agent as conversations know it. Variables returns a value for

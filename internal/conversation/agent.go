@@ -429,6 +429,38 @@ func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) 
 	}, nil
 }
 
+// Detached returns the job of a question that is recorded and answered without who asks it, such as in
+// the background of a server. What the question needs is looked at now, and held only while the work goes
+// on. Ask does the same at once.
+func (c *Conversation) Detached(ctx context.Context, q Question) (run.Job, error) {
+	ctx = c.context(ctx)
+	if err := c.ready(ctx); err != nil {
+		return run.Job{}, err
+	}
+	t := c.newTurn(q)
+	done, err := t.equip(ctx) // for what the record says of its files
+	done()
+	if err != nil {
+		return run.Job{}, err
+	}
+	job, err := t.job()
+	if err != nil {
+		return run.Job{}, err
+	}
+	job.Make = func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
+		done, err := t.equip(c.context(ctx))
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		return t, func() error {
+			done()
+			return nil
+		}, nil
+	}
+	return job, nil
+}
+
 // past returns the messages of the session that the agent's own definition names, nil for none.
 func (c *Conversation) past(ctx context.Context) ([]chat.Message, error) {
 	name := c.agent.InForce.Session

@@ -126,7 +126,10 @@ func (s *Server) register() {
 		Roots: func() []string { return s.settings.Load().FileRoots },
 	})
 	openai.Register(s.api, s.o.App)
-	runs.Register(s.api, s.o.App, s.runs)
+	set := s.settings.Load()
+	runs.Register(s.api, runs.Service{
+		App: s.o.App, Manager: s.runs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
+	})
 	page.Register(s.api)
 }
 

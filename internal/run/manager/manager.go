@@ -95,6 +95,9 @@ func New(o Options) *Manager {
 	return m
 }
 
+// Store returns where the runs are on record.
+func (m *Manager) Store() run.Store { return m.o.Store }
+
 // Events returns the scope for jobs that are begun with Start: its events reach the watchers of the
 // run and the log.
 func (m *Manager) Events() event.Scope { return m.events }

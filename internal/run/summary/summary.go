@@ -43,6 +43,9 @@ func Of(i run.Info) api.Run {
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Events: i.Events, Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
 		Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
 	}
+	if i.Owner != nil {
+		r.Owner = i.Owner.Subject
+	}
 	if g := i.Gap; g != nil {
 		r.Gap = &api.RunGap{Reason: g.Reason, Since: timeOf(g.Since), Step: g.Step, Nodes: g.Nodes, Status: string(g.Status), Error: g.Error}
 	}

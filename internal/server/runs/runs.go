@@ -1,11 +1,248 @@
-// Package runs serves the runs of agents.
+// Package runs serves the runs of agents: it begins them, shows them and what happens in them, and goes on
+// with them. The work itself is the manager's: a run belongs to the server, and not to the connection that
+// began it.
 package runs
 
 import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/api"
 	"loki/internal/app"
+	"loki/internal/auth"
+	"loki/internal/fault"
+	"loki/internal/run"
 	"loki/internal/run/manager"
+	"loki/internal/run/summary"
 	"loki/internal/server/rest"
 )
 
-// Register adds the endpoints. core is what they work with, m has the runs.
-func Register(a *rest.API, core *app.App, m *manager.Manager) {}
+// Service is what the endpoints work with.
+type Service struct {
+	App           *app.App
+	Manager       *manager.Manager
+	Access        auth.Access
+	MaxPerSubject int // runs of one subject that are at work or wait for their turn; 0 means no bound
+}
+
+// endpoints are those of a service.
+type endpoints struct {
+	Service
+	store run.Store
+
+	beginning sync.Mutex // held from the count of a subject's runs to the record of a new one
+}
+
+const tag = "Runs"
+
+// Register adds the endpoints.
+func Register(a *rest.API, s Service) {
+	e := &endpoints{Service: s, store: s.Manager.Store()}
+	read := func(path, summary string) rest.Operation {
+		return rest.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tag: tag, Scope: auth.ReadRuns}
+	}
+	write := func(path, summary string) rest.Operation {
+		return rest.Operation{Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.WriteRuns, Idempotent: true}
+	}
+	e.agents(a)
+
+	begin := write("/v1/agents/{name}/runs", "Begin a run of an agent")
+	begin.Scope, begin.Status, begin.Answer, begin.Events = auth.RunAgents, http.StatusCreated, api.Run{}, eventNames()
+	rest.Register(a, begin, e.begin)
+
+	rest.Register(a, read("/v1/runs", "List runs, newest first"), e.list)
+	rest.Register(a, read("/v1/runs/{id}", "A run with its path"), e.show)
+	rest.Register(a, read("/v1/runs/{id}/state", "The state after a super-step"), e.state)
+	rest.Register(a, read("/v1/runs/{id}/diff", "How two states differ"), e.diff)
+	graph := read("/v1/runs/{id}/graph", "The graph, with where the run stands")
+	graph.Answer = api.Graph{}
+	rest.Register(a, graph, e.graph)
+	rest.Register(a, read("/v1/runs/{id}/steps", "What is on record of models, tools, scripts and answers"), e.steps)
+	rest.Register(a, read("/v1/runs/{id}/steps/{number}", "A step with its result"), e.step)
+	rest.Register(a, read("/v1/runs/{id}/questions", "The questions that wait"), e.questions)
+	rest.Register(a, read("/v1/questions", "The questions of all runs that wait"), e.allQuestions)
+	events := read("/v1/runs/{id}/events", "The events of a run, from the beginning until its end")
+	events.Watch, events.Events = true, eventNames()
+	rest.Register(a, events, e.events)
+
+	rest.Register(a, write("/v1/runs/{id}/answers", "Answer questions, by their ids, and go on"), e.answer)
+	rest.Register(a, write("/v1/runs/{id}/resume", "Go on with a run that did not end"), e.resume)
+	rest.Register(a, write("/v1/runs/{id}/cancel", "Cancel a run"), e.cancel)
+	fork := write("/v1/runs/{id}/fork", "Begin a new run from a super-step of this one")
+	fork.Status = http.StatusCreated
+	rest.Register(a, fork, e.fork)
+	remove := write("/v1/runs/{id}", "Forget a run that has ended")
+	remove.Method, remove.Idempotent = http.MethodDelete, false
+	rest.Register(a, remove, e.remove)
+}
+
+// one is a request about one run.
+type one struct {
+	ID string `path:"id" maxLength:"64" doc:"id of the run, or a beginning that means one run"`
+}
+
+// find returns the run that an id means, if the caller may see it.
+func (e *endpoints) find(ctx context.Context, id string) (run.Info, error) {
+	info, err := e.store.Info(ctx, id)
+	switch code := fault.CodeOf(err); {
+	case err == nil && e.Access.View(rest.Subject(ctx)).Includes(info.Owner):
+		return info, nil
+	case err == nil || code == fault.NotFound || code == fault.Usage: // which would list the ids of others
+		return run.Info{}, rest.NotFound("run", id)
+	}
+	return run.Info{}, err
+}
+
+// change is find for a request that changes the run: one without an owner becomes the caller's.
+func (e *endpoints) change(ctx context.Context, id string) (run.Info, error) {
+	info, err := e.find(ctx, id)
+	if err != nil || info.Owner != nil {
+		return info, err
+	}
+	who := e.Access.Owner(rest.Subject(ctx))
+	if who == nil {
+		return info, nil
+	}
+	if info.Owner, err = e.store.Claim(ctx, info.ID, *who); err != nil {
+		return info, err
+	}
+	if !e.Access.View(rest.Subject(ctx)).Includes(info.Owner) { // another one was faster
+		return info, rest.NotFound("run", id)
+	}
+	return info, nil
+}
+
+// describe returns a run as the API has it.
+func (e *endpoints) describe(info run.Info) api.Run {
+	r := summary.Of(info)
+	r.Queued = e.queued()[info.ID]
+	return r
+}
+
+// queued returns the runs that wait for their turn.
+func (e *endpoints) queued() map[string]bool {
+	queued := make(map[string]bool)
+	for _, a := range e.Manager.Active() {
+		if a.Queued {
+			queued[a.ID] = true
+		}
+	}
+	return queued
+}
+
+// listRequest asks for a list of runs.
+type listRequest struct {
+	rest.Page
+	Agent  string    `query:"agent" maxLength:"256" doc:"of this agent only; of chats, of this role"`
+	Status []string  `query:"status" doc:"with one of these only, separated by commas" example:"suspended,interrupted"`
+	Since  time.Time `query:"since" doc:"that began then or later"`
+}
+
+// statuses are those that a run may have in a list.
+var statuses = []string{"running", "suspended", "canceled", "failed", "done", "interrupted", "unrecorded", "damaged"}
+
+// readAtOnce is how many runs are read from the store at once while looking for those of a page.
+const readAtOnce = 200
+
+func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Run], error) {
+	place, err := rest.Cursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	for _, status := range in.Status {
+		if !slices.Contains(statuses, status) {
+			return nil, rest.Invalid("status", "status: %q is none of %s", status, strings.Join(statuses, ", "))
+		}
+	}
+	queued := e.queued()
+	q := run.Query{Agent: in.Agent, View: e.Access.View(rest.Subject(ctx)), Before: place, Limit: readAtOnce}
+	if len(in.Status) > 0 && !slices.Contains(in.Status, "done") {
+		q.Unfinished = true
+	}
+	var page []api.Run
+	for {
+		infos, err := e.store.Runs(ctx, q)
+		if fault.CodeOf(err) == fault.NotFound && q.Before == place {
+			return nil, rest.Invalid("cursor", "cursor: the run that the page before ended with is gone").WithHint("begin at the first page")
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			if info.Started.Before(in.Since) && !info.Damaged {
+				return api.NewList(page, ""), nil // all others are older
+			}
+			if len(in.Status) > 0 && !slices.Contains(in.Status, summary.Status(info)) {
+				continue
+			}
+			if len(page) == in.Limit {
+				return api.NewList(page, rest.NewCursor(page[len(page)-1].ID)), nil
+			}
+			r := summary.Of(info)
+			r.Queued = queued[r.ID]
+			if info.Status.Resumable() && !info.Damaged {
+				waiting, err := e.store.Questions(ctx, r.ID)
+				if err != nil && fault.CodeOf(err) != fault.NotFound { // forgotten meanwhile
+					return nil, err
+				}
+				r.Waiting = len(waiting)
+			}
+			page = append(page, r)
+		}
+		if len(infos) < readAtOnce {
+			return api.NewList(page, ""), nil
+		}
+		q.Before = infos[len(infos)-1].ID
+	}
+}
+
+func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	h, err := e.store.History(ctx, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	d := summary.Detail(h)
+	d.Queued = e.queued()[d.ID]
+	return &d, nil
+}
+
+func (e *endpoints) cancel(ctx context.Context, in *one) (*api.Run, error) {
+	info, err := e.change(ctx, in.ID)
+	if err == nil {
+		err = e.Manager.Cancel(ctx, info.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.now(ctx, info.ID)
+}
+
+// now returns a run as it is now.
+func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
+	info, err := e.store.Info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := e.describe(info)
+	return &r, nil
+}
+
+func (e *endpoints) remove(ctx context.Context, in *one) (*rest.None, error) {
+	info, err := e.change(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := e.store.Delete(ctx, info.ID)
+	if err == nil && len(deleted) == 0 {
+		err = rest.Conflict("run %s is %s: only runs that have ended are forgotten", info.ID, summary.Status(info)).WithHint("cancel it first")
+	}
+	return &rest.None{}, err
+}

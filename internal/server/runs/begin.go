@@ -1,0 +1,280 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"loki/internal/agent"
+	"loki/internal/api"
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/auth"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/server/rest"
+	"loki/internal/server/stream"
+	"loki/internal/value"
+)
+
+// beginRequest begins a run.
+type beginRequest struct {
+	Name string `path:"name" maxLength:"256" doc:"of the agent"`
+	Body api.RunRequest
+}
+
+func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, error) {
+	if err := mayConsent(ctx, in.Body.Yes); err != nil {
+		return nil, err
+	}
+	job, err := e.job(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	job.Info.Owner = e.Access.Owner(rest.Subject(ctx))
+	id, err := e.enter(ctx, func() (string, error) { return e.Manager.Start(ctx, job) })
+	if err != nil {
+		return nil, err
+	}
+	where := "/v1/runs/" + id
+	if in.Body.Stream || rest.WantsStream(ctx) {
+		reply := rest.Stream(func(ctx context.Context, w *stream.Writer) error { return e.watch(ctx, w, id, 0, true) })
+		return reply.With("Location", where), nil
+	}
+	if in.Body.Wait > 0 {
+		if err := e.await(ctx, id, time.Duration(in.Body.Wait*float64(time.Second))); err != nil {
+			return nil, err
+		}
+	}
+	r, err := e.now(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return rest.JSON(http.StatusCreated, r).With("Location", where), nil
+}
+
+// mayConsent refuses consent beforehand of a caller who may not answer what tools ask.
+func mayConsent(ctx context.Context, yes bool) error {
+	if yes && !rest.Subject(ctx).Allows(auth.WriteRuns) {
+		return rest.Forbidden("the key lacks the scope %s, which the member yes needs", auth.WriteRuns)
+	}
+	return nil
+}
+
+// job returns the job of an agent.
+func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) {
+	of, err := e.agent(in.Name)
+	if err != nil {
+		return run.Job{}, err
+	}
+	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
+	variables, err := agent.Values(of.InForce.Variables, in.Body.Variables, none)
+	if err != nil {
+		return run.Job{}, err
+	}
+	job, err := e.App.DetachedJob(ctx, app.AgentRun{
+		Agent: of, Prompt: in.Body.Prompt, Variables: variables, Given: in.Body.Variables, Model: in.Body.Model, NoStream: in.Body.NoStream,
+		Events: e.Manager.Events(), Asker: ask.Unavailable{}, Yes: in.Body.Yes,
+	})
+	if err != nil {
+		return run.Job{}, err
+	}
+	if job.Durability == graph.DurabilityOff || job.Durability == "" {
+		job.Durability = graph.DurabilityProcess // what works by itself is found on record, or not at all
+	}
+	job.Limit, job.LimitIn = tighter(job.Limit, job.LimitIn, in.Body.Budget)
+	return job, nil
+}
+
+// tighter returns a limit with the bounds of a request where these are lower, and where it is set.
+func tighter(limit graph.Budget, where string, asked *api.RunBudget) (graph.Budget, string) {
+	if asked == nil {
+		return limit, where
+	}
+	before := limit
+	limit.USD = lower(limit.USD, asked.USD)
+	limit.Tokens = lower(limit.Tokens, asked.Tokens)
+	limit.Duration = lower(limit.Duration, time.Duration(asked.Seconds*float64(time.Second)))
+	if limit != before {
+		where = "the budget of the request"
+	}
+	return limit, where
+}
+
+// lower returns the lower of two bounds, of which 0 is none.
+func lower[T int | float64 | time.Duration](a, b T) T {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// enter begins or resumes a run, if the caller has not too many at work.
+func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (string, error) {
+	who := rest.Subject(ctx)
+	if e.MaxPerSubject == 0 || who.Anonymous() {
+		return begin()
+	}
+	e.beginning.Lock()
+	defer e.beginning.Unlock()
+	infos, err := e.store.Runs(ctx, run.Query{Unfinished: true, View: &auth.View{Subject: who.Subject}})
+	if err != nil {
+		return "", err
+	}
+	working := 0
+	for _, info := range infos {
+		if info.Active {
+			working++
+		}
+	}
+	if working >= e.MaxPerSubject {
+		return "", &rest.Error{
+			Status: http.StatusTooManyRequests, Code: "rate_limited", Message: "as many runs of " + who.Subject + " are at work as may be at once: " + strconv.Itoa(working),
+			Hint: "wait until one has ended, or cancel one; the server's configuration sets the limit: api.limits.max_runs_per_subject", RetryAfter: 10 * time.Second,
+		}
+	}
+	return begin()
+}
+
+// answerRequest answers questions. An answer is a text, a number, a boolean, or a list of texts where the
+// question takes any number of its options.
+type answerRequest struct {
+	one
+	Body map[string]any `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen"`
+}
+
+func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, error) {
+	info, err := e.change(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Body) == 0 {
+		return nil, rest.Invalid("", "the body has no answer: {\"QUESTION_ID\": \"ANSWER\"} is expected").WithHint("GET /v1/runs/%s/questions lists the questions", info.ID)
+	}
+	answers := make(map[string]string, len(in.Body))
+	for id, v := range in.Body {
+		text, ok := answerOf(v)
+		if !ok {
+			return nil, rest.Invalid(id, "%s: an answer is a text, a number, true or false, or a list of texts", id)
+		}
+		answers[id] = text
+	}
+	who := ""
+	if s := rest.Subject(ctx); !s.Anonymous() {
+		who = s.Subject
+	}
+	if err := e.Manager.Answer(ctx, info.ID, who, answers); err != nil {
+		return nil, err
+	}
+	return e.now(ctx, info.ID)
+}
+
+// answerOf returns the text of an answer.
+func answerOf(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	case []any:
+		texts := make([]string, 0, len(v))
+		for _, item := range v {
+			text, ok := item.(string)
+			if !ok {
+				return "", false
+			}
+			texts = append(texts, text)
+		}
+		return ask.JoinAnswers(texts), true
+	}
+	return "", false
+}
+
+// resumeRequest goes on with a run.
+type resumeRequest struct {
+	one
+	Body *api.Resumption
+}
+
+func (e *endpoints) resume(ctx context.Context, in *resumeRequest) (*api.Run, error) {
+	info, err := e.change(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	c, err := continuation(ctx, info.ID, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	_, err = e.enter(ctx, func() (string, error) { return e.Manager.Resume(ctx, run.Resumption{Continuation: c}) })
+	if err != nil {
+		return nil, err
+	}
+	return e.now(ctx, info.ID)
+}
+
+// continuation says how a run goes on.
+func continuation(ctx context.Context, id string, r *api.Resumption) (run.Continuation, error) {
+	c := run.Continuation{ID: id, Asker: ask.Unavailable{}}
+	if r == nil {
+		return c, nil
+	}
+	c.Model, c.Force, c.Yes, c.NoStream = r.Model, r.Force, r.Yes, r.NoStream
+	return c, mayConsent(ctx, r.Yes)
+}
+
+// forkRequest begins a run from a step of another one.
+type forkRequest struct {
+	one
+	Body *api.Fork
+}
+
+func (e *endpoints) fork(ctx context.Context, in *forkRequest) (*rest.Reply, error) {
+	info, err := e.find(ctx, in.ID) // which the old run stays as it is
+	if err != nil {
+		return nil, err
+	}
+	body := in.Body
+	if body == nil {
+		body = new(api.Fork)
+	}
+	c, err := continuation(ctx, info.ID, &body.Resumption)
+	if err != nil {
+		return nil, err
+	}
+	f := run.Fork{Continuation: c, Step: -1, Owner: e.Access.Owner(rest.Subject(ctx))}
+	if body.Step != nil {
+		f.Step = *body.Step
+	}
+	if f.Set, err = members(body.Set); err != nil {
+		return nil, err
+	}
+	id, err := e.enter(ctx, func() (string, error) { return e.Manager.Fork(ctx, f) })
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.now(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return rest.JSON(http.StatusCreated, r).With("Location", "/v1/runs/"+id), nil
+}
+
+// members returns changes of the state, ascending by key.
+func members(set map[string]json.RawMessage) ([]value.Member, error) {
+	var list []value.Member
+	for key, text := range set {
+		v, err := value.ParseJSON(bytes.TrimSpace(text))
+		if err != nil || key == "" {
+			return nil, rest.Invalid("set", "set: the value of %q cannot be a value of the state", key)
+		}
+		list = append(list, value.Member{Name: key, Value: v})
+	}
+	slices.SortFunc(list, func(a, b value.Member) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	return list, nil
+}

@@ -1,0 +1,316 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"loki/internal/api"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/graph/draw"
+	"loki/internal/run"
+	"loki/internal/run/summary"
+	"loki/internal/server/rest"
+)
+
+// waiting returns the questions of a run that wait.
+func (e *endpoints) waiting(ctx context.Context, info run.Info) ([]api.Question, error) {
+	pending, err := e.store.Questions(ctx, info.ID)
+	return summary.Questions(info, pending), err
+}
+
+// allQuestionsRequest asks for the questions of all runs.
+type allQuestionsRequest struct {
+	rest.Page
+}
+
+// allQuestions returns the questions that wait, those of the newest run first. The questions of a run are
+// on one page.
+func (e *endpoints) allQuestions(ctx context.Context, in *allQuestionsRequest) (*api.List[api.Question], error) {
+	place, err := rest.Cursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	q := run.Query{View: e.Access.View(rest.Subject(ctx)), Unfinished: true, Before: place, Limit: readAtOnce}
+	var page []api.Question
+	for {
+		infos, err := e.store.Runs(ctx, q)
+		if fault.CodeOf(err) == fault.NotFound && q.Before == place {
+			return nil, rest.Invalid("cursor", "cursor: the run that the page before ended with is gone").WithHint("begin at the first page")
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			if info.Damaged || info.Status != run.Suspended && info.Status != run.Running {
+				continue
+			}
+			list, err := e.waiting(ctx, info)
+			if err != nil && fault.CodeOf(err) != fault.NotFound { // forgotten meanwhile
+				return nil, err
+			}
+			if len(page) > 0 && len(page)+len(list) > in.Limit {
+				return api.NewList(page, rest.NewCursor(page[len(page)-1].Run)), nil
+			}
+			page = append(page, list...)
+		}
+		if len(infos) < readAtOnce {
+			return api.NewList(page, ""), nil
+		}
+		q.Before = infos[len(infos)-1].ID
+	}
+}
+
+// stateRequest asks for the state of a run.
+type stateRequest struct {
+	one
+	Step *int `query:"step" minimum:"0" doc:"super-step, 0 for the start; absent for the last one"`
+}
+
+func (e *endpoints) state(ctx context.Context, in *stateRequest) (*api.RunState, error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	step := -1
+	if in.Step != nil {
+		step = *in.Step
+	}
+	cp, err := e.checkpoint(ctx, info, step)
+	if err != nil {
+		return nil, err
+	}
+	return &api.RunState{
+		Run: info.ID, Step: cp.Step, State: cp.State.Object().Value().AppendJSON(nil), Next: append([]string{}, cp.Frontier...),
+	}, nil
+}
+
+// checkpoint returns a graph's run after a super-step, -1 for the last one.
+func (e *endpoints) checkpoint(ctx context.Context, info run.Info, step int) (run.Checkpoint, error) {
+	if info.Kind != run.GraphRun {
+		return run.Checkpoint{}, rest.Conflict("run %s is the answer to one question, which has no state", info.ID)
+	}
+	cp, err := e.store.Checkpoint(ctx, info.ID, step)
+	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Usage {
+		return cp, &rest.Error{Status: http.StatusNotFound, Code: "step_not_found", Message: fmt.Sprintf("run %s has no super-step %d", info.ID, step), Err: err}
+	}
+	return cp, err
+}
+
+// diffRequest asks how two states differ.
+type diffRequest struct {
+	one
+	A string `query:"a" required:"true" maxLength:"64" doc:"super-step of the run, or ID@STEP of any run" example:"2"`
+	B string `query:"b" required:"true" maxLength:"64" doc:"likewise" example:"5"`
+}
+
+func (e *endpoints) diff(ctx context.Context, in *diffRequest) (*api.List[api.Change], error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var states [2]graph.State
+	for i, which := range []struct{ name, text string }{{"a", in.A}, {"b", in.B}} {
+		of, number := info, which.text
+		if id, rest, ok := strings.Cut(number, "@"); ok {
+			number = rest
+			if of, err = e.find(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+		step, err := strconv.Atoi(number)
+		if err != nil || step < 0 {
+			return nil, rest.Invalid(which.name, "%s: %q is not a super-step, such as 2 or k3v9abcd@2", which.name, which.text)
+		}
+		cp, err := e.checkpoint(ctx, of, step)
+		if err != nil {
+			return nil, err
+		}
+		states[i] = cp.State
+	}
+	return api.NewList(summary.Changes(states[0], states[1]), ""), nil
+}
+
+// graphFormat is the form of a drawing.
+type graphFormat struct {
+	Format string `query:"format" enum:"svg,mermaid,dot,text,json" default:"json" doc:"of the drawing"`
+}
+
+// graphRequest asks for the graph of a run.
+type graphRequest struct {
+	one
+	graphFormat
+}
+
+func (e *endpoints) graph(ctx context.Context, in *graphRequest) (*rest.Reply, error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if info.Kind != run.GraphRun {
+		return nil, rest.Conflict("run %s is the answer to one question, which has no graph", info.ID)
+	}
+	h, err := e.store.History(ctx, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	g, err := h.Info.Recorded()
+	if err != nil {
+		return nil, err
+	}
+	return drawing(g, in.Format, states(h)), nil
+}
+
+// drawing returns a graph in a form. States are those of its nodes in a run, by id; nil without a run.
+func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.Reply {
+	plain := "text/plain; charset=utf-8"
+	switch format {
+	case "svg":
+		return rest.Bytes(0, "image/svg+xml", draw.SVG(g, draw.SVGOptions{States: states}))
+	case "mermaid":
+		return rest.Bytes(0, plain, []byte(draw.Mermaid(g)))
+	case "dot":
+		return rest.Bytes(0, plain, []byte(draw.DOT(g)))
+	case "text":
+		return rest.Bytes(0, plain, []byte(draw.Text(g, textWidth)))
+	}
+	out := api.Graph{Name: g.Name, Description: g.Description, Start: g.Start, Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}}
+	for _, n := range g.Nodes {
+		out.Nodes = append(out.Nodes, api.GraphNode{ID: n.ID, Type: string(n.Type), State: string(states[n.ID])})
+		for _, edge := range g.Edges(n) {
+			if edge.To != "" {
+				out.Edges = append(out.Edges, api.GraphEdge{From: n.ID, To: edge.To, Kind: edge.Field, Label: edge.Label})
+			}
+		}
+	}
+	return rest.JSON(0, out)
+}
+
+// textWidth is how wide a drawing of characters may be.
+const textWidth = 100
+
+// states returns how the nodes of a run are, by their ids.
+func states(h run.History) map[string]draw.State {
+	states := make(map[string]draw.State)
+	for _, raw := range h.Events {
+		ev, err := event.Parse(raw)
+		if err != nil || ev.Depth > 0 {
+			continue
+		}
+		switch b := ev.Body.(type) {
+		case event.NodeStarted:
+			states[ev.Node] = draw.Running
+		case event.NodeFinished:
+			switch {
+			case b.Waiting:
+				states[ev.Node] = draw.Waiting
+			case b.Error != "":
+				states[ev.Node] = draw.Failed
+			default:
+				states[ev.Node] = draw.Done
+			}
+		case event.Finished:
+			for id, s := range states { // what was at work when the run stopped
+				if s == draw.Running {
+					delete(states, id)
+				}
+			}
+		}
+	}
+	for _, p := range h.Pending {
+		if _, ok := states[p.Node]; ok {
+			states[p.Node] = draw.Waiting
+		}
+	}
+	return states
+}
+
+// stepsRequest asks for the steps of a run.
+type stepsRequest struct {
+	one
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"most entries of the answer"`
+	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before"`
+	Step   string `query:"step" maxLength:"20" doc:"of this super-step only"`
+	Node   string `query:"node" maxLength:"256" doc:"of this node only"`
+}
+
+// steps returns the steps in the order in which they were recorded.
+func (e *endpoints) steps(ctx context.Context, in *stepsRequest) (*api.List[api.Step], error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	place, err := rest.Cursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	after, step := 0, 0
+	if place != "" {
+		if after, err = strconv.Atoi(place); err != nil {
+			return nil, rest.Invalid("cursor", "cursor: it is not the next_cursor of a page")
+		}
+	}
+	if in.Step != "" {
+		if step, err = strconv.Atoi(in.Step); err != nil {
+			return nil, rest.Invalid("step", "step: %q is not a super-step", in.Step)
+		}
+	}
+	h, err := e.store.History(ctx, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	var page []api.Step
+	for _, s := range h.Steps {
+		if s.Number <= after || in.Step != "" && s.Step != step || in.Node != "" && s.Node != in.Node {
+			continue
+		}
+		if len(page) == in.Limit {
+			return api.NewList(page, rest.NewCursor(strconv.Itoa(page[len(page)-1].Number))), nil
+		}
+		page = append(page, describeStep(s))
+	}
+	return api.NewList(page, ""), nil
+}
+
+func describeStep(s run.StepRecord) api.Step {
+	return api.Step{
+		Number: s.Number, Step: s.Step, Node: s.Node, Key: s.Key, Kind: string(s.Kind), Name: s.Name, Done: s.Done, At: s.At.UTC(), Size: s.Size,
+	}
+}
+
+// stepRequest asks for one step.
+type stepRequest struct {
+	one
+	Number int `path:"number" minimum:"1" doc:"of the step"`
+}
+
+func (e *endpoints) step(ctx context.Context, in *stepRequest) (*api.Step, error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	h, err := e.store.History(ctx, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range h.Steps {
+		if s.Number != in.Number {
+			continue
+		}
+		found := describeStep(s)
+		if s.Done {
+			result, err := e.store.Step(ctx, info.ID, s.Number)
+			if err != nil {
+				return nil, err
+			}
+			found.Result = json.RawMessage(result)
+		}
+		return &found, nil
+	}
+	return nil, &rest.Error{Status: http.StatusNotFound, Code: "step_not_found", Message: fmt.Sprintf("run %s has no step %d on record", info.ID, in.Number)}
+}

@@ -1,0 +1,133 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"loki/internal/api"
+	"loki/internal/event"
+	"loki/internal/run/manager"
+	"loki/internal/server/rest"
+	"loki/internal/server/stream"
+)
+
+// endFrame is the name of the last frame of a stream, whose data is the run.
+const endFrame = "end"
+
+// eventNames returns the names of frames that say the most about a run.
+func eventNames() []string {
+	return []string{
+		"started", "model_call", "delta", "reasoning", "reply", "tool_call", "tool_result", "node_started", "node_finished", "state_updated",
+		"question", "answer", "retry", "warning", "finished", endFrame, "error",
+	}
+}
+
+// eventsRequest asks for the events of a run.
+type eventsRequest struct {
+	one
+	After int    `query:"after" minimum:"0" doc:"number of the last event that is known already"`
+	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"the same; it counts more"`
+}
+
+func (e *endpoints) events(ctx context.Context, in *eventsRequest) (*rest.Reply, error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	after := in.After
+	if in.Last != "" {
+		if after, err = strconv.Atoi(in.Last); err != nil || after < 0 {
+			return nil, rest.Invalid("Last-Event-ID", "Last-Event-ID: %q is not the number of an event", in.Last)
+		}
+	}
+	return rest.Stream(func(ctx context.Context, w *stream.Writer) error {
+		if err := w.Open(); err != nil {
+			return err
+		}
+		return e.watch(ctx, w, info.ID, after, false)
+	}), nil
+}
+
+// watch sends the events of a run after the one with a number, and the run itself at its end. With untilRest
+// set it ends also when the run is suspended.
+func (e *endpoints) watch(ctx context.Context, w *stream.Writer, id string, after int, untilRest bool) error {
+	for f, err := range e.Manager.Watch(ctx, id, after) {
+		if errors.Is(err, manager.ErrClosed) {
+			return rest.ErrStopping()
+		}
+		if err != nil {
+			return err
+		}
+		ev := stream.Event{Name: f.Type, Data: f.Data}
+		if f.Number > 0 {
+			ev.ID = strconv.Itoa(f.Number)
+		}
+		if err := w.Send(ctx, ev); err != nil {
+			return err
+		}
+		if untilRest && rests(f) {
+			break
+		}
+	}
+	if untilRest {
+		if _, err := e.Manager.Wait(ctx, id); err != nil { // its end comes to be on record
+			return err
+		}
+	}
+	r, err := e.now(ctx, id)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return w.Send(ctx, stream.Event{Name: endFrame, Data: data})
+}
+
+// rests reports whether a frame says that the run has come to rest, and not one of its children.
+func rests(f manager.Frame) bool {
+	if f.Type != (event.Finished{}).Type() {
+		return false
+	}
+	var at struct {
+		Depth int `json:"depth"`
+	}
+	return json.Unmarshal(f.Data, &at) == nil && at.Depth == 0
+}
+
+// await returns when a run has come to rest, or after a time. What happens in the run is progress of the
+// request.
+func (e *endpoints) await(ctx context.Context, id string, most time.Duration) error {
+	limited, done := context.WithTimeout(ctx, most)
+	defer done()
+	for f, err := range e.Manager.Watch(limited, id, 0) {
+		if err != nil {
+			if limited.Err() != nil && ctx.Err() == nil {
+				return nil
+			}
+			return err
+		}
+		rest.Progress(ctx)
+		if rests(f) {
+			break
+		}
+	}
+	if _, err := e.Manager.Wait(limited, id); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// questions returns the questions of a run that wait.
+func (e *endpoints) questions(ctx context.Context, in *one) (*api.List[api.Question], error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.waiting(ctx, info)
+	return api.NewList(list, ""), err
+}

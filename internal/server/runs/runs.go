@@ -116,13 +116,6 @@ func (e *endpoints) change(ctx context.Context, id string) (run.Info, error) {
 	return info, nil
 }
 
-// describe returns a run as the API has it.
-func (e *endpoints) describe(info run.Info) api.Run {
-	r := summary.Of(info)
-	r.Queued = e.queued()[info.ID]
-	return r
-}
-
 // queued returns the runs that wait for their turn.
 func (e *endpoints) queued() map[string]bool {
 	queued := make(map[string]bool)
@@ -231,7 +224,12 @@ func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := e.describe(info)
+	waiting, err := e.store.Questions(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := summary.Of(info)
+	r.Queued, r.Waiting = e.queued()[id], len(waiting)
 	return &r, nil
 }
 

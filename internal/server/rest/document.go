@@ -46,20 +46,6 @@ func (a *API) describe() {
 	a.openai = a.schemas.Schema(reflect.TypeFor[api.OpenAIError](), true, "")
 }
 
-// schemaName returns the name of a type in the document. Those of package api have theirs; others begin with
-// the name of their package, since two packages may have types of the same name.
-func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	of := path.Base(t.PkgPath())
-	if t.Name() == "" || of == "api" || of == "." {
-		return name
-	}
-	return strings.ToUpper(of[:1]) + of[1:] + name
-}
-
 // wildcard is a rest of a path, which OpenAPI does not know.
 var wildcard = regexp.MustCompile(`\.\.\.\}|\{\$\}`)
 

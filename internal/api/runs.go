@@ -180,6 +180,8 @@ type Question struct {
 	Rule     string     `json:"rule,omitempty" doc:"bound of the length of the answer"`
 	Asked    time.Time  `json:"asked"`
 	Deadline *time.Time `json:"deadline,omitempty"`
+
+	Assignees []string `json:"assignees,omitempty" doc:"subjects who may answer; absent: all who may see the run"`
 }
 
 // Graph is the graph of an agent.

@@ -42,9 +42,6 @@ type Store interface {
 	// [Info.Head]. A run whose record cannot be read is listed as Damaged.
 	Runs(ctx context.Context, q Query) ([]Info, error)
 
-	// Questions returns the questions of a run that wait, in the order they were asked.
-	Questions(ctx context.Context, id string) ([]Pending, error)
-
 	// Info returns what describes a run, complete.
 	Info(ctx context.Context, id string) (Info, error)
 

@@ -278,27 +278,6 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 	return infos, nil
 }
 
-// Questions returns the questions of a run that wait.
-func (s *Store) Questions(_ context.Context, id string) ([]run.Pending, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	return r.pending(), nil
-}
-
-// pending returns the questions that wait. The caller holds the store's mu.
-func (r *record) pending() (pending []run.Pending) {
-	for _, q := range r.questions {
-		if !q.answered {
-			pending = append(pending, q.Pending)
-		}
-	}
-	return pending
-}
-
 // Info returns what describes a run.
 func (s *Store) Info(_ context.Context, id string) (run.Info, error) {
 	s.mu.Lock()

@@ -61,7 +61,7 @@ func (s *suite) ids() {
 	s.reopen()
 	lookups := map[string]func(id string) error{
 		"history":    func(id string) error { _, err := s.store.History(s.Context(), id); return err },
-		"questions":  func(id string) error { _, err := s.store.Questions(s.Context(), id); return err },
+		"pending":    func(id string) error { _, err := s.store.Pending(s.Context(), id); return err },
 		"checkpoint": func(id string) error { _, err := s.store.Checkpoint(s.Context(), id, 0); return err },
 		"answer": func(id string) error {
 			err := s.store.Answer(s.Context(), id, "q", "yes")

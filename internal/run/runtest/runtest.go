@@ -210,7 +210,7 @@ func (s *suite) history(id string) run.History {
 	if err != nil {
 		s.Fatalf("history of %s: %v", id, err)
 	}
-	waiting, err := s.store.Questions(s.Context(), id)
+	waiting, err := s.store.Pending(s.Context(), id)
 	s.ok(err)
 	s.same("questions", waiting, h.Pending)
 	return h

@@ -462,15 +462,6 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 	return err
 }
 
-// Questions returns the questions of a run that wait.
-func (s *Store) Questions(ctx context.Context, id string) (pending []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		pending, err = readPending(c, s.readBlobs(c), row)
-		return err
-	})
-	return pending, err
-}
-
 // Info returns what describes a run.
 func (s *Store) Info(ctx context.Context, id string) (info run.Info, err error) {
 	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {

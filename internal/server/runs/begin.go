@@ -148,7 +148,10 @@ type answerRequest struct {
 }
 
 func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, error) {
-	info, err := e.change(ctx, in.ID)
+	info, theirs, err := e.findAsked(ctx, in.ID)
+	if err == nil && !theirs {
+		info, err = e.change(ctx, in.ID)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +173,11 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, er
 	if err := e.Manager.Answer(ctx, info.ID, who, answers); err != nil {
 		return nil, err
 	}
-	return e.now(ctx, info.ID)
+	r, err := e.now(ctx, info.ID)
+	if theirs && err == nil {
+		r = &api.Run{ID: r.ID, Kind: r.Kind, Agent: r.Agent, Status: r.Status, Active: r.Active, Started: r.Started, Updated: r.Updated}
+	}
+	return r, err
 }
 
 // answerOf returns the text of an answer.

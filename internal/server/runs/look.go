@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +19,24 @@ import (
 	"loki/internal/server/rest"
 )
 
-// waiting returns the questions of a run that wait.
-func (e *endpoints) waiting(ctx context.Context, info run.Info) ([]api.Question, error) {
-	pending, err := e.store.Questions(ctx, info.ID)
+// questions returns the questions of a run that wait.
+func (e *endpoints) questions(ctx context.Context, in *one) (*api.List[api.Question], error) {
+	info, theirs, err := e.findAsked(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.waiting(ctx, info, theirs)
+	return api.NewList(list, ""), err
+}
+
+// waiting returns the questions of a run that wait. With theirs set it returns those that the caller is to
+// answer.
+func (e *endpoints) waiting(ctx context.Context, info run.Info, theirs bool) ([]api.Question, error) {
+	pending, err := e.store.Pending(ctx, info.ID)
+	if theirs {
+		its := isFor(rest.Subject(ctx))
+		pending = slices.DeleteFunc(pending, func(p run.Pending) bool { return !its(p) })
+	}
 	return summary.Questions(info, pending), err
 }
 
@@ -29,14 +45,15 @@ type allQuestionsRequest struct {
 	rest.Page
 }
 
-// allQuestions returns the questions that wait, those of the newest run first. The questions of a run are
-// on one page.
+// allQuestions returns the questions that wait and that the caller may see or is to answer, those of the
+// newest run first. The questions of a run are on one page.
 func (e *endpoints) allQuestions(ctx context.Context, in *allQuestionsRequest) (*api.List[api.Question], error) {
 	place, err := rest.Cursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	q := run.Query{View: e.Access.View(rest.Subject(ctx)), Unfinished: true, Before: place, Limit: readAtOnce}
+	view := e.Access.View(rest.Subject(ctx))
+	q := run.Query{Unfinished: true, Before: place, Limit: readAtOnce}
 	var page []api.Question
 	for {
 		infos, err := e.store.Runs(ctx, q)
@@ -50,7 +67,7 @@ func (e *endpoints) allQuestions(ctx context.Context, in *allQuestionsRequest) (
 			if info.Damaged || info.Status != run.Suspended && info.Status != run.Running {
 				continue
 			}
-			list, err := e.waiting(ctx, info)
+			list, err := e.waiting(ctx, info, !view.Includes(info.Owner))
 			if err != nil && fault.CodeOf(err) != fault.NotFound { // forgotten meanwhile
 				return nil, err
 			}

@@ -97,6 +97,28 @@ func (e *endpoints) find(ctx context.Context, id string) (run.Info, error) {
 	return run.Info{}, err
 }
 
+// findAsked is find for a request about the questions of the run, which those who are to answer one may see,
+// too. theirs says that they see no more of the run.
+func (e *endpoints) findAsked(ctx context.Context, id string) (info run.Info, theirs bool, err error) {
+	if info, err = e.find(ctx, id); err == nil {
+		return info, false, nil
+	}
+	hidden, infoErr := e.store.Info(ctx, id)
+	if infoErr != nil {
+		return info, false, err
+	}
+	pending, pendingErr := e.store.Pending(ctx, hidden.ID)
+	if pendingErr != nil || !slices.ContainsFunc(pending, isFor(rest.Subject(ctx))) {
+		return info, false, err
+	}
+	return hidden, true, nil
+}
+
+// isFor returns a function that reports whether a question names who as one who is to answer it.
+func isFor(who auth.Identity) func(run.Pending) bool {
+	return func(p run.Pending) bool { return slices.Contains(p.Assignees, who.Subject) }
+}
+
 // change is find for a request that changes the run: one without an owner becomes the caller's.
 func (e *endpoints) change(ctx context.Context, id string) (run.Info, error) {
 	info, err := e.find(ctx, id)
@@ -178,7 +200,7 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 			r := summary.Of(info)
 			r.Queued = queued[r.ID]
 			if info.Status.Resumable() && !info.Damaged {
-				waiting, err := e.store.Questions(ctx, r.ID)
+				waiting, err := e.store.Pending(ctx, r.ID)
 				if err != nil && fault.CodeOf(err) != fault.NotFound { // forgotten meanwhile
 					return nil, err
 				}
@@ -224,7 +246,7 @@ func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := e.store.Questions(ctx, id)
+	waiting, err := e.store.Pending(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"loki/internal/api"
 	"loki/internal/event"
 	"loki/internal/run/manager"
 	"loki/internal/server/rest"
@@ -120,14 +119,4 @@ func (e *endpoints) await(ctx context.Context, id string, most time.Duration) er
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// questions returns the questions of a run that wait.
-func (e *endpoints) questions(ctx context.Context, in *one) (*api.List[api.Question], error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	list, err := e.waiting(ctx, info)
-	return api.NewList(list, ""), err
 }

@@ -116,13 +116,9 @@ func (s *sessionSource) List(ctx context.Context) (docs []search.Document, err e
 	if err != nil {
 		return nil, err
 	}
-	scopes := []session.Scope{""}
-	names, err := s.app.Agents.Names()
+	scopes, err := s.app.sessionScopes()
 	if err != nil {
 		return nil, err
-	}
-	for _, name := range names {
-		scopes = append(scopes, session.Scope(name))
 	}
 	s.aliases = make(map[string]string)
 	for _, scope := range scopes {

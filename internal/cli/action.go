@@ -60,6 +60,10 @@ func actions() []action {
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
 		{flag: "man", do: (*command).printManual, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
+		{flag: "api-key", needs: needConfig, do: (*command).makeKey, alone: true, beside: []string{"scopes"}},
+		{flag: "list-api-keys", needs: needConfig, do: (*command).listKeys, alone: true},
+		{flag: "revoke-api-key", needs: needConfig, do: (*command).revokeKey, alone: true},
+		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, refuses: begun, why: "the run goes on as it began"},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, refuses: begun, why: "the run goes on as it began"},
 		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},

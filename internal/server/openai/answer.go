@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"net/http"
@@ -81,10 +80,8 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (answer, er
 	if w.asked != nil && fault.CodeOf(err) == fault.Suspended {
 		a.Text, a.Stop, a.Loki.Question, err = w.asked.String(), chat.StopEnd, w.asked, nil
 	}
-	if t.kind == kindModel && fault.CodeOf(err) == fault.NotFound {
-		e := unknown(r.Model)
-		e.Message, e.Hint = err.Error(), cmp.Or(fault.HintOf(err), e.Hint)
-		return a, e
+	if t.kind == kindModel {
+		err = notFound(r.Model, err)
 	}
 	if err != nil {
 		return a, err

@@ -31,6 +31,8 @@ func Register(a *rest.API, core *app.App) {
 			Answer: answer, Events: events,
 		}
 	}
+	rest.Register(a, op("/v1/embeddings", "Turn texts into vectors", nil), s.embed)
+	rest.Register(a, op("/v1/rerank", "Order documents by their relevance to a query", nil), s.rerank)
 	rest.Register(a, op("/v1/chat/completions", "Complete a chat", completion{}, "chat.completion.chunk"), s.complete)
 }
 

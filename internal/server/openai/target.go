@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
 
 	"loki/internal/catalog"
+	"loki/internal/fault"
 	"loki/internal/server/rest"
 )
 
@@ -87,6 +89,37 @@ func (s *service) allowed(id string) error {
 		return unknown(id).WithHint("the rules of builtin:script come from the server's configuration")
 	}
 	return nil
+}
+
+// listed returns the id of the model of a type that a name means: client:model, or a bare name that one client
+// lists.
+func (s *service) listed(name string, of catalog.Type) (string, error) {
+	if strings.Contains(name, ":") {
+		return name, nil
+	}
+	var ids []string
+	for m := range s.app.Catalog.Models(of) {
+		if m.Name == name {
+			ids = append(ids, m.ID())
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return name, nil // perhaps the name of a client
+	case 1:
+		return ids[0], nil
+	}
+	return "", invalid("model", "%q may be %s: name one of them", name, strings.Join(ids, " or "))
+}
+
+// notFound returns the error about a model. One that does not exist is as that of unknown.
+func notFound(name string, err error) error {
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	e := unknown(name)
+	e.Message, e.Hint = err.Error(), cmp.Or(fault.HintOf(err), e.Hint)
+	return e
 }
 
 // unknown returns the error for a name that means nothing.

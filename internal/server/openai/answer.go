@@ -30,6 +30,8 @@ type answer struct {
 	Stop  chat.StopReason
 	Usage chat.Usage
 	Loki  said
+
+	Messages []chat.Message // that were added to the conversation; none by a graph
 }
 
 // said is the member of answers that clients of OpenAI do not know.
@@ -87,7 +89,7 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (answer, er
 		return a, err
 	}
 	if r.OneCall && len(a.Calls) > 1 {
-		a.Calls = a.Calls[:1]
+		a.keepFirstCall()
 	}
 	if a.Loki.Warnings = w.warnings; a.Loki.RunID == "" {
 		a.Loki.RunID = w.run
@@ -96,6 +98,18 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (answer, er
 		a.Loki.CostUSD = &a.Usage.Cost
 	}
 	return a, w.finish(ctx, a.Text)
+}
+
+// keepFirstCall leaves the client's other calls out of the answer, also out of what is kept of it.
+func (a *answer) keepFirstCall() {
+	others := a.Calls[1:]
+	a.Calls = a.Calls[:1]
+	a.Messages = slices.Clone(a.Messages)
+	for i, m := range a.Messages {
+		a.Messages[i].ToolCalls = slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c chat.ToolCall) bool {
+			return slices.ContainsFunc(others, func(o chat.ToolCall) bool { return o.ID == c.ID })
+		})
+	}
 }
 
 // begin has the target answer.
@@ -138,7 +152,7 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (an
 		Asked:   conversation.Asked{User: r.User, Text: r.User.Text()},
 		History: r.History, Tools: r.Tools, Form: r.Form, MaxOutputTokens: r.MaxOutputTokens, Constraints: r.Constraints,
 	})
-	return answer{Text: got.Text, Calls: got.Calls, Stop: got.Stop, Usage: got.Usage, Loki: said{Model: got.Model}}, err
+	return answer{Text: got.Text, Calls: got.Calls, Stop: got.Stop, Usage: got.Usage, Loki: said{Model: got.Model}, Messages: got.Messages}, err
 }
 
 // graph runs a graph agent, whose prompt is the last message of the user.

@@ -57,12 +57,7 @@ type bookkeeping struct {
 
 // refuse returns the error of members that ask for what cannot be had.
 func (c *completionRequest) refuse() error {
-	for _, m := range []struct {
-		name   string
-		value  json.RawMessage
-		usual  []string // what is had without asking
-		reason string
-	}{
+	return refuse([]fixed{
 		{"n", c.N, []string{"1"}, "more than one answer"},
 		{"logprobs", c.Logprobs, []string{"false"}, "probabilities"},
 		{"top_logprobs", c.TopLogprobs, []string{"0"}, "probabilities"},
@@ -75,7 +70,19 @@ func (c *completionRequest) refuse() error {
 		{"verbosity", c.Verbosity, []string{`"medium"`}, "another verbosity"},
 		{"functions", c.Functions, nil, "the form before tools"},
 		{"function_call", c.FunctionCall, nil, "the form before tool_choice"},
-	} {
+	})
+}
+
+// fixed is a member of a request that says how things are anyway, or asks for what cannot be had.
+type fixed struct {
+	name   string
+	value  json.RawMessage
+	usual  []string // what is had without asking, as compact JSON
+	reason string   // what cannot be had
+}
+
+func refuse(members []fixed) error {
+	for _, m := range members {
 		if !absent(m.value) && !slices.Contains(m.usual, compact(m.value)) {
 			return unsupported(m.name, m.reason)
 		}

@@ -33,6 +33,7 @@ func Register(a *rest.API, core *app.App) {
 	}
 	rest.Register(a, op("/v1/embeddings", "Turn texts into vectors", nil), s.embed)
 	rest.Register(a, op("/v1/rerank", "Order documents by their relevance to a query", nil), s.rerank)
+	rest.Register(a, op("/v1/responses", "Answer, with or after what was said before", response{}, "response.created", "response.output_text.delta", "response.completed"), s.respond)
 	rest.Register(a, op("/v1/chat/completions", "Complete a chat", completion{}, "chat.completion.chunk"), s.complete)
 }
 

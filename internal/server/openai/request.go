@@ -25,6 +25,8 @@ type request struct {
 	Stream       bool
 	IncludeUsage bool // the stream ends with what was used
 	Loki         loki
+
+	goesOn bool // what was said before comes from elsewhere, so that results may be those of calls there
 }
 
 // loki is the member of requests that clients of OpenAI do not know.
@@ -150,7 +152,7 @@ func (r *request) take(messages []chat.Message, at string) error {
 			}
 		case chat.ToolRole:
 			name, ok := open[m.ToolCallID]
-			if !ok {
+			if asked = asked || r.goesOn; !ok && !(r.goesOn && len(rest) == countResults(rest)) {
 				return invalid(member(place, "tool_call_id"), "no call with the id %q waits for a result", m.ToolCallID)
 			}
 			delete(open, m.ToolCallID)
@@ -172,4 +174,12 @@ func (r *request) take(messages []chat.Message, at string) error {
 	}
 	r.History = append(r.History, rest...)
 	return nil
+}
+
+// countResults returns how many messages there are at the beginning that are results of tools.
+func countResults(messages []chat.Message) (n int) {
+	for n < len(messages) && messages[n].Role == chat.ToolRole {
+		n++
+	}
+	return n
 }

@@ -83,6 +83,16 @@ func (s *service) has(t target) bool {
 	return err == nil && slices.Contains(names, t.name)
 }
 
+// isGraph reports whether an agent is a graph.
+func (s *service) isGraph(name string) bool {
+	ref, err := s.app.Agents.Find(name)
+	if err != nil {
+		return false
+	}
+	file, err := s.app.Agents.File(ref)
+	return err == nil && file == ref.GraphFile()
+}
+
 // allowed refuses models whose names are those of files of the server.
 func (s *service) allowed(id string) error {
 	if strings.HasPrefix(id, catalog.Builtin+":script/") {

@@ -102,6 +102,13 @@ fuzz: # every fuzz test for FUZZTIME
 		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$${file%/*}" || exit 1; \
 	done
 
+# How long all endpoints of the server are sent requests of all kinds.
+API_FUZZTIME ?= 5m
+
+.PHONY: fuzz-api
+fuzz-api: # valid, nearly valid and hostile requests to every endpoint that the OpenAPI document has
+	LOKI_API_FUZZ=$(API_FUZZTIME) $(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./internal/server
+
 # How many bytes are typed in each of the editor's two modes.
 RANDOM_BYTES ?= 10485760
 

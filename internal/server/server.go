@@ -121,6 +121,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // register puts the endpoints together.
 func (s *Server) register() {
 	s.metadata()
+	s.documents()
 	talk.Register(s.api, talk.Options{
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: s.settings.Load().AdoptUnowned} },
 		Roots: func() []string { return s.settings.Load().FileRoots },

@@ -34,7 +34,7 @@ func (a *API) describe() {
 		Info: &huma.Info{
 			Title: "Loki", Version: cmp.Or(a.o.Version, "0"),
 			Description: "Completions, sessions, agents and their runs. Errors have one shape, lists have pages, and every answer has the header `X-Request-Id`.",
-			License:     &huma.License{Name: "MIT"},
+			License:     &huma.License{Name: "MIT", Identifier: "MIT"},
 		},
 		Servers: []*huma.Server{{URL: "/"}},
 		Components: &huma.Components{

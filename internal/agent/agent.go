@@ -244,7 +244,7 @@ func (l Library) findDir(path string) (Ref, error) {
 // noDir is the error for a path that is not that of a directory.
 func noDir(path string) error {
 	if _, err := os.Stat(path); err != nil {
-		return fault.New(fault.NotFound, "no agent directory at %s", path).
+		return fault.New(fault.NotFound, "no agent directory at %s", path).ThatMisses("agent").
 			WithHint("an agent is a directory with a config.yaml or a %s; those with names: loki --list-agents", graph.FileName)
 	}
 	dir := filepath.Dir(path)
@@ -255,7 +255,7 @@ func noDir(path string) error {
 }
 
 func (l Library) unknown(name string) error {
-	err := fault.New(fault.NotFound, "no agent is called %q: there is no directory %s", name, l.Paths.Agent(name).Dir)
+	err := fault.New(fault.NotFound, "no agent is called %q: there is no directory %s", name, l.Paths.Agent(name).Dir).ThatMisses("agent")
 	names, listErr := l.Names()
 	if listErr != nil {
 		return err

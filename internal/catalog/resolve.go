@@ -25,7 +25,7 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 		if t == Chat {
 			return c.Default()
 		}
-		return Model{}, fault.New(fault.NotFound, "no %s model is named", t)
+		return Model{}, fault.New(fault.NotFound, "no %s model is named", t).ThatMisses(missing)
 	}
 	if m, ok, err := c.exact(id, t); ok || err != nil {
 		return m, err
@@ -54,6 +54,9 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 	return m, nil
 }
 
+// missing is the kind of thing that the errors say does not exist.
+const missing = "model"
+
 // builtinScript begins the names of the builtin models that answer from a file.
 const builtinScript = "script/"
 
@@ -70,7 +73,7 @@ func (c *Catalog) exact(id string, t Type) (m Model, ok bool, err error) {
 			case m.Type == t:
 				return m, true, nil
 			case m.Name != "" && err == nil:
-				err = fault.New(fault.NotFound, "%q is not %s but %s", id, t.phrase(), m.Type.phrase())
+				err = fault.New(fault.NotFound, "%q is not %s but %s", id, t.phrase(), m.Type.phrase()).ThatMisses(missing)
 			}
 		}
 	}
@@ -90,14 +93,14 @@ func (c *Catalog) Default() (Model, error) {
 		}
 	}
 	first := configured[0].Name
-	return Model{}, fault.New(fault.Config, "no model chosen, and no configured client lists a chat model").
+	return Model{}, fault.New(fault.Config, "no model chosen, and no configured client lists a chat model").ThatMisses(missing).
 		WithHint("name one with -m %s:MODEL, set model: %s:MODEL in config.yaml, or list models: under the client", first, first)
 }
 
 // unknown returns the error for an id whose client is not there.
 func (c *Catalog) unknown(id string, t Type) error {
 	if near := c.nearest(id, t); len(near) > 0 {
-		return fault.New(fault.NotFound, "unknown %s model %q", t, id).
+		return fault.New(fault.NotFound, "unknown %s model %q", t, id).ThatMisses(missing).
 			WithHint("did you mean %s?", alternatives(near))
 	}
 	configured := c.configuredClients()
@@ -108,12 +111,12 @@ func (c *Catalog) unknown(id string, t Type) error {
 	for i, cl := range configured {
 		names[i] = cl.Name
 	}
-	return fault.New(fault.NotFound, "unknown %s model %q", t, id).
+	return fault.New(fault.NotFound, "unknown %s model %q", t, id).ThatMisses(missing).
 		WithHint("a model id is client:model, and the configured clients are %s", strings.Join(names, ", "))
 }
 
 func (c Client) noneListed(t Type) error {
-	err := fault.New(fault.NotFound, "client %q lists no %s model", c.Name, t)
+	err := fault.New(fault.NotFound, "client %q lists no %s model", c.Name, t).ThatMisses(missing)
 	switch {
 	case c.Type == Builtin:
 		return err.WithHint("list one under models: of another client, with type: %s", t)
@@ -129,7 +132,7 @@ func (c *Catalog) notOffered(cl Client, model string, t Type) error {
 	for m := range c.visible(cl, t) {
 		ids = append(ids, m.ID())
 	}
-	err := fault.New(fault.NotFound, "client %q has no %s model %q", cl.Name, t, model)
+	err := fault.New(fault.NotFound, "client %q has no %s model %q", cl.Name, t, model).ThatMisses(missing)
 	if len(ids) == 0 {
 		return err
 	}
@@ -138,7 +141,7 @@ func (c *Catalog) notOffered(cl Client, model string, t Type) error {
 
 // nothingConfigured is for a user who has no model at all yet.
 func nothingConfigured(msg string) error {
-	return fault.New(fault.Config, "%s", msg).WithHint(`the shortest ways to a model:
+	return fault.New(fault.Config, "%s", msg).ThatMisses(missing).WithHint(`the shortest ways to a model:
   a hosted one:    export OPENAI_API_KEY=... LOKI_PLATFORM=openai:gpt-6-luna
   a local Ollama:  export LOKI_PLATFORM=ollama:llama3.2
   offline:         loki -m builtin:extract ...

@@ -36,6 +36,8 @@ type Error struct {
 	Msg  string // what failed, and where; safe to print
 	Hint string // what to do next, as a command if there is one; may be empty
 	Err  error  // cause, part of the printed chain; may be nil
+
+	Missing string // the kind of thing that does not exist, such as "model"; may be empty
 }
 
 // Error returns the message and, after a colon, the chain of causes.
@@ -66,6 +68,28 @@ func Wrap(code Code, err error, format string, args ...any) *Error {
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
+}
+
+// ThatMisses sets the kind of thing that does not exist, one word, and returns e.
+func (e *Error) ThatMisses(kind string) *Error {
+	e.Missing = kind
+	return e
+}
+
+// MissingOf returns the kind of thing that does not exist, as the first error in err's chain that says one
+// does, outermost first; empty if none does.
+func MissingOf(err error) string {
+	for err != nil {
+		e, ok := errors.AsType[*Error](err)
+		if !ok {
+			return ""
+		}
+		if e.Missing != "" {
+			return e.Missing
+		}
+		err = e.Err
+	}
+	return ""
 }
 
 // CodeOf returns the code of the outermost error with a FaultCode method in err's

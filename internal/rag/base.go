@@ -24,7 +24,7 @@ type Base struct {
 func Open(ctx context.Context, name string, s Store, m Models) (*Base, error) {
 	index, err := s.Open(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("build it: loki --rag %s --rag-add DIR", text.Word(name))
+		return nil, fault.New(fault.NotFound, "there is no knowledge base %q", name).ThatMisses("rag").WithHint("build it: loki --rag %s --rag-add DIR", text.Word(name))
 	}
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (l Library) Missing(name string) error {
 	if near := yamldoc.Nearest(name, names); near != "" {
 		hint += "; or did you mean " + near + "?"
 	}
-	return fault.New(fault.NotFound, "there is no knowledge base %q", name).WithHint("%s", hint)
+	return fault.New(fault.NotFound, "there is no knowledge base %q", name).ThatMisses("rag").WithHint("%s", hint)
 }
 
 // OldFile returns the file in which an older version kept the knowledge base that is now in file.

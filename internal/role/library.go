@@ -100,7 +100,7 @@ func (l Library) read(name string) (text, file string, err error) {
 func (l Library) File(name string) string { return filepath.Join(l.Dir, name+extension) }
 
 func (l Library) unknown(name string) error {
-	err := fault.New(fault.NotFound, "no role is called %q", name)
+	err := fault.New(fault.NotFound, "no role is called %q", name).ThatMisses("role")
 	names, _ := l.Names()
 	if near := yamldoc.Nearest(name, names); near != "" {
 		return err.WithHint("did you mean %s?", near)

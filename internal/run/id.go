@@ -60,5 +60,5 @@ func PickID(typed string, ids []string) (string, error) {
 }
 
 func noRun(id string) error {
-	return fault.New(fault.NotFound, "there is no run %q", id).WithHint("loki --runs lists the runs")
+	return fault.New(fault.NotFound, "there is no run %q", id).ThatMisses("run").WithHint("loki --runs lists the runs")
 }

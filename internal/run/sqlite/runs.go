@@ -422,7 +422,7 @@ func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkp
 			wanted = first
 		}
 		if wanted < first || wanted > last {
-			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last)
+			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last).ThatMisses("step")
 		}
 		var err error
 		found, err = readCheckpoint(c, s.readBlobs(c), row, wanted)
@@ -634,7 +634,7 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 		case err != nil:
 			return err
 		case !ok:
-			return fault.New(fault.NotFound, "run %s has no question %q", name, question).WithHint("loki --run %s lists the questions that wait", name)
+			return fault.New(fault.NotFound, "run %s has no question %q", name, question).ThatMisses("question").WithHint("loki --run %s lists the questions that wait", name)
 		case answered:
 			return fmt.Errorf("question %q of run %s: %w", question, name, run.ErrAnswered)
 		}

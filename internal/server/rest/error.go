@@ -140,6 +140,10 @@ func FromError(ctx context.Context, err error) *Error {
 		e.Status, e.Code = http.StatusConflict, "conflict"
 		return e
 	}
+	if kind := fault.MissingOf(err); kind != "" {
+		e.Status, e.Code = http.StatusNotFound, kind+"_not_found"
+		return e
+	}
 	if known, ok := codes[fault.CodeOf(err)]; ok {
 		e.Status, e.Code = known.status, known.code
 	}

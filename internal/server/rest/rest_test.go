@@ -186,6 +186,7 @@ func TestErrors(t *testing.T) {
 		{"conflict", rest.Conflict("x"), 409, "conflict", "invalid_request_error", ""},
 		{"usage", fault.New(fault.Usage, "x"), 400, "invalid_request", "invalid_request_error", ""},
 		{"not_found", fault.New(fault.NotFound, "x"), 404, "not_found", "invalid_request_error", ""},
+		{"model_missing", fmt.Errorf("in: %w", fault.Wrap(fault.Failure, fault.New(fault.Config, "x").ThatMisses("model"), "y")), 404, "model_not_found", "invalid_request_error", ""},
 		{"tool", fault.New(fault.Tool, "x"), 500, "tool_error", "server_error", ""},
 		{"config", fault.New(fault.Config, "x"), 500, "internal", "server_error", ""},
 		{"provider", &provider.Error{Status: 500, Msg: "x"}, 502, "provider_error", "server_error", ""},

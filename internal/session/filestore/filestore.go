@@ -82,7 +82,7 @@ func (st *Store) room(scope session.Scope) (*room, error) {
 		return r, nil
 	}
 	if !filepath.IsLocal(string(scope)) || filepath.Base(string(scope)) != string(scope) || scope == "." || st.options.AgentDir == nil {
-		return nil, fault.New(fault.NotFound, "there is no agent %q", scope)
+		return nil, fault.New(fault.NotFound, "there is no agent %q", scope).ThatMisses("agent")
 	}
 	r.dir = st.options.AgentDir(string(scope))
 	return r, nil

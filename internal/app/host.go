@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/run/manager"
+	"loki/internal/webhook"
 )
 
 // eventDelay is how soon events of a server's runs are on record.
@@ -16,31 +18,53 @@ const eventDelay = 10 * time.Millisecond
 // host is what an app has that is a server's.
 type host struct {
 	manager *manager.Manager
+	store   run.Store // for reading
+	address string    // that users reach the server at, as a URL without a path
+	links   *webhook.Links
+	desk    *webhook.Desk
 
 	mu     sync.Mutex
 	stores map[graph.Durability]run.Store // that its runs are recorded in; guarded by mu
 }
 
-// Host makes the app that of a server and returns the manager of its runs; o says the rest about that.
-// Runs, those of conversations too, are known to the manager, share stores, and stay in the directory of
-// the process. Host is called once, before anything else runs. The caller shuts the manager down, and then
-// calls closeStores.
-func (a *App) Host(o manager.Options) (m *manager.Manager, closeStores func() error, err error) {
-	if o.Store, err = a.OpenRuns(); err != nil {
-		return nil, nil, err
+// Hosted is what a server has of its app, see [App.Host].
+type Hosted struct {
+	Runs  *manager.Manager
+	Desk  *webhook.Desk
+	Links *webhook.Links // to questions
+	Store run.Store      // for reading
+	Close func() error   // closes the stores, after the manager was shut down
+}
+
+// Host makes the app that of a server at an address, a URL without a path; o says the rest about its runs.
+// These, those of conversations too, are known to the manager, share stores, and stay in the directory of
+// the process. Host is called once, before anything else runs; ctx ends the sending of notices.
+func (a *App) Host(ctx context.Context, address string, o manager.Options) (Hosted, error) {
+	store, err := a.OpenRuns()
+	if err != nil {
+		return Hosted{}, err
 	}
-	o.Runs, o.Events = a.liveRuns, a.Events
-	h := &host{manager: manager.New(o), stores: make(map[graph.Durability]run.Store)}
+	h := &host{store: store, address: address, stores: make(map[graph.Durability]run.Store)}
+	if h.desk, err = a.openDesk(ctx, h); err != nil {
+		return Hosted{}, errors.Join(err, store.Close())
+	}
+	o.Store, o.Runs, o.Events = store, a.liveRuns, a.Events
+	o.Began, o.Rested = a.began, h.desk.Look
+	h.manager = manager.New(o)
 	a.host = h
-	return h.manager, func() error {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		errs := []error{o.Store.Close()}
-		for _, store := range h.stores {
-			errs = append(errs, store.Close())
-		}
-		return errors.Join(errs...)
-	}, nil
+	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, Close: h.close}, nil
+}
+
+// close closes the desk and the stores.
+func (h *host) close() error {
+	h.desk.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	errs := []error{h.store.Close()}
+	for _, store := range h.stores {
+		errs = append(errs, store.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // hostedRuns returns the store of a server's runs, which stays open.

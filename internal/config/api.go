@@ -13,6 +13,7 @@ import (
 type API struct {
 	Enabled           bool
 	ListenAddr        string // host:port, port 0 for any; "" if the file does not say
+	PublicURL         string // that users reach the server at, such as behind a proxy; "" for the address it listens at
 	MetricsListenAddr string // likewise; "" for the address of all else
 	Auth              APIAuth
 	CORS              APICORS

@@ -31,6 +31,7 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	}
 	m.Bool("enabled", &a.Enabled)
 	readAddr(m, "listen_addr", &a.ListenAddr)
+	readURL(m, "public_url", &a.PublicURL)
 	if readAddr(m, "metrics_listen_addr", &a.MetricsListenAddr) {
 		unbuilt(m.Get("metrics_listen_addr"))
 	}

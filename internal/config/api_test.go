@@ -23,6 +23,7 @@ func TestLoadAPI(t *testing.T) {
 api:
   enabled: false
   listen_addr: "[::1]:0"
+  public_url: https://loki.example.com
   auth:
     mode: StaticKeys
     keys:
@@ -49,7 +50,7 @@ api:
 		t.Fatal(err)
 	}
 	want := &API{
-		ListenAddr: "[::1]:0",
+		ListenAddr: "[::1]:0", PublicURL: "https://loki.example.com",
 		Auth: APIAuth{Mode: AuthStaticKeys, Keys: []auth.Key{
 			{Subject: "alice", ID: "0a1b2c3d4e5f", Hash: alice, Scopes: []auth.Scope{auth.Read, auth.RunAgents}},
 			{Subject: "bob", ID: auth.IDOfHash(hash), Hash: alice},

@@ -49,9 +49,9 @@ type Server struct {
 	listener net.Listener
 	started  time.Time
 
-	runs      *manager.Manager
-	closeRuns func() error
-	resumed   chan struct{} // closed once all runs that the last server left go on
+	runs    *manager.Manager
+	hosted  app.Hosted
+	resumed chan struct{} // closed once all runs that the last server left go on
 
 	cancel context.CancelCauseFunc // ends all requests
 	served chan error              // what the listener ended with
@@ -82,9 +82,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if set.keys == nil {
 		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --api-key NAME makes a key)")
 	}
-	if s.runs, s.closeRuns, err = o.App.Host(manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: o.Observer}); err != nil {
+	hosted, err := o.App.Host(ctx, set.publicURL(s.listener.Addr()), manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: o.Observer})
+	if err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
+	s.hosted, s.runs = hosted, hosted.Runs
 	s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil)
 	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept})
 	s.api.SetLimits(set.limits())
@@ -131,6 +133,7 @@ func (s *Server) register() {
 	runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
+	s.api.Mount("/answer/{token}", answerPage{s.hosted})
 	page.Register(s.api)
 }
 
@@ -174,7 +177,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.cancel(rest.ErrStopping())
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)
 	defer done()
-	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end), s.closeRuns())
+	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end), s.hosted.Close())
 	if err != nil {
 		_ = s.http.Close()
 	}

@@ -44,6 +44,14 @@ func newSettings(c *config.API) (*settings, error) {
 	return s, nil
 }
 
+// publicURL returns the address of a server for people, as a URL without a path.
+func (s *settings) publicURL(listens net.Addr) string {
+	if s.PublicURL != "" {
+		return strings.TrimSuffix(s.PublicURL, "/")
+	}
+	return "http://" + listens.String()
+}
+
 // limits returns what requests may use.
 func (s *settings) limits() rest.Limits {
 	return rest.Limits{
@@ -54,7 +62,7 @@ func (s *settings) limits() rest.Limits {
 // fixed returns the settings that are only read when a server starts, by their names.
 func (s *settings) fixed() map[string]any {
 	return map[string]any{
-		"api.listen_addr": s.ListenAddr, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.Auth.Mode, "api.files.roots": s.FileRoots,
+		"api.listen_addr": s.ListenAddr, "api.public_url": s.PublicURL, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.Auth.Mode, "api.files.roots": s.FileRoots,
 		"api.adopt_unowned": s.AdoptUnowned, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
 		"api.limits.max_concurrent_runs": s.Limits.MaxConcurrentRuns, "api.limits.max_runs_per_subject": s.Limits.MaxRunsPerSubject,
 	}

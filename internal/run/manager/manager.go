@@ -36,6 +36,11 @@ type Options struct {
 	// Also gets all events of the runs that the manager begins, such as to log them; nil for nothing.
 	Also event.Emitter
 
+	// Began is called with the id of a run before its work begins or goes on, and Rested when the run is
+	// not at work any more; nil for nobody who wants to know.
+	Began  func(ctx context.Context, id string)
+	Rested func(id string)
+
 	Limit int          // runs that work at the same time; 0 means DefaultLimit
 	Log   *slog.Logger // for what no caller waits for; nil means none
 	Now   func() time.Time
@@ -234,6 +239,9 @@ func (m *Manager) Enter(ctx context.Context, id string) (entered context.Context
 func (m *Manager) enter(ctx context.Context, id string, queue bool) (*activity, context.Context) {
 	a := &activity{id: id, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{}), queued: queue}
 	ctx, a.cancel = context.WithCancelCause(ctx)
+	if m.o.Began != nil {
+		m.o.Began(ctx, id)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.active[id] = a
@@ -271,6 +279,9 @@ func (m *Manager) wait(ctx context.Context, a *activity) error {
 // leave notes that a run is not at work any more.
 func (m *Manager) leave(a *activity) {
 	a.cancel(nil)
+	if m.o.Rested != nil {
+		defer m.o.Rested(a.id)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.active[a.id] == a {
@@ -354,6 +365,9 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 	})
 	err = errors.Join(j.End(ctx, end), j.Close())
 	m.Wrote(id)
+	if m.o.Rested != nil {
+		m.o.Rested(id)
+	}
 	return err
 }
 

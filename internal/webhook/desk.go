@@ -1,0 +1,316 @@
+// Package webhook notifies other programs of what happens in runs, and makes links that answer questions.
+//
+// A hook is an address and what it is to be notified of. A notice is one thing that happened in a run, with a
+// key that is unique in it. A [Desk] sends each notice to each hook that wants it until the address has
+// taken it, or the tries are used up, also after the process was killed: what is to be sent follows from the
+// record of the run, and what was sent is in a file of the run's own.
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/atomicfile"
+	"loki/internal/retry"
+)
+
+// Hook is an address that is notified of a run.
+type Hook struct {
+	URL    string   `json:"url"`
+	Secret string   `json:"secret"`           // signs what is sent, see [Sign]
+	Events []string `json:"events,omitempty"` // types of notices; empty for all of them
+
+	// Trusted says that the hook is the configuration's: its texts may refer to secrets, and its
+	// address may be a private one.
+	Trusted bool `json:"trusted,omitempty"`
+}
+
+// same reports whether both hooks are one.
+func (h Hook) same(o Hook) bool {
+	return h.URL == o.URL && h.Secret == o.Secret && h.Trusted == o.Trusted && slices.Equal(h.Events, o.Events)
+}
+
+// Notice is one thing that happened in a run.
+type Notice struct {
+	Key  string // unique in the run, the same whenever the run is looked at
+	Type string // such as "question"
+	At   time.Time
+	Data any // JSON
+}
+
+// Policy says how often a notice is tried: nine times in a bit over a day.
+func Policy() retry.Policy {
+	return retry.Policy{Attempts: 9, Backoff: 5 * time.Second, Factor: 8, MaxBackoff: 6 * time.Hour, Jitter: 0.1}
+}
+
+// Options configure a Desk.
+type Options struct {
+	Dir string // of the files
+	// Notices returns what there is to say of a run, and whether there will be more.
+	Notices func(ctx context.Context, run string) (all []Notice, more bool, err error)
+	Fill    func(text string) (string, error) // puts secrets into texts of trusted hooks
+	Trusted *http.Client                      // for trusted hooks
+	Guarded *http.Client                      // for all others
+	Log     *slog.Logger
+	Now     func() time.Time // nil means time.Now
+}
+
+// Desk sends notices. Its methods may be called from several goroutines.
+type Desk struct {
+	o   Options
+	ctx context.Context // ends with Close
+	end context.CancelFunc
+
+	mu     sync.Mutex
+	runs   map[string]chan struct{} // holds a token when a run is to be looked at; by id
+	closed bool
+	work   sync.WaitGroup // goroutines, one for each of runs
+}
+
+// file is what is kept of a run.
+type file struct {
+	Hooks []Hook          `json:"hooks"`
+	Done  map[string]done `json:"done,omitempty"` // by number of the hook and key of the notice
+}
+
+// done is what came of a notice.
+type done struct {
+	At       time.Time `json:"at"`
+	Attempts int       `json:"attempts"`
+	Error    string    `json:"error,omitempty"` // of the last try, if it was given up
+}
+
+// Open returns a desk that goes on with what an earlier one did not send. It works until ctx ends or it is closed.
+func Open(ctx context.Context, o Options) (*Desk, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	d := &Desk{o: o, runs: make(map[string]chan struct{})}
+	d.ctx, d.end = context.WithCancel(ctx)
+	names, err := filepath.Glob(filepath.Join(o.Dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		d.Look(strings.TrimSuffix(filepath.Base(name), ".json"))
+	}
+	return d, nil
+}
+
+// Close waits until nothing is being sent any more.
+func (d *Desk) Close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.end()
+	d.work.Wait()
+}
+
+// Add notifies hooks of a run, besides those that it has. It returns once that is kept.
+func (d *Desk) Add(run string, hooks ...Hook) error {
+	d.mu.Lock()
+	f, err := d.read(run)
+	if err == nil {
+		for _, h := range hooks {
+			if !slices.ContainsFunc(f.Hooks, h.same) {
+				f.Hooks = append(f.Hooks, h)
+			}
+		}
+		err = d.write(run, f)
+	}
+	d.mu.Unlock()
+	if err == nil {
+		d.Look(run)
+	}
+	return err
+}
+
+// Look is called when something may have happened in a run.
+func (d *Desk) Look(run string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	wake := d.runs[run]
+	if wake == nil {
+		if _, err := os.Stat(d.path(run)); err != nil || d.closed {
+			return
+		}
+		wake = make(chan struct{}, 1)
+		d.runs[run] = wake
+		d.work.Go(func() { d.follow(run, wake) }) // ends with the run, or with d.ctx
+	}
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+func (d *Desk) path(run string) string { return filepath.Join(d.o.Dir, run+".json") }
+
+// read returns the file of a run, an empty one if there is none. The caller holds d.mu.
+func (d *Desk) read(run string) (f file, err error) {
+	data, err := os.ReadFile(d.path(run))
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	return f, err
+}
+
+func (d *Desk) write(run string, f file) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(d.path(run), data, atomicfile.Options{Mode: atomicfile.Private})
+}
+
+// follow sends the notices of a run until there will be none any more.
+func (d *Desk) follow(run string, wake <-chan struct{}) {
+	failures := make(map[string]int) // of notices that are to be tried again
+	for {
+		next, over, err := d.send(run, failures)
+		if err != nil && d.ctx.Err() == nil {
+			d.o.Log.Warn("webhooks of a run cannot be served", "run_id", run, "error", err)
+		}
+		d.mu.Lock()
+		if over && len(wake) == 0 {
+			_ = os.Remove(d.path(run)) // if it stays, the next process removes it
+		}
+		if over && len(wake) == 0 || d.ctx.Err() != nil {
+			delete(d.runs, run)
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+		timer := time.NewTimer(cmp.Or(next, time.Hour))
+		select {
+		case <-wake:
+		case <-timer.C:
+		case <-d.ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// send tries what is to be sent. It returns after what time to try again, 0 for not before the run has changed, and
+// whether all is over.
+func (d *Desk) send(run string, failures map[string]int) (next time.Duration, over bool, err error) {
+	notices, more, err := d.o.Notices(d.ctx, run)
+	if err != nil {
+		return time.Minute, false, err
+	}
+	d.mu.Lock()
+	f, err := d.read(run)
+	d.mu.Unlock()
+	if err != nil {
+		return 0, false, err
+	}
+	for i, hook := range f.Hooks {
+		for _, n := range notices {
+			key := strconv.Itoa(i) + " " + n.Key
+			if _, sent := f.Done[key]; sent || len(hook.Events) > 0 && !slices.Contains(hook.Events, n.Type) {
+				continue
+			}
+			sendErr := d.post(run, hook, n)
+			if d.ctx.Err() != nil {
+				return 0, false, d.ctx.Err()
+			}
+			result := done{At: d.o.Now(), Attempts: failures[key] + 1}
+			if sendErr != nil {
+				failures[key]++
+				d.o.Log.Warn("a webhook did not take a notice", "run_id", run, "url", hook.URL, "type", n.Type, "attempt", failures[key], "error", sendErr)
+				if wait, again := Policy().Wait(failures[key], 0, 0.5); again {
+					next = cmp.Or(min(next, wait), wait)
+					continue
+				}
+				result.Error = sendErr.Error()
+			}
+			if err := d.note(run, key, result); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	return next, next == 0 && !more, nil
+}
+
+// note keeps what came of a notice.
+func (d *Desk) note(run, key string, result done) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.read(run)
+	if err != nil {
+		return err
+	}
+	if f.Done == nil {
+		f.Done = make(map[string]done)
+	}
+	f.Done[key] = result
+	return d.write(run, f)
+}
+
+// timeout bounds a try.
+const timeout = 20 * time.Second
+
+// post sends a notice once.
+func (d *Desk) post(run string, hook Hook, n Notice) error {
+	client := d.o.Guarded
+	if hook.Trusted {
+		client = d.o.Trusted
+		for _, text := range []*string{&hook.URL, &hook.Secret} {
+			filled, err := d.o.Fill(*text)
+			if err != nil {
+				return err
+			}
+			*text = filled
+		}
+	}
+	body, err := json.Marshal(struct {
+		Type      string    `json:"type"`
+		Timestamp time.Time `json:"timestamp"`
+		Data      any       `json:"data"`
+	}{n.Type, n.At.UTC(), n.Data})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(run + " " + n.Key))
+	id, now := "msg_"+hex.EncodeToString(sum[:12]), d.o.Now()
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Webhook-Id", id)
+	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set("Webhook-Signature", Sign(hook.Secret, id, now, body))
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("it answered with status %d", resp.StatusCode)
+	}
+	return nil
+}

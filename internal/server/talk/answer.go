@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"loki/internal/api"
@@ -99,7 +100,7 @@ func (a *answer) take(ev event.Event) {
 }
 
 // finish ends the answer with the error of the work, if there is one. That the work waits for an answer is none.
-func (a *answer) finish(err error) error {
+func (a *answer) finish(ctx context.Context, err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if fault.CodeOf(err) == fault.Suspended && a.Question != nil {
@@ -107,8 +108,12 @@ func (a *answer) finish(err error) error {
 		return nil
 	}
 	a.Question = nil
-	if err == nil && a.parses {
+	switch {
+	case err == nil && a.parses:
 		err = json.Unmarshal([]byte(a.FinalMessage), &a.Parsed)
+	case err != nil && strings.Contains(fault.HintOf(err), "loki --resume"):
+		e := rest.FromError(ctx, err)
+		return e.WithHint("go on where it stopped: POST /v1/runs/%s/resume", a.RunID)
 	}
 	return err
 }
@@ -126,14 +131,14 @@ func (s *service) reply(ctx context.Context, req *api.CompletionRequest, id *str
 	a := newAnswer(ctx, id)
 	a.parses = req.Schema != nil
 	if !req.Stream && !rest.WantsStream(ctx) {
-		if err := a.finish(work(ctx, a)); err != nil {
+		if err := a.finish(ctx, work(ctx, a)); err != nil {
 			return nil, err
 		}
 		return rest.JSON(0, &a.Completion), nil
 	}
 	return rest.Stream(func(ctx context.Context, w *stream.Writer) error {
 		a.out = stream.NewEmitter(w)
-		if err := a.finish(work(ctx, a)); err != nil {
+		if err := a.finish(ctx, work(ctx, a)); err != nil {
 			return err
 		}
 		return a.out.Send(ctx, "finished", a.outcome())

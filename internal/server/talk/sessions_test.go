@@ -1,0 +1,218 @@
+package talk_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"loki/internal/api"
+	"loki/internal/server/servertest"
+)
+
+// TestSessionsInParallel: 20 sessions of 20 turns each lose nothing, and turns do not mix.
+func TestSessionsInParallel(t *testing.T) {
+	s := servertest.Program(t, servertest.Files{"config.yaml": config()})
+	const sessions, turns = 20, 20
+	var wg sync.WaitGroup
+	for i := range sessions {
+		wg.Go(func() {
+			var made api.Session
+			a := s.Post("/v1/sessions", fmt.Sprintf(`{"alias": "s%d"}`, i))
+			if a.Status != http.StatusCreated || json.Unmarshal([]byte(a.Body), &made) != nil {
+				t.Errorf("session %d: %d %s", i, a.Status, a.Body)
+				return
+			}
+			var asked sync.WaitGroup
+			for turn := range turns {
+				asked.Go(func() {
+					text := fmt.Sprintf("session %d turn %d", i, turn)
+					a := s.Post("/v1/sessions/"+made.ID+"/completions", `{"prompt": "`+text+`"}`)
+					if a.Status != http.StatusOK || !strings.Contains(a.Body, `"final_message":"`+text+`"`) {
+						t.Errorf("%s: %d %s", text, a.Status, a.Body)
+					}
+				})
+			}
+			asked.Wait()
+			d := session(t, s, "/v1/sessions/"+made.ID)
+			seen := make(map[string]bool)
+			for n := 0; n+1 < len(d.Messages); n += 2 {
+				question, answer := d.Messages[n], d.Messages[n+1]
+				if question.Role != "user" || answer.Role != "assistant" || question.Text() != answer.Text() || !strings.HasPrefix(question.Text(), fmt.Sprintf("session %d turn ", i)) {
+					t.Errorf("session %d has %q and %q", i, question.Text(), answer.Text())
+				}
+				seen[question.Text()] = true
+			}
+			if len(seen) != turns || d.Count != 2*turns {
+				t.Errorf("session %d has %d turns in %d messages", i, len(seen), d.Count)
+			}
+		})
+	}
+	wg.Wait()
+	// All are listed, in pages, each once.
+	listed, cursor := make(map[string]bool), ""
+	for {
+		var page api.List[api.SessionEntry]
+		want(t, s.Get("/v1/sessions?limit=7&cursor="+cursor), 200).JSON(t, &page)
+		for _, e := range page.Data {
+			listed[e.Alias] = true
+			if e.Turns != turns {
+				t.Errorf("%s has %d turns", e.Alias, e.Turns)
+			}
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if len(listed) != sessions {
+		t.Errorf("%d sessions are listed", len(listed))
+	}
+}
+
+// TestSession goes through what can be done with a session.
+func TestSession(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{
+		"config.yaml": config(), "roles/poet.md": "In verse.", "rags/.keep": "",
+		"agents/guide/config.yaml": "name: guide\nmodel: builtin:echo\ninstructions: Guide through {{place}}.\nvariables:\n  - {name: place, description: where}\n",
+		"agents/steps/graph.yaml":  "name: steps\nversion: \"1.0\"\nstart: a\nnodes:\n  a: {type: end, output: done}\n",
+	})
+	path := newSession(t, s, `{"alias": "work", "role": "poet"}`)
+	a := want(t, s.Post("/v1/sessions", `{"alias": "work"}`), http.StatusConflict)
+	if a.Code() != "conflict" || !strings.Contains(a.Body, "the name is taken") {
+		t.Errorf("a name that is taken: %s", a.Body)
+	}
+	want(t, s.Post("/v1/sessions", `{"alias": "a/b"}`), http.StatusBadRequest)
+	c := completion(t, s, path+"/completions", `{"prompt": "one", "max_output_tokens": 10}`)
+	if c.SessionID == nil || !strings.HasSuffix(path, *c.SessionID) || c.RunID == "" {
+		t.Errorf("got %+v", c)
+	}
+	for _, text := range []string{"two", "three"} {
+		completion(t, s, path+"/completions", `{"prompt": "`+text+`"}`)
+	}
+	d := session(t, s, path)
+	if d.Count != 7 || d.Messages[0].Role != "system" || d.Role != "poet" || d.Settings["role_name"] != "poet" || d.Usage.InputTokens == 0 {
+		t.Errorf("the session is %+v", d)
+	}
+	want(t, s.Get(path+"?limit=3&after=3"), 200).JSON(t, &d)
+	if len(d.Messages) != 3 || d.NextAfter != 6 || d.Messages[0].Text() != "two" {
+		t.Errorf("a page is %+v", d)
+	}
+
+	// What a conversation refuses is a conflict, with its words.
+	for _, tt := range []struct{ method, at, body, text string }{
+		{"POST", "/role", `{"name": "poet"}`, "session work has messages, so it keeps the role it began with"},
+		{"DELETE", "/role", "", "session work has messages, so it keeps the role it began with"},
+		{"POST", "/agent", `{"name": "guide", "variables": {"place": "Graz"}}`, "session work has to be left before an agent is entered"},
+		{"POST", "/completions", `{"prompt": "x", "role": "code"}`, "keeps the role it began with"},
+		{"POST", "/completions", `{"prompt": "x", "agent": "guide"}`, "is not one of agent guide"},
+	} {
+		a := want(t, s.Do(tt.method, path+tt.at, tt.body), http.StatusConflict)
+		if a.Code() != "conflict" || !strings.Contains(a.Body, tt.text) {
+			t.Errorf("%s %s: %s", tt.method, tt.at, a.Body)
+		}
+	}
+	var done api.SessionCompressed
+	want(t, s.Post(path+"/compress", ""), 200).JSON(t, &done)
+	if d = session(t, s, path); done.Messages == 0 || d.Count >= 7 {
+		t.Errorf("compressed: %+v, %d messages are left", done, d.Count)
+	}
+	want(t, s.Post(path+"/empty", ""), 200)
+	if d = session(t, s, path); d.Count != 0 || d.Role != "poet" {
+		t.Errorf("emptied: %+v", d)
+	}
+	want(t, s.Post(path+"/compress", ""), http.StatusConflict)
+	want(t, s.Do("DELETE", path+"/role", ""), 200)
+
+	// An agent takes the session over, under the same id.
+	for _, body := range []string{`{"name": "guide"}`, `{"name": "guide", "variables": {"auto_confirm": "1", "place": "x"}}`} {
+		if a := s.Post(path+"/agent", body); a.Status != 400 && a.Status != 403 {
+			t.Errorf("%s: %d %s", body, a.Status, a.Body)
+		}
+	}
+	a = want(t, s.Post(path+"/agent", `{"name": "steps"}`), http.StatusConflict)
+	if !strings.Contains(a.Body, "agent steps is a graph, which has no sessions") {
+		t.Errorf("a graph: %s", a.Body)
+	}
+	var now api.Session
+	want(t, s.Post(path+"/agent", `{"name": "guide", "variables": {"place": "Graz"}}`), 200).JSON(t, &now)
+	if now.Agent != "guide" || !strings.HasSuffix(path, now.ID) {
+		t.Errorf("with an agent: %+v", now)
+	}
+	completion(t, s, path+"/completions", `{"prompt": "go"}`)
+	if d = session(t, s, path); d.Count != 3 || !strings.Contains(d.Messages[0].Text(), "Guide through Graz.") {
+		t.Errorf("with an agent: %+v", d.Messages)
+	}
+	a = want(t, s.Do("DELETE", path+"/agent", ""), http.StatusConflict)
+	if !strings.Contains(a.Body, "keeps the agent it began with") {
+		t.Errorf("leaving the agent: %s", a.Body)
+	}
+	want(t, s.Post(path+"/rag", `{"name": "nothing"}`), http.StatusNotFound)
+	want(t, s.Post(path+"/empty", ""), 200)
+	now = api.Session{}
+	want(t, s.Do("DELETE", path+"/agent", ""), 200).JSON(t, &now)
+	if now.Agent != "" {
+		t.Errorf("without the agent: %+v", now)
+	}
+
+	want(t, s.Do("DELETE", path, ""), http.StatusNoContent)
+	for _, a := range []servertest.Answer{s.Get(path), s.Do("DELETE", path, ""), s.Post(path+"/completions", `{"prompt": "x"}`), s.Get("/v1/sessions/nothing")} {
+		if a.Status != http.StatusNotFound || a.Code() != "session_not_found" {
+			t.Errorf("a session that is gone: %d %s", a.Status, a.Body)
+		}
+	}
+}
+
+// TestDeletedWhileARequestWaits: requests to a session are served in their order, and those behind its end are
+// refused.
+func TestDeletedWhileARequestWaits(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{"config.yaml": config("enabled_tools: all"), "functions/tools/nap.sh": strings.ReplaceAll(nap, "sleep 600", "sleep 1.5"), "rules.yaml": napRules})
+	path := newSession(t, s, `{"model": "builtin:script/`+s.Dir+`/rules.yaml"}`)
+	var wg sync.WaitGroup
+	answers := make([]servertest.Answer, 3) // goroutine i writes answers[i] only
+	wg.Go(func() { answers[0] = s.Post(path+"/completions", `{"prompt": "nap first"}`) })
+	until(t, 20*time.Second, "the first is at work", exists(s, "first"))
+	wg.Go(func() { answers[1] = s.Do("DELETE", path, "") })
+	time.Sleep(100 * time.Millisecond) // its order is that of its arrival
+	wg.Go(func() { answers[2] = s.Post(path+"/completions", `{"prompt": "too late"}`) })
+	wg.Wait()
+	if answers[0].Status != 200 || answers[1].Status != 204 || answers[2].Status != 409 || !strings.Contains(answers[2].Body, "was deleted meanwhile") {
+		t.Errorf("answers %d %s, %d %s, %d %s", answers[0].Status, answers[0].Body, answers[1].Status, answers[1].Body, answers[2].Status, answers[2].Body)
+	}
+}
+
+// TestQuestion: a call that needs consent is refused outside of sessions, and waits for the answer in one.
+func TestQuestion(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{
+		"config.yaml": config("enabled_tools: all", "permission: {fs_write: ask}"),
+		"rules.yaml": `rules:
+  - match: {turn: 1}
+    tool_calls: [{name: fs_write, arguments: {path: "{{text}}", contents: "x"}}]
+default:
+  reply: 'then: {{tool_result}}'
+`,
+	})
+	model := `"model": ` + quote("builtin:script/"+s.Dir+"/rules.yaml")
+	file := t.TempDir() + "/written"
+	c := completion(t, s, "/v1/completions", `{"prompt": `+quote(file)+`, `+model+`}`)
+	if len(c.ToolCalls) != 1 || !c.ToolCalls[0].IsError || !strings.Contains(c.ToolCalls[0].Result, "consent") || c.FinishReason != "stop" {
+		t.Errorf("outside of sessions: %+v", c)
+	}
+	path := newSession(t, s, `{`+model+`}`)
+	c = completion(t, s, path+"/completions", `{"prompt": `+quote(file)+`}`)
+	if c.FinishReason != "question" || c.Question == nil || c.RunID == "" || len(c.Question.Options) == 0 {
+		t.Fatalf("in a session: %+v", c)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Fatal("it was written without consent")
+	}
+	want(t, s.Post("/v1/runs/"+c.RunID+"/answers", `{`+quote(c.Question.ID)+`: "yes"}`), 200)
+	until(t, 20*time.Second, "the run goes on", func() bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
+	until(t, 20*time.Second, "the session has the answer", func() bool { return strings.Contains(s.Get(path).Body, "then: ") })
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -163,4 +162,3 @@ func exists(s *servertest.Server, name string) func() bool {
 	}
 }
 
-var _ = fmt.Sprint

@@ -100,7 +100,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
-	go func() { s.served <- s.http.Serve(listener{s.listener, func() time.Duration { return s.api.Limits().Timeout }}) }() // ends with Shutdown, which waits for it
+	go func() {
+		s.served <- s.http.Serve(listener{s.listener, func() time.Duration { return s.api.Limits().Timeout }})
+	}() // ends with Shutdown, which waits for it
 	s.resumed = make(chan struct{})
 	go func() { // ends with Shutdown at the latest, which waits for it
 		defer close(s.resumed)

@@ -161,4 +161,3 @@ func exists(s *servertest.Server, name string) func() bool {
 		return err == nil
 	}
 }
-

@@ -45,7 +45,7 @@ type Server struct {
 func Start(t *testing.T, files Files) *Server {
 	t.Helper()
 	before := runtime.NumGoroutine()
-	s := &Server{t: t, Dir: write(t, files)}
+	s := &Server{t: t, Dir: Directory(t, files)}
 	var err error
 	if s.App, err = app.New(app.Options{Environ: s.environ()}); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func Main(m *testing.M, program func() int) {
 // Program starts loki --serve with further arguments as a program of its own.
 func Program(t *testing.T, files Files, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, Dir: write(t, files)}
+	s := &Server{t: t, Dir: Directory(t, files)}
 	s.Begin(args...)
 	t.Cleanup(func() {
 		if s.cmd.ProcessState == nil {
@@ -284,8 +284,8 @@ func (s *Server) environ() []string {
 	}
 }
 
-// write writes the configuration directory.
-func write(t *testing.T, files Files) string {
+// Directory returns a configuration directory with these files. Those that begin with #! can be run.
+func Directory(t *testing.T, files Files) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {

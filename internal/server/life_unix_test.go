@@ -1,0 +1,187 @@
+//go:build unix
+
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"loki/internal/server/servertest"
+)
+
+// until waits until ok, which looks at another process.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func TestSignalEndsAnIdleServer(t *testing.T) {
+	s := servertest.Program(t, nil)
+	if a := s.Get("/healthz/ready"); a.Status != http.StatusOK {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	s.Signal(syscall.SIGTERM)
+	if status := s.Wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, s.Stderr())
+	}
+	if strings.Count(s.Stderr(), "warning:") != 1 || !strings.Contains(s.Stderr(), "asks for no key") {
+		t.Errorf("one warning is expected:\n%s", s.Stderr())
+	}
+}
+
+func TestConfigurationIsReadAgain(t *testing.T) {
+	s := servertest.Program(t, servertest.Files{"config.yaml": "clients: []\napi: {limits: {max_body_bytes: 1000}}\n"})
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.Dir, "config.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := strings.Count(s.Stderr(), "read again")
+		s.Signal(syscall.SIGHUP)
+		until(t, "SIGHUP", func() bool { return strings.Count(s.Stderr(), "read again") > before })
+	}
+	write("clients: []\napi: {limits: {max_body_bytes: 2000}}\n")
+	if got := s.Get("/v1/info").Body; !strings.Contains(got, `"max_body_bytes":2000`) {
+		t.Errorf("the limit has not changed: %s", got)
+	}
+	write("clients: []\napi: {limits: {max_body_bytes: 3000, max_concurrent_requests: 0}}\n")
+	if got := s.Get("/v1/info").Body; !strings.Contains(got, `"max_body_bytes":2000`) || !strings.Contains(s.Stderr(), "nothing has changed") {
+		t.Errorf("a part of a file with a mistake was taken: %s\n%s", got, s.Stderr())
+	}
+	write("clients: []\napi: {listen_addr: \"127.0.0.1:1\"}\n")
+	if !strings.Contains(s.Stderr(), "needs a restart: api.listen_addr") {
+		t.Errorf("what needs a restart is not named:\n%s", s.Stderr())
+	}
+}
+
+func TestSystemdIsNotified(t *testing.T) {
+	dir, err := os.MkdirTemp("", "loki") // the path of a socket has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := servertest.Program(t, servertest.Files{".env": "NOTIFY_SOCKET=" + socket + "\n"})
+	s.Signal(syscall.SIGINT)
+	s.Wait()
+	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+	var got []string
+	buf := make([]byte, 100)
+	for range 2 {
+		n, err := l.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(buf[:n]))
+	}
+	if strings.Join(got, " ") != "READY=1 STOPPING=1" {
+		t.Errorf("%q", got)
+	}
+}
+
+// sleeper is an agent whose script sleeps. It writes the id of a child's process to the file pid.
+var sleeper = servertest.Files{
+	"config.yaml":                 "model: builtin:echo\nclients: []\napi: {shutdown_grace_seconds: %d}\n",
+	"agents/sleeper/graph.yaml":   "version: \"1.0\"\nname: sleeper\nstart: a\nnodes:\n  a: {type: script, script: scripts/a.sh, next: b}\n  b: {type: end, output: \"{{said}}\"}\n",
+	"agents/sleeper/scripts/a.sh": "#!/bin/sh\nsleep %d &\necho $! > \"$HOME/pid.new\"\nmv \"$HOME/pid.new\" \"$HOME/pid\"\nwait\necho '{\"said\": \"slept well\"}'\n",
+}
+
+// busy starts a server whose only request has started a process that sleeps.
+func busy(t *testing.T, grace, sleep int) (s *servertest.Server, child int, answer <-chan string) {
+	t.Helper()
+	files := servertest.Files{}
+	for name, text := range sleeper {
+		files[name] = text
+	}
+	files["config.yaml"] = fmt.Sprintf(sleeper["config.yaml"], grace)
+	files["agents/sleeper/scripts/a.sh"] = fmt.Sprintf(sleeper["agents/sleeper/scripts/a.sh"], sleep)
+	s = servertest.Program(t, files)
+	answers := make(chan string, 1)
+	request := s.Request(http.MethodPost, "/v1/completions", `{"prompt":"go","agent":"sleeper"}`)
+	go func() { // ends with the request
+		res, err := http.DefaultClient.Do(request)
+		if err != nil {
+			answers <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		answers <- string(body)
+	}()
+	until(t, "the script", func() bool {
+		text, err := os.ReadFile(filepath.Join(s.Dir, "pid"))
+		if err != nil {
+			if len(answers) > 0 {
+				t.Fatalf("the request has ended: %s", <-answers)
+			}
+			return false
+		}
+		child, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	})
+	return s, child, answers
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func TestRequestsMayFinish(t *testing.T) {
+	s, _, answer := busy(t, 30, 2)
+	s.Signal(syscall.SIGTERM)
+	until(t, "not ready", func() bool { return s.Get("/healthz/ready").Status == http.StatusServiceUnavailable })
+	if a := s.Post("/v1/completions", `{"prompt":"x"}`); a.Status != http.StatusServiceUnavailable || a.Code() != "overloaded" {
+		t.Errorf("a new request: %d %s", a.Status, a.Body)
+	}
+	if text := <-answer; !strings.Contains(text, "slept well") {
+		t.Error(text)
+	}
+	if status := s.Wait(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestRequestsAreCanceledAfterTheGrace(t *testing.T) {
+	s, child, answer := busy(t, 0, 600)
+	s.Signal(syscall.SIGTERM)
+	if status := s.Wait(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	until(t, "the child ends", func() bool { return !alive(child) }) // it is init's to reap
+	if text := <-answer; !strings.Contains(text, "shutting down") {
+		t.Error(text)
+	}
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	s, child, _ := busy(t, 600, 600)
+	s.Signal(syscall.SIGTERM)
+	until(t, "stopping", func() bool { return strings.Contains(s.Stderr(), "stopping") })
+	s.Signal(syscall.SIGTERM)
+	if status := s.Wait(); status == 0 {
+		t.Error("status 0")
+	}
+	until(t, "the child ends", func() bool { return !alive(child) })
+}
+
+func TestNoChildOutlivesAKilledServer(t *testing.T) {
+	s, child, _ := busy(t, 30, 600)
+	s.Kill()
+	until(t, "the child ends", func() bool { return !alive(child) })
+}

@@ -48,7 +48,7 @@ type allQuestionsRequest struct {
 // allQuestions returns the questions that wait and that the caller may see or is to answer, those of the
 // newest run first. The questions of a run are on one page.
 func (e *endpoints) allQuestions(ctx context.Context, in *allQuestionsRequest) (*api.List[api.Question], error) {
-	place, err := rest.Cursor(in.Cursor)
+	place, err := runOf(in.Cursor)
 	if err != nil {
 		return nil, err
 	}

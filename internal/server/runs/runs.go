@@ -5,6 +5,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,14 +88,51 @@ type one struct {
 
 // find returns the run that an id means, if the caller may see it.
 func (e *endpoints) find(ctx context.Context, id string) (run.Info, error) {
+	view := e.Access.View(rest.Subject(ctx))
 	info, err := e.store.Info(ctx, id)
+	if fault.CodeOf(err) == fault.Usage && id != "" { // of several, those of others do not count
+		if id, err = e.among(ctx, view, id); err == nil {
+			info, err = e.store.Info(ctx, id)
+		}
+	}
 	switch code := fault.CodeOf(err); {
-	case err == nil && e.Access.View(rest.Subject(ctx)).Includes(info.Owner):
+	case err == nil && view.Includes(info.Owner):
 		return info, nil
-	case err == nil || code == fault.NotFound || code == fault.Usage: // which would list the ids of others
+	case err == nil || code == fault.NotFound || code == fault.Usage:
 		return run.Info{}, rest.NotFound("run", id)
 	}
 	return run.Info{}, err
+}
+
+// among returns the id of the only run in a view that a beginning means.
+func (e *endpoints) among(ctx context.Context, view *auth.View, typed string) (string, error) {
+	prefix, err := run.ParseID(typed)
+	if err != nil {
+		return typed, err
+	}
+	infos, err := e.store.Runs(ctx, run.Query{View: view})
+	var ids []string
+	for _, info := range infos {
+		if strings.HasPrefix(info.ID, prefix) {
+			ids = append(ids, info.ID)
+		}
+	}
+	if err != nil || len(ids) != 1 {
+		return typed, errors.Join(err, rest.NotFound("run", typed))
+	}
+	return ids[0], nil
+}
+
+// runOf returns the id of the run that the page before ended with. A beginning of one would tell of the runs
+// of others.
+func runOf(cursor string) (id string, err error) {
+	if id, err = rest.Cursor(cursor); err != nil || id == "" {
+		return "", err
+	}
+	if whole, err := run.ParseID(id); err != nil || whole != id || len(id) != run.IDLength {
+		return "", rest.Invalid("cursor", "cursor: it is not the next_cursor of a page")
+	}
+	return id, nil
 }
 
 // findAsked is find for a request about the questions of the run, which those who are to answer one may see,
@@ -164,7 +202,7 @@ var statuses = []string{"running", "suspended", "canceled", "failed", "done", "i
 const readAtOnce = 200
 
 func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Run], error) {
-	place, err := rest.Cursor(in.Cursor)
+	place, err := runOf(in.Cursor)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,9 @@ func (a *App) kit(ctx context.Context, w conversation.Wanted) (kit conversation.
 // chatKit is kit without an agent.
 func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
-	kit.Calling = !w.NoTools
+	if kit.Calling = !w.NoTools; w.NoTools && w.NoServers {
+		return kit, done, nil
+	}
 	if kit.Tools, err = a.selectTools(ctx, w); err != nil {
 		return kit, done, err
 	}

@@ -20,7 +20,8 @@ import (
 // service answers requests.
 type service struct {
 	app   *app.App
-	talks *conversation.Service
+	talks *conversation.Service // with roles and agents
+	plain *conversation.Service // with models, which have no tools of the program's
 }
 
 // answer is what came of a request.
@@ -114,16 +115,15 @@ func (a *answer) keepFirstCall() {
 
 // begin has the target answer.
 func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (answer, error) {
-	settings := chat.Settings{Sampling: r.Sampling}
+	settings, talks := chat.Settings{Sampling: r.Sampling}, s.talks
 	if t.kind == kindModel {
-		settings.Model = t.name
-		settings.EnabledTools, settings.EnabledMCPServers, settings.AutoContinue = new(""), new(""), new(false) // these are for roles and agents
+		settings.Model, settings.AutoContinue, talks = t.name, new(false), s.plain
 	}
 	o := conversation.Options{
 		Settings: settings, NoStream: !r.Stream, Unrecorded: t.kind != kindAgent,
-		Caller: conversation.Caller{Events: s.app.Events(event.Func(w.emit))},
+		Caller: conversation.Caller{Events: s.app.Events(event.Func(w.emit))}, Owner: s.access().Owner(rest.Subject(ctx)),
 	}
-	conv := s.talks.Begin(o)
+	conv := talks.Begin(o)
 	switch t.kind {
 	case kindRole:
 		role, _, err := s.app.Roles().Load(t.name)
@@ -168,6 +168,7 @@ func (s *service) graph(ctx context.Context, r *request, agent conversation.Agen
 	if err != nil {
 		return answer{}, err
 	}
+	job.Info.Owner = s.access().Owner(rest.Subject(ctx))
 	out, err := s.app.Runs().Start(ctx, job)
 	return fromRun(out), err
 }
@@ -202,14 +203,31 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 	if text == "" {
 		return answer{}, invalid("messages", "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
 	}
+	if err := s.mayAnswer(ctx, r.Loki.RunID); err != nil {
+		return answer{}, err
+	}
 	out, err := s.app.Runs().Resume(ctx, run.Resumption{
 		Continuation: run.Continuation{ID: r.Loki.RunID, NoStream: !r.Stream, Events: s.app.Events(event.Func(w.emit))},
 		Answer:       &text,
 	})
-	if fault.CodeOf(err) == fault.NotFound {
-		return answer{}, rest.NotFound("run", r.Loki.RunID)
-	}
 	return fromRun(out), err
+}
+
+// mayAnswer returns the error of a run that does not exist or that the caller does not see.
+func (s *service) mayAnswer(ctx context.Context, id string) error {
+	store, err := s.app.OpenRuns()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	h, err := store.History(ctx, id)
+	if err == nil && s.access().View(rest.Subject(ctx)).Includes(h.Info.Owner) {
+		return nil
+	}
+	if err == nil || fault.CodeOf(err) == fault.NotFound {
+		return rest.NotFound("run", id)
+	}
+	return err
 }
 
 func fromRun(out run.Outcome) answer {

@@ -24,7 +24,8 @@ const tag = "OpenAI-compatible"
 
 // Register adds the endpoints. core is what they work with.
 func Register(a *rest.API, core *app.App) {
-	s := &service{app: core, talks: core.Conversations()}
+	s := &service{app: core, talks: core.Conversations(), plain: core.Conversations()}
+	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{
 			Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.RunAgents, Idempotent: true, OpenAIErrors: true,

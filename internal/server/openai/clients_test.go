@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"loki/internal/process/npmtest"
+	"loki/internal/sample"
 )
 
-// run runs a script of testdata with the packages of a directory there, and reports the checks that failed.
+// runClients runs a script of testdata with the packages of a directory there, and reports the checks that failed.
 func runClients(t *testing.T, packages, script string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,4 +53,13 @@ func runClients(t *testing.T, packages, script string, args ...string) {
 // TestClients has the official client of OpenAI, the AI SDK of Vercel and LangChain use the server.
 func TestClients(t *testing.T) {
 	runClients(t, "clients", "clients.mjs", newServer(t))
+}
+
+// TestFrontEnd has the server part of a chat front end use the server: a conversation of two messages, in one piece
+// and as a stream.
+func TestFrontEnd(t *testing.T) {
+	if !sample.Full() {
+		t.Skip("installs 180 packages; LOKI_TEST=full runs it")
+	}
+	runClients(t, "frontend", "frontend.mjs", newServer(t))
 }

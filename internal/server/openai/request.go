@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 
 	"loki/internal/chat"
 	"loki/internal/conversation"
@@ -128,6 +129,10 @@ func (r *request) choose(mode, name, at string) error {
 // take makes messages the conversation of the request. Their system messages become one, at the
 // beginning. Calls without a result, and results without a call, are errors.
 func (r *request) take(messages []chat.Message, at string) error {
+	if last := len(messages) - 1; last >= 0 && !slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Role != chat.System }) {
+		messages = slices.Clone(messages) // some clients put all into a system message
+		messages[last].Role = chat.User
+	}
 	var system chat.Message
 	var rest []chat.Message
 	open := make(map[string]string) // names of tools by the ids of calls without a result

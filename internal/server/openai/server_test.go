@@ -18,6 +18,10 @@ var files = servertest.Files{
 	"rules.yaml": `rules:
   - match: {tool_result: sunny}
     reply: 'It is fine: {{tool_result}}'
+  - match: {text: And again}
+    reply: Once more.
+  - match: {text: Hello there}
+    reply: Ahoy.
   - match: {text: prose}
     reply: No.
   - match: {text: weather, turn: 1}
@@ -57,6 +61,7 @@ default:
   reply: 'You said: {{text}}'
 `,
 	"roles/pirate.md":           "---\nmodel: builtin:script\n---\nBe brief.\n",
+	"roles/gpt-pirate.md":       "---\nmodel: builtin:script\n---\nBe brief.\n",
 	"roles/helper.md":           "---\nmodel: builtin:script\nenabled_tools: get_current_time\n---\nHelp.\n",
 	"agents/guide/config.yaml":  "name: guide\nmodel: builtin:script\ninstructions: Be brief, {{who}}.\nvariables:\n  - name: who\n    description: who is asked\n    default: guide\n",
 	"agents/hello/graph.yaml":   "name: hello\nversion: \"1.0\"\ndefault_model: builtin:echo\nstart: greet\nnodes:\n  greet:\n    type: llm\n    prompt: \"Hello, {{initial_prompt}}!\"\n    state_updates: {greeting: \"{{output}}\"}\n    next: done\n  done:\n    type: end\n    output: \"{{greeting}}\"\n",

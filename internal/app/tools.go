@@ -60,7 +60,7 @@ func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, erro
 	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
 	judge, err := permission.New(permission.Options{
 		Rules: a.Config.Permission, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name,
-		Memory: a.grants(), Agent: agent, Own: own,
+		Memory: a.grants(), Once: a.host != nil, Agent: agent, Own: own, // clients of a server do not allow anything for others
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")

@@ -29,6 +29,8 @@ type Options struct {
 
 	// Memory keeps what the user answers with "always"; nil means that nothing is kept.
 	Memory *Memory
+	// Once says that no answer of the user holds for more than one call: none is offered that does.
+	Once bool
 	// Agent is the agent on whose behalf calls are made, empty without one. Own are its rules,
 	// which can make a verdict stricter and never the reverse.
 	Agent string
@@ -102,7 +104,7 @@ func (j *Judge) Agent() string { return j.o.Agent }
 
 // Remember keeps grants, from now on and for all judges with the same memory.
 func (j *Judge) Remember(scope Scope, grants []Grant) error {
-	if j.o.Memory == nil {
+	if j.o.Memory == nil || j.o.Once {
 		return nil
 	}
 	return j.o.Memory.Add(scope, j.o.Agent, grants)
@@ -116,6 +118,15 @@ func (j *Judge) Remember(scope Scope, grants []Grant) error {
 // further words. Without a star the command has to have the very words. Rules that deny or
 // ask also match a program by its name where the command has its path, and in other letters' case.
 func (j *Judge) Judge(call Call) Verdict {
+	v := j.strictest(call)
+	if j.o.Once {
+		v.Always = nil
+	}
+	return v
+}
+
+// strictest returns the verdict of the rules of the user and of the agent.
+func (j *Judge) strictest(call Call) Verdict {
 	v := j.judge(call)
 	if j.own == nil {
 		return v

@@ -747,3 +747,16 @@ fs_write: allow
 		})
 	}
 }
+
+func TestAnswersThatHoldOnce(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		j, err := permission.New(permission.Options{Memory: permission.NewMemory(""), Once: once, Root: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := j.Judge(permission.Call{Tool: "execute_command", Arguments: []byte(`{"command": "git push origin"}`)})
+		if v.Action != permission.Ask || (len(v.Always) == 0) != once {
+			t.Errorf("once %t: %+v", once, v)
+		}
+	}
+}

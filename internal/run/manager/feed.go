@@ -63,14 +63,32 @@ type piece struct {
 // The error is that of ctx or of the store, or has [ErrClosed] in its chain.
 func (m *Manager) Watch(ctx context.Context, id string, after int) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		if err := m.watch(ctx, id, after, func(f Frame) bool { return yield(f, nil) }); err != nil {
-			yield(Frame{}, err)
+		for frames, err := range m.WatchBatches(ctx, id, after) {
+			if err != nil {
+				yield(Frame{}, err)
+				return
+			}
+			for _, f := range frames {
+				if !yield(f, nil) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// watch is Watch. It returns nil once yield has returned false.
-func (m *Manager) watch(ctx context.Context, id string, after int, yield func(Frame) bool) error {
+// WatchBatches is Watch for a caller who can use at once all frames that are there. They are shared, and
+// there is at least one.
+func (m *Manager) WatchBatches(ctx context.Context, id string, after int) iter.Seq2[[]Frame, error] {
+	return func(yield func([]Frame, error) bool) {
+		if err := m.watch(ctx, id, after, func(frames []Frame) bool { return yield(frames, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// watch is WatchBatches. It returns nil once yield has returned false.
+func (m *Manager) watch(ctx context.Context, id string, after int, yield func([]Frame) bool) error {
 	f, err := m.join(ctx, id, after)
 	if err != nil {
 		return err
@@ -85,9 +103,9 @@ func (m *Manager) watch(ctx context.Context, id string, after int, yield func(Fr
 		}
 		for _, frame := range frames {
 			w.number = max(w.number, frame.Number)
-			if !yield(frame) {
-				return nil
-			}
+		}
+		if len(frames) > 0 && !yield(frames) {
+			return nil
 		}
 		switch {
 		case len(frames) > 0:

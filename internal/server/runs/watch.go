@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -53,21 +54,24 @@ func (e *endpoints) events(ctx context.Context, in *eventsRequest) (*rest.Reply,
 // watch sends the events of a run after the one with a number, and the run itself at its end. With untilRest
 // set it ends also when the run is suspended.
 func (e *endpoints) watch(ctx context.Context, w *stream.Writer, id string, after int, untilRest bool) error {
-	for f, err := range e.Manager.Watch(ctx, id, after) {
+	for frames, err := range e.Manager.WatchBatches(ctx, id, after) {
 		if errors.Is(err, manager.ErrClosed) {
 			return rest.ErrStopping()
 		}
 		if err != nil {
 			return err
 		}
-		ev := stream.Event{Name: f.Type, Data: f.Data}
-		if f.Number > 0 {
-			ev.ID = strconv.Itoa(f.Number)
+		last := -1
+		if untilRest {
+			last = slices.IndexFunc(frames, rests)
 		}
-		if err := w.Send(ctx, ev); err != nil {
+		if last >= 0 {
+			frames = frames[:last+1]
+		}
+		if err := w.SendAll(ctx, streamed(frames)); err != nil {
 			return err
 		}
-		if untilRest && rests(f) {
+		if last >= 0 {
 			break
 		}
 	}
@@ -85,6 +89,18 @@ func (e *endpoints) watch(ctx context.Context, w *stream.Writer, id string, afte
 		return err
 	}
 	return w.Send(ctx, stream.Event{Name: endFrame, Data: data})
+}
+
+// streamed returns frames of a run as a stream has them.
+func streamed(frames []manager.Frame) []stream.Event {
+	events := make([]stream.Event, len(frames))
+	for i, f := range frames {
+		events[i] = stream.Event{Name: f.Type, Data: f.Data}
+		if f.Number > 0 {
+			events[i].ID = strconv.Itoa(f.Number)
+		}
+	}
+	return events
 }
 
 // rests reports whether a frame says that the run has come to rest, and not one of its children.

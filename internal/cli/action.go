@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"loki/internal/api"
 	"loki/internal/fault"
 )
 
@@ -36,6 +37,11 @@ type action struct {
 	// reports its error in machine output too.
 	do   func(c *command, ctx context.Context) error
 	work func(c *command, ctx context.Context, face *face) error
+
+	// Remote does it at the server of --server; face is nil for what is no work. What has no such form is
+	// done here while LOKI_SERVER names a server, unless it is work or stands apart.
+	remote func(c *command, ctx context.Context, s *farServer, face *face) error
+	apart  bool // it is not done here by mistake
 }
 
 // What a run that goes on has from its beginning, what an agent says itself, and what a graph
@@ -64,18 +70,18 @@ func actions() []action {
 		{flag: "list-api-keys", needs: needConfig, do: (*command).listKeys, alone: true},
 		{flag: "revoke-api-key", needs: needConfig, do: (*command).revokeKey, alone: true},
 		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
-		{flag: "resume", needs: needConfig, work: (*command).resumeRun, refuses: begun, why: "the run goes on as it began"},
-		{flag: "fork", needs: needConfig, work: (*command).forkRun, refuses: begun, why: "the run goes on as it began"},
-		{flag: "map", needs: needModel, do: (*command).mapRows, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},
-		{flag: "list-models", needs: needConfig, do: (*command).listModels},
-		{flag: "list-agents", needs: needConfig, do: (*command).listAgents},
-		{flag: "list-rags", needs: needConfig, do: (*command).listBases},
+		{flag: "resume", needs: needConfig, work: (*command).resumeRun, remote: (*command).resumeRemotely, refuses: begun, why: "the run goes on as it began"},
+		{flag: "fork", needs: needConfig, work: (*command).forkRun, remote: (*command).forkRemotely, refuses: begun, why: "the run goes on as it began"},
+		{flag: "map", needs: needModel, do: (*command).mapRows, apart: true, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},
+		{flag: "list-models", needs: needConfig, do: (*command).listModels, remote: listRemotely((*farServer).chatModels, func(m api.Model) []string { return []string{m.ID} })},
+		{flag: "list-agents", needs: needConfig, do: (*command).listAgents, remote: listRemotely((*farServer).Agents, func(a api.Agent) []string { return []string{a.Name, a.Description} })},
+		{flag: "list-rags", needs: needConfig, do: (*command).listBases, remote: listRemotely((*farServer).RAGs, func(r api.RAG) []string { return []string{r.Name} })},
 		{flag: "list-macros", needs: needConfig, do: (*command).listMacros},
-		{flag: "list-roles", needs: needConfig, do: (*command).listRoles},
-		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions},
-		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession},
-		{flag: "rename-session", needs: needConfig, do: (*command).renameSession},
-		{flag: "search", needs: needConfig, do: (*command).searchRecords},
+		{flag: "list-roles", needs: needConfig, do: (*command).listRoles, remote: listRemotely((*farServer).Roles, func(r api.Role) []string { return []string{r.Name} })},
+		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions, remote: (*command).listSessionsAt},
+		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession, apart: true},
+		{flag: "rename-session", needs: needConfig, do: (*command).renameSession, apart: true},
+		{flag: "search", needs: needConfig, do: (*command).searchRecords, apart: true},
 		{flag: "usage", needs: needConfig, do: (*command).showUsage},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
 		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},
@@ -91,24 +97,24 @@ func actions() []action {
 		{flag: "test", needs: needConfig, do: (*command).testAgents, takes: "update", refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
 		{flag: "update", do: (*command).update, alone: true, beside: []string{"force", "quiet"}}, // also if the configuration is broken
 		{flag: "validate", needs: needConfig, do: (*command).validate},
-		{flag: "graph", needs: needConfig, do: (*command).drawGraph},
+		{flag: "graph", needs: needConfig, do: (*command).drawGraph, remote: (*command).drawGraphAt},
 		{flag: "info", needs: needConfig, do: (*command).info, ofBase: true},
 		{flag: "install", needs: needConfig, do: (*command).install},
 		{flag: "install-from", needs: needConfig, do: (*command).installFrom},
 		{flag: "list-bundles", needs: needConfig, do: (*command).listBundles},
 		{flag: "update-bundle", needs: needConfig, do: (*command).updateBundle},
 		{flag: "remove-bundle", needs: needConfig, do: (*command).removeBundle},
-		{flag: "runs", needs: needConfig, do: (*command).listRuns},
-		{flag: "run", needs: needConfig, do: (*command).showRun},
-		{flag: "diff", needs: needConfig, do: (*command).diffStates},
-		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns},
+		{flag: "runs", needs: needConfig, do: (*command).listRuns, remote: (*command).listRunsAt},
+		{flag: "run", needs: needConfig, do: (*command).showRun, remote: (*command).showRunAt},
+		{flag: "diff", needs: needConfig, do: (*command).diffStates, remote: (*command).diffStatesAt},
+		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns, apart: true},
 		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
 		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},
 		{flag: "macro", needs: needModel, work: (*command).runMacro, refuses: ofMacro, why: "the steps of a macro say it"},
-		{flag: "rag", needs: needModel, work: (*command).useBase, refuses: []string{"execute"}, why: "a command is not written from documents"},
-		{flag: "agent", needs: needModel, work: (*command).runAgent, refuses: ofAgent, why: "an agent has instructions of its own"},
+		{flag: "rag", needs: needModel, work: (*command).useBase, remote: (*command).answerRemotely, refuses: []string{"execute"}, why: "a command is not written from documents"},
+		{flag: "agent", needs: needModel, work: (*command).runAgent, remote: (*command).answerRemotely, refuses: ofAgent, why: "an agent has instructions of its own"},
 		{flag: "execute", needs: needModel, work: (*command).execute},
-		{needs: needModel, work: (*command).answer},
+		{needs: needModel, work: (*command).answer, remote: (*command).answerRemotely},
 	}
 }
 

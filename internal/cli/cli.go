@@ -123,7 +123,11 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		}
 		return c.newFace(ctx).close(err)
 	}
-	if c.opts.replay == "" { // whose models were configured when it was recorded
+	far, err := c.server()
+	if err != nil {
+		return err
+	}
+	if far == nil && c.opts.replay == "" { // whose models were configured when it was recorded
 		if err := c.setUp(ctx); err != nil {
 			return err
 		}
@@ -137,6 +141,9 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	c.app.Notices()
 	c.warnOf(c.app.Warnings())
 	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
+	if far != nil {
+		return c.doRemotely(ctx, far)
+	}
 	if c.talks() {
 		return c.faces.REPL(context.WithoutCancel(ctx), c.displayed(), c.begin)
 	}

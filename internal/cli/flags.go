@@ -111,8 +111,9 @@ type options struct {
 	older string
 	keep  int
 
-	serve string // an address, or configuredAddress
-	keys  apiKeys
+	server string // URL
+	serve  string // an address, or configuredAddress
+	keys   apiKeys
 
 	man     bool
 	help    bool
@@ -372,6 +373,7 @@ func (o *options) sections() []section {
 		{
 			name: "server", title: "Serve programs and browsers",
 			common: []flagSpec{
+				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
 			},
 			more: []flagSpec{

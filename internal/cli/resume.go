@@ -84,17 +84,25 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 	}
 	f := run.Fork{Continuation: c.continuation(face), Step: step}
 	f.ID = id
+	if f.Set, err = c.stateChanges(); err != nil {
+		return err
+	}
+	_, err = c.app.Runs().Fork(ctx, f)
+	return err
+}
+
+// stateChanges returns what --set says.
+func (c *command) stateChanges() (changes []value.Member, err error) {
 	for _, s := range c.opts.set {
 		key, json, ok := strings.Cut(s, "=")
 		v, err := value.ParseJSON([]byte(json))
 		if !ok || key == "" || err != nil {
-			return fault.Wrap(fault.Usage, err, "--set %s: KEY=JSON is expected", s).
+			return nil, fault.Wrap(fault.Usage, err, "--set %s: KEY=JSON is expected", s).
 				WithHint("a text needs quotes of its own: --set 'topic=\"new topic\"'")
 		}
-		f.Set = append(f.Set, value.Member{Name: key, Value: v})
+		changes = append(changes, value.Member{Name: key, Value: v})
 	}
-	_, err = c.app.Runs().Fork(ctx, f)
-	return err
+	return changes, nil
 }
 
 // parseRunStep reads ID@STEP; without a step it is the last one committed, -1.

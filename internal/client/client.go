@@ -125,7 +125,6 @@ type request struct {
 	accept string // "" means JSON
 	last   string // Last-Event-ID
 	once   bool   // it is not safe to repeat
-	media  string // that the answer has to be of; "" means JSON
 }
 
 // pathOf returns a path with the parts escaped.

@@ -107,6 +107,12 @@ func (c *Client) Diff(ctx context.Context, id, a, b string) ([]api.Change, error
 	return list.Data, err
 }
 
+// Questions returns the questions of a run that wait.
+func (c *Client) Questions(ctx context.Context, id string) ([]api.Question, error) {
+	list, err := get[api.List[api.Question]](ctx, c, pathOf("v1", "runs", id, "questions"), nil)
+	return list.Data, err
+}
+
 // Answer answers questions that wait, by their ids. The run goes on.
 func (c *Client) Answer(ctx context.Context, id string, answers map[string]string) (api.Run, error) {
 	return post[api.Run](ctx, c, pathOf("v1", "runs", id, "answers"), answers)
@@ -125,9 +131,4 @@ func (c *Client) Cancel(ctx context.Context, id string) (api.Run, error) {
 // Fork begins a new run from a step of a run.
 func (c *Client) Fork(ctx context.Context, id string, f api.Fork) (api.Run, error) {
 	return post[api.Run](ctx, c, pathOf("v1", "runs", id, "fork"), f)
-}
-
-// DeleteRun forgets a run that has ended.
-func (c *Client) DeleteRun(ctx context.Context, id string) error {
-	return c.do(ctx, request{method: http.MethodDelete, path: pathOf("v1", "runs", id)}, nil)
 }

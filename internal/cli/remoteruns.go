@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"loki/internal/api"
+	"loki/internal/ask"
+	"loki/internal/client"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
+)
+
+// cancelTime is how long the command waits for the server to cancel a run.
+const cancelTime = 10 * time.Second
+
+// runRemotely begins a run of an agent at a server and shows it until it comes to rest.
+func (c *command) runRemotely(ctx context.Context, s *farServer, face *face, of api.AgentDetail, prompt string) error {
+	r, err := s.StartRun(ctx, of.Name, api.RunRequest{
+		Prompt: prompt, Variables: c.given(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream,
+	})
+	if err != nil {
+		return err
+	}
+	return c.follow(ctx, s, face, r, 0)
+}
+
+// resumeRemotely goes on with the run of --resume.
+func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) error {
+	id := c.opts.resume
+	if id == resumeNewest {
+		list, err := s.Runs(ctx, client.RunQuery{Status: "suspended,interrupted,canceled,failed", Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return fault.New(fault.NotFound, "no run at %s can go on", s.URL()).WithHint("see all runs: %s --runs", s.command)
+		}
+		id = list[0].ID
+	}
+	before, err := s.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	answers, err := c.answersFor(before)
+	switch {
+	case err != nil:
+		return err
+	case len(answers) > 0:
+		if _, err := s.Answer(ctx, before.ID, answers); err != nil {
+			return err
+		}
+	case len(before.Pending) > 0 && before.Status == string(run.Suspended):
+		return c.goOnRemotely(ctx, s, face, before)
+	default:
+		if _, err := s.Resume(ctx, before.ID, c.resumption()); err != nil {
+			return err
+		}
+	}
+	return c.follow(ctx, s, face, before.Run, before.Events)
+}
+
+// resumption returns what the options say about going on with a run.
+func (c *command) resumption() api.Resumption {
+	return api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream}
+}
+
+// answersFor returns the answers that the options give to the questions of a run.
+func (c *command) answersFor(r api.RunDetail) (map[string]string, error) {
+	switch {
+	case c.opts.answers != "":
+		return readAnswers(c.opts.answers)
+	case !c.opts.hasAnswer:
+		return nil, nil
+	case len(r.Pending) == 1:
+		return map[string]string{r.Pending[0].ID: c.opts.answer}, nil
+	case len(r.Pending) == 0:
+		return nil, fault.New(fault.Usage, "run %s waits for no answer", r.ID)
+	}
+	var ids []string
+	for _, q := range r.Pending {
+		ids = append(ids, q.ID)
+	}
+	return nil, fault.New(fault.Usage, "%d questions of run %s wait: %s", len(ids), r.ID, strings.Join(ids, ", ")).
+		WithHint("answer them with --answers FILE, a YAML file with a line for each: %s: ANSWER", ids[0])
+}
+
+// forkRemotely begins a new run from the step of --fork.
+func (c *command) forkRemotely(ctx context.Context, s *farServer, face *face) error {
+	id, step, err := parseRunStep(c.opts.fork)
+	if err != nil {
+		return err
+	}
+	f := api.Fork{Resumption: c.resumption(), Set: map[string]json.RawMessage{}}
+	if step >= 0 {
+		f.Step = &step
+	}
+	changed, err := c.stateChanges()
+	if err != nil {
+		return err
+	}
+	for _, m := range changed {
+		f.Set[m.Name] = m.Value.AppendJSON(nil)
+	}
+	r, err := s.Fork(ctx, id, f)
+	if err != nil {
+		return err
+	}
+	return c.follow(ctx, s, face, r, 0)
+}
+
+// follow shows the events of a run after the one with a number, until the run comes to rest. What it asks
+// is asked here if it can be. Ctrl-C cancels it.
+func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Run, after int) error {
+	scope := c.app.Events(face.emitter)
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // it shows also how a canceled run ends
+	defer stop()
+	canceled := make(chan error, 1)
+	release := context.AfterFunc(ctx, func() {
+		limited, done := context.WithTimeout(watch, cancelTime)
+		defer done()
+		_, err := s.Cancel(limited, r.ID)
+		canceled <- err
+		if err != nil {
+			stop()
+		}
+	})
+	lost := func(err error) {
+		_ = scope.Emit(watch, event.Warning{Text: err.Error() + "; it is tried again"})
+	}
+	for ev, err := range s.Watch(watch, r.ID, after, lost) {
+		if err != nil {
+			if !release() {
+				return c.uncanceled(s, r, <-canceled)
+			}
+			return fault.Wrap(fault.CodeOf(err), err, "").WithHint("the run goes on without this command: %s --run %s", s.command, r.ID)
+		}
+		after = max(after, ev.Number)
+		parsed, err := event.Parse(ev.Data)
+		if err != nil {
+			continue // of a newer server
+		}
+		fin, over := parsed.Body.(event.Finished)
+		over = over && parsed.Depth == 0
+		if over && fin.Code == string(fault.Suspended) && ctx.Err() == nil && c.asks() {
+			release()
+			detail, err := s.Run(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			if len(detail.Pending) > 0 {
+				return c.goOnRemotely(ctx, s, face, detail)
+			}
+		}
+		if err := scope.With(func(src *event.Source) { *src = parsed.Source }).Emit(watch, parsed.Body); err != nil {
+			return err
+		}
+		if over {
+			release()
+			return c.outcomeOf(ctx, s, r, fin)
+		}
+	}
+	release()
+	last, err := s.Run(watch, r.ID) // it ended without an event that says so
+	if err != nil {
+		return err
+	}
+	return c.outcomeOf(ctx, s, r, event.Finished{Error: last.Error, Code: last.Code})
+}
+
+// uncanceled is the failure of a command that was interrupted and could not cancel its run.
+func (c *command) uncanceled(s *farServer, r api.Run, err error) error {
+	if err == nil {
+		err = context.Canceled
+	}
+	return fault.New(fault.Canceled, "run %s could not be canceled and may be at work still: %v", r.ID, err).WithHint("see it: %s --run %s", s.command, r.ID)
+}
+
+// outcomeOf returns the error of a run that has come to rest, as if it had worked here.
+func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin event.Finished) error {
+	if fin.Error == "" {
+		return nil
+	}
+	code, what := fault.Code(fin.Code), ""
+	if r.Kind == "graph" && code != fault.Suspended && code != fault.Canceled {
+		what = fmt.Sprintf("graph execution failed for agent %s", r.Agent)
+	}
+	hint := "go on where it stopped: " + s.command + " --resume " + r.ID
+	if code == fault.Suspended {
+		if list, err := s.Questions(context.WithoutCancel(ctx), r.ID); err == nil && len(list) == 1 {
+			hint = "answer: " + s.command + " --resume " + r.ID + " --answer TEXT"
+		} else if len(list) > 1 {
+			hint = "answer: " + s.command + " --resume " + r.ID + " --answers FILE, a YAML file with a line for each: " + list[0].ID + ": ANSWER"
+		}
+	}
+	return fault.Wrap(code, errors.New(fin.Error), "%s", what).WithHint("%s", hint)
+}
+
+// asks reports whether the user can be asked.
+func (c *command) asks() bool { return c.InTerminal }
+
+// goOnRemotely asks the user what a run asks, and goes on with it. Where no user can be asked it says how to
+// answer.
+func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r api.RunDetail) error {
+	if !c.asks() {
+		return c.outcomeOf(ctx, s, r.Run, event.Finished{Error: r.Error, Code: string(fault.Suspended)})
+	}
+	asker := c.asker(face, false)
+	answers := make(map[string]string)
+	for _, q := range r.Pending {
+		answer, err := asker.Ask(ctx, questionOf(q))
+		if err != nil {
+			return fault.Wrap(fault.CodeOf(err), err, "run %s waits for an answer", r.ID).WithHint("answer: %s --resume %s", s.command, r.ID)
+		}
+		answers[q.ID] = answer
+	}
+	if _, err := s.Answer(ctx, r.ID, answers); err != nil {
+		return err
+	}
+	return c.follow(ctx, s, face, r.Run, r.Events)
+}
+
+// questionOf returns a question as the terminal asks it.
+func questionOf(q api.Question) ask.Question {
+	text := q.Text
+	if q.Node != "" {
+		text = q.Node + ": " + text
+	}
+	asked := ask.Question{Kind: ask.Text, Text: text, Options: q.Options}
+	switch {
+	case q.Multi:
+		asked.Kind = ask.Multi
+	case len(q.Options) > 0 && q.Open:
+		asked.Kind = ask.Choice
+	case len(q.Options) > 0:
+		asked.Kind = ask.Select
+	}
+	if q.Default != nil {
+		asked.Default, asked.HasDefault = *q.Default, true
+	}
+	return asked
+}

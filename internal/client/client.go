@@ -139,17 +139,16 @@ func pathOf(parts ...string) string {
 
 // do sends a request and reads the JSON of the answer into out, unless that is nil.
 func (c *Client) do(ctx context.Context, r request, out any) error {
-	resp, err := c.send(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer closeBody(resp)
-	if out == nil {
+	var data []byte
+	err := c.send(ctx, r, func(resp *http.Response) (err error) {
+		defer closeBody(resp)
+		if data, err = io.ReadAll(resp.Body); err != nil {
+			return c.lost(ctx, err)
+		}
 		return nil
-	}
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return c.lost(ctx, err)
+	})
+	if err != nil || out == nil {
+		return err
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = data
@@ -166,13 +165,13 @@ func policy() retry.Policy {
 	return retry.Policy{Attempts: 5, Backoff: 200 * time.Millisecond, Factor: 2, MaxBackoff: 5 * time.Second, Jitter: 0.3}
 }
 
-// send sends a request until it is answered with success. The caller closes the body.
-func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+// send sends a request until it is answered with success and read has read the answer, whose body it closes.
+func (c *Client) send(ctx context.Context, r request, read func(*http.Response) error) error {
 	var body []byte
 	if r.body != nil {
 		var err error
 		if body, err = json.Marshal(r.body); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	key := "" // the same in each attempt
@@ -182,15 +181,17 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	for failures := 1; ; failures++ {
 		resp, err := c.try(ctx, r, body, key)
 		if err == nil {
-			return resp, nil
+			if err = read(resp); err == nil {
+				return nil
+			}
 		}
 		asked, again := c.repeatable(r, err)
 		wait, ok := policy().Wait(failures, asked, mathrand.Float64())
 		if !again || !ok || ctx.Err() != nil {
-			return nil, err
+			return err
 		}
 		if ended := c.o.Sleep(ctx, wait); ended != nil {
-			return nil, err
+			return err
 		}
 	}
 }

@@ -26,7 +26,11 @@ func (c *Client) frames(ctx context.Context, r request) iter.Seq2[sse.Event, err
 	return func(yield func(sse.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		resp, err := c.send(ctx, r)
+		var resp *http.Response
+		err := c.send(ctx, r, func(begun *http.Response) error {
+			resp = begun
+			return nil
+		})
 		if err != nil {
 			yield(sse.Event{}, err)
 			return

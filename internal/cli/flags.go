@@ -373,10 +373,10 @@ func (o *options) sections() []section {
 		{
 			name: "server", title: "Serve programs and browsers",
 			common: []flagSpec{
-				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
 			},
 			more: []flagSpec{
+				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "api-key", sets: word(&o.keys.subject, "SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
 				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --api-key: what the key allows, by default read,write", with: []string{"api-key"}},
 				{name: "list-api-keys", sets: on(&o.keys.list), usage: "list the keys of the server"},

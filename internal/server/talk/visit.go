@@ -44,10 +44,23 @@ func (s *service) find(ctx context.Context, text string) (*session.Session, erro
 	return found, err
 }
 
+// open returns a session of a scope. One that the caller may not see is not read: that could be noticed by the
+// time it takes.
+func (s *service) open(ctx context.Context, store session.Store, scope session.Scope, id session.ID) (*session.Session, error) {
+	owner, err := store.Owner(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	if !s.view(ctx).Includes(owner) {
+		return nil, session.NotFound(id)
+	}
+	return store.Open(ctx, scope, id)
+}
+
 // look returns the session called id, whatever its scope is.
 func (s *service) look(ctx context.Context, store session.Store, id session.ID) (*session.Session, error) {
 	if scope, ok := s.places.Load(id); ok {
-		found, err := store.Open(ctx, scope.(session.Scope), id)
+		found, err := s.open(ctx, store, scope.(session.Scope), id)
 		if !errors.Is(err, session.ErrNotFound) {
 			return found, err
 		}
@@ -58,7 +71,7 @@ func (s *service) look(ctx context.Context, store session.Store, id session.ID) 
 		return nil, err
 	}
 	for _, scope := range scopes {
-		found, err := store.Open(ctx, scope, id)
+		found, err := s.open(ctx, store, scope, id)
 		if errors.Is(err, session.ErrNotFound) {
 			continue
 		}

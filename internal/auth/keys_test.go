@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -156,42 +157,107 @@ func TestVerifyFlood(t *testing.T) {
 	})
 }
 
-// TestVerifyFloodFromEverywhere does so from many addresses.
+// TestVerifyFloodFromEverywhere sends unknown keys from many addresses as fast as it can. Meanwhile keys that
+// were used before, and the first use of a new key, work as ever.
 func TestVerifyFloodFromEverywhere(t *testing.T) {
 	text, id, h := NewKey()
-	k := New([]Key{{Subject: "alice", ID: id, Hash: h}})
+	second, secondID, secondHash := NewKey()
+	k := New([]Key{{Subject: "alice", ID: id, Hash: h}, {Subject: "bob", ID: secondID, Hash: secondHash}})
+	begun := time.Now()
 	if _, err := k.Verify(t.Context(), home, text); err != nil {
 		t.Fatal(err)
 	}
+	alone := time.Since(begun)
 	ctx, stop := context.WithCancel(t.Context())
-	var hashed, refused atomic.Int64
+	hashed := make(chan bool, 1000)
+	var refused atomic.Int64
 	var wg sync.WaitGroup
+	begun = time.Now()
 	for worker := range 16 {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				from := netip.AddrFrom4([4]byte{10, byte(worker), byte(i >> 8), byte(i)})
 				_, err := k.Verify(ctx, from, fmt.Sprintf("loki_%06x%06x_guess", worker, i))
-				if errors.Is(err, ErrUnknown) {
-					hashed.Add(1)
-				} else {
+				switch {
+				case errors.Is(err, ErrUnknown):
+					hashed <- true
+				case err != nil:
 					refused.Add(1)
 				}
+				runtime.Gosched()
 			}
 		})
 	}
-	begun := time.Now()
+	again := time.Now()
 	for range 1000 {
 		if _, err := k.Verify(t.Context(), home, text); err != nil {
 			t.Error(err)
 		}
 	}
-	took := time.Since(begun)
+	uses := time.Since(again)
+	first := time.Now()
+	if who, err := k.Verify(t.Context(), home, second); err != nil || who.Subject != "bob" {
+		t.Errorf("the first use of a key: %+v, %v", who, err)
+	}
+	fresh := time.Since(first)
+	<-hashed
+	<-hashed
 	stop()
 	wg.Wait()
-	t.Logf("1,000 uses of a known key took %v; %d unknown ones were hashed and %d refused", took, hashed.Load(), refused.Load())
+	t.Logf("a first use took %v, and %v in the flood; 1,000 later ones %v; %d unknown keys were hashed in %v and %d refused", alone, fresh, uses, 2+len(hashed), time.Since(begun), refused.Load())
 	if len(k.peers) > maxPeers || len(k.refused) > maxRefused || len(k.pending) != 0 {
 		t.Errorf("%d peers, %d refused keys, %d pending", len(k.peers), len(k.refused), len(k.pending))
 	}
+}
+
+// TestVerifyTakesAsLong compares how long a key takes to be refused: one that names a key of the server, one
+// that names none, and one of another form.
+func TestVerifyTakesAsLong(t *testing.T) {
+	text, id, h := NewKey()
+	k := New([]Key{{Subject: "alice", ID: id, Hash: h}})
+	count := func(key string) (took time.Duration) {
+		begun := time.Now()
+		if _, err := k.Verify(t.Context(), netip.Addr{}, key); !errors.Is(err, ErrUnknown) {
+			t.Error(err)
+		}
+		return time.Since(begun)
+	}
+	near, other, odd := count(text[:len(text)-1]+"x"), count("loki_00112233aabb_"+text[18:]), count("odd")
+	t.Logf("%v, %v, %v", near, other, odd)
+	if least := near / 20; other < least || odd < least { // without a hash it would be microseconds
+		t.Errorf("a key with a known id took %v, others took %v and %v", near, other, odd)
+	}
+}
+
+func TestLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLane(1)
+		enter := func() error { return l.enter(t.Context()) }
+		if err := enter(); err != nil {
+			t.Fatal(err)
+		}
+		second := make(chan error)
+		go func() { second <- enter() }()
+		synctest.Wait()
+		if many, ok := errors.AsType[*TooManyError](enter()); !ok || many.After <= 0 {
+			t.Errorf("a full lane: %v", many)
+		}
+		begun := time.Now()
+		l.leave(begun.Add(3 * time.Second))
+		if err := <-second; err != nil || time.Since(begun) != 3*time.Second {
+			t.Errorf("the second enters after %v: %v", time.Since(begun), err)
+		}
+		l.leave(time.Now().Add(time.Hour))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while the lane rests: %v", err)
+		}
+		begun = time.Now()
+		if err := enter(); err != nil || time.Since(begun) != 59*time.Minute {
+			t.Errorf("the next enters after %v: %v", time.Since(begun), err)
+		}
+	})
 }
 
 func BenchmarkVerifyFirst(b *testing.B) {

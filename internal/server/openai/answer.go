@@ -213,7 +213,8 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 	return fromRun(out), err
 }
 
-// mayAnswer returns the error of a run that does not exist or that the caller does not see.
+// mayAnswer returns the error of a run that does not exist or that the caller does not see, or whose question
+// is for others to answer.
 func (s *service) mayAnswer(ctx context.Context, id string) error {
 	store, err := s.app.OpenRuns()
 	if err != nil {
@@ -221,13 +222,20 @@ func (s *service) mayAnswer(ctx context.Context, id string) error {
 	}
 	defer store.Close()
 	h, err := store.History(ctx, id)
-	if err == nil && s.access().View(rest.Subject(ctx)).Includes(h.Info.Owner) {
-		return nil
-	}
-	if err == nil || fault.CodeOf(err) == fault.NotFound {
+	who := rest.Subject(ctx)
+	view := s.access().View(who)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound || err == nil && !view.Includes(h.Info.Owner):
 		return rest.NotFound("run", id)
+	case err != nil || view == nil:
+		return err
 	}
-	return err
+	for _, p := range h.Pending {
+		if len(p.Assignees) > 0 && !slices.Contains(p.Assignees, who.Subject) {
+			return rest.Forbidden("question %s of run %s is for %s to answer", p.ID, h.Info.ID, strings.Join(p.Assignees, ", "))
+		}
+	}
+	return nil
 }
 
 func fromRun(out run.Outcome) answer {

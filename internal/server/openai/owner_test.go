@@ -13,6 +13,7 @@ import (
 // TestOwners: nobody answers the question of another's run, or goes on from another's response.
 func TestOwners(t *testing.T) {
 	with := maps.Clone(files)
+	with["agents/others/graph.yaml"] = "name: others\nversion: \"1.0\"\nstart: ask\nnodes:\n  ask:\n    type: input\n    question: Well?\n    assignees: [bob]\n    next: done\n  done:\n    type: end\n    output: Done.\n"
 	keys := make(map[string]string)
 	with["config.yaml"] += "api:\n  auth:\n    mode: static_keys\n    keys:\n"
 	for _, subject := range []string{"ann", "bob"} {
@@ -35,6 +36,11 @@ func TestOwners(t *testing.T) {
 	}
 	if status, answer := ask("ann", "/chat/completions", said("agent:approve", "ship", more)); status != http.StatusOK || get(t, answer, "choices.0.message.content") != "Shipped it." {
 		t.Errorf("the own run: %d %s", status, answer)
+	}
+	_, answer = ask("ann", "/chat/completions", said("agent:others", "it", ""))
+	more = `"loki":{"run_id":"` + get(t, answer, "loki.run_id") + `"}`
+	if status, answer := ask("ann", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusForbidden {
+		t.Errorf("a question for another: %d %s", status, answer)
 	}
 	_, answer = ask("ann", "/responses", input("builtin:echo", `"Hi"`, ""))
 	more = `"previous_response_id":"` + get(t, answer, "id") + `"`

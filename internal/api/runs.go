@@ -198,6 +198,12 @@ type GraphNode struct {
 	ID    string `json:"id"`
 	Type  string `json:"type"`
 	State string `json:"state,omitempty" enum:"done,running,failed,waiting,skipped" doc:"in the run; absent for a node that was not reached"`
+
+	Instructions string `json:"instructions,omitempty" doc:"of an llm node: template of its instructions"`
+	Prompt       string `json:"prompt,omitempty" doc:"of an llm node: template of its prompt"`
+	Over         string `json:"over,omitempty" doc:"of a map: template of its list"`
+	As           string `json:"as,omitempty" doc:"of a map: the key that holds the element"`
+	Branch       string `json:"branch,omitempty" doc:"of a map: the node that is run for each element"`
 }
 
 // GraphEdge is a way from one node to another.

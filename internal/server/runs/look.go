@@ -198,7 +198,17 @@ func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.
 	}
 	out := api.Graph{Name: g.Name, Description: g.Description, Start: g.Start, Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}}
 	for _, n := range g.Nodes {
-		out.Nodes = append(out.Nodes, api.GraphNode{ID: n.ID, Type: string(n.Type), State: string(states[n.ID])})
+		node := api.GraphNode{ID: n.ID, Type: string(n.Type), State: string(states[n.ID])}
+		if n.LLM != nil {
+			node.Prompt = n.LLM.Prompt.Source
+			if n.LLM.Instructions != nil {
+				node.Instructions = n.LLM.Instructions.Source
+			}
+		}
+		if n.Map != nil {
+			node.Over, node.As, node.Branch = n.Map.Over.Source, n.Map.As, n.Map.Branch
+		}
+		out.Nodes = append(out.Nodes, node)
 		for _, edge := range g.Edges(n) {
 			if edge.To != "" {
 				out.Edges = append(out.Edges, api.GraphEdge{From: n.ID, To: edge.To, Kind: edge.Field, Label: edge.Label})

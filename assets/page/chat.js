@@ -2,7 +2,7 @@
 
 import { get, poll, post, remove, stream } from "./api.js";
 import { form } from "./ask.js";
-import { age, cost, count, dialog, failure, fill, h, icon, oneLine, pretty } from "./dom.js";
+import { age, cost, count, dialog, failure, fill, h, icon, oneLine, plural, pretty } from "./dom.js";
 import { Markdown } from "./markdown.js";
 
 const largest = 20 << 20; // bytes of an attached file
@@ -164,8 +164,8 @@ export function show(main, context) {
         else if (name === "tool_result") follow(() => reply.result(data));
         else if (name === "warning") follow(() => reply.add(h("p.warning", {}, data.message ?? data.text)));
         else if (name === "node_started") follow(() => reply.add(h("p.hint.node", {}, "▸ ", data.node)));
-        else if (name === "question") follow(() => reply.add(h("article.card", {}, form(data.run_id ?? run, { ...data, open: data.open ?? !data.options?.length }, () => reply.add(h("p.hint", {}, "The answer goes on in ", h("a", { href: `#/runs/${data.run_id ?? run}` }, "its run"), "."))))));
-        else if (name === "usage") reply.usage = data;
+        else if (name === "question") await ask(reply, run, data);
+        else if (name === "usage") reply.usage = data.usage;
         else if (name === "error") throw Object.assign(new Error(data.message ?? data.error?.message), { hint: data.hint ?? data.error?.hint });
         else if (name === "finished") foot(reply, { ...data, ...data.outcome });
       }
@@ -180,6 +180,24 @@ export function show(main, context) {
     fill(button, icon("send"));
     sessions.again();
     field.focus();
+  }
+
+  // ask shows a question of the run of an answer. Once it has been answered the run goes on without this page, and the session
+  // has the rest when it is done.
+  async function ask(reply, run, data) {
+    const found = await get(`v1/runs/${encodeURIComponent(run)}/questions`).then((list) => list.data.find((q) => q.id === data.id), () => null);
+    follow(() => reply.add(h("article.card", {}, form(run, found ?? data, async () => {
+      follow(() => reply.add(h("p.hint", {}, "The answer goes on in ", h("a", { href: `#/runs/${run}` }, "its run"), ".")));
+      const session = id;
+      const wait = poll(async (signal) => {
+        if (id !== session) return void wait.stop();
+        const { status } = await get(`v1/runs/${encodeURIComponent(run)}`, signal);
+        if (status === "running") return true;
+        wait.stop();
+        shown = null;
+        choose({ path: ["chat", session], query: new URLSearchParams() });
+      }, { fast: 700, slow: 2000, onerror: (error) => context.problem(error) });
+    }))));
   }
 
   function foot(reply, outcome) {
@@ -197,7 +215,7 @@ export function show(main, context) {
     const { data } = await get("v1/sessions?limit=100", signal);
     context.online();
     const focused = document.activeElement?.getAttribute("href");
-    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, s.alias || s.title || s.id.slice(0, 8)), h("span.hint", {}, [s.agent || s.role || s.model, s.updated_at || s.updated || s.created_at ? age(s.updated_at || s.updated || s.created_at) : ""].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
+    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, s.alias || oneLine(s.first, 60) || "Empty session"), h("span.hint", {}, [s.agent, s.error || plural(s.turns, "turn"), age(s.modified_at)].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
     if (focused) [...list.children].find((a) => a.getAttribute("href") === focused)?.focus();
     return false;
   }, { slow: 15_000, onerror: (error) => context.problem(error) && fill(list, failure(error)) });
@@ -216,7 +234,7 @@ export function show(main, context) {
     const next = route.path[1] ?? "";
     for (const item of list.querySelectorAll(".item")) if (item.getAttribute("href") === `#/chat/${encodeURIComponent(next)}`) item.setAttribute("aria-current", "page"); else item.removeAttribute("aria-current");
     if (next === shown) return;
-    sending?.abort();
+    if (next !== id) sending?.abort();
     loading.abort();
     loading = new AbortController();
     const signal = loading.signal;
@@ -232,15 +250,15 @@ export function show(main, context) {
       return;
     }
     try {
-      let after = "";
+      let after = 0;
       do {
-        const session = await get(`v1/sessions/${encodeURIComponent(id)}${after ? `?after=${encodeURIComponent(after)}` : ""}`, signal);
-        title.textContent = session.alias || session.title || session.id.slice(0, 8);
+        const session = await get(`v1/sessions/${encodeURIComponent(id)}${after ? `?after=${after}` : ""}`, signal);
+        if (!after) title.textContent = session.title || session.alias || oneLine((session.messages.find((m) => m.role === "user")?.parts ?? [])[0]?.text, 60) || "Empty session";
         const value = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.model ? `model:${session.model}` : "";
         if (value && ![...who.options].some((o) => o.value === value)) who.append(h("option", { value }, value.slice(value.indexOf(":") + 1)));
-        who.value = value;
-        history(Array.isArray(session.messages) ? session.messages : session.messages?.data ?? []);
-        after = session.next_after ?? session.messages?.next_cursor ?? "";
+        who.value = chosen = value;
+        history(session.messages);
+        after = session.next_after;
       } while (after);
     } catch (error) {
       if (!signal.aborted && context.problem(error)) fill(talk, failure(error));

@@ -61,7 +61,7 @@ export function details(row, run) {
   let text;
 
   function update() {
-    const now = `${row.status} ${row.end} ${row.children.length} ${row.reply ?? ""}`;
+    const now = `${row.status} ${row.end} ${row.children.length} ${row.reply ?? ""} ${row.step <= run.info().steps}`;
     if (row.kind === "model" && text) text.set(row.text);
     if (row.kind === "tool" && !row.end && row.lines.length) fill(live, code(row.lines.join("\n"), "output"));
     if (now === mark) return;
@@ -77,7 +77,7 @@ export function details(row, run) {
     node: () => [
       row.targets?.length > 0 && block("Goes on to", h("p.row", {}, row.targets.map((id) => h("code.chip", {}, id)))),
       contents(row, run),
-      row.end > 0 && !row.agentID && row.step && block("State", lazily(h("div"), async () => changes((await get(`${run.at}/diff?a=${row.step - 1}&b=${row.step}`)).data, "This step did not change the state."))),
+      row.end > 0 && !row.agentID && row.step <= run.info().steps && block("State", lazily(h("div"), async () => changes((await get(`${run.at}/diff?a=${row.step - 1}&b=${row.step}`)).data, "This step did not change the state."))),
     ],
     item: () => contents(row, run),
     agent: () => [row.prompt && block("Prompt", new Markdown(row.prompt).element), row.output && block("Answer", new Markdown(row.output).element), contents(row, run)],
@@ -92,7 +92,6 @@ export function details(row, run) {
     },
     tool: () => [block("Arguments", code(pretty(row.arguments ?? "{}"), "arguments")), row.lines.length > 0 && block("Output", code(row.lines.join("\n"), "output")), row.end > 0 && block(row.status === "failed" ? "Failed with" : "Result", code(pretty(row.result ?? ""), "result"))],
     question: () => [row.text && block("Question", new Markdown(row.text).element), row.answer !== undefined && block("Answer", h("p", {}, row.answer)), row.question?.options?.length > 0 && block("Choices", h("p.row", {}, row.question.options.map((option) => h("span.chip", {}, option))))],
-    state: () => block("State", lazily(h("div"), async () => changes((await get(`${run.at}/diff?a=${row.step - 1}&b=${row.step}`)).data))),
     note: () => [row.text && block("Text", h("p", {}, row.text)), row.event && h("details.block", {}, h("summary", {}, "Event"), code(pretty(row.event), "event"))],
   };
   update();
@@ -107,24 +106,32 @@ function contents(row, run) {
     row.children.length > most && h("p.hint", {}, `and ${plural(row.children.length - most, "row")} more`));
 }
 
-// asked loads the messages that a model was sent.
+// asked shows what a node asks a model: its templates, filled in from the state before its step. The messages of
+// a tool loop come after that, and are rows of their own.
 async function asked(row, run) {
-  const { data } = await get(`${run.at}/steps?step=${row.step ?? ""}&node=${encodeURIComponent(row.node ?? "")}&limit=200`);
-  const calls = data.filter((s) => s.kind === "model" && s.done && (row.step == null || s.step === row.step) && (row.node == null || s.node === row.node) && (row.item == null || s.item == null || s.item === row.item));
-  const of = calls.filter((s) => row.item == null || s.item === row.item);
-  const siblings = (row.parent ? row.parent.children : run.trace.roots).filter((r) => r.kind === "model");
-  const step = (of.length ? of : calls)[siblings.indexOf(row)] ?? calls[0];
-  if (!step) return h("p.hint", {}, "It is not on record.");
-  const found = await get(`${run.at}/steps/${step.number}`);
-  const messages = found.request?.messages;
-  if (!messages) return h("p.hint", {}, "It is not on record.");
-  return [messages.map(message), found.request.tools?.length > 0 && h("details.block", {}, h("summary", {}, plural(found.request.tools.length, "tool")), h("p.row", {}, found.request.tools.map((t) => h("code.chip", { title: t.description }, t.name))))];
+  if (row.agentID || !row.node || !row.step) return h("p.hint", {}, "It is not on record.");
+  const [{ nodes }, { state }] = await Promise.all([get(`${run.at}/graph?format=json`), get(`${run.at}/state?step=${row.step - 1}`)]);
+  let node = nodes.find((n) => n.id === row.node);
+  let values = state;
+  if (node?.branch) {
+    const elements = lookUp(state, /^\{\{(.*)\}\}$/.exec(node.over)?.[1] ?? "");
+    values = { ...state, [node.as]: Array.isArray(elements) ? elements[row.item] : undefined };
+    node = nodes.find((n) => n.id === node.branch);
+  }
+  if (!node?.prompt) return h("p.hint", {}, "It is not on record.");
+  return [["instructions", node.instructions], ["prompt", node.prompt]].map(([name, template]) => template && h("div.message", {}, h("h4", {}, name), h("div.markdown.plain", {}, rendered(template, values))));
 }
 
-// message shows one message in the form of a session.
-export function message(m) {
-  return h(`div.message.${safe(m.role)}`, {}, h("h4", {}, m.role), (m.parts ?? (m.content ? [{ type: "text", text: m.content }] : [])).map((part) => part.text != null ? h("div.markdown.plain", {}, part.text) : h("p.hint", {}, `[${part.type}]`)),
-    (m.tool_calls ?? []).map((call) => h("details", {}, h("summary", {}, h("code", {}, call.name)), code(pretty(call.arguments), "arguments"))));
+// lookUp returns the value at a path such as key.list[2].name, or undefined.
+function lookUp(values, path) {
+  return path.split(/[.[\]]+/).filter(Boolean).reduce((v, name) => (v !== null && typeof v === "object" && Object.hasOwn(v, name) ? v[name] : undefined), values);
+}
+
+function rendered(template, values) {
+  return template.replace(/\{\{([\w.[\]]+)\}\}/g, (hole, path) => {
+    const v = lookUp(values, path);
+    return v === undefined ? hole : typeof v === "string" ? v : JSON.stringify(v);
+  });
 }
 
 // overview shows a run while no row is chosen.

@@ -8,6 +8,7 @@ export class Graph {
   // onnode(id) is called when a node is chosen.
   constructor(path, onnode) {
     this.nodes = new Map();
+    this.words = new Map(); // of a node in the drawing
     this.edges = [];
     this.zoom = 1;
     this.picture = h("div.drawing", { role: "group", "aria-label": "Graph", tabindex: "0" });
@@ -38,10 +39,14 @@ export class Graph {
     for (const node of picture.querySelectorAll("[data-node]")) {
       const id = node.getAttribute("data-node");
       this.nodes.set(id, node);
+      const texts = [...node.querySelectorAll("text, tspan")].filter((t) => !t.children.length);
+      for (const text of texts) text.after(" "); // its name is read with spaces
+      const words = texts.map((t) => t.textContent).join(" ");
       if (!this.onnode) continue;
       node.setAttribute("tabindex", "0");
       node.setAttribute("role", "button");
-      node.setAttribute("aria-label", `Node ${id}`);
+      node.setAttribute("aria-label", words);
+      this.words.set(id, words);
       const choose = (e) => { this.onnode(id); e.preventDefault(); e.stopPropagation(); };
       node.addEventListener("click", choose);
       node.addEventListener("keydown", (e) => (e.key === "Enter" || e.key === " ") && choose(e));
@@ -70,7 +75,7 @@ export class Graph {
         for (const name of ["running", "done", "failed", "waiting", "stopped"]) node.classList.toggle(name, state?.status === name);
         node.classList.toggle("chosen", id === chosen);
         node.classList.toggle("idle", !state && states.size > 0);
-        if (this.onnode) node.setAttribute("aria-label", `Node ${id}${state ? `, ${state.status}` : ""}`);
+        if (this.onnode) node.setAttribute("aria-label", `${this.words.get(id)}${state ? `, ${state.status}` : ""}`);
       }
       for (const edge of this.edges) edge.classList.toggle("taken", edges.has(`${edge.getAttribute("data-from")}\u0000${edge.getAttribute("data-to")}`));
     };

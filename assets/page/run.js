@@ -224,7 +224,7 @@ export function show(main, context) {
     if (query.get("row") && !row && streaming !== "over") return; // it is still to come
     list.mark(row?.id ?? "");
     view.classList.toggle("has-row", Boolean(row));
-    detail = row ? details(row, { at, info, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
+    detail = row ? details(row, { at, info: () => info, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
     detail.of = row ?? null;
     const back = row && h("button.quiet.square.shut", { "aria-label": "Close the details", onclick: () => go({ row: null }) }, icon("close"));
     fill(panel, back, wide.matches && asks, detail.element);

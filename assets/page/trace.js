@@ -224,10 +224,6 @@ export class Trace {
     this.close(row, time, e.timed_out ? "failed" : "done");
   }
 
-  on_state_updated(e, n, time) {
-    this.row("state", { ...e, node: undefined, item: undefined }, n, time, { title: "state", text: Object.keys(e.values ?? {}).join(", "), values: e.values, status: "note", end: time });
-  }
-
   on_map_progress(e) {
     const row = this.open.get(`node\u0000${this.place(e)}`);
     if (row) row.progress = e;

@@ -1,5 +1,5 @@
 #!/bin/sh
 printf '{"numbers": [1'
 i=2
-while [ $i -le 3400 ]; do printf ',%d' $i; i=$((i + 1)); done
+while [ $i -le 5100 ]; do printf ',%d' $i; i=$((i + 1)); done
 printf ']}\n'

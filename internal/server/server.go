@@ -124,14 +124,14 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // register puts the endpoints together.
 func (s *Server) register() {
+	set := s.settings.Load()
 	s.metadata()
 	s.documents()
 	talk.Register(s.api, talk.Options{
-		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: s.settings.Load().AdoptUnowned} },
-		Roots: func() []string { return s.settings.Load().FileRoots },
+		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
+		Roots: func() []string { return set.FileRoots },
 	})
 	openai.Register(s.api, s.o.App)
-	set := s.settings.Load()
 	runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})

@@ -1,0 +1,165 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"loki/internal/server/servertest"
+	"loki/internal/webhook"
+)
+
+// slowAgent has three steps, each of which leaves a line when it is done.
+const slowAgent = `
+name: slow
+start: a
+settings: {timeout: 300}
+nodes:
+  a: {type: script, script: scripts/step.sh, state_updates: {}, next: b}
+  b: {type: script, script: scripts/step.sh, state_updates: {}, next: c}
+  c: {type: script, script: scripts/step.sh, state_updates: {}, next: end}
+  end: {type: end, output: "{{initial_prompt}} {{count}}"}
+`
+
+const stepScript = `#!/bin/sh
+# The state has how many steps were made.
+n=$(printf '%s' "$GRAPH_STATE" | sed -n 's/.*"count": *\([0-9]*\).*/\1/p')
+sleep 0.1
+printf '{"count": %d}\n' "$(( ${n:-0} + 1 ))"
+`
+
+// status returns the status and the output of a run.
+func status(t *testing.T, s *servertest.Server, id string) (is, output string) {
+	t.Helper()
+	var r struct{ Status, Output string }
+	s.Get("/v1/runs/"+id).JSON(t, &r)
+	return r.Status, r.Output
+}
+
+// restsAt asks until the status of a run is not before any more, and returns it.
+func restsAt(t *testing.T, s *servertest.Server, id string, before ...string) (is, output string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) { // another process works
+		is, output = status(t, s, id)
+		if !strings.Contains(strings.Join(before, " "), is) {
+			return is, output
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("run %s is still %s; the server says:\n%s", id, is, s.Stderr())
+		}
+	}
+}
+
+// TestKillWithRuns kills a server, twice, while 20 runs work or wait for their turn. All end as if it had not been.
+func TestKillWithRuns(t *testing.T) {
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml":                 "api: {limits: {max_concurrent_runs: 8}}\n",
+		"agents/slow/graph.yaml":      slowAgent,
+		"agents/slow/scripts/step.sh": stepScript,
+	})
+	var ids []string
+	for i := range 20 {
+		a := s.Post("/v1/agents/slow/runs", fmt.Sprintf(`{"prompt": "run %d"}`, i))
+		var r struct{ ID string }
+		if a.JSON(t, &r); a.Status != http.StatusCreated || r.ID == "" {
+			t.Fatalf("run %d: %d %s", i, a.Status, a.Body)
+		}
+		ids = append(ids, r.ID)
+	}
+	for range 2 {
+		s.Kill()
+		s.Begin()
+	}
+	for i, id := range ids {
+		is, output := restsAt(t, s, id, "running", "queued", "interrupted")
+		if want := fmt.Sprintf("run %d 3", i); is != "done" || output != want {
+			t.Errorf("run %s is %s with %q, want %q", id, is, output, want)
+		}
+		events := s.Get("/v1/runs/" + id + "/events")
+		n := 0
+		for line := range strings.Lines(events.Body) {
+			if number, ok := strings.CutPrefix(strings.TrimSpace(line), "id: "); ok {
+				if n++; number != fmt.Sprint(n) {
+					t.Fatalf("event %d of run %s has number %s", n, id, number)
+				}
+			}
+		}
+		if n < 8 {
+			t.Errorf("run %s has %d events:\n%s", id, n, events.Body)
+		}
+	}
+}
+
+const askAgent = `
+name: asks
+start: ask
+nodes:
+  ask: {type: approval, question: "Publish <b>it</b>?", options: [yes, no], routes: {yes: end, no: end}, on_other: end, assignees: [ada], state_updates: {answer: "{{choice}}"}}
+  end: {type: end, output: "{{answer}}"}
+`
+
+// TestAnswerLink notifies an address of a question, and answers that with the link in the notice.
+func TestAnswerLink(t *testing.T) {
+	type notice struct {
+		Type string
+		Data struct {
+			Status, Output string
+			AnswerURL      string `json:"answer_url"`
+		}
+	}
+	notices := make(chan notice, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var at int64
+		_, _ = fmt.Sscan(r.Header.Get("Webhook-Timestamp"), &at)
+		if sig := webhook.Sign("s3cret", r.Header.Get("Webhook-Id"), time.Unix(at, 0), body); sig != r.Header.Get("Webhook-Signature") {
+			t.Errorf("the signature of %s is wrong", body)
+		}
+		var n notice
+		if err := json.Unmarshal(body, &n); err != nil {
+			t.Error(err)
+		}
+		notices <- n
+	}))
+	defer hook.Close()
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml":            fmt.Sprintf("api: {webhooks: [{agent: asks, url: %q, secret: s3cret}]}\n", hook.URL),
+		"agents/asks/graph.yaml": askAgent,
+	})
+	a := s.Post("/v1/agents/asks/runs", `{"prompt": "x"}`)
+	if a.Status != http.StatusCreated {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	asked := <-notices
+	if asked.Type != "question" || asked.Data.Status != "suspended" || !strings.HasPrefix(asked.Data.AnswerURL, s.URL+"/answer/") {
+		t.Fatalf("the notice is %+v", asked)
+	}
+	link := strings.TrimPrefix(asked.Data.AnswerURL, s.URL)
+	page := s.Get(link)
+	if page.Status != http.StatusOK || !strings.Contains(page.Body, "Publish &lt;b&gt;it&lt;/b&gt;?") || strings.Contains(page.Body, "<script") {
+		t.Errorf("the page: %d %s", page.Status, page.Body)
+	}
+	if wrong := s.Get(link + "A"); wrong.Status != http.StatusNotFound {
+		t.Errorf("another link: %d %s", wrong.Status, wrong.Body)
+	}
+	form := url.Values{"answer": {"yes"}}.Encode()
+	if thanks := s.Post(link, form, "Content-Type", "application/x-www-form-urlencoded"); thanks.Status != http.StatusOK {
+		t.Fatalf("the answer: %d %s", thanks.Status, thanks.Body)
+	}
+	if end := <-notices; end.Type != "finished" || end.Data.Output != "yes" {
+		t.Errorf("the last notice is %+v", end)
+	}
+	if again := s.Post(link, form, "Content-Type", "application/x-www-form-urlencoded"); again.Status != http.StatusGone {
+		t.Errorf("answered again: %d %s", again.Status, again.Body)
+	}
+	if left, err := filepath.Glob(filepath.Join(s.Dir, "state", "links.key")); err != nil || len(left) != 1 {
+		t.Errorf("the key of links: %v, %v", left, err)
+	}
+}

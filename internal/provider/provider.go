@@ -132,6 +132,9 @@ type EmbedRequest struct {
 	Model string
 	Texts []string
 	Query bool // the texts are search queries, not documents
+	// Dimensions is how many numbers the vectors should have, where an API lets the caller choose; 0 leaves it
+	// to the model.
+	Dimensions int
 }
 
 // RerankRequest asks for the order of documents.

@@ -16,17 +16,18 @@ import (
 )
 
 type embedRequest struct {
-	Model     string   `json:"model"`
-	Input     []string `json:"input"`
-	InputType string   `json:"input_type,omitempty"` // Voyage
-	Task      string   `json:"task,omitempty"`       // Jina
+	Model      string   `json:"model"`
+	Input      []string `json:"input"`
+	InputType  string   `json:"input_type,omitempty"` // Voyage
+	Dimensions int      `json:"dimensions,omitempty"`
+	Task       string   `json:"task,omitempty"` // Jina
 }
 
 // Embed implements [provider.Embedder].
 func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
 	ctx, m := c.frame.Call(ctx, wire.Embeddings, req.Model)
 	return c.frame.Embed(ctx, req.Texts, client.Batches{}, func(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
-		payload := embedRequest{Model: m.RealName, Input: texts}
+		payload := embedRequest{Model: m.RealName, Input: texts, Dimensions: req.Dimensions}
 		payload.distinguish(c.frame.Name, req.Query)
 		err = c.frame.Ask(ctx, c.endpoint(wire.Embeddings, m.RealName), payload, func(data []byte) (err error) {
 			vectors, tokens, err = readVectors(data)

@@ -106,6 +106,16 @@ func TestEmbedTellsQueriesFromDocuments(t *testing.T) {
 	}
 }
 
+func TestEmbedDimensions(t *testing.T) {
+	c, server := newClient(t, client.Options{}, openaitest.Embeddings([]float32{1}))
+	if _, _, err := c.Embed(t.Context(), provider.EmbedRequest{Model: "m", Texts: []string{"a"}, Dimensions: 1}); err != nil {
+		t.Error(err)
+	}
+	if body := string(server.Requests()[0].Body); body != `{"model":"m","input":["a"],"dimensions":1}` {
+		t.Error(body)
+	}
+}
+
 func TestRerank(t *testing.T) {
 	document := func(body string) wiretest.Reply { return wiretest.Body("application/json", body) }
 	all := []provider.Ranked{{Index: 2, Score: 0.9}, {Index: 0, Score: 0.5}, {Index: 1, Score: 0.1}}

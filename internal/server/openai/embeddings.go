@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type embeddingsRequest struct {
 	Input          json.RawMessage `json:"input"`
 	EncodingFormat string          `json:"encoding_format"`
 	InputType      string          `json:"input_type"`
-	Dimensions     json.RawMessage `json:"dimensions"`
+	Dimensions     *int            `json:"dimensions"`
 	User           json.RawMessage `json:"user"`
 }
 
@@ -77,8 +78,8 @@ func (b *embeddingsBody) UnmarshalJSON(data []byte) error {
 	switch {
 	case len(b.texts) == 0 || len(b.texts) > mostInputs || slices.Contains(b.texts, ""):
 		return invalid("input", "input may have 1 to %d texts, none of them empty", mostInputs)
-	case !absent(b.Dimensions):
-		return unsupported("dimensions", "another length than that of the model's vectors")
+	case b.Dimensions != nil && *b.Dimensions < 1:
+		return invalid("dimensions", "dimensions has to be at least 1")
 	case !slices.Contains([]string{"", "float", "base64"}, b.EncodingFormat):
 		return unsupported("encoding_format", b.EncodingFormat)
 	case !slices.Contains([]string{"", "query", "search_query", "document", "passage", "search_document"}, b.InputType):
@@ -109,13 +110,21 @@ func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, 
 	}
 	out := &embeddings{Object: "list", Model: b.Model, Data: make([]embedding, 0, len(b.texts))}
 	var used chat.Usage
+	req := provider.EmbedRequest{Model: model.Name, Query: strings.HasSuffix(b.InputType, "query")}
+	if b.Dimensions != nil {
+		req.Dimensions = *b.Dimensions
+	}
 	for batch := range slices.Chunk(b.texts, size) {
-		vectors, u, err := model.Embed(ctx, provider.EmbedRequest{Model: model.Name, Texts: batch, Query: strings.HasSuffix(b.InputType, "query")})
+		req.Texts = batch
+		vectors, u, err := model.Embed(ctx, req)
 		if err != nil {
 			return nil, err
 		}
 		rest.Progress(ctx)
 		used = used.Add(u)
+		if n := len(vectors[0]); req.Dimensions != 0 && n != req.Dimensions {
+			return nil, unsupported("dimensions", fmt.Sprintf("another length of the vectors of %s than %d", b.Model, n))
+		}
 		for _, v := range vectors {
 			e := embedding{Object: "embedding", Index: len(out.Data), Embedding: v}
 			if b.EncodingFormat == "base64" {

@@ -50,7 +50,7 @@ func TestEmbeddings(t *testing.T) {
 	if get(t, body, "data.0.object") != "embedding" || !strings.HasPrefix(get(t, body, "data.0.embedding"), "[") || get(t, body, "usage.prompt_tokens") == "0" {
 		t.Errorf("%.300s", body)
 	}
-	_, _, body = post(t, url, `{"model":"builtin:hash","input":["a boat","a tree"],"encoding_format":"base64","user":"u"}`)
+	_, _, body = post(t, url, `{"model":"builtin:hash","input":["a boat","a tree"],"encoding_format":"base64","dimensions":1024,"user":"u"}`)
 	if v := get(t, body, "data.1.embedding"); len(v) != (4*1024+2)/3*4 || get(t, body, "data.1.index") != "1" {
 		t.Errorf("%d characters: %.300s", len(v), body)
 	}

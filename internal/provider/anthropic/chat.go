@@ -26,7 +26,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 				return client.Attempt[dialect]{}, err
 			}
 			return client.Attempt[dialect]{
-				Notes: normalize.Without(x.notes(req), req, true, x.thinks()),
+				Notes: normalize.Lacks{Seed: true, Penalties: true, Choice: x.thinks()}.Notes(x.notes(req), req),
 				Send:  func(emit client.Emit) error { return c.send(ctx, req, x, emit) },
 				Adapt: func(err error) (dialect, bool) {
 					words, ok := client.Complaint(err)

@@ -60,7 +60,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{"plain", provider.Request{Messages: []chat.Message{ask}, Sampling: chat.Sampling{Temperature: &half, TopP: &most}}},
 		{"system", provider.Request{Messages: []chat.Message{{Role: chat.System, Parts: []chat.Part{text("Be brief."), text(" "), text("Be kind.")}}, ask}, MaxOutputTokens: 100, Stream: true}},
-		{"constraints", provider.Request{Messages: []chat.Message{ask}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
+		{"constraints", provider.Request{Messages: []chat.Message{ask}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), FrequencyPenalty: 0.5, PresencePenalty: 1, Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
 		{"any_tool", provider.Request{Messages: []chat.Message{ask}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Choice: chat.ToolChoice{Required: true}}}},
 		{"turns", provider.Request{Messages: []chat.Message{
 			chat.Text(chat.System, "Be brief."),

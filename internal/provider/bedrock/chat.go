@@ -38,7 +38,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 				return client.Attempt[dialect]{}, err
 			}
 			return client.Attempt[dialect]{
-				Notes: normalize.Without(conv.notes(req, f), req, true, false),
+				Notes: normalize.Lacks{Seed: true, Penalties: true}.Notes(conv.notes(req, f), req),
 				Send: func(emit client.Emit) error {
 					a, err := c.source.resolve(ctx)
 					if err != nil {

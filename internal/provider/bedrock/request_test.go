@@ -91,7 +91,7 @@ func TestRequestBody(t *testing.T) {
 		},
 		{
 			"constraints",
-			provider.Request{Model: llama, Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}},
+			provider.Request{Model: llama, Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), FrequencyPenalty: 0.5, PresencePenalty: 1, Choice: chat.ToolChoice{Required: true, Name: "f"}}},
 			`{"inferenceConfig":{"stopSequences":["END","a","b","c"]},"messages":[{"role":"user","content":[{"text":"Hi"}]}],
 			"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object","properties":{}}}}}],"toolChoice":{"tool":{"name":"f"}}}}`,
 		},

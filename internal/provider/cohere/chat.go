@@ -24,6 +24,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 				payload.Format = &sentFormat{"json_object", shape}
 			}
 			return client.Attempt[dialect]{
+				Notes: normalize.Lacks{Penalties: !takesPenalties(req)}.Notes(nil, req),
 				Send: func(emit client.Emit) error {
 					resp, err := c.frame.Post(ctx, c.frame.Base+"/chat", payload, req.Stream)
 					if err != nil {

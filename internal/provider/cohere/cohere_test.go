@@ -123,9 +123,14 @@ func TestRequestBody(t *testing.T) {
 		},
 		{
 			"constraints",
-			provider.Request{Model: "m", Messages: []chat.Message{user("a")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}},
-			`{"model":"m","messages":[{"role":"user","content":"a"}],"stop_sequences":["END","a","b","c","d"],"seed":7,"tool_choice":"REQUIRED",
+			provider.Request{Model: "m", Messages: []chat.Message{user("a")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), FrequencyPenalty: 0.5, PresencePenalty: 1, Choice: chat.ToolChoice{Required: true, Name: "f"}}},
+			`{"model":"m","messages":[{"role":"user","content":"a"}],"stop_sequences":["END","a","b","c","d"],"seed":7,"frequency_penalty":0.5,"presence_penalty":1,"tool_choice":"REQUIRED",
 			"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]}`,
+		},
+		{
+			"penalty_out_of_range",
+			provider.Request{Model: "m", Messages: []chat.Message{user("a")}, Constraints: chat.Constraints{FrequencyPenalty: 0.5, PresencePenalty: -1}},
+			`{"model":"m","messages":[{"role":"user","content":"a"}]}`,
 		},
 		{
 			"history",

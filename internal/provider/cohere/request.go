@@ -22,6 +22,8 @@ type chatRequest struct {
 	ToolChoice  string        `json:"tool_choice,omitempty"`
 	Stop        []string      `json:"stop_sequences,omitempty"`
 	Seed        *int64        `json:"seed,omitempty"`
+	Frequency   float64       `json:"frequency_penalty,omitempty"` // 0 to 1, as the next
+	Presence    float64       `json:"presence_penalty,omitempty"`
 	Format      *sentFormat   `json:"response_format,omitempty"`
 }
 
@@ -86,6 +88,9 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 		Temperature: req.Temperature, P: req.TopP, Stream: req.Stream,
 		Thinking: newThinking(req, realName), Stop: normalize.Stops(req, mostStops), Seed: req.Seed,
 	}
+	if takesPenalties(req) {
+		r.Frequency, r.Presence = req.FrequencyPenalty, req.PresencePenalty
+	}
 	if req.Choice.Required {
 		r.ToolChoice = "REQUIRED"
 	}
@@ -96,6 +101,11 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
 	}
 	return r
+}
+
+// takesPenalties reports whether the API takes the penalties of a request, which it has from 0 to 1 only.
+func takesPenalties(req provider.Request) bool {
+	return min(req.FrequencyPenalty, req.PresencePenalty) >= 0 && max(req.FrequencyPenalty, req.PresencePenalty) <= 1
 }
 
 // budgets returns how many tokens each effort may think.

@@ -32,11 +32,12 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 		return c.dialects.Ask(m.RealName, emit, func(d dialect) (client.Attempt[dialect], error) {
 			a := attempt{
 				thinking: thinkingFor(m.RealName, effort, d.limit), signatures: !d.noSignatures,
-				format: req.Format != nil && takesFormat(req, m.RealName) && !d.noFormat,
+				format:    req.Format != nil && takesFormat(req, m.RealName) && !d.noFormat,
+				penalties: !d.noPenalties,
 			}
 			payload, err := newRequest(req, m.RealName, a)
 			return client.Attempt[dialect]{
-				Notes: a.thinking.notes(req.Effort),
+				Notes: normalize.Lacks{Penalties: d.noPenalties}.Notes(a.thinking.notes(req.Effort), req),
 				Send: func(emit client.Emit) error {
 					target, err := c.target(m.RealName, method)
 					if err != nil {
@@ -60,6 +61,7 @@ type dialect struct {
 	limit        limit
 	noFormat     bool
 	noSignatures bool
+	noPenalties  bool
 }
 
 // lasting returns d without what concerns one conversation: its signatures.
@@ -78,6 +80,8 @@ func (d dialect) adapt(err error, a attempt) (dialect, bool) {
 		d.noFormat = true
 	case isSignatureComplaint(words) && a.signatures:
 		d.noSignatures = true
+	case a.penalties && strings.Contains(words, "penalty"): // "Penalty is not enabled for this model"
+		d.noPenalties = true
 	case isThinkingComplaint(words):
 		d.limit, ok = lower(a.thinking)
 	default:

@@ -84,6 +84,9 @@ type generationConfig struct {
 	StopSequences   []string        `json:"stopSequences,omitempty"`
 	Seed            *int64          `json:"seed,omitempty"`
 
+	FrequencyPenalty float64 `json:"frequencyPenalty,omitempty"`
+	PresencePenalty  float64 `json:"presencePenalty,omitempty"`
+
 	ResponseMIMEType   string          `json:"responseMimeType,omitempty"`
 	ResponseJSONSchema json.RawMessage `json:"responseJsonSchema,omitempty"`
 }

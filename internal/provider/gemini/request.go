@@ -16,6 +16,7 @@ type attempt struct {
 	thinking   *thinkingConfig
 	signatures bool // signatures of the conversation are sent
 	format     bool // the form of the reply is asked for
+	penalties  bool // penalties of repetition are sent
 }
 
 // takesFormat reports whether a model is known to take the form of a reply: Gemini does from
@@ -60,6 +61,9 @@ func newRequest(req provider.Request, model string, a attempt) (*generateRequest
 			StopSequences:   normalize.Stops(req, mostStops),
 			Seed:            req.Seed,
 		},
+	}
+	if a.penalties {
+		r.GenerationConfig.FrequencyPenalty, r.GenerationConfig.PresencePenalty = req.FrequencyPenalty, req.PresencePenalty
 	}
 	if req.Choice.Required {
 		r.ToolConfig = &toolConfig{functionCallingConfig{Mode: "ANY"}}

@@ -70,7 +70,7 @@ func TestRequests(t *testing.T) {
 			Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
 		}},
 		{"zero_temperature", provider.Request{Sampling: chat.Sampling{Temperature: ptr(0.0)}, Messages: []chat.Message{user("Hi")}}},
-		{"constraints", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
+		{"constraints", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), FrequencyPenalty: 0.5, PresencePenalty: 1, Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
 		{"turns", provider.Request{Messages: []chat.Message{
 			user("Hi"), chat.Text(chat.Assistant, "<think>hm</think>\n\nHello."), user("Bye"),
 			chat.Text(chat.Assistant, ""), user(""), chat.Text(chat.Assistant, "<think>kept</think>So"),
@@ -230,6 +230,23 @@ func TestThinkingRejected(t *testing.T) {
 	want := []string{`{"includeThoughts":true,"thinkingLevel":"MINIMAL"}`, `{"includeThoughts":true,"thinkingLevel":"LOW"}`, "", ""}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("thinking configurations %q, want %q", got, want)
+	}
+}
+
+// TestPenaltiesRejected checks that a model that takes no penalties is asked without them, and remembered.
+func TestPenaltiesRejected(t *testing.T) {
+	server := geminitest.New(t, rejection("Penalty is not enabled for this model"), geminitest.Text("ok"))
+	c := newClient(t, server, options{})
+	req := provider.Request{Model: "gemini-9-tiny", Constraints: chat.Constraints{PresencePenalty: 1}}
+	for range 2 {
+		if r := ask(t, c, req); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	for i, r := range server.Requests() {
+		if sent := strings.Contains(string(r.Body), "presencePenalty"); sent != (i == 0) {
+			t.Errorf("request %d: %s", i, r.Body)
+		}
 	}
 }
 

@@ -19,14 +19,23 @@ func Stops(req provider.Request, most int) []string {
 	return texts
 }
 
-// Without adds notes to those about a request for what of its constraints is not passed on: a seed, or
-// the choice of a tool.
-func Without(notes []string, req provider.Request, seed, choice bool) []string {
+// Lacks are the constraints that an API does not have, or a model does not take.
+type Lacks struct {
+	Seed      bool
+	Penalties bool
+	Choice    bool // of a tool
+}
+
+// Notes adds notes to those about a request for the constraints that are not passed on.
+func (l Lacks) Notes(notes []string, req provider.Request) []string {
 	notes = slices.Clone(notes)
-	if seed && req.Seed != nil {
+	if l.Seed && req.Seed != nil {
 		notes = append(notes, "the provider knows no seed, so the request goes without it")
 	}
-	if choice && req.Choice.Required {
+	if l.Penalties && req.Penalizes() {
+		notes = append(notes, "the provider does not take these penalties of repetition, so the request goes without them")
+	}
+	if l.Choice && req.Choice.Required {
 		notes = append(notes, "the model cannot be made to call a tool, so it decides by itself")
 	}
 	return notes

@@ -23,8 +23,9 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 			a := c.newAttempt(req, m, d)
 			call.Patch = a.patch
 			ctx := wire.WithCall(ctx, call)
+			bare := a.format == responsesFormat || d.noConstraints
 			return client.Attempt[dialect]{
-				Notes: normalize.Without(a.notes(req, d), req, a.format == responsesFormat || d.noConstraints, false),
+				Notes: normalize.Lacks{Seed: bare, Penalties: bare}.Notes(a.notes(req, d), req),
 				Send:  func(emit client.Emit) error { return c.send(ctx, req, m, a, emit) },
 				Adapt: func(err error) (dialect, bool) { return d.adapt(err, a) },
 			}, nil

@@ -22,7 +22,7 @@ type dialect struct {
 	noCacheKey bool // rejects prompt_cache_key
 	noForm     bool // rejects a form of the reply
 
-	noConstraints bool // rejects stop or seed
+	noConstraints bool // rejects stop, seed or the penalties
 
 	wantsSignatures bool // rejects calls without a signature
 	noSignatures    bool // rejects the signatures of the conversation
@@ -121,7 +121,7 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 		d.noCacheKey = true
 	case (r.Temperature != nil || r.TopP != nil) && refusesSampling(words):
 		d.noSampling = true
-	case (len(r.Stop) > 0 && says("'stop'") || r.Seed != nil && says("seed")) && (says("unsupported") || says("not support")):
+	case (len(r.Stop) > 0 && says("'stop'") || r.Seed != nil && says("seed") || r.penalizes() && says("penalt")) && (says("unsupported") || says("not support")):
 		d.noConstraints = true
 	case d.reasoning == reasoningInLoop && says(fieldReasoningContent) && (says("missing") || says("must be passed")):
 		d.reasoning = reasoningAlways
@@ -133,6 +133,8 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 	}
 	return d, true
 }
+
+func (r chatRequest) penalizes() bool { return r.FrequencyPenalty != 0 || r.PresencePenalty != 0 }
 
 // lasting returns d without what concerns one conversation: that its signatures and its
 // reasoning could not be sent back.

@@ -35,6 +35,8 @@ func TestAdaptation(t *testing.T) {
 	loop := question(reasoned("why", "", chat.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})...)
 	withLimit := question()
 	withLimit.MaxOutputTokens = 50
+	penalized := question()
+	penalized.PresencePenalty = 1
 	sampled := question()
 	sampled.Temperature, sampled.TopP = float(0.3), float(0.9)
 	history := question(slices.Concat(
@@ -66,6 +68,13 @@ func TestAdaptation(t *testing.T) {
 			func(_ *testing.T, r wiretest.Request) bool {
 				return r.JSON()["max_tokens"] == nil && r.JSON()["max_completion_tokens"] == 50.0
 			},
+		},
+		{
+			"penalties", 400,
+			`{"error":{"message":"Unsupported parameter: 'presence_penalty' is not supported with this model.","type":"invalid_request_error","param":"presence_penalty","code":"unsupported_parameter"}}`,
+			penalized,
+			func(_ *testing.T, r wiretest.Request) bool { return r.JSON()["presence_penalty"] == 1.0 },
+			func(_ *testing.T, r wiretest.Request) bool { return r.JSON()["presence_penalty"] == nil },
 		},
 		{
 			"reasoning_rejected", 400,

@@ -27,6 +27,8 @@ type chatRequest struct {
 	ToolChoice          any            `json:"tool_choice,omitempty"` // "required" or a namedFunction
 	Stop                []string       `json:"stop,omitempty"`
 	Seed                *int64         `json:"seed,omitempty"`
+	FrequencyPenalty    float64        `json:"frequency_penalty,omitempty"`
+	PresencePenalty     float64        `json:"presence_penalty,omitempty"`
 	Format              *chatForm      `json:"response_format,omitempty"`
 	CacheKey            string         `json:"prompt_cache_key,omitempty"`
 
@@ -103,6 +105,7 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 	}
 	if !d.noConstraints {
 		r.Stop, r.Seed = normalize.Stops(req, mostStops), req.Seed
+		r.FrequencyPenalty, r.PresencePenalty = req.FrequencyPenalty, req.PresencePenalty
 	}
 	if name := req.Choice.Name; name != "" {
 		r.ToolChoice = namedFunction{Type: "function", Function: &functionName{name}}

@@ -63,7 +63,7 @@ func TestRequests(t *testing.T) {
 			Messages: []chat.Message{chat.Text(chat.System, "Be brief."), user("Hi")},
 			Origin:   provider.Origin{Node: "secret_node", Turn: 3},
 		}},
-		{"constraints", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
+		{"constraints", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Stop: []string{"END", "\n", "a", "b", "c", "d", "e"}, Seed: new(int64(7)), FrequencyPenalty: 0.5, PresencePenalty: 1, Choice: chat.ToolChoice{Required: true, Name: "f"}}}},
 		{"any_tool", provider.Request{Messages: []chat.Message{user("Hi")}, Tools: []chat.Tool{{Name: "f"}, {Name: "g"}}, Constraints: chat.Constraints{Choice: chat.ToolChoice{Required: true}}}},
 		{"turns", provider.Request{Messages: []chat.Message{user("1+1?"), chat.Text(chat.Assistant, "2"), user("Sure?")}}},
 		{"images", provider.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{

@@ -188,7 +188,7 @@ func (r *request) fitsGraph(name string, w *watch) error {
 	case r.Form != nil:
 		return no("response_format")
 	}
-	if r.Sampling != (chat.Sampling{}) || r.MaxOutputTokens > 0 || len(r.Stop) > 0 || r.Seed != nil {
+	if r.Sampling != (chat.Sampling{}) || r.MaxOutputTokens > 0 || len(r.Stop) > 0 || r.Seed != nil || r.Penalizes() {
 		w.warn("agent " + name + " is a graph, whose nodes set the sampling and the length of answers themselves")
 	}
 	if len(r.History) > 0 {

@@ -18,6 +18,8 @@ type completionRequest struct {
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	Stop                json.RawMessage `json:"stop"`
 	Seed                *int64          `json:"seed"`
+	FrequencyPenalty    float64         `json:"frequency_penalty"`
+	PresencePenalty     float64         `json:"presence_penalty"`
 	Tools               json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	ParallelToolCalls   *bool           `json:"parallel_tool_calls"`
@@ -31,8 +33,6 @@ type completionRequest struct {
 	Logprobs         json.RawMessage `json:"logprobs"`
 	TopLogprobs      json.RawMessage `json:"top_logprobs"`
 	LogitBias        json.RawMessage `json:"logit_bias"`
-	FrequencyPenalty json.RawMessage `json:"frequency_penalty"`
-	PresencePenalty  json.RawMessage `json:"presence_penalty"`
 	Modalities       json.RawMessage `json:"modalities"`
 	Audio            json.RawMessage `json:"audio"`
 	WebSearchOptions json.RawMessage `json:"web_search_options"`
@@ -62,8 +62,6 @@ func (c *completionRequest) refuse() error {
 		{"logprobs", c.Logprobs, []string{"false"}, "probabilities"},
 		{"top_logprobs", c.TopLogprobs, []string{"0"}, "probabilities"},
 		{"logit_bias", c.LogitBias, []string{"{}"}, "a bias"},
-		{"frequency_penalty", c.FrequencyPenalty, []string{"0", "0.0"}, "a penalty"},
-		{"presence_penalty", c.PresencePenalty, []string{"0", "0.0"}, "a penalty"},
 		{"modalities", c.Modalities, []string{`["text"]`}, "anything but text"},
 		{"audio", c.Audio, nil, "audio"},
 		{"web_search_options", c.WebSearchOptions, nil, "web search of a provider"},
@@ -96,7 +94,7 @@ func parseCompletion(body []byte) (*request, error) {
 	if err := decode(body, "", &c); err != nil {
 		return nil, err
 	}
-	r := &request{Model: c.Model, Constraints: chat.Constraints{Seed: c.Seed}, Stream: c.Stream != nil && *c.Stream}
+	r := &request{Model: c.Model, Constraints: chat.Constraints{Seed: c.Seed, FrequencyPenalty: c.FrequencyPenalty, PresencePenalty: c.PresencePenalty}, Stream: c.Stream != nil && *c.Stream}
 	r.Temperature, r.TopP = c.Temperature, c.TopP
 	r.OneCall = c.ParallelToolCalls != nil && !*c.ParallelToolCalls
 	for _, step := range []func() error{
@@ -104,6 +102,8 @@ func parseCompletion(body []byte) (*request, error) {
 		func() error { return needs("messages", !absent(c.Messages)) },
 		c.refuse,
 		c.check,
+		func() error { return penalty("frequency_penalty", c.FrequencyPenalty) },
+		func() error { return penalty("presence_penalty", c.PresencePenalty) },
 		func() error { return r.effort(c.ReasoningEffort, "reasoning_effort") },
 		func() error { return r.limit(c.MaxTokens, "max_tokens") },
 		func() error { return r.limit(c.MaxCompletionTokens, "max_completion_tokens") },
@@ -120,6 +120,13 @@ func parseCompletion(body []byte) (*request, error) {
 		}
 	}
 	return r, nil
+}
+
+func penalty(name string, value float64) error {
+	if value < -2 || value > 2 {
+		return invalid(name, "%s has to be between -2 and 2", name)
+	}
+	return nil
 }
 
 func needs(name string, there bool) error {

@@ -37,7 +37,7 @@ func TestCompletions(t *testing.T) {
 		{"only_system", `{"model":"builtin:script","messages":[{"role":"system","content":"Be brief."},{"role":"system","content":"Hi"}]}`, map[string]string{"choices.0.message.content": "Brief: Hi"}},
 		{"nulls", said("builtin:echo", "Hi", `"n":null,"stop":null,"tools":null,"tool_choice":null,"response_format":null,"temperature":null,"seed":null,"stream":null,"stream_options":null,"max_tokens":null,"logprobs":null,"user":null,"loki":null,"reasoning_effort":null,"parallel_tool_calls":null`), map[string]string{"choices.0.message.content": "Hi"}},
 		{"without_effect", said("builtin:echo", "Hi", `"n":1,"user":"u","metadata":{"a":"b"},"store":true,"service_tier":"auto","parallel_tool_calls":true,"logprobs":false,"logit_bias":{},"presence_penalty":0,"frequency_penalty":0.0,"modalities":["text"],"prompt_cache_key":"k","safety_identifier":"s","prediction":{"type":"content","content":"x"}`), map[string]string{"choices.0.message.content": "Hi"}},
-		{"parameters", said("builtin:echo", "Hi", `"temperature":0.1,"top_p":1,"reasoning_effort":"low","max_completion_tokens":50,"seed":7`), map[string]string{"choices.0.message.content": "Hi"}},
+		{"parameters", said("builtin:echo", "Hi", `"temperature":0.1,"top_p":1,"reasoning_effort":"low","max_completion_tokens":50,"seed":7,"frequency_penalty":-0.5,"presence_penalty":1`), map[string]string{"choices.0.message.content": "Hi"}},
 		{"output_limit", said("builtin:echo", "one two three four five six seven", `"max_tokens":2`), map[string]string{"choices.0.finish_reason": "length"}},
 		{"stop", said("builtin:script", "count", `"stop":["four","three"]`), map[string]string{"choices.0.message.content": "one two ", "choices.0.finish_reason": "stop"}},
 		{"client_tools", said("builtin:script", "weather?", weather), map[string]string{
@@ -132,7 +132,7 @@ func TestRefusedCompletions(t *testing.T) {
 	}{
 		{"several_answers", said("builtin:echo", "Hi", `"n":2`), "n", 400, "invalid_request"},
 		{"logprobs", said("builtin:echo", "Hi", `"logprobs":true`), "logprobs", 400, "invalid_request"},
-		{"penalty", said("builtin:echo", "Hi", `"presence_penalty":0.5`), "presence_penalty", 400, "invalid_request"},
+		{"penalty", said("builtin:echo", "Hi", `"presence_penalty":2.5`), "presence_penalty", 400, "invalid_request"},
 		{"audio", said("builtin:echo", "Hi", `"modalities":["text","audio"]`), "modalities", 400, "invalid_request"},
 		{"functions", said("builtin:echo", "Hi", `"functions":[]`), "functions", 400, "invalid_request"},
 		{"unknown_member", said("builtin:echo", "Hi", `"top_k":3`), "top_k", 400, "invalid_request"},

@@ -11,7 +11,7 @@ await once(probe, 'listening')
 const port = probe.address().port
 probe.close()
 await writeFile('settings.js', `export default {
-  chatGptClient: { openaiApiKey: 'any', reverseProxyUrl: '${process.argv[2]}/v1/chat/completions', modelOptions: { model: 'gpt-pirate', presence_penalty: 0 } },
+  chatGptClient: { openaiApiKey: 'any', reverseProxyUrl: '${process.argv[2]}/v1/chat/completions', modelOptions: { model: 'gpt-pirate' } },
   apiOptions: { port: ${port}, host: '127.0.0.1', clientToUse: 'chatgpt' },
 }`)
 const server = spawn('node', ['node_modules/nodejs-gpt/bin/server.js', '--settings=./settings.js'], { stdio: ['ignore', 'ignore', 'inherit'] })

@@ -75,7 +75,7 @@ func (s *Server) panicked(w *answer, r *http.Request, p any) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	s.api.Fail(w, r, &rest.Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server has a defect here; its log says more"})
+	s.api.Fail(w, r, rest.Internal())
 }
 
 // The values of headers that all answers have. Nobody changes them.

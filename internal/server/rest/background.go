@@ -43,7 +43,7 @@ func (a *API) Go(ctx context.Context, do func(ctx context.Context)) bool {
 	return true
 }
 
-// Stop ends what is done in the background and waits for it, until ctx ends.
+// Stop ends what is done in the background and the requests that only watch, and waits for them, until ctx ends.
 func (a *API) Stop(ctx context.Context) error {
 	w := &a.work
 	w.mu.Lock()
@@ -52,9 +52,11 @@ func (a *API) Stop(ctx context.Context) error {
 		cancel(errStopping)
 	}
 	w.mu.Unlock()
+	a.watchers.end()
 	done := make(chan struct{})
 	go func() { // ends with the work
 		w.running.Wait()
+		a.watchers.running.Wait()
 		close(done)
 	}()
 	select {

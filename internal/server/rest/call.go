@@ -21,6 +21,8 @@ type call struct {
 
 	committed bool // the request has had its effect, see Commit
 
+	watch *watching // nil for a request that does not watch
+
 	timeout time.Duration
 	timer   *time.Timer // ends the request; nil while there is none
 }

@@ -70,6 +70,11 @@ func Unauthorized(format string, args ...any) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: fmt.Sprintf(format, args...)}
 }
 
+// Internal returns the error of a defect, such as a panic, of which the log says more.
+func Internal() *Error {
+	return &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server has a defect here; its log says more"}
+}
+
 // overloaded returns the error of a server that has no room for a request.
 func overloaded(message string) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: message, RetryAfter: time.Second}

@@ -36,7 +36,8 @@ func Bytes(status int, contentType string, body []byte) *Reply {
 
 // Stream returns an answer of server-sent events, which send sends. An error before the first event is
 // answered as usual; the error of a stream that has begun is sent as an event called error. Each event that
-// the client takes is progress.
+// the client takes is progress. The answer of an operation that watches has begun before send is called, which
+// happens on another goroutine.
 func Stream(send func(ctx context.Context, w *stream.Writer) error) *Reply {
 	return &Reply{stream: send}
 }
@@ -75,11 +76,27 @@ func (a *API) answer(ctx context.Context, w http.ResponseWriter, op Operation, o
 func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(context.Context, *stream.Writer) error) error {
 	c := callOf(ctx)
 	out := stream.New(w, stream.Options{Stall: a.Limits().Timeout, Progress: func() { Progress(ctx) }})
+	if c.watch != nil {
+		detached, err := a.detach(ctx, c, out, send)
+		if detached {
+			return nil
+		}
+		if err != nil {
+			out.Close()
+			return written(err)
+		}
+	}
 	defer out.Close()
 	err := send(ctx, out)
 	if err == nil || !out.Begun() {
 		return err
 	}
+	a.sendError(ctx, c, out, err)
+	return written(err)
+}
+
+// sendError sends the error of a stream that has begun.
+func (a *API) sendError(ctx context.Context, c *call, out *stream.Writer, err error) {
 	if ctx.Err() == nil || context.Cause(ctx) != context.Canceled { // else nobody reads it
 		body, _ := value.Marshal(a.ErrorBody(ctx, err))
 		name := "error"
@@ -88,7 +105,6 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(conte
 		}
 		_ = out.Send(context.WithoutCancel(ctx), stream.Event{Name: name, Data: body})
 	}
-	return written(err)
 }
 
 // writtenError is an error of an answer that has begun: it cannot be answered any more.

@@ -270,12 +270,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *cal
 		return err
 	}
 	if op.Watch {
-		ctx, end, err := a.watchers.add(r.Context(), limits.Requests*watchersPerSlot)
-		if err != nil {
-			return err
-		}
-		defer end()
-		return failure(ctx, serve(w, r.WithContext(ctx)))
+		return a.watch(w, r, c, limits.Requests*watchersPerSlot, serve)
 	}
 	ctx, end := deadline(r.Context(), c, limits.Timeout)
 	defer end()
@@ -296,9 +291,6 @@ func failure(ctx context.Context, err error) error {
 	}
 	return FromError(ctx, err)
 }
-
-// watchersPerSlot is how many requests may watch for each that may work.
-const watchersPerSlot = 64
 
 // identify finds out who calls and checks the scope.
 func (a *API) identify(r *http.Request, op Operation, c *call) error {

@@ -412,10 +412,7 @@ func TestStreamErrors(t *testing.T) {
 			}), nil
 		})
 		rest.Register(a, rest.Operation{Method: "GET", Path: "/watch", Summary: "Test", Watch: true}, func(context.Context, *struct{}) (*rest.Reply, error) {
-			return rest.Stream(func(ctx context.Context, w *stream.Writer) error {
-				if err := w.Open(); err != nil {
-					return err
-				}
+			return rest.Stream(func(ctx context.Context, _ *stream.Writer) error {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			}), nil

@@ -2,8 +2,71 @@ package rest
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
 	"sync"
+
+	"loki/internal/server/stream"
 )
+
+// watchersPerSlot is how many requests may watch for each that may work.
+const watchersPerSlot = 64
+
+// watching is a request that only watches.
+type watching struct {
+	r        *http.Request // nil once the stream is detached
+	gone     func()        // ends the context of the request, as its client has left
+	end      func()        // gives the place among the watchers back
+	detached bool          // another goroutine goes on, and calls end
+}
+
+// watch serves a request that only watches.
+func (a *API) watch(w http.ResponseWriter, r *http.Request, c *call, most int, serve func(w http.ResponseWriter, r *http.Request) error) error {
+	ctx, cancel, remove, err := a.watchers.add(context.WithoutCancel(r.Context()), most)
+	if err != nil {
+		return err
+	}
+	// A detached stream outlives the request, and so its context is not below that of the request.
+	unlink := context.AfterFunc(r.Context(), func() { cancel(context.Cause(r.Context())) })
+	c.watch = &watching{r: r, gone: func() { cancel(context.Canceled) }, end: remove}
+	defer func() {
+		unlink()
+		if !c.watch.detached {
+			remove()
+		}
+	}()
+	return failure(ctx, serve(w, r.WithContext(ctx)))
+}
+
+// detach answers with the stream out from a goroutine of its own, whose stack is small: there may be thousands of
+// streams, which are silent most of the time. It reports false if that cannot be done.
+func (a *API) detach(ctx context.Context, c *call, out *stream.Writer, send func(context.Context, *stream.Writer) error) (bool, error) {
+	taken, err := out.Detach(ctx, c.watch.r, c.watch.gone)
+	if err != nil || !taken {
+		return false, err
+	}
+	c.watch.r, c.watch.detached = nil, true
+	go func() { // ends with ctx at the latest; Stop waits for it
+		defer c.watch.end()
+		defer out.Close()
+		if err := a.unpanicked(ctx, out, send); err != nil {
+			a.sendError(ctx, c, out, err)
+		}
+	}()
+	return true, nil
+}
+
+// unpanicked returns what send returns, and an error if it panics.
+func (a *API) unpanicked(ctx context.Context, out *stream.Writer, send func(context.Context, *stream.Writer) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.o.Log.Error("panic", "request_id", RequestID(ctx), "route", Route(ctx), "error", a.o.Hide(fmt.Sprint(p)), "stack", a.o.Hide(string(debug.Stack())))
+			err = Internal()
+		}
+	}()
+	return send(ctx, out)
+}
 
 // watchers are the requests that only watch.
 type watchers struct {
@@ -11,29 +74,32 @@ type watchers struct {
 	ended   bool
 	last    int
 	cancels map[int]context.CancelCauseFunc
+	running sync.WaitGroup // nothing is added once ended is set
 }
 
-// add adds a request, unless there are most of them. Its context ends with it, or when all are ended.
-func (w *watchers) add(ctx context.Context, most int) (_ context.Context, remove func(), err error) {
+// add adds a request, unless there are most of them. Its context ends with remove, with cancel, or when all are ended.
+func (w *watchers) add(ctx context.Context, most int) (_ context.Context, cancel context.CancelCauseFunc, remove func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.ended:
-		return nil, nil, overloaded(errStopping.Error())
+		return nil, nil, nil, overloaded(errStopping.Error())
 	case len(w.cancels) >= most:
-		return nil, nil, overloaded("too many requests watch at once")
+		return nil, nil, nil, overloaded("too many requests watch at once")
 	case w.cancels == nil:
 		w.cancels = make(map[int]context.CancelCauseFunc)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel = context.WithCancelCause(ctx)
 	w.last++
 	id := w.last
 	w.cancels[id] = cancel
-	return ctx, func() {
+	w.running.Add(1)
+	return ctx, cancel, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.cancels, id)
 		cancel(nil)
+		w.running.Done()
 	}, nil
 }
 

@@ -43,11 +43,9 @@ func (e *endpoints) events(ctx context.Context, in *eventsRequest) (*rest.Reply,
 			return nil, rest.Invalid("Last-Event-ID", "Last-Event-ID: %q is not the number of an event", in.Last)
 		}
 	}
+	id := info.ID // all that is kept of it for the time of the stream
 	return rest.Stream(func(ctx context.Context, w *stream.Writer) error {
-		if err := w.Open(); err != nil {
-			return err
-		}
-		return e.watch(ctx, w, info.ID, after, false)
+		return e.watch(ctx, w, id, after, false)
 	}), nil
 }
 

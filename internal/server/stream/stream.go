@@ -32,16 +32,16 @@ type Options struct {
 // Writer writes one stream. It may be used from several goroutines. Frames are sent at once. A reader that
 // is slow slows Send down, and nothing else.
 type Writer struct {
-	w    http.ResponseWriter
+	w    http.ResponseWriter // changed by Detach only
 	ctl  *http.ResponseController
 	o    Options
 	beat *time.Timer
 
-	mu    sync.Mutex // guards what follows, and what is written
-	buf   bytes.Buffer
-	begun bool
-	done  bool
-	err   error // of an earlier write
+	mu       sync.Mutex // guards what follows, and what is written
+	begun    bool
+	done     bool
+	err      error     // of an earlier write
+	detached *detached // what w is, if the stream is detached
 }
 
 // ErrGone is the error of a stream that is closed, or whose reader has gone or was cut.
@@ -73,14 +73,7 @@ func (s *Writer) Begun() bool {
 // Send sends an event. It returns when the connection has taken it, with [ErrGone] in the error's chain if it
 // never will. An ended ctx is an error, too.
 func (s *Writer) Send(ctx context.Context, ev Event) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buf.Reset()
-	ev.appendTo(&s.buf)
-	return s.flush()
+	return s.SendAll(ctx, []Event{ev})
 }
 
 // SendAll sends events in one write.
@@ -88,31 +81,23 @@ func (s *Writer) SendAll(ctx context.Context, events []Event) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buf.Reset()
+	b, _ := frames.Get().(*bytes.Buffer)
+	defer frames.Put(b)
+	b.Reset()
 	for _, ev := range events {
-		ev.appendTo(&s.buf)
-	}
-	return s.flush()
-}
-
-// SendFrames sends frames that [Event.Frame] has made.
-func (s *Writer) SendFrames(ctx context.Context, frames []byte) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+		ev.appendTo(b)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.events(frames)
+	err := s.write(b.Bytes())
+	if err == nil && s.o.Progress != nil {
+		s.o.Progress()
+	}
+	return err
 }
 
-// Open sends the header of the answer, so that the client knows that the stream has begun.
-func (s *Writer) Open() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.write(nil)
-}
+// frames are buffers for what is sent: a stream that is silent has none.
+var frames = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Close ends the stream. It waits for a write that is under way.
 func (s *Writer) Close() {
@@ -120,6 +105,11 @@ func (s *Writer) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done = true
+	if s.detached != nil {
+		s.detached.end(s.err)
+		s.detached = nil
+		return
+	}
 	_ = s.ctl.SetWriteDeadline(time.Time{})
 }
 
@@ -130,18 +120,6 @@ func (s *Writer) comment() {
 	if !s.done && s.err == nil {
 		_ = s.write([]byte(":\n\n"))
 	}
-}
-
-// flush writes the events in the buffer. The caller holds mu.
-func (s *Writer) flush() error { return s.events(s.buf.Bytes()) }
-
-// events writes events. The caller holds mu.
-func (s *Writer) events(frames []byte) error {
-	err := s.write(frames)
-	if err == nil && s.o.Progress != nil {
-		s.o.Progress()
-	}
-	return err
 }
 
 // write writes and flushes. The caller holds mu.

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/base64"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,7 +12,6 @@ import (
 	"loki/internal/fault"
 	"loki/internal/run"
 	"loki/internal/server/rest"
-	"loki/internal/tool/builtin/web"
 )
 
 // service answers requests.
@@ -145,9 +142,6 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (an
 			return answer{}, err
 		}
 	}
-	if err := s.fetchImages(ctx, r); err != nil {
-		return answer{}, err
-	}
 	got, err := conv.Ask(ctx, conversation.Question{
 		Asked:   conversation.Asked{User: r.User, Text: r.User.Text()},
 		History: r.History, Tools: r.Tools, Form: r.Form, MaxOutputTokens: r.MaxOutputTokens, Constraints: r.Constraints,
@@ -244,39 +238,4 @@ func fromRun(out run.Outcome) answer {
 		a.Stop = chat.StopEnd
 	}
 	return a
-}
-
-// fetchImages replaces the addresses of pictures by the pictures, which are fetched by the rules for pages that a
-// model names: no private addresses, unless they are allowed.
-func (s *service) fetchImages(ctx context.Context, r *request) error {
-	var client *http.Client
-	fetch := func(m *chat.Message) error {
-		for i, p := range m.Parts {
-			if p.Type != chat.ImagePart || strings.HasPrefix(p.URL, "data:") {
-				continue
-			}
-			if client == nil {
-				client = web.New(s.app.Env.Get, web.ParseAllowed(s.app.Env.Get("LOKI_FETCH_ALLOW")))
-			}
-			page, err := s.app.Loader().Get(ctx, client, p.URL)
-			if err != nil {
-				return invalid("messages", "the picture cannot be fetched: %v", err)
-			}
-			if !strings.HasPrefix(page.Type, "image/") {
-				return invalid("messages", "%s is not a picture but %s", page.Address, page.Type)
-			}
-			m.Parts[i].URL = "data:" + page.Type + ";base64," + base64.StdEncoding.EncodeToString(page.Data)
-		}
-		return nil
-	}
-	err := fetch(&r.User)
-	for i := range r.History {
-		if err == nil {
-			err = fetch(&r.History[i])
-		}
-	}
-	if client != nil {
-		client.CloseIdleConnections()
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -162,7 +163,11 @@ func readContent(m json.RawMessage, at string, role chat.Role) ([]chat.Part, err
 			Refusal    string          `json:"refusal"`
 			ImageURL   json.RawMessage `json:"image_url"`
 			InputAudio json.RawMessage `json:"input_audio"`
-			File       json.RawMessage `json:"file"`
+			File       struct {
+				Data string          `json:"file_data"`
+				Name string          `json:"filename"`
+				ID   json.RawMessage `json:"file_id"`
+			} `json:"file"`
 		}
 		place := element(at, i)
 		if err := decode(e, place, &p); err != nil {
@@ -179,11 +184,35 @@ func readContent(m json.RawMessage, at string, role chat.Role) ([]chat.Part, err
 				return nil, err
 			}
 			parts = append(parts, image)
+		case p.Type == "file" && role == chat.User:
+			file, err := readFile(p.File.Name, p.File.Data, "", member(place, "file"))
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, file)
 		default:
 			return nil, unsupported(member(place, "type"), "a part of type "+p.Type+" in a message of the "+string(role))
 		}
 	}
 	return parts, nil
+}
+
+// readFile reads a file at a place: what is in it, or where it is.
+func readFile(name, data, url, at string) (chat.Part, error) {
+	name = cmp.Or(name, "file")
+	switch {
+	case data == "" && (strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")):
+		return chat.Part{Type: filePart, Text: name, URL: url}, nil
+	case data == "" && url != "":
+		return chat.Part{}, invalid(member(at, "file_url"), "%s.file_url has to be an https: URL", at)
+	case data == "":
+		return chat.Part{}, unsupported(at, "a file without file_data")
+	case !strings.HasPrefix(data, "data:"):
+		data = "data:;base64," + data
+	case !strings.Contains(data, ";base64,"):
+		return chat.Part{}, invalid(member(at, "file_data"), "%s.file_data has to be data:TYPE;base64,DATA", at)
+	}
+	return chat.Part{Type: filePart, Text: name, URL: data}, nil
 }
 
 // readImage reads the address of a picture at a place. The model decides how closely it looks.

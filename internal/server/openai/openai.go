@@ -78,6 +78,9 @@ func (s *service) complete(ctx context.Context, in *completionInput) (*rest.Repl
 	if in.RunID != "" {
 		r.Loki.RunID = in.RunID
 	}
+	if err := s.load(ctx, r); err != nil {
+		return nil, err
+	}
 	if !r.Stream {
 		a, err := s.ask(ctx, r, nil)
 		if err != nil {

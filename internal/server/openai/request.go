@@ -27,7 +27,8 @@ type request struct {
 	IncludeUsage bool // the stream ends with what was used
 	Loki         loki
 
-	goesOn bool // what was said before comes from elsewhere, so that results may be those of calls there
+	place  string // the member that History and User come from
+	goesOn bool   // what was said before comes from elsewhere, so that results may be those of calls there
 }
 
 // loki is the member of requests that clients of OpenAI do not know.
@@ -129,6 +130,7 @@ func (r *request) choose(mode, name, at string) error {
 // take makes messages the conversation of the request. Their system messages become one, at the
 // beginning. Calls without a result, and results without a call, are errors.
 func (r *request) take(messages []chat.Message, at string) error {
+	r.place = at
 	if last := len(messages) - 1; last >= 0 && !slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Role != chat.System }) {
 		messages = slices.Clone(messages) // some clients put all into a system message
 		messages[last].Role = chat.User

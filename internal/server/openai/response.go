@@ -112,6 +112,9 @@ func (s *service) respond(ctx context.Context, in *responseInput) (*rest.Reply, 
 	if in.RunID != "" {
 		r.Loki.RunID = in.RunID
 	}
+	if err := s.load(ctx, r); err != nil {
+		return nil, err
+	}
 	k, err := s.keeper(ctx, r, w)
 	if err != nil {
 		return nil, err

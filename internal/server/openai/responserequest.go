@@ -290,9 +290,9 @@ func readItemContent(m json.RawMessage, at string, role chat.Role) ([]chat.Part,
 			ImageURL    json.RawMessage `json:"image_url"`
 			Detail      json.RawMessage `json:"detail"`
 			FileID      json.RawMessage `json:"file_id"`
-			FileData    json.RawMessage `json:"file_data"`
-			FileURL     json.RawMessage `json:"file_url"`
-			Filename    json.RawMessage `json:"filename"`
+			FileData    string          `json:"file_data"`
+			FileURL     string          `json:"file_url"`
+			Filename    string          `json:"filename"`
 			InputAudio  json.RawMessage `json:"input_audio"`
 			Annotations json.RawMessage `json:"annotations"`
 			Logprobs    json.RawMessage `json:"logprobs"`
@@ -312,6 +312,12 @@ func readItemContent(m json.RawMessage, at string, role chat.Role) ([]chat.Part,
 				return nil, err
 			}
 			parts = append(parts, image)
+		case p.Type == "input_file" && role != chat.Assistant && role != chat.System && absent(p.FileID):
+			file, err := readFile(p.Filename, p.FileData, p.FileURL, place)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, file)
 		default:
 			return nil, unsupported(member(place, "type"), strings.TrimSpace("a part of type "+p.Type))
 		}

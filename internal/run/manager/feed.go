@@ -3,11 +3,14 @@ package manager
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
 
 	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/run"
 )
 
 const (
@@ -54,6 +57,37 @@ type feed struct {
 type piece struct {
 	after int
 	frame Frame
+}
+
+// Follow passes the events of a run after a number to e, until the run is over or waits for an answer. The error is
+// that of the run, or of e.
+func (m *Manager) Follow(ctx context.Context, id string, after int, e event.Emitter) error {
+	for frame, err := range m.Watch(ctx, id, after) {
+		if err != nil {
+			return err
+		}
+		ev, err := event.Parse(frame.Data)
+		if errors.Is(err, event.ErrUnknownType) {
+			continue
+		}
+		if err == nil {
+			err = e.Emit(ctx, ev)
+		}
+		if err != nil {
+			return err
+		}
+		if end, ok := ev.Body.(event.Finished); ok && ev.Depth == 0 && ev.Node == "" {
+			if end.Error == "" {
+				return nil
+			}
+			return fault.New(fault.Code(end.Code), "%s", end.Error)
+		}
+	}
+	info, err := m.Wait(ctx, id)
+	if err == nil && info.Status != run.Done {
+		err = fault.New(info.Code, "%s", info.Error)
+	}
+	return err
 }
 
 // Watch returns the frames of a run: the events on record after the one with the number after, in

@@ -17,7 +17,6 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/role"
-	"loki/internal/run"
 	"loki/internal/server/rest"
 )
 
@@ -248,39 +247,9 @@ func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of a
 	if err != nil {
 		return err
 	}
-	err = s.follow(ctx, id, a)
+	err = s.Manager.Follow(ctx, id, 0, a)
 	if ctx.Err() != nil && !req.Detach {
 		return errors.Join(err, s.Manager.Cancel(context.WithoutCancel(ctx), id))
-	}
-	return err
-}
-
-// follow makes the answer of the events of a run, until it is over or waits. The error is that of the run.
-func (s *service) follow(ctx context.Context, id string, a *answer) error {
-	for frame, err := range s.Manager.Watch(ctx, id, 0) {
-		if err != nil {
-			return err
-		}
-		ev, err := event.Parse(frame.Data)
-		if errors.Is(err, event.ErrUnknownType) {
-			continue
-		}
-		if err == nil {
-			err = a.Emit(ctx, ev)
-		}
-		if err != nil {
-			return err
-		}
-		if end, ok := ev.Body.(event.Finished); ok && ev.Depth == 0 && ev.Node == "" {
-			if end.Error == "" {
-				return nil
-			}
-			return fault.New(fault.Code(end.Code), "%s", end.Error)
-		}
-	}
-	info, err := s.Manager.Wait(ctx, id)
-	if err == nil && info.Status != run.Done {
-		err = fault.New(info.Code, "%s", info.Error)
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (s *Server) register() {
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
 		Roots: func() []string { return set.FileRoots },
 	})
-	openai.Register(s.api, s.o.App)
+	openai.Register(s.api, s.o.App, s.runs)
 	runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})

@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,7 +12,9 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/run/manager"
 	"loki/internal/server/rest"
 )
 
@@ -19,6 +23,7 @@ type service struct {
 	app   *app.App
 	talks *conversation.Service // with roles and agents
 	plain *conversation.Service // with models, which have no tools of the program's
+	runs  *manager.Manager
 }
 
 // answer is what came of a request.
@@ -61,6 +66,8 @@ func (q question) String() string {
 type listener interface {
 	text(ctx context.Context, piece string) error
 	reasoning(ctx context.Context, piece string) error
+	// began says that a run of the server has begun, or goes on, before the rest.
+	began(ctx context.Context, s said) error
 }
 
 // ask answers a request. What the model writes goes to out as it comes, unless the answer has a form: that is
@@ -111,19 +118,27 @@ func (a *answer) keepFirstCall() {
 }
 
 // begin has the target answer.
-func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (answer, error) {
+func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ answer, err error) {
 	settings, talks := chat.Settings{Sampling: r.Sampling}, s.talks
 	if t.kind == kindModel {
 		settings.Model, settings.AutoContinue, talks = t.name, new(false), s.plain
 	}
-	o := conversation.Options{
-		Settings: settings, NoStream: !r.Stream, Unrecorded: t.kind != kindAgent,
-		Caller: conversation.Caller{Events: s.app.Events(event.Func(w.emit))}, Owner: s.access().Owner(rest.Subject(ctx)),
+	if err := r.mayDetach(t); err != nil {
+		return answer{}, err
 	}
-	conv := talks.Begin(o)
+	caller := conversation.Caller{Events: s.app.Events(event.Func(w.emit))}
+	if r.Loki.Detach {
+		caller.Events = s.runs.Events()
+	}
+	conv := talks.Begin(conversation.Options{
+		Settings: settings, NoStream: !r.Stream, Unrecorded: t.kind != kindAgent, Caller: caller, Owner: s.access().Owner(rest.Subject(ctx)),
+	})
+	if !r.Loki.Detach { // else the work holds what it needs
+		defer func() { err = errors.Join(err, conv.Close(context.WithoutCancel(ctx))) }()
+	}
 	switch t.kind {
 	case kindRole:
-		role, _, err := s.app.Roles().Load(t.name)
+		role, _, err := s.talks.Roles().Load(t.name)
 		if err != nil {
 			return answer{}, err
 		}
@@ -131,22 +146,47 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (an
 			return answer{}, err
 		}
 	case kindAgent:
-		agent, err := s.talks.Agent(ctx, t.name, r.Loki.Variables, o.Caller)
+		agent, err := s.talks.Agent(ctx, t.name, r.Loki.Variables, caller)
 		if err != nil {
 			return answer{}, err
 		}
+		agent.Given = nil // which only the user at a terminal gives
 		if agent.Job != nil {
-			return s.graph(ctx, r, agent, o.Caller, w)
+			return s.graph(ctx, r, agent, caller, w)
 		}
 		if err := conv.UseAgent(ctx, agent); err != nil {
 			return answer{}, err
 		}
 	}
-	got, err := conv.Ask(ctx, conversation.Question{
+	q := conversation.Question{
 		Asked:   conversation.Asked{User: r.User, Text: r.User.Text()},
 		History: r.History, Tools: r.Tools, Form: r.Form, MaxOutputTokens: r.MaxOutputTokens, Constraints: r.Constraints,
-	})
+	}
+	if r.Loki.Detach {
+		job, err := conv.Detached(ctx, q)
+		if err != nil {
+			return answer{}, err
+		}
+		return s.detached(ctx, job, w)
+	}
+	got, err := conv.Ask(ctx, q)
 	return answer{Text: got.Text, Calls: got.Calls, Stop: got.Stop, Usage: got.Usage, Loki: said{Model: got.Model}, Messages: got.Messages}, err
+}
+
+// mayDetach refuses what a run cannot do without its client, and variables that are not the client's to give.
+func (r *request) mayDetach(t target) error {
+	for name, value := range r.Loki.Variables {
+		if app.Consents(name, value) {
+			return rest.Forbidden("loki.variables.%s: a client cannot consent to the calls of tools beforehand", name)
+		}
+	}
+	switch {
+	case r.Loki.Detach && t.kind != kindAgent:
+		return invalid("loki.detach", "loki.detach: only an agent has a run that goes on without its client")
+	case r.Loki.Detach && len(r.Tools) > 0:
+		return invalid("loki.detach", "loki.detach: the run cannot wait for the client's own tools")
+	}
+	return nil
 }
 
 // graph runs a graph agent, whose prompt is the last message of the user.
@@ -162,9 +202,40 @@ func (s *service) graph(ctx context.Context, r *request, agent conversation.Agen
 	if err != nil {
 		return answer{}, err
 	}
+	if r.Loki.Detach {
+		return s.detached(ctx, job, w)
+	}
 	job.Info.Owner = s.access().Owner(rest.Subject(ctx))
 	out, err := s.app.Runs().Start(ctx, job)
 	return fromRun(out), err
+}
+
+// detached has the server do a job, and answers with what comes of it, as long as the client is there.
+func (s *service) detached(ctx context.Context, job run.Job, w *watch) (answer, error) {
+	job.Info.Owner = s.access().Owner(rest.Subject(ctx))
+	if job.Durability == graph.DurabilityOff || job.Durability == "" {
+		job.Durability = graph.DurabilityProcess // a run that goes on has to be found
+	}
+	id, err := s.runs.Start(ctx, job)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.follow(ctx, id, 0, w)
+}
+
+// follow answers with what comes of a run of the server after an event.
+func (s *service) follow(ctx context.Context, id string, after int, w *watch) (answer, error) {
+	if w.out != nil {
+		if err := w.out.began(ctx, said{RunID: id}); err != nil {
+			return answer{}, err
+		}
+	}
+	err := s.runs.Follow(ctx, id, after, event.Func(w.emit))
+	end := w.end
+	return answer{
+		Text: end.Output, Stop: cmp.Or(end.Stop, chat.StopEnd), Usage: end.Usage, Loki: said{Model: w.model, RunID: id},
+		Messages: []chat.Message{chat.Text(chat.Assistant, end.Output)},
+	}, err
 }
 
 // fitsGraph refuses what a graph cannot do, and warns of what changes nothing.
@@ -176,7 +247,7 @@ func (r *request) fitsGraph(name string, w *watch) error {
 	case r.User.Role != chat.User:
 		return invalid("messages", "agent %s is a graph, whose prompt is the last message: it has to be the user's", name)
 	case slices.ContainsFunc(r.User.Parts, func(p chat.Part) bool { return p.Type != chat.TextPart }):
-		return invalid("messages", "agent %s is a graph, whose prompt is text: pictures cannot be attached", name)
+		return invalid("messages", "agent %s is a graph, whose prompt is text: pictures cannot be had", name)
 	case len(r.Tools) > 0:
 		return no("tools")
 	case r.Form != nil:
@@ -195,47 +266,57 @@ func (r *request) fitsGraph(name string, w *watch) error {
 func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error) {
 	text := r.User.Text()
 	if text == "" {
-		return answer{}, invalid("messages", "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
+		return answer{}, invalid(r.place, "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
 	}
-	if err := s.mayAnswer(ctx, r.Loki.RunID); err != nil {
+	info, err := s.mayAnswer(ctx, r.Loki.RunID)
+	if err != nil {
 		return answer{}, err
 	}
-	out, err := s.app.Runs().Resume(ctx, run.Resumption{
-		Continuation: run.Continuation{ID: r.Loki.RunID, NoStream: !r.Stream, Events: s.app.Events(event.Func(w.emit))},
-		Answer:       &text,
-	})
+	next := run.Resumption{Continuation: run.Continuation{ID: info.ID, NoStream: !r.Stream}, Answer: &text}
+	if r.Loki.Detach {
+		if _, err := s.runs.Resume(ctx, next); err != nil {
+			return answer{}, err
+		}
+		return s.follow(ctx, info.ID, info.Events, w)
+	}
+	next.Events = s.app.Events(event.Func(w.emit))
+	out, err := s.app.Runs().Resume(ctx, next)
 	return fromRun(out), err
 }
 
-// mayAnswer returns the error of a run that does not exist or that the caller does not see, or whose question
-// is for others to answer.
-func (s *service) mayAnswer(ctx context.Context, id string) error {
+// mayAnswer returns the run called id. It is an error if the caller neither sees it nor is one of those who are to
+// answer its question, or if the question is for others.
+func (s *service) mayAnswer(ctx context.Context, id string) (run.Info, error) {
 	store, err := s.app.OpenRuns()
 	if err != nil {
-		return err
+		return run.Info{}, err
 	}
 	defer store.Close()
-	h, err := store.History(ctx, id)
+	info, err := store.Info(ctx, id)
+	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Usage {
+		return info, rest.NotFound("run", id)
+	}
+	if err != nil {
+		return info, err
+	}
+	waiting, err := store.Pending(ctx, info.ID)
 	who := rest.Subject(ctx)
 	view := s.access().View(who)
-	switch {
-	case fault.CodeOf(err) == fault.NotFound || err == nil && !view.Includes(h.Info.Owner):
-		return rest.NotFound("run", id)
-	case err != nil || view == nil:
-		return err
+	if err != nil || view == nil {
+		return info, err
 	}
-	for _, p := range h.Pending {
-		if len(p.Assignees) > 0 && !slices.Contains(p.Assignees, who.Subject) {
-			return rest.Forbidden("question %s of run %s is for %s to answer", p.ID, h.Info.ID, strings.Join(p.Assignees, ", "))
+	isTheirs := func(p run.Pending) bool { return slices.Contains(p.Assignees, who.Subject) }
+	if !view.Includes(info.Owner) && !slices.ContainsFunc(waiting, isTheirs) {
+		return info, rest.NotFound("run", id)
+	}
+	for _, p := range waiting {
+		if len(p.Assignees) > 0 && !isTheirs(p) {
+			return info, rest.Forbidden("question %s of run %s is for %s to answer", p.ID, info.ID, strings.Join(p.Assignees, ", "))
 		}
 	}
-	return nil
+	return info, nil
 }
 
 func fromRun(out run.Outcome) answer {
-	a := answer{Text: out.Output, Stop: out.Stop, Usage: out.Usage, Loki: said{RunID: out.Run}}
-	if a.Stop == "" {
-		a.Stop = chat.StopEnd
-	}
-	return a
+	return answer{Text: out.Output, Stop: cmp.Or(out.Stop, chat.StopEnd), Usage: out.Usage, Loki: said{RunID: out.Run}}
 }

@@ -1,7 +1,9 @@
 package openai_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -163,6 +165,8 @@ func TestRefusedCompletions(t *testing.T) {
 		{"ambiguous", said("echo", "Hi", ""), "model", 400, "invalid_request"},
 		{"tools_of_a_graph", said("agent:hello", "Hi", weather), "tools", 400, "invalid_request"},
 		{"variable", said("agent:guide", "Hi", `"loki":{"variables":{"x":"y"}}`), "", 400, "invalid_request"},
+		{"consent", said("agent:guide", "Hi", `"loki":{"variables":{"auto_confirm":"1"}}`), "", 403, "forbidden"},
+		{"detached_tools", said("agent:guide", "Hi", weather+`,"loki":{"detach":true}`), "loki.detach", 400, "invalid_request"},
 		{"run_not_found", said("agent:approve", "Hi", `"loki":{"run_id":"nothing"}`), "", 404, "run_not_found"},
 		{"busy", said("builtin:script", "busy", ""), "", 429, "rate_limited"},
 		{"not_the_form", said("builtin:script", "prose", `"response_format":{"type":"json_object"}`), "", 502, "provider_error"},
@@ -204,6 +208,80 @@ func TestReasoningIsStreamed(t *testing.T) {
 	}
 	if got != "Hm." {
 		t.Errorf("reasoning %q: %s", got, body)
+	}
+}
+
+// TestQuestionOfPlainAgent: a tool of the agent's asks, in both formats.
+func TestQuestionOfPlainAgent(t *testing.T) {
+	url := newServer(t)
+	for _, detach := range []string{"", `,"detach":true`} {
+		first := ""
+		if detach != "" {
+			first = `"loki":{"detach":true}`
+		}
+		_, _, body := post(t, url+"/v1/chat/completions", said("agent:asker", "voyage", first))
+		id := get(t, body, "loki.run_id")
+		if text := get(t, body, "choices.0.message.content"); id == "" || text != "How long?\n\n- one day\n- two days" {
+			t.Fatalf("the question: %s", body)
+		}
+		status, _, body := post(t, url+"/v1/chat/completions", said("agent:asker", "two days", `"loki":{"run_id":"`+id+`"`+detach+`}`))
+		if status != http.StatusOK || !strings.Contains(get(t, body, "choices.0.message.content"), "two days") {
+			t.Errorf("the answer: %d %s", status, body)
+		}
+		_, _, body = post(t, url+"/v1/responses", input("agent:asker", `"voyage"`, first))
+		if get(t, body, "loki.question.options") != `["one day","two days"]` {
+			t.Fatalf("the question of a response: %s", body)
+		}
+		status, _, body = post(t, url+"/v1/responses", input("agent:asker", `"one day"`, `"previous_response_id":"`+get(t, body, "id")+`"`))
+		if status != http.StatusOK || !strings.Contains(get(t, body, "output_text"), "one day") {
+			t.Errorf("the answer to a response: %d %s", status, body)
+		}
+	}
+}
+
+// TestDetach: a detached run names itself first, and goes on when the client leaves.
+func TestDetach(t *testing.T) {
+	url := newServer(t)
+	const detach = `"loki":{"detach":true},"stream":true`
+	for _, tt := range []struct{ name, path, body, want string }{
+		{"graph", "/chat/completions", said("agent:slow", "slow", detach), "Slowly."},
+		{"plain", "/chat/completions", said("agent:asker", "slow", detach), "Slowly."},
+		{"response", "/responses", input("agent:slow", `"slow"`, detach), "Slowly."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, _, body := post(t, url+"/v1"+tt.path, tt.body)
+			if status != http.StatusOK || !strings.Contains(string(body), tt.want) {
+				t.Errorf("with the client: %d %s", status, body)
+			}
+			res, err := http.Post(url+"/v1"+tt.path, "application/json", strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := ""
+			for lines := bufio.NewScanner(res.Body); id == "" && lines.Scan(); {
+				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+					id = get(t, []byte(data), "loki.run_id") + get(t, []byte(data), "response.loki.run_id")
+				}
+			}
+			res.Body.Close()
+			events, err := http.Get(url + "/v1/runs/" + id + "/events") // which end with the run
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer events.Body.Close()
+			if all, _ := io.ReadAll(events.Body); id == "" || !strings.Contains(string(all), tt.want) || !strings.Contains(string(all), `"status":"done"`) {
+				t.Errorf("run %q without the client: %s", id, all)
+			}
+		})
+	}
+	status, _, body := post(t, url+"/v1/chat/completions", said("agent:slow", "slow", `"loki":{"detach":true}`))
+	if status != http.StatusOK || get(t, body, "choices.0.message.content") != "Slowly." || get(t, body, "loki.run_id") == "" {
+		t.Errorf("in one piece: %d %s", status, body)
+	}
+	for _, model := range []string{"builtin:echo", "role:pirate"} {
+		if status, _, body := post(t, url+"/v1/chat/completions", said(model, "Hi", `"loki":{"detach":true}`)); status != http.StatusBadRequest || get(t, body, "error.param") != "loki.detach" {
+			t.Errorf("%s: %d %s", model, status, body)
+		}
 	}
 }
 

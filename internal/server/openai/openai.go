@@ -16,15 +16,16 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/auth"
+	"loki/internal/run/manager"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
 )
 
 const tag = "OpenAI-compatible"
 
-// Register adds the endpoints. core is what they work with.
-func Register(a *rest.API, core *app.App) {
-	s := &service{app: core, talks: core.Conversations(), plain: core.Conversations()}
+// Register adds the endpoints. core is what they work with, and runs has its runs.
+func Register(a *rest.API, core *app.App, runs *manager.Manager) {
+	s := &service{app: core, talks: core.Served(), plain: core.Served(), runs: runs}
 	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{

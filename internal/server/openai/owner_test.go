@@ -42,6 +42,12 @@ func TestOwners(t *testing.T) {
 	if status, answer := ask("ann", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusForbidden {
 		t.Errorf("a question for another: %d %s", status, answer)
 	}
+	if status, answer := ask("bob", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusOK || get(t, answer, "choices.0.message.content") != "Done." {
+		t.Errorf("the question of a run that bob does not see: %d %s", status, answer)
+	}
+	if status, answer := ask("bob", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusNotFound {
+		t.Errorf("a run without a question for bob: %d %s", status, answer)
+	}
 	_, answer = ask("ann", "/responses", input("builtin:echo", `"Hi"`, ""))
 	more = `"previous_response_id":"` + get(t, answer, "id") + `"`
 	if status, answer := ask("bob", "/responses", input("builtin:echo", `"And"`, more)); status != http.StatusNotFound || get(t, answer, "error.code") != "previous_response_not_found" {

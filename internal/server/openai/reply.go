@@ -144,6 +144,14 @@ func (c *chunks) reasoning(ctx context.Context, piece string) error {
 	return c.delta(ctx, delta{ReasoningContent: piece})
 }
 
+// began sends a chunk without text that names the run.
+func (c *chunks) began(ctx context.Context, s said) error {
+	first := c.head
+	c.open, first.Loki = true, &s
+	first.Choices = []choice{{Delta: &delta{Role: string(chat.Assistant), Content: new("")}}}
+	return c.send(ctx, first)
+}
+
 // delta sends a piece of the message. The first one has the role.
 func (c *chunks) delta(ctx context.Context, m delta) error {
 	if !c.open {

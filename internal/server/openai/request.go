@@ -34,6 +34,7 @@ type request struct {
 // loki is the member of requests that clients of OpenAI do not know.
 type loki struct {
 	RunID     string            `json:"run_id,omitempty" doc:"run of an agent whose question the last user message answers"`
+	Detach    bool              `json:"detach,omitempty" doc:"the run of the agent goes on when the client leaves"`
 	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
 }
 

@@ -319,6 +319,12 @@ func (o *output) reasoning(ctx context.Context, piece string) error {
 	return o.piece(ctx, "reasoning", piece)
 }
 
+// began sends the response again, with the run.
+func (o *output) began(ctx context.Context, s said) error {
+	o.res.Loki = &s
+	return o.send(ctx, responseEvent{Type: "response.in_progress", Response: &o.res})
+}
+
 // call adds a call of a function of the client's.
 func (o *output) call(ctx context.Context, c chat.ToolCall) error {
 	i := &item{Type: "function_call", Status: "in_progress", ID: newID("fc_"), CallID: c.ID, Name: c.Name, Arguments: new("")}

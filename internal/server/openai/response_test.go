@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"loki/internal/server/servertest"
 )
 
 // input is a request for a response.
@@ -135,6 +137,18 @@ func TestPreviousResponse(t *testing.T) {
 	}
 	if _, answer = ask(input("agent:approve", `"ship"`, after(waits))); get(t, answer, "output_text") != "Shipped it." {
 		t.Errorf("the answer: %s", answer)
+	}
+}
+
+// TestPreviousResponseOfAnotherProcess: a response is followed after the server was killed and came back.
+func TestPreviousResponseOfAnotherProcess(t *testing.T) {
+	s := servertest.Program(t, files)
+	_, _, answer := post(t, s.URL+"/v1/responses", input("builtin:script", `"weather"`, weatherFunction))
+	result := input("builtin:script", `[{"type":"function_call_output","call_id":"`+get(t, answer, "output.0.call_id")+`","output":"sunny"}]`, `"previous_response_id":"`+get(t, answer, "id")+`",`+weatherFunction)
+	s.Kill()
+	s.Begin()
+	if status, _, answer := post(t, s.URL+"/v1/responses", result); status != http.StatusOK || get(t, answer, "output_text") != "It is fine: sunny" {
+		t.Errorf("%d: %s", status, answer)
 	}
 }
 

@@ -6,11 +6,20 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
+	"loki/internal/cli"
+	"loki/internal/server"
 	"loki/internal/server/servertest"
 )
+
+func TestMain(m *testing.M) {
+	servertest.Main(m, func() int {
+		return cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{Server: server.Serve})
+	})
+}
 
 // files are the configuration of the servers in these tests.
 var files = servertest.Files{
@@ -43,6 +52,13 @@ var files = servertest.Files{
   - match: {text: think}
     reasoning: Hm.
     reply: Thought.
+  - match: {text: voyage, turn: 1}
+    tool_calls: [{name: user__ask, arguments: {question: How long?, options: [one day, two days]}}]
+  - match: {text: voyage}
+    reply: 'got {{tool_result}}'
+  - match: {text: slow}
+    delay: 200ms
+    reply: Slowly.
   - match: {text: count}
     reply: 'one two three four five'
   - match: {text: json}
@@ -66,6 +82,8 @@ default:
 	"agents/guide/config.yaml":  "name: guide\nmodel: builtin:script\ninstructions: Be brief, {{who}}.\nvariables:\n  - name: who\n    description: who is asked\n    default: guide\n",
 	"agents/hello/graph.yaml":   "name: hello\nversion: \"1.0\"\ndefault_model: builtin:echo\nstart: greet\nnodes:\n  greet:\n    type: llm\n    prompt: \"Hello, {{initial_prompt}}!\"\n    state_updates: {greeting: \"{{output}}\"}\n    next: done\n  done:\n    type: end\n    output: \"{{greeting}}\"\n",
 	"agents/approve/graph.yaml": "name: approve\nversion: \"1.0\"\nstart: review\nnodes:\n  review:\n    type: approval\n    question: \"Ship {{initial_prompt}}?\"\n    options: [ship, hold]\n    routes: {ship: shipped, hold: held}\n    on_other: held\n  shipped:\n    type: end\n    output: \"Shipped {{initial_prompt}}.\"\n  held:\n    type: end\n    output: \"Held {{initial_prompt}}.\"\n",
+	"agents/asker/config.yaml":  "name: asker\nmodel: builtin:script\ninstructions: Ask.\n",
+	"agents/slow/graph.yaml":    "name: slow\nversion: \"1.0\"\nstart: work\nnodes:\n  work:\n    type: llm\n    model: builtin:script\n    prompt: \"{{initial_prompt}}\"\n    state_updates: {said: \"{{output}}\"}\n    next: done\n  done:\n    type: end\n    output: \"{{said}}\"\n",
 	"agents/echo/config.yaml":   "name: echo\ninstructions: Twice.\n",
 }
 

@@ -17,6 +17,8 @@ type watch struct {
 
 	run      string    // id of the run; "" for none
 	asked    *question // that waits for a human; nil for none
+	model    string    // that answered last
+	end      event.Finished
 	warnings []string
 
 	sent    strings.Builder // what out has got
@@ -51,7 +53,16 @@ func (w *watch) emit(ctx context.Context, ev event.Event) error {
 		w.warn(b.Text)
 		return nil
 	}
-	if ev.Depth > 0 || ev.Node != "" || w.out == nil || w.held { // a part of the work, which is not the answer
+	if ev.Depth > 0 || ev.Node != "" { // a part of the work, which is not the answer
+		return nil
+	}
+	switch b := ev.Body.(type) {
+	case event.Reply:
+		w.model = b.Model
+	case event.Finished:
+		w.end = b
+	}
+	if w.out == nil || w.held {
 		return nil
 	}
 	switch b := ev.Body.(type) {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/crypto/argon2"
-
 	"loki/internal/api"
 	"loki/internal/auth"
 	"loki/internal/run"
@@ -17,23 +15,13 @@ import (
 	"loki/internal/session"
 )
 
-// keyOf returns the key of a subject and its entry in the configuration, whose hash takes no time.
-func keyOf(subject string, n int, scopes string) (key, entry string) {
-	id := fmt.Sprintf("%012x", n)
-	key = "loki_" + id + "_" + subject
-	b64 := base64.RawStdEncoding.EncodeToString
-	salt := []byte("salt of the test")
-	sum := argon2.IDKey([]byte(key), salt, 1, 8, 1, 32)
-	return key, fmt.Sprintf("      - {subject: %s, key_id: %q, key_hash: %q, scopes: [%s]}\n", subject, id, "$argon2id$v=19$m=8,t=1,p=1$"+b64(salt)+"$"+b64(sum), scopes)
-}
-
 // TestSubjects has two subjects and an admin use one server: none of the two gets to know that what the
 // other one has made is there.
 func TestSubjects(t *testing.T) {
-	alice, aliceKey := keyOf("alice", 1, "read, write")
-	bob, bobKey := keyOf("bob", 2, "read, write")
-	root, rootKey := keyOf("root", 3, `"*"`)
-	reader, readerKey := keyOf("reader", 4, `"read:models"`)
+	alice, aliceKey := servertest.Key("alice", 1, "read, write")
+	bob, bobKey := servertest.Key("bob", 2, "read, write")
+	root, rootKey := servertest.Key("root", 3, `"*"`)
+	reader, readerKey := servertest.Key("reader", 4, `"read:models"`)
 	s := servertest.Start(t, servertest.Files{
 		"config.yaml":               "model: builtin:echo\nclients: []\napi:\n  auth:\n    keys:\n" + aliceKey + bobKey + rootKey + readerKey,
 		"agents/asker/graph.yaml":   "version: \"1.0\"\nname: asker\ndescription: asks\nstart: who\nsettings: {durability: process}\nnodes:\n  who: {type: input, question: \"who?\", state_updates: {who: \"{{input}}\"}, next: done}\n  done: {type: end, output: \"{{who}}\"}\n",
@@ -167,8 +155,8 @@ func TestSubjects(t *testing.T) {
 func TestUnowned(t *testing.T) {
 	for _, adopt := range []bool{false, true} {
 		t.Run(fmt.Sprint("adopt_", adopt), func(t *testing.T) {
-			alice, aliceKey := keyOf("alice", 1, "read, write")
-			bob, bobKey := keyOf("bob", 2, "read, write")
+			alice, aliceKey := servertest.Key("alice", 1, "read, write")
+			bob, bobKey := servertest.Key("bob", 2, "read, write")
 			s := servertest.Start(t, servertest.Files{
 				"config.yaml": fmt.Sprintf("model: builtin:echo\nclients: []\napi:\n  adopt_unowned: %t\n  auth:\n    keys:\n%s%s", adopt, aliceKey, bobKey),
 			})

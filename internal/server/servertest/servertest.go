@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -17,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/argon2"
 
 	"loki/internal/app"
 	"loki/internal/server"
@@ -198,6 +202,17 @@ func (s *Server) Stderr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stderr.String()
+}
+
+// Key returns the key of a subject and its entry in api.auth.keys, whose hash takes no time. Scopes are as in a
+// list of YAML: read, write. n, from 1, differs between the keys of a server.
+func Key(subject string, n int, scopes string) (key, entry string) {
+	id := fmt.Sprintf("%012x", n)
+	key = "loki_" + id + "_" + subject
+	b64 := base64.RawStdEncoding.EncodeToString
+	salt := []byte("salt of the test")
+	sum := argon2.IDKey([]byte(key), salt, 1, 8, 1, 32)
+	return key, fmt.Sprintf("      - {subject: %s, key_id: %q, key_hash: %q, scopes: [%s]}\n", subject, id, "$argon2id$v=19$m=8,t=1,p=1$"+b64(salt)+"$"+b64(sum), scopes)
 }
 
 // Answer is the answer to a request.

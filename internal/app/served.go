@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"loki/internal/catalog"
 	"loki/internal/conversation"
 	"loki/internal/environ"
 	"loki/internal/fault"
@@ -30,6 +31,18 @@ func (a *App) SessionScopes() ([]session.Scope, error) {
 		scopes = append(scopes, session.Scope(name))
 	}
 	return scopes, err
+}
+
+// ServedModel returns the model of a type that a server's client means by an id. One that answers from a file
+// which its name names does not exist for clients: the files of the server are not theirs to choose. The error is
+// that of [catalog.Catalog.Resolve].
+func (a *App) ServedModel(id string, of catalog.Type) (catalog.Model, error) {
+	m, err := a.Catalog.Resolve(id, of)
+	if err == nil && m.NamesFile() {
+		err = fault.New(fault.NotFound, "unknown %s model %q", of, id).ThatMisses("model").
+			WithHint("rules come from the server's configuration only: %s:script", m.Client)
+	}
+	return m, err
 }
 
 // ServedLoader returns what loads the attachments of a server's clients: without commands of theirs, and with

@@ -60,6 +60,11 @@ const missing = "model"
 // builtinScript begins the names of the builtin models that answer from a file.
 const builtinScript = "script/"
 
+// NamesFile reports whether the name of the model is that of the file of rules that it answers from.
+func (m Model) NamesFile() bool {
+	return m.ClientType == Builtin && strings.HasPrefix(m.Name, builtinScript)
+}
+
 // exact finds the listed model with precisely this id. A model of another type is
 // an error unless one of type t has the same id.
 func (c *Catalog) exact(id string, t Type) (m Model, ok bool, err error) {

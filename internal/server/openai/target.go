@@ -36,7 +36,8 @@ func (s *service) target(name string) (target, error) {
 		}
 		return found, nil
 	case ok:
-		return target{kindModel, name}, s.allowed(name)
+		_, err := s.app.ServedModel(name, catalog.Chat)
+		return target{kindModel, name}, notFound(name, err)
 	}
 	var found []target
 	for m := range s.app.Catalog.Models(catalog.Chat) {
@@ -91,14 +92,6 @@ func (s *service) isGraph(name string) bool {
 	}
 	file, err := s.app.Agents.File(ref)
 	return err == nil && file == ref.GraphFile()
-}
-
-// allowed refuses models whose names are those of files of the server.
-func (s *service) allowed(id string) error {
-	if strings.HasPrefix(id, catalog.Builtin+":script/") {
-		return unknown(id).WithHint("the rules of builtin:script come from the server's configuration")
-	}
-	return nil
 }
 
 // listed returns the id of the model of a type that a name means: client:model, or a bare name that one client

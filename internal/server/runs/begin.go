@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"loki/internal/agent"
@@ -14,6 +15,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/ask"
 	"loki/internal/auth"
+	"loki/internal/catalog"
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/server/rest"
@@ -68,8 +70,14 @@ func mayConsent(ctx context.Context, yes bool) error {
 // job returns the job of an agent.
 func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) {
 	of, err := e.agent(in.Name)
+	if err == nil {
+		err = e.checkModel(in.Body.Model)
+	}
 	if err != nil {
 		return run.Job{}, err
+	}
+	if of.Graph == nil && strings.TrimSpace(in.Body.Prompt) == "" {
+		return run.Job{}, rest.Invalid("prompt", "prompt: it has no text")
 	}
 	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
 	variables, err := agent.Values(of.InForce.Variables, in.Body.Variables, none)
@@ -88,6 +96,15 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 	}
 	job.Limit, job.LimitIn = tighter(job.Limit, job.LimitIn, in.Body.Budget)
 	return job, nil
+}
+
+// checkModel refuses a model that does not exist; "" names none.
+func (e *endpoints) checkModel(id string) error {
+	if id == "" {
+		return nil
+	}
+	_, err := e.App.ServedModel(id, catalog.Chat)
+	return err
 }
 
 // tighter returns a limit with the bounds of a request where these are lower, and where it is set.
@@ -214,7 +231,7 @@ func (e *endpoints) resume(ctx context.Context, in *resumeRequest) (*api.Run, er
 	if err != nil {
 		return nil, err
 	}
-	c, err := continuation(ctx, info.ID, in.Body)
+	c, err := e.continuation(ctx, info.ID, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -226,13 +243,16 @@ func (e *endpoints) resume(ctx context.Context, in *resumeRequest) (*api.Run, er
 }
 
 // continuation says how a run goes on.
-func continuation(ctx context.Context, id string, r *api.Resumption) (run.Continuation, error) {
+func (e *endpoints) continuation(ctx context.Context, id string, r *api.Resumption) (run.Continuation, error) {
 	c := run.Continuation{ID: id, Asker: ask.Unavailable{}}
 	if r == nil {
 		return c, nil
 	}
 	c.Model, c.Force, c.Yes, c.NoStream = r.Model, r.Force, r.Yes, r.NoStream
-	return c, mayConsent(ctx, r.Yes)
+	if err := mayConsent(ctx, r.Yes); err != nil {
+		return c, err
+	}
+	return c, e.checkModel(r.Model)
 }
 
 // forkRequest begins a run from a step of another one.
@@ -250,7 +270,7 @@ func (e *endpoints) fork(ctx context.Context, in *forkRequest) (*rest.Reply, err
 	if body == nil {
 		body = new(api.Fork)
 	}
-	c, err := continuation(ctx, info.ID, &body.Resumption)
+	c, err := e.continuation(ctx, info.ID, &body.Resumption)
 	if err != nil {
 		return nil, err
 	}

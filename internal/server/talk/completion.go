@@ -59,8 +59,8 @@ func (s *service) checkModel(id string) error {
 	if id == "" {
 		return nil
 	}
-	_, err := s.App.Catalog.Resolve(id, catalog.Chat)
-	return missing("model", err)
+	_, err := s.App.ServedModel(id, catalog.Chat)
+	return err
 }
 
 // checkVariables refuses values of variables that are not the client's to give.

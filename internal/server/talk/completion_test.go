@@ -233,10 +233,10 @@ func TestDisconnect(t *testing.T) {
 		"config.yaml": config("enabled_tools: all"), "functions/tools/nap.sh": nap, "rules.yaml": napRules,
 		"agents/sleepy/config.yaml": "name: sleepy\nmodel: builtin:script/rules.yaml\nglobal_tools: [nap.sh]\ninstructions: Sleep.\n",
 	})
-	work := newSession(t, s, `{"model": "builtin:script/rules.yaml"}`)
+	work := newSession(t, s, `{"model": "builtin:script"}`)
 	for _, tt := range []struct{ name, path, members string }{
-		{"plain", "/v1/completions", `"model": "builtin:script/rules.yaml"`},
-		{"stream", "/v1/completions", `"model": "builtin:script/rules.yaml", "stream": true`},
+		{"plain", "/v1/completions", `"model": "builtin:script"`},
+		{"stream", "/v1/completions", `"model": "builtin:script", "stream": true`},
 		{"agent", "/v1/completions", `"agent": "sleepy"`},
 		{"session", work + "/completions", `"stream": true`},
 	} {

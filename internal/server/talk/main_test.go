@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // config is that of the servers of the tests, with lines of its own behind it.
 func config(lines ...string) string {
-	return "model: builtin:echo\nclients:\n  - type: builtin\nvisible_tools: [nap.sh, fs_write]\n" +
+	return "model: builtin:echo\nclients:\n  - {type: builtin, script: rules.yaml}\nvisible_tools: [nap.sh, fs_write]\n" +
 		"api:\n  limits: {max_concurrent_requests: 500, per_subject_concurrency: 500}\n  request_timeout_seconds: 60\n" + strings.Join(lines, "\n")
 }
 

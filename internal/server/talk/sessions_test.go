@@ -170,7 +170,7 @@ func TestSession(t *testing.T) {
 // refused.
 func TestDeletedWhileARequestWaits(t *testing.T) {
 	s := servertest.Start(t, servertest.Files{"config.yaml": config("enabled_tools: all"), "functions/tools/nap.sh": strings.ReplaceAll(nap, "sleep 600", "sleep 1.5"), "rules.yaml": napRules})
-	path := newSession(t, s, `{"model": "builtin:script/`+s.Dir+`/rules.yaml"}`)
+	path := newSession(t, s, `{"model": "builtin:script"}`)
 	var wg sync.WaitGroup
 	answers := make([]servertest.Answer, 3) // goroutine i writes answers[i] only
 	wg.Go(func() { answers[0] = s.Post(path+"/completions", `{"prompt": "nap first"}`) })
@@ -195,7 +195,7 @@ default:
   reply: 'then: {{tool_result}}'
 `,
 	})
-	model := `"model": ` + quote("builtin:script/"+s.Dir+"/rules.yaml")
+	const model = `"model": "builtin:script"`
 	file := t.TempDir() + "/written"
 	c := completion(t, s, "/v1/completions", `{"prompt": `+quote(file)+`, `+model+`}`)
 	if len(c.ToolCalls) != 1 || !c.ToolCalls[0].IsError || !strings.Contains(c.ToolCalls[0].Result, "consent") || c.FinishReason != "stop" {

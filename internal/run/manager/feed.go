@@ -296,7 +296,11 @@ func (f *feed) follow() {
 		case <-f.dirty:
 		case <-poll:
 		case <-f.m.ended:
-			f.end(errClosing())
+			_, over, err := f.take() // what came to be on record before
+			if err == nil && !over {
+				err = errClosing()
+			}
+			f.end(err)
 			return
 		case <-f.ctx.Done():
 		}

@@ -13,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/run"
+	"loki/internal/run/manager"
 	"loki/internal/value"
 )
 
@@ -117,7 +118,15 @@ func FromError(ctx context.Context, err error) *Error {
 	if e := fromContext(ctx, err); e != nil {
 		return e
 	}
+	if errors.Is(err, manager.ErrClosed) {
+		e := overloaded(errStopping.Error())
+		e.Err = err
+		return e
+	}
 	e := &Error{Status: http.StatusInternalServerError, Code: "internal", Message: err.Error(), Hint: fault.HintOf(err), Err: err}
+	if !callOf(ctx).commandLine {
+		e.Hint = hintFor(e.Hint)
+	}
 	if later, ok := errors.AsType[*engine.LaterError](err); ok {
 		e.RetryAfter = time.Until(later.At)
 	}

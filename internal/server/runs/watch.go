@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -53,9 +52,6 @@ func (e *endpoints) events(ctx context.Context, in *eventsRequest) (*rest.Reply,
 // set it ends also when the run is suspended.
 func (e *endpoints) watch(ctx context.Context, w *stream.Writer, id string, after int, untilRest bool) error {
 	for frames, err := range e.Manager.WatchBatches(ctx, id, after) {
-		if errors.Is(err, manager.ErrClosed) {
-			return rest.ErrStopping()
-		}
 		if err != nil {
 			return err
 		}

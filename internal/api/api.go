@@ -8,6 +8,10 @@ package api
 
 import "time"
 
+// CommandLine is the User-Agent of Loki's own command line. Hints to it name commands and flags, where those to
+// others name endpoints and members.
+const CommandLine = "loki"
+
 // Error is the body of every answer that is an error, except on the OpenAI-compatible endpoints.
 type Error struct {
 	Error ErrorBody `json:"error"`

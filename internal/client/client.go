@@ -227,7 +227,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, key string) (*
 		return nil, err
 	}
 	req.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
-	req.Header.Set("User-Agent", "loki")
+	req.Header.Set("User-Agent", api.CommandLine)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

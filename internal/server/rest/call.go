@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/api"
 	"loki/internal/auth"
 )
 
@@ -18,6 +19,8 @@ type call struct {
 	stream   bool // the client asks for server-sent events in its Accept header
 	openAI   bool // errors have OpenAI's shape
 	route    string
+
+	commandLine bool // the client is Loki's command line, whose users read hints of flags
 
 	committed bool // the request has had its effect, see Commit
 
@@ -40,7 +43,10 @@ func callOf(ctx context.Context) *call {
 // Begin gives a request its id: the client's if it is sane, else a new one. It returns the request with the
 // context that endpoints need, and sets the header of the answer.
 func Begin(w http.ResponseWriter, r *http.Request) *http.Request {
-	c := &call{id: r.Header.Get("X-Request-Id"), stream: strings.Contains(r.Header.Get("Accept"), "text/event-stream")}
+	c := &call{
+		id: r.Header.Get("X-Request-Id"), stream: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
+		commandLine: r.Header.Get("User-Agent") == api.CommandLine,
+	}
 	if !isSane(c.id) {
 		c.id = newUUID()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/steps"
 )
 
 // giveAnswers records the answers the user gave on the command line, and returns the
@@ -37,11 +39,8 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 	case r.Answer != nil:
 		answers = map[string]string{waiting[0]: *r.Answer}
 	}
-	for question := range answers {
-		if !slices.Contains(waiting, question) {
-			return nil, fault.New(fault.Usage, "run %s has no waiting question %q", id, question).
-				WithHint("waiting: %s", strings.Join(waiting, ", "))
-		}
+	if err := h.Waits(answers); err != nil {
+		return nil, err
 	}
 	// A recorded answer cannot be changed, so all are looked at before one is recorded.
 	accepted := make(map[string]string, len(answers))
@@ -71,14 +70,37 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 	return questions, nil
 }
 
+// Waits returns an error unless the run waits for each of the answers, by the ids of their questions. It is a
+// [*RefusedError] if a question was answered before.
+func (h History) Waits(answers map[string]string) error {
+	var waiting []string
+	for _, p := range h.Pending {
+		waiting = append(waiting, p.ID)
+	}
+	if len(waiting) == 0 {
+		return noQuestion(h.Info)
+	}
+	for _, id := range slices.Sorted(maps.Keys(answers)) {
+		if slices.Contains(waiting, id) {
+			continue
+		}
+		hint := "waiting: " + strings.Join(waiting, ", ")
+		if slices.ContainsFunc(h.Steps, func(s StepRecord) bool { return s.Kind == steps.Question && s.Name == id }) {
+			return &RefusedError{fault.New(fault.Usage, "question %q of run %s has an answer already", id, h.Info.ID).WithHint("%s", hint)}
+		}
+		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint)
+	}
+	return nil
+}
+
 // noQuestion is the failure of an answer that came too late, or to a run that asked
 // nothing.
 func noQuestion(i Info) error {
 	err := fault.New(fault.Usage, "run %s waits for no answer: its questions are answered already, or it asked none", i.ID)
 	if i.Active {
-		return err.WithHint("another process is running it; see how far it has come: loki --run %s", i.ID)
+		return &RefusedError{err.WithHint("it is at work; see how far it has come: loki --run %s", i.ID)}
 	}
-	return err.WithHint("go on with it: loki --resume %s", i.ID)
+	return &RefusedError{err.WithHint("go on with it: loki --resume %s", i.ID)}
 }
 
 // inTime refuses the answer to a question whose time is over.

@@ -168,11 +168,18 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 	if err := m.mayAnswer(ctx, id, who, answers); err != nil {
 		return err
 	}
+	h, err := m.o.Store.History(ctx, id)
+	if err == nil && !h.Info.Status.Over() {
+		err = h.Waits(answers) // now, and not when the run rests
+	}
+	if err != nil {
+		return err
+	}
 	if err := m.idle(ctx, id); err != nil {
 		return fault.Wrap(fault.Failure, err, "run %s is still at work beside the question, so the answer was not used", id).
 			WithHint("answer again when the run waits")
 	}
-	_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
+	_, err = m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
 	return err
 }
 

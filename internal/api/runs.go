@@ -34,8 +34,28 @@ type RunRequest struct {
 	Yes       bool              `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied. Needs the scope write:runs, as answers do"`
 	NoStream  bool              `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
 
+	Webhooks []Webhook `json:"webhooks,omitempty" maxItems:"8" doc:"addresses that are notified of what happens in the run, besides those of the server's configuration"`
+
 	Wait   float64 `json:"wait,omitempty" minimum:"0" maximum:"3600" doc:"answer once the run has ended or so many seconds are over; without it at once"`
 	Stream bool    `json:"stream,omitempty" doc:"answer with the events of the run"`
+}
+
+// Webhook is an address that is notified of what happens in a run.
+type Webhook struct {
+	URL    string   `json:"url" minLength:"1" maxLength:"2048" doc:"begins with https:// or http://; private addresses are not notified, unless the server allows them"`
+	Events []string `json:"events,omitempty" maxItems:"16" enum:"question,suspended,finished,failed,canceled" doc:"absent: all"`
+	Secret string   `json:"secret,omitempty" maxLength:"512" doc:"signs the notices as Standard Webhooks have it; absent: they are not signed. It is never shown"`
+}
+
+// Notice is how far a notice of a webhook has come.
+type Notice struct {
+	Event  string     `json:"event" enum:"question,suspended,finished,failed,canceled"`
+	URL    string     `json:"url,omitempty" doc:"scheme and host of the address; absent if these are secret, too"`
+	Tries  int        `json:"tries"`
+	At     time.Time  `json:"at" doc:"of the last try"`
+	Status int        `json:"status,omitempty" doc:"HTTP status of the last try; absent if there was no answer"`
+	Error  string     `json:"error,omitempty" doc:"of the last try; absent if the notice was taken"`
+	Again  *time.Time `json:"again,omitempty" doc:"of the next try; absent if there is none"`
 }
 
 // RunBudget bounds what a run may use. Of several bounds, the first that is reached counts.
@@ -109,6 +129,7 @@ type RunDetail struct {
 	Nodes   []NodeTotal `json:"nodes" nullable:"false"`
 	Agents  []RunAgent  `json:"agents,omitempty" doc:"of a run with child agents, each one before its children"`
 	Pending []Question  `json:"pending" nullable:"false" doc:"questions that wait"`
+	Notices []Notice    `json:"notices,omitempty" doc:"of webhooks, in the order of the last tries"`
 }
 
 // Visit is one execution of a node.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -12,15 +13,6 @@ import (
 	"loki/internal/run"
 	"loki/internal/tool/builtin/web"
 	"loki/internal/webhook"
-)
-
-// Types of notices about runs.
-const (
-	NoticeQuestion  = "question"  // one that waits for its answer
-	NoticeSuspended = "suspended" // at a budget, or until a provider is back
-	NoticeFinished  = "finished"
-	NoticeFailed    = "failed"
-	NoticeCanceled  = "canceled"
 )
 
 // linkTime is how long a question can be answered with a link.
@@ -76,9 +68,7 @@ func (a *App) hooks(agent string) (hooks []webhook.Hook) {
 func (a *App) began(ctx context.Context, id string) {
 	info, err := a.host.store.Info(ctx, id)
 	if err == nil {
-		if hooks := a.hooks(info.Agent); len(hooks) > 0 {
-			err = a.host.desk.Add(id, hooks...)
-		}
+		err = a.host.desk.Add(id, a.hooks(info.Agent)...) // also without one: a run that goes on may have its own
 	}
 	if err != nil {
 		a.Log().WarnContext(ctx, "a run has no webhooks", "run_id", id, "error", err)
@@ -89,7 +79,7 @@ func (a *App) began(ctx context.Context, id string) {
 func (h *host) notices(ctx context.Context, id string) (all []webhook.Notice, more bool, err error) {
 	info, err := h.store.Info(ctx, id)
 	if fault.CodeOf(err) == fault.NotFound {
-		return nil, false, nil
+		return nil, false, fs.ErrNotExist
 	}
 	if err != nil || info.Active || info.Status == run.Running {
 		return nil, true, err
@@ -101,11 +91,11 @@ func (h *host) notices(ctx context.Context, id string) (all []webhook.Notice, mo
 	}
 	switch info.Status {
 	case run.Done:
-		return one(NoticeFinished), false, nil
+		return one(webhook.Finished), false, nil
 	case run.Failed:
-		return one(NoticeFailed), false, nil
+		return one(webhook.Failed), false, nil
 	case run.Canceled:
-		return one(NoticeCanceled), false, nil
+		return one(webhook.Canceled), false, nil
 	}
 	waiting, err := h.store.Pending(ctx, id)
 	if err != nil {
@@ -116,10 +106,10 @@ func (h *host) notices(ctx context.Context, id string) (all []webhook.Notice, mo
 		if data.AnswerURL, err = h.link(id, p); err != nil {
 			return nil, true, err
 		}
-		all = append(all, webhook.Notice{Key: "question " + p.ID + "@" + strconv.FormatInt(p.Asked.UnixNano(), 10), Type: NoticeQuestion, At: p.Asked, Data: data})
+		all = append(all, webhook.Notice{Key: "question " + p.ID + "@" + strconv.FormatInt(p.Asked.UnixNano(), 10), Type: webhook.Question, At: p.Asked, Data: data})
 	}
 	if len(waiting) == 0 {
-		all = one(NoticeSuspended)
+		all = one(webhook.Suspended)
 	}
 	return all, true, nil
 }

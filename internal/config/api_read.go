@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loki/internal/auth"
+	"loki/internal/webhook"
 	"loki/internal/yamldoc"
 )
 
@@ -278,6 +279,11 @@ func readWebhook(m *yamldoc.Map) (w Webhook) {
 	m.Str("agent", &w.Agent)
 	readURL(m, "url", &w.URL)
 	m.Strs("events", &w.Events)
+	for _, n := range m.List("events") {
+		if event, ok := n.Str(); ok && !slices.Contains(webhook.Types(), event) {
+			n.Errorf("unknown event %q", event).Hint = yamldoc.OneOf(event, webhook.Types())
+		}
+	}
 	m.Str("secret", &w.Secret)
 	m.Done()
 	return w

@@ -112,7 +112,7 @@ func TestLoadAPIReportsAllProblems(t *testing.T) {
   log_format: xml
   audit: {sink: file}
   files: {roots: [""]}
-  webhooks: [{url: example.com}]
+  webhooks: [{url: example.com}, {url: "https://example.com", secret: s, events: [finished, finish]}]
 `)
 	if fault.CodeOf(err) != fault.Config || fault.ExitCode(err) != 3 {
 		t.Fatalf("code %s of %v", fault.CodeOf(err), err)
@@ -130,7 +130,7 @@ func TestLoadAPIReportsAllProblems(t *testing.T) {
 		"api.auth.keys[1].subject", "api.auth.keys[1].scopes", "api.auth.keys[1].key_id", "api.auth.keys[2]", "api.auth.jwt", "api.auth.jwt.jwks_url",
 		"api.cors.allowed_origins[1]", "api.cors.allowed_origins[2]", "api.cors.allow_credentials", "api.limits.max_body_bytes", "api.limits.max_concurrent_requests",
 		"api.limits.rate_limit_per_minute", "api.request_timeout_seconds", "api.shutdown_grace_seconds", "api.trusted_proxies[0]", "api.trusted_proxies[1]",
-		"api.log_format", "api.audit", "api.files.roots[0]", "api.webhooks[0]", "api.webhooks[0].url",
+		"api.log_format", "api.audit", "api.files.roots[0]", "api.webhooks[0]", "api.webhooks[0].url", "api.webhooks[1].events[1]",
 	} {
 		if !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, path+" ") }) {
 			t.Errorf("no problem at %s", path)

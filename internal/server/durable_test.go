@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,6 +35,16 @@ n=$(printf '%s' "$GRAPH_STATE" | sed -n 's/.*"count": *\([0-9]*\).*/\1/p')
 sleep 0.1
 printf '{"count": %d}\n' "$(( ${n:-0} + 1 ))"
 `
+
+// until waits until ok, which looks at another process.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
 
 // status returns the status and the output of a run.
 func status(t *testing.T, s *servertest.Server, id string) (is, output string) {
@@ -105,16 +116,9 @@ nodes:
   end: {type: end, output: "{{answer}}"}
 `
 
-// TestAnswerLink notifies an address of a question, and answers that with the link in the notice.
-func TestAnswerLink(t *testing.T) {
-	type notice struct {
-		Type string
-		Data struct {
-			Status, Output string
-			AnswerURL      string `json:"answer_url"`
-		}
-	}
-	notices := make(chan notice, 10)
+// receive starts a receiver of webhooks whose notices have a signature with the secret s3cret.
+func receive(t *testing.T) (address string, notices <-chan notice) {
+	got := make(chan notice, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var at int64
@@ -126,11 +130,111 @@ func TestAnswerLink(t *testing.T) {
 		if err := json.Unmarshal(body, &n); err != nil {
 			t.Error(err)
 		}
-		notices <- n
+		got <- n
 	}))
-	defer hook.Close()
+	t.Cleanup(hook.Close)
+	return hook.URL, got
+}
+
+// notice is what a webhook is sent.
+type notice struct {
+	Type string
+	Data struct {
+		Status, Output string
+		AnswerURL      string `json:"answer_url"`
+	}
+}
+
+// TestWebhooksOfARun begins runs with webhooks of their own. One of them is canceled, and goes on after the server
+// was killed.
+func TestWebhooksOfARun(t *testing.T) {
+	address, notices := receive(t)
 	s := servertest.Program(t, servertest.Files{
-		"config.yaml":            fmt.Sprintf("api: {webhooks: [{agent: asks, url: %q, secret: s3cret}]}\n", hook.URL),
+		".env":                   "LOKI_FETCH_ALLOW=127.0.0.1\n",
+		"agents/asks/graph.yaml": askAgent,
+	})
+	begin := func(hook string) (id string) {
+		t.Helper()
+		a := s.Post("/v1/agents/asks/runs", `{"prompt": "x", "webhooks": [`+hook+`]}`)
+		var r struct{ ID string }
+		if a.JSON(t, &r); a.Status != http.StatusCreated || strings.Contains(a.Body, "s3cret") {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		return r.ID
+	}
+	id := begin(fmt.Sprintf(`{"url": %q, "secret": "s3cret", "events": ["canceled", "finished"]}`, address+"/s3cret?key=s3cret"))
+	if is, _ := restsAt(t, s, id, "running"); is != "suspended" {
+		t.Fatalf("the run is %s", is)
+	}
+	if a := s.Post("/v1/runs/"+id+"/cancel", ""); a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if n := <-notices; n.Type != "canceled" {
+		t.Fatalf("the first notice is %+v", n)
+	}
+	type detail struct {
+		Notices []struct {
+			Event, URL, Error, Again string
+			Tries, Status            int
+		}
+	}
+	var d detail
+	onRecord := func(n int) func() bool {
+		return func() bool {
+			a := s.Get("/v1/runs/" + id)
+			d = detail{}
+			if a.JSON(t, &d); strings.Contains(a.Body, "s3cret") {
+				t.Fatalf("a secret is shown: %s", a.Body)
+			}
+			return len(d.Notices) == n
+		}
+	}
+	until(t, "the first notice is on record", onRecord(1)) // otherwise it is sent again
+	s.Kill()
+	s.Begin()
+	if a := s.Post("/v1/runs/"+id+"/resume", ""); a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if is, _ := restsAt(t, s, id, "running"); is != "suspended" {
+		t.Fatalf("the run is %s", is)
+	}
+	if a := s.Post("/v1/runs/"+id+"/answers", `{"ask": "yes"}`); a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if n := <-notices; n.Type != "finished" || n.Data.Output != "yes" {
+		t.Fatalf("the second notice is %+v", n)
+	}
+	until(t, "both notices are on record", onRecord(2))
+	if n := d.Notices[1]; n.Event != "finished" || n.URL != address || n.Tries != 1 || n.Status != http.StatusOK || n.Error != "" || n.Again != "" {
+		t.Errorf("the second delivery is %+v", n)
+	}
+	journal, err := filepath.Glob(filepath.Join(s.Dir, "state", "*.db*"))
+	for _, file := range journal {
+		if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "s3cret") {
+			t.Errorf("%s has the secret (%v)", file, err)
+		}
+	}
+	if err != nil || len(journal) == 0 || strings.Contains(s.Stderr(), "s3cret") {
+		t.Errorf("record %v, %v; log:\n%s", journal, err, s.Stderr())
+	}
+	private := begin(`{"url": "http://169.254.169.254/latest"}`) // which LOKI_FETCH_ALLOW does not name
+	until(t, "a private address is refused", func() bool {
+		var d detail
+		s.Get("/v1/runs/"+private).JSON(t, &d)
+		return len(d.Notices) == 1 && strings.Contains(d.Notices[0].Error, "not an address of the public internet") && d.Notices[0].Status == 0
+	})
+	for _, wrong := range []string{`{"url": "ftp://a.test"}`, `{"url": "nowhere"}`, `{"url": "https://a.test", "events": ["finish"]}`, `{"secret": "x"}`, `{"url": "http://a"},` + strings.Repeat(`{"url": "http://a"},`, 8) + `{"url": "http://a"}`} {
+		if a := s.Post("/v1/agents/asks/runs", `{"prompt": "x", "webhooks": [`+wrong+`]}`); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "webhooks") {
+			t.Errorf("%s: %d %s", wrong, a.Status, a.Body)
+		}
+	}
+}
+
+// TestAnswerLink notifies an address of a question, and answers that with the link in the notice.
+func TestAnswerLink(t *testing.T) {
+	address, notices := receive(t)
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml":            fmt.Sprintf("api: {webhooks: [{agent: asks, url: %q, secret: s3cret}]}\n", address),
 		"agents/asks/graph.yaml": askAgent,
 	})
 	a := s.Post("/v1/agents/asks/runs", `{"prompt": "x"}`)

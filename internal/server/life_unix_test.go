@@ -18,16 +18,6 @@ import (
 	"loki/internal/server/servertest"
 )
 
-// until waits until ok, which looks at another process.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 func TestSignalEndsAnIdleServer(t *testing.T) {
 	s := servertest.Program(t, nil)
 	if a := s.Get("/healthz/ready"); a.Status != http.StatusOK {

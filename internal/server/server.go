@@ -133,7 +133,7 @@ func (s *Server) register() {
 	})
 	openai.Register(s.api, s.o.App, s.runs)
 	runs.Register(s.api, runs.Service{
-		App: s.o.App, Manager: s.runs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
+		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
 	s.api.Mount("/answer/{token}", answerPage{s.hosted})
 	page.Register(s.api)

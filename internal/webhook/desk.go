@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +35,7 @@ import (
 // Hook is an address that is notified of a run.
 type Hook struct {
 	URL    string   `json:"url"`
-	Secret string   `json:"secret"`           // signs what is sent, see [Sign]
+	Secret string   `json:"secret,omitempty"` // signs what is sent, see [Sign]; empty for no signature
 	Events []string `json:"events,omitempty"` // types of notices; empty for all of them
 
 	// Trusted says that the hook is the configuration's: its texts may refer to secrets, and its
@@ -55,6 +56,18 @@ type Notice struct {
 	Data any // JSON
 }
 
+// Types of notices about runs.
+const (
+	Question  = "question"  // one that waits for its answer
+	Suspended = "suspended" // at a budget, or until a provider is back
+	Finished  = "finished"
+	Failed    = "failed"
+	Canceled  = "canceled"
+)
+
+// Types returns the types of notices.
+func Types() []string { return []string{Question, Suspended, Finished, Failed, Canceled} }
+
 // Policy says how often a notice is tried: nine times in a bit over a day.
 func Policy() retry.Policy {
 	return retry.Policy{Attempts: 9, Backoff: 5 * time.Second, Factor: 8, MaxBackoff: 6 * time.Hour, Jitter: 0.1}
@@ -63,7 +76,8 @@ func Policy() retry.Policy {
 // Options configure a Desk.
 type Options struct {
 	Dir string // of the files
-	// Notices returns what there is to say of a run, and whether there will be more.
+	// Notices returns what there is to say of a run, and whether there will be more. The error is an
+	// [fs.ErrNotExist] if the record of the run is gone.
 	Notices func(ctx context.Context, run string) (all []Notice, more bool, err error)
 	Fill    func(text string) (string, error) // puts secrets into texts of trusted hooks
 	Trusted *http.Client                      // for trusted hooks
@@ -81,20 +95,34 @@ type Desk struct {
 	mu     sync.Mutex
 	runs   map[string]chan struct{} // holds a token when a run is to be looked at; by id
 	closed bool
-	work   sync.WaitGroup // goroutines, one for each of runs
+	work   sync.WaitGroup // goroutines: one for each of runs, and sweep
 }
 
-// file is what is kept of a run.
+// file is what is kept of a run, until its record is gone.
 type file struct {
 	Hooks []Hook          `json:"hooks"`
 	Done  map[string]done `json:"done,omitempty"` // by number of the hook and key of the notice
 }
 
-// done is what came of a notice.
+// done is what came of a notice so far.
 type done struct {
-	At       time.Time `json:"at"`
+	Type     string    `json:"type"`
+	At       time.Time `json:"at"` // of the last try
 	Attempts int       `json:"attempts"`
-	Error    string    `json:"error,omitempty"` // of the last try, if it was given up
+	Status   int       `json:"status,omitempty"` // of the last answer; 0 for none
+	Error    string    `json:"error,omitempty"`  // of the last try
+	Again    time.Time `json:"again,omitzero"`   // of the next try; zero if it was taken or given up
+}
+
+// Delivery is how far a notice to an address has come.
+type Delivery struct {
+	Type     string
+	Host     string // scheme and host of the address, whose other parts may be secrets; empty if these are secrets, too
+	At       time.Time
+	Attempts int
+	Status   int       // of the last HTTP answer; 0 if there was none
+	Error    string    // of the last try; empty if it was taken
+	Again    time.Time // of the next try; zero if it was taken or given up
 }
 
 // Open returns a desk that goes on with what an earlier one did not send. It works until ctx ends or it is closed.
@@ -104,14 +132,44 @@ func Open(ctx context.Context, o Options) (*Desk, error) {
 	}
 	d := &Desk{o: o, runs: make(map[string]chan struct{})}
 	d.ctx, d.end = context.WithCancel(ctx)
-	names, err := filepath.Glob(filepath.Join(o.Dir, "*.json"))
+	names, err := runsIn(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		d.Look(strings.TrimSuffix(filepath.Base(name), ".json"))
+	rested, err := runsIn(filepath.Join(o.Dir, restedDir))
+	if err != nil {
+		return nil, err
 	}
+	for _, run := range names {
+		d.Look(run)
+	}
+	d.work.Go(func() { d.sweep(rested) }) // ends with the list, or with d.ctx
 	return d, nil
+}
+
+// restedDir is the directory, below the desk's, of the files of runs of which there is nothing to send any
+// more, unless they go on.
+const restedDir = "sent"
+
+// runsIn returns the ids of the runs that have a file in dir.
+func runsIn(dir string) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(filepath.Base(name), ".json")
+	}
+	return names, err
+}
+
+// sweep removes the files of those runs whose record is gone.
+func (d *Desk) sweep(runs []string) {
+	for _, run := range runs {
+		if d.ctx.Err() != nil {
+			return
+		}
+		if _, _, err := d.o.Notices(d.ctx, run); errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(d.path(restedDir, run)) // if it stays, the next process removes it
+		}
+	}
 }
 
 // Close waits until nothing is being sent any more.
@@ -123,17 +181,20 @@ func (d *Desk) Close() {
 	d.work.Wait()
 }
 
-// Add notifies hooks of a run, besides those that it has. It returns once that is kept.
+// Add notifies hooks of a run, besides those that it has, and also of what happens from now on in a run that
+// was over and goes on. It returns once that is kept.
 func (d *Desk) Add(run string, hooks ...Hook) error {
 	d.mu.Lock()
 	f, err := d.read(run)
-	if err == nil {
+	if err == nil && len(f.Hooks)+len(hooks) > 0 {
 		for _, h := range hooks {
 			if !slices.ContainsFunc(f.Hooks, h.same) {
 				f.Hooks = append(f.Hooks, h)
 			}
 		}
-		err = d.write(run, f)
+		if err = d.write(run, f); err == nil {
+			_ = os.Remove(d.path(restedDir, run)) // the other one counts
+		}
 	}
 	d.mu.Unlock()
 	if err == nil {
@@ -142,13 +203,42 @@ func (d *Desk) Add(run string, hooks ...Hook) error {
 	return err
 }
 
+// Deliveries returns what came of the notices of a run, in the order of the last tries.
+func (d *Desk) Deliveries(run string) ([]Delivery, error) {
+	d.mu.Lock()
+	f, err := d.read(run)
+	d.mu.Unlock()
+	var list []Delivery
+	for key, n := range f.Done {
+		number, _, _ := strings.Cut(key, " ")
+		i, convErr := strconv.Atoi(number)
+		if convErr != nil || i < 0 || i >= len(f.Hooks) {
+			continue
+		}
+		list = append(list, Delivery{n.Type, f.Hooks[i].host(), n.At, n.Attempts, n.Status, n.Error, n.Again})
+	}
+	slices.SortFunc(list, func(a, b Delivery) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Type, b.Type))
+	})
+	return list, err
+}
+
+// host returns the part of the address that is not a secret.
+func (h Hook) host() string {
+	u, err := url.Parse(h.URL)
+	if err != nil || u.Host == "" || strings.ContainsAny(u.Host, "{}") {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 // Look is called when something may have happened in a run.
 func (d *Desk) Look(run string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	wake := d.runs[run]
 	if wake == nil {
-		if _, err := os.Stat(d.path(run)); err != nil || d.closed {
+		if _, err := os.Stat(d.path("", run)); err != nil || d.closed {
 			return
 		}
 		wake = make(chan struct{}, 1)
@@ -161,11 +251,15 @@ func (d *Desk) Look(run string) {
 	}
 }
 
-func (d *Desk) path(run string) string { return filepath.Join(d.o.Dir, run+".json") }
+// path returns the path of the file of a run below a directory of the desk's.
+func (d *Desk) path(dir, run string) string { return filepath.Join(d.o.Dir, dir, run+".json") }
 
 // read returns the file of a run, an empty one if there is none. The caller holds d.mu.
 func (d *Desk) read(run string) (f file, err error) {
-	data, err := os.ReadFile(d.path(run))
+	data, err := os.ReadFile(d.path("", run))
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = os.ReadFile(d.path(restedDir, run))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}
@@ -180,25 +274,25 @@ func (d *Desk) write(run string, f file) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(d.path(run), data, atomicfile.Options{Mode: atomicfile.Private})
+	return atomicfile.Write(d.path("", run), data, atomicfile.Options{Mode: atomicfile.Private})
 }
 
 // follow sends the notices of a run until there will be none any more.
 func (d *Desk) follow(run string, wake <-chan struct{}) {
-	failures := make(map[string]int) // of notices that are to be tried again
 	for {
-		next, over, err := d.send(run, failures)
-		if err != nil && d.ctx.Err() == nil {
+		next, over, err := d.send(run)
+		gone := errors.Is(err, fs.ErrNotExist)
+		if err != nil && !gone && d.ctx.Err() == nil {
 			d.o.Log.Warn("webhooks of a run cannot be served", "run_id", run, "error", err)
 		}
 		d.mu.Lock()
-		if over && len(wake) == 0 {
-			_ = os.Remove(d.path(run)) // if it stays, the next process removes it
-		}
-		if over && len(wake) == 0 || d.ctx.Err() != nil {
-			delete(d.runs, run)
-			d.mu.Unlock()
-			return
+		if over || gone || d.ctx.Err() != nil {
+			if len(wake) == 0 || gone || d.ctx.Err() != nil {
+				d.rest(run, over, gone)
+				delete(d.runs, run)
+				d.mu.Unlock()
+				return
+			}
 		}
 		d.mu.Unlock()
 		timer := time.NewTimer(cmp.Or(next, time.Hour))
@@ -211,9 +305,22 @@ func (d *Desk) follow(run string, wake <-chan struct{}) {
 	}
 }
 
+// rest puts the file of a run aside of which all is sent, or removes that of a run whose record is gone. If
+// that fails, the next process does it. The caller holds d.mu.
+func (d *Desk) rest(run string, over, gone bool) {
+	switch {
+	case gone:
+		_ = os.Remove(d.path("", run))
+	case over:
+		if err := os.MkdirAll(filepath.Join(d.o.Dir, restedDir), 0o700); err == nil {
+			_ = os.Rename(d.path("", run), d.path(restedDir, run))
+		}
+	}
+}
+
 // send tries what is to be sent. It returns after what time to try again, 0 for not before the run has changed, and
 // whether all is over.
-func (d *Desk) send(run string, failures map[string]int) (next time.Duration, over bool, err error) {
+func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 	notices, more, err := d.o.Notices(d.ctx, run)
 	if err != nil {
 		return time.Minute, false, err
@@ -227,25 +334,29 @@ func (d *Desk) send(run string, failures map[string]int) (next time.Duration, ov
 	for i, hook := range f.Hooks {
 		for _, n := range notices {
 			key := strconv.Itoa(i) + " " + n.Key
-			if _, sent := f.Done[key]; sent || len(hook.Events) > 0 && !slices.Contains(hook.Events, n.Type) {
+			last, tried := f.Done[key]
+			if tried && last.Again.IsZero() || len(hook.Events) > 0 && !slices.Contains(hook.Events, n.Type) {
 				continue
 			}
-			sendErr := d.post(run, hook, n)
+			if wait := last.Again.Sub(d.o.Now()); wait > 0 {
+				next = cmp.Or(min(next, wait), wait)
+				continue
+			}
+			status, sendErr := d.post(run, hook, n)
 			if d.ctx.Err() != nil {
 				return 0, false, d.ctx.Err()
 			}
-			result := done{At: d.o.Now(), Attempts: failures[key] + 1}
+			result := done{Type: n.Type, At: d.o.Now(), Attempts: last.Attempts + 1, Status: status}
 			if sendErr != nil {
-				failures[key]++
-				d.o.Log.Warn("a webhook did not take a notice", "run_id", run, "url", hook.URL, "type", n.Type, "attempt", failures[key], "error", sendErr)
-				if wait, again := Policy().Wait(failures[key], 0, 0.5); again {
-					next = cmp.Or(min(next, wait), wait)
-					continue
-				}
 				result.Error = sendErr.Error()
+				d.o.Log.Warn("a webhook did not take a notice", "run_id", run, "host", hook.host(), "type", n.Type, "attempt", result.Attempts, "error", sendErr)
+				if wait, again := Policy().Wait(result.Attempts, 0, 0.5); again {
+					next = cmp.Or(min(next, wait), wait)
+					result.Again = result.At.Add(wait)
+				}
 			}
 			if err := d.note(run, key, result); err != nil {
-				return 0, false, err
+				return time.Minute, false, err
 			}
 		}
 	}
@@ -270,15 +381,16 @@ func (d *Desk) note(run, key string, result done) error {
 // timeout bounds a try.
 const timeout = 20 * time.Second
 
-// post sends a notice once.
-func (d *Desk) post(run string, hook Hook, n Notice) error {
+// post sends a notice once. It returns the status of the answer, 0 for none. The error names no address, since
+// that may hold a secret.
+func (d *Desk) post(run string, hook Hook, n Notice) (status int, err error) {
 	client := d.o.Guarded
 	if hook.Trusted {
 		client = d.o.Trusted
 		for _, text := range []*string{&hook.URL, &hook.Secret} {
 			filled, err := d.o.Fill(*text)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			*text = filled
 		}
@@ -289,28 +401,33 @@ func (d *Desk) post(run string, hook Hook, n Notice) error {
 		Data      any       `json:"data"`
 	}{n.Type, n.At.UTC(), n.Data})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return 0, errors.New("its address is not valid")
 	}
 	sum := sha256.Sum256([]byte(run + " " + n.Key))
 	id, now := "msg_"+hex.EncodeToString(sum[:12]), d.o.Now()
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set("Webhook-Signature", Sign(hook.Secret, id, now, body))
+	if hook.Secret != "" {
+		req.Header.Set("Webhook-Signature", Sign(hook.Secret, id, now, body))
+	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err
+		}
+		return 0, err
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("it answered with status %d", resp.StatusCode)
+		return resp.StatusCode, fmt.Errorf("it answered with status %d", resp.StatusCode)
 	}
-	return nil
+	return resp.StatusCode, nil
 }

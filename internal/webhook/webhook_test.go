@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -107,7 +108,7 @@ func TestDesk(t *testing.T) {
 		network := &post{failures: 3}
 		var mu sync.Mutex
 		var notices []webhook.Notice
-		more := true
+		more, gone := true, false
 		say := func(kind string, last bool) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -121,6 +122,9 @@ func TestDesk(t *testing.T) {
 				Notices: func(context.Context, string) ([]webhook.Notice, bool, error) {
 					mu.Lock()
 					defer mu.Unlock()
+					if gone {
+						return nil, false, fs.ErrNotExist
+					}
 					return slices.Clone(notices), more, nil
 				},
 			})
@@ -154,9 +158,79 @@ func TestDesk(t *testing.T) {
 			t.Fatalf("sent %q, want %q", network.got, want)
 		}
 		if left, err := filepath.Glob(filepath.Join(dir, "*.json")); len(left) > 0 || err != nil {
-			t.Errorf("files are left: %v, %v", left, err)
+			t.Errorf("files of what was sent: %v, %v", left, err)
 		}
 		d.Close()
+		say("again", true) // such as a failed run that is resumed
+		d = open()
+		synctest.Wait()
+		if len(network.got) != 3 {
+			t.Errorf("sent of a run that did not go on: %q", network.got)
+		}
+		if err := d.Add("r"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if want := "all.test again"; len(network.got) != 4 || network.got[3] != want {
+			t.Errorf("sent %q, want %q at the end", network.got, want)
+		}
+		list, err := d.Deliveries("r")
+		if err != nil || len(list) != 4 {
+			t.Fatalf("deliveries %+v, %v", list, err)
+		}
+		if first := list[0]; first.Type != "question" || first.Host != "http://all.test" || first.Attempts != 4 || first.Status != http.StatusNoContent || first.Error != "" || !first.Again.IsZero() {
+			t.Errorf("the first delivery is %+v", first)
+		}
+		d.Close()
+		mu.Lock()
+		gone = true
+		mu.Unlock()
+		d = open()
+		synctest.Wait()
+		if left, err := filepath.Glob(filepath.Join(dir, "*", "*.json")); len(left) > 0 || err != nil {
+			t.Errorf("files of a run that is not on record any more: %v, %v", left, err)
+		}
+		if err := d.Add("none"); err != nil {
+			t.Error(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "*.json")); len(left) > 0 || err != nil {
+			t.Errorf("files of a run without hooks: %v, %v", left, err)
+		}
+		d.Close()
+	})
+}
+
+// TestSecrets sends a notice to an address that is a secret, and has others in it.
+func TestSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		d, err := webhook.Open(t.Context(), webhook.Options{
+			Dir: t.TempDir(), Trusted: &http.Client{Transport: forbidden{}}, Guarded: &http.Client{Transport: forbidden{}}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Fill: func(text string) (string, error) {
+				return strings.ReplaceAll(text, "{{S}}", "https://s3cret.test"), nil
+			},
+			Notices: func(context.Context, string) ([]webhook.Notice, bool, error) {
+				return []webhook.Notice{{Key: "k", Type: "finished"}}, false, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Add("r", webhook.Hook{URL: "{{S}}/x", Trusted: true}, webhook.Hook{URL: "https://a:s3cret@b.test/s3cret?k=s3cret", Secret: "s3cret"})
+		synctest.Wait()
+		list, listErr := d.Deliveries("r")
+		if err := errors.Join(err, listErr); err != nil || len(list) != 2 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		d.Close()
+		for i, host := range []string{"", "https://b.test"} {
+			if got := list[i]; got.Host != host || got.Error != "not allowed" || got.Attempts != 1 || got.Again.Sub(got.At) < time.Second {
+				t.Errorf("delivery %d: %+v", i, got)
+			}
+		}
+		if !strings.Contains(log.String(), "not allowed") || strings.Contains(log.String(), "s3cret") {
+			t.Errorf("the log: %s", &log)
+		}
 	})
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +23,7 @@ import (
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
 	"loki/internal/value"
+	"loki/internal/webhook"
 )
 
 // beginRequest begins a run.
@@ -37,10 +40,19 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 	if err != nil {
 		return nil, err
 	}
+	hooks, err := hooks(in.Body.Webhooks)
+	if err != nil {
+		return nil, err
+	}
 	job.Info.Owner = e.Access.Owner(rest.Subject(ctx))
 	id, err := e.enter(ctx, func() (string, error) { return e.Manager.Start(ctx, job) })
 	if err != nil {
 		return nil, err
+	}
+	if len(hooks) > 0 {
+		if err := e.Desk.Add(id, hooks...); err != nil { // nobody would hear of the run
+			return nil, errors.Join(err, e.Manager.Cancel(context.WithoutCancel(ctx), id))
+		}
 	}
 	where := "/v1/runs/" + id
 	if in.Body.Stream || rest.WantsStream(ctx) {
@@ -57,6 +69,19 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 		return nil, err
 	}
 	return rest.JSON(http.StatusCreated, r).With("Location", where), nil
+}
+
+// hooks returns the webhooks of a request. The server notifies them by the rules of its fetch tool.
+func hooks(asked []api.Webhook) (list []webhook.Hook, err error) {
+	for i, w := range asked {
+		u, err := url.Parse(w.URL)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			where := "webhooks[" + strconv.Itoa(i) + "].url"
+			return nil, rest.Invalid(where, "%s: not an address that begins with https:// or http://", where)
+		}
+		list = append(list, webhook.Hook{URL: w.URL, Secret: w.Secret, Events: w.Events})
+	}
+	return list, nil
 }
 
 // mayConsent refuses consent beforehand of a caller who may not answer what tools ask.

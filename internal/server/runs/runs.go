@@ -20,12 +20,14 @@ import (
 	"loki/internal/run/manager"
 	"loki/internal/run/summary"
 	"loki/internal/server/rest"
+	"loki/internal/webhook"
 )
 
 // Service is what the endpoints work with.
 type Service struct {
 	App           *app.App
 	Manager       *manager.Manager
+	Desk          *webhook.Desk // of the webhooks of runs
 	Access        auth.Access
 	MaxPerSubject int // runs of one subject that are at work or wait for their turn; 0 means no bound
 }
@@ -264,7 +266,15 @@ func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
 	}
 	d := summary.Detail(h)
 	d.Queued = e.queued()[d.ID]
-	return &d, nil
+	deliveries, err := e.Desk.Deliveries(d.ID)
+	for _, n := range deliveries {
+		notice := api.Notice{Event: n.Type, URL: n.Host, Tries: n.Attempts, At: n.At.UTC(), Status: n.Status, Error: n.Error}
+		if !n.Again.IsZero() {
+			notice.Again = new(n.Again.UTC())
+		}
+		d.Notices = append(d.Notices, notice)
+	}
+	return &d, err
 }
 
 func (e *endpoints) cancel(ctx context.Context, in *one) (*api.Run, error) {

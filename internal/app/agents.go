@@ -15,7 +15,6 @@ import (
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/conversation"
-	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -75,8 +74,12 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 }
 
 // DetachedJob returns the job of an agent of either kind that is recorded and works without who has
-// started it. That of a plain agent answers one prompt, outside of sessions. The error is a [*fault.Error].
+// started it. That of a plain agent answers one prompt, outside of sessions. Variables
+// that consent to all calls of tools are a [*run.ConsentError]; all other errors are a [*fault.Error].
 func (a *App) DetachedJob(ctx context.Context, r AgentRun) (run.Job, error) {
+	if err := checkGiven(r.Given); err != nil {
+		return run.Job{}, err
+	}
 	if r.Agent.Graph != nil {
 		return a.graphJob(ctx, r)
 	}
@@ -220,15 +223,7 @@ func chooseList(names []string) choice {
 // consents reports whether the user consented beforehand to whatever tools would ask. What
 // the agent itself says, by the default of a variable, is not the user's word.
 func (a *App) consents(r AgentRun) bool {
-	if r.Yes {
-		return true
-	}
-	for name, v := range r.Given {
-		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(v) {
-			return true
-		}
-	}
-	return false
+	return r.Yes || checkGiven(r.Given) != nil
 }
 
 // recallPlain returns the job of a plain agent's turn on record as it would be today.

@@ -10,6 +10,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/mcp"
+	"loki/internal/run"
 	"loki/internal/session"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/web"
@@ -20,6 +21,15 @@ import (
 func (a *App) Served() *conversation.Service {
 	s := a.Conversations()
 	s.Save, s.MessagesFile, s.Recents = false, nil, session.Recents{}
+	find := s.Agent
+	s.Agent = func(ctx context.Context, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
+		if err := checkGiven(given); err != nil {
+			return conversation.Agent{}, err
+		}
+		who, err := find(ctx, name, given, from)
+		who.Given = nil // which only the user at a terminal gives
+		return who, err
+	}
 	return s
 }
 
@@ -56,10 +66,15 @@ func (a *App) ServedLoader() *input.Loader {
 	return l
 }
 
-// Consents reports whether the value of an agent's variable is a consent to all calls of tools. A client of a
-// server must not give it.
-func Consents(name, value string) bool {
-	return environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value)
+// checkGiven returns a [*run.ConsentError] if the variables that a client gives to an agent consent to all calls of
+// tools.
+func checkGiven(variables map[string]string) error {
+	for name, value := range variables {
+		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value) {
+			return &run.ConsentError{Variable: name}
+		}
+	}
+	return nil
 }
 
 // ReloadServers reads mcp.json again and returns the names of the servers in it. Conversations that are

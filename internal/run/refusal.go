@@ -19,6 +19,14 @@ func (e *NotAssignedError) Error() string {
 	return fmt.Sprintf("question %s is for %s to answer", e.Question, strings.Join(e.Assignees, ", "))
 }
 
+// ConsentError says that a client gave an agent a variable that consents to all calls of tools. Only the user at a
+// terminal may.
+type ConsentError struct{ Variable string }
+
+func (e *ConsentError) Error() string {
+	return fmt.Sprintf("variable %s: a client cannot consent to the calls of tools beforehand", e.Variable)
+}
+
 // RefusedError says that a run on record does not go on as things are, such as because its agent has
 // changed since. What it wraps says why, and what to do.
 type RefusedError struct{ Err error }

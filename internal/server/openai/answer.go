@@ -150,7 +150,6 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ 
 		if err != nil {
 			return answer{}, err
 		}
-		agent.Given = nil // which only the user at a terminal gives
 		if agent.Job != nil {
 			return s.graph(ctx, r, agent, caller, w)
 		}
@@ -173,13 +172,8 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ 
 	return answer{Text: got.Text, Calls: got.Calls, Stop: got.Stop, Usage: got.Usage, Loki: said{Model: got.Model}, Messages: got.Messages}, err
 }
 
-// mayDetach refuses what a run cannot do without its client, and variables that are not the client's to give.
+// mayDetach refuses what a run cannot do without its client.
 func (r *request) mayDetach(t target) error {
-	for name, value := range r.Loki.Variables {
-		if app.Consents(name, value) {
-			return rest.Forbidden("loki.variables.%s: a client cannot consent to the calls of tools beforehand", name)
-		}
-	}
 	switch {
 	case r.Loki.Detach && t.kind != kindAgent:
 		return invalid("loki.detach", "loki.detach: only an agent has a run that goes on without its client")

@@ -146,6 +146,10 @@ func FromError(ctx context.Context, err error) *Error {
 		e.Status, e.Code = http.StatusForbidden, "forbidden"
 		return e
 	}
+	if _, ok := errors.AsType[*run.ConsentError](err); ok {
+		e.Status, e.Code, e.Param = http.StatusForbidden, "forbidden", "variables"
+		return e
+	}
 	if _, ok := errors.AsType[*run.RefusedError](err); ok {
 		e.Status, e.Code = http.StatusConflict, "conflict"
 		return e

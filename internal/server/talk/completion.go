@@ -48,10 +48,7 @@ func (s *service) check(req *api.CompletionRequest) error {
 	case req.Agent == "" && len(req.Variables) > 0:
 		return rest.Invalid("variables", "variables: they are those of an agent, and none is named")
 	}
-	if err := s.checkModel(req.Model); err != nil {
-		return err
-	}
-	return checkVariables(req.Variables)
+	return s.checkModel(req.Model)
 }
 
 // checkModel refuses a model that does not exist.
@@ -61,16 +58,6 @@ func (s *service) checkModel(id string) error {
 	}
 	_, err := s.App.ServedModel(id, catalog.Chat)
 	return err
-}
-
-// checkVariables refuses values of variables that are not the client's to give.
-func checkVariables(variables map[string]string) error {
-	for name, value := range variables {
-		if app.Consents(name, value) {
-			return rest.Forbidden("variables.%s: a client cannot consent to the calls of tools beforehand", name)
-		}
-	}
-	return nil
 }
 
 // missing returns err with a code that says what there is not, if it says that.
@@ -184,14 +171,10 @@ func (s *service) findAgent(ctx context.Context, talks *conversation.Service, na
 	if strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~") {
 		return conversation.Agent{}, rest.NotFound("agent", name).WithHint("GET /v1/agents lists them")
 	}
-	if err := checkVariables(given); err != nil {
-		return conversation.Agent{}, err
-	}
 	who, err := talks.Agent(ctx, name, given, from)
 	if fault.CodeOf(err) == fault.NotFound { // whose message names directories
 		return who, rest.NotFound("agent", name).WithHint("GET /v1/agents lists them")
 	}
-	who.Given = nil // which only the user at a terminal gives
 	return who, err
 }
 

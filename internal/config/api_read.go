@@ -51,7 +51,9 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	readSpan(m, "shutdown_grace_seconds", &a.ShutdownGrace, 0, maxTimeout)
 	m.Bool("force_https", &a.ForceHTTPS)
 	a.TrustedProxies = readProxies(m)
-	yamldoc.Choice(m, "log_format", &a.LogFormat, "json", "text")
+	if yamldoc.Choice(m, "log_format", &a.LogFormat, "json", "text"); m.Has("log_format") {
+		unbuilt(m.Get("log_format"))
+	}
 	if audit := m.Map("audit"); audit != nil {
 		a.Audit = readAudit(audit, filepath.Dir(file))
 		unbuilt(audit.Node())

@@ -35,7 +35,6 @@ api:
   shutdown_grace_seconds: 0
   force_https: true
   trusted_proxies: [10.0.0.7, "fd00::1/8"]
-  log_format: text
   files: {roots: [shared, /srv/files/]}
   adopt_unowned: true
   resume_on_start: false
@@ -60,7 +59,7 @@ api:
 		RequestTimeout: 3599 * time.Second,
 		ForceHTTPS:     true,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("fd00::/8")},
-		LogFormat:      "text",
+		LogFormat:      "json",
 		FileRoots:      []string{filepath.Join(filepath.Dir(cfg.File), "shared"), "/srv/files"},
 		AdoptUnowned:   true,
 		Webhooks:       []Webhook{{Agent: "digest", URL: "https://example.com/hook", Events: []string{"finished"}, Secret: "{{HOOK}}"}},

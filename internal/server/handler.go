@@ -98,8 +98,7 @@ func (s *Server) secure(h http.Header, set *settings) {
 
 const (
 	corsMethods = "GET, HEAD, POST, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
-	corsExposed = "X-Request-Id, Retry-After"
+	corsExposed = "X-Request-Id, Retry-After, Location, Idempotency-Replayed"
 )
 
 // crossOrigin allows pages of the origins that the configuration lists to use the server. It reports whether
@@ -131,7 +130,11 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request, set *settin
 		return true
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	// Whatever the page asks for: clients of OpenAI send headers of their own. None of them means more here than
+	// a key does.
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return false

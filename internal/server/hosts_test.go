@@ -48,8 +48,9 @@ func TestHostsAndOrigins(t *testing.T) {
 		})
 	}
 	for origin, want := range map[string]int{"https://ok.example": http.StatusNoContent, "https://evil.example": http.StatusForbidden} {
-		a := s.Do(http.MethodOptions, "/v1/completions", "", "Origin", origin, "Access-Control-Request-Method", "POST")
-		if a.Status != want || (a.Header.Get("Access-Control-Allow-Methods") != "") != (want == http.StatusNoContent) {
+		a := s.Do(http.MethodOptions, "/v1/completions", "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,x-stainless-lang")
+		if a.Status != want || (a.Header.Get("Access-Control-Allow-Methods") != "") != (want == http.StatusNoContent) ||
+			(a.Header.Get("Access-Control-Allow-Headers") == "authorization,x-stainless-lang") != (want == http.StatusNoContent) {
 			t.Errorf("preflight of %s: %d %v", origin, a.Status, a.Header)
 		}
 	}

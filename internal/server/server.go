@@ -43,6 +43,7 @@ type Options struct {
 type Server struct {
 	o        Options
 	settings atomic.Pointer[settings]
+	first    *settings // that it started with
 	api      *rest.API
 	kept     *answers.Store
 	http     *http.Server
@@ -71,6 +72,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.first = set
 	s.settings.Store(set)
 	address, err := set.address(o.Address)
 	if err != nil {
@@ -151,7 +153,7 @@ func (s *Server) Reload() (fixed []string, err error) {
 		return nil, err
 	}
 	now := s.settings.Load()
-	if fixed = now.needRestart(next); next.Auth.Mode != now.Auth.Mode {
+	if fixed = s.first.needRestart(next); next.Auth.Mode != now.Auth.Mode {
 		next.Auth, next.keys = now.Auth, now.keys
 	}
 	s.settings.Store(next)

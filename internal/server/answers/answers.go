@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS answers (
 	process TEXT NOT NULL,     -- "" once it is answered
 	status  INTEGER NOT NULL,
 	type    TEXT NOT NULL,
+	place   TEXT NOT NULL,     -- Location
 	body    BLOB NOT NULL,
 	PRIMARY KEY (subject, key)
 ) WITHOUT ROWID;
@@ -120,8 +121,8 @@ func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte) (
 		return nil, err
 	}
 	now := s.now()
-	res, err := db.ExecContext(ctx, `INSERT INTO answers (subject, key, digest, at, process, status, type, body) VALUES (?, ?, ?, ?, ?, 0, '', '')
-		ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at, process = excluded.process, status = 0, type = '', body = '' WHERE at <= ?`,
+	res, err := db.ExecContext(ctx, `INSERT INTO answers (subject, key, digest, at, process, status, type, place, body) VALUES (?, ?, ?, ?, ?, 0, '', '', '')
+		ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at, process = excluded.process, status = 0, type = '', place = '', body = '' WHERE at <= ?`,
 		subject, key, digest, now.Unix(), s.process, now.Add(-keptFor).Unix())
 	if err != nil {
 		return nil, err
@@ -131,8 +132,8 @@ func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte) (
 	}
 	var k rest.Kept
 	var process string
-	err = db.QueryRowContext(ctx, "SELECT digest, process, status, type, body FROM answers WHERE subject = ? AND key = ?", subject, key).
-		Scan(&k.Digest, &process, &k.Status, &k.Type, &k.Body)
+	err = db.QueryRowContext(ctx, "SELECT digest, process, status, type, place, body FROM answers WHERE subject = ? AND key = ?", subject, key).
+		Scan(&k.Digest, &process, &k.Status, &k.Type, &k.Where, &k.Body)
 	if errors.Is(err, sql.ErrNoRows) { // forgotten at this moment
 		return &rest.Kept{Digest: digest, State: rest.KeptRunning}, nil
 	}
@@ -152,8 +153,8 @@ func (s *Store) End(ctx context.Context, subject, key string, answer rest.Kept) 
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "UPDATE answers SET process = '', status = ?, type = ?, body = ? WHERE subject = ? AND key = ? AND process = ?",
-		answer.Status, answer.Type, append([]byte{}, answer.Body...), subject, key, s.process)
+	_, err = db.ExecContext(ctx, "UPDATE answers SET process = '', status = ?, type = ?, place = ?, body = ? WHERE subject = ? AND key = ? AND process = ?",
+		answer.Status, answer.Type, answer.Where, append([]byte{}, answer.Body...), subject, key, s.process)
 	return err
 }
 

@@ -22,7 +22,7 @@ type call struct {
 
 	commandLine bool // the client is Loki's command line, whose users read hints of flags
 
-	committed bool // the request has had its effect, see Commit
+	committed string // where its effect is, see Commit; "" if it has had none
 
 	watch *watching // nil for a request that does not watch
 
@@ -100,5 +100,13 @@ func WantsStream(ctx context.Context) bool { return callOf(ctx).stream }
 func Progress(ctx context.Context) {
 	if c := callOf(ctx); c.timer != nil {
 		c.timer.Reset(c.timeout)
+	}
+}
+
+// Wait says that the request that is served with ctx waits, for a time that its client has bounded: it is not
+// ended for lack of progress until the next Progress.
+func Wait(ctx context.Context) {
+	if c := callOf(ctx); c.timer != nil {
+		c.timer.Stop()
 	}
 }

@@ -115,6 +115,9 @@ func FromError(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
+	if errors.Is(err, errStopping) || errors.Is(err, manager.ErrClosed) {
+		return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: errStopping.Error(), RetryAfter: time.Second, Err: err}
+	}
 	if e := fromContext(ctx, err); e != nil {
 		return e
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
+	"time"
 )
 
 // idempotencyHeader is the header of a request that must not be done twice.
@@ -35,6 +36,7 @@ type Kept struct {
 	State  KeptState
 	Status int    // 0 if the client has gone before it came
 	Type   string // Content-Type
+	Where  string // Location; also without an answer, if the request had its effect there
 	Body   []byte
 }
 
@@ -49,8 +51,9 @@ const (
 )
 
 // Commit says that the request that is served with ctx has had its effect, which stays even if the client
-// goes away: a second request with the same Idempotency-Key must not have it again.
-func Commit(ctx context.Context) { callOf(ctx).committed = true }
+// goes away: a second request with the same Idempotency-Key must not have it again. where is the path of
+// what came of it, such as a run.
+func Commit(ctx context.Context, where string) { callOf(ctx).committed = where }
 
 // once serves a request, or answers as the request with the same key was answered. body is that of the
 // request.
@@ -75,25 +78,26 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 	tape := &tape{ResponseWriter: w}
 	done := false
 	defer func() { // also after a panic
-		a.settle(context.WithoutCancel(r.Context()), subject, key, tape, done || c.committed)
+		a.settle(context.WithoutCancel(r.Context()), subject, key, tape, done, c.committed)
 	}()
 	if err := serve(tape); err != nil {
 		return err
 	}
-	done = tape.status < http.StatusInternalServerError && tape.status != http.StatusTooManyRequests
+	done = tape.status < http.StatusBadRequest
 	return nil
 }
 
-// settle keeps what is on the tape, or forgets that there was a request.
-func (a *API) settle(ctx context.Context, subject, key string, t *tape, keep bool) {
+// settle keeps what is on the tape if the request is done, or else what it has committed. Without either it
+// forgets that there was a request.
+func (a *API) settle(ctx context.Context, subject, key string, t *tape, done bool, committed string) {
 	var err error
-	if keep {
-		k := Kept{Status: t.status, Type: t.Header().Get("Content-Type"), Body: t.body.Bytes()}
-		if t.long {
-			k = Kept{}
-		}
+	switch {
+	case done && !t.long:
+		k := Kept{Status: t.status, Type: t.Header().Get("Content-Type"), Where: t.Header().Get("Location"), Body: t.body.Bytes()}
 		err = a.o.Kept.End(ctx, subject, key, k)
-	} else {
+	case done || committed != "":
+		err = a.o.Kept.End(ctx, subject, key, Kept{Where: committed})
+	default:
 		err = a.o.Kept.Forget(ctx, subject, key)
 	}
 	if err != nil {
@@ -124,16 +128,25 @@ func replay(w http.ResponseWriter, digest []byte, k *Kept) error {
 			Message: "the key was used for another request in the last 24 hours", Hint: "send each request with a key of its own",
 		}
 	case k.State == KeptRunning:
-		return Conflict("the request with this key is still at work").WithHint("wait for its answer, or ask again later")
+		e := Conflict("the request with this key is still at work").WithHint("wait for its answer, or ask again later")
+		e.RetryAfter = time.Second
+		return e
 	case k.State == KeptLost:
 		return Conflict("the server ended while it worked on the request with this key, so it is not known how far it came").
 			WithHint("look at what there is, GET /v1/runs for example, and ask again with another key")
+	case k.Status == 0 && k.Where != "":
+		w.Header().Set("Location", k.Where)
+		return Conflict("the request with this key was done, but the client did not wait for its answer").
+			WithHint("GET %s shows what came of it", k.Where)
 	case k.Status == 0:
 		return Conflict("the request with this key was done, but its answer was not kept").
 			WithHint("look at what there is, GET /v1/runs for example; ask again with another key")
 	}
 	if k.Type != "" {
 		w.Header().Set("Content-Type", k.Type)
+	}
+	if k.Where != "" {
+		w.Header().Set("Location", k.Where)
 	}
 	w.Header().Set("Idempotency-Replayed", "true")
 	w.WriteHeader(k.Status)

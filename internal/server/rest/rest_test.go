@@ -349,6 +349,18 @@ func TestIdempotencyKey(t *testing.T) {
 			}
 			return &point{X: int(n)}, nil
 		})
+		op.Path = "/begin"
+		rest.Register(a, op, func(ctx context.Context, _ *struct{ Body point }) (*rest.Reply, error) {
+			calls.Add(1)
+			rest.Commit(ctx, "/begun")
+			return rest.JSON(201, &point{}).With("Location", "/begun"), nil
+		})
+		op.Path = "/leave"
+		rest.Register(a, op, func(ctx context.Context, _ *struct{ Body point }) (*point, error) {
+			calls.Add(1)
+			rest.Commit(ctx, "/begun")
+			return nil, context.Canceled
+		})
 		op.Path, op.Events = "/stream", []string{"a"}
 		rest.Register(a, op, func(_ context.Context, in *struct{ Body point }) (*rest.Reply, error) {
 			calls.Add(1)
@@ -382,7 +394,7 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 	})
 	<-entered
-	if status, body, _ := post("/do", `{"x":1,"label":"slo"}`, "k3"); status != 409 || !strings.Contains(body, "still at work") {
+	if status, body, h := post("/do", `{"x":1,"label":"slo"}`, "k3"); status != 409 || !strings.Contains(body, "still at work") || h.Get("Retry-After") != "1" {
 		t.Errorf("at work: %d %s", status, body)
 	}
 	close(release)
@@ -392,8 +404,17 @@ func TestIdempotencyKey(t *testing.T) {
 			t.Errorf("stream: %d %q", status, body)
 		}
 	}
-	if n := calls.Load(); n != 5 {
-		t.Errorf("%d calls, not 5", n)
+	for range 2 {
+		if status, _, h := post("/begin", `{"x":1}`, "k5"); status != 201 || h.Get("Location") != "/begun" {
+			t.Errorf("begin: %d %v", status, h)
+		}
+	}
+	post("/leave", `{"x":1}`, "k6") // as if the client had gone when the effect was there
+	if status, body, h := post("/leave", `{"x":1}`, "k6"); status != 409 || h.Get("Location") != "/begun" || !strings.Contains(body, "GET /begun") {
+		t.Errorf("after leaving: %d %s %v", status, body, h)
+	}
+	if n := calls.Load(); n != 7 {
+		t.Errorf("%d calls, not 7", n)
 	}
 	if status, _, _ := post("/do", `{"x":1}`, strings.Repeat("k", 256)); status != 400 {
 		t.Errorf("a key that is too long: %d", status)

@@ -55,6 +55,7 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 		}
 	}
 	where := "/v1/runs/" + id
+	rest.Commit(ctx, where)
 	if in.Body.Stream || rest.WantsStream(ctx) {
 		reply := rest.Stream(func(ctx context.Context, w *stream.Writer) error { return e.watch(ctx, w, id, 0, true) })
 		return reply.With("Location", where), nil
@@ -215,6 +216,7 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, er
 	if err := e.Manager.Answer(ctx, info.ID, who, answers); err != nil {
 		return nil, err
 	}
+	rest.Commit(ctx, "/v1/runs/"+info.ID)
 	r, err := e.now(ctx, info.ID)
 	if theirs && err == nil {
 		r = &api.Run{ID: r.ID, Kind: r.Kind, Agent: r.Agent, Status: r.Status, Active: r.Active, Started: r.Started, Updated: r.Updated}
@@ -264,6 +266,7 @@ func (e *endpoints) resume(ctx context.Context, in *resumeRequest) (*api.Run, er
 	if err != nil {
 		return nil, err
 	}
+	rest.Commit(ctx, "/v1/runs/"+info.ID)
 	return e.now(ctx, info.ID)
 }
 
@@ -310,6 +313,7 @@ func (e *endpoints) fork(ctx context.Context, in *forkRequest) (*rest.Reply, err
 	if err != nil {
 		return nil, err
 	}
+	rest.Commit(ctx, "/v1/runs/"+id)
 	r, err := e.now(ctx, id)
 	if err != nil {
 		return nil, err

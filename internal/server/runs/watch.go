@@ -108,9 +108,10 @@ func rests(f manager.Frame) bool {
 	return json.Unmarshal(f.Data, &at) == nil && at.Depth == 0
 }
 
-// await returns when a run has come to rest, or after a time. What happens in the run is progress of the
-// request.
+// await returns when a run has come to rest, or after a time.
 func (e *endpoints) await(ctx context.Context, id string, most time.Duration) error {
+	rest.Wait(ctx)
+	defer rest.Progress(ctx)
 	limited, done := context.WithTimeout(ctx, most)
 	defer done()
 	for f, err := range e.Manager.Watch(limited, id, 0) {
@@ -120,7 +121,6 @@ func (e *endpoints) await(ctx context.Context, id string, most time.Duration) er
 			}
 			return err
 		}
-		rest.Progress(ctx)
 		if rests(f) {
 			break
 		}

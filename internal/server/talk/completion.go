@@ -230,6 +230,9 @@ func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of a
 	if err != nil {
 		return err
 	}
+	if req.Detach {
+		rest.Commit(ctx, "/v1/runs/"+id)
+	}
 	err = s.Manager.Follow(ctx, id, 0, a)
 	if ctx.Err() != nil && !req.Detach {
 		return errors.Join(err, s.Manager.Cancel(context.WithoutCancel(ctx), id))

@@ -25,6 +25,9 @@ const (
 
 func (n *Narrator) start(ev event.Event, b event.Started) {
 	n.graph, n.nodes, n.wide = b.Graph != "", 0, false
+	if b.Resumed && ev.AgentID == "" {
+		n.screen.tasks = nil // what the process at work before this one left behind
+	}
 	switch {
 	case b.Graph == "" && b.Resumed:
 		n.say(dim, "run "+ev.Run+" goes on")

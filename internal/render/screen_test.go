@@ -61,6 +61,20 @@ func TestLiveAreaFolds(t *testing.T) {
 	}
 }
 
+// TestLiveAreaOfResumedRun: what was at work in a process that is gone is not live once the run goes on.
+func TestLiveAreaOfResumedRun(t *testing.T) {
+	play(t, setup{terminal: true, columns: 60, rows: 20}, func(s *stage) {
+		s.begin("one")
+		s.wait(200 * ms)
+		s.emit(event.Started{Graph: "slow", Node: "one", Resumed: true})
+		s.begin("one")
+		s.wait(200 * ms)
+		if n := strings.Count(s.vt.screen(), "one (llm) 0"); n != 1 {
+			t.Errorf("%d nodes are live:\n%s", n, s.vt.screen())
+		}
+	})
+}
+
 // TestLiveLinesFit checks the width of every live line: nothing may wrap, or the next
 // drawing would begin in the wrong row.
 func TestLiveLinesFit(t *testing.T) {

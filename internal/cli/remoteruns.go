@@ -227,11 +227,7 @@ func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r 
 
 // questionOf returns a question as the terminal asks it.
 func questionOf(q api.Question) ask.Question {
-	text := q.Text
-	if q.Node != "" {
-		text = q.Node + ": " + text
-	}
-	asked := ask.Question{Kind: ask.Text, Text: text, Options: q.Options}
+	asked := ask.Question{Kind: ask.Text, Text: q.Text, Node: q.Node, Options: q.Options}
 	switch {
 	case q.Multi:
 		asked.Kind = ask.Multi

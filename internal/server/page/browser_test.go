@@ -1,21 +1,19 @@
-package page
+package page_test
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,181 +25,77 @@ import (
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"loki/internal/auth"
+	"loki/internal/cli"
 	"loki/internal/process/npmtest"
+	"loki/internal/sample"
+	"loki/internal/server"
+	"loki/internal/server/servertest"
 )
 
-// patience is how long a test waits for something to be seen. Machines of tests are slow.
-const patience = 45 * time.Second
-
-// server is a real one, of the program as users have it, with the agents of testdata.
-type server struct {
-	url     string // empty before it serves for the first time
-	home    string
-	work    string
-	bin     string
-	env     []string
-	process *os.Process
-}
-
-// build returns the program, which is built once.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "loki-page-")
-	if err != nil {
-		return "", err
-	}
-	bin := filepath.Join(dir, "loki")
-	out, err := exec.Command("go", "build", "-o", bin, "../../../cmd/loki").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return bin, nil
-})
+// patience is how long a test waits for something to be seen, and limit how long a test may take in all. Both are long,
+// since a browser on a busy machine is slow, and nothing here measures time.
+const (
+	patience = 2 * time.Minute
+	limit    = 4 * time.Minute
+)
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if bin, err := build(); testing.Short() || err != nil {
-		_ = err // reported by the test that needed it
-	} else {
-		_ = os.RemoveAll(filepath.Dir(bin))
-	}
-	os.Exit(code)
+	servertest.Main(m, func() int {
+		return cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{Server: server.Serve})
+	})
 }
 
-// prepare makes a home with a configuration and the agents.
-func prepare(t *testing.T, extra string) *server {
+// numbers is how many times the agent many asks a model. Each time gives two events.
+func numbers() int {
+	if sample.Full() {
+		return 5100
+	}
+	return 600
+}
+
+// files returns the configuration directory of a server, with further lines of config.yaml.
+func files(t *testing.T, extra string) servertest.Files {
 	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{bin: bin, home: t.TempDir(), work: t.TempDir()}
-	config := filepath.Join(s.home, ".config", "loki")
-	agents := filepath.Join(config, "agents")
-	if err := os.CopyFS(agents, os.DirFS("testdata/agents")); err != nil {
-		t.Fatal(err)
-	}
-	scripts, err := filepath.Glob(filepath.Join(agents, "*", "scripts", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, script := range scripts {
-		if err := os.Chmod(script, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range map[string]string{
-		filepath.Join(config, "config.yaml"): `model: builtin:script
+	all := servertest.Files{
+		"config.yaml": `model: builtin:script
 clients:
   - type: builtin
-    script: ` + filepath.Join(agents, "rules.yaml") + `
+    script: agents/rules.yaml
     models:
       - {name: script, input_price: 3, output_price: 15, cached_input_price: 0.3, supports_function_calling: true}
       - {name: echo}
 ` + extra,
-		filepath.Join(s.work, "CHANGES.md"): "names are checked\n",
-		filepath.Join(s.work, "evil.html"):  `<img src=x onerror="window.pwned = 30"><script>window.pwned = 31</script>`,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		"CHANGES.md": "names are checked\n",
+		"evil.html":  `<img src=x onerror="window.pwned = 30"><script>window.pwned = 31</script>`,
+	}
+	agents := os.DirFS("testdata")
+	err := fs.WalkDir(agents, "agents", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
-	}
-	s.env = []string{"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
-	return s
-}
-
-// loki runs the program.
-func (s *server) loki(t *testing.T, args ...string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), s.bin, args...)
-	c.Dir, c.Env = s.work, s.env
-	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("loki %s: %v\n%s", strings.Join(args, " "), err, err.(*exec.ExitError).Stderr)
-	}
-	return string(out)
-}
-
-// serve starts the server, for the second time at the same address. The test ends it.
-func (s *server) serve(t *testing.T) *server {
-	t.Helper()
-	c := exec.Command(s.bin, "--serve", strings.TrimPrefix(cmp.Or(s.url, "127.0.0.1:0"), "http://"))
-	c.Dir, c.Env = s.work, s.env
-	pipe, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.process = c.Process
-	address := make(chan string, 1)
-	var said strings.Builder
-	done := make(chan struct{})
-	go func() { // ends with the server
-		defer close(done)
-		lines := bufio.NewScanner(pipe)
-		for lines.Scan() {
-			said.WriteString(lines.Text() + "\n")
-			if _, where, ok := strings.Cut(lines.Text(), "http://"); ok && len(address) == 0 {
-				address <- "http://" + strings.Fields(where)[0]
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM)
-		timer := time.AfterFunc(20*time.Second, func() { _ = c.Process.Kill() })
-		defer timer.Stop()
-		<-done
-		_ = c.Wait()
-		if t.Failed() {
-			t.Logf("the server said:\n%s", said.String())
-		}
+		text, err := fs.ReadFile(agents, name)
+		all[name] = strings.ReplaceAll(string(text), "5100", strconv.Itoa(numbers()))
+		return err
 	})
-	select {
-	case s.url = <-address:
-	case <-done:
-		t.Fatalf("the server ended:\n%s", said.String())
-	case <-time.After(patience):
-		t.Fatal("the server does not serve")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s
+	return all
 }
 
-// post calls the API and returns the answer.
-func (s *server) post(t *testing.T, path, body string) map[string]any {
+// begin starts an agent and returns the id of its run.
+func begin(t *testing.T, s *servertest.Server, agent, prompt string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+	var made struct{ ID string }
+	answer := s.Post("/v1/agents/"+agent+"/runs", `{"prompt": `+quote(prompt)+`}`)
+	if answer.JSON(t, &made); made.ID == "" {
+		t.Fatalf("the run did not begin: %s", answer.Body)
 	}
-	r.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var answer map[string]any
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode >= 300 {
-		t.Fatalf("POST %s: %d %v %v", path, response.StatusCode, answer, err)
-	}
-	return answer
+	return made.ID
 }
 
-// run starts an agent and returns the id of its run.
-func (s *server) run(t *testing.T, agent, prompt string) string {
-	t.Helper()
-	body, err := json.Marshal(map[string]string{"prompt": prompt})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, _ := s.post(t, "/v1/agents/"+agent+"/runs", string(body))["id"].(string)
-	if id == "" {
-		t.Fatal("the run has no id")
-	}
-	return id
-}
-
-// browser starts Chromium. The test is skipped where there is none.
+// browser starts Chromium, which all tests share. Without it they are skipped, but fail where the variable CI is set.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -210,18 +104,17 @@ func browser(t *testing.T) context.Context {
 	if runtime.GOOS != "linux" {
 		t.Skip("the browser of Debian is on Linux only")
 	}
-	var found string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			found = path
-			break
-		}
+	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	i := slices.IndexFunc(names, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
+	switch {
+	case i < 0 && os.Getenv("CI") != "":
+		t.Fatalf("none of %q is installed, which the tests of the page need", names)
+	case i < 0:
+		t.Skipf("none of %q is installed", names)
 	}
-	if found == "" {
-		t.Skip("chromium is not installed")
-	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(found), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
-		chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(1440, 900))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(names[i]), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(1440, 900), chromedp.Flag("process-per-site", true),
+		chromedp.Flag("force-prefers-reduced-motion", true)) // animations are drawn by the processor, and take all of it
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -236,51 +129,92 @@ func browser(t *testing.T) context.Context {
 // another host.
 type tab struct {
 	t   *testing.T
-	ctx context.Context
+	ctx context.Context // ends when the test has taken too long
 	url string
 
-	mu      sync.Mutex
-	allowed []string // parts of messages of the console that are meant
+	opened int // how many times the page was loaded
+
+	mu      sync.Mutex                 // guards what follows
+	allowed []string                   // parts of messages of the console that are meant
+	loading map[network.RequestID]bool // requests under way that are not streams of events
 }
 
-func newTab(t *testing.T, b context.Context, url string) *tab {
+func newTab(t *testing.T, b context.Context, url string, options ...chromedp.ContextOption) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(b)
+	ctx, stop := context.WithTimeout(b, limit)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(ctx, options...)
 	t.Cleanup(cancel)
-	p := &tab{t: t, ctx: ctx, url: url}
+	p := &tab{t: t, ctx: ctx, url: url, loading: map[network.RequestID]bool{}}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err := chromedp.Listen(ctx, func(ev any) {
-		switch ev := ev.(type) {
-		case *cdpruntime.EventConsoleAPICalled:
-			if ev.Type == cdpruntime.ConsoleAPICalledTypeError || ev.Type == cdpruntime.ConsoleAPICalledTypeWarning {
-				var words []string
-				for _, arg := range ev.Args {
-					words = append(words, string(arg.Value)+arg.Description)
-				}
-				p.report("the console says: %s", strings.Join(words, " "))
-			}
-		case *cdpruntime.EventExceptionThrown:
-			p.report("an exception: %s", (&chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}).Error())
-		case *log.EventEntryAdded:
-			if ev.Entry.Level == log.EntryLevelError || ev.Entry.Level == log.EntryLevelWarning {
-				p.report("the browser says: %s %s", ev.Entry.Text, ev.Entry.URL)
-			}
-		case *page.EventJavascriptDialogOpening:
-			p.report("a dialog: %s", ev.Message)
-		case *network.EventRequestWillBeSent:
-			if to := ev.Request.URL; !strings.HasPrefix(to, url+"/") && !strings.HasPrefix(to, "data:") && to != "about:blank" {
-				p.report("a request to %s", to)
-			}
-		}
-	})
-	if err != nil {
+	if err := chromedp.Listen(ctx, p.listen); err != nil {
 		t.Fatal(err)
 	}
 	call(p, network.Enable, network.EnableParams{})
 	call(p, log.Enable, cdp.Empty{})
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if it were the only one
 	return p
+}
+
+func (p *tab) listen(ev any) {
+	switch ev := ev.(type) {
+	case *cdpruntime.EventConsoleAPICalled:
+		if ev.Type == cdpruntime.ConsoleAPICalledTypeError || ev.Type == cdpruntime.ConsoleAPICalledTypeWarning {
+			var words []string
+			for _, arg := range ev.Args {
+				words = append(words, string(arg.Value)+arg.Description)
+			}
+			p.report("the console says: %s", strings.Join(words, " "))
+		}
+	case *cdpruntime.EventExceptionThrown:
+		p.report("an exception: %s", (&chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}).Error())
+	case *log.EventEntryAdded:
+		if ev.Entry.Level == log.EntryLevelError || ev.Entry.Level == log.EntryLevelWarning {
+			p.report("the browser says: %s %s", ev.Entry.Text, ev.Entry.URL)
+		}
+	case *page.EventJavascriptDialogOpening:
+		p.report("a dialog: %s", ev.Message)
+	case *network.EventRequestWillBeSent:
+		to := ev.Request.URL
+		if !strings.HasPrefix(to, p.url+"/") && !strings.HasPrefix(to, "data:") && to != "about:blank" {
+			p.report("a request to %s", to)
+		}
+		if ev.Type == network.ResourceTypeDocument { // what the one before was loading is given up
+			p.mu.Lock()
+			clear(p.loading)
+			p.mu.Unlock()
+		}
+		p.load(ev.RequestID, !strings.HasSuffix(to, "/events"))
+	case *network.EventLoadingFinished:
+		p.load(ev.RequestID, false)
+	case *network.EventLoadingFailed:
+		p.load(ev.RequestID, false)
+	}
+}
+
+func (p *tab) load(id network.RequestID, begins bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if begins {
+		p.loading[id] = true
+	} else {
+		delete(p.loading, id)
+	}
+}
+
+// settle waits until nothing is being loaded and what was loaded is shown.
+func (p *tab) settle() {
+	p.t.Helper()
+	for quiet := 0; quiet < 2; {
+		p.run(`new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))`) // fails when the time is over
+		p.mu.Lock()
+		if quiet++; len(p.loading) > 0 {
+			quiet = 0
+		}
+		p.mu.Unlock()
+	}
 }
 
 func (p *tab) report(format string, args ...any) {
@@ -316,10 +250,17 @@ func call[P, R any](p *tab, command cdp.Command[P, R], params P) {
 	}
 }
 
-// open goes to an address of the page.
+// open loads the page with an address. The query has the browser load it although only the hash may differ.
 func (p *tab) open(hash string) {
 	p.t.Helper()
-	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/"+hash), chromedp.WaitReady(chromedp.CSS("main *")))
+	p.opened++
+	p.do(chromedp.Navigate(fmt.Sprintf("%s/?%d%s", p.url, p.opened, hash)), chromedp.WaitReady(chromedp.CSS("main *")))
+}
+
+// visit goes to an address without loading the page.
+func (p *tab) visit(hash string) {
+	p.t.Helper()
+	p.run(`location.hash = ` + quote(hash))
 }
 
 func (p *tab) reload() {
@@ -411,20 +352,30 @@ func (p *tab) hash(prefix string) string {
 
 func TestBrowser(t *testing.T) {
 	b := browser(t)
-	s := prepare(t, "").serve(t)
-	t.Run("answer_in_two_tabs", func(t *testing.T) { testAnswer(t, b, s) })
-	t.Run("reload_in_a_stream", func(t *testing.T) { testReload(t, b, s) })
-	t.Run("many_events", func(t *testing.T) { testMany(t, b, s) })
-	t.Run("hostile", func(t *testing.T) { testHostile(t, b, s) })
-	t.Run("chat", func(t *testing.T) { testChat(t, b, s) })
-	t.Run("fork_and_compare", func(t *testing.T) { testFork(t, b, s) })
-	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b, s) })
-	t.Run("accessible", func(t *testing.T) { testAccessible(t, b, s) })
+	s := servertest.Program(t, files(t, ""))
+	waiting := sync.OnceValue(func() string { return begin(t, s, "release", "Write the notes") })
+	for name, test := range map[string]func(*testing.T){
+		"answer_in_two_tabs": func(t *testing.T) { testAnswer(t, b, s) },
+		"reload_in_a_stream": func(t *testing.T) { testReload(t, b, s, waiting()) },
+		"many_events":        func(t *testing.T) { testMany(t, b, s) },
+		"hostile":            func(t *testing.T) { testHostile(t, b, s) },
+		"chat":               func(t *testing.T) { testChat(t, b, s) },
+		"fork_and_compare":   func(t *testing.T) { testFork(t, b, s, waiting()) },
+		"keyboard":           func(t *testing.T) { testKeyboard(t, b, s, waiting()) },
+		"accessible":         func(t *testing.T) { testAccessible(t, b, s, waiting()) },
+		"restart":            func(t *testing.T) { testRestart(t, b) },
+		"sign_in":            func(t *testing.T) { testSignIn(t, b) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 // A run is started in one tab and answered there; another tab sees it happen.
-func testAnswer(t *testing.T, b context.Context, s *server) {
-	one := newTab(t, b, s.url)
+func testAnswer(t *testing.T, b context.Context, s *servertest.Server) {
+	one := newTab(t, b, s.URL)
 	one.open("#/agents/release")
 	one.press(".starters", "Write the notes of the next release")
 	if got := eval[string](one, `document.querySelector("#prompt").value`); got != "Write the notes of the next release" {
@@ -432,9 +383,8 @@ func testAnswer(t *testing.T, b context.Context, s *server) {
 	}
 	one.press(".begin", "Start run")
 	hash := one.hash("#/runs/")
-	two := newTab(t, b, s.url)
+	two := newTab(t, b, s.URL)
 	two.open(hash)
-	two.until(`document.querySelector(".run-head .status.is-running") !== null`)
 	for _, p := range []*tab{one, two} {
 		p.until(`document.querySelector('[data-node="review"].waiting') !== null`)
 		p.sees("Publish these notes?")
@@ -442,9 +392,9 @@ func testAnswer(t *testing.T, b context.Context, s *server) {
 			t.Errorf("the question is not shown as Markdown: %d tables", n)
 		}
 	}
-	three := newTab(t, b, s.url)
+	three := newTab(t, b, s.URL)
 	three.open("#/questions")
-	three.sees("Publish these notes?")
+	three.sees(strings.TrimPrefix(hash, "#/runs/"))
 	one.press(".asks", "publish")
 	for _, p := range []*tab{one, two} {
 		p.until(`document.querySelector(".run-head .status.is-done") !== null`)
@@ -454,11 +404,10 @@ func testAnswer(t *testing.T, b context.Context, s *server) {
 			t.Error("a node is shown as done that did not run")
 		}
 	}
-	three.sees("Nothing waits for an answer.")
+	three.until(`!document.body.innerText.includes(` + quote(strings.TrimPrefix(hash, "#/runs/")) + `)`)
 	// The failures are in the timeline, with their place.
 	one.press(".slim", "problems")
-	one.until(`document.querySelectorAll(".list .row.is-failed").length >= 2`)
-	one.until(`[...document.querySelectorAll(".list .row")].some((r) => r.innerText.includes("pages.idx: no such file"))`)
+	one.until(`[...document.querySelectorAll(".list .row.is-failed")].some((r) => r.innerText.includes("pages.idx: no such file"))`)
 	// A tool call shows its arguments and its result.
 	one.press(".slim", "tools")
 	one.until(`[...document.querySelectorAll(".list .row.tool")].some((r) => (r.click(), r.innerText.includes("fs_cat")))`)
@@ -475,9 +424,8 @@ func testAnswer(t *testing.T, b context.Context, s *server) {
 }
 
 // A page that is loaded again in the middle of a stream shows the same as one that was not.
-func testReload(t *testing.T, b context.Context, s *server) {
-	id := s.run(t, "release", "Write the notes")
-	steady, p := newTab(t, b, s.url), newTab(t, b, s.url)
+func testReload(t *testing.T, b context.Context, s *servertest.Server, id string) {
+	steady, p := newTab(t, b, s.URL), newTab(t, b, s.URL)
 	steady.open("#/runs/" + id)
 	p.open("#/runs/" + id)
 	for _, node := range []string{"plan", "security"} {
@@ -498,19 +446,16 @@ func testReload(t *testing.T, b context.Context, s *server) {
 }
 
 // A server that dies and comes back: the page says that the connection is lost, and goes on where it was.
-func TestRestart(t *testing.T) {
-	b := browser(t)
-	s := prepare(t, "").serve(t)
-	id := s.run(t, "release", "Write the notes")
-	p := newTab(t, b, s.url)
+func testRestart(t *testing.T, b context.Context) {
+	s := servertest.Program(t, files(t, ""))
+	id := begin(t, s, "release", "Write the notes")
+	p := newTab(t, b, s.URL)
 	p.allow("net::ERR")
 	p.open("#/runs/" + id)
 	p.until(`document.querySelector('[data-node="plan"].done') !== null`)
-	if err := s.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	s.Kill()
 	p.sees("Connection lost")
-	s.serve(t)
+	s.Begin()
 	p.until(`document.querySelector(".connection").hidden`)
 	p.until(`document.querySelector('[data-node="review"].waiting') !== null`)
 	if n := eval[int](p, `[...document.querySelectorAll(".list .row.node .title")].filter((e) => e.innerText === "plan").length`); n != 1 {
@@ -520,47 +465,42 @@ func TestRestart(t *testing.T) {
 	p.until(`document.querySelector(".run-head .status.is-done") !== null`)
 }
 
-// A run with more than 10,000 events can be scrolled from end to end with a small document.
-func testMany(t *testing.T, b context.Context, s *server) {
-	id := s.run(t, "many", "go")
-	p := newTab(t, b, s.url)
+// A run with more than 10,000 events (in the sample 1,200) can be scrolled from end to end with a small document.
+func testMany(t *testing.T, b context.Context, s *servertest.Server) {
+	id := begin(t, s, "many", "go")
+	p := newTab(t, b, s.URL)
 	p.open("#/runs/" + id)
 	p.until(`document.querySelector(".run-head .status.is-done") !== null`)
-	p.until(`Number(document.querySelector(".number").innerText.replace(/\D/g, "")) > 10000`)
+	p.until(fmt.Sprintf(`Number(document.querySelector(".number").innerText.replace(/\D/g, "")) > %d`, 2*numbers()))
 	if n := eval[int](p, `document.querySelectorAll("*").length`); n > 2500 {
 		t.Errorf("the document has %d elements", n)
 	}
-	middle := eval[float64](p, `(async () => {
+	p.run(`(async () => {
 		const list = document.querySelector(".list");
-		const took = [];
-		for (let i = 0; i <= 60; i++) {
-			const began = performance.now();
-			list.scrollTop = (list.scrollHeight - list.clientHeight) * i / 60;
+		for (let i = 0; i <= 20; i++) {
+			list.scrollTop = (list.scrollHeight - list.clientHeight) * i / 20;
 			list.dispatchEvent(new Event("scroll"));
-			list.getBoundingClientRect();
-			took.push(performance.now() - began);
 			await new Promise((r) => requestAnimationFrame(r));
-			if (!document.querySelector(".list .row")) throw new Error("nothing is shown at " + i);
+			const { top, bottom } = list.getBoundingClientRect();
+			if (![...list.querySelectorAll(".row")].some((r) => r.getBoundingClientRect().top < bottom && r.getBoundingClientRect().bottom > top)) throw new Error("nothing is shown at " + i);
 		}
-		return took.sort((a, b) => a - b)[30];
 	})()`)
-	t.Logf("half of 60 jumps took less than %.1f ms", middle)
-	if middle > 100 {
-		t.Errorf("half of the jumps took more than %.0f ms", middle)
+	if n := eval[int](p, `document.querySelectorAll("*").length`); n > 2500 {
+		t.Errorf("the document has %d elements after scrolling", n)
 	}
 	p.until(`[...document.querySelectorAll(".list .row .title")].some((r) => r.innerText === "done")`)
 	// The keyboard goes everywhere, too.
 	p.run(`(() => { const list = document.querySelector(".list"); list.focus(); for (const key of ["Home", "End", "ArrowUp"]) list.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })); })()`)
 	p.until(`document.querySelector('.list .row[aria-selected="true"]') !== null && document.querySelector(".list").getAttribute("aria-activedescendant") !== null`)
 	// So does the search.
-	p.run(`(() => { const f = document.querySelector(".slim input"); f.value = "Number 3399"; f.dispatchEvent(new Event("input")); })()`)
+	p.run(`(() => { const f = document.querySelector(".slim input"); f.value = "Number 539"; f.dispatchEvent(new Event("input")); })()`)
 	p.until(`document.querySelectorAll(".list .row.model").length === 1`)
 }
 
 // What models, tools and authors of agents write does nothing.
-func testHostile(t *testing.T, b context.Context, s *server) {
-	id := s.run(t, "hostile", "hostile")
-	p := newTab(t, b, s.url)
+func testHostile(t *testing.T, b context.Context, s *servertest.Server) {
+	id := begin(t, s, "hostile", "hostile")
+	p := newTab(t, b, s.URL)
 	innocent := func(where string) {
 		t.Helper()
 		if v := eval[any](p, `window.pwned ?? null`); v != nil {
@@ -585,7 +525,7 @@ func testHostile(t *testing.T, b context.Context, s *server) {
 	for i := range eval[int](p, `document.querySelectorAll(".list .row").length`) {
 		p.run(fmt.Sprintf(`document.querySelectorAll(".list .row")[%d].click()`, i))
 		p.until(`document.querySelector(".details header") !== null`)
-		p.run(`new Promise((r) => setTimeout(r, 300))`)
+		p.settle()
 		innocent(fmt.Sprintf("row %d", i))
 	}
 	p.press(".run-head", "Fork")
@@ -608,8 +548,8 @@ func testHostile(t *testing.T, b context.Context, s *server) {
 }
 
 // A conversation streams, folds the calls of tools, is kept, and can be stopped.
-func testChat(t *testing.T, b context.Context, s *server) {
-	p := newTab(t, b, s.url)
+func testChat(t *testing.T, b context.Context, s *servertest.Server) {
+	p := newTab(t, b, s.URL)
 	p.open("#/chat?agent=guide")
 	p.until(`document.querySelector("header.title select").value === "agent:guide"`)
 	p.write(".composer textarea", "files\r")
@@ -627,7 +567,11 @@ func testChat(t *testing.T, b context.Context, s *server) {
 	p.sees("Stopped.")
 	p.open(hash)
 	p.sees("These are there")
-	p.sees("count slowly")
+	for !eval[bool](p, `document.querySelector(".talk").innerText.includes("count slowly")`) { // it is kept once the server knows
+		p.reload()
+		p.sees("These are there")
+		p.settle()
+	}
 	if eval[bool](p, `document.querySelector(".talk").innerText.includes("sixteen")`) {
 		t.Error("the stopped answer went on")
 	}
@@ -638,9 +582,8 @@ func testChat(t *testing.T, b context.Context, s *server) {
 }
 
 // A run is forked with a changed state, and both are compared.
-func testFork(t *testing.T, b context.Context, s *server) {
-	id := s.run(t, "release", "Write the notes")
-	p := newTab(t, b, s.url)
+func testFork(t *testing.T, b context.Context, s *servertest.Server, id string) {
+	p := newTab(t, b, s.URL)
 	p.open("#/runs/" + id)
 	p.until(`document.querySelector('[data-node="review"].waiting') !== null`)
 	p.press(".run-head", "Fork")
@@ -667,10 +610,11 @@ func testFork(t *testing.T, b context.Context, s *server) {
 }
 
 // Everything can be reached with the keyboard, and the focus is seen.
-func testKeyboard(t *testing.T, b context.Context, s *server) {
-	p := newTab(t, b, s.url)
+func testKeyboard(t *testing.T, b context.Context, s *servertest.Server, id string) {
+	begin(t, s, "hostile", "another run")
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext()) // the theme is kept
 	p.open("#/runs")
-	p.until(`document.querySelectorAll("tbody tr").length > 1`)
+	p.until(`document.querySelectorAll("tbody tr").length > 1 && document.body.innerText.includes(` + quote(id) + `)`)
 	for _, step := range []struct{ keys, js string }{
 		{"?", `document.querySelector("dialog").innerText.includes("Everywhere")`},
 		{"\u001b", `document.querySelector("dialog") === null`},
@@ -692,7 +636,6 @@ func testKeyboard(t *testing.T, b context.Context, s *server) {
 	p.until(`(document.documentElement.dataset.theme ?? "") !== ` + quote(before))
 	p.reload()
 	p.until(`(document.documentElement.dataset.theme ?? "") !== ` + quote(before))
-	p.run(`localStorage.clear()`)
 	p.open("#/runs")
 	p.until(`document.querySelectorAll("tbody tr").length > 1`)
 	for range 25 { // Tab goes through the head into the table, and never gets lost
@@ -703,55 +646,69 @@ func testKeyboard(t *testing.T, b context.Context, s *server) {
 	}
 }
 
-// Nothing serious is found by axe, at two widths, light and dark.
-func testAccessible(t *testing.T, b context.Context, s *server) {
+// Nothing serious is found by axe, at two widths, light and dark. The sample looks at each view once.
+func testAccessible(t *testing.T, b context.Context, s *servertest.Server, id string) {
 	axe, err := os.ReadFile(filepath.Join(npmtest.Install(t, "testdata/npm"), "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := s.run(t, "release", "Write the notes")
-	p := newTab(t, b, s.url)
+	p := newTab(t, b, s.URL)
 	p.open("#/runs/" + id)
 	p.until(`document.querySelector('[data-node="review"].waiting') !== null`)
-	chat, _ := s.post(t, "/v1/sessions", `{"agent": "guide"}`)["id"].(string)
-	s.post(t, "/v1/sessions/"+chat+"/completions", `{"prompt": "files"}`)
-	for _, view := range []string{"#/runs", "#/runs/" + id, "#/runs/" + id + "?row=node-2", "#/questions", "#/chat/" + chat, "#/agents/release", "dialog"} {
-		for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
-			for _, theme := range []string{"light", "dark"} {
-				t.Run(fmt.Sprintf("%s_%d_%s", strings.Trim(strings.ReplaceAll(url.PathEscape(view), "/", "_"), "%_23"), size[0], theme), func(t *testing.T) {
-					p.t = t
-					defer func() { p.t = nil }()
-					p.size(size[0], size[1], theme)
-					if view == "dialog" {
-						p.open("#/runs")
-						p.keys("?")
-						p.until(`document.querySelector("dialog") !== null`)
-					} else {
-						p.open(view)
-					}
-					p.until(`document.querySelectorAll("main *").length > 20`)
-					p.run(`new Promise((r) => setTimeout(r, 400))`)
-					if wide := eval[int](p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-						t.Errorf("the page is %d pixels wider than the window", wide)
-					}
-					p.run(string(axe) + "\n;undefined")
-					findings := eval[[]string](p, `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 160) + " " + n.failureSummary.slice(0, 300)).slice(0, 4).join("\n   ")))`)
-					for _, f := range findings {
-						t.Error(f)
-					}
-				})
+	p.run(string(axe) + "\n;undefined")
+	var chat struct{ ID string }
+	s.Post("/v1/sessions", `{"agent": "guide"}`).JSON(t, &chat)
+	if a := s.Post("/v1/sessions/"+chat.ID+"/completions", `{"prompt": "files"}`); a.Status != http.StatusOK {
+		t.Fatal(a.Body)
+	}
+	looks := []struct {
+		width, height int64
+		theme         string
+	}{{1440, 900, "light"}, {390, 844, "dark"}, {1440, 900, "dark"}, {390, 844, "light"}}
+	for i, view := range []struct{ name, hash, shows string }{
+		{"runs", "#/runs", `document.querySelector("tbody tr") !== null`},
+		{"run", "#/runs/" + id, `document.querySelector(".asks form") !== null && document.querySelector(".graph .node") !== null`},
+		{"row", "#/runs/" + id + "?row=node-2", `document.querySelector(".details header") !== null`},
+		{"questions", "#/questions", `document.querySelector("main form.ask") !== null`},
+		{"chat", "#/chat/" + chat.ID, `document.querySelector("details.tool") !== null`},
+		{"agent", "#/agents/release", `document.querySelector(".graph .node") !== null`},
+		{"dialog", "#/runs", `document.querySelector("dialog[open]") !== null`},
+	} {
+		for j, look := range looks {
+			if !sample.Full() && j != i%len(looks) {
+				continue
 			}
+			t.Run(fmt.Sprintf("%s_%d_%s", view.name, look.width, look.theme), func(t *testing.T) {
+				p.t = t
+				p.size(look.width, look.height, look.theme)
+				p.visit(view.hash)
+				if view.name == "dialog" {
+					p.keys("?")
+					p.until(`document.querySelector("dialog") !== null`)
+				}
+				p.until(view.shows)
+				p.settle()
+				findings := eval[[]string](p, `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 160) + " " + n.failureSummary.slice(0, 300)).slice(0, 4).join("\n   ")))`)
+				for _, f := range findings {
+					t.Error(f)
+				}
+				for _, width := range []int64{1440, 768, 390} {
+					p.size(width, 844, look.theme)
+					p.settle()
+					if wide := eval[int](p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+						t.Errorf("the page is %d pixels wider than a window of %d", wide, width)
+					}
+				}
+			})
 		}
 	}
 }
 
 // A server with keys shows nothing before a key is given.
-func TestSignIn(t *testing.T) {
-	b := browser(t)
-	s := prepare(t, "")
-	key := strings.TrimSpace(s.loki(t, "--api-key", "ada", "--scopes", "*"))
-	s.serve(t)
-	p := newTab(t, b, s.url)
+func testSignIn(t *testing.T, b context.Context) {
+	key, id, hash := auth.NewKey()
+	s := servertest.Program(t, files(t, fmt.Sprintf("api: {auth: {keys: [{subject: ada, key_id: %q, key_hash: %q, scopes: ['*']}]}}\n", id, hash)))
+	p := newTab(t, b, s.URL)
 	p.allow("401")
 	p.open("#/agents/release")
 	p.sees("Sign in")

@@ -5,6 +5,7 @@ package servertest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -117,14 +118,14 @@ func Program(t *testing.T, files Files, args ...string) *Server {
 	return s
 }
 
-// Begin starts the program, again if it was ended before, and waits until it accepts connections.
+// Begin starts the program, again and at the same address if it was ended before, and waits until it accepts connections.
 func (s *Server) Begin(args ...string) {
 	s.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.cmd = exec.Command(exe, append([]string{"--serve", "127.0.0.1:0"}, args...)...)
+	s.cmd = exec.Command(exe, append([]string{"--serve", cmp.Or(strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:0")}, args...)...)
 	s.cmd.Env, s.cmd.Dir = append(s.environ(), asProgram+"=1"), s.Dir
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {

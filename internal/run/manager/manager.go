@@ -165,7 +165,7 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 // work here, it waits for them, until ctx ends. A question that is for others to answer is a
 // [*run.NotAssignedError]; who is the subject that answers, "" for one who may answer everything.
 func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string) error {
-	if err := m.mayAnswer(ctx, id, who, answers); err != nil {
+	if err := m.MayAnswer(ctx, id, who, answers); err != nil {
 		return err
 	}
 	h, err := m.o.Store.History(ctx, id)
@@ -183,14 +183,15 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 	return err
 }
 
-// mayAnswer returns a [*run.NotAssignedError] if a question is for other subjects to answer.
-func (m *Manager) mayAnswer(ctx context.Context, id, who string, answers map[string]string) error {
+// MayAnswer returns a [*run.NotAssignedError] if a question is for subjects other than who to answer: one of answers
+// or, if that is nil, one of those that wait. who is as [Manager.Answer] has it.
+func (m *Manager) MayAnswer(ctx context.Context, id, who string, answers map[string]string) error {
 	if who == "" {
 		return nil
 	}
 	waiting, err := m.o.Store.Pending(ctx, id)
 	for _, p := range waiting {
-		if _, answered := answers[p.ID]; answered && len(p.Assignees) > 0 && !slices.Contains(p.Assignees, who) {
+		if _, answered := answers[p.ID]; (answered || answers == nil) && len(p.Assignees) > 0 && !slices.Contains(p.Assignees, who) {
 			return &run.NotAssignedError{Question: p.ID, Assignees: p.Assignees}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"loki/internal/run"
 	"loki/internal/run/manager"
 	"loki/internal/server/rest"
+	"loki/internal/server/runs"
 )
 
 // service answers requests.
@@ -262,7 +263,7 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 	if text == "" {
 		return answer{}, invalid(r.place, "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
 	}
-	info, err := s.mayAnswer(ctx, r.Loki.RunID)
+	info, err := runs.ToAnswer(ctx, runs.Service{Manager: s.runs, Access: s.access()}, r.Loki.RunID)
 	if err != nil {
 		return answer{}, err
 	}
@@ -276,39 +277,6 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 	next.Events = s.app.Events(event.Func(w.emit))
 	out, err := s.app.Runs().Resume(ctx, next)
 	return fromRun(out), err
-}
-
-// mayAnswer returns the run called id. It is an error if the caller neither sees it nor is one of those who are to
-// answer its question, or if the question is for others.
-func (s *service) mayAnswer(ctx context.Context, id string) (run.Info, error) {
-	store, err := s.app.OpenRuns()
-	if err != nil {
-		return run.Info{}, err
-	}
-	defer store.Close()
-	info, err := store.Info(ctx, id)
-	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Usage {
-		return info, rest.NotFound("run", id)
-	}
-	if err != nil {
-		return info, err
-	}
-	waiting, err := store.Pending(ctx, info.ID)
-	who := rest.Subject(ctx)
-	view := s.access().View(who)
-	if err != nil || view == nil {
-		return info, err
-	}
-	isTheirs := func(p run.Pending) bool { return slices.Contains(p.Assignees, who.Subject) }
-	if !view.Includes(info.Owner) && !slices.ContainsFunc(waiting, isTheirs) {
-		return info, rest.NotFound("run", id)
-	}
-	for _, p := range waiting {
-		if len(p.Assignees) > 0 && !isTheirs(p) {
-			return info, rest.Forbidden("question %s of run %s is for %s to answer", p.ID, info.ID, strings.Join(p.Assignees, ", "))
-		}
-	}
-	return info, nil
 }
 
 func fromRun(out run.Outcome) answer {

@@ -1,12 +1,11 @@
 package openai_test
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
-	"loki/internal/auth"
 	"loki/internal/server/servertest"
 )
 
@@ -16,10 +15,11 @@ func TestOwners(t *testing.T) {
 	with["agents/others/graph.yaml"] = "name: others\nversion: \"1.0\"\nstart: ask\nnodes:\n  ask:\n    type: input\n    question: Well?\n    assignees: [bob]\n    next: done\n  done:\n    type: end\n    output: Done.\n"
 	keys := make(map[string]string)
 	with["config.yaml"] += "api:\n  auth:\n    mode: static_keys\n    keys:\n"
-	for _, subject := range []string{"ann", "bob"} {
-		text, id, hash := auth.NewKey()
-		keys[subject] = text
-		with["config.yaml"] += fmt.Sprintf("      - {subject: %s, key_id: %q, key_hash: %q, scopes: [\"run:agents\"]}\n", subject, id, hash)
+	const answers = `"run:agents", "write:runs"`
+	for i, who := range []struct{ subject, scopes string }{{"ann", answers}, {"bob", answers}, {"eve", `"run:agents"`}, {"root", `"*"`}} {
+		key, entry := servertest.Key(who.subject, i+1, who.scopes)
+		keys[who.subject] = key
+		with["config.yaml"] += entry
 	}
 	url := servertest.Start(t, with).URL + "/v1"
 	ask := func(subject, path, body string) (int, []byte) {
@@ -47,6 +47,22 @@ func TestOwners(t *testing.T) {
 	}
 	if status, answer := ask("bob", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusNotFound {
 		t.Errorf("a run without a question for bob: %d %s", status, answer)
+	}
+	_, answer = ask("eve", "/chat/completions", said("agent:approve", "it", ""))
+	more = `"loki":{"run_id":"` + get(t, answer, "loki.run_id") + `"}`
+	if status, answer := ask("eve", "/chat/completions", said("agent:approve", "ship", more)); status != http.StatusForbidden || !strings.Contains(string(answer), "write:runs") {
+		t.Errorf("without the scope of answers: %d %s", status, answer)
+	}
+	for _, byREST := range []bool{false, true} { // an administrator may answer what is for others
+		_, answer = ask("ann", "/chat/completions", said("agent:others", "it", ""))
+		id := get(t, answer, "loki.run_id")
+		path, body := "/chat/completions", said("agent:others", "yes", `"loki":{"run_id":"`+id+`"}`)
+		if byREST {
+			path, body = "/runs/"+id+"/answers", `{"`+get(t, answer, "loki.question.id")+`":"yes"}`
+		}
+		if status, answer := ask("root", path, body); status != http.StatusOK {
+			t.Errorf("%s of an administrator: %d %s", path, status, answer)
+		}
 	}
 	_, answer = ask("ann", "/responses", input("builtin:echo", `"Hi"`, ""))
 	more = `"previous_response_id":"` + get(t, answer, "id") + `"`

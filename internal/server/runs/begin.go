@@ -191,10 +191,7 @@ type answerRequest struct {
 }
 
 func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, error) {
-	info, theirs, err := e.findAsked(ctx, in.ID)
-	if err == nil && !theirs {
-		info, err = e.change(ctx, in.ID)
-	}
+	info, theirs, err := e.toAnswer(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -209,11 +206,7 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, er
 		}
 		answers[id] = text
 	}
-	who := ""
-	if s := rest.Subject(ctx); !s.Anonymous() {
-		who = s.Subject
-	}
-	if err := e.Manager.Answer(ctx, info.ID, who, answers); err != nil {
+	if err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers); err != nil {
 		return nil, err
 	}
 	rest.Commit(ctx, "/v1/runs/"+info.ID)

@@ -159,6 +159,38 @@ func isFor(who auth.Identity) func(run.Pending) bool {
 	return func(p run.Pending) bool { return slices.Contains(p.Assignees, who.Subject) }
 }
 
+// toAnswer is findAsked for a request that answers a question: a run without an owner becomes the caller's.
+func (e *endpoints) toAnswer(ctx context.Context, id string) (info run.Info, theirs bool, err error) {
+	if info, theirs, err = e.findAsked(ctx, id); err == nil && !theirs {
+		info, err = e.change(ctx, id)
+	}
+	return info, theirs, err
+}
+
+// answerer returns the subject that answers questions, "" for one who may answer those of all: an administrator,
+// and everyone where no key is asked for.
+func (e *endpoints) answerer(ctx context.Context) string {
+	who := rest.Subject(ctx)
+	if e.Access.View(who) == nil {
+		return ""
+	}
+	return who.Subject
+}
+
+// ToAnswer returns the run that an id means to a caller who answers all questions for which it waits, by the rules of
+// the endpoint for answers. Service.App is not needed.
+func ToAnswer(ctx context.Context, s Service, id string) (run.Info, error) {
+	if !rest.Subject(ctx).Allows(auth.WriteRuns) {
+		return run.Info{}, rest.Forbidden("the key lacks the scope %s, which answers need", auth.WriteRuns)
+	}
+	e := &endpoints{Service: s, store: s.Manager.Store()}
+	info, _, err := e.toAnswer(ctx, id)
+	if err != nil {
+		return info, err
+	}
+	return info, s.Manager.MayAnswer(ctx, info.ID, e.answerer(ctx), nil)
+}
+
 // change is find for a request that changes the run: one without an owner becomes the caller's.
 func (e *endpoints) change(ctx context.Context, id string) (run.Info, error) {
 	info, err := e.find(ctx, id)

@@ -36,7 +36,7 @@ type Options struct {
 	Warn    func(text string) // shows the user a warning; nil shows none
 	Log     *slog.Logger      // nil for none
 
-	Observer event.Emitter // gets the events of runs that the server goes on with or starts; nil for none
+	Observer event.Emitter // gets the events of all that is asked, also from several goroutines; nil for none
 }
 
 // Server is a server that accepts connections.
@@ -127,13 +127,14 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // register puts the endpoints together.
 func (s *Server) register() {
 	set := s.settings.Load()
+	seen := event.Tee(event.Func(s.runs.Emit), s.o.Observer) // besides who asks; those of runs that the manager starts are seen by it
 	s.metadata()
 	s.documents()
 	talk.Register(s.api, talk.Options{
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
-		Roots: func() []string { return set.FileRoots },
+		Roots: func() []string { return set.FileRoots }, Seen: seen,
 	})
-	openai.Register(s.api, s.o.App, s.runs)
+	openai.Register(s.api, s.o.App, s.runs, seen)
 	runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})

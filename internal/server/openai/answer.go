@@ -22,6 +22,7 @@ import (
 // service answers requests.
 type service struct {
 	app   *app.App
+	seen  event.Emitter         // gets the events of all answers; nil for none
 	talks *conversation.Service // with roles and agents
 	plain *conversation.Service // with models, which have no tools of the program's
 	runs  *manager.Manager
@@ -106,6 +107,11 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (answer, er
 	return a, w.finish(ctx, a.Text)
 }
 
+// scope returns the scope of the events of the work on an answer.
+func (s *service) scope(w *watch) event.Scope {
+	return s.app.Events(event.Tee(s.seen, event.Func(w.emit)))
+}
+
 // keepFirstCall leaves the client's other calls out of the answer, also out of what is kept of it.
 func (a *answer) keepFirstCall() {
 	others := a.Calls[1:]
@@ -127,7 +133,7 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ 
 	if err := r.mayDetach(t); err != nil {
 		return answer{}, err
 	}
-	caller := conversation.Caller{Events: s.app.Events(event.Func(w.emit))}
+	caller := conversation.Caller{Events: s.scope(w)}
 	if r.Loki.Detach {
 		caller.Events = s.runs.Events()
 	}
@@ -274,7 +280,7 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 		}
 		return s.follow(ctx, info.ID, info.Events, w)
 	}
-	next.Events = s.app.Events(event.Func(w.emit))
+	next.Events = s.scope(w)
 	out, err := s.app.Runs().Resume(ctx, next)
 	return fromRun(out), err
 }

@@ -16,6 +16,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/auth"
+	"loki/internal/event"
 	"loki/internal/run/manager"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
@@ -23,9 +24,10 @@ import (
 
 const tag = "OpenAI-compatible"
 
-// Register adds the endpoints. core is what they work with, and runs has its runs.
-func Register(a *rest.API, core *app.App, runs *manager.Manager) {
-	s := &service{app: core, talks: core.Served(), plain: core.Served(), runs: runs}
+// Register adds the endpoints. core is what they work with, and runs has its runs. seen gets all
+// events, too, from several goroutines; nil for none.
+func Register(a *rest.API, core *app.App, runs *manager.Manager, seen event.Emitter) {
+	s := &service{app: core, seen: seen, talks: core.Served(), plain: core.Served(), runs: runs}
 	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"loki/internal/app"
+	"loki/internal/event"
 	"loki/internal/server"
 )
 
@@ -46,8 +47,9 @@ type Server struct {
 	status chan int
 }
 
-// Start starts a server in this process. When the test ends, the server has left no goroutine behind.
-func Start(t *testing.T, files Files) *Server {
+// Start starts a server in this process. When the test ends, the server has left no goroutine behind. observers get its
+// events.
+func Start(t *testing.T, files Files, observers ...event.Emitter) *Server {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	s := &Server{t: t, Dir: Directory(t, files)}
@@ -55,7 +57,7 @@ func Start(t *testing.T, files Files) *Server {
 	if s.App, err = app.New(app.Options{Environ: s.environ()}); err != nil {
 		t.Fatal(err)
 	}
-	started, err := server.Start(context.WithoutCancel(t.Context()), server.Options{App: s.App, Address: "127.0.0.1:0"})
+	started, err := server.Start(context.WithoutCancel(t.Context()), server.Options{App: s.App, Address: "127.0.0.1:0", Observer: event.Tee(observers...)})
 	if err != nil {
 		t.Fatal(err)
 	}

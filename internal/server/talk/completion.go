@@ -76,9 +76,9 @@ func refused(err error) error {
 	return &rest.Error{Status: http.StatusConflict, Code: "conflict", Message: err.Error(), Err: err}
 }
 
-// scope returns the scope of an answer's events. The watchers of runs see them, too.
-func (s *service) scope(a *answer) event.Scope {
-	return s.App.Events(event.Tee(a, event.Func(s.Manager.Emit)))
+// scope returns the scope of the events of e, such as those of an answer, which others see, too.
+func (s *service) scope(e event.Emitter) event.Scope {
+	return s.App.Events(event.Tee(s.Seen, e))
 }
 
 // ask puts a question to a model or a role.

@@ -11,6 +11,7 @@ import (
 	"loki/internal/api"
 	"loki/internal/app"
 	"loki/internal/auth"
+	"loki/internal/event"
 	"loki/internal/run/manager"
 	"loki/internal/server/rest"
 )
@@ -21,6 +22,7 @@ type Options struct {
 	Manager *manager.Manager // of the app's runs
 	Access  func() auth.Access
 	Roots   func() []string // directories below which requests may name files
+	Seen    event.Emitter   // gets all events, too, from several goroutines; nil for none
 }
 
 // service has the endpoints of one server.

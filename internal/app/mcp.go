@@ -44,15 +44,22 @@ func (a *App) mcpServers() (*servers, error) {
 	for name, secret := range file.Credentials(a.Env.Lookup) {
 		a.used.Add(name, secret)
 	}
+	pool := a.Config.MCPPool
+	if a.host != nil && !pool.HasIdleTimeout {
+		pool.IdleTimeout = servedIdle
+	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Child: a.Child(), Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
-		Pool:   a.Config.MCPPool, CallTimeout: a.Config.ToolTimeout,
+		Pool:   pool, CallTimeout: a.Config.ToolTimeout,
 	})
 	a.servers = s
 	return s, nil
 }
+
+// servedIdle is how long a server keeps the connections to MCP servers that are not in use, unless mcp_pool says it.
+const servedIdle = 5 * time.Minute
 
 // Close ends what the app has started. It waits until that is done.
 func (a *App) Close() error {

@@ -97,7 +97,7 @@ func TestLoadFull(t *testing.T) {
 		Permission:           permission.Rules{Default: permission.Deny},
 		ToolTimeout:          time.Minute,
 		ToolMaxOutput:        1000,
-		MCPPool:              mcp.PoolConfig{IdleTimeout: 5 * time.Minute, MaxIdle: 4},
+		MCPPool:              mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4},
 		MappingMCPServers:    Mapping{{"git", "github,gitlab"}},
 		EnabledMCPServers:    ptr("all"),
 		AutoContinue:         true,

@@ -21,7 +21,8 @@ import (
 type PoolConfig struct {
 	// IdleTimeout is how long an idle connection is kept, unless its server has a
 	// timeout of its own. 0 closes it at once.
-	IdleTimeout time.Duration
+	IdleTimeout    time.Duration
+	HasIdleTimeout bool // the setting says so; of use to those with a default of their own
 	// CleanupInterval is how often idle connections are checked; 0 means 30 s. A
 	// connection lives for up to its timeout plus this interval.
 	CleanupInterval time.Duration
@@ -51,6 +52,7 @@ const (
 // ReadPool reads the setting mcp_pool; a nil m is the zero value. Mistakes are reported to
 // the document of m.
 func ReadPool(m *yamldoc.Map) (c PoolConfig) {
+	c.HasIdleTimeout = m.Get("idle_timeout_seconds") != nil
 	m.Seconds("idle_timeout_seconds", &c.IdleTimeout)
 	m.Seconds("cleanup_interval_seconds", &c.CleanupInterval)
 	m.Uint("max_idle_servers", &c.MaxIdle)

@@ -73,16 +73,48 @@ func TestRebuild(t *testing.T) {
 	want(t, s.Post("/v1/rags/nothing/rebuild", ""), http.StatusNotFound)
 }
 
-// TestReload: mcp.json is read again, and one that is not valid changes nothing.
+// TestReload: mcp.json is read again, and with one that is not valid the servers of before go on.
 func TestReload(t *testing.T) {
-	s := servertest.Start(t, servertest.Files{"config.yaml": config(), "functions/mcp.json": `{"mcpServers": {"one": {"command": "true"}}}`})
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := `{"mcpServers": {"one": {"command": ` + quote(exe) + `, "env": {"` + serverName + `": "one"}, "expose": "direct"}}}`
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml":        config("mcp_server_support: true\nenabled_mcp_servers: one\npermission: {\"mcp__*\": allow}"),
+		"functions/mcp.json": valid,
+		"rules.yaml":         "rules:\n  - match: {turn: 1}\n    tool_calls: [{name: mcp__one__pid}]\ndefault:\n  reply: '{{tool_result}}'\n",
+	})
+	process := func() string { // that answers a call
+		t.Helper()
+		text := completion(t, s, "/v1/completions", `{"prompt": "who", "model": "builtin:script/rules.yaml"}`).FinalMessage
+		if !strings.Contains(text, "process ") {
+			t.Fatalf("the server's tool returned %q", text)
+		}
+		return text
+	}
+	before := process()
+	if now := process(); now != before {
+		t.Errorf("the connection is not kept: the answers are from %s and %s", before, now)
+	}
+	for _, bad := range []string{`{`, `{"mcpServers": {"one": {}}}`} {
+		if err := os.WriteFile(s.Dir+"/functions/mcp.json", []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a := s.Post("/v1/mcp/reload", ""); a.Status < 400 {
+			t.Errorf("an invalid file: %d %s", a.Status, a.Body)
+		}
+		if now := process(); now != before {
+			t.Errorf("after reading %s the answer is from %s, before from %s", bad, now, before)
+		}
+	}
+	if err := os.WriteFile(s.Dir+"/functions/mcp.json", []byte(valid), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if a := want(t, s.Post("/v1/mcp/reload", ""), 200); !strings.Contains(a.Body, `"one"`) {
 		t.Errorf("got %s", a.Body)
 	}
-	if err := os.WriteFile(s.Dir+"/functions/mcp.json", []byte(`{`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if a := s.Post("/v1/mcp/reload", ""); a.Status < 400 {
-		t.Errorf("an invalid file: %d %s", a.Status, a.Body)
+	if now := process(); now == before {
+		t.Errorf("the answer is still from %s", now)
 	}
 }

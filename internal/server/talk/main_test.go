@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/api"
 	"loki/internal/cli"
@@ -16,10 +19,26 @@ import (
 	"loki/internal/server/servertest"
 )
 
+// serverName is the variable of the environment with which this test binary is an MCP server.
+const serverName = "LOKI_TEST_SERVER"
+
 func TestMain(m *testing.M) {
+	if name := os.Getenv(serverName); name != "" {
+		os.Exit(serveTools(name))
+	}
 	servertest.Main(m, func() int {
 		return cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{Server: server.Serve})
 	})
+}
+
+// serveTools is an MCP server with a tool that returns the id of its process.
+func serveTools(name string) int {
+	server := sdk.NewServer(&sdk.Implementation{Name: name, Version: "1"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "pid"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "process " + strconv.Itoa(os.Getpid())}}}, nil, nil
+	})
+	_ = server.Run(context.Background(), &sdk.StdioTransport{})
+	return 0
 }
 
 // config is that of the servers of the tests, with lines of its own behind it.

@@ -87,7 +87,7 @@ func TestReload(t *testing.T) {
 	})
 	process := func() string { // that answers a call
 		t.Helper()
-		text := completion(t, s, "/v1/completions", `{"prompt": "who", "model": "builtin:script/rules.yaml"}`).FinalMessage
+		text := completion(t, s, "/v1/completions", `{"prompt": "who", "model": "builtin:script"}`).FinalMessage
 		if !strings.Contains(text, "process ") {
 			t.Fatalf("the server's tool returned %q", text)
 		}

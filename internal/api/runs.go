@@ -16,6 +16,7 @@ type AgentDetail struct {
 	Model       string          `json:"model,omitempty" doc:"that the agent names; absent if the one of the request or of the server answers"`
 	Variables   []AgentVariable `json:"variables" nullable:"false"`
 	Starters    []string        `json:"starters" nullable:"false" doc:"suggestions of what to ask"`
+	Asks        bool            `json:"asks,omitempty" doc:"it is a graph whose nodes may ask the user"`
 }
 
 // AgentVariable is a variable of an agent.

@@ -37,7 +37,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	}
 	// Answers to a graph's questions come from the standard input if it is no
 	// terminal, unless it has to be the prompt.
-	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && asks(of.Graph) && c.opts.answers == ""
+	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && of.Graph.Asks() && c.opts.answers == ""
 	stdin := io.Reader(nil)
 	if !answersPiped {
 		stdin = c.In
@@ -137,14 +137,6 @@ func (c *command) graphAgent(name, action string) (agent.Agent, graph.Findings, 
 		err = fault.New(fault.Usage, "agent %s is defined by config.yaml and has no graph to %s", of.Name, action)
 	}
 	return of, findings, err
-}
-
-// asks reports whether the graph has nodes that ask a human, or whose models may.
-func asks(g *graph.Graph) bool {
-	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool {
-		return n.Type == graph.ApprovalNode || n.Type == graph.InputNode ||
-			n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "user__") })
-	})
 }
 
 // asker gets questions answered: by the lines of a piped standard input, or at the

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"loki/internal/ask"
@@ -160,7 +161,7 @@ func noSession(flag string) error {
 
 // answer sends the text to the model and prints the reply.
 func (c *command) answer(ctx context.Context, face *face) (err error) {
-	asked, attached, err := c.question(ctx, face)
+	asked, attached, err := c.question(ctx, face, c.In)
 	if err != nil {
 		return err
 	}
@@ -192,11 +193,11 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 }
 
 // question returns what the user asks, and what is attached to it.
-func (c *command) question(ctx context.Context, face *face) (q conversation.Asked, attached input.Attachments, err error) {
+func (c *command) question(ctx context.Context, face *face, stdin io.Reader) (q conversation.Asked, attached input.Attachments, err error) {
 	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
 		return q, attached, c.noInput()
 	}
-	attached, text, err := c.attachments(ctx, face, c.In)
+	attached, text, err := c.attachments(ctx, face, stdin)
 	if err != nil {
 		return q, attached, err
 	}

@@ -26,7 +26,7 @@ import (
 // user decides. Without a terminal to decide at, the command is printed: that is what
 // key bindings of shells read.
 func (c *command) execute(ctx context.Context, face *face) (err error) {
-	asked, attached, err := c.question(ctx, face)
+	asked, attached, err := c.question(ctx, face, c.In)
 	if err != nil {
 		return err
 	}

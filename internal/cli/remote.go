@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loki/internal/api"
+	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/client"
 	"loki/internal/display"
@@ -25,7 +27,8 @@ import (
 // farServer is the server that does what the command asks for.
 type farServer struct {
 	*client.Client
-	command string // what a command for this server begins with, for hints
+	command string    // what a command for this server begins with, for hints
+	asker   ask.Asker // of what its runs ask; nil if the user cannot be asked
 }
 
 // atServer lists the flags that mean something at a server.
@@ -103,19 +106,31 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 	if slices.Contains(c.opts.files, input.LastReply) {
 		return fault.New(fault.Usage, "-f %s: the last reply of a session is at the server", input.LastReply)
 	}
-	asked, attached, err := c.question(ctx, face)
-	if err != nil {
-		return err
-	}
-	inSession := c.opts.hasSession && c.opts.session != session.TempName
+	var of api.AgentDetail
+	var err error
 	if c.opts.agent != "" {
-		of, err := s.Agent(ctx, c.opts.agent)
+		of, err = s.Agent(ctx, c.opts.agent)
 		if fault.CodeOf(err) == fault.NotFound {
 			return fault.Wrap(fault.NotFound, err, "").WithHint("the agents of the server: %s --list-agents", s.command)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	piped := !c.InTerminal && len(c.opts.text) > 0 && of.Asks && c.opts.answers == ""
+	stdin := io.Reader(nil)
+	if !piped {
+		stdin = c.In
+	}
+	asked, attached, err := c.question(ctx, face, stdin)
+	if err != nil {
+		return err
+	}
+	if s.asker, err = c.askerAt(face, piped); err != nil {
+		return err
+	}
+	inSession := c.opts.hasSession && c.opts.session != session.TempName
+	if c.opts.agent != "" {
 		if of.Kind == "graph" {
 			if err := refuse(c.opts.flags, "agent", append([]string{"rag"}, ofGraph...), "the graph itself sets the instructions and memory of its models"); err != nil {
 				return err

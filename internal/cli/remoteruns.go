@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +48,9 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 	before, err := s.Run(ctx, id)
 	if err != nil {
 		return err
+	}
+	if piped := !c.InTerminal && !c.opts.hasAnswer && c.opts.answers == ""; piped || c.InTerminal {
+		s.asker = c.asker(face, piped)
 	}
 	answers, err := c.answersFor(before)
 	switch {
@@ -147,7 +152,7 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 		}
 		fin, over := parsed.Body.(event.Finished)
 		over = over && parsed.Depth == 0
-		if over && fin.Code == string(fault.Suspended) && ctx.Err() == nil && c.asks() {
+		if over && fin.Code == string(fault.Suspended) && ctx.Err() == nil && s.asker != nil {
 			release()
 			detail, err := s.Run(ctx, r.ID)
 			if err != nil {
@@ -201,26 +206,52 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 	return fault.Wrap(code, errors.New(fin.Error), "%s", what).WithHint("%s", hint)
 }
 
-// asks reports whether the user can be asked.
-func (c *command) asks() bool { return c.InTerminal }
+// askerAt returns what answers the questions of a run at a server: the file of --answers, the lines of a piped
+// standard input, or the user at the terminal; nil where nobody can be asked.
+func (c *command) askerAt(face *face, piped bool) (ask.Asker, error) {
+	if c.opts.answers != "" || piped {
+		return c.withAnswers(c.asker(face, piped))
+	}
+	if !c.InTerminal {
+		return nil, nil
+	}
+	return c.asker(face, false), nil
+}
 
 // goOnRemotely asks the user what a run asks, and goes on with it. Where no user can be asked it says how to
 // answer.
 func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r api.RunDetail) error {
-	if !c.asks() {
+	suspended := func() error {
 		return c.outcomeOf(ctx, s, r.Run, event.Finished{Error: r.Error, Code: string(fault.Suspended)})
 	}
-	asker := c.asker(face, false)
-	answers := make(map[string]string)
-	for _, q := range r.Pending {
-		answer, err := asker.Ask(ctx, questionOf(q))
-		if err != nil {
-			return fault.Wrap(fault.CodeOf(err), err, "run %s waits for an answer", r.ID).WithHint("answer: %s --resume %s", s.command, r.ID)
-		}
-		answers[q.ID] = answer
+	if s.asker == nil {
+		return suspended()
 	}
-	if _, err := s.Answer(ctx, r.ID, answers); err != nil {
-		return err
+	for len(r.Pending) > 0 && r.Status == string(run.Suspended) {
+		answers := make(map[string]string)
+		for _, q := range r.Pending {
+			answer, err := s.asker.Ask(ctx, questionOf(q))
+			if errors.Is(err, ask.ErrUnavailable) {
+				return suspended()
+			}
+			if err != nil {
+				return fault.Wrap(fault.CodeOf(err), err, "run %s waits for an answer", r.ID).WithHint("answer: %s --resume %s", s.command, r.ID)
+			}
+			answers[q.ID] = answer
+		}
+		_, err := s.Answer(ctx, r.ID, answers)
+		if err == nil {
+			break
+		}
+		refused, ok := errors.AsType[*client.Error](err)
+		taken := ok && refused.Status == http.StatusConflict // answered elsewhere meanwhile
+		if !taken && (!ok || refused.Status != http.StatusBadRequest || !c.InTerminal) {
+			return fault.Wrap(fault.CodeOf(err), err, "").WithHint("answer: %s --resume %s --answer TEXT", s.command, r.ID)
+		}
+		c.warn(err.Error())
+		if r, err = s.Run(ctx, r.ID); err != nil {
+			return err
+		}
 	}
 	return c.follow(ctx, s, face, r.Run, r.Events)
 }
@@ -235,6 +266,8 @@ func questionOf(q api.Question) ask.Question {
 		asked.Kind = ask.Choice
 	case len(q.Options) > 0:
 		asked.Kind = ask.Select
+		// What may be a tool's question for consent is one: a record does not say.
+		asked.Consent = slices.Equal(q.Options, []string{"yes", "no"})
 	}
 	if q.Default != nil {
 		asked.Default, asked.HasDefault = *q.Default, true

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/chat"
@@ -310,4 +312,12 @@ type Map struct {
 // End ends the run with a text.
 type End struct {
 	Output Template
+}
+
+// Asks reports whether the graph has nodes that ask a human, or whose models may.
+func (g *Graph) Asks() bool {
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		return n.Type == ApprovalNode || n.Type == InputNode ||
+			n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "user__") })
+	})
 }

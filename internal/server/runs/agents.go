@@ -53,7 +53,7 @@ func (e *endpoints) showAgent(_ context.Context, in *agentRequest) (*api.AgentDe
 		Variables: []api.AgentVariable{}, Starters: append([]string{}, of.InForce.Starters...),
 	}
 	if of.Graph != nil {
-		d.Kind = "graph"
+		d.Kind, d.Asks = "graph", of.Graph.Asks()
 	}
 	for _, v := range of.InForce.Variables {
 		d.Variables = append(d.Variables, api.AgentVariable{Name: v.Name, Description: v.Description, Default: v.Default})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 )
 
 // Page is the parameters of an endpoint that answers with a list. I embeds it.
@@ -264,6 +265,9 @@ func (p *plan) decodeBody(problems *problems, body []byte, field reflect.Value) 
 	if v == nil && field.Kind() == reflect.Pointer {
 		return nil
 	}
+	if p.lax {
+		dropNulls(v)
+	}
 	if !p.check(problems, p.schema, "", v) {
 		return nil
 	}
@@ -302,12 +306,68 @@ func (p *plan) check(problems *problems, schema *huma.Schema, name string, v any
 	huma.Validate(p.api.schemas, schema, path, huma.ModeWriteToServer, v, &result)
 	for _, err := range result.Errors {
 		if d, ok := errors.AsType[*huma.ErrorDetail](err); ok {
-			problems.detail(d)
+			if form := p.form(schema, strings.TrimPrefix(d.Location, name), d); form == nil || p.check(problems, form, d.Location, d.Value) {
+				problems.detail(d)
+			}
 		} else {
 			problems.add(name, err.Error())
 		}
 	}
 	return len(result.Errors) == 0
+}
+
+// form returns the schema of the form that a value has by its type, if d says that it has none of several forms; else
+// nil. at is where the value stands in what schema is about.
+func (p *plan) form(schema *huma.Schema, at string, d *huma.ErrorDetail) *huma.Schema {
+	if d.Message != validation.MsgExpectedMatchExactlyOneSchema {
+		return nil
+	}
+	at = strings.ReplaceAll(strings.TrimPrefix(at, "."), "[", ".[")
+	for word := range strings.SplitSeq(strings.TrimPrefix(at, "."), ".") {
+		if schema = p.resolve(schema); schema == nil || word == "" {
+			break
+		}
+		if word[0] == '[' {
+			schema = schema.Items
+		} else {
+			schema = schema.Properties[word]
+		}
+	}
+	if schema = p.resolve(schema); schema == nil {
+		return nil
+	}
+	kind := map[reflect.Kind]string{reflect.String: huma.TypeString, reflect.Slice: huma.TypeArray, reflect.Map: huma.TypeObject}[reflect.ValueOf(d.Value).Kind()]
+	for _, one := range schema.OneOf {
+		if one = p.resolve(one); one.Type == kind {
+			return one
+		}
+	}
+	return nil
+}
+
+// resolve returns the schema that a reference is to.
+func (p *plan) resolve(s *huma.Schema) *huma.Schema {
+	for s != nil && s.Ref != "" {
+		s = p.api.schemas.SchemaFromRef(s.Ref)
+	}
+	return s
+}
+
+// dropNulls takes members that are null out of all objects in v: clients of OpenAI send them for absent ones.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, m := range v {
+			if m == nil {
+				delete(v, name)
+			}
+			dropNulls(m)
+		}
+	case []any:
+		for _, e := range v {
+			dropNulls(e)
+		}
+	}
 }
 
 // problems are what is wrong with a request.

@@ -115,7 +115,7 @@ type Operation struct {
 	Idempotent bool       // takes an Idempotency-Key
 	Status     int        // of success; 0 means 200
 
-	OpenAIErrors bool     // errors have OpenAI's shape, and unknown query parameters are ignored
+	OpenAIErrors bool     // errors have OpenAI's shape, unknown query parameters are ignored, and so are members that are null
 	Events       []string // names of the server-sent events of an answer that is a stream
 	Answer       any      // a value of the type of the JSON answer, where the function returns a [Reply]
 	MaxBody      int64    // bytes; 0 means the limit of the server

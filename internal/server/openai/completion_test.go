@@ -135,7 +135,7 @@ func TestRefusedCompletions(t *testing.T) {
 		{"several_answers", said("builtin:echo", "Hi", `"n":2`), "n", 400, "invalid_request"},
 		{"logprobs", said("builtin:echo", "Hi", `"logprobs":true`), "logprobs", 400, "invalid_request"},
 		{"penalty", said("builtin:echo", "Hi", `"presence_penalty":2.5`), "presence_penalty", 400, "invalid_request"},
-		{"audio", said("builtin:echo", "Hi", `"modalities":["text","audio"]`), "modalities", 400, "invalid_request"},
+		{"audio", said("builtin:echo", "Hi", `"modalities":["text","audio"]`), "modalities[1]", 400, "invalid_request"},
 		{"functions", said("builtin:echo", "Hi", `"functions":[]`), "functions", 400, "invalid_request"},
 		{"unknown_member", said("builtin:echo", "Hi", `"top_k":3`), "top_k", 400, "invalid_request"},
 		{"unknown_inner_member", `{"model":"builtin:echo","messages":[{"role":"user","content":"a","colour":1}]}`, "messages[0].colour", 400, "invalid_request"},

@@ -1,7 +1,11 @@
 package openai
 
 import (
-	"errors"
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"loki/internal/chat"
@@ -21,26 +25,40 @@ func FuzzRequests(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	check := func(t *testing.T, err error) bool {
-		if err == nil {
-			return true
-		}
-		if e, ok := errors.AsType[*rest.Error](err); !ok || e.Status != 400 || e.Message == "" {
-			t.Fatalf("the error is %v", err)
-		}
-		return false
+	a := rest.New(rest.Options{})
+	op := func(path string) rest.Operation {
+		return rest.Operation{Method: http.MethodPost, Path: path, Summary: "Test", OpenAIErrors: true}
 	}
+	var read *request // by the endpoint that was called last
+	goesOn := false
+	rest.Register(a, op("/chat"), func(_ context.Context, in *completionInput) (_ *rest.None, err error) {
+		read, err = in.Body.request()
+		return new(rest.None), err
+	})
+	rest.Register(a, op("/responses"), func(_ context.Context, in *responseInput) (_ *rest.None, err error) {
+		goesOn = in.Body.PreviousResponseID != nil
+		read, err = in.Body.request()
+		return new(rest.None), err
+	})
+	rest.Register(a, op("/embeddings"), func(_ context.Context, in *embeddingsInput) (*rest.None, error) {
+		return new(rest.None), in.Body.check()
+	})
+	rest.Register(a, op("/rerank"), func(context.Context, *rerankInput) (*rest.None, error) { return new(rest.None), nil })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := parseCompletion(body)
-		if check(t, err) {
-			sound(t, r, false)
+		for _, path := range []string{"/chat", "/responses", "/embeddings", "/rerank"} {
+			read, goesOn = nil, false
+			r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			a.ServeHTTP(w, rest.Begin(w, r))
+			switch {
+			case w.Code == http.StatusBadRequest && strings.Contains(w.Body.String(), `"message":"`):
+			case w.Code != http.StatusNoContent:
+				t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+			case read != nil:
+				sound(t, read, goesOn)
+			}
 		}
-		r, w, err := parseResponse(body)
-		if check(t, err) {
-			sound(t, r, w.PreviousResponseID != nil)
-		}
-		check(t, new(embeddingsBody).UnmarshalJSON(body))
-		check(t, new(rerankBody).UnmarshalJSON(body))
 	})
 }
 

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/provider"
@@ -20,12 +18,12 @@ import (
 
 // embeddingsRequest is the body of a request for embeddings.
 type embeddingsRequest struct {
-	Model          string          `json:"model"`
-	Input          json.RawMessage `json:"input"`
-	EncodingFormat string          `json:"encoding_format"`
-	InputType      string          `json:"input_type"`
-	Dimensions     *int            `json:"dimensions"`
-	User           json.RawMessage `json:"user"`
+	Model          string          `json:"model" minLength:"1"`
+	Input          textsShape      `json:"input" doc:"a text, or up to 2048; not tokens"`
+	EncodingFormat string          `json:"encoding_format,omitempty" enum:"float,base64"`
+	InputType      string          `json:"input_type,omitempty" enum:"query,search_query,document,passage,search_document"`
+	Dimensions     int             `json:"dimensions,omitempty" minimum:"1" doc:"numbers in a vector, where the model lets the caller choose"`
+	User           json.RawMessage `json:"user,omitempty"`
 }
 
 // embeddings is the answer.
@@ -48,54 +46,26 @@ type embedUsage struct {
 }
 
 type embeddingsInput struct {
-	Body embeddingsBody `required:"true"`
-}
-
-type embeddingsBody struct {
-	embeddingsRequest
-	texts []string
+	Body embeddingsRequest
 }
 
 // mostInputs is how many texts a request for embeddings may have.
 const mostInputs = 2048
 
-// UnmarshalJSON implements [json.Unmarshaler].
-func (b *embeddingsBody) UnmarshalJSON(data []byte) error {
-	if err := decode(data, "", &b.embeddingsRequest); err != nil {
-		return err
-	}
-	if err := needs("model", b.Model != ""); err != nil {
-		return err
-	}
-	switch text, ok := isString(b.Input); {
-	case absent(b.Input):
-		return needs("input", false)
-	case ok:
-		b.texts = []string{text}
-	case json.Unmarshal(b.Input, &b.texts) != nil:
-		return invalid("input", "input has to be a text or a list of texts; lists of tokens are not supported")
-	}
-	switch {
-	case len(b.texts) == 0 || len(b.texts) > mostInputs || slices.Contains(b.texts, ""):
+// check refuses what no model embeds.
+func (b *embeddingsRequest) check() error {
+	if len(b.Input) == 0 || len(b.Input) > mostInputs || slices.Contains(b.Input, "") {
 		return invalid("input", "input may have 1 to %d texts, none of them empty", mostInputs)
-	case b.Dimensions != nil && *b.Dimensions < 1:
-		return invalid("dimensions", "dimensions has to be at least 1")
-	case !slices.Contains([]string{"", "float", "base64"}, b.EncodingFormat):
-		return unsupported("encoding_format", b.EncodingFormat)
-	case !slices.Contains([]string{"", "query", "search_query", "document", "passage", "search_document"}, b.InputType):
-		return unsupported("input_type", b.InputType)
 	}
 	return nil
-}
-
-// Schema implements [huma.SchemaProvider].
-func (embeddingsBody) Schema(r huma.Registry) *huma.Schema {
-	return loose[embeddingsRequest](r, "model", "input")
 }
 
 // embed answers POST /v1/embeddings.
 func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, error) {
 	b := &in.Body
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	id, err := s.listed(b.Model, catalog.Embedding)
 	if err != nil {
 		return nil, err
@@ -104,17 +74,14 @@ func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, 
 	if err != nil {
 		return nil, notFound(b.Model, err)
 	}
-	size := len(b.texts)
+	size := len(b.Input)
 	if model.MaxBatch > 0 {
 		size = model.MaxBatch
 	}
-	out := &embeddings{Object: "list", Model: b.Model, Data: make([]embedding, 0, len(b.texts))}
+	out := &embeddings{Object: "list", Model: b.Model, Data: make([]embedding, 0, len(b.Input))}
 	var used chat.Usage
-	req := provider.EmbedRequest{Model: model.Name, Query: strings.HasSuffix(b.InputType, "query")}
-	if b.Dimensions != nil {
-		req.Dimensions = *b.Dimensions
-	}
-	for batch := range slices.Chunk(b.texts, size) {
+	req := provider.EmbedRequest{Model: model.Name, Query: strings.HasSuffix(b.InputType, "query"), Dimensions: b.Dimensions}
+	for batch := range slices.Chunk(b.Input, size) {
 		req.Texts = batch
 		vectors, u, err := model.Embed(ctx, req)
 		if err != nil {

@@ -38,22 +38,6 @@ type loki struct {
 	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
 }
 
-// sampling are the members that requests to chat models have in all formats.
-type sampling struct {
-	Temperature *float64 `json:"temperature,omitempty" doc:"0 to 2"`
-	TopP        *float64 `json:"top_p,omitempty" doc:"0 to 1"`
-}
-
-func (s sampling) check() error {
-	if s.Temperature != nil && (*s.Temperature < 0 || *s.Temperature > 2) {
-		return invalid("temperature", "temperature has to be between 0 and 2")
-	}
-	if s.TopP != nil && (*s.TopP < 0 || *s.TopP > 1) {
-		return invalid("top_p", "top_p has to be between 0 and 1")
-	}
-	return nil
-}
-
 // effort reads an effort at a place of the request.
 func (r *request) effort(text, at string) error {
 	if r.Effort = chat.Effort(text); text != "" && !r.Effort.Valid() {
@@ -62,21 +46,9 @@ func (r *request) effort(text, at string) error {
 	return nil
 }
 
-// limit reads the most tokens of an answer at a place of the request, nil for no limit.
-func (r *request) limit(tokens *int, at string) error {
-	if tokens == nil {
-		return nil
-	}
-	if *tokens < 1 {
-		return invalid(at, "%s has to be at least 1", at)
-	}
-	r.MaxOutputTokens = *tokens
-	return nil
-}
-
 // form reads the JSON Schema at a place, which the answer has to satisfy.
 func (r *request) form(name string, schema json.RawMessage, at string) error {
-	if absent(schema) {
+	if len(schema) == 0 {
 		return invalid(at, "%s is missing", at)
 	}
 	f, err := conversation.NewForm(name, schema)
@@ -88,7 +60,7 @@ func (r *request) form(name string, schema json.RawMessage, at string) error {
 }
 
 // addTool adds a function of the client at a place.
-func (r *request) addTool(t chat.Tool, at string) (err error) {
+func (r *request) addTool(t chat.Tool, at string) error {
 	if t.Name == "" {
 		return invalid(member(at, "name"), "%s has no name", at)
 	}
@@ -97,8 +69,8 @@ func (r *request) addTool(t chat.Tool, at string) (err error) {
 			return invalid(member(at, "name"), "two tools are called %q", t.Name)
 		}
 	}
-	if t.Parameters, err = object(t.Parameters, member(at, "parameters")); err != nil {
-		return err
+	if len(t.Parameters) > 0 && t.Parameters[0] != '{' {
+		return invalid(member(at, "parameters"), "%s.parameters has to be an object", at)
 	}
 	r.Tools = append(r.Tools, t)
 	return nil

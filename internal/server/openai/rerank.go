@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,12 +12,23 @@ import (
 
 // rerankRequest is the body of a request to order documents, as Jina and Cohere have it.
 type rerankRequest struct {
-	Model           string            `json:"model"`
-	Query           string            `json:"query"`
-	Documents       []json.RawMessage `json:"documents"`
-	TopN            *int              `json:"top_n"`
-	ReturnDocuments *bool             `json:"return_documents"`
+	Model           string          `json:"model" minLength:"1"`
+	Query           string          `json:"query" minLength:"1"`
+	Documents       []documentShape `json:"documents" minItems:"1" maxItems:"2048" nullable:"false"`
+	TopN            int             `json:"top_n,omitempty" minimum:"1"`
+	ReturnDocuments *bool           `json:"return_documents,omitempty"`
 }
+
+// documentShape is a document: a text, or an object with one.
+type documentShape struct{ document }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *documentShape) UnmarshalJSON(data []byte) error {
+	return orText(data, &d.document, func(text string) { d.Text = text })
+}
+
+// Schema implements [huma.SchemaProvider].
+func (documentShape) Schema(r huma.Registry) *huma.Schema { return textOr[document](r) }
 
 // ranking is the answer, which has the members of both.
 type ranking struct {
@@ -44,49 +54,7 @@ type rerankUsage struct {
 }
 
 type rerankInput struct {
-	Body rerankBody `required:"true"`
-}
-
-type rerankBody struct {
-	rerankRequest
-	texts []string
-}
-
-// mostDocuments is how many documents a request may have.
-const mostDocuments = 2048
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (b *rerankBody) UnmarshalJSON(data []byte) error {
-	if err := decode(data, "", &b.rerankRequest); err != nil {
-		return err
-	}
-	switch {
-	case b.Model == "":
-		return needs("model", false)
-	case b.Query == "":
-		return needs("query", false)
-	case len(b.Documents) == 0 || len(b.Documents) > mostDocuments:
-		return invalid("documents", "documents may have 1 to %d entries", mostDocuments)
-	case b.TopN != nil && *b.TopN < 1:
-		return invalid("top_n", "top_n has to be at least 1")
-	}
-	for i, d := range b.Documents {
-		text, ok := isString(d)
-		if !ok {
-			var doc document
-			if err := decode(d, element("documents", i), &doc); err != nil {
-				return err
-			}
-			text = doc.Text
-		}
-		b.texts = append(b.texts, text)
-	}
-	return nil
-}
-
-// Schema implements [huma.SchemaProvider].
-func (rerankBody) Schema(r huma.Registry) *huma.Schema {
-	return loose[rerankRequest](r, "model", "query", "documents")
+	Body rerankRequest
 }
 
 // rerank answers POST /v1/rerank.
@@ -100,9 +68,9 @@ func (s *service) rerank(ctx context.Context, in *rerankInput) (*ranking, error)
 	if err != nil {
 		return nil, notFound(b.Model, err)
 	}
-	req := provider.RerankRequest{Model: model.Name, Query: b.Query, Documents: b.texts}
-	if b.TopN != nil {
-		req.TopN = *b.TopN
+	req := provider.RerankRequest{Model: model.Name, Query: b.Query, TopN: b.TopN}
+	for _, d := range b.Documents {
+		req.Documents = append(req.Documents, d.Text)
 	}
 	list, used, err := model.Rerank(ctx, req)
 	if err != nil {
@@ -112,7 +80,7 @@ func (s *service) rerank(ctx context.Context, in *rerankInput) (*ranking, error)
 	for _, r := range list {
 		entry := ranked{Index: r.Index, Score: r.Score}
 		if b.ReturnDocuments == nil || *b.ReturnDocuments {
-			entry.Document = &document{b.texts[r.Index]}
+			entry.Document = &b.Documents[r.Index].document
 		}
 		out.Results = append(out.Results, entry)
 	}

@@ -56,7 +56,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 	for _, tt := range []struct{ body, param string }{
 		{`{"model":"builtin:hash"}`, "input"},
-		{`{"model":"builtin:hash","input":[[1,2]]}`, "input"},
+		{`{"model":"builtin:hash","input":[[1,2]]}`, "input[0]"},
 		{`{"model":"builtin:hash","input":[""]}`, "input"},
 		{`{"model":"builtin:hash","input":"a","dimensions":256}`, "dimensions"},
 		{`{"model":"builtin:hash","input":"a","encoding_format":"int8"}`, "encoding_format"},

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"loki/internal/chat"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
@@ -36,11 +34,11 @@ type response struct {
 	MaxOutputTokens   *int            `json:"max_output_tokens"`
 	Temperature       *float64        `json:"temperature"`
 	TopP              *float64        `json:"top_p"`
-	Tools             json.RawMessage `json:"tools"`
-	ToolChoice        json.RawMessage `json:"tool_choice"`
+	Tools             []toolShape     `json:"tools" nullable:"false"`
+	ToolChoice        *choiceShape    `json:"tool_choice"`
 	ParallelToolCalls bool            `json:"parallel_tool_calls"`
-	Text              json.RawMessage `json:"text,omitempty"`
-	Reasoning         json.RawMessage `json:"reasoning,omitempty"`
+	Text              *textShape      `json:"text,omitempty"`
+	Reasoning         *reasoningShape `json:"reasoning,omitempty"`
 	Metadata          json.RawMessage `json:"metadata"`
 	Truncation        string          `json:"truncation"`
 }
@@ -85,30 +83,17 @@ type part struct {
 }
 
 type responseInput struct {
-	RunID string       `header:"X-Loki-Run-Id" doc:"run of an agent whose question the input answers, as loki.run_id"`
-	Body  responseBody `required:"true"`
-}
-
-// responseBody is the body of a request for a response.
-type responseBody struct {
-	request *request
-	wire    *responseRequest
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (b *responseBody) UnmarshalJSON(data []byte) (err error) {
-	b.request, b.wire, err = parseResponse(data)
-	return err
-}
-
-// Schema implements [huma.SchemaProvider].
-func (responseBody) Schema(r huma.Registry) *huma.Schema {
-	return loose[responseRequest](r, "model", "input")
+	RunID string `header:"X-Loki-Run-Id" doc:"run of an agent whose question the input answers, as loki.run_id"`
+	Body  responseRequest
 }
 
 // respond answers POST /v1/responses.
 func (s *service) respond(ctx context.Context, in *responseInput) (*rest.Reply, error) {
-	r, w := in.Body.request, in.Body.wire
+	w := &in.Body
+	r, err := w.request()
+	if err != nil {
+		return nil, err
+	}
 	if in.RunID != "" {
 		r.Loki.RunID = in.RunID
 	}
@@ -163,17 +148,22 @@ type output struct {
 }
 
 func newOutput(r *request, w *responseRequest, id string) *output {
-	orElse := func(m json.RawMessage, otherwise string) json.RawMessage {
-		if absent(m) {
-			return json.RawMessage(otherwise)
-		}
-		return m
+	choice, text := w.ToolChoice, w.Text
+	if choice == nil {
+		choice = &choiceShape{choiceObject{Type: "auto"}}
+	}
+	if text == nil {
+		text = &textShape{Format: &formatShape{Type: "text"}}
+	}
+	metadata := w.Metadata
+	if len(metadata) == 0 {
+		metadata = json.RawMessage("{}")
 	}
 	return &output{res: response{
 		ID: id, Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: r.Model, Output: []*item{},
 		PreviousResponseID: w.PreviousResponseID, Store: w.Store == nil || *w.Store, Instructions: w.Instructions, MaxOutputTokens: w.MaxOutputTokens,
-		Temperature: w.Temperature, TopP: w.TopP, Tools: orElse(w.Tools, "[]"), ToolChoice: orElse(w.ToolChoice, `"auto"`),
-		ParallelToolCalls: !r.OneCall, Text: orElse(w.Text, `{"format":{"type":"text"}}`), Reasoning: w.Reasoning, Metadata: orElse(w.Metadata, "{}"), Truncation: "disabled",
+		Temperature: w.Temperature, TopP: w.TopP, Tools: append([]toolShape{}, w.Tools...), ToolChoice: choice,
+		ParallelToolCalls: !r.OneCall, Text: text, Reasoning: w.Reasoning, Metadata: metadata, Truncation: "disabled",
 	}}
 }
 

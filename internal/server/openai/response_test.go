@@ -163,11 +163,11 @@ func TestRefusedResponses(t *testing.T) {
 	for _, tt := range []struct{ name, body, param string }{
 		{"background", input("builtin:echo", `"Hi"`, `"background":true`), "background"},
 		{"conversation", input("builtin:echo", `"Hi"`, `"conversation":"c"`), "conversation"},
-		{"include", input("builtin:echo", `"Hi"`, `"include":["message.output_text.logprobs"]`), "include"},
+		{"include", input("builtin:echo", `"Hi"`, `"include":["message.output_text.logprobs"]`), "include[0]"},
 		{"truncation", input("builtin:echo", `"Hi"`, `"truncation":"auto"`), "truncation"},
 		{"tool", input("builtin:echo", `"Hi"`, `"tools":[{"type":"web_search","filters":{}}]`), "tools[0].type"},
 		{"item", input("builtin:echo", `[{"type":"item_reference","id":"x"}]`, ""), "input[0].type"},
-		{"part", input("builtin:echo", `[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]`, ""), "input[0].content[0].type"},
+		{"part", input("builtin:echo", `[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]`, ""), "input[0].content[0].file_id"},
 		{"unknown", input("builtin:echo", `"Hi"`, `"seed":3`), "seed"},
 		{"empty", input("builtin:echo", `[]`, ""), "input"},
 		{"no_input", `{"model":"builtin:echo"}`, "input"},

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,36 +26,17 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 	if err != nil {
 		return nil, err
 	}
-	var waiting []string
-	for _, p := range h.Pending {
-		waiting = append(waiting, p.ID)
-	}
 	answers := r.Answers
-	switch {
-	case len(waiting) == 0:
-		return nil, noQuestion(h.Info)
-	case r.Answer != nil && len(waiting) > 1:
+	if r.Answer != nil && len(h.Pending) > 1 {
+		waiting := ids(h.Pending)
 		return nil, fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), id, strings.Join(waiting, ", ")).
 			WithHint("answer them with --answers FILE, a YAML file with a line for each: %s: ANSWER", waiting[0])
-	case r.Answer != nil:
-		answers = map[string]string{waiting[0]: *r.Answer}
+	} else if r.Answer != nil && len(h.Pending) == 1 {
+		answers = map[string]string{h.Pending[0].ID: *r.Answer}
 	}
-	if err := h.Waits(answers); err != nil {
+	accepted, err := acceptAll(h, answers)
+	if err != nil {
 		return nil, err
-	}
-	// A recorded answer cannot be changed, so all are looked at before one is recorded.
-	accepted := make(map[string]string, len(answers))
-	for _, p := range h.Pending {
-		text, ok := answers[p.ID]
-		if !ok {
-			continue
-		}
-		if err := inTime(h.Info.ID, p); err != nil {
-			return nil, err
-		}
-		if accepted[p.ID], err = accept(p, text); err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
-		}
 	}
 	for _, p := range h.Pending {
 		if text, ok := accepted[p.ID]; ok {
@@ -68,6 +50,34 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 		}
 	}
 	return questions, nil
+}
+
+// AnswerAtWork records answers, by the ids of the questions, of a run that is at work, in its journal. They are
+// used when the run goes on after it has come to rest, or before that by work that asks once more. It is not
+// to be called for one run twice at the same time. The error wraps [ErrClosed] or [ErrLeaseLost] once the run rests.
+func AnswerAtWork(ctx context.Context, store Store, j Journal, answers map[string]string) error {
+	h, err := store.History(ctx, j.ID())
+	if err != nil {
+		return err
+	}
+	accepted, err := acceptAll(h, answers)
+	if err != nil {
+		return err
+	}
+	for _, p := range h.Pending {
+		text, ok := accepted[p.ID]
+		if !ok {
+			continue
+		}
+		result, err := json.Marshal(text)
+		if err == nil {
+			err = j.Task(p.Step, p.Node).Record(ctx, p.Key, steps.Step{Kind: steps.Question, Key: p.Key, Name: p.ID}, result)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Waits returns an error unless the run waits for each of the answers, by the ids of their questions. It is a
@@ -91,6 +101,37 @@ func (h History) Waits(answers map[string]string) error {
 		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint)
 	}
 	return nil
+}
+
+// acceptAll returns what texts mean as the answers to questions that wait. A recorded answer cannot be changed,
+// so all are looked at before one is recorded.
+func acceptAll(h History, answers map[string]string) (accepted map[string]string, err error) {
+	if err := h.Waits(answers); err != nil {
+		return nil, err
+	}
+	accepted = make(map[string]string, len(answers))
+	for _, p := range h.Pending {
+		text, ok := answers[p.ID]
+		if !ok {
+			continue
+		}
+		if err := inTime(h.Info.ID, p); err != nil {
+			return nil, err
+		}
+		if accepted[p.ID], err = accept(p, text); err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
+		}
+	}
+	return accepted, nil
+}
+
+// ids returns the ids of questions.
+func ids(waiting []Pending) []string {
+	list := make([]string, len(waiting))
+	for i, p := range waiting {
+		list[i] = p.ID
+	}
+	return list
 }
 
 // noQuestion is the failure of an answer that came too late, or to a run that asked

@@ -199,6 +199,7 @@ type Info struct {
 	Output   string     // of a run that is done
 	Error    string     // of one that failed
 	Code     fault.Code
+	Until    time.Time   // when one that waits for its provider can go on; zero for any other
 	Active   bool        // a process holds the lease now
 	Held     *LeaseError // who holds it; nil if no process does
 	Gap      *Gap        // what is not on record, nil for nothing
@@ -304,6 +305,7 @@ type Ending struct {
 	Output string
 	Error  string
 	Code   fault.Code
+	Until  time.Time // when a run that waits for its provider can go on; zero for one that does not
 }
 
 // Recovery is what Open found on record.

@@ -18,6 +18,7 @@ type Resumption struct {
 	Continuation                   // an empty ID means the newest unfinished run of the working directory
 	Answers      map[string]string // to pending questions, by id
 	Answer       *string           // to the only pending question, nil for none
+	Answered     []string          // questions whose answers came to be on record while the run was at work
 
 	// Wait is called before the run waits for a provider that asked to come back later. Nil
 	// does not wait: the error is then that of a run that was suspended.
@@ -38,8 +39,8 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 		if ended := retry.Sleep(ctx, time.Until(later.At)); ended != nil {
 			return out, fault.Wrap(fault.CodeOf(ended), ended, "waiting for the provider").WithHint("%s", fault.HintOf(err))
 		}
-		r.ID = cmp.Or(out.Run, r.ID)   // another run may be the newest one now
-		r.Answer, r.Answers = nil, nil // they have been given
+		r.ID = cmp.Or(out.Run, r.ID)                    // another run may be the newest one now
+		r.Answer, r.Answers, r.Answered = nil, nil, nil // they have been given
 	}
 }
 
@@ -76,6 +77,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	answered = append(answered, r.Answered...)
 	if job.Durability == graph.DurabilityPower {
 		store.Close()
 		if store, err = s.Open(job.Durability); err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -201,6 +202,9 @@ func ending(out Outcome, err error) Ending {
 		e.Status = Canceled
 	case fault.Suspended, fault.Limit:
 		e.Status = Suspended
+		if later, ok := errors.AsType[*engine.LaterError](err); ok {
+			e.Until = later.At
+		}
 	}
 	if _, ok := errors.AsType[*FinalError](err); ok {
 		e.Status = Done

@@ -59,11 +59,11 @@ type Service struct {
 	// Recorded says that a run which cannot be recorded does not begin.
 	Recorded bool
 
-	// Enter makes the service that of a server. It is called with the id of a run that is on record and is about to begin or to go on. The
+	// Enter makes the service that of a server. It is called with the journal of a run that is on record and is about to begin or to go on. The
 	// run has the context it returns, calls wait, which may be nil, before its work begins, and
 	// leave once it is over and its lease is given back. Nil lets runs begin at once. Runs without a
 	// journal do not enter.
-	Enter func(ctx context.Context, id string) (entered context.Context, wait func(context.Context) error, leave func())
+	Enter func(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func())
 
 	// Unrecorded says that nothing is recorded and no record goes on, as in a dry run.
 	Unrecorded bool
@@ -114,7 +114,7 @@ func (s *Service) enter(ctx context.Context, j Journal) (entered context.Context
 	if s.Enter == nil {
 		return ctx, nil, func() {}
 	}
-	return s.Enter(ctx, j.ID())
+	return s.Enter(ctx, j)
 }
 
 // create begins the record of a run.

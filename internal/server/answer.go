@@ -77,7 +77,9 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.PostForm.Has("multi") {
 		answer = ask.JoinAnswers(r.PostForm["option"])
 	}
-	switch err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}); {
+	switch later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}); {
+	case later:
+		showAnswer(w, http.StatusAccepted, answerView{Title: "Thank you: the run goes on when its other work is done"})
 	case err == nil:
 		showAnswer(w, http.StatusOK, answerView{Title: "Thank you: the run goes on"})
 	case errors.Is(err, webhook.ErrLink) || fault.CodeOf(err) == fault.Usage:

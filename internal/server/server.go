@@ -52,7 +52,7 @@ type Server struct {
 
 	runs    *manager.Manager
 	hosted  app.Hosted
-	resumed chan struct{} // closed once all runs that the last server left go on
+	resumed chan struct{} // closed once no run goes on by itself any more
 
 	cancel context.CancelCauseFunc // ends all requests
 	served chan error              // what the listener ended with
@@ -108,12 +108,12 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s.resumed = make(chan struct{})
 	go func() { // ends with Shutdown at the latest, which waits for it
 		defer close(s.resumed)
-		if !set.ResumeOnStart {
-			return
+		if set.ResumeOnStart {
+			if err := s.runs.ResumeOnStart(ctx); err != nil {
+				o.Log.Warn("interrupted runs do not go on", "error", err)
+			}
 		}
-		if err := s.runs.ResumeOnStart(ctx); err != nil {
-			o.Log.Warn("interrupted runs do not go on", "error", err)
-		}
+		s.runs.Wake(ctx)
 	}()
 	return s, nil
 }
@@ -164,7 +164,7 @@ func (s *Server) Reload() (fixed []string, err error) {
 
 // forced is how long requests may take to end once they are canceled: their children have to be killed, and
 // what came is kept.
-const forced = 15 * time.Second
+const forced = 4 * time.Second
 
 // Shutdown ends the server. New requests are refused, those at work may finish for the time that the
 // configuration grants, and are canceled then. It returns when all have ended, or are given up. The end of
@@ -178,8 +178,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.api.Idle(grace)
 	working.Wait()
 	done()
-	<-s.resumed
 	s.cancel(rest.ErrStopping())
+	<-s.resumed
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)
 	defer done()
 	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end), s.hosted.Close())

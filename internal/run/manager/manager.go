@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -58,7 +59,9 @@ type Manager struct {
 	queue   []*activity          // those that wait for their turn, in order
 	working int                  // runs that have their turn
 	closing bool                 // no run begins any more
+	resting map[string]rested    // runs that Wake has not seen since they came to rest
 	ended   chan struct{}        // closed once nothing is watched any more
+	wake    chan struct{}        // holds a token when Wake has to look
 
 	background sync.WaitGroup // all goroutines of the manager
 	pages      chan struct{}  // holds a token for every watcher that reads the store
@@ -67,6 +70,7 @@ type Manager struct {
 // activity is a run at work.
 type activity struct {
 	id      string
+	journal run.Journal
 	begun   time.Time
 	cancel  context.CancelCauseFunc
 	turn    chan struct{} // closed when a queued run may work; nil for one that needs no turn
@@ -74,6 +78,9 @@ type activity struct {
 	queued  bool          // guarded by Manager.mu, as is what follows
 	holding bool          // it has its turn
 	number  int           // of the last event that was emitted with one
+
+	answering sync.Mutex // held while answers are recorded
+	answered  []string   // questions that were answered since it is at work; guarded by Manager.mu
 }
 
 // Activity is a run at work, for people to see.
@@ -94,7 +101,7 @@ func New(o Options) *Manager {
 	}
 	m := &Manager{
 		o: o, active: make(map[string]*activity), feeds: make(map[string]*feed),
-		ended: make(chan struct{}), pages: make(chan struct{}, maxPages),
+		ended: make(chan struct{}), wake: make(chan struct{}, 1), pages: make(chan struct{}, maxPages),
 	}
 	m.events = o.Events(event.Tee(event.Func(m.Emit), o.Also))
 	return m
@@ -161,26 +168,54 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 	return id, refused(err)
 }
 
-// Answer answers questions that wait, and goes on with the run. While other nodes of the run are at
-// work here, it waits for them, until ctx ends. A question that is for others to answer is a
-// [*run.NotAssignedError]; who is the subject that answers, "" for one who may answer everything.
-func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string) error {
+// Answer answers questions that wait, and goes on with the run. While other nodes of the run are at work here, later
+// is true: the answers are on record, and Wake goes on with the run once it rests. A question that is for others
+// to answer is a [*run.NotAssignedError]; who is the subject that answers, "" for one who may answer everything.
+func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string) (later bool, err error) {
 	if err := m.MayAnswer(ctx, id, who, answers); err != nil {
-		return err
+		return false, err
 	}
 	h, err := m.o.Store.History(ctx, id)
 	if err == nil && !h.Info.Status.Over() {
-		err = h.Waits(answers) // now, and not when the run rests
+		err = h.Waits(answers)
 	}
 	if err != nil {
+		return false, err
+	}
+	for {
+		m.mu.Lock()
+		a := m.active[id]
+		m.mu.Unlock()
+		if a == nil {
+			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
+			return false, err
+		}
+		err := m.answerAtWork(ctx, a, answers)
+		if !errors.Is(err, run.ErrClosed) && !errors.Is(err, run.ErrLeaseLost) {
+			return err == nil, err
+		}
+		select { // it comes to rest at this moment
+		case <-a.over:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// answerAtWork records answers of a run at work.
+func (m *Manager) answerAtWork(ctx context.Context, a *activity, answers map[string]string) error {
+	a.answering.Lock()
+	defer a.answering.Unlock()
+	if err := run.AnswerAtWork(ctx, m.o.Store, a.journal, answers); err != nil {
 		return err
 	}
-	if err := m.idle(ctx, id); err != nil {
-		return fault.Wrap(fault.Failure, err, "run %s is still at work beside the question, so the answer was not used", id).
-			WithHint("answer again when the run waits")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a.answered = slices.AppendSeq(a.answered, maps.Keys(answers))
+	if m.active[a.id] != a {
+		m.rest(a.id, rested{answered: a.answered})
 	}
-	_, err = m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
-	return err
+	return nil
 }
 
 // MayAnswer returns a [*run.NotAssignedError] if a question is for subjects other than who to answer: one of answers
@@ -205,10 +240,10 @@ func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Servi
 	entered, failed := make(chan string, 1), make(chan error, 1)
 	s := *m.o.Runs()
 	s.Recorded = true
-	s.Enter = func(ctx context.Context, id string) (context.Context, func(context.Context) error, func()) {
+	s.Enter = func(ctx context.Context, j run.Journal) (context.Context, func(context.Context) error, func()) {
 		release()
-		a, ctx := m.enter(ctx, id, true)
-		entered <- id
+		a, ctx := m.enter(ctx, j, true)
+		entered <- j.ID()
 		return ctx, func(ctx context.Context) error { return m.wait(ctx, a) }, func() { m.leave(a) }
 	}
 	m.mu.Lock()
@@ -238,14 +273,15 @@ func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Servi
 
 // Enter is the [run.Service.Enter] of runs that others begin in this process, such as turns of
 // conversations: they can be watched and canceled, and need no turn.
-func (m *Manager) Enter(ctx context.Context, id string) (entered context.Context, wait func(context.Context) error, leave func()) {
-	a, ctx := m.enter(ctx, id, false)
+func (m *Manager) Enter(ctx context.Context, j run.Journal) (entered context.Context, wait func(context.Context) error, leave func()) {
+	a, ctx := m.enter(ctx, j, false)
 	return ctx, nil, func() { m.leave(a) }
 }
 
 // enter notes a run that is at work from now on, and queues it if it needs a turn.
-func (m *Manager) enter(ctx context.Context, id string, queue bool) (*activity, context.Context) {
-	a := &activity{id: id, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{}), queued: queue}
+func (m *Manager) enter(ctx context.Context, j run.Journal, queue bool) (*activity, context.Context) {
+	id := j.ID()
+	a := &activity{id: id, journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{}), queued: queue}
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	if m.o.Began != nil {
 		m.o.Began(ctx, id)
@@ -300,6 +336,7 @@ func (m *Manager) leave(a *activity) {
 	}
 	m.queue = slices.DeleteFunc(m.queue, func(q *activity) bool { return q == a })
 	m.next()
+	m.rest(a.id, rested{answered: a.answered})
 	close(a.over)
 	if f := m.feeds[a.id]; f != nil {
 		f.look()
@@ -381,14 +418,22 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 
 // ResumeOnStart goes on, in their order, with the runs that the process before this one left at work:
 // runs of a server, not those of the command line, that are running on record while no process holds
-// them. One that cannot go on is logged and left as it is.
+// them. One that cannot go on is logged and left as it is. Those that are suspended are left to Wake.
 func (m *Manager) ResumeOnStart(ctx context.Context) error {
 	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})
 	if err != nil {
 		return err
 	}
 	for _, info := range slices.Backward(infos) { // newest first
-		if !info.Served || info.Status != run.Running || info.Active || info.Damaged {
+		if !info.Served || info.Active || info.Damaged {
+			continue
+		}
+		if info.Status == run.Suspended {
+			m.mu.Lock()
+			m.rest(info.ID, rested{left: true})
+			m.mu.Unlock()
+		}
+		if info.Status != run.Running {
 			continue
 		}
 		if _, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}}); err != nil {
@@ -401,18 +446,26 @@ func (m *Manager) ResumeOnStart(ctx context.Context) error {
 	return nil
 }
 
+// patience is how long runs that are interrupted may take to end: their children have to be killed.
+const patience = 4 * time.Second
+
 // Shutdown begins no run any more, interrupts those that are queued, and waits for those that work. When ctx
 // ends, they are interrupted too. What was interrupted stays running on record, so that ResumeOnStart of
-// the next process goes on with it. Watchers are served until the runs have come to rest.
+// the next process goes on with it. Watchers are served until the runs have come to rest. Runs that do not end
+// although they are interrupted are logged and given up after some seconds: the process is to end then.
 func (m *Manager) Shutdown(ctx context.Context) {
 	m.mu.Lock()
 	first := !m.closing
 	m.closing = true
+	m.ring()
 	for _, a := range m.queue {
 		a.cancel(run.ErrInterrupted)
 	}
 	m.mu.Unlock()
+	end, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
 	interrupt := context.AfterFunc(ctx, func() {
+		time.AfterFunc(patience, giveUp)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, a := range m.active {
@@ -421,10 +474,20 @@ func (m *Manager) Shutdown(ctx context.Context) {
 	})
 	defer interrupt()
 	for _, a := range m.Active() {
-		_ = m.idle(context.WithoutCancel(ctx), a.ID)
+		if m.idle(end, a.ID) != nil {
+			m.o.Log.Warn("a run does not end although it is interrupted, and is given up", "run_id", a.ID)
+		}
 	}
 	if first {
 		close(m.ended)
 	}
-	m.background.Wait()
+	done := make(chan struct{})
+	go func() { // ends with the last run, or the process
+		m.background.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-end.Done():
+	}
 }

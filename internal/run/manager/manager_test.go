@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,16 +40,30 @@ type host struct {
 // newHost returns a manager whose runs do what work says for their prompt.
 func newHost(t testing.TB, path string, limit int, work map[string]func(context.Context, *run.Frame) error) *host {
 	t.Helper()
-	h := &host{t: t, work: work}
 	delay := time.Nanosecond
 	if _, ok := t.(*testing.B); ok {
 		delay = 10 * time.Millisecond // as in a server
 	}
-	var err error
-	h.store, err = sqlite.Open(path, sqlite.Options{EventDelay: delay, Wrote: func(id string) { h.Wrote(id) }})
+	var h *host
+	store, err := sqlite.Open(path, sqlite.Options{EventDelay: delay, Wrote: func(id string) { h.Wrote(id) }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	h = hostOn(t, store, limit, work)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		h.Shutdown(ctx)
+		if err := h.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// hostOn is newHost on a store, which the caller closes after the manager.
+func hostOn(t testing.TB, store run.Store, limit int, work map[string]func(context.Context, *run.Frame) error) *host {
+	h := &host{t: t, store: store, work: work}
 	service := &run.Service{
 		Open: func(graph.Durability) (run.Store, error) { return shared{h.store}, nil },
 		Recall: func(_ context.Context, info run.Info, _ run.Checkpoint, c run.Continuation) (run.Job, error) {
@@ -60,14 +75,6 @@ func newHost(t testing.TB, path string, limit int, work map[string]func(context.
 	h.Manager = manager.New(manager.Options{
 		Runs: func() *run.Service { return service }, Store: h.store, Limit: limit,
 		Events: func(e event.Emitter) event.Scope { return event.NewScope(e, event.Source{}, nil) },
-	})
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		h.Shutdown(ctx)
-		if err := h.store.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	return h
 }
@@ -354,21 +361,39 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	notHis := new(run.NotAssignedError)
-	if err := h.Answer(t.Context(), id, "bob", map[string]string{"q": "yes"}); !errors.As(err, &notHis) {
+	if _, err := h.Answer(t.Context(), id, "bob", map[string]string{"q": "yes"}); !errors.As(err, &notHis) {
 		t.Errorf("bob's answer: %v", err)
 	}
-	soon, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := h.Answer(soon, id, "ada", map[string]string{"q": "yes"}); err == nil {
-		t.Errorf("an answer beside the work, of a client that did not wait, was used")
+	if _, err := h.Answer(t.Context(), id, "ada", map[string]string{"p": "yes"}); fault.CodeOf(err) != fault.Usage {
+		t.Errorf("an answer to nothing: %v", err)
+	}
+	var taken, refused atomic.Int32
+	var answering sync.WaitGroup
+	for range 8 { // at once, of which one counts
+		answering.Go(func() {
+			switch later, err := h.Answer(t.Context(), id, "ada", map[string]string{"q": "yes"}); {
+			case later && err == nil:
+				taken.Add(1)
+			case fault.CodeOf(err) == fault.Usage:
+				refused.Add(1)
+			default:
+				t.Errorf("answer beside the work: %v, %v", later, err)
+			}
+		})
+	}
+	answering.Wait()
+	if taken.Load() != 1 || refused.Load() != 7 {
+		t.Errorf("%d answers were taken, %d refused", taken.Load(), refused.Load())
+	}
+	if info, err := h.store.Info(t.Context(), id); err != nil || !info.Active {
+		t.Errorf("the answers waited for the work: %+v, %v", info, err)
 	}
 	close(goOn)
-	if err := h.Answer(t.Context(), id, "ada", map[string]string{"q": "yes"}); err != nil {
-		t.Fatal(err)
-	}
-	if status := h.ended(id); status != run.Done {
-		t.Errorf("the run is %s", status)
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waking sync.WaitGroup
+	waking.Go(func() { h.Wake(ctx) })
+	defer waking.Wait()
+	defer cancel()
 	want := []string{"1 started", "2 question", "3 finished", "4 started", "5 answer", "6 warning", "7 finished"}
 	if got := h.collect(id, 0); !slices.Equal(got, want) {
 		t.Errorf("frames %q, want %q", got, want)

@@ -186,7 +186,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		info.ID = run.NewID()
 	}
 	info.Status, info.Started, info.Updated = run.Running, now, now
-	info.Output, info.Error, info.Code = "", "", ""
+	info.Output, info.Error, info.Code, info.Until = "", "", "", time.Time{}
 	info.Held, info.Gap, info.Damaged = nil, nil, false
 	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
 	r.info = r.described() // with copies of the caller's maps
@@ -207,7 +207,7 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 	}
 	found := run.Recovery{Info: r.described(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
 	j := r.lend(s)
-	r.info.Status, r.info.Error, r.info.Code = run.Running, "", ""
+	r.info.Status, r.info.Error, r.info.Code, r.info.Until = run.Running, "", "", time.Time{}
 	r.info.Updated = s.now()
 	return j, found, nil
 }
@@ -586,7 +586,7 @@ func (j *journal) Event(ev event.Event) int {
 func (j *journal) End(_ context.Context, e run.Ending) error {
 	return j.write(func(time.Time) error {
 		i := &j.run.info
-		i.Status, i.Output, i.Error, i.Code = e.Status, e.Output, e.Error, e.Code
+		i.Status, i.Output, i.Error, i.Code, i.Until = e.Status, e.Output, e.Error, e.Code, e.Until.UTC()
 		if e.Status == run.Done {
 			j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered })
 		}

@@ -239,11 +239,12 @@ type ending struct {
 	Output string     `json:"output,omitempty"`
 	Error  string     `json:"error,omitempty"`
 	Code   fault.Code `json:"code,omitempty"`
+	Until  time.Time  `json:"until,omitzero"`
 }
 
 // End sets the status of the run.
 func (j *journal) End(_ context.Context, e run.Ending) error {
-	doc, err := j.store.seal().encode(ending{e.Output, e.Error, e.Code})
+	doc, err := j.store.seal().encode(ending{e.Output, e.Error, e.Code, e.Until.UTC()})
 	if err != nil {
 		return fmt.Errorf("recording the end of run %s: %w", j.name, err)
 	}

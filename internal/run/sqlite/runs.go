@@ -262,6 +262,7 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 			return info, err
 		}
 		info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
+		info.Until = e.Until
 	}
 	var p struct {
 		Failures int        `json:"failures"`

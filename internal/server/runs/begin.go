@@ -190,7 +190,7 @@ type answerRequest struct {
 	Body map[string]any `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen"`
 }
 
-func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, error) {
+func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply, error) {
 	info, theirs, err := e.toAnswer(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -206,15 +206,21 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*api.Run, er
 		}
 		answers[id] = text
 	}
-	if err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers); err != nil {
+	status := http.StatusOK
+	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers); err != nil {
 		return nil, err
+	} else if later {
+		status = http.StatusAccepted
 	}
 	rest.Commit(ctx, "/v1/runs/"+info.ID)
 	r, err := e.now(ctx, info.ID)
-	if theirs && err == nil {
+	if err != nil {
+		return nil, err
+	}
+	if theirs {
 		r = &api.Run{ID: r.ID, Kind: r.Kind, Agent: r.Agent, Status: r.Status, Active: r.Active, Started: r.Started, Updated: r.Updated}
 	}
-	return r, err
+	return rest.JSON(status, r), nil
 }
 
 // answerOf returns the text of an answer.

@@ -72,7 +72,9 @@ func Register(a *rest.API, s Service) {
 	events.Watch, events.Events = true, eventNames()
 	rest.Register(a, events, e.events)
 
-	rest.Register(a, write("/v1/runs/{id}/answers", "Answer questions, by their ids, and go on"), e.answer)
+	answer := write("/v1/runs/{id}/answers", "Answer questions, by their ids, and go on")
+	answer.Answer = api.Run{}
+	rest.Register(a, answer, e.answer)
 	rest.Register(a, write("/v1/runs/{id}/resume", "Go on with a run that did not end"), e.resume)
 	rest.Register(a, write("/v1/runs/{id}/cancel", "Cancel a run"), e.cancel)
 	fork := write("/v1/runs/{id}/fork", "Begin a new run from a super-step of this one")

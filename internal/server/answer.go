@@ -18,6 +18,9 @@ import (
 // the question and takes the answer, with neither script nor style.
 type answerPage struct{ runs app.Hosted }
 
+// answerPath begins the paths of the links. A token follows.
+const answerPath = "/answer/"
+
 // maxAnswer is the length of a form with an answer, in bytes.
 const maxAnswer = 256 << 10
 
@@ -46,6 +49,11 @@ var answerHTML = template.Must(template.New("answer").Parse(`<!doctype html>
 
 // ServeHTTP implements [http.Handler].
 func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		showAnswer(w, http.StatusMethodNotAllowed, answerView{Title: "This link is opened in a browser"})
+		return
+	}
 	link, err := p.runs.Links.Read(r.PathValue("token"))
 	if err != nil {
 		showAnswer(w, http.StatusNotFound, answerView{Title: "This link is not valid, or its time is over"})

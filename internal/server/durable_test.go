@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -265,5 +268,93 @@ func TestAnswerLink(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(s.Dir, "state", "links.key")); err != nil || len(left) != 1 {
 		t.Errorf("the key of links: %v, %v", left, err)
+	}
+}
+
+// TestHostileLinks tries links that no notice had, and one link many times at once.
+func TestHostileLinks(t *testing.T) {
+	address, notices := receive(t)
+	files := servertest.Files{
+		"config.yaml": fmt.Sprintf("api: {webhooks: [{url: %q, secret: s3cret}]}\n", address),
+		".env":        "LOKI_LOG_LEVEL=debug\n",
+		"agents/asks/graph.yaml": `
+name: asks
+start: ask
+nodes:
+  ask: {type: approval, question: "<script>alert(1)</script>", options: ["\"><img src=x onerror=alert(1)>", no], routes: {"\"><img src=x onerror=alert(1)>": end, no: end}, on_other: end, state_updates: {answer: "{{choice}}"}}
+  end: {type: end, output: "{{answer}}"}
+`,
+	}
+	begin := func(s *servertest.Server) (id, link string) {
+		t.Helper()
+		var r struct{ ID string }
+		if a := s.Post("/v1/agents/asks/runs", `{"prompt": "x"}`); a.Status != http.StatusCreated {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		} else {
+			a.JSON(t, &r)
+		}
+		asked := <-notices
+		return r.ID, strings.TrimPrefix(asked.Data.AnswerURL, s.URL)
+	}
+	s, other := servertest.Program(t, files), servertest.Program(t, files)
+	_, foreign := begin(other)
+	id, link := begin(s)
+	page := s.Get(link)
+	if page.Status != http.StatusOK || strings.Contains(page.Body, "<script") || strings.Contains(page.Body, "<img") || !strings.Contains(page.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("the page: %d %v\n%s", page.Status, page.Header, page.Body)
+	}
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	body, mac, _ := strings.Cut(strings.TrimPrefix(link, "/answer/"), ".")
+	for _, wrong := range []string{foreign, link[:len(link)-1], link[:len(link)/2], "/answer/" + body, "/answer/." + mac, "/answer/" + mac + "." + body, "/answer/" + url.PathEscape("../"+body+"."+mac), "/answer/%00", link + "." + mac} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			if a := s.Do(method, wrong, "answer=no", form...); a.Status != http.StatusNotFound && a.Status != http.StatusBadRequest {
+				t.Errorf("%s %s: %d", method, wrong, a.Status)
+			}
+		}
+	}
+	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions, "BREW"} {
+		if a := s.Do(method, link, "answer=no", form...); a.Status != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d", method, a.Status)
+		}
+	}
+	if a := s.Do(http.MethodHead, link, ""); a.Status != http.StatusOK {
+		t.Errorf("HEAD: %d", a.Status)
+	}
+	if a := s.Post(link, "answer="+strings.Repeat("x", 300<<10), form...); a.Status != http.StatusBadRequest {
+		t.Errorf("a long answer: %d", a.Status)
+	}
+	if is, _ := status(t, s, id); is != "suspended" {
+		t.Fatalf("the run is %s", is)
+	}
+	var answering sync.WaitGroup
+	var thanked atomic.Int32
+	for range 8 {
+		answering.Go(func() {
+			switch a := s.Post(link, "answer=no", form...); a.Status {
+			case http.StatusOK, http.StatusAccepted:
+				thanked.Add(1)
+			case http.StatusGone, http.StatusConflict, http.StatusBadRequest:
+			default:
+				t.Errorf("at once with others: %d %s", a.Status, a.Body)
+			}
+		})
+	}
+	answering.Wait()
+	if is, output := restsAt(t, s, id, "running"); is != "done" || output != "no" || thanked.Load() != 1 {
+		t.Errorf("the run is %s with %q, %d were thanked", is, output, thanked.Load())
+	}
+	s.Signal(os.Interrupt)
+	s.Wait()
+	logs, err := filepath.Glob(filepath.Join(s.Dir, "cache", "*", "*.log"))
+	all := s.Stderr()
+	for _, name := range logs {
+		text, readErr := os.ReadFile(name)
+		err, all = errors.Join(err, readErr), all+string(text)
+	}
+	if err != nil || !strings.Contains(all, "/answer/…") {
+		t.Errorf("the log has no such request: %v %v", logs, err)
+	}
+	if strings.Contains(all, body) || strings.Contains(all, mac) {
+		t.Errorf("the log has the token:\n%s", all)
 	}
 }

@@ -24,7 +24,7 @@ func (s *Server) handler() http.Handler {
 			if p := recover(); p != nil {
 				s.panicked(out, r, p)
 			}
-			s.o.Log.Debug("request", "request_id", rest.RequestID(r.Context()), "subject", rest.Subject(r.Context()).Subject, "method", r.Method, "path", r.URL.Path,
+			s.o.Log.Debug("request", "request_id", rest.RequestID(r.Context()), "subject", rest.Subject(r.Context()).Subject, "method", r.Method, "path", pathOf(r),
 				"route", rest.Route(r.Context()), "status", out.status, "seconds", time.Since(begun).Seconds())
 		}()
 		set := s.settings.Load()
@@ -65,13 +65,21 @@ func (a *answer) Write(p []byte) (int, error) {
 // Unwrap returns the writer, for [http.ResponseController].
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
+// pathOf returns the path of a request for the log. The token of a link that answers a question is left out.
+func pathOf(r *http.Request) string {
+	if strings.HasPrefix(r.URL.Path, answerPath) {
+		return answerPath + "…"
+	}
+	return r.URL.Path
+}
+
 // panicked answers a request whose endpoint panicked. If the answer has begun, the connection ends, so that
 // the client does not take it for whole.
 func (s *Server) panicked(w *answer, r *http.Request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
-	s.o.Log.Error("panic", "request_id", rest.RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", s.o.App.Hide(fmt.Sprint(p)), "stack", s.o.App.Hide(string(debug.Stack())))
+	s.o.Log.Error("panic", "request_id", rest.RequestID(r.Context()), "method", r.Method, "path", pathOf(r), "error", s.o.App.Hide(fmt.Sprint(p)), "stack", s.o.App.Hide(string(debug.Stack())))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}

@@ -138,7 +138,7 @@ func (s *Server) register() {
 	runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
-	s.api.Mount("/answer/{token}", answerPage{s.hosted})
+	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
 	page.Register(s.api)
 }
 

@@ -37,7 +37,7 @@ export function show(main, context) {
   }
 
   async function attach(all) {
-    for (const file of all) {
+    for (const file of [...all]) { // the list of a field is empty once that is
       if (file.size > largest) { say(failure(new Error(`${file.name} is larger than ${largest >> 20} MiB.`))); continue; }
       const url = await new Promise((resolve, reject) => { const reader = new FileReader(); reader.onload = () => resolve(reader.result); reader.onerror = () => reject(reader.error); reader.readAsDataURL(file); });
       attached.push({ name: file.name, media_type: file.type || "application/octet-stream", content_base64: url.slice(url.indexOf(",") + 1) });

@@ -5,7 +5,7 @@ import { form } from "./ask.js";
 import { age, cost, count, dialog, failure, fill, h, icon, oneLine, plural, pretty } from "./dom.js";
 import { Markdown } from "./markdown.js";
 
-const largest = 20 << 20; // bytes of an attached file
+const size = (bytes) => (bytes < 1 << 20 ? `${Math.floor(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
 
 export function show(main, context) {
   const list = h("nav.side", { "aria-label": "Sessions" });
@@ -29,6 +29,7 @@ export function show(main, context) {
   let sending = null; // AbortController of a message under way
   let attached = [];
   let chosen = "";
+  let most = null; // bytes of a body, once they are known
   let loading = new AbortController();
 
   function grow() {
@@ -38,11 +39,22 @@ export function show(main, context) {
 
   async function attach(all) {
     for (const file of [...all]) { // the list of a field is empty once that is
-      if (file.size > largest) { say(failure(new Error(`${file.name} is larger than ${largest >> 20} MiB.`))); continue; }
+      const most = await limit();
+      const room = Math.floor((most - 2048 - attached.reduce((n, f) => n + f.content_base64.length, 0)) * 0.75); // they travel as base64
+      if (file.size > room) {
+        say(failure(Object.assign(new Error(`${file.name} (${size(file.size)}) was not attached: the server takes ${size(Math.floor(most * 0.75))} of files with a message.`), { hint: "The server's configuration sets the limit: api.limits.max_body_bytes" })));
+        continue;
+      }
       const url = await new Promise((resolve, reject) => { const reader = new FileReader(); reader.onload = () => resolve(reader.result); reader.onerror = () => reject(reader.error); reader.readAsDataURL(file); });
       attached.push({ name: file.name, media_type: file.type || "application/octet-stream", content_base64: url.slice(url.indexOf(",") + 1) });
     }
     drawFiles();
+  }
+
+  // limit returns how many bytes the body of a request may have.
+  async function limit() {
+    most ??= await get("v1/info").then(({ limits }) => limits.max_body_bytes || Infinity, () => Infinity); // the server says so itself then
+    return most;
   }
 
   function drawFiles() {
@@ -135,7 +147,7 @@ export function show(main, context) {
     button.setAttribute("aria-label", "Stop");
     fill(button, icon("stop"));
     talk.querySelector(".empty")?.remove();
-    say(mine(prompt, sent.map((f) => f.name)));
+    const said = say(mine(prompt, sent.map((f) => f.name)));
     const reply = answer();
     say(reply.element);
     reply.element.classList.add("live");
@@ -144,11 +156,14 @@ export function show(main, context) {
     attached = [];
     drawFiles();
     grow();
+    let made = false;
+    let begun = false; // the server has taken the message
     try {
+      if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: the server takes ${size(await limit())} in one request.`);
       if (!id) {
         const [kind, ...name] = who.value.split(":");
-        const made = await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal);
-        id = shown = made.id;
+        id = shown = (await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal)).id;
+        made = true;
         context.replace(`#/chat/${encodeURIComponent(id)}`);
         who.disabled = true;
         forget.hidden = false;
@@ -157,6 +172,7 @@ export function show(main, context) {
       if (sent.length) body.files = sent;
       let run = "";
       for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/completions`, body, abort.signal)) {
+        begun = true;
         run = data.run ?? data.run_id ?? run;
         if (name === "assistant_delta") reply.text(data.text);
         else if (name === "reasoning_delta") reply.reasoning(data.text);
@@ -172,7 +188,7 @@ export function show(main, context) {
     } catch (error) {
       if (abort.signal.aborted) reply.foot.textContent = "Stopped.";
       else if (context.problem(error) || error.status !== 401) reply.add(failure(error));
-      if (!id) field.value = prompt;
+      if (!begun && !abort.signal.aborted) await unsent(prompt, sent, made, said);
     }
     sending = null;
     reply.element.classList.remove("live");
@@ -180,6 +196,21 @@ export function show(main, context) {
     fill(button, icon("send"));
     sessions.again();
     field.focus();
+  }
+
+  // unsent gives back a message that the server did not take, without a session that was made for it.
+  async function unsent(prompt, sent, made, said) {
+    said.remove();
+    field.value = prompt;
+    attached = sent;
+    drawFiles();
+    grow();
+    if (!made) return;
+    await remove(`v1/sessions/${encodeURIComponent(id)}`).catch(() => {}); // it stays in the list, empty
+    id = shown = "";
+    context.replace("#/chat");
+    who.disabled = false;
+    forget.hidden = true;
   }
 
   // ask shows a question of the run of an answer. Once it has been answered the run goes on without this page, and the session

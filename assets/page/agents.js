@@ -54,6 +54,7 @@ export function show(main, context) {
     const budget = h("input", { id: "budget", placeholder: "none", inputmode: "decimal", pattern: " *[0-9.]+ *", title: "US dollars, such as 0.50" });
     const models = h("datalist", { id: "models" });
     get("v1/models?limit=200", signal).then((found) => fill(models, found.data.map((m) => h("option", { value: m.id }))), () => {});
+    const isGraph = agent.kind === "graph";
     const problem = h("div");
     const button = h("button.primary", { type: "submit" }, "Start run");
     const start = h("form.begin", { onsubmit: async (e) => {
@@ -75,8 +76,7 @@ export function show(main, context) {
     agent.starters?.length && h("div.starters", { role: "group", "aria-label": "Starters" }, agent.starters.map((text) => h("button", { type: "button", onclick: () => { prompt.value = text; prompt.focus(); } }, text))),
     fields.map(({ v, input }) => [h("label", { for: input.id }, v.name, v.description && h("span.hint", {}, v.description)), input]),
     h("div.pair", {}, h("div", {}, h("label", { for: "model" }, "Model"), model, models), h("div", {}, h("label", { for: "budget" }, "Budget", h("span.hint", {}, "US dollars")), budget)), problem, h("div.row", {}, button,
-      h("a.button", { href: `#/chat?agent=${encodeURIComponent(name)}` }, "Chat with it"), h("a.quiet", { href: `#/runs?agent=${encodeURIComponent(name)}` }, "Its runs")));
-    const isGraph = agent.kind === "graph";
+      !isGraph && h("a.button", { href: `#/chat?agent=${encodeURIComponent(name)}` }, "Chat with it"), h("a.quiet", { href: `#/runs?agent=${encodeURIComponent(name)}` }, "Its runs")));
     const graph = isGraph && new Graph(`v1/agents/${encodeURIComponent(name)}/graph?format=svg`);
     fill(page, h("header.title", {}, h("a.back", { href: "#/agents" }, "Agents"), h("h2", {}, agent.name), h("span.tag", {}, isGraph ? "graph" : "agent"), agent.model && h("code.hint", {}, agent.model)),
       agent.description && h("p.lead", {}, agent.description), h(isGraph ? "div.halves" : "div", {}, start, graph && graph.element));

@@ -255,8 +255,18 @@ export function show(main, context) {
     const [models, roles, found] = await Promise.all(["models", "roles", "agents"].map((kind) => get(`v1/${kind}?limit=200`).then((l) => l.data, () => [])));
     const group = (label, options) => options.length > 0 && h("optgroup", { label }, options);
     fill(who, h("option", { value: "" }, "Default model"), group("Models", models.filter((m) => (m.kind ?? "chat") === "chat").map((m) => h("option", { value: `model:${m.id}` }, m.id))), group("Roles", roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", found.filter((a) => a.kind !== "graph").map((a) => h("option", { value: `agent:${a.name}` }, a.name))));
-    if (chosen) who.value = chosen;
-    if (who.selectedIndex < 0) who.selectedIndex = 0;
+    if (!id && chosen && ![...who.options].some((o) => o.value === chosen)) {
+      const name = chosen.slice(chosen.indexOf(":") + 1);
+      fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph, which works in runs, without a conversation. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no agent ${name}.`));
+      chosen = "";
+    }
+    select(chosen);
+  }
+
+  // select chooses a partner, also one that is not in the list.
+  function select(value) {
+    if (![...who.options].some((o) => o.value === value)) who.append(h("option", { value }, value.slice(value.indexOf(":") + 1) || "Default model"));
+    who.value = value;
   }
 
   async function choose(route) {
@@ -273,7 +283,7 @@ export function show(main, context) {
     fill(talk);
     forget.hidden = !id;
     who.disabled = Boolean(id);
-    if (chosen && !id) who.value = chosen;
+    if (!id && [...who.options].some((o) => o.value === chosen)) who.value = chosen;
     title.textContent = "New chat";
     if (!id) {
       fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write."));
@@ -286,8 +296,7 @@ export function show(main, context) {
         const session = await get(`v1/sessions/${encodeURIComponent(id)}${after ? `?after=${after}` : ""}`, signal);
         if (!after) title.textContent = session.title || session.alias || oneLine((session.messages.find((m) => m.role === "user")?.parts ?? [])[0]?.text, 60) || "Empty session";
         const value = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.model ? `model:${session.model}` : "";
-        if (value && ![...who.options].some((o) => o.value === value)) who.append(h("option", { value }, value.slice(value.indexOf(":") + 1)));
-        who.value = chosen = value;
+        select((chosen = value));
         history(session.messages);
         after = session.next_after;
       } while (after);

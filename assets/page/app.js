@@ -89,7 +89,7 @@ function navigate() {
   scrollTo(0, 0);
   current = { module, route: to, view: module.show(main, { ...context, ...to }) };
   document.title = `${current.view.title} · Loki`;
-  if (!first) main.focus({ preventScroll: true });
+  if (!first && !current.view.focus?.()) main.focus({ preventScroll: true });
 }
 
 // signIn asks for a key. Nothing else is shown until the server has taken one.
@@ -150,6 +150,7 @@ const singleKeys = () => localStorage.getItem("loki-keys") !== "off";
 
 function go(name) {
   location.hash = `#/${name}`;
+  navigate(); // at once: the next key is meant for the new view
 }
 
 function help() {

@@ -51,6 +51,12 @@ export function show(main, context) {
     drawFiles();
   }
 
+  // focus puts the cursor where one writes, but does not open the keyboard of a phone. It returns whether it did.
+  function focus() {
+    if (innerWidth > 760) field.focus({ preventScroll: true });
+    return innerWidth > 760;
+  }
+
   // limit returns how many bytes the body of a request may have.
   async function limit() {
     most ??= await get("v1/info").then(({ limits }) => limits.max_body_bytes || Infinity, () => Infinity); // the server says so itself then
@@ -287,8 +293,7 @@ export function show(main, context) {
     title.textContent = "New chat";
     if (!id) {
       fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write."));
-      if (innerWidth > 760) field.focus();
-      return;
+      return void focus();
     }
     try {
       let after = 0;
@@ -307,5 +312,5 @@ export function show(main, context) {
 
   partners();
   choose(context);
-  return { title: "Chat", update: choose, close: () => { sessions.stop(); sending?.abort(); loading.abort(); }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
+  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { sessions.stop(); sending?.abort(); loading.abort(); }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
 }

@@ -30,7 +30,7 @@ export function show(main, context) {
       }
       const since = h("span.hint", {}, waits(question));
       const card = { since, answered: false };
-      card.element = h("article.card", { "aria-label": `Question of ${question.agent}` }, h("header", {}, h("a", { href: `#/runs/${question.run}` }, h("strong", {}, question.agent), " ", h("code.id", {}, question.run)),
+      card.element = h("article.card", { "aria-label": `Question of ${question.agent}`, tabindex: "-1", onkeydown: enter }, h("header", {}, h("a", { href: `#/runs/${question.run}` }, h("strong", {}, question.agent), " ", h("code.id", {}, question.run)),
         question.node && h("span.hint", {}, "node ", h("code", {}, question.node)), since), form(question.run, question, () => { card.answered = true; setTimeout(live.again, 300); }));
       cards.set(id, card);
       list.append(card.element);
@@ -55,6 +55,13 @@ export function show(main, context) {
   function move(by) {
     const all = [...list.querySelectorAll(".card")];
     const at = all.findIndex((card) => card.contains(document.activeElement));
-    all[Math.max(0, Math.min(all.length - 1, at + by))]?.querySelector("button, textarea")?.focus();
+    all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
+  }
+
+  // enter goes from a question to its form.
+  function enter(e) {
+    if (e.key !== "Enter" || e.target !== e.currentTarget) return;
+    e.preventDefault();
+    e.target.querySelector("form button:enabled, form textarea, form input")?.focus();
   }
 }

@@ -134,7 +134,8 @@ export function failure(error, again) {
     error.requestID && h("p.hint", {}, "request ", h("code", {}, error.requestID)), again && h("button", { onclick: again }, "Try again"));
 }
 
-// dialog shows a form over the page and resolves with what onsubmit returned, or null if it was closed.
+// dialog shows a form over the page and resolves with what onsubmit returned, or null if it was closed, as it is when the page goes
+// to another address.
 export function dialog(title, body, submit, onsubmit) {
   return new Promise((resolve) => {
     const problem = h("div");
@@ -154,7 +155,9 @@ export function dialog(title, body, submit, onsubmit) {
         ok.disabled = false;
       }
     });
-    const box = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => { box.remove(); resolve(result); } }, form);
+    const leave = () => box.close();
+    const box = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => { removeEventListener("hashchange", leave); box.remove(); resolve(result); } }, form);
+    addEventListener("hashchange", leave);
     document.body.append(box);
     box.showModal();
   });

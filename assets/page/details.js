@@ -61,13 +61,13 @@ export function details(row, run) {
   let text;
 
   function update() {
-    const now = `${row.status} ${row.end} ${row.children.length} ${row.reply ?? ""} ${row.step <= run.info().steps}`;
+    const now = `${row.status} ${row.end} ${row.children.length} ${row.reply ?? ""} ${row.step <= run.info().steps} ${run.forkable()}`;
     if (row.kind === "model" && text) text.set(row.text);
     if (row.kind === "tool" && !row.end && row.lines.length) fill(live, code(row.lines.join("\n"), "output"));
     if (now === mark) return;
     mark = now;
     fill(top, h(`span.tag.${safe(row.kind)}`, {}, row.kind === "node" ? row.type : row.kind), h("h2", {}, row.title), row.status && row.status !== "note" && status(row.status),
-      row.kind === "node" && run.fork && row.end && h("button.small", { onclick: () => run.fork(row.step), title: `Start a new run with the state after step ${row.step}` }, "Fork from here"));
+      row.kind === "node" && run.fork && row.end && row.step <= run.forkable() && h("button.small", { onclick: () => run.fork(row.step), title: `Start a new run with the state after step ${row.step}` }, "Fork from here"));
     fill(live, facts([["step", row.step && String(row.step)], ["visit", row.visit > 1 && String(row.visit)], ["call", row.turn > 1 && String(row.turn)], ["began", clock(row.start)], ["time", row.end && row.status !== "note" && duration(row.seconds)], ...usage(row.usage), ["ended with", row.stop !== "stop" && row.stop]]),
       row.error && h("div.failure", {}, h("p", {}, row.error)));
     fill(rest, shows[row.kind]?.());

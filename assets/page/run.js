@@ -173,12 +173,15 @@ export function show(main, context) {
     if (other) location.hash = `#/compare/${other}/${info.id}`;
   }
 
+  // forkable returns the last step after which there is something to run.
+  const forkable = () => Math.max(0, (info.steps ?? 0) - (info.status === "done" ? 1 : 0));
+
   // fork asks for a step and a changed state, and goes to the new run.
-  async function fork(step = info.steps ?? 0) {
+  async function fork(step = forkable()) {
     const box = h("div.fields");
     let before = {};
     const inputs = new Map();
-    const steps = h("select", { id: "fork-step", onchange: () => load(Number(steps.value)) }, Array.from({ length: (info.steps ?? 0) + 1 }, (_, i) => h("option", { value: i, selected: i === step }, i === 0 ? "0 (the start)" : String(i))));
+    const steps = h("select", { id: "fork-step", onchange: () => load(Number(steps.value)) }, Array.from({ length: forkable() + 1 }, (_, i) => h("option", { value: i, selected: i === step }, i === 0 ? "0 (the start)" : String(i))));
     const added = h("input", { "aria-label": "Name of a new key", placeholder: "new key" });
     const add = (key, value) => {
       const text = typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
@@ -224,7 +227,7 @@ export function show(main, context) {
     if (query.get("row") && !row && streaming !== "over") return; // it is still to come
     list.mark(row?.id ?? "");
     view.classList.toggle("has-row", Boolean(row));
-    detail = row ? details(row, { at, info: () => info, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
+    detail = row ? details(row, { at, info: () => info, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork, forkable }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
     detail.of = row ?? null;
     const back = row && h("button.quiet.square.shut", { "aria-label": "Close the details", onclick: () => go({ row: null }) }, icon("close"));
     fill(panel, back, wide.matches && asks, detail.element);

@@ -142,10 +142,10 @@ export function show(main, context) {
     if (buttons.dataset.can === can) return;
     buttons.dataset.can = can;
     const graphRun = !info.kind || info.kind === "graph";
-    fill(buttons, info.status === "running" && h("button.danger", { onclick: () => act("cancel") }, "Cancel"),
+    fill(buttons, (info.status === "running" || info.status === "suspended") && h("button.danger", { onclick: () => act("cancel") }, "Cancel"),
       info.status !== "running" && info.status !== "done" && !questions.length && h("button.primary", { onclick: () => act("resume") }, "Resume"),
       graphRun && h("button", { onclick: () => fork() }, "Fork"), h("button", { onclick: compare }, "Compare"),
-      over.includes(info.status) && h("button.quiet", { onclick: forget }, "Delete"));
+      info.status !== "running" && h("button.quiet", { onclick: forget }, "Delete"));
   }
 
   async function act(verb) {
@@ -161,7 +161,11 @@ export function show(main, context) {
   }
 
   async function forget() {
-    const done = await dialog("Delete this run?", h("p", {}, "Its record is removed for good: events, states and answers."), "Delete", async () => { await remove(at); return true; });
+    const done = await dialog("Delete this run?", h("p", {}, "Its record is removed for good: events, states and answers."), "Delete", async () => {
+      if (!over.includes(info.status)) await post(`${at}/cancel`); // only what has ended is removed
+      await remove(at);
+      return true;
+    });
     if (done) location.hash = "#/runs";
   }
 
@@ -279,7 +283,7 @@ export function show(main, context) {
     const now = await get(at, signal);
     const fresh = !info;
     info = now;
-    questions = now.pending?.length || now.waiting ? (await get(`${at}/questions`, signal)).data : [];
+    questions = !over.includes(now.status) && (now.pending?.length || now.waiting) ? (await get(`${at}/questions`, signal)).data : [];
     if (fresh) watch();
     else if (now.status === "running" && (streaming === "over" || streaming === "failed")) { stream.close(); watch(); }
     drawQuestions();

@@ -17,6 +17,8 @@ export class Graph {
       h("button.quiet", { "aria-label": "Fit the graph", onclick: () => this.scale(0) }, "Fit"));
     this.element = h("div.canvas", {}, bar, this.picture);
     this.onnode = onnode;
+    this.fitted = 0; // the width that the drawing was fitted into; 0 is none, as it is not in sight, NaN one that the user does not want
+    new ResizeObserver(() => { if (Math.abs(this.picture.clientWidth - this.fitted) > 24) this.scale(0); }).observe(this.picture); // more than a scroll bar
     this.ready = this.load(path);
   }
 
@@ -60,8 +62,10 @@ export class Graph {
 
   // scale sets the size of the drawing; 0 fits it into the width, and never makes it larger than it is.
   scale(to) {
-    if (!this.svg) return;
-    const fit = Math.min(1, (this.picture.clientWidth - 2) / this.width || 1);
+    const room = this.picture.clientWidth;
+    if (!this.svg || (!to && !room)) return;
+    this.fitted = to ? Number.NaN : room;
+    const fit = Math.min(1, (room - 2) / this.width);
     this.zoom = Math.min(4, Math.max(0.15, to || fit));
     this.svg.setAttribute("width", this.width * this.zoom);
     this.svg.setAttribute("height", this.height * this.zoom);

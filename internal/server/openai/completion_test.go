@@ -165,7 +165,7 @@ func TestRefusedCompletions(t *testing.T) {
 		{"ambiguous", said("echo", "Hi", ""), "model", 400, "invalid_request"},
 		{"tools_of_a_graph", said("agent:hello", "Hi", weather), "tools", 400, "invalid_request"},
 		{"variable", said("agent:guide", "Hi", `"loki":{"variables":{"x":"y"}}`), "", 400, "invalid_request"},
-		{"consent", said("agent:guide", "Hi", `"loki":{"variables":{"auto_confirm":"1"}}`), "", 403, "forbidden"},
+		{"consent", said("agent:guide", "Hi", `"loki":{"variables":{"auto_confirm":"1"}}`), "variables", 403, "forbidden"},
 		{"detached_tools", said("agent:guide", "Hi", weather+`,"loki":{"detach":true}`), "loki.detach", 400, "invalid_request"},
 		{"run_not_found", said("agent:approve", "Hi", `"loki":{"run_id":"nothing"}`), "", 404, "run_not_found"},
 		{"busy", said("builtin:script", "busy", ""), "", 429, "rate_limited"},

@@ -223,7 +223,8 @@ func chooseList(names []string) choice {
 // consents reports whether the user consented beforehand to whatever tools would ask. What
 // the agent itself says, by the default of a variable, is not the user's word.
 func (a *App) consents(r AgentRun) bool {
-	return r.Yes || checkGiven(r.Given) != nil
+	_, given := consenting(r.Given)
+	return r.Yes || given
 }
 
 // recallPlain returns the job of a plain agent's turn on record as it would be today.

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"loki/internal/catalog"
+	"loki/internal/config"
 	"loki/internal/conversation"
 	"loki/internal/environ"
 	"loki/internal/fault"
@@ -66,15 +67,30 @@ func (a *App) ServedLoader() *input.Loader {
 	return l
 }
 
-// checkGiven returns a [*run.ConsentError] if the variables that a client gives to an agent consent to all calls of
-// tools.
+// checkGiven returns what is wrong with the variables that a client gives to an agent: a [*run.ConsentError] if they
+// consent to all calls of tools, and a [*fault.Error] if they refer to the vault. Only the configuration and the
+// command line do, whose values are filled in, also when a run or a session goes on later.
 func checkGiven(variables map[string]string) error {
+	if name, ok := consenting(variables); ok {
+		return &run.ConsentError{Variable: name}
+	}
 	for name, value := range variables {
-		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value) {
-			return &run.ConsentError{Variable: name}
+		if config.HasSecretPlaceholder(value) {
+			return fault.New(fault.Usage, "variable %s: the value refers to a secret of the vault, which only the server's configuration may do", name).
+				WithHint("leave out the reference; an agent gets a secret by the default of its variable")
 		}
 	}
 	return nil
+}
+
+// consenting returns the name of a variable that consents to all calls of tools.
+func consenting(variables map[string]string) (name string, ok bool) {
+	for name, value := range variables {
+		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value) {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // ReloadServers reads mcp.json again and returns the names of the servers in it. Conversations that are

@@ -9,10 +9,11 @@ import (
 	"loki/internal/server/servertest"
 )
 
-// TestConsent: whatever endpoint gets them, the variables of a client do not consent to what tools ask.
-func TestConsent(t *testing.T) {
+// TestVariables: whatever endpoint gets them, the variables of a client neither consent to what tools ask nor refer
+// to secrets.
+func TestVariables(t *testing.T) {
 	key, entry := servertest.Key("alice", 1, `"run:agents", "write:sessions"`)
-	const declared = "variables:\n  - {name: auto_confirm, description: consent, default: \"0\"}\n"
+	const declared = "variables:\n  - {name: auto_confirm, description: consent, default: \"0\"}\n  - {name: who, description: who, default: me}\n"
 	s := servertest.Start(t, servertest.Files{
 		"config.yaml":               "model: builtin:echo\nclients: []\napi:\n  auth:\n    keys:\n" + entry,
 		"agents/helper/config.yaml": "name: helper\ninstructions: Help.\n" + declared,
@@ -36,10 +37,18 @@ func TestConsent(t *testing.T) {
 		{"/v1/responses", `{"model":"agent:AGENT","input":"go","loki":{"variables":{VARIABLE}}}`},
 	} {
 		for _, agent := range []string{"helper", "steps"} {
-			for _, variable := range []string{`"auto_confirm":"1"`, `"auto_confirm":"yes"`} {
-				body := strings.NewReplacer("AGENT", agent, "VARIABLE", variable).Replace(tt.body)
+			for _, of := range []struct {
+				variable string
+				status   int
+				message  string
+			}{
+				{`"auto_confirm":"1"`, http.StatusForbidden, "a client cannot consent"},
+				{`"auto_confirm":"yes"`, http.StatusForbidden, "a client cannot consent"},
+				{`"who":"x {{ MYSEC }}"`, http.StatusBadRequest, "refers to a secret of the vault"},
+			} {
+				body := strings.NewReplacer("AGENT", agent, "VARIABLE", of.variable).Replace(tt.body)
 				a := s.Post(strings.ReplaceAll(tt.path, "AGENT", agent), body)
-				if a.Status != http.StatusForbidden || !strings.Contains(a.Body, "a client cannot consent") {
+				if a.Status != of.status || !strings.Contains(a.Body, of.message) {
 					t.Errorf("%s %s: %d %s", tt.path, body, a.Status, a.Body)
 				}
 			}

@@ -55,7 +55,7 @@ func (r *Reply) With(name, value string) *Reply {
 func (a *API) answer(ctx context.Context, w http.ResponseWriter, op Operation, out any) error {
 	r, ok := out.(*Reply)
 	if !ok {
-		return writeJSON(w, op.status(reflect.TypeOf(out).Elem()), out)
+		return a.writeJSON(w, op.status(reflect.TypeOf(out).Elem()), out)
 	}
 	for name, values := range r.header {
 		w.Header()[name] = values
@@ -66,10 +66,10 @@ func (a *API) answer(ctx context.Context, w http.ResponseWriter, op Operation, o
 	case r.kind != "":
 		w.Header().Set("Content-Type", r.kind)
 		w.WriteHeader(cmp.Or(r.status, op.Status, http.StatusOK))
-		_, err := w.Write(r.raw)
+		_, err := w.Write([]byte(a.o.Hide(string(r.raw))))
 		return written(err)
 	}
-	return writeJSON(w, cmp.Or(r.status, op.Status, http.StatusOK), r.body)
+	return a.writeJSON(w, cmp.Or(r.status, op.Status, http.StatusOK), r.body)
 }
 
 // stream answers with server-sent events.
@@ -122,8 +122,8 @@ func written(err error) error {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// writeJSON writes an answer.
-func writeJSON(w http.ResponseWriter, status int, body any) error {
+// writeJSON writes an answer without secrets.
+func (a *API) writeJSON(w http.ResponseWriter, status int, body any) error {
 	if _, ok := body.(*None); ok || status == http.StatusNoContent {
 		w.WriteHeader(status)
 		return nil
@@ -138,8 +138,32 @@ func writeJSON(w http.ResponseWriter, status int, body any) error {
 	}
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(hideJSON(b.Bytes(), a.o.Hide))
 	return written(err)
+}
+
+// hideJSON returns a JSON text without secrets. Only the inside of its strings changes, so that it stays JSON.
+func hideJSON(text []byte, hide func(string) string) []byte {
+	if hidden := hide(string(text)); hidden == string(text) {
+		return text
+	}
+	var out []byte
+	for {
+		from := bytes.IndexByte(text, '"') + 1
+		if from == 0 {
+			return append(out, text...)
+		}
+		to := from
+		for text[to] != '"' {
+			if text[to] == '\\' {
+				to++
+			}
+			to++
+		}
+		out = append(append(out, text[:from]...), hide(string(text[from:to]))...)
+		text = text[to:]
+		out, text = append(out, text[0]), text[1:]
+	}
 }
 
 var jsonType = []string{"application/json"}

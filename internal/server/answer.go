@@ -5,7 +5,9 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"loki/internal/app"
 	"loki/internal/ask"
@@ -59,7 +61,11 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusNotFound, answerView{Title: "This link is not valid, or its time is over"})
 		return
 	}
-	waiting, err := p.runs.Store.Pending(r.Context(), link.Run)
+	info, err := p.runs.Store.Info(r.Context(), link.Run)
+	var waiting []run.Pending
+	if err == nil && info.Status != run.Canceled {
+		waiting, err = p.runs.Store.Pending(r.Context(), link.Run)
+	}
 	i := slices.IndexFunc(waiting, func(q run.Pending) bool { return q.ID == link.Question && q.Asked.UnixNano() == link.Asked })
 	switch {
 	case err != nil && fault.CodeOf(err) != fault.NotFound:
@@ -75,15 +81,22 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusOK, v)
 		return
 	}
+	if err := new(http.CrossOriginProtection).Check(r); err != nil {
+		v.Error = "The answer comes from a page of another site, and was not used."
+		showAnswer(w, http.StatusForbidden, v)
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxAnswer)
 	if err := r.ParseForm(); err != nil {
 		v.Error = "The answer is too long, or not that of this page."
 		showAnswer(w, http.StatusBadRequest, v)
 		return
 	}
-	answer := r.PostForm.Get("answer")
-	if r.PostForm.Has("multi") {
-		answer = ask.JoinAnswers(r.PostForm["option"])
+	answer, ok := formAnswer(q, r.PostForm)
+	if !ok {
+		v.Error = "Nothing was answered: choose an answer, or write one."
+		showAnswer(w, http.StatusBadRequest, v)
+		return
 	}
 	switch later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}); {
 	case later:
@@ -99,6 +112,23 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// formAnswer returns the answer in a form of the page: one field answer, or multi with any number of options. An
+// answer without text is one only if the question's default or its rule says so.
+func formAnswer(q run.Pending, form url.Values) (answer string, ok bool) {
+	if q.Multi && form.Get("multi") == "yes" {
+		delete(form, "multi")
+		options := form["option"]
+		delete(form, "option")
+		return ask.JoinAnswers(options), len(form) == 0
+	}
+	if len(form) != 1 || len(form["answer"]) != 1 {
+		return "", false
+	}
+	answer = form.Get("answer")
+	empty := q.Rule != "" || q.Default != nil && *q.Default == "" // whether the rule holds is seen later
+	return answer, empty || strings.TrimSpace(answer) != ""
+}
+
 // showAnswer sends the page.
 func showAnswer(w http.ResponseWriter, status int, v answerView) {
 	var page bytes.Buffer
@@ -110,7 +140,7 @@ func showAnswer(w http.ResponseWriter, status int, v answerView) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer") // the address is the permission
+	h.Set("Referrer-Policy", "same-origin") // the address is the permission; without any the form has no origin
 	w.WriteHeader(status)
 	_, _ = w.Write(page.Bytes())
 }

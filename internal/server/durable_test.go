@@ -257,6 +257,17 @@ func TestAnswerLink(t *testing.T) {
 		t.Errorf("another link: %d %s", wrong.Status, wrong.Body)
 	}
 	form := url.Values{"answer": {"yes"}}.Encode()
+	for _, wrong := range []string{"", "x=y", "answer=", "answer=yes&answer=no"} {
+		if a := s.Post(link, wrong, "Content-Type", "application/x-www-form-urlencoded"); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "Nothing was answered") {
+			t.Errorf("%q: %d %s", wrong, a.Status, a.Body)
+		}
+	}
+	if a := s.Post(link, `{"answer": "yes"}`); a.Status != http.StatusBadRequest {
+		t.Errorf("JSON: %d %s", a.Status, a.Body)
+	}
+	if a := s.Post(link, form, "Content-Type", "application/x-www-form-urlencoded", "Origin", "http://evil.example"); a.Status != http.StatusForbidden {
+		t.Errorf("another site: %d %s", a.Status, a.Body)
+	}
 	if thanks := s.Post(link, form, "Content-Type", "application/x-www-form-urlencoded"); thanks.Status != http.StatusOK {
 		t.Fatalf("the answer: %d %s", thanks.Status, thanks.Body)
 	}

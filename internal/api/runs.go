@@ -63,7 +63,7 @@ type Notice struct {
 type RunBudget struct {
 	USD     float64 `json:"usd,omitempty" minimum:"0" doc:"US dollars for models"`
 	Tokens  int     `json:"tokens,omitempty" minimum:"0" doc:"input and output tokens together"`
-	Seconds float64 `json:"seconds,omitempty" minimum:"0" doc:"of work since the run was started or resumed"`
+	Seconds float64 `json:"seconds,omitempty" minimum:"0" maximum:"1000000000" doc:"of work since the run was started or resumed"`
 }
 
 // Resumption says how a run goes on.

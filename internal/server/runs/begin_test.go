@@ -74,6 +74,7 @@ func TestBeginRefused(t *testing.T) {
 		{"guide", `{"prompt": "x"}`, 400, "invalid_request", "the member variables"},
 		{"guide", `{"variables": {"place": "y"}}`, 400, "invalid_request", "prompt"},
 		{"asker", `{"wait": -1}`, 400, "invalid_request", "wait"},
+		{"asker", `{"budget": {"seconds": 1e18}}`, 400, "invalid_request", "seconds"},
 		{"asker", `{"wait": 3601}`, 400, "invalid_request", "wait"},
 		{"toolsmith", `{"model": "builtin:nope"}`, 404, "model_not_found", ""},
 		{"toolsmith", `{"model": "nobody:gpt"}`, 404, "model_not_found", ""},

@@ -182,11 +182,17 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 	if err != nil {
 		return false, err
 	}
+	if h.Info.Status == run.Canceled {
+		return false, canceled(id)
+	}
 	for {
 		m.mu.Lock()
 		a := m.active[id]
 		m.mu.Unlock()
 		if a == nil {
+			if info, err := m.o.Store.Info(ctx, id); err != nil || info.Status == run.Canceled { // since it was looked at
+				return false, cmp.Or(err, canceled(id))
+			}
 			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
 			return false, err
 		}
@@ -216,6 +222,12 @@ func (m *Manager) answerAtWork(ctx context.Context, a *activity, answers map[str
 		m.rest(a.id, rested{answered: a.answered})
 	}
 	return nil
+}
+
+// canceled is the failure of an answer to a run that was canceled, which goes on only if that is asked for.
+func canceled(id string) error {
+	return &run.RefusedError{Err: fault.New(fault.Usage, "run %s was canceled, which closed its questions", id).
+		WithHint("resume it first: loki --resume %s", id)}
 }
 
 // MayAnswer returns a [*run.NotAssignedError] if a question is for subjects other than who to answer: one of answers

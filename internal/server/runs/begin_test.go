@@ -196,6 +196,22 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestAnswerCanceled: the questions of a run that was canceled are closed until it is resumed.
+func TestAnswerCanceled(t *testing.T) {
+	s := start(t)
+	r := begin(t, s, "asker", `{"wait": 60}`)
+	path := "/v1/runs/" + r.ID
+	want(t, s.Post(path+"/cancel", ""), 200)
+	var questions api.List[api.Question]
+	if want(t, s.Get(path+"/questions"), 200).JSON(t, &questions); len(questions.Data) != 0 {
+		t.Errorf("the questions are %+v", questions)
+	}
+	refused(t, s.Post(path+"/answers", `{"who": "Ada"}`), 409, "conflict", "was canceled", "POST "+path+"/resume")
+	want(t, s.Post(path+"/resume", ""), 200)
+	rest(t, s, r.ID)
+	answer(t, s, r.ID, "who", "Ada")
+}
+
 // TestLife cancels, resumes, forks and deletes runs.
 func TestLife(t *testing.T) {
 	s := start(t)

@@ -32,6 +32,9 @@ func (e *endpoints) questions(ctx context.Context, in *one) (*api.List[api.Quest
 // waiting returns the questions of a run that wait. With theirs set it returns those that the caller is to
 // answer.
 func (e *endpoints) waiting(ctx context.Context, info run.Info, theirs bool) ([]api.Question, error) {
+	if info.Status == run.Canceled {
+		return []api.Question{}, nil // until it is resumed
+	}
 	pending, err := e.store.Pending(ctx, info.ID)
 	if theirs {
 		its := isFor(rest.Subject(ctx))

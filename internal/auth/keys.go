@@ -93,6 +93,12 @@ func New(keys []Key) *Keys {
 	return k
 }
 
+// Has reports whether the key of an identity is one of the server's.
+func (k *Keys) Has(who Identity) bool {
+	i, ok := k.byID[who.KeyID]
+	return ok && k.keys[i].Subject == who.Subject
+}
+
 // Verify returns who has the key, which came from the address from; the zero address is one
 // for all whose address is not known. The scopes of the identity must not be changed. The
 // error is [ErrUnknown], a [*TooManyError] or that of ctx.

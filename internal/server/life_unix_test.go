@@ -57,6 +57,42 @@ func TestConfigurationIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestKeysAreReadAgain: a key that is not in the file any more is not valid, and what it watches ends.
+func TestKeysAreReadAgain(t *testing.T) {
+	key, entry := servertest.Key("alice", 1, `"*"`)
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml":            "model: builtin:echo\napi:\n  auth:\n    keys:\n" + entry,
+		"agents/asks/graph.yaml": askAgent,
+	})
+	s.Key = key
+	var begun struct{ ID string }
+	s.Post("/v1/agents/asks/runs", `{"prompt": "x", "wait": 60}`).JSON(t, &begun)
+	watch, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/runs/"+begun.ID+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch.Header.Set("Authorization", "Bearer "+key)
+	stream, err := http.DefaultClient.Do(watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	if stream.StatusCode != http.StatusOK {
+		t.Fatalf("the stream is %s", stream.Status)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir, "config.yaml"), []byte("model: builtin:echo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Signal(syscall.SIGHUP)
+	seen, err := io.ReadAll(stream.Body) // ends
+	if err != nil || !strings.Contains(string(seen), "the key was revoked") {
+		t.Errorf("the stream ends with %v:\n%s", err, seen)
+	}
+	if a := s.Get("/v1/runs"); a.Status != http.StatusUnauthorized {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
 func TestSystemdIsNotified(t *testing.T) {
 	dir, err := os.MkdirTemp("", "loki") // the path of a socket has to be short
 	if err != nil {

@@ -154,10 +154,17 @@ func (s *Server) Reload() (fixed []string, err error) {
 		return nil, err
 	}
 	now := s.settings.Load()
-	if fixed = s.first.needRestart(next); next.Auth.Mode != now.Auth.Mode {
-		next.Auth, next.keys = now.Auth, now.keys
+	fixed = s.first.needRestart(next)
+	if now.keys == nil {
+		next.keys = nil
+	} else if next.keys == nil { // it goes on asking for keys, and those that are gone are not valid any more
+		next.keys = auth.New(next.Auth.Keys)
 	}
+	next.Auth.Mode = now.Auth.Mode
 	s.settings.Store(next)
+	if next.keys != nil {
+		s.api.Revoke(next.keys.Has)
+	}
 	s.api.SetLimits(next.limits())
 	return fixed, nil
 }

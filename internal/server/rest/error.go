@@ -204,6 +204,9 @@ func fromContext(ctx context.Context, err error) *Error {
 			Hint: "the server's configuration sets the limit: api.request_timeout_seconds",
 		}
 	}
+	if e, ok := errors.AsType[*Error](cause); ok {
+		return e
+	}
 	return &Error{Status: statusCanceled, Code: "canceled", Message: "the request was canceled", Err: err}
 }
 

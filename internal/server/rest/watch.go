@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"loki/internal/auth"
 	"loki/internal/server/stream"
 )
 
@@ -23,7 +24,7 @@ type watching struct {
 
 // watch serves a request that only watches.
 func (a *API) watch(w http.ResponseWriter, r *http.Request, c *call, most int, serve func(w http.ResponseWriter, r *http.Request) error) error {
-	ctx, cancel, remove, err := a.watchers.add(context.WithoutCancel(r.Context()), most)
+	ctx, cancel, remove, err := a.watchers.add(context.WithoutCancel(r.Context()), c.identity, most)
 	if err != nil {
 		return err
 	}
@@ -73,31 +74,37 @@ type watchers struct {
 	mu      sync.Mutex // guards what follows
 	ended   bool
 	last    int
-	cancels map[int]context.CancelCauseFunc
+	all     map[int]watcher
 	running sync.WaitGroup // nothing is added once ended is set
 }
 
+// watcher is one of them.
+type watcher struct {
+	who    auth.Identity
+	cancel context.CancelCauseFunc
+}
+
 // add adds a request, unless there are most of them. Its context ends with remove, with cancel, or when all are ended.
-func (w *watchers) add(ctx context.Context, most int) (_ context.Context, cancel context.CancelCauseFunc, remove func(), err error) {
+func (w *watchers) add(ctx context.Context, who auth.Identity, most int) (_ context.Context, cancel context.CancelCauseFunc, remove func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.ended:
 		return nil, nil, nil, overloaded(errStopping.Error())
-	case len(w.cancels) >= most:
+	case len(w.all) >= most:
 		return nil, nil, nil, overloaded("too many requests watch at once")
-	case w.cancels == nil:
-		w.cancels = make(map[int]context.CancelCauseFunc)
+	case w.all == nil:
+		w.all = make(map[int]watcher)
 	}
 	ctx, cancel = context.WithCancelCause(ctx)
 	w.last++
 	id := w.last
-	w.cancels[id] = cancel
+	w.all[id] = watcher{who, cancel}
 	w.running.Add(1)
 	return ctx, cancel, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.cancels, id)
+		delete(w.all, id)
 		cancel(nil)
 		w.running.Done()
 	}, nil
@@ -108,7 +115,19 @@ func (w *watchers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	for _, cancel := range w.cancels {
-		cancel(errStopping)
+	for _, one := range w.all {
+		one.cancel(errStopping)
+	}
+}
+
+// Revoke ends the requests that only watch of callers who may not call any more.
+func (a *API) Revoke(may func(auth.Identity) bool) {
+	w := &a.watchers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.all {
+		if !may(one.who) {
+			one.cancel(Unauthorized("the key was revoked"))
+		}
 	}
 }

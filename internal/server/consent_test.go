@@ -48,7 +48,11 @@ func TestVariables(t *testing.T) {
 			} {
 				body := strings.NewReplacer("AGENT", agent, "VARIABLE", of.variable).Replace(tt.body)
 				a := s.Post(strings.ReplaceAll(tt.path, "AGENT", agent), body)
-				if a.Status != of.status || !strings.Contains(a.Body, of.message) {
+				status := of.status
+				if status == http.StatusBadRequest && strings.HasSuffix(tt.path, "/agent") {
+					status = http.StatusConflict // as whatever the session does not take
+				}
+				if a.Status != status || !strings.Contains(a.Body, of.message) {
 					t.Errorf("%s %s: %d %s", tt.path, body, a.Status, a.Body)
 				}
 			}

@@ -22,6 +22,7 @@ type call struct {
 
 	commandLine bool // the client is Loki's command line, whose users read hints of flags
 
+	body      []byte // of the request, read before it takes a slot
 	committed string // where its effect is, see Commit; "" if it has had none
 
 	watch *watching // nil for a request that does not watch
@@ -51,6 +52,9 @@ func Begin(w http.ResponseWriter, r *http.Request) *http.Request {
 		c.id = newUUID()
 	}
 	w.Header()["X-Request-Id"] = []string{c.id}
+	if hasBody(r) { // before the server answers, it reads also what no endpoint wants
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangersBody))
+	}
 	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 }
 

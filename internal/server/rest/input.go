@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -206,9 +205,6 @@ func parse(field reflect.Value, values []string) (any, error) {
 
 // noBody refuses a body where none is expected. An empty object is as good as none.
 func noBody(r *http.Request) error {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil
-	}
 	body, err := readBody(r)
 	if err != nil {
 		return err
@@ -219,25 +215,9 @@ func noBody(r *http.Request) error {
 	return nil
 }
 
-// readBody reads a body, which has to be JSON if there is any.
+// readBody returns the body, which has to be JSON if there is any.
 func readBody(r *http.Request) ([]byte, error) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil, nil
-	}
-	var body []byte
-	var err error
-	if n := r.ContentLength; n >= 0 { // limitBody has looked at it
-		body = make([]byte, n)
-		_, err = io.ReadFull(r.Body, body)
-	} else {
-		body, err = io.ReadAll(r.Body)
-	}
-	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge(e.Limit)
-	}
-	if err != nil {
-		return nil, Invalid("", "the body cannot be read: %v", err)
-	}
+	body := callOf(r.Context()).body
 	if len(body) == 0 {
 		return nil, nil
 	}

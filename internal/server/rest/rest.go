@@ -10,8 +10,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -269,8 +272,15 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *cal
 	if err := a.limitBody(w, r, op, limits); err != nil {
 		return err
 	}
+	within := limits.Timeout
+	if op.Public {
+		within = min(within, strangersBody)
+	}
+	if err := readWhole(w, r, c, within); err != nil {
+		return err
+	}
 	if op.Watch {
-		return a.watch(w, r, c, limits.Requests*watchersPerSlot, serve)
+		return a.watch(w, r, c, limits, serve)
 	}
 	ctx, end := deadline(r.Context(), c, limits.Timeout)
 	defer end()
@@ -310,6 +320,9 @@ func (a *API) identify(r *http.Request, op Operation, c *call) error {
 // limitBody refuses a body that is too large.
 func (a *API) limitBody(w http.ResponseWriter, r *http.Request, op Operation, limits *Limits) error {
 	most := orElse(op.MaxBody, limits.Body)
+	if op.Public {
+		most = min(most, 4<<10) // which no endpoint without a key needs
+	}
 	if r.ContentLength > most {
 		w.Header().Set("Connection", "close")
 		return tooLarge(most)
@@ -317,6 +330,41 @@ func (a *API) limitBody(w http.ResponseWriter, r *http.Request, op Operation, li
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 	}
+	return nil
+}
+
+// strangersBody is how long a body may take before it is known who sends it.
+const strangersBody = 10 * time.Second
+
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+// readWhole reads the body of a request, which limitBody has bounded, into c. One that does not come in time is an
+// error, and the connection ends after the answer.
+func readWhole(w http.ResponseWriter, r *http.Request, c *call, within time.Duration) error {
+	if !hasBody(r) {
+		return nil
+	}
+	conn := http.NewResponseController(w)
+	begun := time.Now()
+	_ = conn.SetReadDeadline(begun.Add(within)) // only a writer of a test has none
+	stop := context.AfterFunc(r.Context(), func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var err error
+	c.body, err = io.ReadAll(r.Body)
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(e.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(begun) >= within {
+		w.Header().Set("Connection", "close")
+		return &Error{
+			Status: http.StatusRequestTimeout, Code: "timeout", Message: fmt.Sprintf("the body of the request did not come within %v", within),
+			Hint: "send it whole, or leave out Content-Length if there is none",
+		}
+	}
+	if err != nil {
+		return Invalid("", "the body cannot be read: %v", err)
+	}
+	_ = conn.SetReadDeadline(time.Time{})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -296,6 +297,79 @@ func TestSlots(t *testing.T) {
 	defer cancel()
 	if !a.Idle(ctx) || a.Busy() != 0 {
 		t.Errorf("busy: %d", a.Busy())
+	}
+}
+
+// TestSilentBody: a body that does not come holds no slot, and does not hold its connection forever.
+func TestSilentBody(t *testing.T) {
+	a, s := serve(t, rest.Options{}, func(a *rest.API) {
+		rest.Register(a, rest.Operation{Method: "POST", Path: "/p/{id}", Summary: "Test"}, func(context.Context, *input) (*rest.None, error) { return nil, nil })
+		rest.Register(a, rest.Operation{Method: "GET", Path: "/alive", Summary: "Test", Public: true}, func(context.Context, *struct{}) (*rest.None, error) { return nil, nil })
+	})
+	a.SetLimits(rest.Limits{Requests: 1, PerSubject: 1, Timeout: 300 * time.Millisecond})
+	var silent []net.Conn
+	for _, line := range []string{"POST /p/a", "POST /p/a", "GET /alive"} {
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", line)
+		silent = append(silent, conn)
+	}
+	if status, body, _ := send(t, "POST", s.URL+"/p/a", `{"x":1}`); status != 204 {
+		t.Errorf("beside silent ones: %d %s", status, body)
+	}
+	for _, conn := range silent {
+		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn) // until the server closes the connection
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") {
+			t.Errorf("%v: %s", err, answer)
+		}
+	}
+}
+
+// TestWaitingTakesNoSlots: however many requests of one subject wait, others work, and those that wait are woken when
+// the limits become higher.
+func TestWaitingTakesNoSlots(t *testing.T) {
+	release := make(chan struct{})
+	entered := make(chan struct{}, 10)
+	a, s := serve(t, rest.Options{
+		Wait:         time.Minute,
+		Authenticate: func(r *http.Request) (auth.Identity, error) { return auth.Identity{Subject: r.Header.Get("Who")}, nil },
+	}, func(a *rest.API) {
+		rest.Register(a, rest.Operation{Method: "GET", Path: "/work", Summary: "Test"}, func(context.Context, *struct{}) (*rest.None, error) {
+			entered <- struct{}{}
+			<-release
+			return nil, nil
+		})
+		rest.Register(a, rest.Operation{Method: "GET", Path: "/quick", Summary: "Test"}, func(context.Context, *struct{}) (*rest.None, error) { return nil, nil })
+	})
+	a.SetLimits(rest.Limits{Requests: 3, PerSubject: 1})
+	refused := make(chan string, 6)
+	var wg sync.WaitGroup
+	for range 6 { // one works, four wait, and one is too many
+		wg.Go(func() {
+			if status, body, _ := send(t, "GET", s.URL+"/work", "", "Who", "ann"); status != 204 {
+				refused <- body
+			}
+		})
+	}
+	<-entered
+	if body := <-refused; !strings.Contains(body, "requests of ann wait") {
+		t.Errorf("refused: %s", body)
+	}
+	if status, body, _ := send(t, "GET", s.URL+"/quick", "", "Who", "bob"); status != 204 {
+		t.Errorf("bob, while others wait: %d %s", status, body)
+	}
+	a.SetLimits(rest.Limits{Requests: 3, PerSubject: 2})
+	<-entered // without that one has ended
+	close(release)
+	wg.Wait()
+	if len(refused) > 0 || a.Busy() != 0 {
+		t.Errorf("%d more were refused, %d are at work", len(refused), a.Busy())
 	}
 }
 

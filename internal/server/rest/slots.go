@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,6 +22,9 @@ type subject struct {
 	waiting []chan struct{} // in order; each gets the slot that becomes free
 }
 
+// waitersPerSlot is how many requests of a subject may wait for each that it may have at work.
+const waitersPerSlot = 4
+
 // resize sets how many requests there may be. Requests at work are not ended.
 func (s *slots) resize(all, each int) {
 	s.mu.Lock()
@@ -29,29 +33,31 @@ func (s *slots) resize(all, each int) {
 	if s.subjects == nil {
 		s.subjects = make(map[string]*subject)
 	}
+	for _, of := range s.subjects {
+		s.grant(of)
+	}
 }
 
-// take waits up to patience until a subject may work on one more request. The error is an [*Error], or that
-// of ctx.
+// take waits up to patience until a subject may work on one more request. A request that waits takes no slot of the
+// server, so that others may work. The error is an [*Error], or that of ctx.
 func (s *slots) take(ctx context.Context, name string, patience time.Duration) (release func(), err error) {
 	s.mu.Lock()
-	if s.used >= s.all {
+	of := s.subjects[name]
+	full := of != nil && (of.used >= s.each || len(of.waiting) > 0)
+	switch {
+	case !full && s.used >= s.all:
 		s.mu.Unlock()
 		return nil, overloaded("the server works on as many requests as it may")
-	}
-	of := s.subjects[name]
-	if of == nil {
+	case full && len(of.waiting) >= s.each*waitersPerSlot:
+		s.mu.Unlock()
+		return nil, overloaded("as many requests of " + name + " wait as may at once")
+	case of == nil:
 		of = new(subject)
 		s.subjects[name] = of
 	}
-	s.used++ // also while it waits, so that waiting requests are bounded
-	if of.used < s.each {
-		of.used++
-		s.mu.Unlock()
-		return func() { s.release(name, of) }, nil
-	}
 	turn := make(chan struct{})
 	of.waiting = append(of.waiting, turn)
+	s.grant(of)
 	s.mu.Unlock()
 
 	timer := time.NewTimer(patience)
@@ -65,37 +71,34 @@ func (s *slots) take(ctx context.Context, name string, patience time.Duration) (
 		err = overloaded("as many requests of " + name + " are worked on as may be at once")
 	}
 	s.mu.Lock()
-	for i, w := range of.waiting {
-		if w == turn {
-			of.waiting = append(of.waiting[:i], of.waiting[i+1:]...)
-			s.leave()
-			s.mu.Unlock()
-			return nil, err
-		}
+	defer s.mu.Unlock()
+	if i := slices.Index(of.waiting, turn); i >= 0 {
+		of.waiting = slices.Delete(of.waiting, i, i+1)
+		s.forget(name, of)
+		return nil, err
 	}
-	s.mu.Unlock()
-	s.release(name, of) // the turn has come meanwhile
-	return nil, err
+	return func() { s.release(name, of) }, nil // the turn has come meanwhile
 }
 
-// release gives a slot back, to the next that waits for it if there is one.
+// grant gives slots to the requests of a subject that wait, as many as there may be. The caller holds mu.
+func (s *slots) grant(of *subject) {
+	for len(of.waiting) > 0 && of.used < s.each && s.used < s.all {
+		close(of.waiting[0])
+		of.waiting = of.waiting[1:]
+		of.used++
+		s.used++
+	}
+}
+
+// release gives a slot back, to the next of the subject that waits for it if there is one.
 func (s *slots) release(name string, of *subject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leave()
-	if len(of.waiting) > 0 && of.used <= s.each {
-		close(of.waiting[0])
-		of.waiting = of.waiting[1:]
-		return
-	}
-	if of.used--; of.used == 0 && len(of.waiting) == 0 {
-		delete(s.subjects, name)
-	}
-}
-
-// leave counts a request less. The caller holds mu.
-func (s *slots) leave() {
-	if s.used--; s.used == 0 {
+	of.used--
+	s.used--
+	s.grant(of)
+	s.forget(name, of)
+	if s.used == 0 {
 		for _, c := range s.whenIdle {
 			close(c)
 		}
@@ -103,7 +106,14 @@ func (s *slots) leave() {
 	}
 }
 
-// busy returns how many requests there are.
+// forget drops a subject that has no requests. The caller holds mu.
+func (s *slots) forget(name string, of *subject) {
+	if of.used == 0 && len(of.waiting) == 0 && s.subjects[name] == of {
+		delete(s.subjects, name)
+	}
+}
+
+// busy returns how many requests are at work.
 func (s *slots) busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

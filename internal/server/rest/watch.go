@@ -23,8 +23,8 @@ type watching struct {
 }
 
 // watch serves a request that only watches.
-func (a *API) watch(w http.ResponseWriter, r *http.Request, c *call, most int, serve func(w http.ResponseWriter, r *http.Request) error) error {
-	ctx, cancel, remove, err := a.watchers.add(context.WithoutCancel(r.Context()), c.identity, most)
+func (a *API) watch(w http.ResponseWriter, r *http.Request, c *call, limits *Limits, serve func(w http.ResponseWriter, r *http.Request) error) error {
+	ctx, cancel, remove, err := a.watchers.add(context.WithoutCancel(r.Context()), c.identity, limits)
 	if err != nil {
 		return err
 	}
@@ -75,6 +75,7 @@ type watchers struct {
 	ended   bool
 	last    int
 	all     map[int]watcher
+	each    map[string]int // how many of each subject
 	running sync.WaitGroup // nothing is added once ended is set
 }
 
@@ -84,27 +85,33 @@ type watcher struct {
 	cancel context.CancelCauseFunc
 }
 
-// add adds a request, unless there are most of them. Its context ends with remove, with cancel, or when all are ended.
-func (w *watchers) add(ctx context.Context, who auth.Identity, most int) (_ context.Context, cancel context.CancelCauseFunc, remove func(), err error) {
+// add adds a request, unless there are as many as may be, in all or of its subject. Its context ends with remove, with cancel, or when all are ended.
+func (w *watchers) add(ctx context.Context, who auth.Identity, limits *Limits) (_ context.Context, cancel context.CancelCauseFunc, remove func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.ended:
 		return nil, nil, nil, overloaded(errStopping.Error())
-	case len(w.all) >= most:
+	case len(w.all) >= limits.Requests*watchersPerSlot:
 		return nil, nil, nil, overloaded("too many requests watch at once")
+	case !who.Anonymous() && w.each[who.Subject] >= limits.PerSubject*watchersPerSlot:
+		return nil, nil, nil, overloaded("too many requests of " + who.Subject + " watch at once")
 	case w.all == nil:
-		w.all = make(map[int]watcher)
+		w.all, w.each = make(map[int]watcher), make(map[string]int)
 	}
 	ctx, cancel = context.WithCancelCause(ctx)
 	w.last++
 	id := w.last
 	w.all[id] = watcher{who, cancel}
+	w.each[who.Subject]++
 	w.running.Add(1)
 	return ctx, cancel, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.all, id)
+		if w.each[who.Subject]--; w.each[who.Subject] == 0 {
+			delete(w.each, who.Subject)
+		}
 		cancel(nil)
 		w.running.Done()
 	}, nil

@@ -131,7 +131,7 @@ func (s *service) respond(ctx context.Context, in *responseInput) (*rest.Reply, 
 			_, err = out.finish(ctx, a)
 		}
 		if err != nil {
-			return errors.Join(err, out.fail(ctx, err))
+			return out.fail(ctx, err, s.app.Hide)
 		}
 		return nil
 	}), nil
@@ -358,11 +358,14 @@ func (o *output) finish(ctx context.Context, a answer) (*response, error) {
 	return &o.res, o.send(ctx, responseEvent{Type: "response." + o.res.Status, Response: &o.res})
 }
 
-// fail ends a stream that failed.
-func (o *output) fail(ctx context.Context, err error) error {
+// fail ends a stream that failed with err, of which hide leaves out secrets. It returns err, marked as sent if it is.
+func (o *output) fail(ctx context.Context, err error, hide func(string) string) error {
 	e := rest.FromError(ctx, err)
-	o.res.Status, o.res.Error = "failed", &responseError{e.Code, e.Message}
-	return o.send(ctx, responseEvent{Type: "response.failed", Response: &o.res})
+	o.res.Status, o.res.Error = "failed", &responseError{e.Code, hide(e.Message)}
+	if o.send(context.WithoutCancel(ctx), responseEvent{Type: "response.failed", Response: &o.res}) != nil {
+		return err
+	}
+	return rest.Sent(err)
 }
 
 // previousNotFound returns the error of a response that none can follow.

@@ -183,4 +183,7 @@ func TestRefusedResponses(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(string(stream), "event: response.failed") || !strings.Contains(string(stream), `"code":"provider_error"`) {
 		t.Errorf("a stream that breaks: %d: %s", status, stream)
 	}
+	if data := frames(t, stream); get(t, data[len(data)-1], "type") != "response.failed" || strings.Contains(string(stream), "data: {\"error\"") {
+		t.Errorf("it ends with %s", data[len(data)-1])
+	}
 }

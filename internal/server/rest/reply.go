@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"sync"
@@ -88,7 +89,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(conte
 	}
 	defer out.Close()
 	err := send(ctx, out)
-	if err == nil || !out.Begun() {
+	if _, sent := errors.AsType[writtenError](err); err == nil || sent || !out.Begun() {
 		return err
 	}
 	a.sendError(ctx, c, out, err)
@@ -112,6 +113,10 @@ type writtenError struct{ error }
 
 // Unwrap returns the error.
 func (e writtenError) Unwrap() error { return e.error }
+
+// Sent marks an error with which a stream has ended in a way of its own: no event error follows. Only the function of
+// a [Stream] of an operation that does not watch returns it.
+func Sent(err error) error { return written(err) }
 
 func written(err error) error {
 	if err == nil {

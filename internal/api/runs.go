@@ -43,7 +43,7 @@ type RunRequest struct {
 
 // Webhook is an address that is notified of what happens in a run.
 type Webhook struct {
-	URL    string   `json:"url" minLength:"1" maxLength:"2048" doc:"begins with https:// or http://; private addresses are not notified, unless the server allows them"`
+	URL    string   `json:"url" minLength:"1" maxLength:"2048" doc:"https: or http:; private addresses are not notified, unless the server allows them"`
 	Events []string `json:"events,omitempty" maxItems:"16" enum:"question,suspended,finished,failed,canceled" doc:"absent: all"`
 	Secret string   `json:"secret,omitempty" maxLength:"512" doc:"signs the notices as Standard Webhooks have it; absent: they are not signed. It is never shown"`
 }

@@ -33,7 +33,6 @@ type host struct {
 	t     testing.TB
 	store run.Store
 
-	mu   sync.Mutex
 	work map[string]func(ctx context.Context, f *run.Frame) error // by prompt
 }
 

@@ -384,9 +384,6 @@ func (a *API) OpenAPI() ([]byte, error) { return json.Marshal(a.doc) }
 
 // operationID returns a name for an endpoint, such as get-v1-runs-id.
 func (op Operation) operationID() string {
-	var words []string
-	for _, w := range strings.FieldsFunc(op.Path, func(r rune) bool { return strings.ContainsRune("/{}.$", r) }) {
-		words = append(words, w)
-	}
+	words := strings.FieldsFunc(op.Path, func(r rune) bool { return strings.ContainsRune("/{}.$", r) })
 	return strings.ToLower(op.Method) + "-" + strings.Join(words, "-")
 }

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"loki/internal/chat"
@@ -143,7 +144,7 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 		f.begin = f.now()
 	}
 	if err == nil {
-		out, err = o.Work.Do(ctx, f)
+		out, err = do(ctx, o.Work, f)
 	}
 	if f.single && fault.CodeOf(err) == fault.Suspended {
 		err = f.keeper.suspension(suspension(err))
@@ -224,3 +225,13 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the failure.
 func (e *FinalError) Unwrap() error { return e.Err }
+
+// do does a piece of work, and turns a panic into a failure of the run: other runs of the process go on.
+func do(ctx context.Context, w Work, f *Frame) (out Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return w.Do(ctx, f)
+}

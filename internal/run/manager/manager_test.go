@@ -210,6 +210,23 @@ func TestPieces(t *testing.T) {
 }
 
 // TestCancel cancels a run at work, one that waits for its turn, and one that is suspended.
+func TestPanic(t *testing.T) {
+	h := newHost(t, filepath.Join(t.TempDir(), "runs.db"), 1, map[string]func(context.Context, *run.Frame) error{
+		"panic": func(context.Context, *run.Frame) error { panic("a mistake") },
+		"work":  func(context.Context, *run.Frame) error { return nil },
+	})
+	id := h.begin("panic")
+	if status := h.ended(id); status != run.Failed {
+		t.Errorf("the run is %s", status)
+	}
+	if info, err := h.store.Info(t.Context(), id); err != nil || !strings.Contains(info.Error, "panic: a mistake") {
+		t.Errorf("error %q, %v", info.Error, err)
+	}
+	if status := h.ended(h.begin("work")); status != run.Done {
+		t.Errorf("the next run is %s", status)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	h := newHost(t, filepath.Join(t.TempDir(), "runs.db"), 1, map[string]func(context.Context, *run.Frame) error{
 		"wait":    func(ctx context.Context, _ *run.Frame) error { <-ctx.Done(); return context.Cause(ctx) },

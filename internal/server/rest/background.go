@@ -38,7 +38,7 @@ func (a *API) Go(ctx context.Context, do func(ctx context.Context)) bool {
 			delete(w.cancels, id)
 			cancel(nil)
 		}()
-		do(ctx)
+		_ = a.Protect(ctx, func() error { do(ctx); return nil })
 	})
 	return true
 }

@@ -532,3 +532,18 @@ func TestStreamErrors(t *testing.T) {
 		t.Errorf("while it drains: %d %s", status, body)
 	}
 }
+
+// TestPanicInTheBackground: what panics behind a request ends neither the server nor other work.
+func TestPanicInTheBackground(t *testing.T) {
+	a, _ := serve(t, rest.Options{}, func(*rest.API) {})
+	done := make(chan struct{})
+	a.Go(t.Context(), func(context.Context) { panic("a mistake") })
+	a.Go(t.Context(), func(context.Context) { close(done) })
+	<-done
+	if err := a.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := a.Protect(t.Context(), func() error { panic("a mistake") }); err == nil || strings.Contains(err.Error(), "mistake") {
+		t.Errorf("a panic is %v", err)
+	}
+}

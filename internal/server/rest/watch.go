@@ -51,22 +51,22 @@ func (a *API) detach(ctx context.Context, c *call, out *stream.Writer, send func
 	go func() { // ends with ctx at the latest; Stop waits for it
 		defer c.watch.end()
 		defer out.Close()
-		if err := a.unpanicked(ctx, out, send); err != nil {
+		if err := a.Protect(ctx, func() error { return send(ctx, out) }); err != nil {
 			a.sendError(ctx, c, out, err)
 		}
 	}()
 	return true, nil
 }
 
-// unpanicked returns what send returns, and an error if it panics.
-func (a *API) unpanicked(ctx context.Context, out *stream.Writer, send func(context.Context, *stream.Writer) error) (err error) {
+// Protect returns what do returns. A panic is logged, and an error like others.
+func (a *API) Protect(ctx context.Context, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.o.Log.Error("panic", "request_id", RequestID(ctx), "route", Route(ctx), "error", a.o.Hide(fmt.Sprint(p)), "stack", a.o.Hide(string(debug.Stack())))
 			err = Internal()
 		}
 	}()
-	return send(ctx, out)
+	return do()
 }
 
 // watchers are the requests that only watch.

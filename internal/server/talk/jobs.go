@@ -123,7 +123,9 @@ func (s *service) rebuild(ctx context.Context, in *rebuildInput) (*api.Job, erro
 		return &state, nil
 	}
 	work := func(ctx context.Context) {
-		err := s.App.ChangeBase(ctx, s.scope(b), app.BaseChange{Name: in.Name, Rebuild: true})
+		err := s.api.Protect(ctx, func() error {
+			return s.App.ChangeBase(ctx, s.scope(b), app.BaseChange{Name: in.Name, Rebuild: true})
+		})
 		b.set(func(j *api.Job) {
 			j.FinishedAt = new(time.Now().UTC())
 			switch {

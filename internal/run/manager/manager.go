@@ -123,11 +123,11 @@ func errClosing() error {
 }
 
 // Start begins a run, whose events have to go to [Manager.Events], and returns its id once it is on
-// record. It goes on when ctx ends after that; the values of ctx stay with it.
+// record. It goes on when ctx ends after that; the values of ctx stay with it. A job without a record gets one: what
+// works by itself is found on record, or not at all.
 func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error) {
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
-		return "", fault.New(fault.Usage, "agent %s keeps no record, so that it cannot run by itself", job.Info.Agent).
-			WithHint("set durability to process in its definition, or ask it in a completion")
+		job.Durability = graph.DurabilityProcess
 	}
 	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Start(ctx, job)

@@ -117,9 +117,6 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 	if err != nil {
 		return run.Job{}, err
 	}
-	if job.Durability == graph.DurabilityOff || job.Durability == "" {
-		job.Durability = graph.DurabilityProcess // what works by itself is found on record, or not at all
-	}
 	job.Limit, job.LimitIn = tighter(job.Limit, job.LimitIn, in.Body.Budget)
 	return job, nil
 }

@@ -264,7 +264,7 @@ func TestDisconnect(t *testing.T) {
 // TestSlowReader: a client that reads nothing slows down nobody else, and is cut in the end.
 func TestSlowReader(t *testing.T) {
 	s := servertest.Start(t, servertest.Files{"config.yaml": strings.NewReplacer(
-		"request_timeout_seconds: 60", "request_timeout_seconds: 5", "limits: {", "limits: {max_body_bytes: 20000000, ").Replace(config())})
+		"request_timeout_seconds: 60", "request_timeout_seconds: 10", "limits: {", "limits: {max_body_bytes: 20000000, ").Replace(config())})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestSlowReader(t *testing.T) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(256 << 10)
 	}
-	body := `{"stream": true, "prompt": "` + strings.Repeat(strings.Repeat("a", 10_000)+" ", 800) + `"}` // more than the buffers of a connection take
+	body := `{"stream": true, "prompt": "` + strings.Repeat(strings.Repeat("a", 10_000)+" ", 500) + `"}` // more than the buffers of a connection take
 	path := newSession(t, s, `{}`) + "/completions"
 	fmt.Fprintf(conn, "POST "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	answer := bufio.NewReader(conn)

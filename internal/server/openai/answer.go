@@ -82,7 +82,7 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (answer, er
 	w := &watch{ctx: ctx, out: out, held: r.Form != nil}
 	var a answer
 	if r.Loki.RunID != "" {
-		a, err = s.goOn(ctx, r, w)
+		a, err = s.goOn(ctx, r, t, w)
 	} else {
 		a, err = s.begin(ctx, r, t, w)
 	}
@@ -263,8 +263,8 @@ func (r *request) fitsGraph(name string, w *watch) error {
 	return nil
 }
 
-// goOn answers the question for which a run waits, with the last message of the user.
-func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error) {
+// goOn answers the question for which a run of the target waits, with the last message of the user.
+func (s *service) goOn(ctx context.Context, r *request, t target, w *watch) (answer, error) {
 	text := r.User.Text()
 	if text == "" {
 		return answer{}, invalid(r.place, "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
@@ -272,6 +272,9 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 	info, err := runs.ToAnswer(ctx, runs.Service{Manager: s.runs, Access: s.access()}, r.Loki.RunID)
 	if err != nil {
 		return answer{}, err
+	}
+	if !s.isOf(info, t) {
+		return answer{}, invalid("model", "run %s is one of %s, and not of %s", info.ID, info.Agent, t).WithHint("name the agent whose question is answered as the model, or leave out loki.run_id")
 	}
 	next := run.Resumption{Continuation: run.Continuation{ID: info.ID, NoStream: !r.Stream}, Answer: &text}
 	if r.Loki.Detach {
@@ -283,6 +286,18 @@ func (s *service) goOn(ctx context.Context, r *request, w *watch) (answer, error
 	next.Events = s.scope(w)
 	out, err := s.app.Runs().Resume(ctx, next)
 	return fromRun(out), err
+}
+
+// isOf reports whether a run is one of a target. A turn without a role is one of any model.
+func (s *service) isOf(info run.Info, t target) bool {
+	switch t.kind {
+	case kindAgent:
+		ref, err := s.app.Agents.Find(t.name)
+		return info.Kind != run.ChatRun && (info.Agent == t.name || err == nil && info.AgentDir == ref.Dir)
+	case kindRole:
+		return info.Kind == run.ChatRun && info.Agent == t.name
+	}
+	return info.Kind == run.ChatRun && info.Agent == string(run.ChatRun)
 }
 
 func fromRun(out run.Outcome) answer {

@@ -34,6 +34,11 @@ func TestOwners(t *testing.T) {
 	if status, answer := ask("bob", "/chat/completions", said("agent:approve", "ship", more)); status != http.StatusNotFound || get(t, answer, "error.code") != "run_not_found" {
 		t.Errorf("another's run: %d %s", status, answer)
 	}
+	for _, model := range []string{"agent:others", "agent:guide", "role:pirate", "builtin:echo"} { // a mistaken id approves nothing
+		if status, answer := ask("ann", "/chat/completions", said(model, "ship", more)); status != http.StatusBadRequest || get(t, answer, "error.param") != "model" {
+			t.Errorf("the run of another agent than %s: %d %s", model, status, answer)
+		}
+	}
 	if status, answer := ask("ann", "/chat/completions", said("agent:approve", "ship", more)); status != http.StatusOK || get(t, answer, "choices.0.message.content") != "Shipped it." {
 		t.Errorf("the own run: %d %s", status, answer)
 	}

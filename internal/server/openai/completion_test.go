@@ -69,7 +69,7 @@ func TestCompletions(t *testing.T) {
 					t.Errorf("%s is %q, want %q: %s", path, got, want, body)
 				}
 			}
-			streamed := strings.TrimSuffix(tt.body, "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
+			streamed := strings.TrimSuffix(strings.ReplaceAll(tt.body, `"stream":null,"stream_options":null,`, ""), "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
 			status, _, body = post(t, url, streamed)
 			if status != http.StatusOK {
 				t.Fatalf("stream: %d: %s", status, body)

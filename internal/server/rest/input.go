@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -236,11 +237,18 @@ func readBody(r *http.Request) ([]byte, error) {
 	return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
 }
 
+// withCase has huma compare the names of members as they are. It knows that for the whole process only.
+var withCase = sync.OnceFunc(func() { huma.ValidateStrictCasing = true })
+
 // decodeBody reads JSON into a field and checks it. The error says that it is no JSON.
 func (p *plan) decodeBody(problems *problems, body []byte, field reflect.Value) error {
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
 		return badJSON(body, err)
+	}
+	if membersOf(v) != membersIn(body) {
+		problems.add(repeated(body), "is there more than once")
+		return nil
 	}
 	if v == nil && field.Kind() == reflect.Pointer {
 		return nil
@@ -260,6 +268,83 @@ func (p *plan) decodeBody(problems *problems, body []byte, field reflect.Value) 
 			return e
 		}
 		return Invalid("", "the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+// membersOf returns how many members the objects in a decoded value have.
+func membersOf(v any) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		n = len(v)
+		for _, m := range v {
+			n += membersOf(m)
+		}
+	case []any:
+		for _, e := range v {
+			n += membersOf(e)
+		}
+	}
+	return n
+}
+
+// membersIn returns how many members the objects in a JSON text have, those that are repeated included: it counts the
+// colons outside of strings.
+func membersIn(text []byte) (n int) {
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case c == ':' && !inString:
+			n++
+		}
+	}
+	return n
+}
+
+// deepest is how many names the place of a repeated member has at most. Of one that is deeper only its own name is returned.
+const deepest = 8
+
+// repeated returns the place of a member that an object in a JSON text has more than once.
+func repeated(text []byte) string {
+	place := repeatedIn(json.NewDecoder(bytes.NewReader(text)))
+	if len(place) > deepest {
+		place = place[:1]
+	}
+	var b strings.Builder
+	for i, name := range slices.Backward(place) {
+		if i < len(place)-1 && !strings.HasPrefix(name, "[") {
+			b.WriteByte('.')
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}
+
+// repeatedIn returns the names on the way to a repeated member in the next value, its own name first; nil if there is none.
+func repeatedIn(d *json.Decoder) (place []string) {
+	t, _ := d.Token() // the text was decoded before
+	begin, _ := t.(json.Delim)
+	seen := make(map[string]bool)
+	for i := 0; begin != 0 && d.More(); i++ {
+		name := "[" + strconv.Itoa(i) + "]"
+		if begin == '{' {
+			t, _ := d.Token()
+			name, _ = t.(string)
+			if seen[name] {
+				return []string{name}
+			}
+			seen[name] = true
+		}
+		if place = repeatedIn(d); place != nil {
+			return append(place, name)
+		}
+	}
+	if begin != 0 {
+		_, _ = d.Token()
 	}
 	return nil
 }

@@ -79,6 +79,7 @@ func New(o Options) *API {
 	if o.Wait == 0 {
 		o.Wait = time.Second
 	}
+	withCase()
 	a := &API{mux: http.NewServeMux(), o: o, drain: make(chan struct{})}
 	a.describe()
 	a.SetLimits(Limits{})

@@ -27,6 +27,9 @@ func (s *Server) metadata() {
 	rest.Register(s.api, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/models", Summary: "List what can answer: models, roles and agents", Tag: there, Scope: auth.ReadModels, OpenAIErrors: true,
 	}, s.models)
+	rest.Register(s.api, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/models/{id...}", Summary: "Describe what can answer", Tag: there, Scope: auth.ReadModels, OpenAIErrors: true,
+	}, s.model)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/agents", Summary: "List the agents", Tag: there, Scope: auth.ReadAgents}, s.agents)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/roles", Summary: "List the roles", Tag: there, Scope: auth.ReadRoles}, s.roles)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/rags", Summary: "List the knowledge bases", Tag: there, Scope: auth.ReadRAGs}, s.rags)
@@ -99,6 +102,24 @@ func (s *Server) models(context.Context, *struct{}) (*api.List[api.Model], error
 		list = append(list, api.Model{ID: "agent:" + a.Name, Object: "model", OwnedBy: "loki", Kind: "agent", Description: a.Description})
 	}
 	return api.NewList(list, ""), nil
+}
+
+// modelRequest asks for one entry of the list of models.
+type modelRequest struct {
+	ID string `path:"id" maxLength:"512" doc:"as in the list"`
+}
+
+func (s *Server) model(ctx context.Context, in *modelRequest) (*api.Model, error) {
+	list, err := s.models(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list.Data {
+		if m.ID == in.ID {
+			return &m, nil
+		}
+	}
+	return nil, rest.NotFound("model", in.ID).WithHint("GET /v1/models lists them")
 }
 
 func (s *Server) agents(_ context.Context, in *struct{ rest.Page }) (*api.List[api.Agent], error) {

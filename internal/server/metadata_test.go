@@ -40,6 +40,23 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
+	var one api.Model
+	if s.Get("/v1/models/builtin%3Aecho").JSON(t, &one); one.ID != "builtin:echo" || one.Object != "model" || one.OwnedBy != "builtin" || !one.Default {
+		t.Errorf("one model: %+v", one)
+	}
+	for _, path := range []string{"/v1/models/openrouter:meta/llama", "/v1/models/builtin%3Ascript%2F%2Fetc%2Fpasswd", "/v1/chat/nothing", "/v1/responses/x/input_items"} {
+		var e api.OpenAIError
+		a := s.Get(path)
+		if a.JSON(t, &e); a.Status != 404 || e.Error.Type != "invalid_request_error" || e.Error.Message == "" || strings.HasPrefix(path, "/v1/models/") != (e.Error.Code == "model_not_found") {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+	}
+	if a := s.Do("PUT", "/v1/embeddings", ""); a.Status != 405 || !strings.Contains(a.Body, `"type":"invalid_request_error"`) {
+		t.Errorf("a wrong method: %d %s", a.Status, a.Body)
+	}
+	if a := s.Get("/v1/nothing"); a.Status != 404 || !strings.Contains(a.Body, `"request_id"`) {
+		t.Errorf("an unknown endpoint of the server's own: %d %s", a.Status, a.Body)
+	}
 	for id, kind := range map[string]string{"builtin:echo": "chat", "builtin:hash": "embedding", "role:short": "role", "agent:coder": "agent"} {
 		if kinds[id] != kind {
 			t.Errorf("%s is a %q, not a %s", id, kinds[id], kind)

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ type API struct {
 	limits   atomic.Pointer[Limits]
 	slots    slots
 	watchers watchers
+	theirs   []string      // the first two segments of the paths of OpenAI's endpoints, such as /v1/chat
 	drain    chan struct{} // closed by Drain
 	work     work
 }
@@ -221,6 +223,9 @@ func (u *unrouted) WriteHeader(status int) {
 	if u.done {
 		return
 	}
+	if u.a.isTheirs(u.r.URL.Path) {
+		callOf(u.r.Context()).openAI = true
+	}
 	switch status {
 	case http.StatusNotFound:
 		u.done = true
@@ -245,8 +250,16 @@ func (u *unrouted) Write(p []byte) (int, error) {
 	return u.ResponseWriter.Write(p)
 }
 
+// isTheirs reports whether clients of OpenAI expect an endpoint at a path.
+func (a *API) isTheirs(path string) bool {
+	return slices.ContainsFunc(a.theirs, func(begin string) bool { return path == begin || strings.HasPrefix(path, begin+"/") })
+}
+
 // route has the mux call serve for the requests of op that may be made.
 func (a *API) route(op Operation, serve func(w http.ResponseWriter, r *http.Request) error) {
+	if op.OpenAIErrors {
+		a.theirs = append(a.theirs, strings.Join(strings.SplitN(op.Path, "/", 4)[:3], "/"))
+	}
 	a.mux.Handle(op.Method+" "+op.Path, routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		c.openAI = op.OpenAIErrors

@@ -29,7 +29,8 @@ type child struct {
 
 	stdin *feed // nil if the leader reads a file or nothing
 
-	stopGuard func() // never nil
+	unguarded bool   // there is no guard
+	stopGuard func() // set by own if the leader was started
 }
 
 // feed is the copying of a Reader to a leader's standard input.
@@ -41,7 +42,7 @@ type feed struct {
 
 // launch starts the leader of c and the goroutines that read its output, write its
 // input and wait for it.
-func launch(c *Command) (*child, error) {
+func launch(c *Command, unguarded bool) (*child, error) {
 	path, err := find(c.Path, c.Env)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func launch(c *Command) (*child, error) {
 		reaped:     make(chan struct{}),
 		outputDone: make(chan struct{}),
 		flooded:    make(chan struct{}),
-		stopGuard:  func() {},
+		unguarded:  unguarded,
 	}
 	p.stdout.max = positiveOr(c.MaxStdout, DefaultMaxStdout)
 	p.stderr.max = positiveOr(c.MaxStderr, DefaultMaxStderr)
@@ -147,8 +148,9 @@ func (ps *pipes) keep(our, their *os.File) (_, _ *os.File) {
 func (ps *pipes) closeOurs()   { closeAll(ps.ours) }
 func (ps *pipes) closeTheirs() { closeAll(ps.theirs) }
 
-// own starts the leader, waits for it and reaps it, all from one thread: the
-// parent-death signal of the leader comes when the thread that started it ends.
+// own starts the leader, has it guarded, waits for it and reaps it, all from one thread: the
+// parent-death signal of the leader comes when the thread that started it ends. The guard is
+// told before anyone else, since what the leader starts until then would outlive this process.
 func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -158,6 +160,9 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
+	}
+	if p.stopGuard = func() {}; err == nil && !p.unguarded {
+		p.stopGuard = p.tree.guard()
 	}
 	started <- err
 	if err != nil {

@@ -59,12 +59,9 @@ func run(ctx context.Context, c Command, t timing) (Result, error) {
 	if c.HasTimeout && c.Timeout <= 0 {
 		return Result{ExitCode: -1}, &TimeoutError{Program: c.program(), Limit: c.Timeout}
 	}
-	p, err := launch(&c)
+	p, err := launch(&c, t.unguarded)
 	if err != nil {
 		return Result{ExitCode: -1, Duration: time.Since(began)}, err
-	}
-	if !t.unguarded {
-		p.stopGuard = p.tree.guard()
 	}
 	var expired <-chan time.Time
 	if c.HasTimeout {

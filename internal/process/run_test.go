@@ -630,7 +630,7 @@ func TestAbandon(t *testing.T) {
 	cmd := bash(`echo $$; sleep 60`)
 	ready := make(chan struct{})
 	cmd.OnStdout = func(string) { close(ready) }
-	p, err := launch(&cmd)
+	p, err := launch(&cmd, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,6 @@ func Start(c Command) (*Service, error) {
 		return nil, startError(&c, path, err)
 	}
 	p.pid = cmd.Process.Pid
-	p.stopGuard = p.tree.guard()
 	s := &Service{
 		child:   p,
 		process: cmd.Process,

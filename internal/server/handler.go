@@ -17,6 +17,7 @@ import (
 // handler returns what all requests go through before they find their endpoint.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.unasked.asks(r.Context())
 		r = rest.Begin(w, r)
 		out := &answer{ResponseWriter: w}
 		begun := time.Now()

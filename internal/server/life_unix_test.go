@@ -57,6 +57,29 @@ func TestConfigurationIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestConnectionsWithoutRequest: the end of a server does not wait for clients that have connected and asked nothing yet,
+// as browsers do, or a part of a header only.
+func TestConnectionsWithoutRequest(t *testing.T) {
+	s := servertest.Program(t, nil)
+	for _, sent := range []string{"", "GET /healthz/ready HTTP/1.1\r\nHo"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, sent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := s.Get("/healthz/ready"); a.Status != http.StatusOK { // by then it has seen the connections
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	s.Signal(syscall.SIGTERM)
+	if status := s.Wait(); status != 0 || strings.Contains(s.Stderr(), "error:") {
+		t.Errorf("status %d:\n%s", status, s.Stderr())
+	}
+}
+
 // TestKeysAreReadAgain: a key that is not in the file any more is not valid, and what it watches ends.
 func TestKeysAreReadAgain(t *testing.T) {
 	key, entry := servertest.Key("alice", 1, `"*"`)

@@ -47,6 +47,7 @@ type Server struct {
 	api      *rest.API
 	kept     *answers.Store
 	http     *http.Server
+	unasked  unasked
 	listener net.Listener
 	started  time.Time
 
@@ -100,6 +101,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withConn,
+		ConnState:         s.unasked.follow,
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	go func() {
@@ -187,6 +190,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	done()
 	s.cancel(rest.ErrStopping())
 	<-s.resumed
+	s.unasked.end()
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)
 	defer done()
 	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end), s.hosted.Close())

@@ -70,19 +70,39 @@ func launch(c *Command, unguarded bool) (*child, error) {
 		ends.closeOurs()
 		return nil, &StartError{Program: c.program(), Reason: err.Error(), Err: err}
 	}
-	started := make(chan error, 1)
-	go p.own(cmd, started) // ends when supervise has had the leader reaped
-	if err := <-started; err != nil {
-		ends.closeOurs()
-		p.tree.close()
-		return nil, startError(c, path, err)
+	if err := p.start(cmd, &ends); err != nil {
+		return nil, err
 	}
-	p.pid = cmd.Process.Pid
 	p.read()
 	if p.stdin != nil {
 		go p.stdin.copy(c.Stdin) // ends when pipe is closed, or its Read returns
 	}
 	return p, nil
+}
+
+// start starts the leader. The error is a *StartError; nothing is left to be released then.
+func (p *child) start(cmd *exec.Cmd, ends *pipes) error {
+	program, confined := cmd.Path, p.cmd.Confinement
+	if confined != nil {
+		if err := confined.Prepare(cmd); err != nil {
+			ends.closeOurs()
+			p.tree.close()
+			confined.End()
+			return &StartError{Program: p.cmd.program(), Reason: err.Error(), Err: err}
+		}
+	}
+	started := make(chan error, 1)
+	go p.own(cmd, started) // ends when supervise has had the leader reaped
+	if err := <-started; err != nil {
+		ends.closeOurs()
+		p.tree.close()
+		if confined != nil {
+			confined.End()
+		}
+		return startError(p.cmd, program, err)
+	}
+	p.pid = cmd.Process.Pid
+	return nil
 }
 
 // connect gives cmd its standard files and prepares p's side of them, and its tree.
@@ -164,6 +184,13 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	if p.stopGuard = func() {}; err == nil && !p.unguarded {
 		p.stopGuard = p.tree.guard()
 	}
+	if err == nil && p.cmd.Confinement != nil {
+		if err = p.cmd.Confinement.Release(); err != nil {
+			p.tree.kill()
+			p.stopGuard()
+			_ = cmd.Wait()
+		}
+	}
 	started <- err
 	if err != nil {
 		return
@@ -174,6 +201,9 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	_ = cmd.Wait() // the state says it all
 	p.state = cmd.ProcessState
 	p.tree.close()
+	if p.cmd.Confinement != nil {
+		p.cmd.Confinement.End()
+	}
 	close(p.reaped)
 }
 

@@ -2,6 +2,7 @@ package process
 
 import (
 	"io"
+	"os/exec"
 	"path/filepath"
 	"time"
 )
@@ -60,6 +61,9 @@ type Command struct {
 	// ignored.
 	Echo io.Writer
 
+	// Confinement, if set, has the kernel limit what the program and its tree can do.
+	Confinement Confinement
+
 	// Terminal lets the program talk to the user through /dev/tty: it stays in this
 	// process's session and group, and Ctrl-C and Ctrl-Z reach both. The price is
 	// that only the leader and what can be shown to descend from it are killed, not a
@@ -92,4 +96,17 @@ type Result struct {
 	StderrOmitted int64
 	// Held is true if stragglers still had the output open at the end of the grace.
 	Held bool
+}
+
+// Confinement has the kernel limit what a tree can do. It serves one start.
+type Confinement interface {
+	// Prepare changes cmd, which has its path, arguments, directory, environment, standard files and attributes, so
+	// that what it starts waits for Release and is confined then.
+	Prepare(cmd *exec.Cmd) error
+	// Release lets the leader begin, which has been started and is held together with its tree. An error says that it
+	// could not be confined, or, if it wraps a [syscall.Errno], executed; the program has not run then.
+	Release() error
+	// End gives back what Prepare took. It is called once, when the tree is dead or was not started, whatever the
+	// other methods returned.
+	End()
 }

@@ -23,8 +23,8 @@ type Service struct {
 	done     chan struct{} // closed when the tree is dead and every goroutine has ended
 }
 
-// Start starts c, of which Path, Args, Dir, Env and OnStderr count. The rest is left to
-// the caller, who has to call Stop or Kill at some time. The error is a *StartError.
+// Start starts c, of which Path, Args, Dir, Env, OnStderr and Confinement count. The rest is
+// left to the caller, who has to call Stop or Kill at some time. The error is a *StartError.
 func Start(c Command) (*Service, error) {
 	path, err := find(c.Path, c.Env)
 	if err != nil {
@@ -56,14 +56,9 @@ func Start(c Command) (*Service, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirStdin, theirStdout, theirStderr
 	cmd.SysProcAttr = p.tree.attributes()
-	started := make(chan error, 1)
-	go p.own(cmd, started) // ends when supervise has had the leader reaped
-	if err := <-started; err != nil {
-		ends.closeOurs()
-		p.tree.close()
-		return nil, startError(&c, path, err)
+	if err := p.start(cmd, &ends); err != nil {
+		return nil, err
 	}
-	p.pid = cmd.Process.Pid
 	s := &Service{
 		child:   p,
 		process: cmd.Process,

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"os/exec"
+	"slices"
+)
+
+// Options configure New.
+type Options struct {
+	Settings
+	// Workspace is the directory in which the user works, absolute. It is required.
+	Workspace string
+	// Home is the user's home directory; empty if it is not known.
+	Home string
+	// Own are directories of this program: configuration, state, cache. No child below [Full] has access to them but to
+	// what it was started for, see Needs.
+	Own []string
+	// Denied are patterns of files as in permission.Rule, absolute, that a rule of the user denies: no child below Full
+	// reads or writes them.
+	Denied []string
+	// Getenv returns a variable of the user's environment, such as PATH; nil means that there is none.
+	Getenv func(name string) string
+}
+
+// Sandbox makes boxes. It may be used from several goroutines.
+type Sandbox struct {
+	o Options
+}
+
+// New returns a Sandbox. Nothing is looked at before the first box.
+func New(o Options) *Sandbox { return &Sandbox{o: o} }
+
+// Support says what the kernel holds here.
+type Support struct {
+	// Files and Network say whether files and the network are held. If Files is false, a box confines nothing.
+	Files, Network bool
+	// How names what holds it, such as "Landlock 7, seccomp, namespaces"; empty for nothing.
+	How string
+	// Missing says what is not held and why, for people; empty if all is.
+	Missing string
+}
+
+// Support returns what the kernel holds here. It is found out once, by the first call, which takes some milliseconds.
+func (s *Sandbox) Support() Support {
+	if s.o.Disabled {
+		return Support{Missing: "the configuration switches the sandbox off"}
+	}
+	return Support{Missing: "this system has no sandbox that is known"}
+}
+
+// Needs are absolute places that a child gets since it was started for them, such as a script in the
+// directory of tools and the file for its result.
+type Needs struct {
+	Read, Write []string
+}
+
+// Box confines one child. It belongs to one process.Run or process.Start, of which it is the Confinement.
+type Box struct {
+	s        *Sandbox
+	declared Declaration
+	needs    Needs
+}
+
+// Box returns a box for a child that declares d, of which an empty level means [Read].
+func (s *Sandbox) Box(d Declaration, needs Needs) *Box {
+	if d.Level == "" {
+		d.Level = Read
+	}
+	return &Box{s: s, declared: d, needs: needs}
+}
+
+// Level returns the level of the box: [Full] where nothing is confined.
+func (b *Box) Level() Level {
+	if !b.s.Support().Files {
+		return Full
+	}
+	return b.declared.Level
+}
+
+// Prepare implements process.Confinement.
+func (b *Box) Prepare(*exec.Cmd) error { return nil }
+
+// Release implements process.Confinement.
+func (b *Box) Release() error { return nil }
+
+// End implements process.Confinement.
+func (b *Box) End() {}
+
+// Refusal is something that a box stopped.
+type Refusal struct {
+	Access Access
+	What   string // a path as the user would write it, or a host with its port; empty if it is not known
+	Reason string // why that is closed, such as "git runs it later"; may be empty
+	Level  Level  // the least level that has it; empty if only Full has
+}
+
+// Access is what was tried.
+type Access string
+
+// The kinds of access.
+const (
+	Reading    Access = "read"
+	Writing    Access = "write"
+	Connecting Access = "connect"
+)
+
+// String returns the refusal as a predicate: "writes go.sum".
+func (r Refusal) String() string {
+	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to "}[r.Access]
+	if r.What == "" {
+		return verb + map[Access]string{Reading: "a file", Writing: "a file", Connecting: "the network"}[r.Access]
+	}
+	return verb + r.What
+}
+
+// Refused returns what the box stopped, each once, as far as can be told: from what the proxy saw, and from what the
+// command printed on its standard error. It is called after the child has ended; failed says that it did with an error.
+func (b *Box) Refused(stderr string, failed bool) []Refusal {
+	var found []Refusal
+	return slices.Compact(found)
+}

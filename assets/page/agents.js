@@ -48,7 +48,7 @@ export function show(main, context) {
       if (!signal.aborted && context.problem(error)) fill(page, failure(error));
       return;
     }
-    const prompt = h("textarea", { rows: 4, id: "prompt", placeholder: "What is it to do?", onkeydown: (e) => (e.ctrlKey || e.metaKey) && e.key === "Enter" && start.requestSubmit() });
+    const prompt = h("textarea", { rows: 4, id: "prompt", placeholder: "What should the agent do?", onkeydown: (e) => (e.ctrlKey || e.metaKey) && e.key === "Enter" && start.requestSubmit() });
     const fields = (agent.variables ?? []).map((v) => ({ v, input: h("input", { id: `var-${v.name}`, value: v.default ?? "", placeholder: v.default == null ? "required" : "" }) }));
     const model = h("input", { id: "model", list: "models", placeholder: agent.model || "its own" });
     const budget = h("input", { id: "budget", placeholder: "none", inputmode: "decimal", pattern: " *[0-9.]+ *", title: "US dollars, such as 0.50" });

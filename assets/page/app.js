@@ -112,7 +112,7 @@ async function signIn(message) {
     } catch (error) {
       key.clear();
       button.disabled = false;
-      fill(problem, error.status === 401 ? h("div.failure", { role: "alert" }, h("p", {}, "The server does not know this key.")) : failure(error));
+      fill(problem, error.status === 401 ? h("div.failure", { role: "alert" }, h("p", {}, "The server rejected this key.")) : failure(error));
     }
   } }, h("h1", {}, "Sign in"), h("label", { for: "key" }, "API key"), input, problem, button, h("p.hint", {}, h("code", {}, "loki --api-key NAME"), " makes one on the server. It is kept in this tab until you close it.")));
   document.title = "Sign in · Loki";
@@ -179,7 +179,7 @@ addEventListener("keydown", (e) => {
 });
 
 addEventListener("hashchange", navigate);
-addEventListener("unauthorized", () => asking || signIn(key.get() ? "The key is not valid any more." : ""));
+addEventListener("unauthorized", () => asking || signIn(key.get() ? "The key is no longer valid." : ""));
 
 theme(localStorage.getItem("loki-theme") ?? "system");
 document.body.append(

@@ -42,7 +42,7 @@ export function show(main, context) {
       const most = await limit();
       const room = Math.floor((most - 2048 - attached.reduce((n, f) => n + f.content_base64.length, 0)) * 0.75); // they travel as base64
       if (file.size > room) {
-        say(failure(Object.assign(new Error(`${file.name} (${size(file.size)}) was not attached: the server takes ${size(Math.floor(most * 0.75))} of files with a message.`), { hint: "The server's configuration sets the limit: api.limits.max_body_bytes" })));
+        say(failure(Object.assign(new Error(`${file.name} (${size(file.size)}) was not attached: a message can have at most ${size(Math.floor(most * 0.75))} of files.`), { hint: "The server's configuration sets the limit: api.limits.max_body_bytes" })));
         continue;
       }
       const url = await new Promise((resolve, reject) => { const reader = new FileReader(); reader.onload = () => resolve(reader.result); reader.onerror = () => reject(reader.error); reader.readAsDataURL(file); });
@@ -165,7 +165,7 @@ export function show(main, context) {
     let made = false;
     let begun = false; // the server has taken the message
     try {
-      if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: the server takes ${size(await limit())} in one request.`);
+      if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: a request can have at most ${size(await limit())}.`);
       if (!id) {
         const [kind, ...name] = who.value.split(":");
         id = shown = (await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal)).id;
@@ -224,7 +224,7 @@ export function show(main, context) {
   async function ask(reply, run, data) {
     const found = await get(`v1/runs/${encodeURIComponent(run)}/questions`).then((list) => list.data.find((q) => q.id === data.id), () => null);
     follow(() => reply.add(h("article.card", {}, form(run, found ?? data, async () => {
-      follow(() => reply.add(h("p.hint", {}, "The answer goes on in ", h("a", { href: `#/runs/${run}` }, "its run"), ".")));
+      follow(() => reply.add(h("p.hint", {}, "The answer continues in ", h("a", { href: `#/runs/${run}` }, "its run"), ".")));
       const session = id;
       const wait = poll(async (signal) => {
         if (id !== session) return void wait.stop();
@@ -263,7 +263,7 @@ export function show(main, context) {
     fill(who, h("option", { value: "" }, "Default model"), group("Models", models.filter((m) => (m.kind ?? "chat") === "chat").map((m) => h("option", { value: `model:${m.id}` }, m.id))), group("Roles", roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", found.filter((a) => a.kind !== "graph").map((a) => h("option", { value: `agent:${a.name}` }, a.name))));
     if (!id && chosen && ![...who.options].some((o) => o.value === chosen)) {
       const name = chosen.slice(chosen.indexOf(":") + 1);
-      fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph, which works in runs, without a conversation. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no agent ${name}.`));
+      fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph and works in runs, not in conversations. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no agent ${name}.`));
       chosen = "";
     }
     select(chosen);
@@ -292,7 +292,7 @@ export function show(main, context) {
     if (!id && [...who.options].some((o) => o.value === chosen)) who.value = chosen;
     title.textContent = "New chat";
     if (!id) {
-      fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write."));
+      fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write a message."));
       return void focus();
     }
     try {

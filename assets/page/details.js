@@ -43,7 +43,7 @@ function lazily(element, load) {
     try {
       fill(element, await load());
     } catch (error) {
-      fill(element, error.status === 404 ? h("p.hint", {}, "It is not on record.") : failure(error));
+      fill(element, error.status === 404 ? h("p.hint", {}, "Not recorded.") : failure(error));
     }
   });
   fill(element, h("p.hint", {}, "…"));
@@ -84,7 +84,7 @@ export function details(row, run) {
     model: () => {
       text = reply(row.text);
       return [
-        row.tries.map((t) => h("div.failure", {}, h("p", {}, `Try ${t.attempt} failed: ${t.error}`), h("p.hint", {}, `The next one followed after ${duration(t.wait_seconds)}.`))),
+        row.tries.map((t) => h("div.failure", {}, h("p", {}, `Try ${t.attempt} failed: ${t.error}`), h("p.hint", {}, `The next try followed after ${duration(t.wait_seconds)}.`))),
         row.reasoning && h("details.block", {}, h("summary", {}, "Reasoning"), h("div.markdown.plain", {}, row.reasoning)),
         block(row.end ? "Reply" : "Reply, so far", row.text || !row.end ? text.element : h("p.hint", {}, "No text: the model called tools.")),
         row.end > 0 && block("Prompt", lazily(h("div"), () => asked(row, run))),
@@ -109,7 +109,7 @@ function contents(row, run) {
 // asked shows what a node asks a model: its templates, filled in from the state before its step. The messages of
 // a tool loop come after that, and are rows of their own.
 async function asked(row, run) {
-  if (row.agentID || !row.node || !row.step) return h("p.hint", {}, "It is not on record.");
+  if (row.agentID || !row.node || !row.step) return h("p.hint", {}, "Not recorded.");
   const [{ nodes }, { state }] = await Promise.all([get(`${run.at}/graph?format=json`), get(`${run.at}/state?step=${row.step - 1}`)]);
   let node = nodes.find((n) => n.id === row.node);
   let values = state;
@@ -118,7 +118,7 @@ async function asked(row, run) {
     values = { ...state, [node.as]: Array.isArray(elements) ? elements[row.item] : undefined };
     node = nodes.find((n) => n.id === node.branch);
   }
-  if (!node?.prompt) return h("p.hint", {}, "It is not on record.");
+  if (!node?.prompt) return h("p.hint", {}, "Not recorded.");
   return [["instructions", node.instructions], ["prompt", node.prompt]].map(([name, template]) => template && h("div.message", {}, h("h4", {}, name), h("div.markdown.plain", {}, rendered(template, values))));
 }
 

@@ -27,7 +27,7 @@ export class Graph {
     try {
       picture = drawing(await getText(path));
     } catch (error) {
-      fill(this.picture, h("p.empty", {}, error.status === 404 || error.status === 409 || error.status === 400 ? "This work has no graph." : error.message));
+      fill(this.picture, h("p.empty", {}, error.status === 404 || error.status === 409 || error.status === 400 ? "There is no graph to show." : error.message));
       return false;
     }
     if (!picture) return false;

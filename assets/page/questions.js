@@ -41,7 +41,7 @@ export function show(main, context) {
       cards.get(id).element.remove();
       cards.delete(id);
     }
-    if (!cards.size && !list.querySelector(".empty")) fill(list, h("p.empty", {}, "Nothing waits for an answer."));
+    if (!cards.size && !list.querySelector(".empty")) fill(list, h("p.empty", {}, "No questions are waiting."));
     else if (cards.size) list.querySelector(".empty")?.remove();
     return true;
   }

@@ -39,7 +39,7 @@ export function show(main, context) {
   const problem = h("div");
   const search = h("input", { type: "search", placeholder: "Find", "aria-label": "Find in the timeline", oninput: () => { word = search.value.toLowerCase(); draw(); } });
   const tabs = h("div.segments", { role: "group", "aria-label": "Rows of the timeline" }, Object.keys(filters).map((name) => h("button", { "data-filter": name, onclick: () => go({ show: name === "all" ? null : name }) }, name)));
-  const tail = h("button.quiet", { "aria-pressed": "false", title: "Keep the end in sight", onclick: () => { list.follows = !list.follows; tail.setAttribute("aria-pressed", list.follows); draw(); } }, "Follow");
+  const tail = h("button.quiet", { "aria-pressed": "false", title: "Follow the end of the timeline", onclick: () => { list.follows = !list.follows; tail.setAttribute("aria-pressed", list.follows); draw(); } }, "Follow");
   const number = h("span.hint.number");
   const list = new List({ height: 28, draw: drawRow, label: "Timeline", onchoose: (row, byKeyboard, enter) => { go({ row: row.id }, byKeyboard); if (enter) panel.querySelector("button, a, summary, [tabindex]")?.focus(); }, onfold: fold });
   const graph = new Graph(`${at}/graph?format=svg`, (node) => { const row = trace.nodes.get(node)?.row; if (row) go({ row: row.id }); });

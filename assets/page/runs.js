@@ -29,7 +29,7 @@ export function show(main, context) {
 
   const search = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter by agent, prompt or id", value: query.get("q") ?? "", oninput: () => change("q", search.value) });
   const tabs = h("div.segments", { role: "group", "aria-label": "Status" }, Object.keys(groups).map((name) => h("button", { "data-group": name, onclick: () => change("status", name === "all" ? "" : name) }, name)));
-  const compare = h("button", { disabled: true, title: "Choose two runs of the list", onclick: () => { const [a, b] = chosen; location.hash = `#/compare/${a}/${b}`; } }, "Compare");
+  const compare = h("button", { disabled: true, title: "Select two runs", onclick: () => { const [a, b] = chosen; location.hash = `#/compare/${a}/${b}`; } }, "Compare");
   const body = h("tbody");
   const head = ["", "Status", "Agent", "Prompt", "Age", "Time", "Steps", "Tokens", "Cost"];
   const table = h("table.runs", {}, h("thead", {}, h("tr", {}, head.map((name, i) => h(`th.c${i}`, { scope: "col" }, name || h("span.unseen", {}, "Compare"))))), body);
@@ -93,7 +93,7 @@ export function show(main, context) {
       drawn.delete(id);
     }
     note.hidden = kept.length > 0;
-    if (!kept.length) fill(note, runs.length ? "No run of this list matches the filter." : query.get("status") ? "No run has this status." : ["No run is on record. ", h("a", { href: "#/agents" }, "Start an agent"), " to see one."]);
+    if (!kept.length) fill(note, runs.length ? "No run of this list matches the filter." : query.get("status") ? "No run has this status." : ["No runs are recorded. ", h("a", { href: "#/agents" }, "Start an agent"), " to see one."]);
     table.hidden = !kept.length;
     next.hidden = !more;
   }

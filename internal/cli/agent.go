@@ -47,7 +47,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	if len(attached.Images) > 0 {
-		return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", of.Name)
+		return fault.New(fault.Usage, "agent %s is a graph, and its prompt is text only: pictures cannot be attached", of.Name)
 	}
 	asker := c.asker(face, answersPiped)
 	if asker, err = c.withAnswers(asker); err != nil {

@@ -140,7 +140,7 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 			return c.runRemotely(ctx, s, face, of, attached.Text(asked.Text))
 		}
 		if of.Kind == "graph" {
-			return fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", of.Name)
+			return fault.New(fault.Usage, "agent %s is a graph, and its prompt is text only: pictures cannot be attached", of.Name)
 		}
 	}
 	r := api.CompletionRequest{
@@ -231,7 +231,7 @@ func (c *command) completeRemotely(ctx context.Context, s *farServer, face *face
 		}
 	}
 	if w.outcome == nil {
-		return fault.New(fault.Failure, "the server at %s ended its answer too early", s.URL())
+		return fault.New(fault.Failure, "the server at %s closed the connection before the end of its answer", s.URL())
 	}
 	if o := w.outcome; o.FinishReason == "question" && o.RunID != "" {
 		detail, err := s.Run(ctx, o.RunID)

@@ -41,7 +41,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 			return err
 		}
 		if len(list) == 0 {
-			return fault.New(fault.NotFound, "no run at %s can go on", s.URL()).WithHint("see all runs: %s --runs", s.command)
+			return fault.New(fault.NotFound, "no run at %s can be resumed", s.URL()).WithHint("see all runs: %s --runs", s.command)
 		}
 		id = list[0].ID
 	}
@@ -136,14 +136,14 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 		}
 	})
 	lost := func(err error) {
-		_ = scope.Emit(watch, event.Warning{Text: err.Error() + "; it is tried again"})
+		_ = scope.Emit(watch, event.Warning{Text: err.Error() + "; trying again"})
 	}
 	for ev, err := range s.Watch(watch, r.ID, after, lost) {
 		if err != nil {
 			if !release() {
 				return c.uncanceled(s, r, <-canceled)
 			}
-			return fault.Wrap(fault.CodeOf(err), err, "").WithHint("the run goes on without this command: %s --run %s", s.command, r.ID)
+			return fault.Wrap(fault.CodeOf(err), err, "").WithHint("the run continues without this command: %s --run %s", s.command, r.ID)
 		}
 		after = max(after, ev.Number)
 		parsed, err := event.Parse(ev.Data)
@@ -183,7 +183,7 @@ func (c *command) uncanceled(s *farServer, r api.Run, err error) error {
 	if err == nil {
 		err = context.Canceled
 	}
-	return fault.New(fault.Canceled, "run %s could not be canceled and may be at work still: %v", r.ID, err).WithHint("see it: %s --run %s", s.command, r.ID)
+	return fault.New(fault.Canceled, "run %s could not be canceled and may still be at work: %v", r.ID, err).WithHint("see it: %s --run %s", s.command, r.ID)
 }
 
 // outcomeOf returns the error of a run that has come to rest, as if it had worked here.

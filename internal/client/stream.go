@@ -61,7 +61,7 @@ func (c *Client) frames(ctx context.Context, r request) iter.Seq2[sse.Event, err
 	}
 }
 
-var errSilent = errors.New("the server has said nothing for a minute")
+var errSilent = errors.New("no data from the server for a minute")
 
 // alive is a stream whose reads put a watchdog off.
 type alive struct {

@@ -26,7 +26,7 @@ func (c *Conversation) runGraph(ctx context.Context, l *last) (Answer, error) {
 	}
 	for _, p := range l.question.User.Parts {
 		if p.Type != chat.TextPart {
-			return Answer{}, fault.New(fault.Usage, "agent %s is a graph, whose prompt is text: pictures cannot be attached", c.agent.Name)
+			return Answer{}, fault.New(fault.Usage, "agent %s is a graph, and its prompt is text only: pictures cannot be attached", c.agent.Name)
 		}
 	}
 	job, err := c.agent.Job(ctx, GraphQuestion{

@@ -99,7 +99,7 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	link, err := p.runs.Links.Read(r.PathValue("token"))
 	if err != nil {
-		showAnswer(w, http.StatusNotFound, answerView{Title: "This link is not valid, or its time is over"})
+		showAnswer(w, http.StatusNotFound, answerView{Title: "This link is not valid or has expired"})
 		return
 	}
 	info, err := p.runs.Store.Info(r.Context(), link.Run)

@@ -159,7 +159,7 @@ func checkHost(r *http.Request, set *settings) error {
 	if set.keys != nil || isLoopbackName(r.Host) {
 		return nil
 	}
-	return rest.Forbidden("the server asks for no key, and so it only answers requests for localhost, 127.0.0.1 and [::1], not for %q", r.Host).
+	return rest.Forbidden("the server asks for no key, so it answers only requests for localhost, 127.0.0.1 and [::1], not for %q", r.Host).
 		WithHint("make a key: loki --api-key NAME")
 }
 

@@ -113,7 +113,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		defer close(s.resumed)
 		if set.ResumeOnStart {
 			if err := s.runs.ResumeOnStart(ctx); err != nil {
-				o.Log.Warn("interrupted runs do not go on", "error", err)
+				o.Log.Warn("interrupted runs were not resumed", "error", err)
 			}
 		}
 		s.runs.Wake(ctx)

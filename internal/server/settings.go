@@ -33,7 +33,7 @@ func newSettings(c *config.API) (*settings, error) {
 		c = config.DefaultAPI()
 	}
 	if !c.Enabled {
-		return nil, fault.New(fault.Config, "the configuration forbids to serve: api.enabled is false").WithHint("set api.enabled to true, or leave it out")
+		return nil, fault.New(fault.Config, "the configuration does not allow serving: api.enabled is false").WithHint("set api.enabled to true, or leave it out")
 	}
 	if len(c.Unbuilt) > 0 {
 		return nil, &fault.Error{Code: fault.Config, Err: yamldoc.Problems(c.Unbuilt)}
@@ -104,7 +104,7 @@ func (s *settings) listen(ctx context.Context, address string) (net.Listener, er
 		return nil, fault.Wrap(fault.Config, err, "the address %s", address)
 	}
 	if s.keys == nil && !s.isLoopback(ctx, host) {
-		return nil, fault.New(fault.Config, "cannot serve at %s without keys: whoever reaches the address could use your models, tools and files", address).
+		return nil, fault.New(fault.Config, "cannot serve at %s without keys: anyone who can reach the address could use your models, tools and files", address).
 			WithHint("make a key with loki --api-key NAME, or serve this machine only with loki --serve 127.0.0.1:3400")
 	}
 	var c net.ListenConfig

@@ -283,7 +283,7 @@ func (d *Desk) follow(run string, wake <-chan struct{}) {
 		next, over, err := d.send(run)
 		gone := errors.Is(err, fs.ErrNotExist)
 		if err != nil && !gone && d.ctx.Err() == nil {
-			d.o.Log.Warn("webhooks of a run cannot be served", "run_id", run, "error", err)
+			d.o.Log.Warn("the notices of a run cannot be sent", "run_id", run, "error", err)
 		}
 		d.mu.Lock()
 		if over || gone || d.ctx.Err() != nil {
@@ -349,7 +349,7 @@ func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 			result := done{Type: n.Type, At: d.o.Now(), Attempts: last.Attempts + 1, Status: status}
 			if sendErr != nil {
 				result.Error = sendErr.Error()
-				d.o.Log.Warn("a webhook did not take a notice", "run_id", run, "host", hook.host(), "type", n.Type, "attempt", result.Attempts, "error", sendErr)
+				d.o.Log.Warn("a notice was not delivered", "run_id", run, "host", hook.host(), "type", n.Type, "attempt", result.Attempts, "error", sendErr)
 				if wait, again := Policy().Wait(result.Attempts, 0, 0.5); again {
 					next = cmp.Or(min(next, wait), wait)
 					result.Again = result.At.Add(wait)

@@ -31,7 +31,7 @@ type Link struct {
 }
 
 // ErrLink says that a token is not one of these links, or that its time is over.
-var ErrLink = errors.New("this link is not valid, or its time is over")
+var ErrLink = errors.New("this link is not valid or has expired")
 
 // OpenLinks returns the links whose key is in the file at path, which is made if it is not there. A nil now
 // means time.Now.

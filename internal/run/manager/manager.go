@@ -487,7 +487,7 @@ func (m *Manager) Shutdown(ctx context.Context) {
 	defer interrupt()
 	for _, a := range m.Active() {
 		if m.idle(end, a.ID) != nil {
-			m.o.Log.Warn("a run does not end although it is interrupted, and is given up", "run_id", a.ID)
+			m.o.Log.Warn("an interrupted run did not end in time", "run_id", a.ID)
 		}
 	}
 	if first {

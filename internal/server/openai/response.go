@@ -371,7 +371,7 @@ func (o *output) fail(ctx context.Context, err error, hide func(string) string) 
 // previousNotFound returns the error of a response that none can follow.
 func previousNotFound(id string) *rest.Error {
 	return &rest.Error{
-		Status: http.StatusNotFound, Code: "previous_response_not_found", Param: "previous_response_id", Message: "there is no response " + id + " that another one can follow",
+		Status: http.StatusNotFound, Code: "previous_response_not_found", Param: "previous_response_id", Message: "there is no response " + id + " that another response can continue",
 		Hint: "a response with store: false, and that of a graph agent, is not kept: send what was said before in input",
 	}
 }

@@ -713,7 +713,7 @@ func testSignIn(t *testing.T, b context.Context) {
 	p.open("#/agents/release")
 	p.sees("Sign in")
 	p.write("#key", "loki_wrong\r")
-	p.sees("The server does not know this key.")
+	p.sees("The server rejected this key.")
 	p.run(`document.querySelector("#key").value = ""`)
 	p.write("#key", key+"\r")
 	p.sees("Start run")

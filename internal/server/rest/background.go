@@ -63,6 +63,6 @@ func (a *API) Stop(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return errors.New("work in the background did not end")
+		return errors.New("background work did not end in time")
 	}
 }

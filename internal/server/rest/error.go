@@ -73,7 +73,7 @@ func Unauthorized(format string, args ...any) *Error {
 
 // Internal returns the error of a defect, such as a panic, of which the log says more.
 func Internal() *Error {
-	return &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server has a defect here; its log says more"}
+	return &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "internal error; the log of the server has the details"}
 }
 
 // overloaded returns the error of a server that has no room for a request.
@@ -200,7 +200,7 @@ func fromContext(ctx context.Context, err error) *Error {
 	}
 	if t, ok := errors.AsType[errTimeout](cause); ok {
 		return &Error{
-			Status: http.StatusGatewayTimeout, Code: "timeout", Message: "the request was ended: " + t.Error(), Err: err,
+			Status: http.StatusGatewayTimeout, Code: "timeout", Message: "the request timed out: " + t.Error(), Err: err,
 			Hint: "the server's configuration sets the limit: api.request_timeout_seconds",
 		}
 	}

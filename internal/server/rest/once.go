@@ -133,14 +133,14 @@ func replay(w http.ResponseWriter, digest []byte, k *Kept) error {
 		return e
 	case k.State == KeptLost:
 		return Conflict("the server ended while it worked on the request with this key, so it is not known how far it came").
-			WithHint("look at what there is, GET /v1/runs for example, and ask again with another key")
+			WithHint("check what was done, for example with GET /v1/runs, and repeat the request with another key")
 	case k.Status == 0 && k.Where != "":
 		w.Header().Set("Location", k.Where)
 		return Conflict("the request with this key was done, but the client did not wait for its answer").
-			WithHint("GET %s shows what came of it", k.Where)
+			WithHint("GET %s shows the result", k.Where)
 	case k.Status == 0:
 		return Conflict("the request with this key was done, but its answer was not kept").
-			WithHint("look at what there is, GET /v1/runs for example; ask again with another key")
+			WithHint("check what was done, for example with GET /v1/runs; for another request use another key")
 	}
 	if k.Type != "" {
 		w.Header().Set("Content-Type", k.Type)

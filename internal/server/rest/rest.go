@@ -371,7 +371,7 @@ func readWhole(w http.ResponseWriter, r *http.Request, c *call, within time.Dura
 	if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(begun) >= within {
 		w.Header().Set("Connection", "close")
 		return &Error{
-			Status: http.StatusRequestTimeout, Code: "timeout", Message: fmt.Sprintf("the body of the request did not come within %v", within),
+			Status: http.StatusRequestTimeout, Code: "timeout", Message: fmt.Sprintf("the body of the request did not arrive within %v", within),
 			Hint: "send it whole, or leave out Content-Length if there is none",
 		}
 	}

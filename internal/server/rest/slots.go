@@ -68,7 +68,7 @@ func (s *slots) take(ctx context.Context, name string, patience time.Duration) (
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
-		err = overloaded("as many requests of " + name + " are worked on as may be at once")
+		err = overloaded("too many requests of " + name + " are in progress")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -103,7 +103,7 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 		return run.Job{}, err
 	}
 	if of.Graph == nil && strings.TrimSpace(in.Body.Prompt) == "" {
-		return run.Job{}, rest.Invalid("prompt", "prompt: it has no text")
+		return run.Job{}, rest.Invalid("prompt", "prompt: the text is empty")
 	}
 	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
 	variables, err := agent.Values(of.InForce.Variables, in.Body.Variables, none)
@@ -173,7 +173,7 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 	}
 	if working >= e.MaxPerSubject {
 		return "", &rest.Error{
-			Status: http.StatusTooManyRequests, Code: "rate_limited", Message: "as many runs of " + who.Subject + " are at work as may be at once: " + strconv.Itoa(working),
+			Status: http.StatusTooManyRequests, Code: "rate_limited", Message: who.Subject + " has " + strconv.Itoa(working) + " runs at work, and the limit is " + strconv.Itoa(e.MaxPerSubject),
 			Hint: "wait until one has ended, or cancel one; the server's configuration sets the limit: api.limits.max_runs_per_subject", RetryAfter: 10 * time.Second,
 		}
 	}

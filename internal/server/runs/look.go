@@ -113,7 +113,7 @@ func (e *endpoints) state(ctx context.Context, in *stateRequest) (*api.RunState,
 // checkpoint returns a graph's run after a super-step, -1 for the last one.
 func (e *endpoints) checkpoint(ctx context.Context, info run.Info, step int) (run.Checkpoint, error) {
 	if info.Kind != run.GraphRun {
-		return run.Checkpoint{}, rest.Conflict("run %s is the answer to one question, which has no state", info.ID)
+		return run.Checkpoint{}, rest.Conflict("run %s is not the run of a graph, so it does not have a state", info.ID)
 	}
 	cp, err := e.store.Checkpoint(ctx, info.ID, step)
 	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Usage {
@@ -173,7 +173,7 @@ func (e *endpoints) graph(ctx context.Context, in *graphRequest) (*rest.Reply, e
 		return nil, err
 	}
 	if info.Kind != run.GraphRun {
-		return nil, rest.Conflict("run %s is the answer to one question, which has no graph", info.ID)
+		return nil, rest.Conflict("run %s is not the run of a graph, so there is no graph to show", info.ID)
 	}
 	h, err := e.store.History(ctx, info.ID)
 	if err != nil {

@@ -344,7 +344,7 @@ func (e *endpoints) remove(ctx context.Context, in *one) (*rest.None, error) {
 	}
 	deleted, err := e.store.Delete(ctx, info.ID)
 	if err == nil && len(deleted) == 0 {
-		err = rest.Conflict("run %s is %s: only runs that have ended are forgotten", info.ID, summary.Status(info)).WithHint("cancel it first")
+		err = rest.Conflict("run %s is %s: only runs that have ended can be deleted", info.ID, summary.Status(info)).WithHint("cancel it first")
 	}
 	return &rest.None{}, err
 }

@@ -45,7 +45,7 @@ type Writer struct {
 }
 
 // ErrGone is the error of a stream that is closed, or whose reader has gone or was cut.
-var ErrGone = errors.New("the reader of the stream has gone")
+var ErrGone = errors.New("the client of the stream disconnected")
 
 // New returns a stream that answers a request. Nothing is written before the first event or comment. The
 // caller closes it before the request ends.

@@ -42,11 +42,11 @@ func (s *service) complete(ctx context.Context, in *completionInput) (*rest.Repl
 func (s *service) check(req *api.CompletionRequest) error {
 	switch {
 	case req.Agent != "" && req.Role != "":
-		return rest.Invalid("role", "role: an agent has instructions of its own, so it takes no role")
+		return rest.Invalid("role", "role: an agent has its own instructions, so it cannot have a role")
 	case req.Agent != "" && req.RAG != "":
-		return rest.Invalid("rag", "rag: an agent answers from its own documents, so it takes no other knowledge base")
+		return rest.Invalid("rag", "rag: an agent answers from its own documents, so it cannot use another knowledge base")
 	case req.Agent == "" && len(req.Variables) > 0:
-		return rest.Invalid("variables", "variables: they are those of an agent, and none is named")
+		return rest.Invalid("variables", "variables: only an agent has variables, and the request does not name one")
 	}
 	return s.checkModel(req.Model)
 }
@@ -160,7 +160,7 @@ func (s *service) put(ctx context.Context, conv *conversation.Conversation, req 
 		return conversation.Answer{}, q, err
 	}
 	if q.Asked = conversation.NewAsked(attached, text, sources); q.Blank() {
-		return conversation.Answer{}, q, rest.Invalid("prompt", "prompt: it has no text")
+		return conversation.Answer{}, q, rest.Invalid("prompt", "prompt: the text is empty")
 	}
 	a, err := conv.Ask(ctx, q)
 	return a, q, err
@@ -208,16 +208,16 @@ func (s *service) askAgent(ctx context.Context, req *api.CompletionRequest, a *a
 func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of agent.Agent, values map[string]string, a *answer) error {
 	switch {
 	case req.Schema != nil:
-		return rest.Invalid("schema", "schema: the graph of agent %s says what its answer is", of.Name)
+		return rest.Invalid("schema", "schema: the graph of agent %s defines its own answer", of.Name)
 	case req.Temperature != nil || req.TopP != nil || req.Effort != "" || req.MaxOutputTokens > 0 || req.AutoContinue != nil:
-		return rest.Invalid("agent", "agent %s is a graph, which sets the sampling and the continuations of its models itself", of.Name)
+		return rest.Invalid("agent", "agent %s is a graph, and its nodes set the sampling and the continuations", of.Name)
 	}
 	attached, text, _, err := s.attachments(ctx, req)
 	if err != nil {
 		return err
 	}
 	if len(attached.Images) > 0 {
-		return rest.Invalid("files", "agent %s is a graph, whose prompt is text: pictures cannot be attached", of.Name)
+		return rest.Invalid("files", "agent %s is a graph, and its prompt is text only: pictures cannot be attached", of.Name)
 	}
 	job, err := s.App.AgentJob(ctx, app.AgentRun{
 		Agent: of, Prompt: attached.Text(text), Variables: values, Model: req.Model, Events: s.Manager.Events(),

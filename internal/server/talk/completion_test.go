@@ -58,7 +58,7 @@ func TestRefusedCompletions(t *testing.T) {
 		{"agent", `{"prompt": "x", "agent": "nobody"}`, 404, "agent_not_found", ""},
 		{"agent_path", `{"prompt": "x", "agent": "./agents"}`, 404, "agent_not_found", ""},
 		{"rag", `{"prompt": "x", "rag": "nothing"}`, 404, "rag_not_found", ""},
-		{"role_and_agent", `{"prompt": "x", "role": "a", "agent": "b"}`, 400, "invalid_request", "takes no role"},
+		{"role_and_agent", `{"prompt": "x", "role": "a", "agent": "b"}`, 400, "invalid_request", "cannot have a role"},
 		{"variables_alone", `{"prompt": "x", "variables": {"a": "b"}}`, 400, "invalid_request", "variables"},
 		{"consent", `{"prompt": "x", "agent": "coder", "variables": {"AUTO_CONFIRM": "1"}}`, 403, "forbidden", "consent"},
 		{"schema", `{"prompt": "x", "schema": {"type": 1}}`, 400, "invalid_request", "schema"},

@@ -32,7 +32,7 @@ func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.
 		return nil, err
 	}
 	if len(req.Variables) > 0 {
-		return nil, rest.Invalid("variables", "variables: a session has those that it got with its agent").WithHint("POST /v1/sessions/%s/agent", in.ID)
+		return nil, rest.Invalid("variables", "variables: the variables of a session are set with its agent").WithHint("POST /v1/sessions/%s/agent", in.ID)
 	}
 	found, err := s.find(ctx, in.ID)
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 
 	"loki/internal/api"
 	"loki/internal/fault"
+	"loki/internal/loopback"
 	"loki/internal/retry"
 )
 
@@ -80,7 +81,7 @@ func parseURL(text string) (*url.URL, error) {
 	full := text
 	if !strings.Contains(text, "://") {
 		full = "https://" + text
-		if host, _, err := net.SplitHostPort(text); isLoopback(cmp.Or(host, text)) || err == nil && isLoopback(host) {
+		if host, _, err := net.SplitHostPort(text); loopback.Is(cmp.Or(host, text)) || err == nil && loopback.Is(host) {
 			full = "http://" + text
 		}
 	}
@@ -102,18 +103,12 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func isLoopback(host string) bool {
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
 // URL returns where the server is.
 func (c *Client) URL() string { return c.base.String() }
 
 // Exposed reports whether a key would be sent unencrypted to another machine.
 func (c *Client) Exposed() bool {
-	return c.o.Key != "" && c.base.Scheme == "http" && !isLoopback(c.base.Hostname())
+	return c.o.Key != "" && c.base.Scheme == "http" && !loopback.Is(c.base.Hostname())
 }
 
 // request is one request.

@@ -14,13 +14,13 @@ package oauth
 import (
 	"cmp"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 
 	"golang.org/x/oauth2"
 
 	"loki/internal/fault"
+	"loki/internal/loopback"
 )
 
 // Flow is a way to a token.
@@ -145,24 +145,18 @@ func (p Provider) Check() error {
 			continue
 		}
 		u, err := url.Parse(address.text)
-		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback.Is(u.Hostname())) {
 			return fault.New(fault.Config, "client %s: oauth.%s does not begin with https://", p.Name, address.name).
 				WithHint("without https, the networks in between could read the secrets")
 		}
 	}
 	if p.Flow == Browser && p.RedirectURI != "" {
-		if u, err := url.Parse(p.RedirectURI); err != nil || u.Scheme != "http" || !loopback(u.Hostname()) {
+		if u, err := url.Parse(p.RedirectURI); err != nil || u.Scheme != "http" || !loopback.Is(u.Hostname()) {
 			return fault.New(fault.Config, "client %s: oauth.redirect_uri is not an address of this machine", p.Name).
 				WithHint("use an address like http://127.0.0.1:8085/callback, or flow: paste for another one")
 		}
 	}
 	return nil
-}
-
-// loopback reports whether a host is this machine, however the network is set up.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // config returns p in the terms of the library.

@@ -15,6 +15,7 @@ import (
 	"loki/internal/auth"
 	"loki/internal/config"
 	"loki/internal/fault"
+	"loki/internal/loopback"
 	"loki/internal/server/rest"
 	"loki/internal/yamldoc"
 )
@@ -142,10 +143,5 @@ func isLoopbackName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
+	return loopback.Is(host)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"loki/internal/fault"
+	"loki/internal/loopback"
 )
 
 // feed is where releases come from.
@@ -67,12 +67,10 @@ func newFeed(address string, o Options) (*feed, error) {
 // trusted refuses an address without encryption. On this computer it is allowed, unless the feed
 // has it.
 func trusted(u *url.URL, scheme string) error {
-	host := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || host != nil && host.IsLoopback()
 	switch {
 	case u.Host == "":
 		return fmt.Errorf("%q is not an address of the web", u.Redacted())
-	case u.Scheme == "https", u.Scheme == "http" && scheme == "http" && local:
+	case u.Scheme == "https", u.Scheme == "http" && scheme == "http" && loopback.Is(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%s is not encrypted", u.Redacted())

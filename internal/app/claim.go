@@ -24,7 +24,7 @@ func (a *App) claimSessions(ctx context.Context, owner auth.Owner) (n int, err e
 	if err != nil {
 		return 0, err
 	}
-	scopes, err := a.sessionScopes()
+	scopes, err := a.SessionScopes()
 	if err != nil {
 		return 0, err
 	}
@@ -75,17 +75,4 @@ func (a *App) claimRuns(ctx context.Context, owner auth.Owner) (n int, err error
 		}
 	}
 	return n, nil
-}
-
-// sessionScopes returns the scopes of all agents and of none.
-func (a *App) sessionScopes() ([]session.Scope, error) {
-	names, err := a.Agents.Names()
-	if err != nil {
-		return nil, err
-	}
-	scopes := []session.Scope{""}
-	for _, name := range names {
-		scopes = append(scopes, session.Scope(name))
-	}
-	return scopes, nil
 }

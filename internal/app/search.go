@@ -116,7 +116,7 @@ func (s *sessionSource) List(ctx context.Context) (docs []search.Document, err e
 	if err != nil {
 		return nil, err
 	}
-	scopes, err := s.app.sessionScopes()
+	scopes, err := s.app.SessionScopes()
 	if err != nil {
 		return nil, err
 	}

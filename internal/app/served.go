@@ -34,14 +34,17 @@ func (a *App) Served() *conversation.Service {
 	return s
 }
 
-// SessionScopes returns the scopes that may have sessions: that of no agent, and those of the agents there are.
+// SessionScopes returns the scopes of sessions: that of sessions without an agent, and one for each installed agent.
 func (a *App) SessionScopes() ([]session.Scope, error) {
 	names, err := a.Agents.Names()
+	if err != nil {
+		return nil, err
+	}
 	scopes := []session.Scope{""}
 	for _, name := range names {
 		scopes = append(scopes, session.Scope(name))
 	}
-	return scopes, err
+	return scopes, nil
 }
 
 // ServedModel returns the model of a type that a server's client means by an id. One that answers from a file

@@ -415,23 +415,13 @@ func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) 
 	}
 	return run.Job{
 		Info: t.agentInfo(), Events: c.options.Events, Limit: c.agent.InForce.Budget, LimitIn: t.limitIn(),
-		Make: func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
-			done, err := t.equip(c.context(ctx))
-			if err != nil {
-				done()
-				return nil, nil, err
-			}
-			return t, func() error {
-				done()
-				return nil
-			}, nil
-		},
+		Make: t.makeWork,
 	}, nil
 }
 
-// Detached returns the job of a question that is recorded and answered without who asks it, such as in
-// the background of a server. What the question needs is looked at now, and held only while the work goes
-// on. Ask does the same at once.
+// Detached returns the job of a question that is recorded and answered in the background, such as by a
+// server. The tools and files that the question needs are checked now, and held only while the job works.
+// Ask does the same at once.
 func (c *Conversation) Detached(ctx context.Context, q Question) (run.Job, error) {
 	ctx = c.context(ctx)
 	if err := c.ready(ctx); err != nil {
@@ -447,18 +437,21 @@ func (c *Conversation) Detached(ctx context.Context, q Question) (run.Job, error
 	if err != nil {
 		return run.Job{}, err
 	}
-	job.Make = func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
-		done, err := t.equip(c.context(ctx))
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-		return t, func() error {
-			done()
-			return nil
-		}, nil
-	}
+	job.Make = t.makeWork
 	return job, nil
+}
+
+// makeWork equips the turn for the work of a run, and returns it with what releases that.
+func (t *turn) makeWork(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
+	done, err := t.equip(t.c.context(ctx))
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return t, func() error {
+		done()
+		return nil
+	}, nil
 }
 
 // past returns the messages of the session that the agent's own definition names, nil for none.

@@ -19,14 +19,14 @@ func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.unasked.asks(r.Context())
 		r = rest.Begin(w, r)
-		out := &answer{ResponseWriter: w}
+		out := &rest.StatusWriter{ResponseWriter: w}
 		begun := time.Now()
 		defer func() {
 			if p := recover(); p != nil {
 				s.panicked(out, r, p)
 			}
 			s.o.Log.Debug("request", "request_id", rest.RequestID(r.Context()), "subject", rest.Subject(r.Context()).Subject, "method", r.Method, "path", pathOf(r),
-				"route", rest.Route(r.Context()), "status", out.status, "seconds", time.Since(begun).Seconds())
+				"route", rest.Route(r.Context()), "status", out.Status, "seconds", time.Since(begun).Seconds())
 		}()
 		set := s.settings.Load()
 		s.secure(w.Header(), set)
@@ -41,31 +41,6 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// answer knows the status of an answer.
-type answer struct {
-	http.ResponseWriter
-	status int // 0 before the header is written
-}
-
-// WriteHeader writes the header.
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 && status >= http.StatusOK {
-		a.status = status
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write writes a part of the body.
-func (a *answer) Write(p []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	return a.ResponseWriter.Write(p)
-}
-
-// Unwrap returns the writer, for [http.ResponseController].
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
 // pathOf returns the path of a request for the log. The token of a link that answers a question is left out.
 func pathOf(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, answerPath) {
@@ -76,12 +51,12 @@ func pathOf(r *http.Request) string {
 
 // panicked answers a request whose endpoint panicked. If the answer has begun, the connection ends, so that
 // the client does not take it for whole.
-func (s *Server) panicked(w *answer, r *http.Request, p any) {
+func (s *Server) panicked(w *rest.StatusWriter, r *http.Request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
 	s.o.Log.Error("panic", "request_id", rest.RequestID(r.Context()), "method", r.Method, "path", pathOf(r), "error", s.o.App.Hide(fmt.Sprint(p)), "stack", s.o.App.Hide(string(debug.Stack())))
-	if w.status != 0 {
+	if w.Status != 0 {
 		panic(http.ErrAbortHandler)
 	}
 	s.api.Fail(w, r, rest.Internal())

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,13 +149,6 @@ type output struct {
 }
 
 func newOutput(r *request, w *responseRequest, id string) *output {
-	choice, text := w.ToolChoice, w.Text
-	if choice == nil {
-		choice = &choiceShape{choiceObject{Type: "auto"}}
-	}
-	if text == nil {
-		text = &textShape{Format: &formatShape{Type: "text"}}
-	}
 	metadata := w.Metadata
 	if len(metadata) == 0 {
 		metadata = json.RawMessage("{}")
@@ -162,8 +156,8 @@ func newOutput(r *request, w *responseRequest, id string) *output {
 	return &output{res: response{
 		ID: id, Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: r.Model, Output: []*item{},
 		PreviousResponseID: w.PreviousResponseID, Store: w.Store == nil || *w.Store, Instructions: w.Instructions, MaxOutputTokens: w.MaxOutputTokens,
-		Temperature: w.Temperature, TopP: w.TopP, Tools: append([]toolShape{}, w.Tools...), ToolChoice: choice,
-		ParallelToolCalls: !r.OneCall, Text: text, Reasoning: w.Reasoning, Metadata: metadata, Truncation: "disabled",
+		Temperature: w.Temperature, TopP: w.TopP, Tools: append([]toolShape{}, w.Tools...), ToolChoice: cmp.Or(w.ToolChoice, &choiceShape{choiceObject{Type: "auto"}}),
+		ParallelToolCalls: !r.OneCall, Text: cmp.Or(w.Text, &textShape{Format: &formatShape{Type: "text"}}), Reasoning: w.Reasoning, Metadata: metadata, Truncation: "disabled",
 	}}
 }
 

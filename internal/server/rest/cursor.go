@@ -13,7 +13,12 @@ func NewCursor(place string) string { return base64.RawURLEncoding.EncodeToStrin
 func Cursor(cursor string) (place string, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || !utf8.Valid(b) {
-		return "", Invalid("cursor", "cursor: it is not the next_cursor of a page")
+		return "", InvalidCursor()
 	}
 	return string(b), nil
+}
+
+// InvalidCursor returns the error of a cursor that no page of the list has.
+func InvalidCursor() *Error {
+	return Invalid("cursor", "cursor: it is not the next_cursor of a page")
 }

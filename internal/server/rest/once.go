@@ -75,7 +75,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 	if before != nil {
 		return replay(w, digest, before)
 	}
-	tape := &tape{ResponseWriter: w}
+	tape := &tape{StatusWriter: StatusWriter{ResponseWriter: w}}
 	done := false
 	defer func() { // also after a panic
 		a.settle(context.WithoutCancel(r.Context()), subject, key, tape, done, c.committed)
@@ -83,7 +83,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 	if err := serve(tape); err != nil {
 		return err
 	}
-	done = tape.status < http.StatusBadRequest
+	done = tape.Status < http.StatusBadRequest
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (a *API) settle(ctx context.Context, subject, key string, t *tape, done boo
 	var err error
 	switch {
 	case done && !t.long:
-		k := Kept{Status: t.status, Type: t.Header().Get("Content-Type"), Where: t.Header().Get("Location"), Body: t.body.Bytes()}
+		k := Kept{Status: t.Status, Type: t.Header().Get("Content-Type"), Where: t.Header().Get("Location"), Body: t.body.Bytes()}
 		err = a.o.Kept.End(ctx, subject, key, k)
 	case done || committed != "":
 		err = a.o.Kept.End(ctx, subject, key, Kept{Where: committed})
@@ -154,32 +154,17 @@ func replay(w http.ResponseWriter, digest []byte, k *Kept) error {
 	return written(err)
 }
 
-// tape is a writer that remembers what is written.
+// tape is a writer that keeps a copy of the answer.
 type tape struct {
-	http.ResponseWriter
-	status int
-	body   bytes.Buffer
-	long   bool // there was more than is kept
-}
-
-// WriteHeader writes the header.
-func (t *tape) WriteHeader(status int) {
-	if t.status == 0 && status >= http.StatusOK {
-		t.status = status
-	}
-	t.ResponseWriter.WriteHeader(status)
+	StatusWriter
+	body bytes.Buffer
+	long bool // the answer is longer than mostKept
 }
 
 // Write writes a part of the body.
 func (t *tape) Write(p []byte) (int, error) {
-	if t.status == 0 {
-		t.status = http.StatusOK
-	}
 	if t.long = t.long || t.body.Len()+len(p) > mostKept; !t.long {
 		t.body.Write(p)
 	}
-	return t.ResponseWriter.Write(p)
+	return t.StatusWriter.Write(p)
 }
-
-// Unwrap returns the writer, for [http.ResponseController].
-func (t *tape) Unwrap() http.ResponseWriter { return t.ResponseWriter }

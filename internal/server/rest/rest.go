@@ -7,6 +7,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,19 +91,12 @@ func New(o Options) *API {
 
 // SetLimits replaces the limits. Requests at work keep theirs.
 func (a *API) SetLimits(l Limits) {
-	l.Body = orElse(l.Body, 1<<20)
-	l.Requests = orElse(l.Requests, 64)
-	l.PerSubject = orElse(l.PerSubject, 8)
-	l.Timeout = orElse(l.Timeout, 5*time.Minute)
+	l.Body = cmp.Or(l.Body, 1<<20)
+	l.Requests = cmp.Or(l.Requests, 64)
+	l.PerSubject = cmp.Or(l.PerSubject, 8)
+	l.Timeout = cmp.Or(l.Timeout, 5*time.Minute)
 	a.limits.Store(&l)
 	a.slots.resize(l.Requests, l.PerSubject)
-}
-
-func orElse[T int | int64 | time.Duration](v, otherwise T) T {
-	if v == 0 {
-		return otherwise
-	}
-	return v
 }
 
 // Limits returns the limits in force.
@@ -333,7 +327,7 @@ func (a *API) identify(r *http.Request, op Operation, c *call) error {
 
 // limitBody refuses a body that is too large.
 func (a *API) limitBody(w http.ResponseWriter, r *http.Request, op Operation, limits *Limits) error {
-	most := orElse(op.MaxBody, limits.Body)
+	most := cmp.Or(op.MaxBody, limits.Body)
 	if op.Public {
 		most = min(most, 4<<10) // which no endpoint without a key needs
 	}

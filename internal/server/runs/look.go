@@ -61,7 +61,7 @@ func (e *endpoints) allQuestions(ctx context.Context, in *allQuestionsRequest) (
 	for {
 		infos, err := e.store.Runs(ctx, q)
 		if fault.CodeOf(err) == fault.NotFound && q.Before == place {
-			return nil, rest.Invalid("cursor", "cursor: the run that the page before ended with is gone").WithHint("begin at the first page")
+			return nil, runGone()
 		}
 		if err != nil {
 			return nil, err
@@ -263,10 +263,9 @@ func states(h run.History) map[string]draw.State {
 // stepsRequest asks for the steps of a run.
 type stepsRequest struct {
 	one
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"most entries of the answer"`
-	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before"`
-	Step   string `query:"step" maxLength:"20" doc:"of this super-step only"`
-	Node   string `query:"node" maxLength:"256" doc:"of this node only"`
+	rest.Page
+	Step *int   `query:"step" minimum:"0" doc:"of this super-step only"`
+	Node string `query:"node" maxLength:"256" doc:"of this node only"`
 }
 
 // steps returns the steps in the order in which they were recorded.
@@ -279,15 +278,10 @@ func (e *endpoints) steps(ctx context.Context, in *stepsRequest) (*api.List[api.
 	if err != nil {
 		return nil, err
 	}
-	after, step := 0, 0
+	after := 0
 	if place != "" {
 		if after, err = strconv.Atoi(place); err != nil {
-			return nil, rest.Invalid("cursor", "cursor: it is not the next_cursor of a page")
-		}
-	}
-	if in.Step != "" {
-		if step, err = strconv.Atoi(in.Step); err != nil {
-			return nil, rest.Invalid("step", "step: %q is not a super-step", in.Step)
+			return nil, rest.InvalidCursor()
 		}
 	}
 	h, err := e.store.History(ctx, info.ID)
@@ -296,7 +290,7 @@ func (e *endpoints) steps(ctx context.Context, in *stepsRequest) (*api.List[api.
 	}
 	var page []api.Step
 	for _, s := range h.Steps {
-		if s.Number <= after || in.Step != "" && s.Step != step || in.Node != "" && s.Node != in.Node {
+		if s.Number <= after || in.Step != nil && s.Step != *in.Step || in.Node != "" && s.Node != in.Node {
 			continue
 		}
 		if len(page) == in.Limit {

@@ -127,14 +127,19 @@ func (e *endpoints) among(ctx context.Context, view *auth.View, typed string) (s
 	return ids[0], nil
 }
 
-// runOf returns the id of the run that the page before ended with. A beginning of one would tell of the runs
-// of others.
+// runGone returns the error of a cursor whose run was deleted.
+func runGone() *rest.Error {
+	return rest.Invalid("cursor", "cursor: the last run of the page before was deleted").WithHint("start again with the first page")
+}
+
+// runOf returns the id of the run that the page before ended with. The beginning of an id is refused, since it would
+// reveal runs of other subjects.
 func runOf(cursor string) (id string, err error) {
 	if id, err = rest.Cursor(cursor); err != nil || id == "" {
 		return "", err
 	}
 	if whole, err := run.ParseID(id); err != nil || whole != id || len(id) != run.IDLength {
-		return "", rest.Invalid("cursor", "cursor: it is not the next_cursor of a page")
+		return "", rest.InvalidCursor()
 	}
 	return id, nil
 }
@@ -256,7 +261,7 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 	for {
 		infos, err := e.store.Runs(ctx, q)
 		if fault.CodeOf(err) == fault.NotFound && q.Before == place {
-			return nil, rest.Invalid("cursor", "cursor: the run that the page before ended with is gone").WithHint("begin at the first page")
+			return nil, runGone()
 		}
 		if err != nil {
 			return nil, err

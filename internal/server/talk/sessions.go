@@ -171,7 +171,7 @@ func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.Sessio
 		at, id, ok := strings.Cut(after, "/")
 		last, err := time.Parse(time.RFC3339Nano, at)
 		if !ok || err != nil {
-			return nil, rest.Invalid("cursor", "cursor: it is not the next_cursor of a page")
+			return nil, rest.InvalidCursor()
 		}
 		place := stored{Meta: session.Meta{ID: session.ID(id), Modified: last}}
 		all = slices.DeleteFunc(all, func(m stored) bool { return newer(m, place) <= 0 })

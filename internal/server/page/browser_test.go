@@ -683,6 +683,7 @@ func testAccessible(t *testing.T, b context.Context, s *servertest.Server, id st
 				p.size(look.width, look.height, look.theme)
 				p.visit(view.hash)
 				if view.name == "dialog" {
+					p.until(`document.querySelector("tbody tr") !== null`) // the dialog of the view before is closed
 					p.keys("?")
 					p.until(`document.querySelector("dialog") !== null`)
 				}

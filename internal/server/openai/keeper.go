@@ -27,7 +27,7 @@ type keeper struct {
 	other   string         // id of a response that is not kept
 }
 
-// The beginnings of the ids of responses, and of those of runs that wait for an answer.
+// The beginnings of the ids of responses, and of those that are the question of a run: resp_run_RUN_RANDOM.
 const (
 	idPrefix    = "resp_"
 	runIDPrefix = "resp_run_"
@@ -50,7 +50,7 @@ func (s *service) keeper(ctx context.Context, r *request, w *responseRequest) (*
 		previous = *w.PreviousResponseID
 	}
 	if run, ok := strings.CutPrefix(previous, runIDPrefix); ok {
-		r.Loki.RunID = run
+		r.Loki.RunID, _, _ = strings.Cut(run, "_")
 		return k, nil
 	}
 	kept := w.Store == nil || *w.Store

@@ -340,7 +340,7 @@ func (o *output) finish(ctx context.Context, a answer) (*response, error) {
 	}
 	o.res.Status, o.res.Loki = "completed", &a.Loki
 	if a.Loki.Question != nil { // the response that follows this one answers it
-		o.res.ID = runIDPrefix + a.Loki.RunID
+		o.res.ID = newID(runIDPrefix + a.Loki.RunID + "_") // a run may ask again and again
 	}
 	o.res.Usage = &responseUsage{
 		InputTokens: a.Usage.InputTokens, InputDetails: promptDetails{a.Usage.CachedInputTokens}, OutputTokens: a.Usage.OutputTokens,

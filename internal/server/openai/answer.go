@@ -95,16 +95,35 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (answer, er
 	if err != nil {
 		return a, err
 	}
+	if a.Loki.RunID == "" {
+		a.Loki.RunID = w.run
+	}
+	if err := s.count(ctx, &a, w.before); err != nil {
+		return a, err
+	}
 	if r.OneCall && len(a.Calls) > 1 {
 		a.keepFirstCall()
 	}
-	if a.Loki.Warnings = w.warnings; a.Loki.RunID == "" {
-		a.Loki.RunID = w.run
-	}
+	a.Loki.Warnings = w.warnings
 	if !a.Usage.CostUnknown && a.Usage.Cost > 0 {
 		a.Loki.CostUSD = &a.Usage.Cost
 	}
 	return a, w.finish(ctx, a.Text)
+}
+
+// count leaves what a run had used before out of what an answer used. A run that waits has on record what it used.
+func (s *service) count(ctx context.Context, a *answer, before chat.Usage) error {
+	if a.Loki.Question != nil && a.Loki.RunID != "" {
+		info, err := s.runs.Store().Info(ctx, a.Loki.RunID)
+		if err != nil {
+			return err
+		}
+		a.Usage = info.Usage
+	}
+	if a.Usage = a.Usage.Sub(before); a.Usage.Total() <= 0 {
+		a.Usage = chat.Usage{} // without what rounding left of the cost
+	}
+	return nil
 }
 
 // scope returns the scope of the events of the work on an answer.
@@ -276,6 +295,7 @@ func (s *service) goOn(ctx context.Context, r *request, t target, w *watch) (ans
 	if !s.isOf(info, t) {
 		return answer{}, invalid("model", "run %s is one of %s, and not of %s", info.ID, info.Agent, t).WithHint("name the agent whose question is answered as the model, or leave out loki.run_id")
 	}
+	w.before = info.Usage
 	next := run.Resumption{Continuation: run.Continuation{ID: info.ID, NoStream: !r.Stream}, Answer: &text}
 	if r.Loki.Detach {
 		if _, err := s.runs.Resume(ctx, next); err != nil {

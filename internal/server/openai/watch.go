@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/server/rest"
@@ -15,9 +16,10 @@ type watch struct {
 	out  listener        // nil for none
 	held bool            // the answer is not passed on before it is complete
 
-	run      string    // id of the run; "" for none
-	asked    *question // that waits for a human; nil for none
-	model    string    // that answered last
+	before   chat.Usage // of the run, before it went on
+	run      string     // id of the run; "" for none
+	asked    *question  // that waits for a human; nil for none
+	model    string     // that answered last
 	end      event.Finished
 	warnings []string
 

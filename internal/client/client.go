@@ -197,7 +197,7 @@ func (c *Client) repeatable(r request, err error) (asked time.Duration, ok bool)
 	switch {
 	case !answered:
 		return 0, !r.once && c.reached.Load()
-	case e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests && e.Code == "rate_limited":
+	case e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests && (e.Code == "rate_limited" || e.RetryAfter > 0):
 		return e.RetryAfter, true // nothing was done
 	case e.Status == http.StatusConflict && e.RetryAfter > 0: // the attempt before is still at work
 		return e.RetryAfter, !r.once

@@ -173,7 +173,7 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 	}
 	if working >= e.MaxPerSubject {
 		return "", &rest.Error{
-			Status: http.StatusTooManyRequests, Code: "rate_limited", Message: who.Subject + " has " + strconv.Itoa(working) + " runs at work, and the limit is " + strconv.Itoa(e.MaxPerSubject),
+			Status: http.StatusTooManyRequests, Code: "limit_reached", Message: who.Subject + " has " + strconv.Itoa(working) + " runs at work, and the limit is " + strconv.Itoa(e.MaxPerSubject),
 			Hint: "wait until one has ended, or cancel one; the server's configuration sets the limit: api.limits.max_runs_per_subject", RetryAfter: 10 * time.Second,
 		}
 	}

@@ -163,7 +163,7 @@ func TestMaxPerSubject(t *testing.T) {
 			switch {
 			case a.Status == http.StatusCreated:
 				began.Store(new(strings.TrimPrefix(a.Header.Get("Location"), "/v1/runs/")))
-			case a.Status == http.StatusTooManyRequests && a.Code() == "rate_limited" && a.Header.Get("Retry-After") != "":
+			case a.Status == http.StatusTooManyRequests && a.Code() == "limit_reached" && a.Header.Get("Retry-After") != "":
 				refusals.Add(1)
 			default:
 				t.Errorf("%d %v %s", a.Status, a.Header, a.Body)
@@ -174,8 +174,8 @@ func TestMaxPerSubject(t *testing.T) {
 	if began.Load() == nil || refusals.Load() != 7 {
 		t.Fatalf("%d are refused", refusals.Load())
 	}
-	refused(t, s.Post("/v1/runs/"+waits.ID+"/fork", `{"step": 0}`, as["alice"]...), 429, "rate_limited", "max_runs_per_subject")
-	refused(t, s.Post("/v1/runs/"+waits.ID+"/resume", "", as["alice"]...), 429, "rate_limited")
+	refused(t, s.Post("/v1/runs/"+waits.ID+"/fork", `{"step": 0}`, as["alice"]...), 429, "limit_reached", "max_runs_per_subject")
+	refused(t, s.Post("/v1/runs/"+waits.ID+"/resume", "", as["alice"]...), 429, "limit_reached")
 	other := begin(t, s, "gate", `{"prompt": "a"}`, as["bob"]...)
 	want(t, s.Post("/v1/runs/"+*began.Load()+"/cancel", "", as["alice"]...), 200)
 	begin(t, s, "asker", `{"wait": 60}`, as["alice"]...)

@@ -285,7 +285,7 @@ func (e *Error) FaultCode() fault.Code { return codeOf(e.Code, e.Status) }
 // codeOf returns what a code of the API is on the command line.
 func codeOf(code string, status int) fault.Code {
 	switch {
-	case code == "invalid_request" || code == "body_too_large":
+	case code == "invalid_request" || code == "body_too_large" || code == "question_not_found":
 		return fault.Usage
 	case code == "unauthorized":
 		return fault.Config

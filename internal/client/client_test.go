@@ -87,6 +87,7 @@ func TestErrors(t *testing.T) {
 		wantPhrase string
 	}{
 		{404, "run_not_found", fault.NotFound, 1, "it failed"},
+		{404, "question_not_found", fault.Usage, 1, "it failed"},
 		{400, "invalid_request", fault.Usage, 1, "it failed"},
 		{401, "unauthorized", fault.Config, 1, "it failed"},
 		{403, "forbidden", fault.Failure, 1, "it failed"},

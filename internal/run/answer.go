@@ -98,7 +98,7 @@ func (h History) Waits(answers map[string]string) error {
 		if slices.ContainsFunc(h.Steps, func(s StepRecord) bool { return s.Kind == steps.Question && s.Name == id }) {
 			return &RefusedError{fault.New(fault.Usage, "question %q of run %s has an answer already", id, h.Info.ID).WithHint("%s", hint)}
 		}
-		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint)
+		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint).ThatMisses("question")
 	}
 	return nil
 }

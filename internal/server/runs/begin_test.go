@@ -154,9 +154,9 @@ func TestAnswers(t *testing.T) {
 	}
 	who := questions.Data[0].ID
 	refused(t, s.Post(path+"/answers", `{}`), 400, "invalid_request", "questions")
-	refused(t, s.Post(path+"/answers", `{"nope": "x"}`), 400, "invalid_request", "nope", "waiting: who")
+	refused(t, s.Post(path+"/answers", `{"nope": "x"}`), 404, "question_not_found", "nope", "waiting: who")
 	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: {}}`, who)), 400, "invalid_request", who)
-	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: "Ada", "nope": "x"}`, who)), 400, "invalid_request", "nope")
+	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: "Ada", "nope": "x"}`, who)), 404, "question_not_found", "nope")
 	// Of several at once one is taken.
 	var took, conflicts atomic.Int32
 	var all sync.WaitGroup

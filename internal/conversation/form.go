@@ -68,9 +68,9 @@ func (f *Form) fit(ctx context.Context, e *engine.Engine, rc *engine.RequestCont
 	v, reply, err := e.Structured(ctx, rc, req, reply, false)
 	switch unfit, ok := errors.AsType[*engine.FormError](err); {
 	case ok && unfit.Err != nil:
-		return reply, fault.Wrap(fault.Provider, unfit.Err, "even after a correction the answer is not what %s asks for", f.name)
+		return reply, fault.Wrap(fault.Provider, unfit.Err, "even after a correction the answer does not fit the schema %s", f.name)
 	case ok:
-		return reply, fault.New(fault.Provider, "even after a correction the answer is not what %s asks for: %v", f.name, unfit)
+		return reply, fault.New(fault.Provider, "even after a correction the answer does not fit the schema %s: %v", f.name, unfit)
 	case err != nil:
 		return reply, err
 	}

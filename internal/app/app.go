@@ -29,6 +29,7 @@ import (
 	"loki/internal/process"
 	"loki/internal/redact"
 	"loki/internal/role"
+	"loki/internal/sandbox"
 	"loki/internal/session"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
@@ -64,9 +65,11 @@ type App struct {
 	memory   *permission.Memory // likewise
 	natives  tool.Set           // likewise, see builtinTools; for nativesDir, empty before
 	servers  *servers           // likewise
+	sandbox  *sandbox.Sandbox   // likewise, see Sandbox; for sandboxDir, nil before
 	warnings []string           // see Warnings; guarded by mu
 
 	nativesDir string                    // guarded by mu
+	sandboxDir string                    // likewise
 	loaded     map[agent.Ref]loadedAgent // see loadAgent; guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round

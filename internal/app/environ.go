@@ -13,7 +13,7 @@ import (
 
 // policy says which variables of the environment children do not get.
 func (a *App) policy() *environ.Policy {
-	p := &environ.Policy{Keep: a.Config.Permission.KeepEnv, Given: a.used.Add}
+	p := &environ.Policy{Keep: slices.Concat(a.Config.Permission.KeepEnv, a.Config.Sandbox.Environment), Given: a.used.Add}
 	for _, c := range a.Config.Clients {
 		p.Keys = append(p.Keys, c.KeyVariables()...)
 	}

@@ -8,6 +8,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/mcp"
 	"loki/internal/permission"
+	"loki/internal/sandbox"
 )
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -46,6 +47,7 @@ type Config struct {
 	EnabledTools           *string // comma list of tools and aliases, or "all"
 	VisibleTools           []string
 	Permission             permission.Rules
+	Sandbox                sandbox.Settings
 	ToolTimeout            time.Duration // of one call; 0 leaves it to the tools
 	ToolMaxOutput          int           // bytes of a call that a model gets; 0 leaves it to the tools
 	MCPServerSupport       bool

@@ -19,6 +19,7 @@ import (
 	"loki/internal/permission"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
+	"loki/internal/sandbox"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -95,6 +96,9 @@ func TestLoadFull(t *testing.T) {
 		EnabledTools:         ptr("fs,web_search"),
 		VisibleTools:         []string{"fs_cat.sh", "fs_ls.sh"},
 		Permission:           permission.Rules{Default: permission.Deny},
+		Sandbox: sandbox.Settings{
+			Disabled: true, Read: []string{"~/data"}, Write: []string{"out"}, Hosts: []string{"*.example.com:443"}, Environment: []string{"AWS_*"},
+		},
 		ToolTimeout:          time.Minute,
 		ToolMaxOutput:        1000,
 		MCPPool:              mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4},

@@ -8,6 +8,7 @@ import (
 	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/provider"
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
@@ -40,6 +41,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		m.Seconds(key, field)
 	case *permission.Rules:
 		*field, _ = permission.Read(m.Get(key)) // the error is one of the document, too
+	case *sandbox.Settings:
+		*field, _ = sandbox.ReadSettings(m.Get(key)) // likewise
 	case *mcp.PoolConfig:
 		*field = mcp.ReadPool(m.Map(key))
 	case *[]string:

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"loki/internal/atomicfile"
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
@@ -31,25 +32,33 @@ type Grant struct {
 	Text    string // whole text for a shell
 	Path    string // absolute path of a file
 	Access  Access // of Path
+	// Level is the highest level at which a shell tool may run it; empty means sandbox.Full.
+	Level sandbox.Level
+	// Hosts are those that it may reach at sandbox.Network, with blanks between them.
+	Hosts string
 }
 
 // String returns what the grant allows.
 func (g Grant) String() string {
+	at := ""
+	if g.Level != "" {
+		at = strings.TrimSuffix(" at level "+string(g.Level)+" "+g.Hosts, " ")
+	}
 	switch {
 	case g.Command != "":
-		return g.Command
+		return g.Command + at
 	case g.Text != "":
-		return "exactly " + g.Text
+		return "exactly " + g.Text + at
 	case g.Path != "" && g.Access == Writing:
 		return "writing " + g.Path
 	case g.Path != "":
 		return "reading " + g.Path
 	}
-	return "all calls of " + g.Tool
+	return "all calls of " + g.Tool + at
 }
 
 func (g Grant) rule() *Rule {
-	r := &Rule{Tool: g.Tool, Action: Allow, Text: g.Text, Access: g.Access, Origin: "granted"}
+	r := &Rule{Tool: g.Tool, Action: Allow, Text: g.Text, Access: g.Access, Sandbox: g.Level, Origin: "granted"}
 	if g.Command != "" {
 		r.Commands = []string{g.Command}
 	}
@@ -223,11 +232,16 @@ func readGrants(file string, src []byte) (map[string][]Grant, error) {
 			entry.Str("text", &g.Text)
 			entry.Str("path", &g.Path)
 			entry.Str("access", &use)
+			entry.Str("level", (*string)(&g.Level))
+			entry.Str("hosts", &g.Hosts)
 			for _, w := range entry.Done() {
 				item.Errorf("%s", w.Msg) // a condition that is not understood must not be dropped
 			}
 			if g.Access = Access(use); use != "" && g.Access != Reading && g.Access != Writing {
 				item.Errorf("access is read or write, not %q", use)
+			}
+			if g.Level != "" && !g.Level.Valid() {
+				item.Errorf("level is read, write, network or full, not %q", g.Level)
 			}
 			agents[e.Key] = append(agents[e.Key], g)
 		}
@@ -248,7 +262,7 @@ func (m *Memory) yaml() []byte {
 		fmt.Fprintf(&b, "  %s:\n", quote(name))
 		for _, g := range m.agents[name] {
 			fmt.Fprintf(&b, "    - {tool: %s", quote(g.Tool))
-			for _, kv := range [...][2]string{{"command", g.Command}, {"text", g.Text}, {"path", g.Path}, {"access", string(g.Access)}} {
+			for _, kv := range [...][2]string{{"command", g.Command}, {"text", g.Text}, {"path", g.Path}, {"access", string(g.Access)}, {"level", string(g.Level)}, {"hosts", g.Hosts}} {
 				if kv[1] != "" {
 					fmt.Fprintf(&b, ", %s: %s", kv[0], quote(kv[1]))
 				}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"loki/internal/sandbox"
 )
 
 // Options configure New. The zero value of each field is its default.
@@ -26,6 +28,11 @@ type Options struct {
 	// "command"; nil means execute_command.
 	Shell      string
 	ShellTools []string
+
+	// Sandboxed says that the kernel holds what shell tools do at a level below sandbox.Full, so
+	// that a text which no rule asks about or denies runs at sandbox.Read, whatever it is. Without
+	// it, a short list of commands that read runs unasked, and all else is asked about.
+	Sandboxed bool
 
 	// Memory keeps what the user answers with "always"; nil means that nothing is kept.
 	Memory *Memory
@@ -56,6 +63,11 @@ type Verdict struct {
 	Decided bool
 	// Rule is the rule that decided, as text; empty if none did.
 	Rule string
+	// Level is the level at which a shell tool runs the text if the action is Allow, or if the user
+	// consents: sandbox.Full without a sandbox. It is empty for other tools.
+	Level sandbox.Level
+	// Hosts are those that the text reaches at sandbox.Network, as the call asks for them.
+	Hosts []string
 	// Harmless says that a command of the text is allowed because it only reads, and not by a
 	// rule: the text is to run in a [HarmlessEnvironment].
 	Harmless bool
@@ -64,6 +76,9 @@ type Verdict struct {
 	// Always lists the grants after which calls like this one need no question. Empty if
 	// there is nothing to be granted.
 	Always []Grant
+	// Wider lists grants after which no call at this level needs a question. Empty if that is not
+	// to be offered.
+	Wider []Grant
 }
 
 // Judge decides about calls. It may be used from several goroutines.
@@ -98,6 +113,23 @@ func New(o Options) (*Judge, error) {
 
 // Unattended is the policy for calls that need consent where no user can be asked.
 func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
+
+// Denied returns patterns of files, absolute and with * and ** as in [Rule.Paths], that a rule denies to
+// shell tools for reading: the sandbox has to keep them from children.
+func (j *Judge) Denied() []string {
+	var patterns []string
+	for _, tool := range j.o.ShellTools {
+		for _, r := range j.rules(tool) {
+			if r.Action != Deny || r.Access == Writing || len(r.Arguments) > 0 {
+				continue
+			}
+			for _, p := range r.Paths {
+				patterns = append(patterns, j.tree.absolute(p))
+			}
+		}
+	}
+	return patterns
+}
 
 // Agent is the agent on whose behalf calls are made, empty without one.
 func (j *Judge) Agent() string { return j.o.Agent }

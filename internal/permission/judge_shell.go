@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"loki/internal/sandbox"
 )
 
 // outcome is the knowledge about a text so far.
@@ -56,9 +58,7 @@ func (o *outcome) reason() string {
 
 // judgeShell judges a call of a shell tool.
 func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
-	var args struct {
-		Command string `json:"command"`
-	}
+	var args shellArguments
 	given, ambiguous := readArguments(call.Arguments)
 	if ambiguous != "" {
 		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
@@ -78,7 +78,17 @@ func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 			kept = append(kept, r)
 		}
 	}
-	return j.judgeText(call.Tool, args.Command, kept)
+	v = j.judgeText(call.Tool, args.Command, kept)
+	v.Level = sandbox.Full
+	return v
+}
+
+// shellArguments are the arguments of shell tools.
+type shellArguments struct {
+	Command string        `json:"command"`
+	Sandbox sandbox.Level `json:"sandbox"` // that the call asks for; empty leaves it to the rules, and is Read without one
+	Hosts   []string      `json:"hosts"`   // that it reaches at Network
+	Reason  string        `json:"reason"`  // why it needs more than Read
 }
 
 // judgeText judges a text for the shell.

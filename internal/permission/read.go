@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
@@ -148,6 +149,16 @@ func (r *reader) rule(n *yamldoc.Node) Rule {
 			r.fail(a, "access needs a path beside it")
 		}
 	}
+	if l := m.Get("sandbox"); l != nil {
+		var levels []string
+		for _, level := range sandbox.Levels() {
+			levels = append(levels, string(level))
+		}
+		rule.Sandbox = sandbox.Level(r.oneOf(l, levels...))
+		if rule.Action != Allow {
+			r.fail(l, "sandbox says what a rule allows, so its action has to be allow")
+		}
+	}
 	if len(rule.Commands) > 0 && len(rule.Paths) > 0 {
 		r.fail(n, "a rule has either command or path").Hint = "write two rules"
 	}
@@ -161,7 +172,7 @@ func (r *reader) rule(n *yamldoc.Node) Rule {
 		}
 	}
 	// A key that is not understood may be a condition, and a rule without it says too much.
-	known := []string{"tool", "action", "command", "path", "access", "argument"}
+	known := []string{"tool", "action", "command", "path", "access", "argument", "sandbox"}
 	for _, w := range m.Done() {
 		p := r.fail(m.Get(w.Key), "unknown key %s", w.Key)
 		if near := yamldoc.Nearest(w.Key, known); near != "" {

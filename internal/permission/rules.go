@@ -2,6 +2,8 @@ package permission
 
 import (
 	"slices"
+
+	"loki/internal/sandbox"
 )
 
 // Action is what becomes of a call.
@@ -68,6 +70,10 @@ type Rule struct {
 	Access Access // of Paths; empty means any
 
 	Arguments []Argument
+
+	// Sandbox is the highest level at which the rule allows what it matches to run; empty means
+	// sandbox.Full. Only rules for shell tools that allow have one.
+	Sandbox sandbox.Level
 
 	// Origin says where the rule is from, such as config.yaml:12.
 	Origin string

@@ -19,6 +19,7 @@ import (
 	"loki/internal/config"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
@@ -287,6 +288,8 @@ type Agent struct {
 	Definition *Definition  // of the file; a run keeps this one, so that it can be resumed in another environment
 	Graph      *graph.Graph // of the file; nil for a plain agent
 	InForce    *Definition  // with what the environment says, see [Library.Plain]
+
+	AtMost sandbox.Level // what it may do, since an agent that is not trusted has started it; "" without such a bound
 }
 
 // GraphInForce returns the graph with the settings in force, nil for a plain agent.

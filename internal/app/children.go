@@ -58,7 +58,7 @@ func (c *crew) of(m *team.Member) AgentRun {
 }
 
 // start prepares an agent that another one starts, see [team.Starter]. It has tools, servers,
-// permissions and an environment of its own, and from its parent the values of variables with the
+// permissions and an environment of its own, and from its parent the bound of what it may do, the values of variables with the
 // same name, the model if it has none, and what the user consented to with the command.
 func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	agents := c.agents()
@@ -74,6 +74,7 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		return team.Child{}, err
 	}
 	parent := c.of(s.Member.Parent)
+	of.AtMost = c.app.levelCap(parent.Agent)
 	variables, err := inherit(of, parent.Variables)
 	if err != nil {
 		return team.Child{}, err

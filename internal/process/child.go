@@ -174,7 +174,7 @@ func (ps *pipes) closeTheirs() { closeAll(ps.theirs) }
 func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := cmd.Start()
+	err := p.tree.start(cmd)
 	if err == nil {
 		if err = p.tree.adopt(cmd.Process); err != nil {
 			_ = cmd.Process.Kill()
@@ -183,6 +183,9 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	}
 	if p.stopGuard = func() {}; err == nil && !p.unguarded {
 		p.stopGuard = p.tree.guard()
+	}
+	if err == nil {
+		p.tree.proceed()
 	}
 	if err == nil && p.cmd.Confinement != nil {
 		if err = p.cmd.Confinement.Release(); err != nil {

@@ -41,5 +41,6 @@
 // Linux and macOS there is a guard: one /bin/sh in another session, which gets the id of every
 // leader as soon as that is started, waits for the end of a pipe whose other end only this
 // program holds, and then kills the groups of the leaders that are left, on Linux also the rest
-// of their sessions. It is started with the first leader and ends with this program.
+// of their sessions. It is started with the first leader and ends with this program. On Linux a leader
+// is stopped until the guard knows it, see tree.start.
 package process

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"syscall"
 	"time"
 
@@ -35,6 +36,12 @@ func (t *tree) close() { unix.Close(t.queue) }
 func (t *tree) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !t.terminal}
 }
+
+// start starts the leader.
+func (t *tree) start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// proceed has nothing to do: the leader has begun.
+func (t *tree) proceed() {}
 
 // wait returns when the leader has ended, and leaves it a zombie. (The system's waitid
 // returns for a stopped process too.)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"strconv"
 	"syscall"
 	"time"
@@ -13,19 +14,63 @@ import (
 )
 
 // tree is a family; waiting for its leader needs no preparation.
-type tree struct{ family }
+type tree struct {
+	family
+	held bool // the leader is stopped until proceed
+}
 
 func newTree(terminal bool) (*tree, error) {
 	if !terminal {
 		theGuard.ready()
 	}
-	return &tree{family{terminal: terminal}}, nil
+	return &tree{family: family{terminal: terminal}}, nil
 }
 
 func (t *tree) close() {}
 
 func (t *tree) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !t.terminal, Pdeathsig: syscall.SIGKILL}
+}
+
+// start starts the leader, stopped before its first instruction, so that it starts nothing before the guard knows
+// it: the guard finds what descends from a leader only if it knows the leader. The thread that calls it traces the leader until
+// it calls proceed. A program with privileges of its own would lose them if it was traced, and some systems do
+// not let a process be traced; such a leader begins at once.
+func (t *tree) start(cmd *exec.Cmd) error {
+	if t.terminal || privileged(cmd.Path) {
+		return cmd.Start()
+	}
+	cmd.SysProcAttr.Ptrace = true
+	err := cmd.Start()
+	if t.held = err == nil; t.held || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	cmd.SysProcAttr.Ptrace = false
+	return cmd.Start()
+}
+
+// proceed lets a leader begin. It is called by the thread that called start.
+func (t *tree) proceed() {
+	if !t.held {
+		return
+	}
+	for {
+		err := unix.Waitid(unix.P_PID, t.pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	_ = unix.PtraceDetach(t.pid) // fails if it was killed
+}
+
+// privileged reports whether a program has privileges of its own, by its mode or as file capabilities.
+func privileged(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return true // an error is that of the start
+	}
+	_, err = unix.Getxattr(path, "security.capability", nil)
+	return err == nil
 }
 
 // wait returns when the leader has ended, and leaves it a zombie.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 	"unsafe"
 
@@ -44,6 +45,12 @@ func (t *tree) attributes() *syscall.SysProcAttr {
 	}
 	return &syscall.SysProcAttr{CreationFlags: flags}
 }
+
+// start starts the leader.
+func (t *tree) start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// proceed has nothing to do: the leader has begun.
+func (t *tree) proceed() {}
 
 // adopt puts the leader into the job and lets it run.
 func (t *tree) adopt(p *os.Process) error {

@@ -6,6 +6,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/graph"
+	"loki/internal/hook"
 	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/sandbox"
@@ -92,6 +93,8 @@ type Config struct {
 	ReleaseFeed      string // address below which new versions are; "" for the one that was built in
 	ReleaseKey       string // public keys of minisign that may have signed them; likewise
 	ServeAddr        *string
+
+	Hooks []hook.Hook // commands of the user that run at points of the work
 
 	API *API // how the program serves others; nil if the file does not say
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/hook"
 	"loki/internal/yamldoc"
 )
 
@@ -93,6 +94,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		c.UserAgent = nil
 	}
 	c.places = placesOf(doc.Root())
+	c.Hooks = hook.Read(root.Get("hooks"), c.File, hook.Kinds())
 	c.API = readAPI(root.Map("api"), c.File)
 	c.readClients(root)
 	if doc.Err() == nil {

@@ -31,6 +31,7 @@ const (
 	Cache    Kind = "cache"
 	Time     Kind = "time"
 	Note     Kind = "note"
+	Hook     Kind = "hook" // what the user's hooks came to, see package hook
 
 	Retrieval Kind = "retrieval" // a search in a knowledge base
 )

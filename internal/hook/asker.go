@@ -2,7 +2,6 @@ package hook
 
 import (
 	"context"
-	"fmt"
 
 	"loki/internal/ask"
 	"loki/internal/fault"
@@ -13,7 +12,7 @@ import (
 type RefusedError struct{ Decision Decision }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the user was not asked: the hook %s refused the question: %s", e.Decision.By, e.Decision.Reason)
+	return "the user was not asked: " + e.Decision.Refusal()
 }
 
 // FaultCode returns [fault.Refused].

@@ -27,8 +27,14 @@ func (n Note) String() string { return "[Note of the hook " + n.Hook + "]\n" + n
 // Refused reports whether a hook refused.
 func (d Decision) Refused() bool { return d.By != "" }
 
-// Refusal returns who refused and why, as a predicate: "the hook x refused it: ...".
-func (d Decision) Refusal() string { return "the hook " + d.By + " refused it: " + d.Reason }
+// Refusal returns who refused and why, as a sentence: "the hook x refused it: the reason."
+func (d Decision) Refusal() string {
+	text := "the hook " + d.By + " refused it: " + d.Reason
+	if strings.ContainsAny(text[len(text)-1:], ".!?") {
+		return text
+	}
+	return text + "."
+}
 
 // Text returns the notes one after the other, empty without any.
 func (d Decision) Text() string {

@@ -198,9 +198,9 @@ func (a Answer) warning(h Hook, e Event) string {
 	case a.Action == ActionRefuse:
 		return fmt.Sprintf("%s refused %s: %s", h, about, text.OneLine(a.Reason, maxShown))
 	case a.Arguments != nil && !bytes.Equal(a.Arguments, e.Tool.Arguments):
-		return fmt.Sprintf("%s changed the arguments of %s to %s", h, about, text.OneLine(string(a.Arguments), maxShown))
+		return fmt.Sprintf("%s changed the arguments of %s to %s", h, e.Tool.Name, text.OneLine(string(a.Arguments), maxShown))
 	case a.Result != nil && *a.Result != *e.Tool.Result:
-		return fmt.Sprintf("%s changed the result of %s", h, about)
+		return fmt.Sprintf("%s changed the result of %s", h, e.Tool.Name)
 	}
 	return ""
 }

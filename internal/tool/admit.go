@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/ask"
 	"loki/internal/fault"
+	"loki/internal/hook"
 	"loki/internal/permission"
 	"loki/internal/steps"
 	"loki/internal/text"
@@ -114,6 +115,9 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (r
 		asked.ID = st.Key("consent")
 		said, err := b.ask(ctx, asked)
 		answer := q.Answer(said)
+		if refused, ok := errors.AsType[*hook.RefusedError](err); ok {
+			return refused.Error(), nil
+		}
 		switch {
 		case fault.CodeOf(err) == fault.Suspended:
 			return "", err

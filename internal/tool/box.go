@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/hook"
 	"loki/internal/steps"
 )
 
@@ -38,6 +40,8 @@ type Options struct {
 	Judge Judge
 	// AutoConfirm consents to every call without asking. Denied calls stay denied.
 	AutoConfirm bool
+	// Hooks run before and after calls. What they change is judged as if the model had written it.
+	Hooks *hook.Runner
 	// Uncertain decides about uncertain calls; empty means Ask.
 	Uncertain Policy
 
@@ -99,6 +103,25 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	if err != nil {
 		return failure("%s was not run: %v. Write the call again.", e.declared.Name, err), nil
 	}
+	before, err := b.runBefore(ctx, e.declared, requested.ID, args, st)
+	if err != nil {
+		return outcome{}, err
+	}
+	var out outcome
+	if before.Refused() {
+		out = failure("%s was not run: %s Do not try to get around this; do without, or say so to the user.", e.declared.Name, before.Refusal())
+	} else {
+		if before.Arguments != nil {
+			args = before.Arguments
+		}
+		out, err = b.judged(ctx, e, requested.ID, args, st)
+	}
+	out.Text = before.AddTo(out.Text)
+	return out, err
+}
+
+// judged makes a call that hooks have let through, unless it is not allowed. The id is the model's.
+func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
 	hints := e.tool.Hints()
 	step := steps.Step{Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly}
 	if st.Recording() {
@@ -118,7 +141,12 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		if err := wait(ctx, b.before); err != nil {
 			return outcome{}, err
 		}
-		return b.run(ctx, e.tool, hints, call)
+		out, err := b.run(ctx, e.tool, hints, call)
+		if err != nil || !b.o.Hooks.Has(hook.AfterTool) {
+			return out, err
+		}
+		after := steps.Step{Kind: steps.Hook, Key: string(hook.AfterTool), Name: call.Name}
+		return steps.Do(ctx, st, after, func(ctx context.Context) (outcome, error) { return b.runAfter(ctx, call, id, hints, out) })
 	}
 	put := b.ask
 	if hints.Interactive {
@@ -138,6 +166,9 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		}
 		used := new(chat.Meter)
 		out, err := b.run(chat.WithMeter(ctx, used), e.tool, hints, call)
+		if err == nil {
+			out, err = b.runAfter(ctx, call, id, hints, out)
+		}
 		out.Usage, _ = used.Total()
 		return out, err
 	})

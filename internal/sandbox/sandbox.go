@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os/exec"
 	"slices"
 )
@@ -24,7 +25,8 @@ type Options struct {
 
 // Sandbox makes boxes. It may be used from several goroutines.
 type Sandbox struct {
-	o Options
+	o     Options
+	fixed fixed
 }
 
 // New returns a Sandbox. Nothing is looked at before the first box.
@@ -45,7 +47,7 @@ func (s *Sandbox) Support() Support {
 	if s.o.Disabled {
 		return Support{Missing: "the configuration switches the sandbox off"}
 	}
-	return Support{Missing: "this system has no sandbox that is known"}
+	return kernelSupport()
 }
 
 // Needs are absolute places that a child gets since it was started for them, such as a script in the
@@ -59,6 +61,7 @@ type Box struct {
 	s        *Sandbox
 	declared Declaration
 	needs    Needs
+	hold     hold // what Prepare took
 }
 
 // Box returns a box for a child that declares d, of which an empty level means [Read].
@@ -78,13 +81,30 @@ func (b *Box) Level() Level {
 }
 
 // Prepare implements process.Confinement.
-func (b *Box) Prepare(*exec.Cmd) error { return nil }
+func (b *Box) Prepare(cmd *exec.Cmd) error {
+	if b.Level() == Full {
+		return nil
+	}
+	if err := b.prepare(cmd); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	return nil
+}
 
 // Release implements process.Confinement.
-func (b *Box) Release() error { return nil }
+func (b *Box) Release() error {
+	if b.Level() == Full {
+		return nil
+	}
+	return b.release()
+}
 
 // End implements process.Confinement.
-func (b *Box) End() {}
+func (b *Box) End() {
+	if b.Level() != Full {
+		b.end()
+	}
+}
 
 // Refusal is something that a box stopped.
 type Refusal struct {

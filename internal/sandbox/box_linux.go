@@ -1,0 +1,214 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"loki/internal/environ"
+	"loki/internal/sandbox/shim"
+)
+
+// hold is what Prepare took.
+type hold struct {
+	temp   *temp
+	plan   *os.File // to be written
+	report *os.File // to be read
+	theirs []*os.File
+	text   []byte // of the plan
+}
+
+func (h *hold) closeTheirs() {
+	for _, f := range h.theirs {
+		f.Close()
+	}
+	h.theirs = nil
+}
+
+// rulesFD is the descriptor of the rules of Landlock in the shim.
+const rulesFD = shim.FirstFD
+
+func (b *Box) prepare(cmd *exec.Cmd) error { return b.confine(cmd, kernel()) }
+
+// confine makes cmd the shim that executes the command that cmd is.
+func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
+	h := &b.hold
+	var err error
+	if h.temp, err = newTemp(); err != nil {
+		return fmt.Errorf("temporary directory: %w", err)
+	}
+	l := b.limits()
+	rules, err := l.landlock(k.landlock, h.temp.path, false)
+	if err != nil {
+		return err
+	}
+	h.theirs = append(h.theirs, rules)
+	planReader, planWriter, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	h.theirs, h.plan = append(h.theirs, planReader), planWriter
+	reportReader, reportWriter, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	h.theirs, h.report = append(h.theirs, reportWriter), reportReader
+	p := newPlan(noSockets, false)
+	if cmd.Path == "" { // a trial
+		p.call("end", unix.SYS_EXIT_GROUP, shim.Number(0))
+	} else {
+		p.call("execute", unix.SYS_EXECVE, p.Text(cmd.Path), p.Texts(cmd.Args), p.Texts(b.environ(cmd.Env)))
+	}
+	h.text = p.Encode()
+	cmd.Path, cmd.Args, cmd.Env = self(), []string{"loki-sandbox"}, shim.Environ()
+	cmd.ExtraFiles = []*os.File{planReader, reportWriter, rules}
+	return nil
+}
+
+// self returns what executes this program again.
+func self() string {
+	const exe = "/proc/self/exe" // the same file even if another has been installed in its place
+	if _, err := os.Stat(exe); err == nil {
+		return exe
+	}
+	path, _ := os.Executable()
+	return path
+}
+
+// environ returns the environment of the child: directories for what programs keep, and nothing that leads to services
+// that it cannot reach.
+func (b *Box) environ(env []string) []string {
+	temp := b.hold.temp.path
+	set := map[string]string{
+		"TMPDIR": temp, "TMP": temp, "TEMP": temp,
+		"XDG_CACHE_HOME": temp + "/cache", "GOCACHE": temp + "/cache/go-build", "npm_config_cache": temp + "/cache/npm", "PIP_CACHE_DIR": temp + "/cache/pip",
+		"PYTHONPYCACHEPREFIX": temp + "/cache/python",
+		"GIT_OPTIONAL_LOCKS":  "0",
+	}
+	return environ.Merge(env, set, unreachable...)
+}
+
+// unreachable are variables that lead to services of the user's session.
+var unreachable = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY", "DOCKER_HOST"}
+
+func (b *Box) release() error {
+	h := &b.hold
+	h.closeTheirs()
+	_, err := h.plan.Write(h.text)
+	h.plan.Close()
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // the report says more
+		return fmt.Errorf("sandbox: hand over the plan: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(h.report, 1<<10))
+	h.report.Close()
+	if err != nil {
+		return fmt.Errorf("sandbox: read the report: %w", err)
+	}
+	return reported(shim.ParseReport(text))
+}
+
+// reported returns what is wrong with a report. Only the error of the command itself is one of the system, see
+// process.Confinement.
+func reported(r shim.Report) error {
+	switch {
+	case r.Label != "" && r.Executing:
+		return r.Errno
+	case r.Label != "":
+		return fmt.Errorf("sandbox: %s: %v; the command did not run", r.Label, r.Errno)
+	case !r.Executing:
+		return errors.New("sandbox: its process ended early; the command did not run")
+	}
+	return nil
+}
+
+func (b *Box) end() {
+	h := &b.hold
+	h.closeTheirs()
+	for _, f := range []*os.File{h.plan, h.report} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if h.temp != nil {
+		h.temp.remove()
+	}
+}
+
+// plan is a plan of the shim that is being made.
+type plan struct{ shim.Plan }
+
+// newPlan returns the plan that confines the shim, up to the execution of the command.
+func newPlan(s sockets, namespaces bool) *plan {
+	p := &plan{}
+	p.call("give up new privileges", unix.SYS_PRCTL, shim.Number(unix.PR_SET_NO_NEW_PRIVS), shim.Number(1))
+	p.call("limit core dumps", unix.SYS_PRLIMIT64, shim.Number(0), shim.Number(unix.RLIMIT_CORE), p.Bytes(make([]byte, 16)))
+	p.call("restrict files", unix.SYS_LANDLOCK_RESTRICT_SELF, shim.Number(rulesFD), shim.Number(0))
+	p.call("close descriptors", unix.SYS_CLOSE_RANGE, shim.Number(shim.PlanFD), shim.Number(1<<32-1), shim.Number(unix.CLOSE_RANGE_CLOEXEC))
+	f := newFilter(s, namespaces)
+	program := p.Bytes(binary.NativeEndian.AppendUint16(make([]byte, 0, 16), uint16(len(f)))[:16])
+	p.Store(program, 8, 8, p.Bytes(f.bytes()))
+	p.call("restrict system calls", unix.SYS_SECCOMP, shim.Number(unix.SECCOMP_SET_MODE_FILTER), shim.Number(0), program)
+	return p
+}
+
+func (p *plan) call(label string, number uintptr, args ...shim.Arg) {
+	p.Add(shim.Call{Label: label, Number: number, Args: args})
+}
+
+// kernelFacts are what the kernel has.
+type kernelFacts struct {
+	landlock int // version; 0 if it does not serve
+	support  Support
+}
+
+// kernel finds out what the kernel has, by starting a shim.
+var kernel = sync.OnceValue(func() kernelFacts {
+	version, err := landlockVersion()
+	if err == nil {
+		err = kernelFacts{landlock: version}.try()
+	}
+	if err != nil {
+		return kernelFacts{support: Support{Missing: err.Error()}}
+	}
+	return kernelFacts{landlock: version, support: Support{
+		Files: true, Network: true,
+		How:     fmt.Sprintf("Landlock %d, seccomp", version),
+		Missing: strings.Join(missing(version), "; "),
+	}}
+})
+
+// missing says what a version of Landlock does not hold.
+func missing(version int) []string {
+	var all []string
+	if version < 6 {
+		all = append(all, "signals to other processes of the user are not held before Linux 6.12")
+	}
+	return all
+}
+
+func kernelSupport() Support { return kernel().support }
+
+// try has a shim confine itself and end, without a command.
+func (k kernelFacts) try() error {
+	b := New(Options{Workspace: "/"}).Box(Declaration{}, Needs{})
+	defer b.end()
+	cmd := &exec.Cmd{Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := b.confine(cmd, k); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err := b.release()
+	return errors.Join(err, cmd.Wait())
+}

@@ -1,0 +1,365 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// place is a file or directory and why it is on its list. A path that begins with ~/ is below the user's home directory,
+// other relative ones are below the workspace.
+type place struct {
+	path, reason string
+}
+
+// systemPlaces are readable at every level.
+var systemPlaces = map[string][]place{
+	"linux": {
+		{"/usr", "programs and libraries"},
+		{"/bin", "programs"},
+		{"/sbin", "programs"},
+		{"/lib", "libraries"},
+		{"/lib32", "libraries"},
+		{"/lib64", "libraries"},
+		{"/libx32", "libraries"},
+		{"/opt", "programs that do not come with the system"},
+		{"/etc", "settings of programs"},
+		{"/nix/store", "programs and libraries of Nix"},
+		{"/run/current-system", "programs of NixOS"},
+		{"/gnu/store", "programs and libraries of Guix"},
+		{"/snap", "programs of snap"},
+		{"/home/linuxbrew/.linuxbrew", "programs of Homebrew"},
+		{"/var/lib/dpkg", "which packages are installed"},
+		{"/var/lib/rpm", "which packages are installed"},
+		{"/var/lib/apt/lists", "which packages there are"},
+		{"/var/cache/fontconfig", "fonts"},
+		{"/run/systemd/resolve", "the target of /etc/resolv.conf"},
+		{"/dev/null", "device without content"},
+		{"/dev/zero", "device without content"},
+		{"/dev/full", "device without content"},
+		{"/dev/random", "random numbers"},
+		{"/dev/urandom", "random numbers"},
+		{"/proc/cpuinfo", "what the machine is"},
+		{"/proc/meminfo", "what the machine is"},
+		{"/proc/stat", "what the machine is"},
+		{"/proc/version", "what the machine is"},
+		{"/proc/filesystems", "what the kernel knows"},
+		{"/proc/loadavg", "how busy the machine is"},
+		{"/proc/uptime", "how long the machine has been up"},
+		{"/proc/sys/kernel", "settings of the kernel"},
+		{"/proc/sys/vm", "settings of the kernel"},
+		{"/proc/sys/fs", "settings of the kernel"},
+		{"/proc/sys/net/core", "settings of the kernel"},
+		{"/sys/devices/system", "processors and memory"},
+		{"/sys/kernel/mm", "memory"},
+		{"/sys/fs/cgroup", "limits of the container"},
+	},
+}
+
+// devicePlaces are writable at every level.
+var devicePlaces = []place{
+	{"/dev/null", "device that keeps nothing"},
+	{"/dev/zero", "device that keeps nothing"},
+	{"/dev/full", "device that keeps nothing"},
+}
+
+// toolchainPlaces are readable at every level: programs and libraries that users install below their home directory, and the
+// settings that these need to start.
+var toolchainPlaces = []place{
+	{"~/.nvm", "Node.js of nvm"},
+	{"~/.fnm", "Node.js of fnm"},
+	{"~/.local/share/fnm", "Node.js of fnm"},
+	{"~/.volta", "Node.js of Volta"},
+	{"~/.npm-global", "programs of npm"},
+	{"~/.local/share/pnpm", "programs of pnpm"},
+	{"~/.bun", "Bun"},
+	{"~/.deno", "Deno"},
+	{"~/.pyenv", "Python of pyenv"},
+	{"~/.local/share/uv", "Python of uv"},
+	{"~/.local/pipx", "programs of pipx"},
+	{"~/.local/share/pipx", "programs of pipx"},
+	{"~/.local/bin", "programs of the user"},
+	{"~/.local/lib", "libraries of the user"},
+	{"~/miniconda3", "Python of conda"},
+	{"~/anaconda3", "Python of conda"},
+	{"~/miniforge3", "Python of conda"},
+	{"~/.rbenv", "Ruby of rbenv"},
+	{"~/.rvm", "Ruby of rvm"},
+	{"~/.gem", "libraries of Ruby"},
+	{"~/.asdf", "programs of asdf"},
+	{"~/.local/share/mise", "programs of mise"},
+	{"~/.sdkman", "Java of SDKMAN"},
+	{"~/.jenv", "Java of jenv"},
+	{"~/.m2/repository", "libraries of Maven"},
+	{"~/.rustup", "Rust"},
+	{"~/.cargo", "programs and libraries of Cargo"},
+	{"~/go", "programs and libraries of Go"},
+	{"~/.config/go/env", "settings of Go"},
+	{"~/.nix-profile", "programs of Nix"},
+	{"~/.gitconfig", "settings of git, without which it stops"},
+	{"~/.config/git/config", "settings of git, without which it stops"},
+	{"~/.config/git/ignore", "settings of git"},
+	{"~/.config/git/attributes", "settings of git"},
+}
+
+// closedPlaces are neither read nor written below [Full], even if a place around them is.
+var closedPlaces = []place{
+	{"~/.ssh", "keys of SSH"},
+	{"~/.gnupg", "keys of GnuPG"},
+	{"~/.aws", "credentials of AWS"},
+	{"~/.azure", "credentials of Azure"},
+	{"~/.config/gcloud", "credentials of Google Cloud"},
+	{"~/.kube", "credentials of Kubernetes"},
+	{"~/.docker", "credentials of Docker"},
+	{"~/.config/gh", "credentials of GitHub"},
+	{"~/.config/hub", "credentials of GitHub"},
+	{"~/.config/glab-cli", "credentials of GitLab"},
+	{"~/.netrc", "credentials of servers"},
+	{"~/.git-credentials", "credentials of git"},
+	{"~/.config/git/credentials", "credentials of git"},
+	{"~/.npmrc", "credentials of npm"},
+	{"~/.yarnrc", "credentials of Yarn"},
+	{"~/.yarnrc.yml", "credentials of Yarn"},
+	{"~/.pypirc", "credentials of PyPI"},
+	{"~/.config/pip", "credentials of package indexes"},
+	{"~/.pip", "credentials of package indexes"},
+	{"~/.cargo/credentials", "credentials of Cargo"},
+	{"~/.cargo/credentials.toml", "credentials of Cargo"},
+	{"~/.gem/credentials", "credentials of RubyGems"},
+	{"~/.m2/settings.xml", "credentials of Maven"},
+	{"~/.gradle/gradle.properties", "credentials of Gradle"},
+	{"~/.terraform.d", "credentials of Terraform"},
+	{"~/.pgpass", "passwords of PostgreSQL"},
+	{"~/.my.cnf", "passwords of MySQL"},
+	{"~/.password-store", "passwords"},
+	{"~/.local/share/keyrings", "passwords"},
+	{"~/.bash_history", "what the user typed"},
+	{"~/.zsh_history", "what the user typed"},
+	{"~/.mozilla", "what a browser keeps"},
+	{"~/.config/google-chrome", "what a browser keeps"},
+	{"~/.config/chromium", "what a browser keeps"},
+	{"~/.thunderbird", "mail"},
+	{"/etc/shadow", "passwords of the system"},
+	{"/etc/shadow-", "passwords of the system"},
+	{"/etc/gshadow", "passwords of the system"},
+	{"/etc/gshadow-", "passwords of the system"},
+	{"/etc/sudoers", "rights of users"},
+	{"/etc/sudoers.d", "rights of users"},
+	{"/etc/ssl/private", "keys of the system"},
+	{"/etc/krb5.keytab", "keys of the system"},
+	{"/etc/NetworkManager/system-connections", "passwords of networks"},
+	{"/etc/wireguard", "keys of networks"},
+}
+
+// laterPlaces are read only below [Full]: what is in them is executed by programs that are not confined, when nobody thinks
+// of it anymore.
+var laterPlaces = []place{
+	{".git/hooks", "git runs it later"},
+	{".git/config", "git runs commands that it names"},
+	{".git/config.worktree", "git runs commands that it names"},
+	{".git/info/attributes", "git chooses commands by it"},
+	{".git/modules", "git runs hooks and commands in it"},
+	{".git/worktrees", "git finds its settings by it"},
+	{".gitmodules", "git fetches what it names"},
+	{".husky", "git runs it later"},
+	{".pre-commit-config.yaml", "git runs what it names"},
+	{".lefthook.yml", "git runs what it names"},
+	{"lefthook.yml", "git runs what it names"},
+	{".envrc", "direnv runs it in the user's shell"},
+	{".mise.toml", "mise runs what it names"},
+	{"mise.toml", "mise runs what it names"},
+	{".tool-versions", "asdf chooses programs by it"},
+	{".vscode", "the editor runs tasks in it"},
+	{".idea", "the editor runs tasks in it"},
+	{".vim", "the editor runs it"},
+	{".nvim", "the editor runs it"},
+	{".nvim.lua", "the editor runs it"},
+	{".nvimrc", "the editor runs it"},
+	{".exrc", "the editor runs it"},
+	{".vimrc", "the editor runs it"},
+	{".dir-locals.el", "the editor runs it"},
+	{".devcontainer", "the editor runs it"},
+	{".github/workflows", "continuous integration runs it"},
+	{".github/actions", "continuous integration runs it"},
+	{".gitlab-ci.yml", "continuous integration runs it"},
+	{".circleci", "continuous integration runs it"},
+	{".travis.yml", "continuous integration runs it"},
+	{"azure-pipelines.yml", "continuous integration runs it"},
+	{"Jenkinsfile", "continuous integration runs it"},
+	{".venv", "Python tools run what is in it"},
+	{"venv", "Python tools run what is in it"},
+	{"node_modules/.bin", "tools run what is in it"},
+	{".npmrc", "npm runs what it names"},
+	{".yarnrc", "Yarn runs what it names"},
+	{".yarnrc.yml", "Yarn runs what it names"},
+	{".yarn/releases", "Yarn is in it"},
+	{".yarn/plugins", "Yarn runs it"},
+	{".pnpmfile.cjs", "pnpm runs it"},
+	{".corepack.env", "it names where package managers come from"},
+	{"rust-toolchain", "rustup runs what it names"},
+	{"rust-toolchain.toml", "rustup runs what it names"},
+	{".cargo", "Cargo runs what its settings name"},
+	{".mcp.json", "this program runs what it names"},
+	{".loki", "files of this program"},
+	{".claude", "an assistant runs what it names"},
+	{".cursor", "an assistant runs what it names"},
+	{".gemini", "an assistant runs what it names"},
+	{"AGENTS.md", "assistants follow it"},
+	{"CLAUDE.md", "assistants follow it"},
+	{"LOKI.md", "this program follows it"},
+}
+
+// limits are what a box holds its child to. The paths are absolute, without symbolic links where they exist.
+type limits struct {
+	level     Level
+	workspace string
+	read      []string          // with all that is in them
+	write     []string          // likewise; they can be read, too
+	closed    map[string]string // neither, with the reason
+	protected map[string]string // not written, with the reason
+	needs     Needs             // whatever is closed
+}
+
+// fixed are the limits that do not depend on the box or the moment. They are found out once.
+type fixed struct {
+	once      sync.Once
+	workspace string
+	read      []string
+	closed    map[string]string
+}
+
+func (s *Sandbox) findFixed() *fixed {
+	f := &s.fixed
+	f.once.Do(func() {
+		f.workspace = s.resolve(s.o.Workspace)
+		for _, p := range slices.Concat(systemPlaces[runtime.GOOS], toolchainPlaces) {
+			f.read = append(f.read, s.resolve(p.path))
+		}
+		f.read = append(f.read, s.pathPlaces()...)
+		f.closed = make(map[string]string)
+		for _, p := range closedPlaces {
+			s.close(p.path, p.reason)
+		}
+		for _, own := range s.o.Own {
+			s.close(own, "files of this program")
+		}
+		if dotted := s.o.Home != "" && (f.workspace == s.resolve(s.o.Home) || f.workspace == "/"); dotted {
+			entries, _ := os.ReadDir(f.workspace)
+			for _, e := range entries {
+				if strings.HasPrefix(e.Name(), ".") {
+					s.close(filepath.Join(f.workspace, e.Name()), "settings and credentials of the user")
+				}
+			}
+		}
+	})
+	return f
+}
+
+// close closes a place, under its name and where that leads.
+func (s *Sandbox) close(path, reason string) {
+	if p := s.absolute(path); p != "" {
+		s.fixed.closed[p] = reason
+		s.fixed.closed[s.resolve(path)] = reason
+	}
+}
+
+// pathPlaces returns the directories of programs, with the rest of the installation if it is one of its own: of
+// DIR/bin all of DIR. Directories that hold more than programs, such as the home directory, do not count.
+func (s *Sandbox) pathPlaces() []string {
+	if s.o.Getenv == nil {
+		return nil
+	}
+	var found []string
+	for _, dir := range filepath.SplitList(s.o.Getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		dir = s.resolve(dir)
+		root := filepath.Dir(dir)
+		if base := filepath.Base(dir); base != "bin" && base != "shims" || contains(root, s.fixed.workspace) || contains(root, s.resolve("~/.local")) {
+			root = dir
+		}
+		if !contains(root, s.resolve("~/")) && !contains(root, s.fixed.workspace) && !contains(root, "/tmp") {
+			found = append(found, root)
+		}
+	}
+	return found
+}
+
+// absolute returns a path of a list, empty if it is below a home directory that is not known.
+func (s *Sandbox) absolute(path string) string {
+	switch {
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		if s.o.Home == "" {
+			return ""
+		}
+		return filepath.Join(s.o.Home, path[1:])
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	default:
+		return filepath.Join(s.o.Workspace, path)
+	}
+}
+
+// resolve is absolute without symbolic links, as far as the path exists.
+func (s *Sandbox) resolve(path string) string { return resolve(s.absolute(path)) }
+
+func resolve(path string) string {
+	if path == "" || path == "/" {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Join(resolve(filepath.Dir(path)), filepath.Base(path))
+}
+
+// contains reports whether path is dir or below it. An empty one of them is nowhere.
+func contains(dir, path string) bool {
+	if dir == "" || path == "" {
+		return false
+	}
+	return dir == path || dir == "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
+// limits returns what a box holds its child to, as the files are now.
+func (b *Box) limits() limits {
+	s, f := b.s, b.s.findFixed()
+	l := limits{
+		level: b.declared.Level, workspace: f.workspace, closed: f.closed, protected: make(map[string]string),
+		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
+	}
+	if f.workspace != "" {
+		l.read = append(l.read, f.workspace)
+	}
+	for _, p := range slices.Concat(s.o.Read, b.declared.Read) {
+		l.read = append(l.read, s.resolve(p))
+	}
+	for _, p := range devicePlaces {
+		l.write = append(l.write, p.path)
+	}
+	if !l.level.Covers(Write) {
+		return l
+	}
+	l.write = append(l.write, f.workspace)
+	for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
+		l.write = append(l.write, s.resolve(p))
+	}
+	for _, p := range laterPlaces {
+		path := filepath.Join(f.workspace, p.path)
+		l.protected[path] = p.reason
+		l.protected[resolve(path)] = p.reason
+	}
+	return l
+}
+
+func resolveAll(paths []string) []string {
+	all := make([]string, len(paths))
+	for i, p := range paths {
+		all[i] = resolve(filepath.Clean(p))
+	}
+	return all
+}

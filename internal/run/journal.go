@@ -121,7 +121,8 @@ type Journal interface {
 	Commit(ctx context.Context, c Checkpoint, visits []Visit) error
 
 	// Asked keeps a question that waits for its answer. It is over when the step with
-	// its key is recorded.
+	// its key is recorded. One that is asked once more, such as by a run that goes on,
+	// keeps the time at which it was asked first.
 	Asked(ctx context.Context, p Pending) error
 
 	// Event keeps an event for those who look at the run later, and returns the number that

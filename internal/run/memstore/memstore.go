@@ -569,6 +569,7 @@ func (j *journal) Asked(_ context.Context, p run.Pending) error {
 		if j.run.questions[i].answered {
 			return fmt.Errorf("question %q of run %s: %w", p.ID, j.ID(), run.ErrAnswered)
 		}
+		p.Asked = j.run.questions[i].Asked
 		j.run.questions[i].Pending = p
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -30,7 +31,7 @@ func question(i int) run.Pending {
 	return p
 }
 
-// askedAgain asks questions again that wait, in other words: the later words count.
+// askedAgain asks questions again that wait, later and in other words: the later words count, and the first time.
 func (s *suite) askedAgain() {
 	j := s.begin()
 	var want []run.Pending
@@ -41,6 +42,7 @@ func (s *suite) askedAgain() {
 		want = append(want, p)
 	}
 	for _, p := range want {
+		p.Asked = p.Asked.Add(time.Hour)
 		s.ok(j.Asked(s.Context(), p))
 	}
 	s.same("pending", s.history(j.ID()).Pending, want)

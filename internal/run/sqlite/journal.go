@@ -208,20 +208,29 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 
 // Asked keeps a question.
 func (j *journal) Asked(_ context.Context, p run.Pending) error {
-	doc, err := j.store.seal().encode(p)
-	if err != nil {
-		return fmt.Errorf("recording question %q: %w", p.ID, err)
-	}
 	return j.write("asked", func(c *conn) error {
-		if err := j.blobs.put(c, doc); err != nil {
-			return err
-		}
 		var answered bool
-		if _, err := c.row("SELECT answered FROM questions WHERE run = ? AND id = ?", []any{j.id, p.ID}, &answered); err != nil {
+		var before []byte
+		known, err := c.row("SELECT answered, doc FROM questions WHERE run = ? AND id = ?", []any{j.id, p.ID}, &answered, &before)
+		if err != nil {
 			return err
 		}
 		if answered {
 			return fmt.Errorf("question %q of run %s: %w", p.ID, j.name, run.ErrAnswered)
+		}
+		if known {
+			var first run.Pending
+			if err := decode(before, j.store.readBlobs(c), &first); err != nil {
+				return err
+			}
+			p.Asked = first.Asked
+		}
+		doc, err := j.store.seal().encode(p)
+		if err != nil {
+			return fmt.Errorf("recording question %q: %w", p.ID, err)
+		}
+		if err := j.blobs.put(c, doc); err != nil {
+			return err
 		}
 		if _, err := c.exec(`
 			INSERT INTO questions (run, id, n, step, node, key, answered, doc)

@@ -188,14 +188,14 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 			return run.Job{}, err
 		}
 	}
-	// That the session can go on is looked at now, and again when it does.
+	// The session is the question's from now on: no other run goes on in it before this one's answers are used up.
 	if err := t.enter(t.c.context(ctx), info.ID); err != nil {
 		return run.Job{}, err
 	}
-	t.c.leave()
-	job := run.Job{Info: info, Durability: s.Durability, Events: c.options.Events}
+	job := run.Job{Info: info, Durability: s.Durability, Events: c.options.Events, Release: c.leave}
 	if a != nil {
 		if err := t.recallAgent(ctx, &job); err != nil {
+			c.leave()
 			return run.Job{}, err
 		}
 	}
@@ -226,11 +226,8 @@ func (t *turn) recallAgent(ctx context.Context, job *run.Job) error {
 }
 
 // goOn makes a question on record the work of its run again.
-func (t *turn) goOn(ctx context.Context, p run.Point) (run.Work, func() error, error) {
+func (t *turn) goOn(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
 	ctx = t.c.context(ctx)
-	if err := t.enter(ctx, p.Info.ID); err != nil {
-		return nil, nil, err
-	}
 	done, err := t.equip(ctx)
 	if err != nil {
 		done()

@@ -19,21 +19,30 @@ func (s *Service) recall(ctx context.Context, info Info, from Checkpoint, c Cont
 	if err != nil || info.Kind == ChatRun {
 		return job, err
 	}
-	what, lines, err := changes(info, job)
-	if err != nil {
+	if err := unchanged(info, job, from, c); err != nil {
+		job.release()
 		return Job{}, err
 	}
+	return job, nil
+}
+
+// unchanged returns why a recorded run does not go on from a checkpoint as the job that it is today.
+func unchanged(info Info, job Job, from Checkpoint, c Continuation) error {
+	what, lines, err := changes(info, job)
+	if err != nil {
+		return err
+	}
 	if len(lines) > 0 && !c.Force {
-		return Job{}, fault.New(fault.Config, "%s of agent %s has changed since run %s began:\n  %s", what, info.Agent, info.ID, strings.Join(lines, "\n  ")).
+		return fault.New(fault.Config, "%s of agent %s has changed since run %s began:\n  %s", what, info.Agent, info.ID, strings.Join(lines, "\n  ")).
 			WithHint("undo that, or go on with the agent as it is now: %s --force", c.Command)
 	}
 	for _, id := range slices.Concat(from.Frontier, from.Waiting) {
 		if job.Graph.Node(id) == nil {
-			return Job{}, fault.New(fault.Config, "run %s goes on at node %q, which the graph does not have", info.ID, id).
+			return fault.New(fault.Config, "run %s goes on at node %q, which the graph does not have", info.ID, id).
 				WithHint("put the node back, or start again with: loki -a %s", info.Agent)
 		}
 	}
-	return job, nil
+	return nil
 }
 
 // Recorded returns the graph that the run began with.

@@ -70,6 +70,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	defer job.release()
 	if err := acceptGap(ctx, store, info, job.Events); err != nil {
 		return Outcome{}, err
 	}

@@ -32,6 +32,17 @@ type Job struct {
 	// holds; it is called once, before the run is reported as over, and what it returns is a
 	// warning. An error has left nothing to release.
 	Make func(ctx context.Context, p Point) (w Work, done func() error, err error)
+
+	// Release gives back what a recalled job has to itself until Make takes it over, such as a session. It
+	// may be called several times, also after Make; nil for nothing.
+	Release func()
+}
+
+// release gives back what a job that is not made, or is over, still holds.
+func (j Job) release() {
+	if j.Release != nil {
+		j.Release()
+	}
 }
 
 // Point is where a job begins or goes on.

@@ -216,3 +216,63 @@ default:
 	})
 	until(t, 20*time.Second, "the session has the answer", func() bool { return strings.Contains(s.Get(path).Body, "then: ") })
 }
+
+// asks has a tool ask for consent before it writes the file that a question names.
+func asks() servertest.Files {
+	return servertest.Files{
+		"config.yaml": config("enabled_tools: all", "permission: {fs_write: ask}"),
+		"rules.yaml": `rules:
+  - match: {regex: '^/.*', turn: 1}
+    tool_calls: [{name: fs_write, arguments: {path: "{{text}}", contents: "x"}}]
+  - match: {regex: '^say '}
+    reply: 'said {{text}}'
+default:
+  reply: 'then: {{tool_result}}'
+`,
+	}
+}
+
+// rested returns a run once it is not at work.
+func rested(t *testing.T, s *servertest.Server, id string) (r api.RunDetail) {
+	t.Helper()
+	until(t, 20*time.Second, "run "+id+" rests", func() bool {
+		r = api.RunDetail{}
+		want(t, s.Get("/v1/runs/"+id), 200).JSON(t, &r)
+		return !r.Active
+	})
+	return r
+}
+
+// TestTwoAnswersAtOnce: of two questions of a session that are answered at the same time one goes on, and the other one
+// is refused before its answer is used up.
+func TestTwoAnswersAtOnce(t *testing.T) {
+	s := servertest.Start(t, asks())
+	path, dir := newSession(t, s, `{"model": "builtin:script"}`), t.TempDir()
+	var asked [2]api.Completion
+	for i := range asked {
+		asked[i] = completion(t, s, path+"/completions", `{"prompt": `+quote(fmt.Sprintf("%s/file%d", dir, i))+`}`)
+		if asked[i].FinishReason != "question" {
+			t.Fatalf("question %d: %+v", i, asked[i])
+		}
+	}
+	var answers [2]servertest.Answer // goroutine i writes answers[i] only
+	var all sync.WaitGroup
+	for i, c := range asked {
+		all.Go(func() { answers[i] = s.Post("/v1/runs/"+c.RunID+"/answers", `{`+quote(c.Question.ID)+`: "yes"}`) })
+	}
+	all.Wait()
+	taken := 0
+	for i, c := range asked {
+		r := rested(t, s, c.RunID)
+		switch {
+		case answers[i].Status == http.StatusOK && r.Status == "done":
+			taken++
+		case answers[i].Status == http.StatusConflict && r.Status == "suspended" && r.Waiting == 1:
+		default:
+			t.Errorf("answer %d: %d %s, and then the run is %s with %d questions", i, answers[i].Status, answers[i].Body, r.Status, r.Waiting)
+		}
+	}
+	if taken != 1 {
+		t.Errorf("%d answers are taken", taken)
+	}
+}

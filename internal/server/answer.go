@@ -139,7 +139,7 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusBadRequest, v)
 		return
 	}
-	switch later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}); {
+	switch later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}, false); {
 	case later:
 		showAnswer(w, http.StatusAccepted, answerView{Title: "Thank you: the run goes on when its other work is done"})
 	case err == nil:

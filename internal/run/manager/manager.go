@@ -171,7 +171,8 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 // Answer answers questions that wait, and goes on with the run. While other nodes of the run are at work here, later
 // is true: the answers are on record, and Wake goes on with the run once it rests. A question that is for others
 // to answer is a [*run.NotAssignedError]; who is the subject that answers, "" for one who may answer everything.
-func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string) (later bool, err error) {
+// With force set the run goes on although its agent has changed, or its session has gone on.
+func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string, force bool) (later bool, err error) {
 	if err := m.MayAnswer(ctx, id, who, answers); err != nil {
 		return false, err
 	}
@@ -193,7 +194,7 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 			if info, err := m.o.Store.Info(ctx, id); err != nil || info.Status == run.Canceled { // since it was looked at
 				return false, cmp.Or(err, canceled(id))
 			}
-			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answers: answers})
+			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers})
 			return false, err
 		}
 		err := m.answerAtWork(ctx, a, answers)

@@ -184,13 +184,17 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 // question takes any number of its options.
 type answerRequest struct {
 	one
-	Body map[string]any `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen"`
+	Force bool           `query:"force" doc:"although the agent has changed, or the session has gone on: the answer is put behind what was said since"`
+	Body  map[string]any `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen"`
 }
 
 func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply, error) {
 	info, theirs, err := e.toAnswer(ctx, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	if in.Force && theirs {
+		return nil, rest.Forbidden("only who may change run %s has it go on by force", info.ID)
 	}
 	if len(in.Body) == 0 {
 		return nil, rest.Invalid("", "the body has no answer: {\"QUESTION_ID\": \"ANSWER\"} is expected").WithHint("GET /v1/runs/%s/questions lists the questions", info.ID)
@@ -204,7 +208,7 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply,
 		answers[id] = text
 	}
 	status := http.StatusOK
-	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers); err != nil {
+	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers, in.Force); err != nil {
 		return nil, err
 	} else if later {
 		status = http.StatusAccepted

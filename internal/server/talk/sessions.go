@@ -12,6 +12,7 @@ import (
 	"loki/internal/auth"
 	"loki/internal/conversation"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/server/rest"
 	"loki/internal/session"
 )
@@ -43,11 +44,16 @@ func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.
 	}
 	id := string(found.ID())
 	return s.reply(ctx, req, &id, func(ctx context.Context, a *answer) (err error) {
-		v, err := s.enter(ctx, id, s.scope(a))
+		v, err := s.enter(ctx, id, req.Model, s.scope(a))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, v.close(ctx)) }()
+		defer func() {
+			if err != nil && fault.CodeOf(err) != fault.Suspended { // no turn has made the model the session's own
+				v.conv.Session().Sync(func(set *session.Settings) { set.Model = v.model })
+			}
+			err = errors.Join(err, v.close(ctx))
+		}()
 		if err := v.prepare(ctx, req); err != nil {
 			return err
 		}
@@ -277,7 +283,7 @@ func (s *service) remove(ctx context.Context, in *sessionInput) (*rest.None, err
 
 // change has do change a session, and describes it then.
 func (s *service) change(ctx context.Context, id string, do func(v *visit) error) (_ *api.Session, err error) {
-	v, err := s.enter(ctx, id, event.Scope{})
+	v, err := s.enter(ctx, id, "", event.Scope{})
 	if err != nil {
 		return nil, err
 	}

@@ -276,3 +276,23 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 		t.Errorf("%d answers are taken", taken)
 	}
 }
+
+// TestSessionKeepsModel: the model that a turn asks for is that of the turns after it, as on the command line.
+func TestSessionKeepsModel(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{"config.yaml": config(), "rules.yaml": "default: {reply: by rule}\n"})
+	path := newSession(t, s, "{}")
+	for i, tt := range []struct{ model, want string }{
+		{"", "builtin:echo"}, {"builtin:script", "builtin:script"}, {"", "builtin:script"}, {"builtin:echo", "builtin:echo"}, {"", "builtin:echo"},
+	} {
+		c := completion(t, s, path+"/completions", `{"prompt": "x", "model": `+quote(tt.model)+`}`)
+		if now := session(t, s, path).Model; c.Model != tt.want || now != tt.want {
+			t.Errorf("turn %d is answered by %s, and the session has %s, want %s", i, c.Model, now, tt.want)
+		}
+	}
+	// One that cannot be had changes nothing.
+	want(t, s.Post(path+"/completions", `{"prompt": "x", "model": "builtin:nope"}`), http.StatusNotFound)
+	want(t, s.Post(path+"/completions", `{"prompt": " ", "model": "builtin:script"}`), http.StatusBadRequest)
+	if now := session(t, s, path).Model; now != "builtin:echo" {
+		t.Errorf("after a request that is refused it has %s", now)
+	}
+}

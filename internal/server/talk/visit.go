@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"loki/internal/auth"
+	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/graph"
@@ -87,12 +88,13 @@ func (s *service) look(ctx context.Context, store session.Store, id session.ID) 
 type visit struct {
 	s     *service
 	conv  *conversation.Conversation
+	model string // that the session had before
 	leave func()
 }
 
 // enter waits until the request has a session to itself, and begins a conversation in it, of which events go to a
-// scope. The caller closes the visit.
-func (s *service) enter(ctx context.Context, text string, events event.Scope) (*visit, error) {
+// scope. A model, unless it is "", becomes the session's own with the next turn. The caller closes the visit.
+func (s *service) enter(ctx context.Context, text, model string, events event.Scope) (*visit, error) {
 	found, err := s.find(ctx, text)
 	if err != nil {
 		return nil, err
@@ -102,14 +104,14 @@ func (s *service) enter(ctx context.Context, text string, events event.Scope) (*
 		return nil, err
 	}
 	v := &visit{s: s, leave: leave}
-	if err := v.begin(ctx, text, events); err != nil {
+	if err := v.begin(ctx, text, model, events); err != nil {
 		return nil, errors.Join(err, v.close(ctx))
 	}
 	return v, nil
 }
 
 // begin begins the conversation of a visit.
-func (v *visit) begin(ctx context.Context, text string, events event.Scope) error {
+func (v *visit) begin(ctx context.Context, text, model string, events event.Scope) error {
 	found, err := v.s.find(ctx, text) // again, as it may have changed in the meantime
 	if err != nil {
 		if e, ok := errors.AsType[*rest.Error](err); ok && e.Status == http.StatusNotFound {
@@ -122,7 +124,9 @@ func (v *visit) begin(ctx context.Context, text string, events event.Scope) erro
 		talks.Durability = graph.DurabilityProcess
 	}
 	caller := conversation.Caller{Events: events}
-	v.conv = talks.Begin(conversation.Options{Caller: caller, Waits: true, View: v.s.view(ctx), Owner: v.s.owner(ctx)})
+	v.conv = talks.Begin(conversation.Options{
+		Settings: chat.Settings{Model: model}, Caller: caller, Waits: true, View: v.s.view(ctx), Owner: v.s.owner(ctx),
+	})
 	if scope := found.Scope(); scope != "" {
 		given := make(map[string]string)
 		for _, variable := range found.Settings().AgentVariables {
@@ -136,6 +140,7 @@ func (v *visit) begin(ctx context.Context, text string, events event.Scope) erro
 			return refused(err)
 		}
 	}
+	v.model = found.Settings().Model
 	if err := v.conv.UseSession(ctx, string(found.ID())); err != nil {
 		if errors.Is(err, session.ErrNotFound) {
 			return rest.Conflict("session %s was deleted meanwhile", text)

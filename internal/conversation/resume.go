@@ -158,6 +158,15 @@ func ofAnswer(err error) bool {
 	return code == fault.Provider || code == fault.Refused
 }
 
+// SessionOf returns the session in which the question of a run was asked, "" if it was asked in none. info is complete.
+func SessionOf(info run.Info) session.ID {
+	var q question
+	if json.Unmarshal(info.Question, &q) != nil || q.Session == nil {
+		return ""
+	}
+	return q.Session.ID
+}
+
 // Recall returns the job of a question on record, see [run.Service]. The question was put to an
 // agent, as it is now, or to none if that is nil.
 func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation, a *Agent) (run.Job, error) {

@@ -99,6 +99,13 @@ func (a *answer) take(ev event.Event) {
 	}
 }
 
+// run returns the id of the run that answers, "" if it is not on record.
+func (a *answer) run() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.RunID
+}
+
 // finish ends the answer with the error of the work, if there is one. That the work waits for an answer is none.
 func (a *answer) finish(ctx context.Context, err error) error {
 	a.mu.Lock()

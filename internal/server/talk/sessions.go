@@ -57,8 +57,14 @@ func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.
 		if err := v.prepare(ctx, req); err != nil {
 			return err
 		}
+		if err := s.warnOfQuestions(ctx, found.ID(), s.scope(a)); err != nil {
+			return err
+		}
 		answered, q, err := s.put(ctx, v.conv, req, s.scope(a))
 		if err != nil {
+			if fault.CodeOf(err) == fault.Suspended {
+				s.waiting.add(found.ID(), a.run())
+			}
 			return err
 		}
 		return v.conv.Record(context.WithoutCancel(ctx), q.Asked, answered)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -294,5 +296,48 @@ func TestSessionKeepsModel(t *testing.T) {
 	want(t, s.Post(path+"/completions", `{"prompt": " ", "model": "builtin:script"}`), http.StatusBadRequest)
 	if now := session(t, s, path).Model; now != "builtin:echo" {
 		t.Errorf("after a request that is refused it has %s", now)
+	}
+}
+
+// TestTurnAfterQuestion: a turn behind one that waits for an answer says so, once, also after a restart. The answer is put
+// behind it then, if that is asked for.
+func TestTurnAfterQuestion(t *testing.T) {
+	s := servertest.Program(t, asks())
+	path, dir := newSession(t, s, `{"model": "builtin:script"}`), t.TempDir()
+	named := func(c api.Completion) (runs []string) {
+		for _, w := range c.Warnings {
+			if rest, ok := strings.CutPrefix(w, "question chat/1.1 of run "); ok {
+				runs = append(runs, rest[:8])
+			}
+		}
+		return runs
+	}
+	first := completion(t, s, path+"/completions", `{"prompt": `+quote(dir+"/first")+`}`)
+	second := completion(t, s, path+"/completions", `{"prompt": `+quote(dir+"/second")+`}`)
+	if first.Question == nil || second.Question == nil || len(named(first)) > 0 || !slices.Equal(named(second), []string{first.RunID}) {
+		t.Fatalf("the first turn is %+v, the second one %+v", first, second)
+	}
+	s.Signal(syscall.SIGTERM)
+	s.Wait()
+	s.Begin()
+	third := completion(t, s, path+"/completions", `{"prompt": "say hello"}`)
+	if !slices.Equal(named(third), []string{first.RunID, second.RunID}) || third.FinalMessage != "said say hello" {
+		t.Errorf("after the restart it is %+v", third)
+	}
+	if fourth := completion(t, s, path+"/completions", `{"prompt": "say more"}`); len(named(fourth)) > 0 {
+		t.Errorf("once more: %q", fourth.Warnings)
+	}
+	at, yes := "/v1/runs/"+first.RunID+"/answers", `{`+quote(first.Question.ID)+`: "yes"}`
+	a := want(t, s.Post(at, yes), http.StatusConflict)
+	if !strings.Contains(a.Body, "has gone on since") || !strings.Contains(a.Body, "answers?force=true") {
+		t.Errorf("the answer is refused with %s", a.Body)
+	}
+	want(t, s.Post(at+"?force=true", yes), http.StatusOK)
+	if r := rested(t, s, first.RunID); r.Status != "done" {
+		t.Errorf("the run is %s: %s", r.Status, r.Error)
+	}
+	d := session(t, s, path)
+	if last := d.Messages[len(d.Messages)-1].Text(); !strings.HasPrefix(last, "then: ") {
+		t.Errorf("the session ends with %q", last)
 	}
 }

@@ -28,10 +28,11 @@ type Options struct {
 // service has the endpoints of one server.
 type service struct {
 	Options
-	api    *rest.API
-	lanes  lanes
-	places sync.Map // where sessions were found: session.Scope by session.ID
-	jobs   jobs
+	api     *rest.API
+	lanes   lanes
+	places  sync.Map // where sessions were found: session.Scope by session.ID
+	waiting waiting
+	jobs    jobs
 }
 
 // events are the server-sent events of a completion.

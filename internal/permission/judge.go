@@ -52,6 +52,10 @@ type Call struct {
 	// The tool's own declarations. ReadOnly of MCP tools is trusted only for servers
 	// that the rules trust.
 	ReadOnly, Destructive bool
+
+	// Sandbox is what the call asks for if its program runs in the sandbox. The level is empty for tools that do not start
+	// one there, such as a script of the user that stands in for a shell tool, and where there is no sandbox.
+	Sandbox sandbox.Declaration
 }
 
 // Verdict is the decision on a call.
@@ -63,8 +67,8 @@ type Verdict struct {
 	Decided bool
 	// Rule is the rule that decided, as text; empty if none did.
 	Rule string
-	// Level is the level at which a shell tool runs the text if the action is Allow, or if the user
-	// consents: sandbox.Full without a sandbox. It is empty for other tools.
+	// Level is the level at which the program of a shell tool, or of another one that runs in the sandbox, runs if the action is
+	// Allow, or if the user consents: sandbox.Full without a sandbox. It is empty for other tools.
 	Level sandbox.Level
 	// Hosts are those that the text reaches at sandbox.Network, as the call asks for them.
 	Hosts []string
@@ -176,6 +180,9 @@ func (j *Judge) judge(call Call) Verdict {
 	rules := j.rules(call.Tool)
 	if j.isShell(call.Tool) {
 		return j.judgeShell(call, rules)
+	}
+	if call.Sandbox.Level != "" {
+		return j.judgeConfined(call, rules)
 	}
 	return j.judgeTool(call, rules)
 }

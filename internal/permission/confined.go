@@ -1,0 +1,41 @@
+package permission
+
+import (
+	"slices"
+
+	"loki/internal/sandbox"
+)
+
+// judgeConfined judges a call of a tool that is not a shell and whose program runs in the sandbox. At [sandbox.Read]
+// it needs no consent unless a rule asks about it or denies it.
+func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
+	asked := call.Sandbox
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool {
+		return r.Action == Allow && r.Sandbox != "" && !r.Sandbox.Covers(asked.Level)
+	})
+	v := j.judgeTool(call, rules)
+	v.Level, v.Hosts = asked.Level, asked.Hosts
+	switch {
+	case v.Rule != "":
+		i := slices.IndexFunc(rules, func(r *Rule) bool { return r.String() == v.Rule })
+		if rules[i].Sandbox == "" {
+			v.Level, v.Hosts = sandbox.Full, nil
+		}
+	case v.Decided:
+	case asked.Level == sandbox.Read:
+		v.Action, v.Reason, v.Always = Allow, "", nil
+	default:
+		v.Action, v.Reason = Ask, "no rule allows the level "+string(asked.Level)
+	}
+	v.Decided = true
+	switch {
+	case v.Action != Ask || v.Level == sandbox.Full:
+	case v.Level == sandbox.Network:
+		v.Always = nil // a lasting answer would hold for other hosts
+	default:
+		for i := range v.Always {
+			v.Always[i].Level = v.Level
+		}
+	}
+	return v
+}

@@ -156,7 +156,8 @@ func (t *recordedTask) Record(ctx context.Context, key string, s steps.Step, res
 		}
 		e := t.entry(key, s)
 		e.Reply = t.marks.hide(reply)
-		if text, ok := reply.AsString(); !ok || text != "" || s.Kind != steps.Note && !isConsent(key) {
+		text, ok := reply.AsString()
+		if isConsent(key) && text != "" || !isConsent(key) && (!ok || text != "" || s.Kind != steps.Note) {
 			t.r.add(e)
 		}
 	}
@@ -187,7 +188,7 @@ func kept(key string, s steps.Step) bool {
 	return s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done")))
 }
 
-// isConsent reports whether a step is the decision about a call of a tool. Its result is why the call is refused; one
+// isConsent reports whether a step is the decision about a call of a tool. Its result is why the call is refused, as a text; one
 // that is not in a cassette was not.
 func isConsent(key string) bool { return key == "consent" || strings.HasSuffix(key, "/consent") }
 

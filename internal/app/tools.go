@@ -26,13 +26,17 @@ func (a *App) builtinTools() (tool.Set, error) {
 	if err != nil {
 		return tool.Set{}, fault.Wrap(fault.Failure, err, "the working directory")
 	}
+	box, err := a.Sandbox()
+	if err != nil {
+		return tool.Set{}, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.nativesDir == dir {
 		return a.natives, nil
 	}
 	set, err := tool.NewSet(builtin.Tools(builtin.Options{
-		Child: a.Child(), Getenv: a.setting, Dir: dir, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
+		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
 	})...)
 	if err == nil {
 		a.natives, a.nativesDir = set, dir

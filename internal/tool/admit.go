@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/hook"
 	"loki/internal/permission"
+	"loki/internal/sandbox"
 	"loki/internal/steps"
 	"loki/internal/text"
 )
@@ -36,10 +38,11 @@ type admission struct {
 	// change the target before this call is made, and then a question is due.
 	unasked bool
 	guard   Guard
+	sandbox sandbox.Declaration // what the program of the call may do, see [Call]
 }
 
-// admit decides whether a call may be made.
-func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.Steps) (a admission, err error) {
+// admit decides whether a call may be made, and in which sandbox its program runs.
+func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Request, st steps.Steps) (a admission, err error) {
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
 	}
@@ -48,18 +51,19 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 	if guarded {
 		question = guard.Consent(call)
 	}
-	needed := h.Destructive && !guarded || question != ""
+	needed := (h.Destructive && !guarded || question != "") && wanted.Level != sandbox.Read
 	a = admission{guard: guard, unasked: guarded && question == "" && !b.o.AutoConfirm}
-	if b.o.Judge == nil {
-		if needed {
-			a.refused, err = b.consent(ctx, aboutCall(question, call), st)
-		}
-		return a, err
+	v := permission.Verdict{Action: permission.Allow}
+	if b.o.Judge != nil {
+		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Sandbox: wanted.Declaration})
 	}
-	v := b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive})
-	if v.Decided {
+	held := sandboxOf(wanted, v)
+	switch {
+	case v.Decided && v.Action == permission.Allow && v.Level != "" && v.Level != sandbox.Full && !wanted.holds():
+		v.Action = permission.Ask // the sandbox is the reason to allow it, and it does not hold this tool
+	case v.Decided:
 		a.unasked = false // a rule decides, whatever the tool thinks of the call
-	} else if v.Action != permission.Deny {
+	case v.Action != permission.Deny:
 		// The verdict is only the default for such tools; this tool knows this call.
 		v.Action = permission.Allow
 		if needed {
@@ -72,28 +76,90 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, st steps.St
 		if h.ReadOnly {
 			return a, nil
 		}
+		if b.o.Judge == nil && !wanted.holds() {
+			return a, nil
+		}
 		// The decision is recorded, so that a call that is done is not asked about when rules
-		// have changed since.
-		a.refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) { return "", nil })
+		// have changed since, and runs at the same level.
+		err = b.decided(ctx, &a, held, st, func(context.Context) (decision, error) { return allowed(held), nil })
 	case permission.Deny:
-		a.refused, err = steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(context.Context) (string, error) {
-			return fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or say so to the user.", v.Reason), nil
+		err = b.decided(ctx, &a, held, st, func(context.Context) (decision, error) {
+			return decision{Refused: fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or say so to the user.", v.Reason)}, nil
 		})
 	default:
-		q := aboutCall(question, call)
-		q.Reason, q.Always, q.Agent = v.Reason, v.Always, b.o.Judge.Agent()
-		a.refused, err = b.consent(ctx, q, st)
+		q := ConsentQuestion{
+			Text: question, Reason: v.Reason, Always: v.Always, Wider: v.Wider,
+			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: b.known.stopped(call.Name + " " + wanted.Text),
+		}
+		if question == "" {
+			q.Text = PlainQuestion(call)
+		}
+		if b.o.Judge != nil {
+			q.Agent = b.o.Judge.Agent()
+		}
+		err = b.decided(ctx, &a, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, q, st) })
 		a.unasked = false
 	}
 	return a, err
 }
 
-// aboutCall returns the question about a call, with text if the tool gave one.
-func aboutCall(text string, call Call) ConsentQuestion {
-	if text == "" {
-		text = PlainQuestion(call)
+// sandboxOf returns what the program of a call may do if the call is made after the verdict: nothing if
+// there is no sandbox.
+func sandboxOf(wanted Request, v permission.Verdict) sandbox.Declaration {
+	switch {
+	case !wanted.holds():
+		return sandbox.Declaration{}
+	case v.Level != "":
+		return sandbox.Declaration{Level: v.Level, Hosts: v.Hosts}
 	}
-	return ConsentQuestion{Text: text}
+	return wanted.Declaration
+}
+
+// decision is what was decided about a call. On record it is a text, which says why the call is refused and is empty if
+// it is not, or an object with the sandbox for a call whose program runs in one.
+type decision struct {
+	Refused string        `json:"-"`
+	Level   sandbox.Level `json:"level"`
+	Hosts   []string      `json:"hosts,omitempty"`
+}
+
+func allowed(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
+
+// MarshalJSON implements [json.Marshaler].
+func (d decision) MarshalJSON() ([]byte, error) {
+	if d.Refused != "" || d.Level == "" {
+		return json.Marshal(d.Refused)
+	}
+	type object decision
+	return json.Marshal(object(d))
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *decision) UnmarshalJSON(data []byte) error {
+	if *d = (decision{}); json.Unmarshal(data, &d.Refused) == nil {
+		return nil
+	}
+	type object decision
+	return json.Unmarshal(data, (*object)(d))
+}
+
+// decided makes a decision about a call, or takes the recorded one, which holds whatever has changed since: a program that was
+// allowed at a level does not run at a higher one. held is what the program would run in now. The step comes before the call's own, so that
+// an interruption while the user thinks leaves no doubt about what was done.
+func (b *Box) decided(ctx context.Context, a *admission, held sandbox.Declaration, st steps.Steps, decide func(context.Context) (decision, error)) error {
+	d, err := steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, decide)
+	if err != nil {
+		return err
+	}
+	a.refused, a.sandbox = d.Refused, held
+	switch {
+	case d.Level == "" || d.Refused != "":
+	case held.Level != "":
+		a.sandbox = sandbox.Declaration{Level: d.Level, Hosts: d.Hosts}
+	case d.Level != sandbox.Full:
+		a.refused = fmt.Sprintf("it was allowed in the sandbox only, at the level %s, and there is no sandbox here now. Make the call again, so that the user can be asked.", d.Level)
+	}
+	return nil
 }
 
 // PlainQuestion returns a question that shows only the name and the arguments
@@ -102,41 +168,42 @@ func PlainQuestion(call Call) string {
 	return fmt.Sprintf("May the tool %s be run with these arguments?\n\n    %s", call.Name, text.Visible(string(call.Arguments)))
 }
 
-// consent gets the answer to a question, or takes the recorded one, and returns why the
-// call must not be made, empty if it may. It comes before the call's own step, so that
-// an interruption while the user thinks leaves no doubt about what was done. Answers that
-// were given without asking are recorded too, since the result will be.
-func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (refused string, err error) {
-	return steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(ctx context.Context) (string, error) {
-		if b.o.AutoConfirm {
-			return "", nil
+// consent gets the answer to a question. Answers that are given without asking are recorded too, since the result
+// will be.
+func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (decision, error) {
+	yes := allowed(q.Sandbox)
+	if b.o.AutoConfirm {
+		return yes, nil
+	}
+	asked := q.Ask(b.o.From)
+	asked.ID = st.Key("consent")
+	said, err := b.ask(ctx, asked)
+	answer := q.Answer(said)
+	if refused, ok := errors.AsType[*hook.RefusedError](err); ok {
+		return decision{Refused: refused.Error()}, nil
+	}
+	switch {
+	case fault.CodeOf(err) == fault.Suspended:
+		return decision{}, err
+	case errors.Is(err, ask.ErrUnavailable):
+		refused, err := b.unattended(err)
+		if refused != "" {
+			return decision{Refused: refused}, err
 		}
-		asked := q.Ask(b.o.From)
-		asked.ID = st.Key("consent")
-		said, err := b.ask(ctx, asked)
-		answer := q.Answer(said)
-		if refused, ok := errors.AsType[*hook.RefusedError](err); ok {
-			return refused.Error(), nil
+		return yes, err
+	case err != nil:
+		return decision{}, err
+	case answer.Reason != "":
+		return decision{Refused: "the user did not consent, and said: " + answer.Reason}, nil
+	case !answer.Yes:
+		return decision{Refused: "the user did not consent."}, nil
+	}
+	if b.o.Judge != nil && len(answer.Grants) > 0 {
+		if err := b.o.Judge.Remember(answer.Scope, answer.Grants); err != nil {
+			return decision{}, err
 		}
-		switch {
-		case fault.CodeOf(err) == fault.Suspended:
-			return "", err
-		case errors.Is(err, ask.ErrUnavailable):
-			return b.unattended(err)
-		case err != nil:
-			return "", err
-		case answer.Reason != "":
-			return "the user did not consent, and said: " + answer.Reason, nil
-		case !answer.Yes:
-			return "the user did not consent.", nil
-		}
-		if answer.Scope != "" && b.o.Judge != nil && len(q.Always) > 0 {
-			if err := b.o.Judge.Remember(answer.Scope, q.Always); err != nil {
-				return "", err
-			}
-		}
-		return "", nil
-	})
+	}
+	return yes, nil
 }
 
 // unattended decides about a call that needs consent where no user can be asked.

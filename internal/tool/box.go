@@ -61,6 +61,7 @@ type Box struct {
 	asked   func()          // closes the channel of this call
 	before  []chan struct{} // closed when the calls in front of this one cannot change a tool's state any more
 	over    func()          // closes the channel of this call
+	known   *known
 }
 
 // NewBox returns a Box.
@@ -71,7 +72,7 @@ func NewBox(o Options) *Box {
 	o.Uncertain = cmp.Or(o.Uncertain, Ask)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxOutput = cmp.Or(o.MaxOutput, DefaultMaxOutput)
-	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}, over: func() {}}
+	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}, over: func() {}, known: new(known)}
 }
 
 // Declarations lists the tools as the model sees them.
@@ -131,11 +132,22 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	if b.o.Run != "" {
 		call.IdempotencyKey = joinKey(b.o.Run, call.Key)
 	}
-	a, err := b.admit(ctx, e.tool, hints, call, st)
+	var wanted Request
+	confined, isConfined := e.tool.(Confined)
+	if isConfined {
+		var err error
+		if wanted, err = confined.Request(call); err != nil {
+			return failure("%s was not run: %v. Write the call again.", call.Name, err), nil
+		}
+	}
+	a, err := b.admit(ctx, e.tool, hints, call, wanted, st)
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
-	call.Harmless, call.Unasked = a.harmless, a.unasked
+	call.Harmless, call.Unasked, call.Sandbox = a.harmless, a.unasked, a.sandbox
+	if wanted.holds() {
+		b.known.decide(id, a.sandbox.Level)
+	}
 	if hints.Stateful {
 		b.asked()
 		if err := wait(ctx, b.before); err != nil {
@@ -173,6 +185,9 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		return out, err
 	})
 	chat.MeterOf(ctx).Add(out.Usage, replayed)
+	if isConfined {
+		b.known.stop(call.Name+" "+wanted.Text, out.Refused)
+	}
 	if errors.Is(err, steps.ErrSkipped) {
 		return failure("%s was interrupted, and it is unknown whether it did its work. It was not run again. Find out what happened before you repeat the call.", call.Name), nil
 	}
@@ -226,7 +241,7 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	maxOutput := cmp.Or(h.MaxOutput, b.o.MaxOutput)
 	switch {
 	case err == nil:
-		return successOutcome(r, maxOutput), nil
+		return successOutcome(r, call.Sandbox, maxOutput), nil
 	case ctx.Err() != nil:
 		return outcome{}, endError(ctx)
 	case errors.Is(context.Cause(timed), timeout):
@@ -236,7 +251,7 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	case h.Interactive && errors.Is(err, context.Canceled): // the user interrupted it, and ctx is about to end
 		return outcome{}, err
 	}
-	return failureOutcome(r, err, maxOutput), nil
+	return failureOutcome(r, err, call.Sandbox, maxOutput), nil
 }
 
 // callSafely makes the call and turns a panic into an error.

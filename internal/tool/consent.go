@@ -7,6 +7,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/environ"
 	"loki/internal/permission"
+	"loki/internal/sandbox"
 	"loki/internal/text"
 )
 
@@ -14,55 +15,124 @@ import (
 type ConsentQuestion struct {
 	Text   string
 	Reason string // why the user is asked; may be empty
-	// Always lists what the user may grant in order not to be asked again; it may be
-	// empty.
-	Always []permission.Grant
+	// Always lists the grants of one answer after which calls like this need no question, Wider those of
+	// another one, after which no call at the level of this one does. Both may be empty.
+	Always, Wider []permission.Grant
 	// Agent is the agent to which grants can be made; empty without an agent.
 	Agent string
+
+	// Sandbox is what the program of the call may do after a yes. The level is empty for tools that do not start
+	// one in a sandbox, and where there is none; Missing says why then.
+	Sandbox sandbox.Declaration
+	Missing string
+	// Why is what the model says about why it needs the level; may be empty.
+	Why string
+	// Refused is what the sandbox stopped when the same text ran at a lower level.
+	Refused []sandbox.Refusal
 }
 
 // ConsentAnswer is the answer to a ConsentQuestion. The zero value is a no.
 type ConsentAnswer struct {
 	Yes    bool
-	Scope  permission.Scope // of the grants; empty if the answer is for this call only
-	Reason string           // what the user said instead of yes or no; the model reads it
+	Scope  permission.Scope   // of the grants; empty if the answer is for this call only
+	Grants []permission.Grant // what the user grants for more than this call
+	Reason string             // what the user said instead of yes or no; the model reads it
 }
 
 // longQuestion is how many lines of a question fit on a small terminal together with its reason and
 // its answers.
 const longQuestion = 12
 
+// longReason is how many characters of a model's reason are shown.
+const longReason = 400
+
 // The options of a question.
 const (
 	optionYes     = "yes"
 	optionNo      = "no"
-	optionSession = "always for this session"
-	optionAgent   = "always for this agent"
+	optionSession = "always for this session: "
+	optionAgent   = "always for this agent: "
 )
 
 // Ask returns the question for a human, with the origin (agent, node, depth) that from
-// names. The options that hold for more than one call show what they grant.
+// names. What the model says comes first and as a quotation, what decides is next to the answers. The options that hold for more
+// than one call show what they grant.
 func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
-	from.Kind, from.Text, from.Options, from.Consent = ask.Choice, q.Text, []string{optionYes, optionNo}, true
-	if lines := strings.Count(q.Text, "\n") + 1; lines > longQuestion {
-		from.Text += fmt.Sprintf("\n\nThe question has %d lines: scroll up to read it from its start.", lines)
+	from.Kind, from.Options, from.Consent = ask.Choice, []string{optionYes, optionNo}, true
+	var parts []string
+	if q.Why != "" {
+		parts = append(parts, "The model says why it needs this:", "    "+text.CutRunes(text.Name(q.Why), longReason))
+	}
+	if len(q.Refused) > 0 {
+		parts = append(parts, "The sandbox stopped the same before:", "    "+text.CutRunes(text.Name(refusals(q.Refused)), longReason))
+	}
+	parts = append(parts, q.Text)
+	if held := q.held(); held != "" {
+		parts = append(parts, held)
+	}
+	if lines := strings.Count(strings.Join(parts, "\n\n"), "\n") + 1; lines > longQuestion {
+		parts = append(parts, fmt.Sprintf("The question has %d lines: scroll up to read it from its start.", lines))
 	}
 	if q.Reason != "" {
-		from.Text += "\n\nYou are asked because " + text.Visible(q.Reason) + "."
+		parts = append(parts, "You are asked because "+text.Visible(q.Reason)+".")
 	}
-	if len(q.Always) == 0 {
-		return from
-	}
-	granted := make([]string, len(q.Always))
-	for i, g := range q.Always {
-		granted[i] = strings.ReplaceAll(text.Visible(g.String()), "\n", `\n`)
-	}
-	what := ": " + strings.Join(granted, ", ")
-	from.Options = append(from.Options, optionSession+what)
-	if q.Agent != "" {
-		from.Options = append(from.Options, optionAgent+what)
+	from.Text = strings.Join(parts, "\n\n")
+	for _, o := range q.options() {
+		from.Options = append(from.Options, o.text)
 	}
 	return from
+}
+
+// held says what the program of the call may do after a yes.
+func (q ConsentQuestion) held() string {
+	hosts := "the hosts of your configuration only"
+	if len(q.Sandbox.Hosts) > 0 {
+		hosts = "`" + strings.Join(q.Sandbox.Hosts, "`, `") + "`" // their characters are checked
+	}
+	switch q.Sandbox.Level {
+	case sandbox.Read:
+		return "Level read: it can read the workspace, and change nothing."
+	case sandbox.Write:
+		return "Level write: it can change files of the workspace, and has no network."
+	case sandbox.Network:
+		return "Level network: it can change files of the workspace, and reach " + hosts + "."
+	case sandbox.Full:
+		return "Level full: the sandbox does not hold it. It can do all that you can."
+	}
+	if q.Missing != "" {
+		return "There is no sandbox here (" + q.Missing + "): it can do all that you can."
+	}
+	return ""
+}
+
+// lasting is an answer that holds for more than one call.
+type lasting struct {
+	text   string
+	scope  permission.Scope
+	grants []permission.Grant
+}
+
+// options are the answers that hold for more than one call.
+func (q ConsentQuestion) options() []lasting {
+	var list []lasting
+	for _, grants := range [...][]permission.Grant{q.Always, q.Wider} {
+		if len(grants) == 0 {
+			continue
+		}
+		granted := make([]string, len(grants))
+		for i, g := range grants {
+			granted[i] = strings.ReplaceAll(text.Visible(g.String()), "\n", `\n`)
+			if g == (permission.Grant{Tool: g.Tool, Level: sandbox.Write}) {
+				granted[i] = "write in the workspace"
+			}
+		}
+		what := strings.Join(granted, ", ")
+		list = append(list, lasting{optionSession + what, permission.Session, grants})
+		if q.Agent != "" {
+			list = append(list, lasting{optionAgent + what, permission.Agent, grants})
+		}
+	}
+	return list
 }
 
 // Answer reads what a human answered to [ConsentQuestion.Ask]. Only yes and y are a yes,
@@ -76,13 +146,9 @@ func (q ConsentQuestion) Answer(text string) ConsentAnswer {
 	case optionNo, "n", "":
 		return ConsentAnswer{}
 	}
-	for i, option := range q.Ask(ask.Question{}).Options {
-		switch {
-		case i < 2 || text != option:
-		case strings.HasPrefix(option, optionSession):
-			return ConsentAnswer{Yes: true, Scope: permission.Session}
-		default:
-			return ConsentAnswer{Yes: true, Scope: permission.Agent}
+	for _, o := range q.options() {
+		if text == o.text {
+			return ConsentAnswer{Yes: true, Scope: o.scope, Grants: o.grants}
 		}
 	}
 	return ConsentAnswer{Reason: text}

@@ -25,7 +25,7 @@ func (b *Box) InOrder(n int) []func(context.Context, chat.ToolCall, steps.Steps)
 	for i := range n {
 		asked[i], over[i] = make(chan struct{}), make(chan struct{})
 		one := &Box{
-			o: b.o, human: b.human,
+			o: b.o, human: b.human, known: b.known,
 			earlier: asked[:i], asked: sync.OnceFunc(func() { close(asked[i]) }),
 			before: over[:i], over: sync.OnceFunc(func() { close(over[i]) }),
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/chat"
+	"loki/internal/sandbox"
 	"loki/internal/text"
 )
 
@@ -16,6 +17,8 @@ type outcome struct {
 	Text   string     `json:"text"`
 	Failed bool       `json:"failed,omitempty"`
 	Usage  chat.Usage `json:"usage,omitzero"` // of the models that the tool asked
+
+	Refused []sandbox.Refusal `json:"refused,omitempty"` // what the sandbox stopped
 }
 
 // message is the JSON form of an outcome.
@@ -23,6 +26,8 @@ type message struct {
 	Error  string `json:"tool_call_error,omitempty"`
 	Output any    `json:"output,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
+
+	Sandbox string `json:"sandbox,omitempty"` // what the sandbox stopped, and how to go on
 }
 
 // failure returns the outcome of a call that was not made or whose effect is
@@ -32,22 +37,22 @@ func failure(format string, args ...any) outcome {
 }
 
 // failureOutcome returns the outcome of a call that returned r and err. The texts share limit
-// bytes: the error gets at most a quarter, and stderr at most another.
-func failureOutcome(r Result, err error, limit int) outcome {
-	m := message{Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
+// bytes: the error gets at most a quarter, and stderr at most another. held is what the program of the call was allowed.
+func failureOutcome(r Result, err error, held sandbox.Declaration, limit int) outcome {
+	m := message{Sandbox: stopNote(held, r.Refused), Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	if out := cut(r.Output, limit-len(m.Error)-len(m.Stderr)); out != "" {
 		m.Output = out
 	}
-	return outcome{Text: marshal(m), Failed: true}
+	return outcome{Text: marshal(m), Failed: true, Refused: r.Refused}
 }
 
 // successOutcome returns the outcome of a call that returned r: at most limit bytes, plus
 // notes on what was left out.
-func successOutcome(r Result, limit int) outcome {
-	m := message{Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
+func successOutcome(r Result, held sandbox.Declaration, limit int) outcome {
+	m := message{Sandbox: stopNote(held, r.Refused), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	out := cut(r.Output, limit-len(m.Stderr))
 	doc, isJSON := compact(out)
-	if m.Stderr == "" {
+	if m.Stderr == "" && m.Sandbox == "" {
 		switch {
 		case out == "" || string(doc) == "null":
 			return outcome{}
@@ -60,7 +65,7 @@ func successOutcome(r Result, limit int) outcome {
 	} else if out != "" {
 		m.Output = out
 	}
-	return outcome{Text: marshal(m)}
+	return outcome{Text: marshal(m), Refused: r.Refused}
 }
 
 // compact returns text without needless blanks if it is one JSON value.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/sandbox"
 	"loki/internal/value"
 )
 
@@ -92,6 +93,11 @@ type Call struct {
 	// question.
 	Unasked bool
 
+	// Sandbox is what the program that a [Confined] tool starts may do: it was allowed or consented to, and nothing
+	// beyond it was. The level is empty for other tools, and where there is no sandbox. Tools that do not start a
+	// program ignore it.
+	Sandbox sandbox.Declaration
+
 	// Key names the call: it is different for every call of a run, and the same when the call is
 	// made again because the run is resumed.
 	Key string
@@ -110,6 +116,9 @@ type Call struct {
 type Result struct {
 	Output string // for the model; empty is a success without words
 	Stderr string // what it printed besides
+
+	// Refused is what the sandbox stopped, for calls of a [Confined] tool.
+	Refused []sandbox.Refusal
 }
 
 // Decode reads the arguments of a call into a struct. Members that the struct does not

@@ -17,6 +17,7 @@ import (
 
 	"loki/internal/environ"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	Getenv func(name string) string
 	// Dir is the directory of the tools; empty means that of this process.
 	Dir string
+	// Sandbox confines the programs of execute_command and execute_py_code, at the level that a call has; nil confines
+	// nothing.
+	Sandbox *sandbox.Sandbox
 	// CommandTimeout bounds execute_command, execute_py_code and execute_sql_code; 0
 	// means [tool.DefaultTimeout].
 	CommandTimeout time.Duration
@@ -80,7 +84,7 @@ func Tools(o Options) []tool.Tool {
 	}
 	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks}}
 	return []tool.Tool{
-		&executeCommand{shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ)), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
+		&executeCommand{confiner: confiner{o.Sandbox}, shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ)), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
 		b.executePyCode(),
 		b.executeSQLCode(),
 		b.fetchURLViaCurl(),

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -13,7 +12,6 @@ import (
 	"loki/internal/environ"
 	"loki/internal/permission"
 	"loki/internal/process"
-	"loki/internal/text"
 	"loki/internal/tool"
 )
 
@@ -24,6 +22,7 @@ const maxPrinted = 16 << 20
 // executeCommand runs a command with the user's shell. The command has no input and no
 // terminal, so that it cannot wait for a user.
 type executeCommand struct {
+	confiner
 	shell   process.Shell
 	child   environ.Child
 	dir     string
@@ -31,18 +30,33 @@ type executeCommand struct {
 }
 
 var (
-	_ tool.Tool  = (*executeCommand)(nil)
-	_ tool.Guard = (*executeCommand)(nil)
+	_ tool.Guard    = (*executeCommand)(nil)
+	_ tool.Confined = (*executeCommand)(nil)
 )
 
 // Declaration implements [tool.Tool].
 func (e *executeCommand) Declaration() chat.Tool {
-	return chat.Tool{
+	d := chat.Tool{
 		Name: "execute_command",
 		Description: fmt.Sprintf("Execute a shell command on the user's computer (%s, %s) and return what it prints. "+
 			"The command gets no input and no terminal; each call starts a new shell.", runtime.GOOS, e.shell.Name),
-		Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string","description":"The command to execute."}},"required":["command"]}`),
 	}
+	params := []param{{name: "command", kind: "string", description: "The command to execute."}}
+	if e.holds() {
+		d.Description += levels + ` Example: {"command": "go get golang.org/x/text", "sandbox": "network", "hosts": ["proxy.golang.org", "sum.golang.org"], "reason": "it downloads a module and writes go.mod"}.`
+		params = append(params, confinedParams...)
+	}
+	d.Parameters = schema(params)
+	return d
+}
+
+// Request implements [tool.Confined].
+func (e *executeCommand) Request(call tool.Call) (tool.Request, error) {
+	command, err := commandOf(call)
+	if err != nil { // the call fails with it
+		return e.request(call, "")
+	}
+	return e.request(call, command)
 }
 
 // Hints implements [tool.Tool].
@@ -61,9 +75,7 @@ func (e *executeCommand) question(call tool.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Indented, the command is a block of code where questions are rendered as
-	// Markdown.
-	return fmt.Sprintf("Run this command with %s?\n\n    %s", e.shell.Name, strings.ReplaceAll(text.Visible(command), "\n", "\n    ")), nil
+	return fmt.Sprintf("Run this command with %s?\n\n%s", e.shell.Name, numbered(command)), nil
 }
 
 // Call implements [tool.Tool].
@@ -72,14 +84,13 @@ func (e *executeCommand) Call(ctx context.Context, call tool.Call) (tool.Result,
 	if err != nil {
 		return tool.Result{}, err
 	}
-	printed, err := process.Run(ctx, process.Command{
+	r, err := e.run(ctx, call, process.Command{
 		Path:      e.shell.Path,
 		Args:      []string{e.shell.Flag, command},
 		Dir:       e.dir,
 		Env:       e.env(call),
 		MaxStdout: maxPrinted,
 	})
-	r := tool.Result{Output: string(printed.Stdout), Stderr: printed.Stderr}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return r, exitError(call.Name, exit, e.child, command)
 	}

@@ -130,7 +130,7 @@ func TestConsent(t *testing.T) {
 	}{
 		{"yes", "echo x >" + marker, "Run this command with sh?\n\n    echo x >" + marker, true},
 		{"no", "echo x >" + marker, "Run this command with sh?\n\n    echo x >" + marker, false},
-		{"all_lines", "echo a\nrm -rf b\x1b[A", "Run this command with sh?\n\n    echo a\n    rm -rf b\\u001b[A", false},
+		{"all_lines", "echo a\nrm -rf b\x1b[A", "Run this command with sh?\n\n    1  echo a\n    2  rm -rf b\\u001b[A", false},
 		{"nothing_to_run", " ", "", true},
 	} {
 		var asked string

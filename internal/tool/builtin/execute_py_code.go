@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
+	"loki/internal/chat"
 	"loki/internal/environ"
 	"loki/internal/process"
 	"loki/internal/tool"
@@ -27,7 +29,7 @@ type codeArgs struct {
 
 func (b *base) executePyCode() tool.Tool {
 	params := []param{{name: "code", kind: "string", description: "The Python code to run."}}
-	return &guardedTool{
+	return &confinedTool{confiner: confiner{b.Sandbox}, guardedTool: guardedTool{
 		native: native{
 			name: "execute_py_code",
 			description: "Run Python code on the user's computer and return what it prints, and the value of its last statement if that is an expression or an assignment. " +
@@ -40,7 +42,7 @@ func (b *base) executePyCode() tool.Tool {
 					return tool.Result{}, err
 				}
 				env := map[string]string{"PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
-				return b.program(ctx, call, process.Command{
+				return b.program(ctx, call, confiner{b.Sandbox}, process.Command{
 					Path:  python[0],
 					Args:  append(python[1:], "-c", driver),
 					Stdin: strings.NewReader(args.Code),
@@ -48,9 +50,36 @@ func (b *base) executePyCode() tool.Tool {
 			}),
 		},
 		consent: consent(params, func(args codeArgs) (string, error) {
-			return "Run this Python code?\n\n" + indent(args.Code), nil
+			return "Run this Python code?\n\n" + numbered(args.Code), nil
 		}),
+	}}
+}
+
+// confinedTool is a tool whose code, its argument "code", runs in the sandbox.
+type confinedTool struct {
+	guardedTool
+	confiner
+}
+
+var _ tool.Confined = (*confinedTool)(nil)
+
+// Declaration implements [tool.Tool].
+func (t *confinedTool) Declaration() chat.Tool {
+	d := t.guardedTool.Declaration()
+	if t.holds() {
+		d.Description += levels
+		d.Parameters = schema(slices.Concat(t.params, confinedParams))
 	}
+	return d
+}
+
+// Request implements [tool.Confined].
+func (t *confinedTool) Request(call tool.Call) (tool.Request, error) {
+	args, err := tool.Decode[codeArgs](call)
+	if err != nil {
+		return tool.Request{}, err
+	}
+	return t.request(call, args.Code)
 }
 
 // python returns the command of the interpreter: that of the virtual environment in the
@@ -91,8 +120,8 @@ func (b *base) look(file string) (string, error) {
 	return "", fmt.Errorf("%s is not on PATH", file)
 }
 
-// program runs a program for a call, with variables set besides those of Environ.
-func (b *base) program(ctx context.Context, call tool.Call, c process.Command, set map[string]string) (tool.Result, error) {
+// program runs a program for a call, as confined has it and with variables set besides those of Environ.
+func (b *base) program(ctx context.Context, call tool.Call, confined confiner, c process.Command, set map[string]string) (tool.Result, error) {
 	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"} // a model reads the output
 	for name, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
 		if v == "" {
@@ -102,8 +131,7 @@ func (b *base) program(ctx context.Context, call tool.Call, c process.Command, s
 		}
 	}
 	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, environ.Merge(b.Child.Environ, set, unset...)
-	printed, err := process.Run(ctx, c)
-	r := tool.Result{Output: string(printed.Stdout), Stderr: printed.Stderr}
+	r, err := confined.run(ctx, call, c)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return r, exitError(call.Name, exit, b.Child, "")
 	}

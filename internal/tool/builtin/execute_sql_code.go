@@ -37,7 +37,7 @@ func (b *base) executeSQLCode() tool.Tool {
 			if sqltext.ReadOnly(args.Code, dialect(b.Getenv("USQL_DSN"))) {
 				return "", nil
 			}
-			return "Run this SQL?\n\n" + indent(args.Code), nil
+			return "Run this SQL?\n\n" + numbered(args.Code), nil
 		}),
 	}
 }
@@ -78,7 +78,7 @@ func (b *base) usql(ctx context.Context, call tool.Call, dsn, code string) (tool
 		return tool.Result{}, err
 	}
 	// No start-up file, no question for a password.
-	r, err := b.program(ctx, call, process.Command{Path: path, Args: []string{"-X", "-w", "-q", "-c", code, dsn}}, map[string]string{})
+	r, err := b.program(ctx, call, confiner{}, process.Command{Path: path, Args: []string{"-X", "-w", "-q", "-c", code, dsn}}, map[string]string{})
 	r.Output, r.Stderr = hide(r.Output, dsn), hide(r.Stderr, dsn)
 	return r, err
 }

@@ -17,7 +17,8 @@ import (
 type param struct {
 	name, kind, description string // kind is a type of JSON Schema
 	optional                bool
-	blank                   bool // an empty text is a valid value
+	blank                   bool   // an empty text is a valid value
+	more                    string // further members of its schema, each after a comma
 }
 
 // native is a tool written as a Go function.
@@ -75,7 +76,7 @@ func schema(params []param) json.RawMessage {
 			b.WriteByte(',')
 		}
 		description, _ := json.Marshal(p.description) // a string always has a JSON form
-		fmt.Fprintf(&b, `%q:{"type":%q,"description":%s}`, p.name, p.kind, description)
+		fmt.Fprintf(&b, `%q:{"type":%q,"description":%s%s}`, p.name, p.kind, description, p.more)
 		if !p.optional {
 			required = append(required, p.name)
 		}
@@ -161,6 +162,19 @@ func (n *number) UnmarshalJSON(data []byte) error {
 // indent returns s as a block of code in Markdown. No text in s can end the block.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(text.Visible(s), "\n", "\n    ")
+}
+
+// numbered is indent for what is run. Several lines have numbers, so that a user sees whether all of them are there.
+func numbered(s string) string {
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	if len(lines) == 1 {
+		return indent(lines[0])
+	}
+	width := len(strconv.Itoa(len(lines)))
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(fmt.Sprintf("%*d  %s", width, i+1, line), " ")
+	}
+	return indent(strings.Join(lines, "\n"))
 }
 
 // missingKey returns an error that names the variable a tool needs.

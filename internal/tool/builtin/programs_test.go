@@ -4,6 +4,7 @@ package builtin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -42,7 +43,7 @@ func TestExecutePyCode(t *testing.T) {
 			if text != tt.want && !(tt.name == "exception" && strings.HasSuffix(text, `ZeroDivisionError: division by zero"}`)) {
 				t.Errorf("got %s, want %s", text, tt.want)
 			}
-			if want := "Run this Python code?\n\n    " + strings.ReplaceAll(tt.code, "\n", "\n    "); question != want {
+			if want := "Run this Python code?\n\n" + shownLines(tt.code); question != want {
 				t.Errorf("asked %q, want %q", question, want)
 			}
 		})
@@ -162,4 +163,16 @@ func TestFetch(t *testing.T) {
 	if text, failed, _ = asks(t, o, "fetch_url_via_curl", m{"url": "http://169.254.169.254/latest/meta-data"}); !failed || !strings.Contains(text, "169.254.169.254 is at 169.254.169.254") {
 		t.Errorf("got %s", text)
 	}
+}
+
+// shownLines is how a question shows what is to be run.
+func shownLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if len(lines) > 1 {
+			line = fmt.Sprintf("%d  %s", i+1, line)
+		}
+		lines[i] = "    " + line
+	}
+	return strings.Join(lines, "\n")
 }

@@ -1,0 +1,143 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"loki/internal/chat"
+	"loki/internal/sandbox"
+	"loki/internal/value"
+)
+
+// Confined is a tool that starts a program in a sandbox, at the level that each call asks for.
+type Confined interface {
+	Tool
+	// Request returns what a call asks for. The error says what is wrong with that part of the arguments.
+	Request(call Call) (Request, error)
+}
+
+// Request is what a call of a [Confined] tool asks for.
+type Request struct {
+	// Declaration has the level, and the hosts at [sandbox.Network]. The level is empty where there is no
+	// sandbox, and only there.
+	sandbox.Declaration
+	// Missing says why there is no sandbox, for people; empty if there is one.
+	Missing string
+	// Reason is what the model says about why the call needs its level; empty if it says nothing.
+	Reason string
+	// Text is what is to be run. It is the same for calls that differ only in what they ask for.
+	Text string
+}
+
+// holds reports whether there is a sandbox that holds the call.
+func (r Request) holds() bool { return r.Level != "" }
+
+// known is what a box knows of the calls of its request. It may be used from several goroutines.
+type known struct {
+	mu      sync.Mutex
+	levels  map[string]sandbox.Level     // of calls that were decided, by their id
+	refused map[string][]sandbox.Refusal // what was stopped, by tool and text
+}
+
+func (k *known) decide(id string, l sandbox.Level) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.levels == nil {
+		k.levels = make(map[string]sandbox.Level)
+	}
+	k.levels[id] = l
+}
+
+func (k *known) level(id string) (l sandbox.Level, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l, ok = k.levels[id]
+	return l, ok
+}
+
+func (k *known) stop(text string, what []sandbox.Refusal) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.refused == nil {
+		k.refused = make(map[string][]sandbox.Refusal)
+	}
+	k.refused[text] = what
+}
+
+func (k *known) stopped(text string) []sandbox.Refusal {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.refused[text]
+}
+
+// Level returns the level of the sandbox in which the program of a call runs: what it asks for, and from its
+// decision on what it has. It is empty for tools that do not start a program in a sandbox, and where there is none.
+func (b *Box) Level(call chat.ToolCall) string {
+	if l, ok := b.known.level(call.ID); ok {
+		return string(l)
+	}
+	e, ok := b.o.Tools.lookup(call.Name)
+	if !ok {
+		return ""
+	}
+	c, ok := e.tool.(Confined)
+	if !ok {
+		return ""
+	}
+	args, err := chat.ParseArguments(call.Arguments)
+	if err != nil {
+		return ""
+	}
+	r, err := c.Request(Call{Name: e.declared.Name, Arguments: args})
+	if err != nil {
+		return ""
+	}
+	return string(r.Level)
+}
+
+// refusals returns what the sandbox stopped as predicates of one subject.
+func refusals(stopped []sandbox.Refusal) string {
+	list := make([]string, len(stopped))
+	for i, r := range stopped {
+		list[i] = r.String()
+		if r.Reason != "" {
+			list[i] += " (" + r.Reason + ")"
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// maxRefusals is how many refusals a model reads.
+const maxRefusals = 10
+
+// stopNote returns what a model reads about what the sandbox stopped in a call at a level: empty if that is nothing.
+func stopNote(at sandbox.Declaration, stopped []sandbox.Refusal) string {
+	if len(stopped) == 0 {
+		return ""
+	}
+	needed, hosts := at.Level, slices.Clone(at.Hosts)
+	for _, r := range stopped {
+		least := cmp.Or(r.Level, sandbox.Full)
+		if least.Covers(needed) {
+			needed = least
+		}
+		if host := strings.TrimSuffix(strings.TrimSuffix(r.What, ":443"), ":80"); r.Access == sandbox.Connecting && sandbox.CheckHost(host) == nil && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, refusals(stopped[:min(len(stopped), maxRefusals)]))
+	again := fmt.Sprintf(`"sandbox": %q`, needed)
+	switch {
+	case needed == at.Level && slices.Equal(hosts, at.Hosts):
+		return note + " No other level allows that."
+	case needed == sandbox.Network && len(hosts) > 0:
+		list, _ := value.Marshal(hosts) // texts can be marshalled
+		again += `, "hosts": ` + string(list)
+	case needed == sandbox.Network:
+		again += `, the "hosts" that it reaches`
+	}
+	return note + " If the task needs that, make the call again with " + again + ` and the "reason" for it.`
+}

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"loki/internal/permission"
+	"loki/internal/sandbox"
 )
 
 // corpusRules are those under which the lists of commands are judged.
@@ -103,10 +103,9 @@ func corpus(t testing.TB, name string) (texts, wants []string) {
 	return texts, wants
 }
 
-// No command of the list, which is about getting around the rules, may be allowed, with
-// any shell.
-func TestBypass(t *testing.T) {
-	t.Parallel()
+// linked is a project with links that lead out of it.
+func linked(t *testing.T) string {
+	t.Helper()
 	root := project(t)
 	if err := os.Symlink("/etc", filepath.Join(root, "link")); err != nil {
 		t.Skip(err)
@@ -114,32 +113,42 @@ func TestBypass(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(root, "sub", "inner")); err != nil {
 		t.Fatal(err)
 	}
+	return root
+}
+
+// No command of the list, which is about getting around the rules, may be allowed without a
+// sandbox, with any shell, or above the level read in one. Those that a rule is about may not be allowed at all.
+func TestBypass(t *testing.T) {
+	t.Parallel()
+	root := linked(t)
 	texts, wants := corpus(t, "bypass.txt")
 	if len(texts) < 400 {
 		t.Fatalf("only %d commands", len(texts))
 	}
 	for _, shell := range []string{"bash", "sh", "dash", "zsh", "ksh", "fish", "nushell", "pwsh", "cmd"} {
-		j := judge(t, permission.Options{Root: root, Home: "/home/user", Shell: shell, Rules: permission.Rules{List: corpusRules}})
-		allowed := 0
+		o := permission.Options{Root: root, Home: "/home/user", Shell: shell, Rules: permission.Rules{List: corpusRules}}
+		bare := judge(t, o)
+		o.Sandboxed = true
+		sandboxed := judge(t, o)
+		asked := 0
 		for i, text := range texts {
-			v := j.Judge(shellCall(text))
-			if v.Action == permission.Allow {
-				allowed++
-				t.Errorf("%s: %q is allowed: %+v", shell, text, v)
+			if v := bare.Judge(shellCall(text)); v.Action == permission.Allow || v.Reason == "" {
+				t.Errorf("%s: %q: %+v", shell, text, v)
 			}
-			if shell == "bash" && !strings.Contains(v.Reason, wants[i]) {
-				t.Errorf("%q: reason %q does not say %q", text, v.Reason, wants[i])
+			v := sandboxed.Judge(shellCall(text))
+			if v.Action == permission.Allow && (v.Level != sandbox.Read || wants[i] == "rule") {
+				t.Errorf("%s: %q is allowed in the sandbox: %+v", shell, text, v)
 			}
-			if shell == "bash" && v.Reason == "" {
-				t.Errorf("%q: no reason", text)
+			if v.Action != permission.Allow {
+				asked++
 			}
 		}
-		t.Logf("%s: %d of %d allowed", shell, allowed, len(texts))
+		t.Logf("%s: in the sandbox, %d of %d run at level read", shell, len(texts)-asked, len(texts))
 	}
 }
 
-// Of the harmless commands that models run all day, hardly any is asked about: those with
-// the names of shells after a tab, in these shells.
+// The harmless commands that models run all day run unasked at level read, and so do they beside rules about
+// other commands: those with rules after a tab are asked about then.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	root := project(t)
@@ -147,22 +156,24 @@ func TestHarmless(t *testing.T) {
 	if len(texts) < 200 {
 		t.Fatalf("only %d commands", len(texts))
 	}
-	for shell, most := range map[string]float64{"bash": 2, "sh": 6, "zsh": 5} {
-		j := judge(t, permission.Options{Root: root, Home: "/home/user", Shell: shell, Rules: permission.Rules{List: corpusRules}})
+	for _, shell := range []string{"bash", "sh", "zsh"} {
+		o := permission.Options{Root: root, Home: "/home/user", Shell: shell, Sandboxed: true}
+		free := judge(t, o)
+		o.Rules.List = corpusRules
+		ruled := judge(t, o)
 		asked := 0
 		for i, text := range texts {
-			v := j.Judge(shellCall(text))
+			if v := free.Judge(shellCall(text)); v.Action != permission.Allow || v.Level != sandbox.Read {
+				t.Errorf("%s: %q: %+v", shell, text, v)
+			}
+			v := ruled.Judge(shellCall(text))
 			if v.Action != permission.Allow {
 				asked++
 			}
-			if want := slices.Contains(strings.Fields(wants[i]), shell); want != (v.Action == permission.Ask) {
+			if shell == "bash" && (v.Action != permission.Allow) != (wants[i] == "rules") {
 				t.Errorf("%s: %q: %+v", shell, text, v)
 			}
 		}
-		rate := 100 * float64(asked) / float64(len(texts))
-		t.Logf("%s: asked about %d of %d, %.1f %%", shell, asked, len(texts), rate)
-		if rate >= most {
-			t.Errorf("%s: asked about %.1f %%", shell, rate)
-		}
+		t.Logf("%s: beside rules that deny, asked about %d of %d", shell, asked, len(texts))
 	}
 }

@@ -40,8 +40,8 @@ func TestGitOfAModel(t *testing.T) {
 	j := judge(t, permission.Options{Root: root, Shell: "bash"})
 	for command, want := range map[string]permission.Action{
 		"git status":                          permission.Allow,
-		"cd sub && git status":                permission.Allow,
-		"cd plain && git log -1":              permission.Allow,
+		"cd sub && git status":                permission.Ask,
+		"cd plain && git log -1":              permission.Ask,
 		"cd ev && git status":                 permission.Ask,
 		"cd ev/refs && git status":            permission.Ask,
 		"cd ev/refs && git diff":              permission.Ask,

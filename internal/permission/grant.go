@@ -57,8 +57,14 @@ func (g Grant) String() string {
 	return "all calls of " + g.Tool + at
 }
 
+// granted is the origin of the rules that grants are.
+const granted = "granted"
+
 func (g Grant) rule() *Rule {
-	r := &Rule{Tool: g.Tool, Action: Allow, Text: g.Text, Access: g.Access, Sandbox: g.Level, Origin: "granted"}
+	r := &Rule{Tool: g.Tool, Action: Allow, Text: g.Text, Access: g.Access, Sandbox: g.Level, Origin: granted, layer: grantLayer, hosts: g.Hosts}
+	if g.Command+g.Text+g.Path == "" && g.Level != "" {
+		r.layer = -1 // for calls that ask for the level, and that no rule mentions
+	}
 	if g.Command != "" {
 		r.Commands = []string{g.Command}
 	}
@@ -74,16 +80,13 @@ var families = []string{
 	"mvn", "gradle", "poetry", "uv", "bundle", "rails", "composer", "helm", "podman", "rustup", "conda", "deno", "bun", "flutter", "mix",
 }
 
-// plain are programs that can be granted with any words: their words are options and files
+// plainPrograms are programs that can be granted with any words: their words are options and files
 // of the project.
-var plain = []string{"pytest", "tsc", "eslint", "prettier", "gofmt", "gofumpt", "staticcheck", "golangci-lint", "mkdir", "touch", "jest", "vitest", "mypy", "ruff", "black"}
+var plainPrograms = []string{"pytest", "tsc", "eslint", "prettier", "gofmt", "gofumpt", "staticcheck", "golangci-lint", "mkdir", "touch", "jest", "vitest", "mypy", "ruff", "black"}
 
 // suggest returns the grants after which a command needs no question, nothing if that
 // cannot be said with a pattern.
 func (j *Judge) suggest(tool string, c *command) []Grant {
-	if c.unclear != "" || slices.ContainsFunc(c.words, func(w word) bool { return strings.ContainsAny(w.text, "\n\"'") }) && !slices.Contains(families, c.words[0].text) {
-		return nil
-	}
 	name := c.words[0].text
 	var words []string
 	switch {
@@ -95,11 +98,11 @@ func (j *Judge) suggest(tool string, c *command) []Grant {
 			}
 			words = append(words, c.words[2].text)
 		}
-		words = append(words, "*")
 		if escapes(c, words) != "" {
 			return nil
 		}
-	case slices.Contains(plain, name):
+		words = append(words, "*")
+	case slices.Contains(plainPrograms, name) && escapes(c, []string{name}) == "":
 		words = []string{name, "*"}
 	default:
 		for _, w := range c.words {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"loki/internal/sandbox"
 )
 
@@ -80,6 +82,10 @@ type Verdict struct {
 	// Always lists the grants after which calls like this one need no question. Empty if
 	// there is nothing to be granted.
 	Always []Grant
+	// Hidden reports whether a rule denies or asks about a file, by its path, absolute and without symbolic links. A
+	// tool that goes through directories leaves such files out. It is nil if there is no such rule, and may be called
+	// from several goroutines.
+	Hidden func(path string) bool
 	// Wider lists grants after which no call at this level needs a question. Empty if that is not
 	// to be offered.
 	Wider []Grant
@@ -89,8 +95,8 @@ type Verdict struct {
 type Judge struct {
 	o     Options
 	tree  workspace
-	shell dialect
-	own   *Judge // by Options.Own alone, nil without such rules
+	langs []syntax.LangVariant // in which a shell may read a text
+	own   *Judge               // by Options.Own alone, nil without such rules
 }
 
 // New returns a Judge. The error reports a workspace that does not exist.
@@ -102,7 +108,7 @@ func New(o Options) (*Judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	j := &Judge{o: o, tree: tree, shell: dialectOf(cmp.Or(o.Shell, "sh"))}
+	j := &Judge{o: o, tree: tree, langs: dialectOf(cmp.Or(o.Shell, "sh"))}
 	if own := o.Own; own.Default != "" || len(own.List) > 0 {
 		inner := *j
 		if own.Default == "" { // what they do not mention, they allow
@@ -171,7 +177,12 @@ func (j *Judge) strictest(call Call) Verdict {
 	// Some things are asked about although no rule mentions them. That is for the user's rules.
 	meant := own.Rule != "" || j.own.o.Rules.Default != "" || j.isShell(call.Tool)
 	if meant && stricter(v.Action, own.Action) != v.Action {
+		own.Level = sandbox.Least(v.Level, own.Level)
 		return own
+	}
+	v.Level = sandbox.Least(v.Level, own.Level)
+	if hidden := v.Hidden; own.Hidden != nil {
+		v.Hidden = func(path string) bool { return own.Hidden(path) || hidden != nil && hidden(path) }
 	}
 	return v
 }
@@ -202,9 +213,7 @@ func (j *Judge) rules(name string) []*Rule {
 	if j.o.Memory != nil {
 		for _, g := range j.o.Memory.Grants(j.o.Agent) {
 			if g.Tool == name {
-				r := g.rule()
-				r.layer = grantLayer
-				rules = append(rules, r)
+				rules = append(rules, g.rule())
 			}
 		}
 	}
@@ -283,8 +292,11 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		}
 	}
 
+	if v, stopped := j.below(call.Tool, found, use, rules); stopped {
+		return v
+	}
 	outside := slices.IndexFunc(found, func(l located) bool { return !l.inside })
-	guarded := slices.IndexFunc(found, func(l located) bool { return use == Writing && l.guarded })
+	guarded := slices.IndexFunc(found, func(l located) bool { return l.closed != "" || use == Writing && l.guarded != "" })
 	v := Verdict{Action: Allow}
 	switch {
 	case best.rule != nil && (best.rule.Action != Allow || coversPaths):
@@ -292,7 +304,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	case !remote && outside >= 0:
 		v = Verdict{Action: Ask, Decided: true, Reason: found[outside].shown + " is outside the workspace " + j.tree.root}
 	case !remote && guarded >= 0:
-		v = Verdict{Action: Ask, Decided: true, Reason: "what is in " + found[guarded].shown + " decides what programs do later"}
+		v = Verdict{Action: Ask, Decided: true, Reason: found[guarded].shown + " is not for every call: " + cmp.Or(found[guarded].closed, found[guarded].guarded)}
 	case best.rule != nil:
 		v = ruled(best.rule)
 	case readOnly:
@@ -302,6 +314,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	case call.Destructive || remote:
 		v = Verdict{Action: Ask, Decided: remote, Reason: call.Tool + " may change something"}
 	}
+	v.Hidden = j.hidden(use, rules)
 	if v.Action == Ask {
 		v.Always = j.toolGrants(call, found, outside >= 0 && !remote, use)
 	}
@@ -311,7 +324,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 // toolGrants returns the grants for a tool that is not a shell: within the workspace the
 // tool as a whole, outside of it only the very files.
 func (j *Judge) toolGrants(call Call, found []located, byPath bool, use Access) []Grant {
-	if !byPath && !slices.ContainsFunc(found, func(l located) bool { return l.guarded }) {
+	if !byPath && !slices.ContainsFunc(found, func(l located) bool { return l.guarded+l.closed != "" }) {
 		return []Grant{{Tool: call.Tool}}
 	}
 	var grants []Grant

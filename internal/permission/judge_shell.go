@@ -7,81 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"loki/internal/sandbox"
 )
-
-// outcome is the knowledge about a text so far.
-type outcome struct {
-	action   Action
-	rule     string   // the first that led to the action
-	reasons  []string // of the action, the first decides; none twice
-	settled  bool     // a language has given its reasons
-	harmless bool     // a command is allowed without a rule
-	always   []Grant
-	exact    bool // only the whole text can be granted
-}
-
-// add takes the decision on a part into account.
-func (o *outcome) add(a Action, rule, reason string, grants ...Grant) {
-	if a == Ask {
-		o.exact = o.exact || len(grants) == 0
-		for _, g := range grants {
-			if !slices.Contains(o.always, g) {
-				o.always = append(o.always, g)
-			}
-		}
-	}
-	switch {
-	case stricter(o.action, a) != o.action:
-		o.action, o.rule, o.reasons = a, rule, nil
-		if reason != "" {
-			o.reasons = []string{reason}
-		}
-	case a == Allow && o.action == Allow:
-		o.rule = cmp.Or(o.rule, rule)
-	case o.action == a && reason != "" && !o.settled && !slices.Contains(o.reasons, reason):
-		o.reasons = append(o.reasons, reason)
-	}
-}
-
-// reason is why the action is not Allow: each of the commands that a rule or the lack of one
-// stops, then what the text leaves open.
-func (o *outcome) reason() string {
-	const most = 6
-	if more := len(o.reasons) - most; more > 0 {
-		return strings.Join(o.reasons[:most], "; ") + fmt.Sprintf("; and %d more", more)
-	}
-	return strings.Join(o.reasons, "; ")
-}
-
-// judgeShell judges a call of a shell tool.
-func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
-	var args shellArguments
-	given, ambiguous := readArguments(call.Arguments)
-	if ambiguous != "" {
-		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
-	}
-	if err := json.Unmarshal(call.Arguments, &args); err != nil || strings.TrimSpace(args.Command) == "" {
-		return Verdict{Action: Allow} // the tool refuses it
-	}
-	// A mistake in the analysis must not let a command through, nor end the program.
-	defer func() {
-		if r := recover(); r != nil {
-			v = Verdict{Action: Ask, Decided: true, Reason: "the command could not be analysed"}
-		}
-	}()
-	kept := rules[:0:0]
-	for _, r := range rules {
-		if given.match(r) {
-			kept = append(kept, r)
-		}
-	}
-	v = j.judgeText(call.Tool, args.Command, kept)
-	v.Level = sandbox.Full
-	return v
-}
 
 // shellArguments are the arguments of shell tools.
 type shellArguments struct {
@@ -91,118 +18,314 @@ type shellArguments struct {
 	Reason  string        `json:"reason"`  // why it needs more than Read
 }
 
-// judgeText judges a text for the shell.
-func (j *Judge) judgeText(tool, text string, rules []*Rule) Verdict {
-	var whole, exact match
-	exceptions := false
-	for _, r := range rules {
-		switch {
-		case r.Text != "" || r.exactly(text, j.shell):
-			if strings.TrimSpace(r.Text) == strings.TrimSpace(text) || r.exactly(text, j.shell) {
-				exact.add(r, len(text))
-			}
-		case r.whole():
-			whole.add(r, literals(r.Tool))
+// outcome is the knowledge about a text so far.
+type outcome struct {
+	action  Action
+	rule    string   // the first that led to the action
+	reasons []string // of the action, none twice
+
+	covered  bool          // rules allow all of the text
+	level    sandbox.Level // up to which they do, empty without a rule
+	hosts    *string       // at Network, nil for any
+	harmless bool          // a command is covered because it only reads
+	open     []string      // why the text is not covered
+	grants   []Grant       // after which it would be
+	exact    bool          // only the whole text can be granted
+	firm     bool          // not even default: allow allows it
+	offered  bool          // level is for calls that ask for it
+
+	uncertain string // why a rule that asks or denies may be about a command
+	mentioned string // why a rule about a path may be about a file that a command uses
+	held      string // likewise, but the sandbox keeps the file below Full
+}
+
+// stop takes the decision of a rule on a part into account.
+func (o *outcome) stop(a Action, rule, reason string) {
+	if o.action = stricter(o.action, a); o.action == a && reason != "" && !slices.Contains(o.reasons, reason) {
+		if len(o.reasons) > 0 && a == Deny && o.rule == "" {
+			o.reasons = nil
 		}
-		exceptions = exceptions || r.Action != Allow && !r.whole()
+		o.rule, o.reasons = cmp.Or(o.rule, rule), append(o.reasons, reason)
 	}
-	if whole.rule != nil && whole.rule.Action == Deny {
-		return ruled(whole.rule)
+}
+
+// leave notes that no rule allows a part, and the grants after which one would.
+func (o *outcome) leave(reason string, grants ...Grant) {
+	o.covered = false
+	if !slices.Contains(o.open, reason) {
+		o.open = append(o.open, reason)
 	}
-	all := whole.rule != nil && whole.rule.Action == Allow
-	o := outcome{action: Allow}
-	if all {
-		o.rule = whole.rule.String()
-	}
-	if len(j.shell.langs) == 0 && !all {
-		o.add(Ask, "", "commands for this shell are not analysed")
-	}
-	if len(j.shell.langs) == 0 && all && exceptions {
-		o.add(Ask, "", "commands for this shell are not analysed, and some are not allowed")
-	}
-	for _, lang := range j.shell.langs {
-		j.judgeIn(&o, tool, text, lang, rules, all, exceptions)
-		if o.action == Deny {
-			break
+	o.exact = o.exact || len(grants) == 0
+	for _, g := range grants {
+		if !slices.Contains(o.grants, g) {
+			o.grants = append(o.grants, g)
 		}
-		o.settled = o.action == Ask // what the others find is mostly that they are others
 	}
-	if o.action == Ask && exact.rule != nil && exact.rule.Action == Allow && strings.TrimSpace(text) != "" {
-		return Verdict{Action: Allow, Decided: true, Rule: exact.rule.String()}
+}
+
+// allow notes that a rule allows a part.
+func (o *outcome) allow(r *Rule) {
+	o.rule = cmp.Or(o.rule, r.String())
+	o.level = sandbox.Least(o.level, cmp.Or(r.Sandbox, sandbox.Full))
+	if r.Sandbox == sandbox.Network && r.Origin == granted {
+		o.hosts = &r.hosts
 	}
-	v := Verdict{Action: o.action, Decided: true, Rule: o.rule, Reason: o.reason()}
-	v.Harmless = v.Action == Allow && o.harmless
-	if v.Action == Ask {
-		v.Always = o.always
-		if o.exact || len(v.Always) == 0 {
-			v.Always = nil
-			if strange(text) == "" {
-				v.Always = []Grant{{Tool: tool, Text: strings.TrimSpace(text)}}
-			}
+	o.offered = o.offered || r.layer < 0 && r.Origin == granted
+}
+
+// few joins reasons, the first first.
+func few(reasons []string) string {
+	const most = 6
+	if more := len(reasons) - most; more > 0 {
+		return strings.Join(reasons[:most], "; ") + fmt.Sprintf("; and %d more", more)
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// judgeShell judges a call of a shell tool.
+func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
+	given, ambiguous := readArguments(call.Arguments)
+	if ambiguous != "" {
+		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
+	}
+	var args shellArguments
+	if err := json.Unmarshal(call.Arguments, &args); err != nil || strings.TrimSpace(args.Command) == "" {
+		return Verdict{Action: Allow, Level: sandbox.Read} // the tool refuses it
+	}
+	if args.Sandbox != "" && !args.Sandbox.Valid() {
+		return Verdict{Action: Deny, Decided: true, Reason: fmt.Sprintf("the argument sandbox is read, write, network or full, not %q", args.Sandbox)}
+	}
+	// A mistake in the analysis must not let a command through, nor end the program.
+	defer func() {
+		if r := recover(); r != nil {
+			v = Verdict{Action: Ask, Decided: true, Level: cmp.Or(args.Sandbox, sandbox.Read), Reason: "the command could not be analyzed"}
 		}
+	}()
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return !given.match(r) })
+	v = j.judgeText(call.Tool, args, rules)
+	if v.Level == sandbox.Network {
+		v.Hosts = args.Hosts
 	}
 	return v
 }
 
-// exactly reports whether a rule for commands names the whole text, for shells whose texts are
-// not analysed.
-func (r *Rule) exactly(text string, d dialect) bool {
-	return len(d.langs) == 0 && slices.ContainsFunc(r.Commands, func(p string) bool { return !strings.Contains(p, "*") && p == strings.TrimSpace(text) })
+// judgeText judges a text for the shell.
+func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdict {
+	text := strings.TrimSpace(args.Command)
+	var whole, exact match
+	exceptions := false // what is hidden may be what a rule is about
+	for _, r := range rules {
+		switch {
+		case r.Text != "" || len(j.langs) == 0 && slices.Contains(r.Commands, text) && !strings.Contains(text, "*"):
+			if r.Text == "" || strings.TrimSpace(r.Text) == text {
+				exact.add(r, len(text))
+			}
+		case r.whole():
+			whole.add(r, literals(r.Tool))
+		default:
+			exceptions = exceptions || r.Action != Allow && (len(r.Commands) > 0 || r.Action == Ask || r.Access == Writing || !j.o.Sandboxed)
+		}
+	}
+	if whole.rule != nil && whole.rule.Action == Deny {
+		return ruled(whole.rule)
+	}
+	o := outcome{action: Allow, covered: true}
+	hidden, altered := "", ""
+	if len(j.langs) == 0 {
+		hidden = "commands for this shell are not analyzed"
+		o.leave(hidden)
+	}
+	left := maxCommands
+	for _, lang := range j.langs {
+		a := j.analyze(args.Command, lang, 0, []string{j.tree.root}, &left)
+		hidden, altered = cmp.Or(hidden, a.hidden), cmp.Or(altered, a.altered)
+		for i := range a.commands {
+			a.commands[i].dirs = a.dirs
+			j.judgeCommand(&o, tool, &a.commands[i], rules)
+		}
+		if o.harmless && len(a.dirs) > 1 && !j.o.Sandboxed {
+			o.leave("it changes the directory")
+		}
+		for _, f := range a.accesses {
+			j.judgeAccess(&o, tool, f, a.dirs, rules)
+		}
+	}
+	if why := cmp.Or(hidden, altered); why != "" {
+		o.open, o.firm = nil, true
+		o.leave(why)
+	} else if o.harmless && len(o.open) == 0 && !plain(text) && !j.o.Sandboxed {
+		o.leave("shells may differ in what they make of the text")
+	}
+	if whole.rule != nil && whole.rule.Action == Allow {
+		o.covered, o.harmless, o.level = true, false, ""
+		o.allow(whole.rule)
+	}
+	if exact.rule != nil && exact.rule.Action == Allow && o.action != Deny {
+		o, hidden = outcome{action: Allow, covered: true}, ""
+		o.allow(exact.rule)
+	}
+	if doubt := cmp.Or(o.uncertain, hidden); o.action == Allow && exceptions && doubt != "" {
+		o.exact = o.uncertain == "" || o.exact
+		return j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt)
+	}
+	return j.conclude(tool, args, &o)
 }
 
-// judgeIn judges a text in one language.
-func (j *Judge) judgeIn(o *outcome, tool, text string, lang syntax.LangVariant, rules []*Rule, all, exceptions bool) {
-	left := maxTexts
-	a := j.analyze(text, lang, 0, []string{j.tree.root}, &left)
-	for i := range a.commands {
-		j.judgeCommand(o, tool, &a.commands[i], rules)
+// conclude gives the verdict on a text from what is known about its parts.
+func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
+	switch {
+	case o.action == Deny:
+		return Verdict{Action: Deny, Decided: true, Rule: o.rule, Reason: few(o.reasons)}
+	case o.action == Ask:
+		v := j.asked(tool, args, o, cmp.Or(args.Sandbox, sandbox.Full), few(o.reasons))
+		v.Rule = o.rule
+		return v
 	}
-	for _, f := range a.accesses {
-		j.judgeAccess(o, tool, f, rules)
+	v := Verdict{Action: Allow, Decided: true, Level: sandbox.Full}
+	if o.covered {
+		v.Rule = o.rule
 	}
-	if len(a.unclear) > 0 && (!all || exceptions) {
-		o.add(Ask, "", a.unclear[0])
+	ok, why := o.covered, few(o.open)
+	if j.o.Sandboxed {
+		have := sandbox.Read
+		if o.covered && o.level != "" {
+			have = o.level
+		}
+		if v.Level = cmp.Or(args.Sandbox, have); o.offered && args.Sandbox == "" {
+			v.Level = sandbox.Read
+		}
+		ok = have.Covers(v.Level) && (v.Level != sandbox.Network || have != sandbox.Network || o.reaches(args.Hosts))
+		why = "it asks for level " + string(v.Level)
+		if v.Level == sandbox.Network {
+			why += " to reach " + strings.Join(args.Hosts, ", ")
+		}
+		if args.Reason != "" {
+			why += ": " + args.Reason
+		}
+	} else if ok && o.level != "" && o.level != sandbox.Full {
+		ok, why = false, "the rule allows it in the sandbox only, and there is none here"
+	} else {
+		v.Harmless = ok && o.harmless
 	}
+	if o.mentioned != "" || o.held != "" && v.Level == sandbox.Full {
+		return j.asked(tool, args, o, v.Level, cmp.Or(o.mentioned, o.held))
+	}
+	switch {
+	case ok, j.o.Rules.Default == Allow && (j.o.Sandboxed || !o.firm):
+		return v
+	case j.o.Rules.Default == Deny:
+		return Verdict{Action: Deny, Decided: true, Reason: why}
+	}
+	return j.asked(tool, args, o, v.Level, why)
+}
+
+// reaches reports whether hosts are among those that were granted.
+func (o *outcome) reaches(hosts []string) bool {
+	return o.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*o.hosts), h) })
+}
+
+// asked is the verdict that the user has to consent to the text at a level.
+func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbox.Level, why string) Verdict {
+	v := Verdict{Action: Ask, Decided: true, Level: level, Reason: why, Always: o.grants}
+	if !j.o.Sandboxed {
+		v.Level = sandbox.Full
+	}
+	if o.exact || len(v.Always) == 0 {
+		v.Always = nil
+		if strange(args.Command) == "" {
+			v.Always = []Grant{{Tool: tool, Text: strings.TrimSpace(args.Command)}}
+		}
+	}
+	if v.Level == sandbox.Full {
+		return v
+	}
+	hosts := ""
+	if v.Level == sandbox.Network {
+		hosts = strings.Join(args.Hosts, " ")
+	}
+	for i := range v.Always {
+		v.Always[i].Level, v.Always[i].Hosts = v.Level, hosts
+	}
+	if v.Level == sandbox.Write && o.action == Allow {
+		v.Wider = []Grant{{Tool: tool, Level: sandbox.Write}}
+	}
+	return v
 }
 
 // judgeCommand judges a command and those that it runs.
 func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule) {
-	action, rule, reason, named := j.decide(c, rules)
-	if action == Deny {
-		o.add(Deny, rule, reason)
-		return
+	d := j.decide(c, rules)
+	o.uncertain = cmp.Or(o.uncertain, d.uncertain)
+	for i := range c.loose {
+		if l := j.decide(&c.loose[i], rules); l.rule != nil && l.rule.Action != Allow && !l.rule.whole() {
+			o.uncertain = cmp.Or(o.uncertain, shown(c.words)+" may run what a rule is about: "+l.rule.String())
+		}
 	}
-	inner := outcome{action: Allow}
+	inner := outcome{action: Allow, covered: true}
 	for i := range c.inner {
+		c.inner[i].dirs = c.dirs
 		j.judgeCommand(&inner, tool, &c.inner[i], rules)
 	}
-	if inner.action == Deny {
-		o.add(Deny, inner.rule, inner.reason())
+	o.uncertain = cmp.Or(o.uncertain, inner.uncertain)
+	for _, reason := range inner.reasons {
+		o.stop(inner.action, inner.rule, reason)
+	}
+	j.mention(o, c, rules)
+	o.mentioned, o.held = cmp.Or(o.mentioned, inner.mentioned), cmp.Or(o.held, inner.held)
+	grants := j.suggest(tool, c)
+	if d.rule != nil && d.rule.Action != Allow {
+		v := ruled(d.rule)
+		o.stop(v.Action, v.Rule, v.Reason)
+		o.leave(v.Reason, grants...)
 		return
 	}
-	o.add(action, rule, reason, j.suggest(tool, c)...)
-	o.harmless = o.harmless || inner.harmless || len(c.inner) == 0 && action == Allow && rule == ""
-	// A rule that names the command within, such as "sudo systemctl *", has judged it.
-	if len(c.inner) > 0 && !(action == Allow && named) {
-		o.add(inner.action, inner.rule, "", inner.always...)
-		for _, reason := range inner.reasons {
-			o.add(inner.action, inner.rule, reason, inner.always...)
+	// A rule that spells out the command within, such as "sudo systemctl *", has judged it.
+	named := d.rule != nil && c.at > 0 && len(d.fixed) > c.at
+	switch why := ""; {
+	case d.rule != nil:
+		if why = escapes(c, d.fixed); d.wild && why != "" {
+			o.firm = true
+			o.leave(why, grants...)
+			return
 		}
-		o.exact = o.exact || inner.exact
+		o.allow(d.rule)
+		o.grants = union(o.grants, grants)
+	case c.plain && len(c.inner) > 0 && (j.o.Sandboxed || !inner.harmless), c.words[0].is("exec") && len(c.words) == 1:
+	default:
+		if why = j.reads(c); why == "" {
+			o.harmless = true
+			break
+		}
+		o.firm = o.firm || escapes(c, nil) != ""
+		o.leave(why, grants...)
 	}
+	if named || d.rule != nil && d.rule.whole() {
+		return
+	}
+	o.grants = union(o.grants, inner.grants)
+	for _, why := range inner.open {
+		o.leave(why, inner.grants...)
+	}
+	if inner.level != "" {
+		o.rule, o.level, o.hosts, o.offered = cmp.Or(o.rule, inner.rule), sandbox.Least(o.level, inner.level), cmp.Or(o.hosts, inner.hosts), o.offered || inner.offered
+	}
+	o.harmless, o.exact, o.firm = o.harmless || inner.harmless, o.exact || inner.exact, o.firm || inner.firm
 }
 
-// decide judges a command without those that it runs. named tells that a rule allows it
-// which spells more of it out than its first word.
-func (j *Judge) decide(c *command, rules []*Rule) (action Action, rule, reason string, named bool) {
+// decision is what rules say about a command, without those that it runs.
+type decision struct {
+	rule      *Rule    // nil if none decides
+	fixed     []string // the words of the rule's pattern before the first with a wildcard
+	wild      bool     // the pattern has a wildcard
+	uncertain string   // why it cannot be known whether a rule that asks or denies is about the command
+}
+
+func (j *Judge) decide(c *command, rules []*Rule) (d decision) {
 	var best match
-	var pattern []string
-	uncertain := ""
 	for _, r := range rules {
 		if r.whole() {
-			best.add(r, 0)
-			if best.rule == r {
-				pattern = nil
+			if best.add(r, 0); best.rule == r {
+				d.fixed, d.wild = nil, false
 			}
 			continue
 		}
@@ -211,53 +334,27 @@ func (j *Judge) decide(c *command, rules []*Rule) (action Action, rule, reason s
 			if len(p) == 0 {
 				continue
 			}
-			hit := j.matchCommand(p, c, r.Action != Allow)
-			if hit == maybe && r.Action != Allow {
-				uncertain = "it cannot be told whether " + shown(c.words) + " is what a rule is about: " + r.String()
-			}
-			if hit == yes {
-				best.add(r, literals(text))
-				if best.rule == r {
-					pattern = p
+			switch hit := j.matchCommand(p, c, r.Action != Allow); {
+			case hit == maybe && r.Action != Allow:
+				d.uncertain = "it cannot be known whether " + shown(c.words) + " is what a rule is about: " + r.String()
+			case hit == yes:
+				if best.add(r, literals(text)); best.rule == r {
+					end := slices.IndexFunc(p, func(w string) bool { return strings.Contains(w, "*") })
+					if d.fixed, d.wild = p, end >= 0; d.wild {
+						d.fixed = p[:end]
+					}
 				}
 			}
 		}
 	}
-	switch {
-	case best.rule != nil && best.rule.Action == Deny, best.rule != nil && best.rule.Action == Ask:
-		v := ruled(best.rule)
-		return v.Action, v.Rule, v.Reason, false
-	case uncertain != "":
-		return Ask, "", uncertain, false
-	case best.rule != nil:
-		// What cannot be told may hide what other rules are about.
-		if pattern == nil && c.unclear != "" && slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow && !r.whole() }) {
-			return Ask, "", c.unclear, false
-		}
-		if pattern != nil {
-			if c.unclear != "" && !wordsSpelled(pattern) {
-				return Ask, "", c.unclear, false
-			}
-			if why := escapes(c, pattern); why != "" {
-				return Ask, "", why, false
-			}
-		}
-		return Allow, best.rule.String(), "", len(pattern) > 1 && pattern[1] != "*"
+	if d.rule = best.rule; d.rule != nil && d.rule.Action != Allow {
+		d.uncertain = ""
 	}
-	if why := j.harmless(c); why != "" {
-		if j.o.Rules.Default == Allow && c.unclear == "" && escapes(c, []string{"*"}) == "" {
-			return Allow, "", "", false
-		}
-		if j.o.Rules.Default == Deny {
-			return Deny, "", why, false
-		}
-		return Ask, "", why, false
-	}
-	return Allow, "", "", false
+	return d
 }
 
-// matchCommand compares a command with a pattern. A strict comparison also knows the
-// program by its file name, and in any letters' case.
+// matchCommand compares a command with a pattern. A strict comparison also knows the program by its file name, in any
+// letters' case, and with options before its subcommand.
 func (j *Judge) matchCommand(pattern []string, c *command, strict bool) truth {
 	words := slices.Clone(c.words)
 	words[0].text = programName(words[0].text)
@@ -266,64 +363,65 @@ func (j *Judge) matchCommand(pattern []string, c *command, strict bool) truth {
 		words[0].text = words[0].text[strings.LastIndexAny(words[0].text, `/\`)+1:]
 		words[0].text = strings.TrimSuffix(strings.ToLower(words[0].text), ".exe")
 		best = max(best, matchWords(pattern, words, true))
-		if words[0].is("git") {
-			best = max(best, matchWords(pattern, append([]word{words[0]}, afterGitOptions(words[1:])...), true))
+		if slices.Contains(families, words[0].text) {
+			// Options before the subcommand do not change what the rule is about. Of other programs than git it is not
+			// known which take a value.
+			for i := subcommandOf(words); i > 0 && i < len(words); i++ {
+				hit := matchWords(pattern, append([]word{words[0]}, words[i:]...), true)
+				if best = max(best, hit); words[0].is("git") || !words[i-1].isOption() {
+					break
+				}
+				if i+1 < len(words) {
+					best = max(best, min(maybe, matchWords(pattern, append([]word{words[0]}, words[i+1:]...), true)))
+				}
+			}
 		}
 	}
 	return best
 }
 
 // judgeAccess judges a file that a redirection opens.
-func (j *Judge) judgeAccess(o *outcome, tool string, f access, rules []*Rule) {
+func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, rules []*Rule) {
 	verb := "written"
 	if f.use == Reading {
 		verb = "read"
 	}
-	var best match
-	for _, r := range rules {
-		if r.whole() {
-			best.add(r, 0)
-		}
-	}
-	all := best.rule != nil && best.rule.Action == Allow
 	if !f.path.known() || f.path.text == "" {
-		if !all || slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
-			o.add(Ask, "", "a file is "+verb+" whose name is not known")
-		}
+		o.firm = true
+		o.leave("a file is " + verb + " whose name is not known")
+		j.mention(o, &command{words: []word{{}, f.path}, dirs: dirs}, rules)
 		return
 	}
-	l := j.tree.locate(f.path.text, f.dirs)
-	byPath := false
+	l := j.tree.locate(f.path.text, dirs)
+	var best match
 	for _, r := range rules {
 		if len(r.Paths) == 0 || r.Access != "" && r.Access != f.use {
 			continue
 		}
 		if n, ok := j.tree.matches(r, l); ok {
 			best.add(r, n)
-			byPath = byPath || best.rule == r
 		}
 	}
-	grant := Grant{Tool: tool, Path: l.real, Access: f.use}
-	grants := []Grant{grant}
-	if l.real == "" || strings.ContainsAny(l.real, `*?[\`) {
-		grants = nil
+	var grants []Grant
+	if l.real != "" && !strings.ContainsAny(l.real, `*?[\`) {
+		grants = []Grant{{Tool: tool, Path: l.real, Access: f.use}}
 	}
-	switch {
-	case best.rule != nil && best.rule.Action != Allow:
-		v := ruled(best.rule)
-		o.add(v.Action, v.Rule, v.Reason, grants...)
-	case best.rule != nil && (byPath || all): // what runs without a question can write anywhere
-		o.add(Allow, best.rule.String(), "")
-	case !l.inside:
-		o.add(Ask, "", f.path.text+" is outside the workspace "+j.tree.root, grants...)
-	case f.use == Reading:
-		o.add(Allow, "", "")
-	case j.o.Rules.Default == Allow && !l.guarded:
-		o.add(Allow, "", "")
-	case j.o.Rules.Default == Deny:
-		o.add(Deny, "", "the file "+f.path.text+" would be written")
-	default:
-		o.add(Ask, "", "the file "+f.path.text+" would be written", grants...)
+	switch r := best.rule; {
+	case r != nil && r.Action != Allow:
+		v := ruled(r)
+		o.stop(v.Action, v.Rule, v.Reason)
+		o.leave(v.Reason, grants...)
+	case r != nil:
+		o.rule = cmp.Or(o.rule, r.String())
+		o.level = cmp.Or(o.level, r.Sandbox, map[bool]sandbox.Level{true: sandbox.Write, false: sandbox.Full}[j.o.Sandboxed && l.inside && l.guarded == ""])
+	case !l.inside || l.closed != "" && f.use == Reading:
+		o.firm = true
+		o.leave(f.path.text+" is outside the workspace "+j.tree.root, grants...)
+	case f.use == Writing && j.o.Sandboxed && l.guarded == "" && o.covered && o.level != "":
+		o.level = sandbox.Least(o.level, sandbox.Write)
+	case f.use == Writing:
+		o.firm = o.firm || l.guarded != ""
+		o.leave("the file "+f.path.text+" would be written", grants...)
 	}
 }
 

@@ -1,10 +1,13 @@
 package permission
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"loki/internal/sandbox"
 )
 
 // workspace is the directory tree in which a model may look around.
@@ -37,7 +40,8 @@ type located struct {
 	real    string   // absolute, symbolic links resolved; empty if that is not known
 	all     []string // every place it may lead to, as the directory may not be known
 	inside  bool     // all are in the workspace
-	guarded bool     // one decides what programs do later: repository settings, our configuration
+	guarded string   // why one is not written unasked: it decides what programs do later
+	closed  string   // why one is not read unasked: it has credentials, or is ours
 }
 
 // locate finds out where path leads from one of the directories.
@@ -63,7 +67,7 @@ func (w workspace) locate(path string, from []string) located {
 		l.real = real
 		l.all = append(l.all, real)
 		l.inside = l.inside && within(w.root, real)
-		l.guarded = l.guarded || w.guards(real)
+		l.guarded, l.closed = cmp.Or(l.guarded, w.guards(real)), cmp.Or(l.closed, w.closes(real))
 	}
 	if len(l.all) > 1 {
 		l.real = ""
@@ -82,24 +86,36 @@ func windowsPath(path string) bool {
 	return len(path) > 1 && path[1] == ':' && (len(path) == 2 || path[2] == '\\' || path[2] == '/') || strings.HasPrefix(path, `\\`)
 }
 
-// controls are directories whose content decides what programs run later.
-var controls = [...]string{".git", ".hg", ".svn", ".husky", ".vscode", ".idea", ".ssh", ".envrc", ".gitmodules", ".gitattributes"}
+// guards returns why a place is not written unasked, empty if it may be.
+func (w workspace) guards(real string) string {
+	below := filepath.ToSlash(strings.TrimPrefix(real, w.root))
+	for part := range strings.SplitSeq(below, "/") {
+		switch part = strings.ToLower(strings.TrimRight(part, ". ")); {
+		case part == "@" || strings.HasPrefix(part, "-"):
+			return "a wildcard would make an option of it"
+		case part == ".git" || part == ".hg" || part == ".svn" || part == ".gitattributes":
+			return "it decides what programs do later"
+		}
+	}
+	if reason, ok := sandbox.RunsLater(below); ok {
+		return reason
+	}
+	if rest, ok := strings.CutPrefix(real, w.home+string(filepath.Separator)); w.home != "" && ok && strings.HasPrefix(rest, ".") {
+		return "it has settings of the user"
+	}
+	if w.root == filepath.Dir(w.root) && strings.Contains(real, "/.") {
+		return "it has settings"
+	}
+	return w.closes(real)
+}
 
-func (w workspace) guards(real string) bool {
+// closes returns why a place is not read unasked, empty if it may be.
+func (w workspace) closes(real string) string {
 	if slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }) {
-		return true
+		return "it belongs to this program"
 	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(real, w.root), string(filepath.Separator)) {
-		if part == "@" || strings.HasPrefix(part, "-") { // a wildcard would make an option of it
-			return true
-		}
-	}
-	for part := range strings.SplitSeq(real, string(filepath.Separator)) {
-		if slices.ContainsFunc(controls[:], func(c string) bool { return strings.EqualFold(c, strings.TrimRight(part, ". ")) }) {
-			return true
-		}
-	}
-	return false
+	reason, _ := sandbox.Closed(w.home, real)
+	return reason
 }
 
 // within reports whether path is dir or below it.
@@ -159,7 +175,7 @@ func (w workspace) matches(r *Rule, l located) (specificity int, ok bool) {
 		if matched && r.Action != Allow {
 			return n, true
 		}
-		if !matched && r.Action == Allow || i == 0 && r.Action == Allow && l.guarded && !w.names(r, real) {
+		if !matched && r.Action == Allow || i == 0 && r.Action == Allow && l.guarded+l.closed != "" && !w.names(r, real) {
 			return 0, false
 		}
 		specificity = max(specificity, n)
@@ -204,7 +220,7 @@ func (w workspace) names(r *Rule, real string) bool {
 		if !matchPath(abs, filepath.ToSlash(real)) {
 			continue
 		}
-		if fixed, _, wild := strings.Cut(abs, "*"); w.guards(filepath.FromSlash(strings.TrimSuffix(fixed, "/"))) || !wild {
+		if fixed, _, wild := strings.Cut(abs, "*"); w.guards(filepath.FromSlash(strings.TrimSuffix(fixed, "/"))) != "" || !wild {
 			return true
 		}
 	}

@@ -79,6 +79,7 @@ type Rule struct {
 	Origin string
 
 	layer int
+	hosts string // of a grant
 }
 
 // whole reports whether the rule is about all calls of its tools.

@@ -53,14 +53,14 @@ func TestWildcardsAllowNoOtherPrograms(t *testing.T) {
 		{"go *", []string{"go generate ./...", "go run x.go"}, []string{"go vet ./...", "go test ./run", "go help run"}},
 		{"go run *", []string{"go run -exec x y.go"}, []string{"go run y.go"}},
 		{"make *", []string{"make -sf evil", "make --file evil", "make --makefile=evil", "make CC=x"}, []string{"make test", "make -j4 test", "make -k all"}},
-		{"tar *", []string{"tar cfI x 'touch x' y", "tar -cI x -f y z", "tar --rmt-command=x -cf h:y z"}, []string{"tar czf x.tgz y", "tar -czfFile.tgz y"}},
+		{"tar *", []string{"tar cfI x 'touch x' y", "tar -cI x -f y z", "tar --rmt-command=x -cf h:y z"}, []string{"tar czf x.tgz y"}},
 		{"rsync *", []string{"rsync -ave 'sh -c x' a b:"}, []string{"rsync -av a b"}},
 		{"sed *", []string{"sed -i '1e touch x' a.txt", "sed -f x a.txt", "sed --debug '1e touch x' a.txt"}, []string{"sed -i s/a/b/ a.txt", "sed -i.bak -E s/a/b/g a.txt"}},
 		{"gcc *", []string{"gcc -wrapper x,y a.c", "gcc -fplugin=x a.c"}, []string{"gcc -O2 -o a a.c"}},
 		{"split *", []string{"split --filter='touch x' a", "split --filt='touch x' a", "split --f='touch x' a"}, []string{"split -l 5 a"}},
 		{"npm *", []string{"npm --script-shell=x run y"}, []string{"npm run y"}},
 		{"fd *", []string{"fd -HX touch", "fd --exec=touch"}, []string{"fd -H x"}},
-		{"curl *", []string{"curl -sK x"}, []string{"curl -sHK: x", "curl -sL x"}},
+		{"curl *", []string{"curl -sK x"}, []string{"curl -sL x"}},
 	} {
 		j := judge(t, permission.Options{Root: root, Home: "/home/user", Shell: "bash", Rules: permission.Rules{List: []permission.Rule{
 			{Tool: "execute_command", Action: permission.Allow, Commands: []string{c.pattern}},

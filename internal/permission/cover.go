@@ -1,0 +1,143 @@
+package permission
+
+import (
+	"cmp"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// about reports whether a rule asks about or denies paths for a use of them; an empty use is any.
+func (r *Rule) about(use Access) bool {
+	return len(r.Paths) > 0 && r.Action != Allow && (r.Access == "" || use == "" || r.Access == use)
+}
+
+// hidden returns what reports whether a rule denies or asks about a file, nil if none does so for any.
+func (j *Judge) hidden(use Access, rules []*Rule) func(path string) bool {
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return len(r.Paths) == 0 || r.Access != "" && r.Access != use })
+	if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(use) }) {
+		return nil
+	}
+	return func(path string) bool {
+		var best match
+		for _, r := range rules {
+			if n, ok := j.tree.matchOne(r, path); ok {
+				best.add(r, n)
+			}
+		}
+		return best.rule != nil && best.rule.Action != Allow
+	}
+}
+
+// leavers are tools that leave out what is hidden from them.
+var leavers = []string{"fs_grep", "fs_glob", "fs_ls", "fs_read", "fs_cat"}
+
+// below judges a call about directories in which a file is that a rule denies or asks about. stopped is false if there is
+// none, or the tool leaves it out.
+func (j *Judge) below(tool string, found []located, use Access, rules []*Rule) (v Verdict, stopped bool) {
+	if slices.Contains(leavers, tool) {
+		return v, false
+	}
+	for _, r := range rules {
+		if !r.about(use) {
+			continue
+		}
+		for _, l := range found {
+			if slices.ContainsFunc(l.all, func(dir string) bool { return j.holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
+				v, stopped = ruled(r), true
+				v.Reason = "a file in " + l.shown + " is what a rule is about: " + v.Rule
+			}
+		}
+	}
+	return v, stopped
+}
+
+// holds reports whether a file below a directory is, or may be, what a rule is about.
+func (j *Judge) holds(dir string, r *Rule) (found bool) {
+	const most = 5000 // entries that are looked at
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+		if seen++; seen > most {
+			found = true
+		}
+		if _, ok := j.tree.matchOne(r, path); ok && path != dir {
+			found = true
+		}
+		if found {
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// mention notes whether a command may use a file that a rule with a path denies or asks about: by its name, in a directory, by a
+// pattern, in the history of git, or under a name that is not known.
+func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
+	for _, r := range rules {
+		if !r.about("") {
+			continue
+		}
+		note := &o.mentioned
+		if r.Action == Deny && r.Access != Writing && j.o.Sandboxed {
+			note = &o.held
+		}
+		if *note == "" && j.mentions(c, r) {
+			*note = cmp.Or(*note, shown(c.words)+" may use a file that a rule is about: "+r.String())
+		}
+	}
+}
+
+// speakers are commands whose words are not files.
+const speakers = " echo printf true false : test [ pwd cd sleep exit set export command type which date kill wait "
+
+func (j *Judge) mentions(c *command, r *Rule) bool {
+	name := programName(c.words[0].text)
+	if strings.Contains(speakers, " "+name+" ") {
+		return false
+	}
+	if name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool {
+		return slices.Contains([]string{"show", "diff", "grep", "cat-file", "archive", "blame", "stash", "format-patch", "-p", "-u", "--patch", "checkout", "restore", "reset"}, w.text)
+	}) {
+		return true
+	}
+	_, runs := wrapperOf(name)
+	searched := slices.Contains([]string{"rg", "ag", "ack", "grep", "zip", "tar", "rsync"}, name) && len(c.words) < 4
+	for _, w := range c.words[1:] {
+		for _, part := range fileParts(w.text) {
+			i := strings.IndexAny(part, "\x02")
+			if w.glob {
+				i = strings.IndexAny(part, "*?[\x02")
+			}
+			if i >= 0 { // the directory of the part that is not known
+				part = cmp.Or(part[:max(strings.LastIndexByte(part[:i], '/'), 0)], ".")
+				if !w.glob && !runs && w.many && name != "xargs" {
+					return true
+				}
+			}
+			l := j.tree.locate(part, c.dirs)
+			for _, real := range l.all {
+				if _, ok := j.tree.matchOne(r, real); ok || j.holds(real, r) {
+					return true
+				}
+			}
+		}
+	}
+	return searched && slices.ContainsFunc(c.dirs, func(dir string) bool { return j.holds(dir, r) })
+}
+
+// fileParts returns the parts of a word that may name files: itself, the value of a long option, what follows the letter of
+// a short one, a revision or an @.
+func fileParts(text string) []string {
+	parts := []string{text}
+	for i := 0; i < len(text); i++ {
+		if strings.IndexByte("=:@", text[i]) >= 0 && i+1 < len(text) {
+			parts = append(parts, text[i+1:])
+		}
+	}
+	if len(text) > 2 && text[0] == '-' && text[1] != '-' {
+		parts = append(parts, text[2:])
+	}
+	return parts
+}

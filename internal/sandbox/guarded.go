@@ -1,0 +1,38 @@
+package sandbox
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// RunsLater reports whether what is written to a place is executed later by programs that are not confined, and why. The
+// path has slashes and may be relative: a name on the list counts in every directory, in any letters' case, with all that is
+// below it.
+func RunsLater(name string) (reason string, ok bool) {
+	name = "/" + strings.ToLower(strings.Trim(path.Clean("/"+name), "/")) + "/"
+	i := slices.IndexFunc(laterPlaces, func(p place) bool { return strings.Contains(name, "/"+strings.ToLower(p.path)+"/") })
+	if i < 0 {
+		return "", false
+	}
+	return laterPlaces[i].reason, true
+}
+
+// Closed reports whether an absolute path leads to what no child below [Full] reads, such as credentials, and why. home is
+// the user's home directory, empty if it is not known.
+func Closed(home, path string) (reason string, ok bool) {
+	for _, p := range closedPlaces {
+		place := p.path
+		if below, ok := strings.CutPrefix(place, "~/"); ok {
+			if home == "" {
+				continue
+			}
+			place = filepath.Join(home, below)
+		}
+		if path == place || strings.HasPrefix(path, place+string(filepath.Separator)) {
+			return p.reason, true
+		}
+	}
+	return "", false
+}

@@ -38,17 +38,26 @@ func (h *hold) closeTheirs() {
 // rulesFD is the descriptor of the rules of Landlock in the shim.
 const rulesFD = shim.FirstFD
 
-func (b *Box) prepare(cmd *exec.Cmd) error { return b.confine(cmd, kernel()) }
+func (b *Box) prepare(cmd *exec.Cmd) error {
+	k := kernel()
+	k.namespaces = k.namespaces && !b.s.plain && b.s.findFixed().workspace != "/"
+	return b.confine(cmd, k)
+}
 
-// confine makes cmd the shim that executes the command that cmd is.
+// confine makes cmd the shim that executes the command that cmd is. Without a path it is a trial, which executes nothing.
 func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 	h := &b.hold
 	var err error
 	if h.temp, err = newTemp(); err != nil {
 		return fmt.Errorf("temporary directory: %w", err)
 	}
+	if k.namespaces {
+		if err := layout(h.temp.path); err != nil {
+			return err
+		}
+	}
 	l := b.limits()
-	rules, err := l.landlock(k.landlock, h.temp.path, false)
+	rules, err := l.landlock(k.landlock, h.temp.path, k.namespaces)
 	if err != nil {
 		return err
 	}
@@ -63,15 +72,46 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 		return err
 	}
 	h.theirs, h.report = append(h.theirs, reportWriter), reportReader
-	p := newPlan(noSockets, false)
-	if cmd.Path == "" { // a trial
+	p := &plan{}
+	filter := newFilter(noSockets, k.namespaces)
+	if k.namespaces {
+		if err := b.separate(cmd, p, &l); err != nil {
+			return err
+		}
+		if l.level.Covers(Write) {
+			filter = newFilter(ownNetwork, true)
+		}
+	}
+	p.capabilities(keptCapabilities(k.namespaces))
+	p.confine(filter)
+	if cmd.Path == "" {
 		p.call("end", unix.SYS_EXIT_GROUP, shim.Number(0))
 	} else {
-		p.call("execute", unix.SYS_EXECVE, p.Text(cmd.Path), p.Texts(cmd.Args), p.Texts(b.environ(cmd.Env)))
+		p.call("execute", unix.SYS_EXECVE, p.Text(cmd.Path), p.Texts(cmd.Args), p.Texts(b.environ(cmd.Env, k)))
 	}
 	h.text = p.Encode()
 	cmd.Path, cmd.Args, cmd.Env = self(), []string{"loki-sandbox"}, shim.Environ()
 	cmd.ExtraFiles = []*os.File{planReader, reportWriter, rules}
+	return nil
+}
+
+// separate plans the namespaces.
+func (b *Box) separate(cmd *exec.Cmd, p *plan, l *limits) error {
+	own := l.level.Covers(Write)
+	if err := namespaces(cmd.SysProcAttr, own); err != nil {
+		return err
+	}
+	dir := cmd.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	l.newRoot(p, b.hold.temp.path, dir)
+	if own {
+		p.loopback()
+	}
 	return nil
 }
 
@@ -87,8 +127,11 @@ func self() string {
 
 // environ returns the environment of the child: directories for what programs keep, and nothing that leads to services
 // that it cannot reach.
-func (b *Box) environ(env []string) []string {
+func (b *Box) environ(env []string, k kernelFacts) []string {
 	temp := b.hold.temp.path
+	if k.namespaces {
+		temp = "/tmp"
+	}
 	set := map[string]string{
 		"TMPDIR": temp, "TMP": temp, "TEMP": temp,
 		"XDG_CACHE_HOME": temp + "/cache", "GOCACHE": temp + "/cache/go-build", "npm_config_cache": temp + "/cache/npm", "PIP_CACHE_DIR": temp + "/cache/pip",
@@ -147,18 +190,15 @@ func (b *Box) end() {
 // plan is a plan of the shim that is being made.
 type plan struct{ shim.Plan }
 
-// newPlan returns the plan that confines the shim, up to the execution of the command.
-func newPlan(s sockets, namespaces bool) *plan {
-	p := &plan{}
+// confine plans what the kernel holds by process.
+func (p *plan) confine(f filter) {
 	p.call("give up new privileges", unix.SYS_PRCTL, shim.Number(unix.PR_SET_NO_NEW_PRIVS), shim.Number(1))
 	p.call("limit core dumps", unix.SYS_PRLIMIT64, shim.Number(0), shim.Number(unix.RLIMIT_CORE), p.Bytes(make([]byte, 16)))
 	p.call("restrict files", unix.SYS_LANDLOCK_RESTRICT_SELF, shim.Number(rulesFD), shim.Number(0))
 	p.call("close descriptors", unix.SYS_CLOSE_RANGE, shim.Number(shim.PlanFD), shim.Number(1<<32-1), shim.Number(unix.CLOSE_RANGE_CLOEXEC))
-	f := newFilter(s, namespaces)
 	program := p.Bytes(binary.NativeEndian.AppendUint16(make([]byte, 0, 16), uint16(len(f)))[:16])
 	p.Store(program, 8, 8, p.Bytes(f.bytes()))
 	p.call("restrict system calls", unix.SYS_SECCOMP, shim.Number(unix.SECCOMP_SET_MODE_FILTER), shim.Number(0), program)
-	return p
 }
 
 func (p *plan) call(label string, number uintptr, args ...shim.Arg) {
@@ -167,24 +207,33 @@ func (p *plan) call(label string, number uintptr, args ...shim.Arg) {
 
 // kernelFacts are what the kernel has.
 type kernelFacts struct {
-	landlock int // version; 0 if it does not serve
-	support  Support
+	landlock   int // version; 0 if it does not serve
+	namespaces bool
+	support    Support
 }
 
-// kernel finds out what the kernel has, by starting a shim.
+// kernel finds out what the kernel has, by starting shims.
 var kernel = sync.OnceValue(func() kernelFacts {
 	version, err := landlockVersion()
+	k := kernelFacts{landlock: version}
 	if err == nil {
-		err = kernelFacts{landlock: version}.try()
+		err = k.try(Read)
 	}
 	if err != nil {
 		return kernelFacts{support: Support{Missing: err.Error()}}
 	}
-	return kernelFacts{landlock: version, support: Support{
-		Files: true, Network: true,
-		How:     fmt.Sprintf("Landlock %d, seccomp", version),
-		Missing: strings.Join(missing(version), "; "),
-	}}
+	k.support = Support{Files: true, Network: version >= 4, How: fmt.Sprintf("Landlock %d, seccomp", version)}
+	lacks := missing(version)
+	k.namespaces = true
+	if err := k.try(Write); err == nil {
+		k.support.Network = true
+		k.support.How += ", namespaces"
+	} else {
+		k.namespaces = false
+		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected", err))
+	}
+	k.support.Missing = strings.Join(lacks, "; ")
+	return k
 })
 
 // missing says what a version of Landlock does not hold.
@@ -199,8 +248,8 @@ func missing(version int) []string {
 func kernelSupport() Support { return kernel().support }
 
 // try has a shim confine itself and end, without a command.
-func (k kernelFacts) try() error {
-	b := New(Options{Workspace: "/"}).Box(Declaration{}, Needs{})
+func (k kernelFacts) try(level Level) error {
+	b := New(Options{Workspace: os.TempDir()}).Box(Declaration{Level: level}, Needs{})
 	defer b.end()
 	cmd := &exec.Cmd{Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := b.confine(cmd, k); err != nil {

@@ -18,11 +18,32 @@ import (
 type world struct {
 	home, workspace, outside string
 	options                  sandbox.Options
+	plain                    bool // without namespaces
 }
 
-func newWorld(t *testing.T) *world {
+// box returns a box in the world.
+func (w *world) box(d sandbox.Declaration, n sandbox.Needs) *sandbox.Box {
+	s := sandbox.New(w.options)
+	if w.plain {
+		s.WithoutNamespaces()
+	}
+	return s.Box(d, n)
+}
+
+// both runs a test with namespaces and without.
+func both(t *testing.T, test func(t *testing.T, plain bool)) {
 	t.Helper()
-	w := &world{home: t.TempDir()}
+	for name, plain := range map[string]bool{"namespaces": false, "plain": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, plain)
+		})
+	}
+}
+
+func newWorld(t *testing.T, plain bool) *world {
+	t.Helper()
+	w := &world{home: t.TempDir(), plain: plain}
 	w.workspace, w.outside = filepath.Join(w.home, "src", "project"), filepath.Join(w.home, "outside")
 	for path, text := range map[string]string{
 		"src/project/go.mod": "module project\n", "src/project/sub/a.txt": "text of a\n", "src/project/.env": "KEY=secret-env\n",
@@ -58,7 +79,7 @@ func (w *world) run(t *testing.T, d sandbox.Declaration, program string, args ..
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skip(err)
 	}
-	b := sandbox.New(w.options).Box(d, sandbox.Needs{})
+	b := w.box(d, sandbox.Needs{})
 	r, err := process.Run(t.Context(), process.Command{
 		Path: program, Args: args, Dir: w.workspace, Confinement: b,
 		Env: append(os.Environ(), "HOME="+w.home, "OUT="+w.outside, "MY_SECRET=secret-variable"),
@@ -70,7 +91,11 @@ var read = sandbox.Declaration{Level: sandbox.Read}
 
 func TestReadAllows(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	both(t, testReadAllows)
+}
+
+func testReadAllows(t *testing.T, plain bool) {
+	w := newWorld(t, plain)
 	for _, tt := range []struct{ name, command, want string }{
 		{"workspace", "cat go.mod sub/a.txt && ls", "module project\ntext of a\ngo.mod\nsub\n"},
 		{"temporary_files", `f=$(mktemp) && echo x >"$f" && mkdir "$TMPDIR/d" && mv "$f" "$TMPDIR/d/g" && cat "$TMPDIR/d/g" && rm -r "$TMPDIR/d"`, "x\n"},
@@ -95,6 +120,10 @@ func TestReadAllows(t *testing.T) {
 
 func TestReadStops(t *testing.T) {
 	t.Parallel()
+	both(t, testReadStops)
+}
+
+func testReadStops(t *testing.T, plain bool) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -121,14 +150,14 @@ func TestReadStops(t *testing.T) {
 		{"owner", "chown 12345 go.mod"},
 		{"signal", "kill -0 $PPID"},
 		{"connection", "echo x >/dev/tcp/127.0.0.1/" + port},
-		{"shared_temporary_directory", "echo x >/tmp/loki-sandbox-test-$$"},
+		{"shared_temporary_directory", "echo x >/tmp/loki-sandbox-test; exit 1"},
 		{"temporary_directories_of_others", "ls $TMPDIR/.."},
 		{"namespaces", "unshare -Ur true"},
 		{"mounts", "mount -t tmpfs none $TMPDIR"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, plain)
 			before := w.content(t)
 			got, err := w.run(t, read, "bash", "-c", tt.command)
 			if err == nil {
@@ -167,7 +196,11 @@ func (w *world) content(t *testing.T) string {
 
 func TestReadRunsPrograms(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	both(t, testReadRunsPrograms)
+}
+
+func testReadRunsPrograms(t *testing.T, plain bool) {
+	w := newWorld(t, plain)
 	w.options.Home, _ = os.UserHomeDir()
 	w.write(t, "src/project/main.go", "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"hi\") }\n")
 	for _, tt := range []struct {
@@ -196,26 +229,135 @@ func TestReadRunsPrograms(t *testing.T) {
 
 func TestTemporaryDirectoryIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	got, err := w.run(t, read, "bash", "-c", "mkdir -p $TMPDIR/a/b && : >$TMPDIR/a/b/c && chmod 500 $TMPDIR/a || true; echo $TMPDIR")
+	both(t, testTemporaryDirectoryIsRemoved)
+}
+
+func testTemporaryDirectoryIsRemoved(t *testing.T, plain bool) {
+	w := newWorld(t, plain)
+	b := w.box(read, sandbox.Needs{})
+	_, err := process.Run(t.Context(), process.Command{
+		Path: "bash", Args: []string{"-c", "mkdir -p $TMPDIR/a/b && : >$TMPDIR/a/b/c && chmod 500 $TMPDIR/a || true"}, Dir: w.workspace, Env: os.Environ(), Confinement: b,
+	})
 	if err != nil {
-		t.Fatal(got, err)
+		t.Fatal(err)
 	}
-	if _, err := os.Stat(strings.TrimSpace(got)); !os.IsNotExist(err) {
-		t.Errorf("%s: %v", got, err)
+	if _, err := os.Stat(b.Temp()); b.Temp() == "" || !os.IsNotExist(err) {
+		t.Errorf("%s: %v", b.Temp(), err)
 	}
 }
 
 func TestStartErrors(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	both(t, testStartErrors)
+}
+
+func testStartErrors(t *testing.T, plain bool) {
+	w := newWorld(t, plain)
 	w.write(t, "src/project/plain", "not a program\n")
 	if err := os.Chmod(filepath.Join(w.workspace, "plain"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := sandbox.New(w.options).Box(read, sandbox.Needs{})
+	b := w.box(read, sandbox.Needs{})
 	_, err := process.Run(t.Context(), process.Command{Path: "./plain", Dir: w.workspace, Confinement: b})
 	if err == nil || !strings.Contains(err.Error(), "has no #! line") {
 		t.Errorf("got %v", err)
+	}
+}
+
+var write = sandbox.Declaration{Level: sandbox.Write}
+
+func TestWriteAllows(t *testing.T) {
+	t.Parallel()
+	both(t, testWriteAllows)
+}
+
+func testWriteAllows(t *testing.T, plain bool) {
+	for _, tt := range []struct{ name, command, want string }{
+		{"change", "echo x >>sub/a.txt && cat sub/a.txt", "text of a\nx\n"},
+		{"new_file", "echo x >sub/new && mkdir sub/d && mv sub/new sub/d/ && cat sub/d/new && rm -r sub/d", "x\n"},
+		{"new_file_at_the_top", "echo x >new && cat new && mkdir -p a/b && ls a", "x\nb\n"},
+		{"mode_and_time", "chmod 700 go.mod && touch -d 2001-01-01 go.mod && stat -c '%a %Y' go.mod", "700 978307200\n"},
+		{"temporary_files", `f=$(mktemp) && touch "$f" && chmod 600 "$f" && echo x >/tmp/hello && cat /tmp/hello`, "x\n"},
+		{"sockets_of_its_own", `python3 -c '
+import socket, threading
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen()
+c = socket.create_connection(s.getsockname()); c.sendall(b"tcp"); print(s.accept()[0].recv(9))
+u = socket.socket(socket.AF_UNIX); u.bind("/tmp/u"); u.listen()
+c = socket.socket(socket.AF_UNIX); c.connect("/tmp/u"); c.sendall(b"unix"); print(u.accept()[0].recv(9))'`, "b'tcp'\nb'unix'\n"},
+		{"git", "rm -rf .git && git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m x && git log --format=%s", "x\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if plain && tt.name != "change" && tt.name != "new_file" {
+				t.Skip("needs namespaces")
+			}
+			w := newWorld(t, plain)
+			if tt.name == "git" {
+				if err := os.RemoveAll(filepath.Join(w.workspace, ".git")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := w.run(t, write, "bash", "-c", tt.command)
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWriteStops(t *testing.T) {
+	t.Parallel()
+	both(t, testWriteStops)
+}
+
+func testWriteStops(t *testing.T, plain bool) {
+	dir := t.TempDir()
+	server, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tcp.Close() })
+	_, port, _ := net.SplitHostPort(tcp.Addr().String())
+	for _, tt := range []struct{ name, command string }{
+		{"other_files", "cat $OUT/file"},
+		{"change_outside", "echo x >$OUT/file"},
+		{"new_outside", "echo x >$OUT/new"},
+		{"rename_outside", "mv go.mod $OUT/"},
+		{"credentials", "cat ~/.ssh/id"},
+		{"settings_of_git", "git config core.fsmonitor 'touch x'"},
+		{"settings_of_git_by_hand", "echo x >>.git/config"},
+		{"hooks", "echo x >.git/hooks/x"},
+		{"new_hook", "echo x >.git/hooks/pre-commit"},
+		{"mode_of_a_hook", "chmod 777 .git/hooks/x"},
+		{"hooks_renamed", "mv .git/hooks .git/other"},
+		{"system", "touch /usr/bin/x || touch /etc/x || chmod 600 /etc/passwd || touch /proc/sys/kernel/x"},
+		{"environment_of_the_parent", "cat /proc/$PPID/environ | grep -a ."},
+		{"command_line_of_the_parent", "cat /proc/$PPID/cmdline | grep -a ."},
+		{"signal", "kill -0 $PPID"},
+		{"connection", "echo x >/dev/tcp/127.0.0.1/" + port},
+		{"socket", `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("` + dir + `/s")'`},
+		{"namespaces", "unshare -Ur true"},
+		{"mounts", "umount .git/hooks || umount -l /usr || mount -o remount,rw /usr"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, plain)
+			before := w.content(t)
+			got, err := w.run(t, write, "bash", "-c", tt.command)
+			if err == nil {
+				t.Errorf("succeeded: %s", got)
+			}
+			if strings.Contains(got, "secret-") {
+				t.Errorf("read: %s", got)
+			}
+			if after := w.content(t); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+		})
 	}
 }

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package sandbox
 
 import (
@@ -146,10 +148,14 @@ func (l *limits) landlock(version int, temp string, namespaces bool) (*os.File, 
 	file := os.NewFile(uintptr(r.fd), "rules of Landlock")
 	exceptions := make(map[string]uint64, len(l.closed)+len(l.protected))
 	for p := range l.protected {
-		exceptions[p] = readRights
+		if !namespaces {
+			exceptions[p] = readRights
+		}
 	}
 	for p := range l.closed {
-		exceptions[p] = 0
+		if !namespaces || !l.writes(p) { // else it is covered
+			exceptions[p] = 0
+		}
 	}
 	for _, p := range l.read {
 		r.grant(p, readRights, exceptions)
@@ -157,7 +163,13 @@ func (l *limits) landlock(version int, temp string, namespaces bool) (*os.File, 
 	for _, p := range l.write {
 		r.grant(p, writeRights, exceptions)
 	}
-	r.allow(temp, writeRights)
+	if namespaces { // each is a mount, and rules of what is around it on the host do not hold for it
+		for _, dir := range []string{tmpDir, varTmpDir, shmDir} {
+			r.allow(filepath.Join(temp, dir), writeRights)
+		}
+	} else {
+		r.allow(temp, writeRights)
+	}
 	for _, p := range l.needs.Read {
 		r.grant(p, readRights, within(exceptions, p))
 	}

@@ -221,6 +221,12 @@ type limits struct {
 	closed    map[string]string // neither, with the reason
 	protected map[string]string // not written, with the reason
 	needs     Needs             // whatever is closed
+	links     map[string]string // symbolic links that lead to places, with their targets
+}
+
+// writes reports whether a path is below a place that is written, and not such a place itself.
+func (l *limits) writes(path string) bool {
+	return slices.ContainsFunc(slices.Concat(l.write, l.needs.Write), func(w string) bool { return w != path && contains(w, path) })
 }
 
 // fixed are the limits that do not depend on the box or the moment. They are found out once.
@@ -229,14 +235,40 @@ type fixed struct {
 	workspace string
 	read      []string
 	closed    map[string]string
+	links     map[string]string
+}
+
+// follow records the symbolic links on the way to a path.
+func follow(links map[string]string, path string) {
+	for range 40 { // as the kernel does
+		parent := ""
+		link := ""
+		for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+			parent += "/" + part
+			if target, err := os.Readlink(parent); err == nil {
+				links[parent], link = target, target
+				break
+			}
+		}
+		if link == "" {
+			return
+		}
+		rest := path[len(parent):]
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(parent), link)
+		}
+		path = filepath.Join(link, rest)
+	}
 }
 
 func (s *Sandbox) findFixed() *fixed {
 	f := &s.fixed
 	f.once.Do(func() {
-		f.workspace = s.resolve(s.o.Workspace)
+		f.workspace, f.links = s.resolve(s.o.Workspace), make(map[string]string)
+		follow(f.links, s.o.Workspace)
 		for _, p := range slices.Concat(systemPlaces[runtime.GOOS], toolchainPlaces) {
 			f.read = append(f.read, s.resolve(p.path))
+			follow(f.links, s.absolute(p.path))
 		}
 		f.read = append(f.read, s.pathPlaces()...)
 		f.closed = make(map[string]string)
@@ -329,7 +361,7 @@ func contains(dir, path string) bool {
 func (b *Box) limits() limits {
 	s, f := b.s, b.s.findFixed()
 	l := limits{
-		level: b.declared.Level, workspace: f.workspace, closed: f.closed, protected: make(map[string]string),
+		level: b.declared.Level, workspace: f.workspace, closed: f.closed, links: f.links, protected: make(map[string]string),
 		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
 	}
 	if f.workspace != "" {

@@ -27,6 +27,7 @@ type Options struct {
 type Sandbox struct {
 	o     Options
 	fixed fixed
+	plain bool // no namespaces, also where they are to be had; for tests
 }
 
 // New returns a Sandbox. Nothing is looked at before the first box.

@@ -1,0 +1,12 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+// WithoutNamespaces has the boxes of s use none.
+func (s *Sandbox) WithoutNamespaces() *Sandbox {
+	s.plain = true
+	return s
+}
+
+// Temp returns the temporary directory of a box that was prepared.
+func (b *Box) Temp() string { return b.hold.temp.path }

@@ -12,6 +12,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/permission"
+	"loki/internal/sandbox"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -33,6 +34,7 @@ type Definition struct {
 	Documents     []string // sources of the knowledge base, see the documentation
 	Environment   []string // names of variables that scripts get although they look like secrets
 	Permission    permission.Rules
+	Sandbox       sandbox.Declaration // of tools that declare nothing, and the most that calls can be granted
 
 	Session *string // to begin with; nil for the configured one, "" for none
 
@@ -159,7 +161,7 @@ func FromGraph(name string, g *graph.Graph) *Definition {
 	d := &Definition{
 		Name: name, Description: g.Description, Model: g.Model, Sampling: g.Sampling,
 		GlobalTools: g.GlobalTools, MCPServers: g.MCPServers, Variables: g.Variables, Starters: g.ConversationStarters,
-		Environment: g.Environment, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
+		Environment: g.Environment, Sandbox: g.Sandbox, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
 		File: g.File, Text: g.Text,
 	}
 	d.Team.CanSpawn = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Type == graph.AgentNode })

@@ -10,6 +10,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/graph"
 	"loki/internal/permission"
+	"loki/internal/sandbox"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -40,6 +41,7 @@ var settings = []setting{
 	{"conversation_starters", func(d *Definition) any { return &d.Starters }, true},
 	{"environment", func(d *Definition) any { return &d.Environment }, false},
 	{"permission", func(d *Definition) any { return &d.Permission }, true},
+	{"sandbox", func(d *Definition) any { return &d.Sandbox }, false},
 	{"compression_threshold", func(d *Definition) any { return &d.CompressionThreshold }, true},
 	{"auto_continue", func(d *Definition) any { return &d.Todo.Enabled }, false},
 	{"max_auto_continues", func(d *Definition) any { return &d.Todo.Max }, true},
@@ -92,6 +94,8 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		*field = graph.ReadVariables(m)
 	case *graph.Budget:
 		*field = graph.ReadBudget(m)
+	case *sandbox.Declaration:
+		*field, _ = sandbox.ReadDeclaration(m.Get(s.key)) // likewise, see permission
 	case *permission.Rules:
 		if n := m.Get(s.key); n != nil {
 			*field, _ = permission.Read(n) // the error is one of the document, too
@@ -144,6 +148,8 @@ func (s setting) value(d *Definition) value.Value {
 		return budgetValue(*field)
 	case *permission.Rules:
 		return d.permissions
+	case *sandbox.Declaration:
+		return field.Value()
 	}
 	return value.Value{}
 }

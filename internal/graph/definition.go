@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/retry"
+	"loki/internal/sandbox"
 	"loki/internal/value"
 )
 
@@ -61,6 +62,9 @@ type Graph struct {
 	ConversationStarters []string
 	Variables            []Variable
 	Environment          []string // names of variables that scripts get although they look like secrets
+
+	// Sandbox is what scripts and tools run in that declare nothing themselves, and the most that all of them may do.
+	Sandbox sandbox.Declaration
 
 	Settings     Settings
 	InitialState *value.Object
@@ -180,6 +184,9 @@ type Node struct {
 	Retry       *retry.Policy // agent, llm, rag and script; nil for none
 	OnUncertain Uncertain     // agent, llm and script
 	Cache       *Cache        // llm, rag and script; nil for none
+
+	// Sandbox is what the program of a script runs in, and for an agent the most that it may do.
+	Sandbox sandbox.Declaration
 
 	// Exactly one of these is set, as Type says.
 	Agent    *Agent

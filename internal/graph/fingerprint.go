@@ -11,12 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/sandbox"
 	"loki/internal/value"
 )
 
 // Fingerprint returns 16 hexadecimal digits that are the same for definitions that
 // make runs take the same course: nodes with their edges, templates and policies,
-// models and tools, reducers, initial state, variables, and on_failure.
+// models and tools, reducers, initial state, variables, sandboxes, and on_failure.
 //
 // It does not change with comments, formatting, the order of nodes, names and
 // descriptions, conversation starters, and defaults that are written out. Nor does it
@@ -156,6 +157,8 @@ func (l *aspects) int(path string, i *int) {
 	}
 }
 
+func (l *aspects) sandbox(d sandbox.Declaration) { l.text("sandbox", d.String()) }
+
 func (l *aspects) span(path string, d time.Duration) { l.add(path, seconds(d)) }
 
 func (l *aspects) value(path string, v *value.Value) {
@@ -181,6 +184,7 @@ func topAspects(g *Graph) aspects {
 			l.texts(list.path, list.items)
 		}
 	}
+	l.sandbox(g.Sandbox)
 	for _, v := range g.Variables {
 		text := "required"
 		if v.Default != nil {
@@ -222,6 +226,7 @@ func nodeMeaning(n *Node) aspects {
 		l.span("cache.ttl", n.Cache.TTL)
 		l.template("cache.key", n.Cache.Key)
 	}
+	l.sandbox(n.Sandbox)
 	l.typeFields(n)
 	slices.SortStableFunc(l, byPath)
 	return l

@@ -23,8 +23,8 @@ var requiredFields = map[Type][]string{
 
 // optionalFields are the other fields that only some types have.
 var optionalFields = map[Type][]string{
-	AgentNode:    {"state_updates", "output_schema", "timeout", "retry", "on_uncertain"},
-	ScriptNode:   {"state_updates", "fallback", "timeout", "retry", "on_uncertain", "cache"},
+	AgentNode:    {"state_updates", "output_schema", "timeout", "retry", "on_uncertain", "sandbox"},
+	ScriptNode:   {"state_updates", "fallback", "timeout", "retry", "on_uncertain", "cache", "sandbox"},
 	ApprovalNode: {"state_updates", "timeout", "default"},
 	InputNode:    {"state_updates", "timeout", "default", "validation"},
 	LLMNode: {

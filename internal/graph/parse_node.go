@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/sandbox"
 	"loki/internal/schema"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
@@ -154,6 +155,7 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	n.Agent = &Agent{OutputSchema: outputShape(m)}
 	m.Str("agent", &n.Agent.Agent)
 	templates(m)("prompt", &n.Agent.Prompt)
+	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
 	p.updates(n, m)
 	p.timeout(n, m, DefaultAgentTimeout)
 	p.retry(n, m)
@@ -183,6 +185,7 @@ const schemaHint = `types are string, number, integer, boolean, object, array an
 func (p *parser) script(n *Node, m *yamldoc.Map) {
 	n.Script = &Script{}
 	m.Str("script", &n.Script.Script)
+	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
 	m.Str("fallback", &n.Fallback)
 	p.updates(n, m)
 	p.timeout(n, m, DefaultScriptTimeout)

@@ -54,6 +54,9 @@ type Hints struct {
 	// again with the same arguments. It says what the model should do instead of that.
 	Instead string
 
+	// Sandbox is what the program of the tool declares that it may do; the zero value for tools that declare nothing.
+	Sandbox sandbox.Declaration
+
 	// Timeout bounds one call. 0 means the limit of the [Box], and none at all for an
 	// interactive tool, as people take their time. [Unlimited] means none.
 	Timeout time.Duration

@@ -72,6 +72,10 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		return tool.Result{}, err
 	}
 	t.attend(ctx, &command)
+	box, held, err := s.confine(&command, p, f, dir)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	printed, err := process.Run(ctx, command)
 	r := tool.Result{}
 	var unread error
@@ -84,7 +88,7 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		err = &tool.ExitError{
 			Tool: t.declared.Name, Code: exit.Code, Signal: exit.Signal,
-			Note: child.Note(remedy, exit.Stderr, string(src)),
+			Note: failureNote(child.Note(remedy, exit.Stderr, string(src)), box, held, s.lang, exit.Stderr, src),
 		}
 	}
 	return r, err

@@ -22,6 +22,7 @@
 //	# @meta read-only       it changes nothing
 //	# @meta destructive     the user is asked before each call
 //	# @meta timeout 90s     one call may take so long
+//	# @sandbox LEVEL [HOST...]  what its program may do, see package sandbox
 //
 // with // in TypeScript. Between a @cmd of a bash script and its function they hold for that
 // function, otherwise for the whole script. A bash script that uses LLM_PROMPT_UTILS_FILE is interactive.

@@ -92,15 +92,23 @@ func (s *script) constants() map[string]string {
 	if a := s.o.Agent; a != nil {
 		set["LLM_AGENT_NAME"] = a.Name
 		set["LLM_AGENT_ROOT_DIR"] = s.path(a.Dir)
-		set["LLM_AGENT_CACHE_DIR"] = s.path(a.CacheDir)
+		set["LLM_AGENT_CACHE_DIR"] = s.path(s.cacheDir())
 	} else {
 		set["LLM_TOOL_NAME"] = s.stem
-		set["LLM_TOOL_CACHE_DIR"] = s.path(filepath.Join(s.o.Root, "cache", s.stem))
+		set["LLM_TOOL_CACHE_DIR"] = s.path(s.cacheDir())
 	}
 	if s.lang == bash && s.o.PromptUtils != "" {
 		set["LLM_PROMPT_UTILS_FILE"] = s.path(s.o.PromptUtils)
 	}
 	return set
+}
+
+// cacheDir returns the directory that a script may use as its cache.
+func (s *script) cacheDir() string {
+	if a := s.o.Agent; a != nil {
+		return a.CacheDir
+	}
+	return filepath.Join(s.o.Root, "cache", s.stem)
 }
 
 // callName returns the name under which a function of an agent's script is called.

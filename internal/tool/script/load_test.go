@@ -3,6 +3,7 @@ package script_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func TestHints(t *testing.T) {
 			h := newHome(t)
 			h.o.Timeout, h.o.MaxOutput = time.Minute, 99
 			tools := h.load(t, tt.file, tt.src)
-			if got := tools[0].Hints(); got != tt.want {
+			if got := tools[0].Hints(); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
@@ -215,7 +216,7 @@ eval "$(loki --argc-eval "$0" "$@")"
 	}
 	for _, from := range []string{"source", "cache"} {
 		for i, loaded := range h.load(t, "tools.sh", src) {
-			if got := loaded.Hints(); got != want[i] {
+			if got := loaded.Hints(); !reflect.DeepEqual(got, want[i]) {
 				t.Errorf("from the %s, tool %d: got %+v, want %+v", from, i, got, want[i])
 			}
 		}

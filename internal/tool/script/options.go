@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/environ"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 )
 
 // Options say how scripts are read and run.
@@ -47,6 +48,11 @@ type Options struct {
 	// Parent returns an entry for the environment of each call, or "" for no entry; may
 	// be nil.
 	Parent func() string
+	// Sandbox returns what confines scripts; nil confines none.
+	Sandbox func() (*sandbox.Sandbox, error)
+	// Bounds returns, at each call, what scripts may do with what they declare; nil means the zero Bounds.
+	Bounds func() sandbox.Bounds
+
 	// Dir is the working directory; empty means this process's.
 	Dir string
 	// Temp is where a directory is created for each call; empty means the

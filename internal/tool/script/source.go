@@ -17,6 +17,7 @@ import (
 	"loki/internal/atomicfile"
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/bashdecl"
 	"loki/internal/tool/pydecl"
@@ -91,7 +92,7 @@ func read(file string) ([]byte, error) {
 
 // format is the version of cached summaries. It changes with their format, and
 // with how sources are read.
-const format = "3"
+const format = "4"
 
 func (s *script) sum(src []byte) string {
 	h := sha256.New()
@@ -116,7 +117,10 @@ func (s *script) parse(src []byte) (*source, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "script %s", s.file)
 	}
-	of := hints(src, s.lang)
+	of, err := hints(src, s.lang)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "script %s", s.file)
+	}
 	for i, f := range p.functions {
 		p.functions[i].hints = of[0]
 		if own, ok := of[f.line()]; ok {
@@ -191,19 +195,19 @@ func (s *script) nothing() error {
 
 // hints reads the tags in the comments of a script. Those of the whole script have key 0.
 // A subcommand of a bash script with tags of its own, between its @cmd and its function, has
-// the line of its @cmd for a key, and its hints are both together.
-func hints(src []byte, lang language) map[int]tool.Hints {
+// the line of its @cmd for a key, and its hints are both together. The error is about a @sandbox, with its line.
+func hints(src []byte, lang language) (map[int]tool.Hints, error) {
 	mark := "#"
 	if lang == typescript {
 		mark = "//"
 	}
 	all := map[int]tool.Hints{0: {Interactive: lang == bash && bytes.Contains(src, []byte("LLM_PROMPT_UTILS_FILE"))}}
-	if !bytes.Contains(src, []byte("@meta")) {
-		return all
+	if !bytes.Contains(src, []byte("@meta")) && !bytes.Contains(src, []byte("@sandbox")) {
+		return all, nil
 	}
 	type tag struct {
-		subcommand int
-		words      []string
+		line, subcommand int
+		words            []string
 	}
 	var tags []tag
 	number, subcommand := 0, 0
@@ -218,7 +222,9 @@ func hints(src []byte, lang language) map[int]tool.Hints {
 		case ok && len(words) > 0 && words[0] == "@cmd" && lang == bash:
 			subcommand = number
 		case ok && len(words) > 1 && words[0] == "@meta":
-			tags = append(tags, tag{subcommand, words[1:]})
+			tags = append(tags, tag{number, subcommand, words[1:]})
+		case ok && len(words) > 0 && words[0] == "@sandbox":
+			tags = append(tags, tag{number, subcommand, words})
 		}
 	}
 	// Those of the script come first, as they are part of the others.
@@ -228,9 +234,15 @@ func hints(src []byte, lang language) map[int]tool.Hints {
 		if !ok {
 			h = all[0]
 		}
-		all[t.subcommand] = withTag(h, t.words)
+		if h = withTag(h, t.words); t.words[0] == "@sandbox" {
+			var err error
+			if h.Sandbox, err = sandbox.ParseDeclaration(t.words[1:]); err != nil {
+				return nil, fmt.Errorf("line %d: %w", t.line, err)
+			}
+		}
+		all[t.subcommand] = h
 	}
-	return all
+	return all, nil
 }
 
 // withTag returns hints with what the words behind a @meta say.

@@ -125,7 +125,7 @@ func checkHints(t testing.TB, c Case) {
 	if h.Timeout < 0 && h.Timeout != tool.Unlimited || h.MaxOutput < 0 {
 		t.Errorf("limits of %v and %d bytes", h.Timeout, h.MaxOutput)
 	}
-	if h != subject.Hints() {
+	if !reflect.DeepEqual(h, subject.Hints()) {
 		t.Error("the second hints are others")
 	}
 }

@@ -1,0 +1,91 @@
+package script
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/internal/process"
+	"loki/internal/sandbox"
+)
+
+// SharedDir is the name of a directory beside agents whose files their scripts may read.
+const SharedDir = ".shared"
+
+// confine puts the command of a call, whose own directory is dir, into a box. It returns the box, nil for a
+// command that is not confined, and what the command may do.
+func (s *script) confine(c *process.Command, p *source, f function, dir string) (box *sandbox.Box, held sandbox.Declaration, err error) {
+	if s.o.Sandbox == nil {
+		return nil, held, nil
+	}
+	boxes, err := s.o.Sandbox()
+	if err != nil {
+		return nil, held, err
+	}
+	var bounds sandbox.Bounds
+	if s.o.Bounds != nil {
+		bounds = s.o.Bounds()
+	}
+	if held = bounds.Of(f.hints.Sandbox); held.Level == sandbox.Full {
+		return nil, held, nil
+	}
+	needs := sandbox.Needs{Read: s.reads(c.Path), Write: []string{dir}}
+	if held.Level.Covers(sandbox.Write) && bytes.Contains(p.src, []byte("_CACHE_DIR")) {
+		cache := s.cacheDir()
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			return nil, held, err
+		}
+		needs.Write = append(needs.Write, cache)
+	}
+	if s.lang == python {
+		c.Env = append(c.Env, "PYTHONDONTWRITEBYTECODE=1")
+	}
+	box = boxes.Box(held, needs)
+	c.Confinement = box
+	return box, held, nil
+}
+
+// reads returns the places that a call reads beside the workspace and the system.
+func (s *script) reads(interpreter string) []string {
+	own := filepath.Dir(s.file)
+	places := []string{own, s.o.Bin, s.o.Executable}
+	if s.o.Agent != nil {
+		places = append(places, filepath.Join(filepath.Dir(own), SharedDir), filepath.Join(s.o.Root, "agents", SharedDir))
+	}
+	if s.o.PromptUtils != "" {
+		places = append(places, filepath.Dir(s.o.PromptUtils))
+	}
+	if modules, _, ok := strings.Cut(interpreter, string(filepath.Separator)+".bin"+string(filepath.Separator)); ok {
+		places = append(places, modules) // tsx of a package
+	}
+	return slices.DeleteFunc(places, func(place string) bool {
+		_, err := os.Stat(place)
+		return place == "" || err != nil
+	})
+}
+
+// failureNote explains a failed call, whose standard error is stderr: what it lacks of its environment, and what its box stopped.
+func failureNote(withheld string, box *sandbox.Box, held sandbox.Declaration, lang language, stderr string, src []byte) string {
+	if box == nil {
+		return withheld
+	}
+	mark := "# "
+	if lang == typescript {
+		mark = "// "
+	}
+	note := held.Note(box.Refused(stderr, true), func(needed sandbox.Declaration) string {
+		return "the script declares what it needs by a comment in it: " + mark + needed.Comment()
+	})
+	if note == "" && sandbox.StartsProgram(src) {
+		note = sandbox.NeedsFull + ": " + mark + "@sandbox full"
+	}
+	switch {
+	case withheld == "":
+		return note
+	case note == "":
+		return withheld
+	}
+	return note + "; " + withheld
+}

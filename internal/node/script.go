@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"loki/internal/environ"
@@ -14,6 +15,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/process"
 	"loki/internal/run"
+	"loki/internal/sandbox"
 	"loki/internal/steps"
 	"loki/internal/text"
 	"loki/internal/value"
@@ -25,6 +27,52 @@ type Scripts struct {
 	Child    environ.Child // their environment, without the state
 	// Parent returns an entry for the environment of each script, or nothing; nil is none.
 	Parent func() string
+	// Sandbox returns what confines scripts; nil confines none. Bounds returns, when a script is started, what it may do
+	// with what its node declares; nil means the zero Bounds.
+	Sandbox func() (*sandbox.Sandbox, error)
+	Bounds  func() sandbox.Bounds
+	// Reads are places that scripts read beside the workspace and AgentDir.
+	Reads []string
+}
+
+// confine puts the command of the script at path into a box. It returns the box, nil for a command that is not confined, and
+// what the command may do. stateFile is empty for a state in the environment.
+func (s Scripts) confine(c *process.Command, d sandbox.Declaration, path, stateFile string) (box *sandbox.Box, held sandbox.Declaration, err error) {
+	if s.Sandbox == nil {
+		return nil, held, nil
+	}
+	boxes, err := s.Sandbox()
+	if err != nil {
+		return nil, held, err
+	}
+	var bounds sandbox.Bounds
+	if s.Bounds != nil {
+		bounds = s.Bounds()
+	}
+	if held = bounds.Of(d); held.Level == sandbox.Full {
+		return nil, held, nil
+	}
+	reads := append([]string{s.AgentDir, path, stateFile}, s.Reads...)
+	box = boxes.Box(held, sandbox.Needs{Read: slices.DeleteFunc(reads, func(place string) bool {
+		_, err := os.Stat(place)
+		return place == "" || err != nil
+	})})
+	c.Env, c.Confinement = append(c.Env, "PYTHONDONTWRITEBYTECODE=1"), box
+	return box, held, nil
+}
+
+// refusals returns the note about what the box of a failed script stopped.
+func refusals(box *sandbox.Box, held sandbox.Declaration, stderr string, code []byte) string {
+	if box == nil {
+		return ""
+	}
+	note := held.Note(box.Refused(stderr, true), func(needed sandbox.Declaration) string {
+		return fmt.Sprintf("declare what it needs at the node in graph.yaml: sandbox: %s", needed.YAML())
+	})
+	if note == "" && sandbox.StartsProgram(code) {
+		note = sandbox.NeedsFull + "; declare it at the node in graph.yaml: sandbox: full"
+	}
+	return note
 }
 
 // inlineState is the largest state, in bytes of JSON, that is passed to a script in
@@ -125,23 +173,33 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
-	env, cleanup, err := r.stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
+	env, stateFile, err := r.stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
 		"LOKI_RUN_ID":          t.Events.Run,
 		"LOKI_IDEMPOTENCY_KEY": idempotencyKey(t),
 	}), state)
 	if err != nil {
 		return value.Value{}, err
 	}
-	defer cleanup()
-	result, err := process.Run(ctx, process.Command{
+	if stateFile != "" {
+		defer os.Remove(stateFile)
+	}
+	command := process.Command{
 		Path: argv[0], Args: append(argv[1:len(argv):len(argv)], path), Env: env,
 		Timeout: t.Node.Timeout, HasTimeout: t.Node.HasTimeout,
-	})
+	}
+	box, held, err := r.Scripts.confine(&command, t.Node.Sandbox, path, stateFile)
+	if err != nil {
+		return value.Value{}, err
+	}
+	result, err := process.Run(ctx, command)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		code, _ := os.ReadFile(path)
-		if note := r.Scripts.Child.Note(remedy, exit.Stderr, string(code)); note != "" {
-			return value.Value{}, fmt.Errorf("%w; %s", err, note)
+		for _, note := range []string{refusals(box, held, exit.Stderr, code), r.Scripts.Child.Note(remedy, exit.Stderr, string(code))} {
+			if note != "" {
+				err = fmt.Errorf("%w; %s", err, note)
+			}
 		}
+		return value.Value{}, err
 	}
 	if err != nil {
 		return value.Value{}, err
@@ -195,17 +253,17 @@ func idempotencyKey(t *run.Task) string {
 	return key
 }
 
-// stateEnv adds the state to env, inline or in a file that cleanup removes.
-func (r *Runner) stateEnv(env []string, s graph.State) (full []string, cleanup func(), err error) {
+// stateEnv adds the state to env, inline or in a file, which the caller removes; its path is empty if there is none.
+func (r *Runner) stateEnv(env []string, s graph.State) (full []string, file string, err error) {
 	state := s.AppendJSON(nil)
 	if len(state) <= inlineState && !bytes.ContainsRune(state, 0) {
-		return environ.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), func() {}, nil
+		return environ.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), "", nil
 	}
 	path, err := r.states.write(state)
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing the state for the script: %w", err)
+		return nil, "", fmt.Errorf("writing the state for the script: %w", err)
 	}
-	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": path}, "GRAPH_STATE"), func() { _ = os.Remove(path) }, nil
+	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": path}, "GRAPH_STATE"), path, nil
 }
 
 // scriptObject reads a script's output.

@@ -21,6 +21,7 @@ import (
 	"loki/internal/mcp"
 	"loki/internal/node"
 	"loki/internal/run"
+	"loki/internal/sandbox"
 	"loki/internal/session"
 	"loki/internal/tool"
 )
@@ -161,7 +162,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Calls, err = a.calls(r.Agent.Name, r.Agent.InForce.Permission, r.Asker, a.consents(r)); err != nil {
 		return kit, done, err
 	}
-	kit.Team = a.children(r, w.Model, nil) // the budget is that of the turn
+	kit.Team = a.children(r, sandbox.Declaration{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {
 		return kit, done, err

@@ -65,12 +65,11 @@ type App struct {
 	memory   *permission.Memory // likewise
 	natives  tool.Set           // likewise, see builtinTools; for nativesDir, empty before
 	servers  *servers           // likewise
-	sandbox  *sandbox.Sandbox   // likewise, see Sandbox; for sandboxDir, nil before
 	warnings []string           // see Warnings; guarded by mu
 
-	nativesDir string                    // guarded by mu
-	sandboxDir string                    // likewise
-	loaded     map[agent.Ref]loadedAgent // see loadAgent; guarded by mu
+	nativesDir string                      // guarded by mu
+	sandboxes  map[string]*sandbox.Sandbox // see Sandbox; guarded by mu
+	loaded     map[agent.Ref]loadedAgent   // see loadAgent; guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu

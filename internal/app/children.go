@@ -17,6 +17,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/node"
 	"loki/internal/run"
+	"loki/internal/sandbox"
 )
 
 // crew is what the agents of a team have from those that started them.
@@ -24,18 +25,20 @@ type crew struct {
 	app  *App
 	root AgentRun // its Model is the one in force
 
+	within sandbox.Declaration // the most that the node which starts them allows; the zero value without such a bound
+
 	mu      sync.Mutex
 	started map[*team.Member]AgentRun // likewise
 }
 
-// children says how an agent starts others. The model is the one in force for it. What is
+// children says how an agent starts others, which may do no more than within. The model is the one in force for it. What is
 // particular to a task is left to the caller.
-func (a *App) children(r AgentRun, model string, budget *run.Budget) team.Options {
+func (a *App) children(r AgentRun, within sandbox.Declaration, model string, budget *run.Budget) team.Options {
 	r.Model = model
 	if r.Asker == nil {
 		r.Asker = ask.Unavailable{}
 	}
-	c := &crew{app: a, root: r, started: make(map[*team.Member]AgentRun)}
+	c := &crew{app: a, root: r, within: within, started: make(map[*team.Member]AgentRun)}
 	return team.Options{
 		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: c.startable,
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
@@ -74,7 +77,10 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		return team.Child{}, err
 	}
 	parent := c.of(s.Member.Parent)
-	of.AtMost = c.app.levelCap(parent.Agent)
+	of.AtMost, of.Within = c.app.levelCap(parent.Agent), c.app.bounds(parent.Agent).Most
+	if c.within.Level != "" {
+		of.Within = c.within.Within(of.Within)
+	}
 	variables, err := inherit(of, parent.Variables)
 	if err != nil {
 		return team.Child{}, err

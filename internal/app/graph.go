@@ -83,10 +83,12 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	}
 	o := node.Options{
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
-		Scripts: node.Scripts{AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress},
-		Tools:   tools,
-		Calls:   calls,
-		Team:    func(*graph.Node) team.Options { return a.children(r, a.graphModel(r), p.Budget) },
+		Scripts: node.Scripts{
+			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress,
+		},
+		Tools: tools,
+		Calls: calls,
+		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
 	}
 	if scope != nil {
 		o.Servers = scope.ToolsOf

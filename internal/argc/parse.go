@@ -60,7 +60,7 @@ func (r *reader) line(l line, below []line) error {
 // tag reads the tag called name, of which c stands behind the name. Errors have no place
 // yet; it is that of c.
 func (r *reader) tag(number int, name string, c *cursor, below []line) *Error {
-	known := []string{"describe", "version", "cmd", "meta", "alias", "flag", "option", "env", "arg"}
+	known := []string{"describe", "version", "cmd", "meta", "alias", "flag", "option", "env", "arg", "sandbox"}
 	if !slices.Contains(known, name) {
 		c.i = 0
 		return problem("unknown tag @%s", name)
@@ -78,6 +78,8 @@ func (r *reader) tag(number int, name string, c *cursor, below []line) *Error {
 		return problem("@%s after a function belongs to no command; put it above the first function, or below a @cmd", name)
 	}
 	switch name {
+	case "sandbox": // for who starts the script
+		return nil
 	case "describe", "cmd":
 		text, _ := c.tail()
 		r.current.Describe = paragraph(text, below)

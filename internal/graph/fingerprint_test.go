@@ -45,7 +45,8 @@ func TestFingerprintSeesEveryField(t *testing.T) {
 		"Settings.MaxLoopIterations", "Settings.Timeout", "Settings.HasTimeout", "Settings.LogStateSnapshots", "Settings.ValidateBeforeRun",
 		"Settings.MaxConcurrency", "Settings.Budget.USD", "Settings.Budget.Tokens", "Settings.Budget.Duration", "Settings.Durability",
 	}
-	g := parse(t, everything)
+	const boxed = "sandbox: {level: network, hosts: [h], read: [r], write: [w]}"
+	g := parse(t, strings.NewReplacer("start:", boxed+"\nstart:", "agent: c,", "agent: c, "+boxed+",", "script: s.sh,", "script: s.sh, "+boxed+",").Replace(everything))
 	before := graph.Fingerprint(g)
 	seen := 0
 	checker := func(owner string) func(path string) {

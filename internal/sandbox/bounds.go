@@ -72,8 +72,8 @@ func ParseDeclaration(words []string) (Declaration, error) {
 	if len(words) == 0 || !Level(words[0]).Valid() {
 		return Declaration{}, fmt.Errorf("@sandbox needs one of read, write, network, full, found %q", strings.Join(words, " "))
 	}
-	d := Declaration{Level: Level(words[0])}
-	if d.Hosts = slices.Clone(words[1:]); len(d.Hosts) > 0 && d.Level != Network {
+	d := Declaration{Level: Level(words[0]), Hosts: slices.Concat(words[1:])}
+	if len(d.Hosts) > 0 && d.Level != Network {
 		return Declaration{}, fmt.Errorf("@sandbox %s takes nothing more; hosts need @sandbox network", d.Level)
 	}
 	for _, h := range d.Hosts {

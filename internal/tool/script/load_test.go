@@ -10,6 +10,7 @@ import (
 
 	"loki/assets"
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )
@@ -171,6 +172,8 @@ func TestHints(t *testing.T) {
 		{"all", "x.py", meta + "# @meta destructive\n#@meta interactive\n" + helPy, tool.Hints{ReadOnly: true, Destructive: true, Interactive: true, Timeout: 90 * time.Second, MaxOutput: 99}},
 		{"typescript", "x.ts", "// @meta read-only\n" + helTs, tool.Hints{ReadOnly: true, Timeout: time.Minute, MaxOutput: 99}},
 		{"prompts", "x.sh", "source \"$LLM_PROMPT_UTILS_FILE\"\n" + hello, tool.Hints{Interactive: true, Timeout: time.Minute, MaxOutput: 99}},
+		{"sandbox", "x.sh", "# @sandbox network example.com\n" + hello, tool.Hints{Sandbox: sandbox.Declaration{Level: sandbox.Network, Hosts: []string{"example.com"}}, Timeout: time.Minute, MaxOutput: 99}},
+		{"sandbox_typescript", "x.ts", "// @sandbox read\n" + helTs, tool.Hints{Sandbox: sandbox.Declaration{Level: sandbox.Read}, Timeout: time.Minute, MaxOutput: 99}},
 		{"bash", "x.sh", meta + hello, tool.Hints{ReadOnly: true, Timeout: 90 * time.Second, MaxOutput: 99}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -268,10 +269,15 @@ func (p *tab) reload() {
 	p.do(chromedp.Reload())
 }
 
-// keys presses keys, of the element with the focus.
+// keys presses keys, of the element with the focus. As with a keyboard, a key that the page takes as a shortcut writes
+// nothing.
 func (p *tab) keys(keys string) {
 	p.t.Helper()
-	p.do(chromedp.KeyEvent(keys))
+	p.do(chromedp.KeyEvent(keys, func(e *input.DispatchKeyEventParams) {
+		if e.Type == input.DispatchKeyEventTypeKeyDown {
+			e.Type = input.DispatchKeyEventTypeRawKeyDown
+		}
+	}))
 }
 
 // write types into an element.
@@ -361,6 +367,7 @@ func TestBrowser(t *testing.T) {
 		"hostile":            func(t *testing.T) { testHostile(t, b, s) },
 		"chat":               func(t *testing.T) { testChat(t, b, s) },
 		"fork_and_compare":   func(t *testing.T) { testFork(t, b, s, waiting()) },
+		"cancel_on_a_phone":  func(t *testing.T) { testCancel(t, b, s) },
 		"keyboard":           func(t *testing.T) { testKeyboard(t, b, s, waiting()) },
 		"accessible":         func(t *testing.T) { testAccessible(t, b, s, waiting()) },
 		"restart":            func(t *testing.T) { testRestart(t, b) },
@@ -550,8 +557,24 @@ func testHostile(t *testing.T, b context.Context, s *servertest.Server) {
 // A conversation streams, folds the calls of tools, is kept, and can be stopped.
 func testChat(t *testing.T, b context.Context, s *servertest.Server) {
 	p := newTab(t, b, s.URL)
-	p.open("#/chat?agent=guide")
+	p.open("#/chat?agent=release")
+	p.sees("release is a graph and works in runs")
+	p.press(".talk", "Start a run")
+	p.sees("Start run")
+	if eval[bool](p, `document.body.innerText.includes("Chat with it")`) {
+		t.Error("a graph is offered as a partner")
+	}
+	p.visit("#/agents/guide")
+	p.press(".begin", "Chat with it")
 	p.until(`document.querySelector("header.title select").value === "agent:guide"`)
+	// What the server would not take is not lost.
+	p.run(`document.querySelector(".composer textarea").value = "x".repeat(1100000)`)
+	p.press(".composer", "Send")
+	p.sees("The message was not sent")
+	if got := eval[string](p, `document.querySelector(".composer textarea").value.length + " " + document.querySelectorAll(".turn.mine").length + " " + location.hash`); got != "1100000 0 #/chat?agent=guide" {
+		t.Errorf("after a message that is too long: %s", got)
+	}
+	p.run(`document.querySelector(".composer textarea").value = ""`)
 	p.write(".composer textarea", "files\r")
 	hash := p.hash("#/chat/")
 	p.until(`document.querySelector("details.tool:not([open])") !== null && document.querySelector(".talk").innerText.includes("These are there")`)
@@ -575,10 +598,23 @@ func testChat(t *testing.T, b context.Context, s *servertest.Server) {
 	if eval[bool](p, `document.querySelector(".talk").innerText.includes("sixteen")`) {
 		t.Error("the stopped answer went on")
 	}
-	p.run(`(() => { const files = new DataTransfer(); files.items.add(new File(["The boats are blue."], "boats.txt", { type: "text/plain" })); document.querySelector(".chat").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true })); })()`)
-	p.until(`document.querySelector(".files .chip") !== null`)
+	p.run(`(() => { const files = new DataTransfer(); files.items.add(new File(["The boats are blue."], "boats.txt", { type: "text/plain" })); files.items.add(new File(["x".repeat(1 << 20)], "large.txt")); document.querySelector(".chat").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true })); })()`)
+	p.sees("large.txt (1.0 MiB) was not attached")
+	dir := t.TempDir()
+	var chosen []string
+	for _, name := range []string{"cars", "trees"} { // both at once
+		file := filepath.Join(dir, name+".txt")
+		if err := os.WriteFile(file, []byte("The "+name+" are green."), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		chosen = append(chosen, file)
+	}
+	p.do(chromedp.SetUploadFiles(chromedp.CSS(".composer input[type=file]"), chosen))
+	p.until(`[...document.querySelectorAll(".files .chip")].map((c) => c.textContent).join() === "boats.txt,cars.txt,trees.txt"`)
 	p.write(".composer textarea", "what color\r")
-	p.sees("The boats are blue.")
+	for _, text := range []string{"The boats are blue.", "The cars are green.", "The trees are green."} {
+		p.sees(text)
+	}
 }
 
 // A run is forked with a changed state, and both are compared.
@@ -586,6 +622,11 @@ func testFork(t *testing.T, b context.Context, s *servertest.Server, id string) 
 	p := newTab(t, b, s.URL)
 	p.open("#/runs/" + id)
 	p.until(`document.querySelector('[data-node="review"].waiting') !== null`)
+	p.press(".slim", "nodes") // which is a part of the address
+	p.press(".run-head", "Compare")
+	p.until(`document.querySelector("dialog") !== null`)
+	p.run(`history.back()`)
+	p.until(`document.querySelector("dialog") === null`)
 	p.press(".run-head", "Fork")
 	p.until(`document.querySelector("dialog textarea") !== null`)
 	p.run(`(() => {
@@ -599,6 +640,14 @@ func testFork(t *testing.T, b context.Context, s *servertest.Server, id string) 
 	p.until(`[...document.querySelectorAll(".asks strong")].some((e) => e.innerText === "notes")`)
 	p.press(".asks", "discard")
 	p.until(`document.querySelector(".run-head .status.is-done") !== null`)
+	// The last step of a run that is done has nothing behind it, so a fork begins before it.
+	p.press(".run-head", "Fork")
+	p.until(`document.querySelector("dialog textarea") !== null`)
+	first := eval[string](p, `location.hash`)
+	p.press("dialog", "Start the fork")
+	p.until(`location.hash.startsWith("#/runs/") && location.hash !== ` + quote(first))
+	p.visit(first)
+	p.until(`document.querySelector(".run-head .id")?.innerText === ` + quote(strings.TrimPrefix(first, "#/runs/")))
 	p.press(".details", "Compare")
 	p.hash("#/compare/")
 	p.until(`document.querySelectorAll(".diff ins").length > 0`)
@@ -607,6 +656,25 @@ func testFork(t *testing.T, b context.Context, s *servertest.Server, id string) 
 	p.until(`document.querySelectorAll("tbody tr").length >= 2`)
 	p.press("tbody", "release")
 	p.hash("#/runs/")
+}
+
+// A run that waits is canceled, and asks again once it is resumed. On a phone its graph is as wide as there is room.
+func testCancel(t *testing.T, b context.Context, s *servertest.Server) {
+	id := begin(t, s, "hostile", "to be canceled")
+	p := newTab(t, b, s.URL)
+	p.size(390, 844, "light")
+	p.open("#/runs/" + id)
+	p.until(`document.querySelector(".asks form") !== null`)
+	p.press(".slim", "graph")
+	p.until(`document.querySelector(".drawing svg").getBoundingClientRect().width > 200`)
+	p.press(".actions", "Cancel")
+	p.until(`document.querySelector(".run-head .status.is-canceled") !== null && document.querySelector(".asks form") === null`)
+	p.press(".actions", "Resume")
+	p.until(`document.querySelector(".asks form") !== null`)
+	p.press(".actions", "Delete")
+	p.press("dialog", "Delete")
+	p.hash("#/runs")
+	p.until(`document.querySelector("tbody tr") !== null && !document.body.innerText.includes(` + quote(id) + `)`)
 }
 
 // Everything can be reached with the keyboard, and the focus is seen.
@@ -623,9 +691,11 @@ func testKeyboard(t *testing.T, b context.Context, s *servertest.Server, id stri
 		{"/", `document.activeElement.type === "search"`},
 		{"\u001b", `document.activeElement === document.body`},
 		{"ga", `location.hash === "#/agents"`},
-		{"gc", `location.hash === "#/chat"`},
+		{"gcto write", `location.hash === "#/chat" && document.activeElement.value === "to write"`}, // and nothing of it is a shortcut
 		{"\u001b", `document.activeElement.localName !== "textarea"`},
-		{"gq", `location.hash === "#/questions"`},
+		{"gq", `location.hash === "#/questions" && document.querySelectorAll("main .card").length > 1`},
+		{"jj", `document.querySelectorAll("main .card")[1] === document.activeElement`}, // and not the field of the first one
+		{"k", `document.querySelector("main .card") === document.activeElement`},
 		{"gr", `location.hash === "#/runs"`},
 	} {
 		p.keys(step.keys)

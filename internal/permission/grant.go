@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func subcommand(w string) bool {
 }
 
 // Memory keeps what users granted. It may be used from several goroutines, and its file by
-// several processes, of which the last to write wins.
+// several processes.
 type Memory struct {
 	file string
 
@@ -156,13 +157,20 @@ func (m *Memory) Grants(agent string) []Grant {
 	return append(slices.Clone(m.agents[agent]), m.session...)
 }
 
-// Add keeps grants. Without an agent they hold for the session.
-func (m *Memory) Add(scope Scope, agent string, grants []Grant) error {
+// Add keeps grants. Without an agent they hold for the session. It waits for other processes that do the same.
+func (m *Memory) Add(ctx context.Context, scope Scope, agent string, grants []Grant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if scope != Agent || agent == "" {
 		m.session = union(m.session, grants)
 		return nil
+	}
+	if m.file != "" {
+		unlock, err := atomicfile.Lock(ctx, m.file+".lock")
+		if err != nil {
+			return fmt.Errorf("keep grants: %w", err)
+		}
+		defer unlock()
 	}
 	m.loaded = false // another process may have added some
 	m.load()

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -145,11 +146,11 @@ func (j *Judge) Denied() []string {
 func (j *Judge) Agent() string { return j.o.Agent }
 
 // Remember keeps grants, from now on and for all judges with the same memory.
-func (j *Judge) Remember(scope Scope, grants []Grant) error {
+func (j *Judge) Remember(ctx context.Context, scope Scope, grants []Grant) error {
 	if j.o.Memory == nil || j.o.Once {
 		return nil
 	}
-	return j.o.Memory.Add(scope, j.o.Agent, grants)
+	return j.o.Memory.Add(ctx, scope, j.o.Agent, grants)
 }
 
 // Judge gives the verdict on a call.

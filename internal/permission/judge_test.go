@@ -242,7 +242,7 @@ func TestGrants(t *testing.T) {
 			if got := strings.Join(texts, ", "); v.Action != permission.Ask || got != tt.grant {
 				t.Fatalf("%+v, want %s", v, tt.grant)
 			}
-			if err := j.Remember(permission.Session, v.Always); err != nil {
+			if err := j.Remember(t.Context(), permission.Session, v.Always); err != nil {
 				t.Fatal(err)
 			}
 			for _, command := range []string{tt.command, tt.like} {
@@ -257,11 +257,11 @@ func TestGrants(t *testing.T) {
 	}
 
 	grants := []permission.Grant{{Tool: "execute_command", Command: `git commit "*`}, {Tool: "fs_rm", Path: "/x", Access: permission.Writing}, {Tool: "execute_command", Text: "a\n'b'"}}
-	if err := permission.NewMemory(file).Add(permission.Agent, "coder", grants); err != nil {
+	if err := permission.NewMemory(file).Add(t.Context(), permission.Agent, "coder", grants); err != nil {
 		t.Fatal(err)
 	}
 	again := permission.NewMemory(file)
-	if err := again.Add(permission.Agent, "other", grants[:1]); err != nil {
+	if err := again.Add(t.Context(), permission.Agent, "other", grants[:1]); err != nil {
 		t.Fatal(err)
 	}
 	got := permission.NewMemory(file).Grants("coder")
@@ -279,7 +279,7 @@ func TestGrants(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := permission.NewMemory(file)
-		if m.Err() == nil || len(m.Grants("a")) != 0 || m.Add(permission.Agent, "a", grants) == nil {
+		if m.Err() == nil || len(m.Grants("a")) != 0 || m.Add(t.Context(), permission.Agent, "a", grants) == nil {
 			t.Errorf("%s: accepted", broken)
 		}
 		if kept, err := os.ReadFile(file); err != nil || string(kept) != broken {
@@ -292,7 +292,7 @@ func TestGrants(t *testing.T) {
 func TestGrantsWithoutAFile(t *testing.T) {
 	t.Parallel()
 	m, grant := permission.NewMemory(""), permission.Grant{Tool: "fs_rm"}
-	if err := m.Add(permission.Agent, "coder", []permission.Grant{grant}); err != nil {
+	if err := m.Add(t.Context(), permission.Agent, "coder", []permission.Grant{grant}); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.Grants("coder"); len(got) != 1 || got[0] != grant || len(m.Grants("other")) != 0 {
@@ -305,7 +305,7 @@ func TestGrantsWithoutAFile(t *testing.T) {
 func TestGrantsThatCannotBeWrittenLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := permission.NewMemory(dir+"/x/").Add(permission.Agent, "coder", []permission.Grant{{Tool: "fs_rm"}}); err == nil {
+	if err := permission.NewMemory(dir+"/x/").Add(t.Context(), permission.Agent, "coder", []permission.Grant{{Tool: "fs_rm"}}); err == nil {
 		t.Error("a directory was replaced")
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "x")); err != nil || len(left) > 0 {
@@ -651,7 +651,7 @@ func TestGrantsBehindALink(t *testing.T) {
 		t.Skip(err)
 	}
 	grant := permission.Grant{Tool: "fs_rm"}
-	if err := permission.NewMemory(link).Add(permission.Agent, "coder", []permission.Grant{grant}); err != nil {
+	if err := permission.NewMemory(link).Add(t.Context(), permission.Agent, "coder", []permission.Grant{grant}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.Readlink(link); err != nil || got != filepath.Base(target) {

@@ -20,7 +20,7 @@ import (
 type Judge interface {
 	Judge(call permission.Call) permission.Verdict
 	// Remember keeps what the user granted.
-	Remember(scope permission.Scope, grants []permission.Grant) error
+	Remember(ctx context.Context, scope permission.Scope, grants []permission.Grant) error
 	// Unattended says what becomes of a call that needs consent where no user can be asked.
 	Unattended() permission.Unattended
 	// Agent returns the name of the agent to which grants can be made; empty
@@ -38,7 +38,8 @@ type admission struct {
 	// change the target before this call is made, and then a question is due.
 	unasked bool
 	guard   Guard
-	sandbox sandbox.Declaration // what the program of the call may do, see [Call]
+	hidden  func(path string) bool // as [permission.Verdict] has it
+	sandbox sandbox.Declaration    // what the program of the call may do, see [Call]
 }
 
 // admit decides whether a call may be made, and in which sandbox its program runs.
@@ -57,6 +58,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	if b.o.Judge != nil {
 		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Sandbox: wanted.Declaration})
 	}
+	a.hidden = v.Hidden
 	held := sandboxOf(wanted, v)
 	switch {
 	case v.Decided && v.Action == permission.Allow && v.Level != "" && v.Level != sandbox.Full && !wanted.holds():
@@ -199,7 +201,7 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (d
 		return decision{Refused: "the user did not consent."}, nil
 	}
 	if b.o.Judge != nil && len(answer.Grants) > 0 {
-		if err := b.o.Judge.Remember(answer.Scope, answer.Grants); err != nil {
+		if err := b.o.Judge.Remember(ctx, answer.Scope, answer.Grants); err != nil {
 			return decision{}, err
 		}
 	}

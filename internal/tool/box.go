@@ -144,7 +144,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
-	call.Harmless, call.Unasked, call.Sandbox = a.harmless, a.unasked, a.sandbox
+	call.Harmless, call.Unasked, call.Sandbox, call.Hidden = a.harmless, a.unasked, a.sandbox, a.hidden
 	if wanted.holds() {
 		b.known.decide(id, a.sandbox.Level)
 	}

@@ -96,6 +96,11 @@ type Call struct {
 	// question.
 	Unasked bool
 
+	// Hidden reports whether a rule keeps a file from the tool, by its absolute path without symbolic links; nil if there
+	// is no such rule. A tool that goes through directories leaves such files out. It may be called from several
+	// goroutines.
+	Hidden func(path string) bool
+
 	// Sandbox is what the program that a [Confined] tool starts may do: it was allowed or consented to, and nothing
 	// beyond it was. The level is empty for other tools, and where there is no sandbox. Tools that do not start a
 	// program ignore it.

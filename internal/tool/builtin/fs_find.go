@@ -56,13 +56,13 @@ func (b *base) fsGlob() tool.Tool {
 			"Files that .gitignore and .ignore name are left out, and so are directories such as .git, node_modules and vendor.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
-		run: run(params, func(ctx context.Context, args globArgs, _ tool.Call) (tool.Result, error) {
+		run: run(params, func(ctx context.Context, args globArgs, call tool.Call) (tool.Result, error) {
 			dir, pattern := splitPattern(cmp.Or(args.Path, "."), filepath.ToSlash(args.Pattern))
 			g, err := tree.Compile(pattern)
 			if err != nil {
 				return tool.Result{}, err
 			}
-			return b.readAt(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g) })
+			return b.readAt(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g, call.Hidden) })
 		}),
 	}
 }
@@ -86,7 +86,7 @@ func splitPattern(dir, pattern string) (string, string) {
 }
 
 // globFiles finds the files and words the result.
-func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob) (string, error) {
+func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob, hidden func(string) bool) (string, error) {
 	type match struct {
 		path  string
 		mtime int64
@@ -94,7 +94,7 @@ func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob) (
 	var mu sync.Mutex
 	var matches []match
 	unreadable, err := tree.Walker{SkipDir: skippedByGlob}.Walk(ctx, p.Abs, func(_ int, f tree.File) {
-		if !g.Match(f.Path) {
+		if !g.Match(f.Path) || isHidden(hidden, p, f.Path) {
 			return
 		}
 		info, err := f.Entry.Info()
@@ -123,6 +123,18 @@ func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob) (
 		fmt.Fprintf(&out, "[no file matches %s in %s]\n", pattern, p.Shown)
 	}
 	return out.String() + unreadableNote(unreadable), nil
+}
+
+// isHidden reports whether a rule keeps a file that was found below p from the tool.
+func isHidden(hidden func(string) bool, p fsys.Path, found string) bool {
+	if hidden == nil {
+		return false
+	}
+	path := filepath.Join(p.Abs, filepath.FromSlash(found))
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return hidden(path)
 }
 
 // joinShown returns a found path in the form that other tools take.
@@ -169,7 +181,7 @@ func (b *base) fsGrep() tool.Tool {
 			"Binary files, files that .gitignore and .ignore name, and generated files and directories such as node_modules, vendor and *.min.js are left out.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
-		run: run(params, func(ctx context.Context, args grepArgs, _ tool.Call) (tool.Result, error) {
+		run: run(params, func(ctx context.Context, args grepArgs, call tool.Call) (tool.Result, error) {
 			if args.Pattern == "" {
 				return tool.Result{}, fmt.Errorf("argument %q is empty", "pattern")
 			}
@@ -184,7 +196,7 @@ func (b *base) fsGrep() tool.Tool {
 				files = func(path string) bool { return g.Match(path) && (named || skip(path)) }
 			}
 			return b.readAt(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
-				return grepFiles(ctx, p, args.Pattern, files)
+				return grepFiles(ctx, p, args.Pattern, func(path string) bool { return files(path) && !isHidden(call.Hidden, p, path) })
 			})
 		}),
 	}

@@ -130,9 +130,11 @@ func (m meddler) Judge(permission.Call) permission.Verdict {
 	m()
 	return permission.Verdict{Action: permission.Allow}
 }
-func (m meddler) Remember(permission.Scope, []permission.Grant) error { return nil }
-func (m meddler) Unattended() permission.Unattended                   { return permission.UnattendedDeny }
-func (m meddler) Agent() string                                       { return "" }
+
+func (m meddler) Remember(context.Context, permission.Scope, []permission.Grant) error { return nil }
+
+func (m meddler) Unattended() permission.Unattended { return permission.UnattendedDeny }
+func (m meddler) Agent() string                     { return "" }
 
 func write(t testing.TB, file, contents string) {
 	t.Helper()

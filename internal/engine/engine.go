@@ -93,6 +93,13 @@ type Polled interface {
 	Instead(name string) string
 }
 
+// Confined is implemented by [Tools] of which some start programs in a sandbox.
+type Confined interface {
+	// Level returns the level of the sandbox in which the program of a call runs: what the call asks for, and once it
+	// has been made, what it had. It is empty for tools that do not start one there.
+	Level(call chat.ToolCall) string
+}
+
 // CallFunc makes one call, as the method of [Tools] does.
 type CallFunc = func(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error)
 

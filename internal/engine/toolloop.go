@@ -30,7 +30,7 @@ type toolLoop struct {
 // calls, and the calls that are the caller's. All calls are announced in the order of the reply before any of
 // them is run. The calls of a reply that was cut off are not run: the results say why.
 func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (results []chat.Message, open []chat.ToolCall, err error) {
-	if err := announce(ctx, c.rc, t.Message.ToolCalls); err != nil {
+	if err := announce(ctx, c.rc, c.req.Tools, t.Message.ToolCalls); err != nil {
 		return nil, nil, err
 	}
 	if t.isCutOff() {
@@ -80,16 +80,24 @@ func (l *toolLoop) answer(ctx context.Context, c *call, turn int, calls []chat.T
 }
 
 // announce emits the calls of a reply in their order.
-func announce(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) error {
+func announce(ctx context.Context, rc *RequestContext, tools Tools, calls []chat.ToolCall) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for _, call := range calls {
-		if err := rc.Events.Emit(ctx, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}); err != nil {
+		if err := rc.Events.Emit(ctx, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Sandbox: levelOf(tools, call)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// levelOf returns the level of the sandbox of a call, see [Confined].
+func levelOf(tools Tools, call chat.ToolCall) string {
+	if c, ok := tools.(Confined); ok {
+		return c.Level(call)
+	}
+	return ""
 }
 
 // addNotice adds the notice of the request to the last result of a round. What the model has read
@@ -116,7 +124,7 @@ func answerCutOff(ctx context.Context, rc *RequestContext, calls []chat.ToolCall
 		text := call.Name + " was not run: your reply reached the output limit and was cut off, so the call may be incomplete. " +
 			"Nothing of it was done. Make the call again, with shorter arguments or in several smaller calls."
 		var err error
-		if results[i], err = answerCall(ctx, rc, call, text, true); err != nil {
+		if results[i], err = answerCall(ctx, rc, call, text, "", true); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +150,7 @@ func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, c
 		slots <- struct{}{} // not in the goroutine: a call may wait for those in front of it
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i], errs[i] = callTool(ctx, one, rc, call, rc.Steps.At(fmt.Sprintf("tool/%d/%d", turn, i+1)))
+			results[i], errs[i] = callTool(ctx, one, tools, rc, call, rc.Steps.At(fmt.Sprintf("tool/%d/%d", turn, i+1)))
 		})
 	}
 	wg.Wait()
@@ -154,7 +162,7 @@ func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why str
 	if err := rc.Events.Emit(ctx, event.Warning{Text: "the model repeats itself: " + call.Name + " is not called again"}); err != nil {
 		return chat.Message{}, err
 	}
-	return answerCall(ctx, rc, call, why, true)
+	return answerCall(ctx, rc, call, why, "", true)
 }
 
 // insteadOf returns what a model should do instead of repeating a call of a tool that is [Polled],
@@ -174,7 +182,7 @@ func callFuncs(tools Tools, n int) []CallFunc {
 	return slices.Repeat([]CallFunc{tools.Call}, n)
 }
 
-func callTool(ctx context.Context, run CallFunc, rc *RequestContext, call chat.ToolCall, st steps.Steps) (chat.Message, error) {
+func callTool(ctx context.Context, run CallFunc, tools Tools, rc *RequestContext, call chat.ToolCall, st steps.Steps) (chat.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return chat.Message{}, err
 	}
@@ -182,14 +190,14 @@ func callTool(ctx context.Context, run CallFunc, rc *RequestContext, call chat.T
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
 	}
-	return answerCall(ctx, rc, call, text, failed)
+	return answerCall(ctx, rc, call, text, levelOf(tools, call), failed)
 }
 
-// answerCall returns the message that answers a call, and emits the result.
-func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, text string, failed bool) (chat.Message, error) {
+// answerCall returns the message that answers a call, and emits the result. The level is that of the sandbox in which it ran.
+func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, text, level string, failed bool) (chat.Message, error) {
 	m := chat.Text(chat.ToolRole, text)
 	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
-	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed})
+	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed, Sandbox: level})
 }
 
 // repair brings the arguments of the calls of a complete reply into the form in which they are

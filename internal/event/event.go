@@ -119,6 +119,7 @@ type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // JSON text as the model wrote it
+	Sandbox   string `json:"sandbox,omitempty"` // level of the sandbox that it asks for; empty for tools that do not run in one
 }
 
 // ToolResult is what a tool returned.
@@ -127,6 +128,8 @@ type ToolResult struct {
 	Name   string `json:"name"`
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
+
+	Sandbox string `json:"sandbox,omitempty"` // level of the sandbox in which its program ran; empty if it ran in none
 }
 
 // ToolOutput is a line that a tool prints for the user while it runs. A slow reader may drop

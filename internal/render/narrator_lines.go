@@ -226,8 +226,8 @@ func (n *Narrator) compression(ev event.Event, b event.CompressionFinished) {
 }
 
 func (n *Narrator) toolCall(ev event.Event, b event.ToolCall) {
-	n.note(ev, oneLine(b.Name, nameLimit))
-	call := "Call " + oneLine(b.Name, nameLimit) + " " + oneLine(b.Arguments, n.valueLimit())
+	n.note(ev, confinedName(b.Name, b.Sandbox))
+	call := "Call " + confinedName(b.Name, b.Sandbox) + " " + oneLine(b.Arguments, n.valueLimit())
 	switch {
 	case n.o.Verbose > 0:
 		n.say(dim, n.subject(ev)+call)
@@ -242,10 +242,18 @@ func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 	case b.Failed && (ev.AgentID == "" || n.o.Verbose > 0):
 		n.warn(n.origin(ev) + failedCall(oneLine(b.Name, nameLimit), b.Text))
 	case !b.Failed && n.o.Verbose > 1:
-		n.say(dim, n.subject(ev)+oneLine(b.Name, nameLimit)+" returned "+oneLine(b.Text, n.valueLimit()))
+		n.say(dim, n.subject(ev)+confinedName(b.Name, b.Sandbox)+" returned "+oneLine(b.Text, n.valueLimit()))
 	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.AgentID == "" && n.screen.o.Terminal && (n.o.Verbose > 0 || !hasEvents(b.Name)): // of a single answer
-		n.result(oneLine(b.Name, nameLimit), b.Text, n.o.Verbose > 0)
+		n.result(confinedName(b.Name, b.Sandbox), b.Text, n.o.Verbose > 0)
 	}
+}
+
+// confinedName returns the name of a tool with the level of the sandbox in which its program runs.
+func confinedName(name, level string) string {
+	if name = oneLine(name, nameLimit); level != "" {
+		name += " (" + level + ")"
+	}
+	return name
 }
 
 // failedCall returns what is shown of a failed call: its result, which names the tool as a rule.

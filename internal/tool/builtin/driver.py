@@ -1,11 +1,15 @@
 # Runs the code on standard input as __main__, then prints the value of its last
 # statement if that is an expression or an assignment to one name.
-import ast, linecache, os, sys, traceback
+import sys
+
+# A file of the working directory that is called ast.py is not to run in place of the module.
+sys.path[:] = [p for p in sys.path if p]
+import ast, linecache, os, traceback
 
 code = sys.stdin.buffer.read().decode("utf-8")
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 sys.argv = ["code"]
-sys.path[0] = os.getcwd()
+sys.path.insert(0, os.getcwd())
 name = "<code>"
 linecache.cache[name] = (len(code), None, code.splitlines(True), name)
 scope = {"__name__": "__main__", "__builtins__": __builtins__}

@@ -61,9 +61,13 @@ func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, erro
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
+	box, err := a.Sandbox()
+	if err != nil {
+		return nil, err
+	}
 	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
 	judge, err := permission.New(permission.Options{
-		Rules: a.Config.Permission, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name,
+		Rules: a.Config.Permission, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
 		Memory: a.grants(), Once: a.host != nil, Agent: agent, Own: own, // clients of a server do not allow anything for others
 	})
 	if err != nil {

@@ -118,7 +118,7 @@ type Reply struct {
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON text as the model wrote it
+	Arguments string `json:"arguments"`         // JSON text as the model wrote it
 	Sandbox   string `json:"sandbox,omitempty"` // level of the sandbox that it asks for; empty for tools that do not run in one
 }
 

@@ -1,9 +1,11 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,10 +79,50 @@ func (b *base) usql(ctx context.Context, call tool.Call, dsn, code string) (tool
 	if path, err = filepath.Abs(path); err != nil {
 		return tool.Result{}, err
 	}
+	bare, file, err := passwordFile(dsn)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	set := map[string]string{}
+	if file != "" {
+		defer os.Remove(file)
+		set["USQLPASS"] = file
+	}
 	// No start-up file, no question for a password.
-	r, err := b.program(ctx, call, confiner{}, process.Command{Path: path, Args: []string{"-X", "-w", "-q", "-c", code, dsn}}, map[string]string{})
-	r.Output, r.Stderr = hide(r.Output, dsn), hide(r.Stderr, dsn)
+	r, err := b.program(ctx, call, confiner{}, process.Command{Path: path, Args: []string{"-X", "-w", "-q", "-c", code, bare}}, set)
+	r.Output, r.Stderr = hide(hide(r.Output, dsn), bare), hide(hide(r.Stderr, dsn), bare)
 	return r, err
+}
+
+// passwordFile returns a database address without its password, and the path of a file from which usql takes that:
+// the arguments of a program are readable for every user of the computer. The path is empty if the
+// address has no password before its host.
+func passwordFile(dsn string) (bare, file string, err error) {
+	u, err := url.Parse(dsn)
+	if err != nil || u.User == nil {
+		return dsn, "", nil
+	}
+	password, ok := u.User.Password()
+	if !ok {
+		return dsn, "", nil
+	}
+	if strings.ContainsAny(password, "\r\n") {
+		return "", "", errors.New("the password in USQL_DSN has a line end, which the file of passwords of usql cannot hold")
+	}
+	field := func(s string) string {
+		return cmp.Or(strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(s), "*")
+	}
+	f, err := os.CreateTemp("", "loki-usqlpass-*") // readable for the user only
+	if err != nil {
+		return "", "", err
+	}
+	_, err = fmt.Fprintf(f, "*:*:*:*:%s:%s\n", field(u.User.Username()), field(password))
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", "", err
+	}
+	u.User = url.User(u.User.Username())
+	return u.String(), f.Name(), nil
 }
 
 // hide removes a database address, which can hold a password, from the output.

@@ -95,13 +95,14 @@ func TestReadingSQLIsEnforced(t *testing.T) {
 func TestUsql(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	script := "#!/bin/sh\nfor a; do printf '%s|' \"$a\"; done\necho oops $6 >&2\n"
+	// It prints its arguments, which every user of the computer can read, and complains about an address with the password.
+	script := "#!/bin/sh\nfor a; do printf '%s|' \"$a\"; done\nread pass <$USQLPASS\necho \"oops pg://me:pw@host/db, $pass\" >&2\n"
 	if err := os.WriteFile(filepath.Join(dir, "usql"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	o := builtin.Options{Dir: dir, Child: environ.Child{Environ: []string{"PATH=" + dir}}, Getenv: env(map[string]string{"USQL_DSN": "pg://me:pw@host/db"})}
 	text, failed, question := asks(t, o, "execute_sql_code", m{"code": "drop table t"})
-	if want := `{"output":"-X|-w|-q|-c|drop table t|USQL_DSN|","stderr":"oops USQL_DSN"}`; failed || text != want || !strings.Contains(question, "    drop table t") {
+	if want := `{"output":"-X|-w|-q|-c|drop table t|USQL_DSN|","stderr":"oops USQL_DSN, *:*:*:*:me:pw"}`; failed || text != want || !strings.Contains(question, "    drop table t") {
 		t.Errorf("got %s, asked %q", text, question)
 	}
 	if _, _, question = asks(t, o, "execute_sql_code", m{"code": "select 1"}); question != "" {

@@ -47,6 +47,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
 	}
+	_, isConfined := t.(Confined)
 	question := ""
 	guard, guarded := t.(Guard)
 	if guarded {
@@ -60,6 +61,16 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	}
 	a.hidden = v.Hidden
 	held := sandboxOf(wanted, v)
+	if bound := b.o.AtMost; bound != "" && isConfined {
+		switch {
+		case wanted.holds() && !bound.Covers(wanted.Level):
+			v = permission.Verdict{Action: permission.Deny, Decided: true, Reason: fmt.Sprintf("programs of this agent run at the level %s at most", bound)}
+		case wanted.holds() && !bound.Covers(held.Level):
+			held = sandbox.Declaration{Level: bound, Hosts: wanted.Hosts}
+		case !wanted.holds() && bound != sandbox.Full && v.Action == permission.Allow:
+			v = permission.Verdict{Action: permission.Ask, Decided: true, Reason: fmt.Sprintf("its agent may do no more than the level %s of the sandbox allows, and there is no sandbox here", bound)}
+		}
+	}
 	switch {
 	case v.Decided && v.Action == permission.Allow && v.Level != "" && v.Level != sandbox.Full && !wanted.holds():
 		v.Action = permission.Ask // the sandbox is the reason to allow it, and it does not hold this tool

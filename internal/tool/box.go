@@ -14,6 +14,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/hook"
+	"loki/internal/sandbox"
 	"loki/internal/steps"
 )
 
@@ -38,6 +39,9 @@ type Options struct {
 	From ask.Question
 	// Judge decides which calls may be made; nil leaves it to the tools' hints and guards.
 	Judge Judge
+	// AtMost is the highest level of the sandbox in which programs of calls run, whatever is asked for, allowed or
+	// consented to. Empty is no bound. Where there is no sandbox to hold it, every such call needs consent.
+	AtMost sandbox.Level
 	// AutoConfirm consents to every call without asking. Denied calls stay denied.
 	AutoConfirm bool
 	// Hooks run before and after calls. What they change is judged as if the model had written it.

@@ -75,6 +75,7 @@ func TestConfinedCall(t *testing.T) {
 		args    []string
 		answers []string
 		auto    bool
+		most    sandbox.Level
 		ran     []sandbox.Level
 		want    string // in the last text
 	}{
@@ -92,12 +93,14 @@ func TestConfinedCall(t *testing.T) {
 		{name: "allowed_to_write", rules: permission.Rules{List: rule(permission.Allow, "write")}, args: []string{wantsWrite}, ran: []sandbox.Level{"write"}, want: "done"},
 		{name: "allowed_to_write_only", rules: permission.Rules{List: rule(permission.Allow, "write")}, args: []string{`{"sandbox":"full"}`}, want: "cannot be asked"},
 		{name: "denied", rules: permission.Rules{List: rule(permission.Deny, "")}, args: []string{`{}`}, want: "not allowed"},
+		{name: "bound", most: "read", auto: true, args: []string{wantsWrite}, want: "run at the level read at most"},
+		{name: "bound_rule", most: "write", rules: permission.Rules{List: rule(permission.Allow, "")}, args: []string{`{}`}, ran: []sandbox.Level{"write"}, want: "done"},
 		{name: "asked_about", rules: permission.Rules{List: rule(permission.Ask, "")}, args: []string{`{}`}, answers: []string{"yes"}, ran: []sandbox.Level{"full"}, want: "done"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			subject := newConfined()
-			o := tool.Options{AutoConfirm: tt.auto, Judge: judgeOf(t, permission.Options{Rules: tt.rules, Memory: permission.NewMemory(""), Agent: "coder"}), Asker: asktest.NewScripted(tt.answers...)}
+			o := tool.Options{AutoConfirm: tt.auto, AtMost: tt.most, Judge: judgeOf(t, permission.Options{Rules: tt.rules, Memory: permission.NewMemory(""), Agent: "coder"}), Asker: asktest.NewScripted(tt.answers...)}
 			box := newBox(t, o, subject)
 			text := ""
 			for _, args := range tt.args {

@@ -116,6 +116,12 @@ RANDOM_BYTES ?= 10485760
 repl-random: # types 10 MB of random bytes at the line editor
 	LOKI_RANDOM_BYTES=$(RANDOM_BYTES) $(GO) test -count=1 -timeout 30m -run TestRandomBytes ./internal/repl/line
 
+TEXTS ?= 100000
+
+.PHONY: shells
+shells: # runs TEXTS texts that are allowed unasked in bash, dash, zsh and mksh, and looks for files that changed
+	LOKI_TEXTS=$(TEXTS) $(GO) test -count=1 -timeout 300m -v -run 'TestShells$$' ./internal/permission
+
 # One package at a time, without those below it: each change is compiled and tested, which
 # takes a minute for a hundred of them and more. What lives is a change that no test of the
 # package notices. What timed out is either endless or was only slow: look at it. WORKERS=2

@@ -27,7 +27,7 @@ func readArguments(raw json.RawMessage) (args arguments, ambiguous string) {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, ""
 	}
-	if name := repeated(raw); name != "" {
+	if name := repeated(json.NewDecoder(bytes.NewReader(raw))); name != "" {
 		return nil, fmt.Sprintf("the arguments give %q more than once; write the call again with each name once", name)
 	}
 	return newArguments(members)
@@ -65,39 +65,27 @@ func smallest(r rune) rune {
 	return least
 }
 
-// repeated returns a member name that an object in raw, at any depth, has twice, and "" if
-// there is none.
-func repeated(raw []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	type level struct {
-		object, value bool // value: a value comes next, not a name
-		seen          map[string]bool
+// repeated returns a member name that an object in the next value of d, at any depth, has twice, and "" if there is none.
+func repeated(d *json.Decoder) string {
+	token, _ := d.Token() // the text is valid
+	if delim, ok := token.(json.Delim); !ok || delim != '{' && delim != '[' {
+		return ""
 	}
-	var open []level
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return ""
-		}
-		if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
-			open = open[:len(open)-1]
-			continue
-		}
-		if n := len(open); n > 0 && open[n-1].object {
-			top := &open[n-1]
-			if !top.value {
-				name, _ := token.(string)
-				if top.seen[name] {
-					return name
-				}
-				top.seen[name] = true
+	seen := make(map[any]bool)
+	for d.More() {
+		if token == json.Delim('{') {
+			name, _ := d.Token()
+			if seen[name] {
+				return fmt.Sprint(name)
 			}
-			top.value = !top.value
+			seen[name] = true
 		}
-		if delim, ok := token.(json.Delim); ok {
-			open = append(open, level{object: delim == '{', seen: map[string]bool{}})
+		if name := repeated(d); name != "" {
+			return name
 		}
 	}
+	_, _ = d.Token() // the end
+	return ""
 }
 
 // match reports whether all conditions of a rule on arguments hold. A rule that allows holds

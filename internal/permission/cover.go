@@ -102,7 +102,7 @@ func (j *Judge) mentions(c *command, r *Rule) bool {
 	}) {
 		return true
 	}
-	_, runs := wrapperOf(name)
+	_, runs := wrappers()[name]
 	searched := slices.Contains([]string{"rg", "ag", "ack", "grep", "zip", "tar", "rsync"}, name) && len(c.words) < 4
 	for _, w := range c.words[1:] {
 		for _, part := range fileParts(w.text) {

@@ -39,14 +39,16 @@ type outcome struct {
 	held      string // likewise, but the sandbox keeps the file below Full
 }
 
-// stop takes the decision of a rule on a part into account.
-func (o *outcome) stop(a Action, rule, reason string) {
-	if o.action = stricter(o.action, a); o.action == a && reason != "" && !slices.Contains(o.reasons, reason) {
-		if len(o.reasons) > 0 && a == Deny && o.rule == "" {
-			o.reasons = nil
-		}
-		o.rule, o.reasons = cmp.Or(o.rule, rule), append(o.reasons, reason)
+// stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
+func (o *outcome) stop(r *Rule, grants ...Grant) {
+	v := ruled(r)
+	if stricter(o.action, r.Action) != o.action {
+		o.action, o.rule, o.reasons = r.Action, v.Rule, nil
 	}
+	if o.action == r.Action && !slices.Contains(o.reasons, v.Reason) {
+		o.reasons = append(o.reasons, v.Reason)
+	}
+	o.leave(v.Reason, grants...)
 }
 
 // leave notes that no rule allows a part, and the grants after which one would.
@@ -141,7 +143,7 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		hidden, altered = cmp.Or(hidden, a.hidden), cmp.Or(altered, a.altered)
 		for i := range a.commands {
 			a.commands[i].dirs = a.dirs
-			j.judgeCommand(&o, tool, &a.commands[i], rules)
+			j.judgeCommand(&o, tool, &a.commands[i], rules, false, false)
 		}
 		if o.harmless && len(a.dirs) > 1 && !j.o.Sandboxed {
 			o.leave("it changes the directory")
@@ -252,8 +254,9 @@ func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbo
 	return v
 }
 
-// judgeCommand judges a command and those that it runs.
-func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule) {
+// judgeCommand judges a command and those that it runs. within says that another command runs it, and named that a
+// rule has judged it with that one.
+func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule, within, named bool) {
 	d := j.decide(c, rules)
 	o.uncertain = cmp.Or(o.uncertain, d.uncertain)
 	for i := range c.loose {
@@ -261,55 +264,34 @@ func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule)
 			o.uncertain = cmp.Or(o.uncertain, shown(c.words)+" may run what a rule is about: "+l.rule.String())
 		}
 	}
-	inner := outcome{action: Allow, covered: true}
-	for i := range c.inner {
-		c.inner[i].dirs = c.dirs
-		j.judgeCommand(&inner, tool, &c.inner[i], rules)
-	}
-	o.uncertain = cmp.Or(o.uncertain, inner.uncertain)
-	for _, reason := range inner.reasons {
-		o.stop(inner.action, inner.rule, reason)
-	}
 	j.mention(o, c, rules)
-	o.mentioned, o.held = cmp.Or(o.mentioned, inner.mentioned), cmp.Or(o.held, inner.held)
-	grants := j.suggest(tool, c)
-	if d.rule != nil && d.rule.Action != Allow {
-		v := ruled(d.rule)
-		o.stop(v.Action, v.Rule, v.Reason)
-		o.leave(v.Reason, grants...)
-		return
-	}
-	// A rule that spells out the command within, such as "sudo systemctl *", has judged it.
-	named := d.rule != nil && c.at > 0 && len(d.fixed) > c.at
-	switch why := ""; {
+	grants, why := j.suggest(tool, c), ""
+	switch {
+	case d.rule != nil && d.rule.Action != Allow:
+		o.stop(d.rule, grants...)
+	case named:
 	case d.rule != nil:
 		if why = escapes(c, d.fixed); d.wild && why != "" {
 			o.firm = true
 			o.leave(why, grants...)
-			return
+			break
 		}
 		o.allow(d.rule)
 		o.grants = union(o.grants, grants)
-	case c.plain && len(c.inner) > 0 && (j.o.Sandboxed || !inner.harmless), c.words[0].is("exec") && len(c.words) == 1:
+		named = d.rule.whole() || c.at > 0 && len(d.fixed) > c.at // as "sudo systemctl *" does
+	case c.plain && len(c.inner) > 0, c.words[0].is("exec") && len(c.words) == 1:
 	default:
-		if why = j.reads(c); why == "" {
+		if why = j.reads(c); why == "" && (j.o.Sandboxed || !within) {
 			o.harmless = true
 			break
 		}
 		o.firm = o.firm || escapes(c, nil) != ""
-		o.leave(why, grants...)
+		o.leave(cmp.Or(why, "no rule allows "+shown(c.words)), grants...)
 	}
-	if named || d.rule != nil && d.rule.whole() {
-		return
+	for i := range c.inner {
+		c.inner[i].dirs = c.dirs
+		j.judgeCommand(o, tool, &c.inner[i], rules, true, named)
 	}
-	o.grants = union(o.grants, inner.grants)
-	for _, why := range inner.open {
-		o.leave(why, inner.grants...)
-	}
-	if inner.level != "" {
-		o.rule, o.level, o.hosts, o.offered = cmp.Or(o.rule, inner.rule), sandbox.Least(o.level, inner.level), cmp.Or(o.hosts, inner.hosts), o.offered || inner.offered
-	}
-	o.harmless, o.exact, o.firm = o.harmless || inner.harmless, o.exact || inner.exact, o.firm || inner.firm
 }
 
 // decision is what rules say about a command, without those that it runs.
@@ -408,9 +390,7 @@ func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, ru
 	}
 	switch r := best.rule; {
 	case r != nil && r.Action != Allow:
-		v := ruled(r)
-		o.stop(v.Action, v.Rule, v.Reason)
-		o.leave(v.Reason, grants...)
+		o.stop(r, grants...)
 	case r != nil:
 		o.rule = cmp.Or(o.rule, r.String())
 		o.level = cmp.Or(o.level, r.Sandbox, map[bool]sandbox.Level{true: sandbox.Write, false: sandbox.Full}[j.o.Sandboxed && l.inside && l.guarded == ""])

@@ -106,20 +106,12 @@ func (a *analysis) node(n syntax.Node) {
 		a.commands = append(a.commands, command{words: []word{{text: n.Variant.Value}, {text: string(rune(hole)), many: true}}})
 	case *syntax.ParamExp:
 		if n.Param == nil || n.Excl || n.Flags != nil || n.NestedParam != nil || len(n.Modifiers) > 0 || n.GlobSubst != syntax.OptUnset ||
-			n.Index != nil && unsure(n.Index) || n.Slice != nil && (unsure(n.Slice.Offset) || unsure(n.Slice.Length)) || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
+			n.Index != nil && unsure(n.Index) || n.Slice != nil && (n.Slice.Offset != nil && unsure(n.Slice.Offset) || n.Slice.Length != nil && unsure(n.Slice.Length)) || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
 			a.hide("the text has an expansion that can run code")
 		}
-	case *syntax.ArithmExp:
-		a.arithmetic(n.X)
-	case *syntax.ArithmCmd:
-		a.arithmetic(n.X)
-	case *syntax.LetClause:
-		for _, x := range n.Exprs {
-			a.arithmetic(x)
-		}
-	case *syntax.CStyleLoop:
-		for _, x := range []syntax.ArithmExpr{n.Init, n.Cond, n.Post} {
-			a.arithmetic(x)
+	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
+		if unsure(n) { // shells evaluate the values of variables in it again, substitutions included
+			a.hide("an expression with values that are not known to be numbers")
 		}
 	case *syntax.BinaryTest:
 		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
@@ -142,28 +134,16 @@ func (a *analysis) node(n syntax.Node) {
 	}
 }
 
-// arithmetic looks at an expression. Shells evaluate the values of variables in it again, substitutions included.
-func (a *analysis) arithmetic(x syntax.ArithmExpr) {
-	if unsure(x) {
-		a.hide("an expression with values that are not known to be numbers")
-	}
-}
-
-// unsure reports whether an expression has anything but numbers in it. A nil one has not.
-func unsure(x syntax.ArithmExpr) (found bool) {
-	if x == nil {
-		return false
-	}
-	syntax.Walk(x, func(n syntax.Node) bool {
+// unsure reports whether an expression has anything but numbers in it.
+func unsure(x syntax.Node) (found bool) {
+	for n := range syntax.Preorder(x) {
 		switch n := n.(type) {
 		case *syntax.Lit:
 			found = found || strings.Trim(n.Value, "0123456789@*") != ""
-		case *syntax.Word, *syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm, nil:
-		default:
+		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.FlagsArithm, *syntax.ExtGlob:
 			found = true
 		}
-		return !found
-	})
+	}
 	return found
 }
 

@@ -3,6 +3,7 @@ package permission
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // command is a simple command that a text runs.
@@ -25,49 +26,23 @@ type wrapper struct {
 	text  bool   // the rest is a text for a shell, joined with blanks
 }
 
-// wrapperOf returns the wrapper of a name.
-func wrapperOf(name string) (w wrapper, ok bool) {
-	switch name {
-	case "env":
-		return wrapper{plain: true, flags: "i0v", value: "u"}, true
-	case "nohup", "builtin", "noglob", "nocorrect":
-		return wrapper{plain: true}, true
-	case "nice":
-		return wrapper{plain: true, value: "n", flags: "0123456789"}, true
-	case "ionice":
-		return wrapper{plain: true, value: "cn", flags: "t"}, true
-	case "time", "gtime", "command":
-		return wrapper{plain: true, flags: "pv"}, true
-	case "timeout":
-		return wrapper{plain: true, value: "ks", flags: "v", skip: 1}, true
-	case "stdbuf":
-		return wrapper{plain: true, value: "ioe"}, true
-	case "setsid":
-		return wrapper{plain: true, flags: "cfw"}, true
-	case "exec":
-		return wrapper{plain: true, flags: "cl", value: "a"}, true
-	case "caffeinate":
-		return wrapper{plain: true, flags: "dimsu", value: "tw"}, true
-	case "xargs":
-		return wrapper{plain: true, value: "nPLsdIE", flags: "rt0"}, true
-	case "eval":
-		return wrapper{plain: true, text: true}, true
-	case "watch":
-		return wrapper{value: "n", flags: "dtbegcxp", text: true}, true
-	case "parallel":
-		return wrapper{value: "jnNI", flags: "0kvX", text: true}, true
-	case "sudo", "doas", "runuser":
-		return wrapper{value: "ugpCDhrRT"}, true
-	case "strace", "ltrace":
-		return wrapper{value: "efopsP"}, true
-	case "flock", "taskset", "chrt", "chroot", "setarch", "ssh":
-		return wrapper{value: "wEbcDEeIiLlmOpQRWFJoS", skip: 1}, true
-	case "busybox", "toybox", "npx", "bunx", "unshare", "nsenter", "pkexec", "su", "script", "setpriv", "systemd-run", "systemd-inhibit", "linux32", "linux64", "fakeroot",
-		"unbuffer", "prlimit", "choom", "torsocks", "proxychains", "proxychains4", "dbus-run-session", "xvfb-run", "rlwrap", "start-stop-daemon", "coproc", "entr", "uv", "poetry", "pipenv", "mise", "direnv":
-		return wrapper{value: "ugcnf"}, true
+// wrappers by name.
+var wrappers = sync.OnceValue(func() map[string]wrapper {
+	table := map[string]wrapper{
+		"env": {plain: true, flags: "i0v", value: "u"}, "nohup": {plain: true}, "builtin": {plain: true}, "noglob": {plain: true}, "nocorrect": {plain: true},
+		"nice": {plain: true, value: "n", flags: "0123456789"}, "ionice": {plain: true, value: "cn", flags: "t"}, "time": {plain: true, flags: "pv"},
+		"gtime": {plain: true, flags: "pv"}, "command": {plain: true, flags: "pv"}, "timeout": {plain: true, value: "ks", flags: "v", skip: 1},
+		"stdbuf": {plain: true, value: "ioe"}, "setsid": {plain: true, flags: "cfw"}, "exec": {plain: true, flags: "cl", value: "a"},
+		"caffeinate": {plain: true, flags: "dimsu", value: "tw"}, "xargs": {plain: true, value: "nPLsdIE", flags: "rt0"}, "eval": {plain: true, text: true},
+		"watch": {value: "n", text: true}, "parallel": {value: "jnNI", text: true}, "sudo": {value: "ugpCDhrRT"}, "doas": {value: "uC"}, "runuser": {value: "ugG"},
+		"strace": {value: "efopsP"}, "ltrace": {value: "efopsP"}, "flock": {value: "wE", skip: 1}, "taskset": {skip: 1}, "chrt": {skip: 1}, "chroot": {skip: 1}, "setarch": {skip: 1}, "ssh": {},
 	}
-	return wrapper{}, false
-}
+	for name := range strings.FieldsSeq(`busybox toybox npx bunx unshare nsenter pkexec su script setpriv systemd-run systemd-inhibit linux32 linux64 fakeroot unbuffer
+		prlimit choom torsocks proxychains proxychains4 dbus-run-session xvfb-run rlwrap start-stop-daemon entr uv poetry pipenv mise direnv`) {
+		table[name] = wrapper{value: "ugcnf"}
+	}
+	return table
+})
 
 // shells run a text that comes after -c.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"}
@@ -84,7 +59,7 @@ func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
 	}
 	cmd = command{words: words, dirs: a.dirs}
 	name, args := strings.ToLower(words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]), words[1:]
-	w, wraps := wrapperOf(name)
+	w, wraps := wrappers()[name]
 	switch {
 	case slices.Contains(shells, name):
 		a.shell(&cmd, args)
@@ -118,17 +93,15 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 	rest = rest[min(w.skip, len(rest)):]
 	cmd.plain = w.plain && sure
 	if name == "xargs" {
-		mark := "{}"
-		for i, o := range args[:len(args)-len(rest)] {
-			if strings.HasPrefix(o.text, "-I") && len(o.text) > 2 {
-				mark = o.text[2:]
-			} else if o.is("-I") && i+1 < len(args) && args[i+1].text != "" {
-				mark = args[i+1].text
-			}
-		}
 		rest = slices.Clone(rest)
-		for i := range rest {
-			rest[i].text = strings.ReplaceAll(rest[i].text, mark, string(rune(hole)))
+		for i, o := range args[:len(args)-len(rest)] {
+			if strings.HasPrefix(o.text, "-I") { // any word may hold its mark
+				for k := range rest {
+					if mark := strings.TrimPrefix(o.text, "-I"); k > 0 || mark == "" && i+1 < len(args) && strings.Contains(rest[0].text, args[i+1].text) || mark != "" && strings.Contains(rest[0].text, mark) {
+						rest[k] = word{text: string(rune(hole)), many: true}
+					}
+				}
+			}
 		}
 		if len(rest) > 0 {
 			rest = append(rest, word{text: string(rune(hole)), many: true})
@@ -222,32 +195,22 @@ func (a *analysis) nestedText(list *[]command, text string) {
 	}
 }
 
-// shell handles sh -c. What comes after the options may be the text, a value of an option, or a word for the text.
+// shell handles sh -c. With more options than -c, each word after it may be the text.
 func (a *analysis) shell(cmd *command, args []word) {
-	text, start := false, 0
-	for start < len(args) && (args[start].isOption() || strings.HasPrefix(args[start].text, "+")) && !args[start].is("-") {
-		text = text || !strings.HasPrefix(args[start].text, "--") && strings.Contains(args[start].text, "c")
-		start++
-	}
-	switch exact := start == 1 && len(args) == 2 && (args[0].is("-c") || args[0].is("-ec")); {
-	case exact:
+	text := slices.IndexFunc(args, func(w word) bool {
+		return strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c")
+	})
+	operand := slices.IndexFunc(args, func(w word) bool { return !w.isOption() && !strings.HasPrefix(w.text, "+") })
+	switch {
+	case len(args) == 2 && text == 0 && (args[0].is("-c") || args[0].is("-ec")):
 		cmd.plain = true
 		a.nested(cmd, args[1:])
-	case slices.ContainsFunc(args[:start], func(w word) bool { return !w.known() }):
-		a.hide("an option of a shell that is not known")
 	case len(args) == 1 && (args[0].is("--version") || args[0].is("--help")):
-	case start == len(args) || args[start].is("-") || slices.ContainsFunc(args[:start], func(w word) bool { return w.is("-s") }):
+	case operand < 0 || slices.ContainsFunc(args[:operand], func(w word) bool { return !w.known() || w.is("-s") || w.is("-") }):
 		a.hide("a shell runs what it reads")
-	case text || start > 0: // -o and its like take a word
-		for _, w := range args[start:] {
-			if text && (!w.known() || strings.TrimSpace(w.text) != "") {
-				a.nested(cmd, []word{w})
-			}
-		}
-		for i, w := range args[start:] { // -o errexit -c text
-			if !text && w.isOption() && strings.Contains(w.text, "c") && start+i+1 < len(args) {
-				a.nested(cmd, args[start+i+1:])
-			}
+	case text >= 0 && (text < operand || args[0].isOption()):
+		for _, w := range args[text+1:] {
+			a.nested(cmd, []word{w})
 		}
 	}
 }

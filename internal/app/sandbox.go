@@ -48,7 +48,7 @@ func (a *App) sandboxUnder(own permission.Rules) (*sandbox.Sandbox, error) {
 		return made, nil
 	}
 	made := sandbox.New(sandbox.Options{
-		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: []string{a.Paths.ConfigDir, a.Paths.StateDir, a.Paths.CacheDir}, Denied: denied, Getenv: a.Env.Get,
+		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: []string{a.Paths.ConfigDir, a.Paths.StateDir, a.Paths.CacheDir}, State: a.Paths.StateDir, Denied: denied, Getenv: a.Env.Get,
 	})
 	if a.sandboxes == nil {
 		a.sandboxes = make(map[string]*sandbox.Sandbox)

@@ -3,12 +3,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +28,9 @@ type hold struct {
 	report *os.File // to be read
 	theirs []*os.File
 	text   []byte // of the plan
+
+	network *network               // at level network
+	before  map[string]os.FileInfo // what runs later, by its place
 }
 
 func (h *hold) closeTheirs() {
@@ -57,6 +62,13 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 		}
 	}
 	l := b.limits()
+	b.held, b.dir = l, cmp.Or(cmd.Dir, l.workspace)
+	h.before = make(map[string]os.FileInfo)
+	for path := range l.protected {
+		if info, err := os.Lstat(path); err == nil {
+			h.before[path] = info
+		}
+	}
 	rules, err := l.landlock(k.landlock, h.temp.path, k.namespaces)
 	if err != nil {
 		return err
@@ -72,14 +84,19 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 		return err
 	}
 	h.theirs, h.report = append(h.theirs, reportWriter), reportReader
+	extra := []*os.File{planReader, reportWriter, rules}
+	if k.namespaces && l.level == Network {
+		var theirs *os.File
+		if h.network, theirs, err = newNetwork(slices.Concat(b.s.o.Hosts, b.declared.Hosts), b.s.o.Getenv); err != nil {
+			return err
+		}
+		h.theirs, extra = append(h.theirs, theirs), append(extra, theirs)
+	}
 	p := &plan{}
-	filter := newFilter(noSockets, k.namespaces)
+	filter := newFilter(k.namespaces, k.namespaces && l.level.Covers(Write))
 	if k.namespaces {
 		if err := b.separate(cmd, p, &l); err != nil {
 			return err
-		}
-		if l.level.Covers(Write) {
-			filter = newFilter(ownNetwork, true)
 		}
 	}
 	p.capabilities(keptCapabilities(k.namespaces))
@@ -91,7 +108,7 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 	}
 	h.text = p.Encode()
 	cmd.Path, cmd.Args, cmd.Env = self(), []string{"loki-sandbox"}, shim.Environ()
-	cmd.ExtraFiles = []*os.File{planReader, reportWriter, rules}
+	cmd.ExtraFiles = extra
 	return nil
 }
 
@@ -111,6 +128,9 @@ func (b *Box) separate(cmd *exec.Cmd, p *plan, l *limits) error {
 	l.newRoot(p, b.hold.temp.path, dir)
 	if own {
 		p.loopback()
+	}
+	if b.hold.network != nil {
+		p.listen()
 	}
 	return nil
 }
@@ -132,13 +152,18 @@ func (b *Box) environ(env []string, k kernelFacts) []string {
 	if k.namespaces {
 		temp = "/tmp"
 	}
+	cache := cmp.Or(b.held.cache, temp+"/cache")
 	set := map[string]string{
 		"TMPDIR": temp, "TMP": temp, "TEMP": temp,
-		"XDG_CACHE_HOME": temp + "/cache", "GOCACHE": temp + "/cache/go-build", "npm_config_cache": temp + "/cache/npm", "PIP_CACHE_DIR": temp + "/cache/pip",
+		"XDG_CACHE_HOME": cache, "GOCACHE": cache + "/go-build", "npm_config_cache": cache + "/npm", "PIP_CACHE_DIR": cache + "/pip",
 		"PYTHONPYCACHEPREFIX": temp + "/cache/python",
 		"GIT_OPTIONAL_LOCKS":  "0",
 	}
-	return environ.Merge(env, set, unreachable...)
+	env = environ.Merge(env, set, unreachable...)
+	if b.hold.network != nil {
+		env = proxied(env)
+	}
+	return env
 }
 
 // unreachable are variables that lead to services of the user's session.
@@ -157,7 +182,13 @@ func (b *Box) release() error {
 	if err != nil {
 		return fmt.Errorf("sandbox: read the report: %w", err)
 	}
-	return reported(shim.ParseReport(text))
+	if err := reported(shim.ParseReport(text)); err != nil || h.network == nil {
+		return err
+	}
+	if err := h.network.serve(); err != nil {
+		return fmt.Errorf("sandbox: take the listener of the proxy: %w", err)
+	}
+	return nil
 }
 
 // reported returns what is wrong with a report. Only the error of the command itself is one of the system, see
@@ -182,8 +213,15 @@ func (b *Box) end() {
 			f.Close()
 		}
 	}
+	if h.network != nil {
+		h.network.close()
+		b.connections = h.network.proxy.Refused()
+	}
 	if h.temp != nil {
 		h.temp.remove()
+	}
+	if h.before != nil && b.held.level.Covers(Write) {
+		b.withheld = b.withhold(h.before)
 	}
 }
 
@@ -222,15 +260,14 @@ var kernel = sync.OnceValue(func() kernelFacts {
 	if err != nil {
 		return kernelFacts{support: Support{Missing: err.Error()}}
 	}
-	k.support = Support{Files: true, Network: version >= 4, How: fmt.Sprintf("Landlock %d, seccomp", version)}
+	k.support = Support{Files: true, Network: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
 	lacks := missing(version)
 	k.namespaces = true
 	if err := k.try(Write); err == nil {
-		k.support.Network = true
 		k.support.How += ", namespaces"
 	} else {
 		k.namespaces = false
-		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected", err))
+		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected, and level network reaches no host", err))
 	}
 	k.support.Missing = strings.Join(lacks, "; ")
 	return k

@@ -153,7 +153,7 @@ func (l *limits) landlock(version int, temp string, namespaces bool) (*os.File, 
 		}
 	}
 	for p := range l.closed {
-		if !namespaces || !l.writes(p) { // else it is covered
+		if !namespaces || !l.covers(p) { // else it is covered
 			exceptions[p] = 0
 		}
 	}

@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -221,6 +224,7 @@ type limits struct {
 	closed    map[string]string // neither, with the reason
 	protected map[string]string // not written, with the reason
 	needs     Needs             // whatever is closed
+	cache     string            // what programs keep from one call to the next; empty at level read
 	links     map[string]string // symbolic links that lead to places, with their targets
 }
 
@@ -361,7 +365,7 @@ func contains(dir, path string) bool {
 func (b *Box) limits() limits {
 	s, f := b.s, b.s.findFixed()
 	l := limits{
-		level: b.declared.Level, workspace: f.workspace, closed: f.closed, links: f.links, protected: make(map[string]string),
+		level: b.declared.Level, workspace: f.workspace, closed: f.closed, links: f.links,
 		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
 	}
 	if f.workspace != "" {
@@ -370,6 +374,12 @@ func (b *Box) limits() limits {
 	for _, p := range slices.Concat(s.o.Read, b.declared.Read) {
 		l.read = append(l.read, s.resolve(p))
 	}
+	if dirs := slices.Concat([]string{f.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write); len(s.o.Denied) > 0 {
+		l.closed = maps.Clone(l.closed)
+		for _, p := range denied(s.o.Denied, dirs) {
+			l.closed[p] = "a rule denies it"
+		}
+	}
 	for _, p := range devicePlaces {
 		l.write = append(l.write, p.path)
 	}
@@ -377,14 +387,19 @@ func (b *Box) limits() limits {
 		return l
 	}
 	l.write = append(l.write, f.workspace)
+	if s.o.State != "" {
+		hash := sha256.Sum256([]byte(f.workspace))
+		l.cache = filepath.Join(resolve(s.o.State), "sandbox", hex.EncodeToString(hash[:8]), "cache")
+		if os.MkdirAll(l.cache, 0o700) == nil {
+			l.needs.Write = append(l.needs.Write, l.cache)
+		} else {
+			l.cache = ""
+		}
+	}
 	for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
 		l.write = append(l.write, s.resolve(p))
 	}
-	for _, p := range laterPlaces {
-		path := filepath.Join(f.workspace, p.path)
-		l.protected[path] = p.reason
-		l.protected[resolve(path)] = p.reason
-	}
+	l.protected = guarded(f.workspace)
 	return l
 }
 

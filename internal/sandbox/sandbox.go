@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"os/exec"
-	"slices"
 )
 
 // Options configure New.
@@ -16,6 +15,9 @@ type Options struct {
 	// Own are directories of this program: configuration, state, cache. No child below [Full] has access to them but to
 	// what it was started for, see Needs.
 	Own []string
+	// State is the directory of this program for what it keeps. Caches of children are in it, and what was moved
+	// out of the workspace; empty means that neither is kept.
+	State string
 	// Denied are patterns of files as in permission.Rule, absolute, that a rule of the user denies: no child below Full
 	// reads or writes them.
 	Denied []string
@@ -63,6 +65,12 @@ type Box struct {
 	declared Declaration
 	needs    Needs
 	hold     hold // what Prepare took
+
+	// What Prepare finds out, and End.
+	dir         string // of the child
+	held        limits
+	withheld    []Refusal
+	connections []string
 }
 
 // Box returns a box for a child that declares d, of which an empty level means [Read].
@@ -105,38 +113,4 @@ func (b *Box) End() {
 	if b.Level() != Full {
 		b.end()
 	}
-}
-
-// Refusal is something that a box stopped.
-type Refusal struct {
-	Access Access
-	What   string // a path as the user would write it, or a host with its port; empty if it is not known
-	Reason string // why that is closed, such as "git runs it later"; may be empty
-	Level  Level  // the least level that has it; empty if only Full has
-}
-
-// Access is what was tried.
-type Access string
-
-// The kinds of access.
-const (
-	Reading    Access = "read"
-	Writing    Access = "write"
-	Connecting Access = "connect"
-)
-
-// String returns the refusal as a predicate: "writes go.sum".
-func (r Refusal) String() string {
-	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to "}[r.Access]
-	if r.What == "" {
-		return verb + map[Access]string{Reading: "a file", Writing: "a file", Connecting: "the network"}[r.Access]
-	}
-	return verb + r.What
-}
-
-// Refused returns what the box stopped, each once, as far as can be told: from what the proxy saw, and from what the
-// command printed on its standard error. It is called after the child has ended; failed says that it did with an error.
-func (b *Box) Refused(stderr string, failed bool) []Refusal {
-	var found []Refusal
-	return slices.Compact(found)
 }

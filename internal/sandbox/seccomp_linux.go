@@ -112,17 +112,9 @@ func (f *filter) has(action uint32, bits uint32) {
 	f.end(action)
 }
 
-// sockets says which sockets a filter allows besides pairs of AF_UNIX.
-type sockets uint8
-
-const (
-	noSockets    sockets = iota
-	streamsOfTCP         // TCP, by IPv4 and IPv6
-	ownNetwork           // what an own network namespace holds, and AF_UNIX
-)
-
-// newFilter returns the filter for a level.
-func newFilter(s sockets, namespaces bool) filter {
+// newFilter returns the filter of a child. With a network of its own it has all sockets that this holds, and else only pairs of
+// AF_UNIX.
+func newFilter(namespaces, network bool) filter {
 	var f filter
 	f.load(seesArch)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
@@ -174,18 +166,7 @@ func newFilter(s sockets, namespaces bool) filter {
 	})
 	f.when(unix.SYS_SOCKET, func(f *filter) {
 		f.argument(0)
-		switch s {
-		case streamsOfTCP:
-			f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_INET, 2, 0)
-			f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_INET6, 1, 0)
-			f.end(fail(unix.EACCES))
-			f.argument(1)
-			f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf, 0, 0) // without SOCK_CLOEXEC and SOCK_NONBLOCK
-			f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SOCK_STREAM, 1, 0)
-			f.end(fail(unix.EACCES))
-			f.argument(2)
-			f.is(allow, 0, unix.IPPROTO_TCP)
-		case ownNetwork:
+		if network {
 			f.is(allow, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6)
 			f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_NETLINK, 1, 0)
 			f.end(fail(unix.EACCES))
@@ -194,15 +175,6 @@ func newFilter(s sockets, namespaces bool) filter {
 		}
 		f.end(fail(unix.EACCES))
 	})
-	if s == streamsOfTCP { // Landlock sees neither the waiting for connections nor those that begin with data
-		f.calls(fail(unix.EACCES), unix.SYS_LISTEN)
-		for call, flags := range map[uint32]uint32{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
-			f.when(call, func(f *filter) {
-				f.argument(flags)
-				f.has(fail(unix.EACCES), unix.MSG_FASTOPEN)
-			})
-		}
-	}
 	f.when(unix.SYS_SOCKETPAIR, func(f *filter) {
 		f.argument(0)
 		f.is(allow, unix.AF_UNIX)

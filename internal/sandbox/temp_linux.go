@@ -112,8 +112,3 @@ func removeAll(path string) {
 	})
 	_ = os.RemoveAll(path) // the next process tries again
 }
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}

@@ -1,0 +1,166 @@
+//go:build amd64 || arm64
+
+package sandbox_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/process"
+	"loki/internal/sandbox"
+)
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	if !strings.Contains(sandbox.New(w.options).Support().How, "namespaces") {
+		t.Skip("needs namespaces")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte("hello\n")) }))
+	t.Cleanup(server.Close)
+	at := strings.TrimPrefix(server.URL, "http://")
+	b := w.box(sandbox.Declaration{Level: sandbox.Network, Hosts: []string{at}}, sandbox.Needs{})
+	r, err := process.Run(t.Context(), process.Command{
+		Path: "bash", Args: []string{"-c", "unset NO_PROXY no_proxy; curl -s " + server.URL + "; curl -s -o /dev/null -w '%{http_code}\n' http://example.com/; curl -s --noproxy '*' " + server.URL + " || echo $?"},
+		Dir: w.workspace, Env: os.Environ(), Confinement: b,
+	})
+	if want := "hello\n403\n7\n"; string(r.Stdout) != want || err != nil {
+		t.Errorf("got %q %q, %v, want %q", r.Stdout, r.Stderr, err, want)
+	}
+	want := []sandbox.Refusal{{Access: sandbox.Connecting, What: "example.com:80", Level: sandbox.Network}}
+	if diff := cmp.Diff(want, b.Refused(r.Stderr, false)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.write(t, "src/project/sub/.env", "secret-too\n")
+		w.options.Denied = []string{w.workspace + "/**/.env"}
+		for _, d := range []sandbox.Declaration{read, write} {
+			got, err := w.run(t, d, "bash", "-c", "cat .env; cat sub/.env; cat sub/a.txt go.mod; grep -r secret- . ; cp .env x; cat x; true")
+			if err != nil || strings.Contains(got, "secret-") || !strings.Contains(got, "text of a\nmodule project\n") {
+				t.Errorf("%s: got %q, %v", d.Level, got, err)
+			}
+		}
+	})
+}
+
+func TestWhatRunsLaterIsWithheld(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.options.State = filepath.Join(w.home, "state", "loki")
+		b := w.box(write, sandbox.Needs{})
+		_, err := process.Run(t.Context(), process.Command{
+			Path: "bash", Args: []string{"-c", "mkdir sub/.vscode && echo x >sub/.vscode/tasks.json; echo y >sub/.envrc; echo z >sub/kept"}, Dir: w.workspace, Env: os.Environ(), Confinement: b,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []sandbox.Refusal{
+			{Access: sandbox.Writing, What: "sub/.envrc", Reason: "direnv runs it in the user's shell"},
+			{Access: sandbox.Writing, What: "sub/.vscode", Reason: "the editor runs tasks in it"},
+		}
+		if diff := cmp.Diff(want, b.Refused("", false)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		left, _ := filepath.Glob(filepath.Join(w.workspace, "sub", "*"))
+		hidden, _ := filepath.Glob(filepath.Join(w.workspace, "sub", ".*"))
+		kept, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "withheld", "*", "*"))
+		hiddenKept, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "withheld", "*", ".*"))
+		if len(left) != 2 || len(hidden) != 0 || len(kept)+len(hiddenKept) < 2 {
+			t.Errorf("left %q %q, withheld %q %q", left, hidden, kept, hiddenKept)
+		}
+	})
+}
+
+func TestGitDirectoryThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.options.State = filepath.Join(w.home, "state", "loki")
+	_, _ = w.run(t, write, "bash", "-c", "mv .git old; mkdir .git && echo '[core] fsmonitor=x' >.git/config")
+	if text, err := os.ReadFile(filepath.Join(w.workspace, ".git", "config")); err == nil && strings.Contains(string(text), "fsmonitor") {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.write(t, "config/loki/functions/tool.sh", "echo from the tool; echo result >$RESULT; cat ../config.yaml")
+		result := filepath.Join(t.TempDir(), "result")
+		if err := os.WriteFile(result, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tools := filepath.Join(w.home, "config", "loki", "functions")
+		b := w.box(read, sandbox.Needs{Read: []string{tools}, Write: []string{result}})
+		r, _ := process.Run(t.Context(), process.Command{Path: "bash", Args: []string{tools + "/tool.sh"}, Dir: w.workspace, Env: append(os.Environ(), "RESULT="+result), Confinement: b})
+		if text, _ := os.ReadFile(result); string(text) != "result\n" || string(r.Stdout) != "from the tool\n" {
+			t.Errorf("got %q, result %q, %s", r.Stdout, text, r.Stderr)
+		}
+	})
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	both(t, testRefused)
+}
+
+func testRefused(t *testing.T, plain bool) {
+	for _, tt := range []struct {
+		name    string
+		d       sandbox.Declaration
+		program string
+		args    []string
+		want    []string
+	}{
+		{"bash_write", read, "bash", []string{"-c", "echo x >go.sum"}, []string{"writes go.sum (write)"}},
+		{"bash_outside", read, "bash", []string{"-c", "echo x >$OUT/new"}, []string{"writes ~/outside/new ()"}},
+		{"cat_outside", read, "cat", []string{"../../outside/file"}, []string{"reads ~/outside/file ()"}},
+		{"cat_missing", read, "cat", []string{"nothing"}, nil},
+		{"cp", read, "cp", []string{"go.mod", "x"}, []string{"writes x (write)"}},
+		{"python_write", read, "python3", []string{"-c", "open('x', 'w')"}, []string{"writes x (write)"}},
+		{"python_read", read, "python3", []string{"-c", "import os; open(os.environ['HOME'] + '/.ssh/id')"}, []string{"reads ~/.ssh/id ()"}},
+		{"node_write", read, "node", []string{"-e", "require('fs').writeFileSync('x', '')"}, []string{"writes x (write)"}},
+		{"git_config", write, "git", []string{"config", "core.x", "y"}, []string{"writes .git/config ()"}},
+		{"make", read, "make", []string{"-f", "sub/Makefile"}, []string{"writes made (write)"}},
+		{"curl", read, "curl", []string{"-sS", "https://example.com/x"}, []string{"connects to example.com (network)"}},
+		{"pip", write, "python3", []string{"-c", "import urllib.request; urllib.request.urlopen('https://example.com')"}, []string{"connects to the network (network)"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if plain && tt.name == "git_config" {
+				t.Skip("git makes its lock in a directory that is not written")
+			}
+			w := newWorld(t, plain)
+			w.write(t, "src/project/sub/Makefile", "all:\n\techo x >made\n")
+			if tt.program == "git" {
+				if out, err := exec.Command("git", "init", "-q", w.workspace).CombinedOutput(); err != nil {
+					t.Fatal(string(out), err)
+				}
+			}
+			b := w.box(tt.d, sandbox.Needs{})
+			r, err := process.Run(t.Context(), process.Command{
+				Path: tt.program, Args: tt.args, Dir: w.workspace, Confinement: b, Env: append(os.Environ(), "HOME="+w.home, "OUT="+w.outside),
+			})
+			var got []string
+			for _, f := range b.Refused(r.Stderr, err != nil) {
+				got = append(got, f.String()+" ("+string(f.Level)+")")
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s(-want +got):\n%s", r.Stderr, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Refusal is something that a box stopped.
+type Refusal struct {
+	Access Access
+	What   string // a path as the user would write it, or a host with its port; empty if it is not known
+	Reason string // why that is closed, such as "git runs it later"; may be empty
+	Level  Level  // the least level that has it; empty if only Full has
+}
+
+// Access is what was tried.
+type Access string
+
+// The kinds of access.
+const (
+	Reading    Access = "read"
+	Writing    Access = "write"
+	Connecting Access = "connect"
+)
+
+// String returns the refusal as a predicate: "writes go.sum".
+func (r Refusal) String() string {
+	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to "}[r.Access]
+	if r.What == "" {
+		return verb + map[Access]string{Reading: "a file", Writing: "a file", Connecting: "the network"}[r.Access]
+	}
+	return verb + r.What
+}
+
+// maxRefusals is how many refusals are returned; the first ones say enough.
+const maxRefusals = 8
+
+// Refused returns what the box stopped, each once, as far as can be told: from what the proxy saw, from what was moved out of
+// the workspace, and from what the command printed on its standard error. It is called after the child has ended;
+// failed says that it did with an error. Without one, what it printed does not count: it did without.
+func (b *Box) Refused(stderr string, failed bool) []Refusal {
+	if b.Level() == Full {
+		return nil
+	}
+	found := slices.Clone(b.withheld)
+	for _, host := range b.connections {
+		found = append(found, Refusal{Access: Connecting, What: host, Level: Network})
+	}
+	if failed {
+		for line := range strings.Lines(stderr) {
+			if r, ok := b.refusal(strings.TrimSpace(line)); ok {
+				found = append(found, r)
+			}
+		}
+	}
+	var once []Refusal
+	for _, r := range found {
+		if !slices.Contains(once, r) && len(once) < maxRefusals {
+			once = append(once, r)
+		}
+	}
+	return once
+}
+
+var (
+	// fileError finds what the system says of a file, in the words of programs.
+	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+	// hostError finds what programs say of a network that is not there. The host is in one of the groups, if at all.
+	hostError = regexp.MustCompile(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
+		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|` +
+		`socket: (?:permission denied|operation not permitted)|connect tunnel failed, response 403|connect (?:EACCES|ENETUNREACH)|\bconnect: .*(?:permission denied|unreachable)|dial (?:tcp|udp)`)
+	// making finds that a program was about to make a file.
+	making = regexp.MustCompile(`(?i)creat|touch|mkdir|line \d+: `)
+	quoted = regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]")
+	// named is the path between a colon or a blank and the colon before the error.
+	named = regexp.MustCompile(`([^\s:'"]+): *$`)
+)
+
+// refusal returns what a line of a program says about something that the box stopped.
+func (b *Box) refusal(line string) (Refusal, bool) {
+	if m := hostError.FindStringSubmatch(line); m != nil {
+		r := Refusal{Access: Connecting, Level: Network}
+		for _, host := range m[1:] {
+			if strings.Contains(host, ".") {
+				r.What = host
+			}
+		}
+		return r, b.declared.Level != Network || r.What != ""
+	}
+	at := fileError.FindStringIndex(line)
+	if at == nil {
+		return Refusal{}, false
+	}
+	what := ""
+	for _, part := range []string{line[at[1]:], line[:at[0]]} {
+		if all := quoted.FindAllStringSubmatch(part, -1); all != nil {
+			what = all[len(all)-1][1]
+			break
+		}
+	}
+	if m := named.FindStringSubmatch(line[:at[0]]); what == "" && m != nil {
+		what = m[1]
+	}
+	missing := strings.Contains(strings.ToLower(line[at[0]:at[1]]), "no such")
+	if what == "" {
+		return Refusal{Access: Writing, Level: least(Write, b.declared.Level)}, !missing && strings.Contains(strings.ToLower(line), "read-only")
+	}
+	return b.place(what, missing, making.MatchString(line))
+}
+
+func least(l, has Level) Level {
+	if has.Covers(l) {
+		return ""
+	}
+	return l
+}
+
+// place returns what the box stopped at a path. A path that is missing counts only if it is there outside of the box, or was to
+// be made in a directory that is.
+func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
+	path := what
+	switch {
+	case strings.HasPrefix(path, "~/"):
+		path = b.s.absolute(path)
+	case !filepath.IsAbs(path):
+		path = filepath.Join(b.dir, path)
+	}
+	path = resolve(filepath.Clean(path))
+	l := &b.held
+	r := Refusal{What: b.s.display(path)}
+	in := func(list []string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return contains(p, path) })
+	}
+	readable := in(l.read) || in(l.write) || in(l.needs.Read) || in(l.needs.Write)
+	for p, reason := range l.closed {
+		if contains(p, path) && !in(l.needs.Read) && !in(l.needs.Write) {
+			r.Access, r.Reason = Reading, reason
+			return r, exists(path)
+		}
+	}
+	if !readable {
+		r.Access = Reading
+		if !exists(path) {
+			r.Access = Writing
+		}
+		return r, exists(path) || !missing || making && exists(filepath.Dir(path))
+	}
+	if missing {
+		return Refusal{}, false
+	}
+	r.Access = Writing
+	if reason, later := RunsLater(path); later && contains(l.workspace, path) {
+		r.Reason = reason
+	} else if contains(l.workspace, path) {
+		r.Level = least(Write, b.declared.Level)
+	}
+	if b.declared.Level.Covers(Write) && in(l.write) && r.Reason == "" {
+		return Refusal{}, false // something else than the box
+	}
+	return r, true
+}
+
+// display returns a path as a user would write it: below the workspace or the home directory where it is.
+func (s *Sandbox) display(path string) string {
+	if rel, err := filepath.Rel(s.findFixed().workspace, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	if home := s.resolve("~/"); home != "" && home != path && contains(home, path) {
+		return "~" + path[len(home):]
+	}
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

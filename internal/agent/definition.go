@@ -11,6 +11,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/hook"
 	"loki/internal/permission"
 	"loki/internal/sandbox"
 	"loki/internal/value"
@@ -35,6 +36,7 @@ type Definition struct {
 	Environment   []string // names of variables that scripts get although they look like secrets
 	Permission    permission.Rules
 	Sandbox       sandbox.Declaration // of tools that declare nothing, and the most that calls can be granted
+	Hooks         []hook.Hook
 
 	Session *string // to begin with; nil for the configured one, "" for none
 
@@ -54,6 +56,7 @@ type Definition struct {
 
 	places      graph.Places
 	permissions value.Value // permission as it is written
+	hooks       value.Value // likewise
 }
 
 // Pos returns where path stands in the definition of a plain agent: "model",
@@ -161,7 +164,7 @@ func FromGraph(name string, g *graph.Graph) *Definition {
 	d := &Definition{
 		Name: name, Description: g.Description, Model: g.Model, Sampling: g.Sampling,
 		GlobalTools: g.GlobalTools, MCPServers: g.MCPServers, Variables: g.Variables, Starters: g.ConversationStarters,
-		Environment: g.Environment, Sandbox: g.Sandbox, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
+		Environment: g.Environment, Sandbox: g.Sandbox, Hooks: g.Hooks, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
 		File: g.File, Text: g.Text,
 	}
 	d.Team.CanSpawn = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Type == graph.AgentNode })

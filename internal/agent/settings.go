@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/graph"
+	"loki/internal/hook"
 	"loki/internal/permission"
 	"loki/internal/sandbox"
 	"loki/internal/value"
@@ -42,6 +43,7 @@ var settings = []setting{
 	{"environment", func(d *Definition) any { return &d.Environment }, false},
 	{"permission", func(d *Definition) any { return &d.Permission }, true},
 	{"sandbox", func(d *Definition) any { return &d.Sandbox }, false},
+	{"hooks", func(d *Definition) any { return &d.Hooks }, false},
 	{"compression_threshold", func(d *Definition) any { return &d.CompressionThreshold }, true},
 	{"auto_continue", func(d *Definition) any { return &d.Todo.Enabled }, false},
 	{"max_auto_continues", func(d *Definition) any { return &d.Todo.Max }, true},
@@ -101,6 +103,10 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 			*field, _ = permission.Read(n) // the error is one of the document, too
 			d.permissions = n.FiniteValue()
 		}
+	case *[]hook.Hook:
+		if n := m.Get(s.key); n != nil {
+			*field, d.hooks = hook.Read(n, hook.AgentKinds()), n.FiniteValue()
+		}
 	}
 }
 
@@ -150,6 +156,8 @@ func (s setting) value(d *Definition) value.Value {
 		return d.permissions
 	case *sandbox.Declaration:
 		return field.Value()
+	case *[]hook.Hook:
+		return d.hooks
 	}
 	return value.Value{}
 }

@@ -162,6 +162,9 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Calls, err = a.calls(r.Agent.Name, r.Agent.InForce.Permission, r.Asker, a.consents(r)); err != nil {
 		return kit, done, err
 	}
+	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
+		return kit, done, err
+	}
 	kit.Team = a.children(r, sandbox.Declaration{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {

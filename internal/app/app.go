@@ -155,6 +155,7 @@ func (a *App) requestContext(id string, noStream bool) engine.RequestContext {
 	return engine.RequestContext{
 		Model:    cmp.Or(id, a.Config.Model),
 		Sampling: a.Config.Sampling,
+		Hooks:    a.hooksOf(nil),
 		NoStream: noStream || !a.Config.Stream,
 	}
 }

@@ -28,6 +28,7 @@ func (a *App) Conversations() *conversation.Service {
 	s := &conversation.Service{
 		Engine: a.live, Dry: a.dry, Servers: a.startServers, ServerNames: a.serverNames, Agent: a.conversationAgent,
 		CheckReranker: func(ctx context.Context, id string) error { _, err := a.Reranker(ctx, id); return err },
+		Hooks:         a.talkHooks,
 		Roles:         a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},

@@ -25,6 +25,9 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	g := r.Agent.Graph
 	events := r.Events.With(func(s *event.Source) { s.Agent = r.Agent.Name })
 	ctx = event.NewContext(ctx, events)
+	if r.Member == nil { // a child asks through its parent
+		r.Asker = a.hooksOf(nil).Asker(r.Asker)
+	}
 	tools, err := a.agentTools(ctx, r.Agent, r.Variables, r.Asker)
 	if err == nil {
 		tools, err = tools.With(userTools(r.answers(), r.Agent.Name)...)
@@ -77,6 +80,10 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err != nil {
 		return nil, nil, err
 	}
+	calls.Hooks = a.hooksOf(&r.Agent)
+	if err := a.warnOfHooks(ctx, events, r.Agent); err != nil {
+		return nil, nil, err
+	}
 	scope, err := a.agentServers(ctx, r, events)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +131,7 @@ func (a *App) engineOf(r AgentRun) *engine.Engine {
 // graphContext returns the model and the sampling of a graph's requests.
 func (a *App) graphContext(r AgentRun, budget *run.Budget) engine.RequestContext {
 	rc := a.requestContext(a.graphModel(r), r.NoStream)
-	rc.Sampling = r.Agent.InForce.Sampling.Over(rc.Sampling)
+	rc.Sampling, rc.Hooks = r.Agent.InForce.Sampling.Over(rc.Sampling), a.hooksOf(&r.Agent)
 	if budget != nil {
 		rc.Budget = budget
 	}

@@ -91,6 +91,8 @@ func (a *App) grants() *permission.Memory {
 // the box has all that there are. done releases what the box holds.
 func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes bool) (box *tool.Box, declared string, done func(), err error) {
 	done = func() {}
+	hooks := a.hooksOf(nil)
+	asker = hooks.Asker(asker)
 	tools, err := a.lookUpTools(ctx, name, asker)
 	if err == nil && len(tools) == 0 {
 		tools, done, err = a.serverTools(ctx, name, asker)
@@ -120,7 +122,7 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 	if err != nil {
 		return nil, "", done, err
 	}
-	calls.Tools = set
+	calls.Tools, calls.Hooks = set, hooks
 	return tool.NewBox(calls), declared, done, nil
 }
 

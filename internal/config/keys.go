@@ -34,6 +34,7 @@ var keys = []key{
 	{"visible_tools", func(c *Config) any { return &c.VisibleTools }, false},
 	{"permission", func(c *Config) any { return &c.Permission }, false},
 	{"sandbox", func(c *Config) any { return &c.Sandbox }, false},
+	{"hooks", func(c *Config) any { return &c.Hooks }, false},
 	{"tool_timeout", func(c *Config) any { return &c.ToolTimeout }, false},
 	{"tool_max_output", func(c *Config) any { return &c.ToolMaxOutput }, false},
 	{"mcp_server_support", func(c *Config) any { return &c.MCPServerSupport }, true},

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"loki/internal/fault"
-	"loki/internal/hook"
 	"loki/internal/yamldoc"
 )
 
@@ -94,7 +93,6 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		c.UserAgent = nil
 	}
 	c.places = placesOf(doc.Root())
-	c.Hooks = hook.Read(root.Get("hooks"), c.File, hook.Kinds())
 	c.API = readAPI(root.Map("api"), c.File)
 	c.readClients(root)
 	if doc.Err() == nil {

@@ -15,6 +15,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/hook"
 	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/provider"
@@ -96,6 +97,10 @@ func TestLoadFull(t *testing.T) {
 		EnabledTools:         ptr("fs,web_search"),
 		VisibleTools:         []string{"fs_cat.sh", "fs_ls.sh"},
 		Permission:           permission.Rules{Default: permission.Deny},
+		Hooks: []hook.Hook{{
+			Kind: hook.BeforeTool, Name: "guard", Args: []string{"guard", "-v"}, Match: "fs_*", Timeout: 2 * time.Second, OnFailure: hook.Continue,
+			Where: filepath.Join("testdata", "full.yaml") + ":141",
+		}},
 		Sandbox: sandbox.Settings{
 			Disabled: true, Read: []string{"~/data"}, Write: []string{"out"}, Hosts: []string{"*.example.com:443"}, Environment: []string{"AWS_*"},
 		},

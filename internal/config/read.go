@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"loki/internal/graph"
+	"loki/internal/hook"
 	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/provider"
@@ -43,6 +44,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field, _ = permission.Read(m.Get(key)) // the error is one of the document, too
 	case *sandbox.Settings:
 		*field, _ = sandbox.ReadSettings(m.Get(key)) // likewise
+	case *[]hook.Hook:
+		*field = hook.Read(m.Get(key), hook.Kinds())
 	case *mcp.PoolConfig:
 		*field = mcp.ReadPool(m.Map(key))
 	case *[]string:

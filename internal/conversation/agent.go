@@ -155,6 +155,9 @@ func (c *Conversation) ExitAgent(ctx context.Context) error {
 			return err
 		}
 		c.leaveSession()
+		if err := c.sessionEnded(ctx); err != nil {
+			return err
+		}
 	}
 	c.leaveAgent()
 	c.last.end()
@@ -348,7 +351,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 		return member, err
 	}
 	o := t.kit.Calls
-	o.Tools, o.Run, o.From = set, f.Events.Run, t.from()
+	o.Tools, o.Run, o.From, o.Hooks = set, f.Events.Run, t.from(), t.rc.Hooks
 	t.req.Tools = tool.NewBox(o)
 	return member, nil
 }

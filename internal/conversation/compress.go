@@ -60,7 +60,7 @@ func (c *Conversation) recap(ctx context.Context, st steps.Steps, listed string)
 	done, err = c.session.Compress(ctx, session.Compaction{
 		Summarize: func(ctx context.Context, messages []chat.Message) (string, chat.Usage, error) {
 			rc := engine.RequestContext{
-				Model: c.recapModel(), Steps: st, Events: event.NewScope(event.Discard, event.Source{}, nil),
+				Model: c.recapModel(), Steps: st, Events: event.NewScope(event.Discard, event.Source{}, nil), Hooks: c.hooks(),
 			}
 			reply, err := c.engine().Run(ctx, &rc, engine.Request{Messages: messages, Whole: true})
 			used = reply.Usage

@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/hook"
 	"loki/internal/rag"
 	"loki/internal/role"
 	"loki/internal/session"
@@ -25,6 +26,8 @@ type Conversation struct {
 	session *session.Session
 	release func()         // lets others into the session; nil if only turns keep them out
 	draft   *session.Draft // the question that was asked last, until it is recorded
+	stay    *string        // name of the session whose hooks of the beginning have run; nil for none
+	talking bool           // those of a REPL outside of sessions have run
 	kept    bool           // it was recorded with its run
 	passing bool           // the last question is not one that a conversation goes on from
 	list    *todo.List     // of the model
@@ -78,6 +81,12 @@ func (c *Conversation) Close(ctx context.Context) error {
 			err = c.keepSession(c.context(ctx))
 		}
 		c.leave()
+	}
+	err = errors.Join(err, c.sessionEnded(ctx))
+	if c.talking {
+		c.talking = false
+		_, endErr := c.runSessionHooks(context.WithoutCancel(ctx), hook.SessionEnd, "")
+		err = errors.Join(err, endErr)
 	}
 	c.stopServers()
 	return err

@@ -80,5 +80,10 @@ func (c *Conversation) change(ctx context.Context, do func()) error {
 func (c *Conversation) Prepare(ctx context.Context) error {
 	c.fold()
 	c.options.EmptySession = false // it was for the session of the command
-	return c.rescope(ctx)
+	if err := c.rescope(ctx); err != nil || c.session != nil {
+		return err
+	}
+	err := c.startHooks(ctx, "")
+	c.talking = err == nil
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/graph"
+	"loki/internal/hook"
 	"loki/internal/rag"
 	"loki/internal/role"
 	"loki/internal/run"
@@ -37,6 +38,8 @@ type Service struct {
 	ServerNames func() ([]string, error)
 	// CheckReranker returns the error for an id that is not that of a reranker; nil allows all ids.
 	CheckReranker func(ctx context.Context, id string) error
+	// Hooks returns the hooks of conversations with an agent, nil for none. A nil Hooks has none at all.
+	Hooks func(with *Agent) *hook.Runner
 	// Agent finds an agent. Given are values of its variables. What is wrong with the agent and does not
 	// prevent its use is a warning. Nil has no agents.
 	Agent func(ctx context.Context, name string, given map[string]string, from Caller) (Agent, error)
@@ -139,6 +142,9 @@ func (s *Service) Begin(o Options) *Conversation {
 	v := values{
 		settings: s.Settings, todo: s.Todo, noStream: o.NoStream || s.NoStream, save: s.Save, saveSession: s.SaveSession,
 		threshold: s.Compression.Threshold, dryRun: s.DryRun, highlight: s.Highlight, switches: s.Switches,
+	}
+	if s.Hooks != nil {
+		o.Asker = s.Hooks(nil).Asker(o.Asker)
 	}
 	return &Conversation{service: s, options: o, values: v, list: new(todo.List)}
 }

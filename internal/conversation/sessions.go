@@ -91,6 +91,9 @@ func (c *Conversation) goOnIn(ctx context.Context, store session.Store, s *sessi
 	if err = c.enterSession(ctx, store, s); err == nil {
 		err = c.rescope(ctx)
 	}
+	if err == nil {
+		err = c.sessionStarts(ctx, s.Name())
+	}
 	if err != nil {
 		c.leaveSession()
 	}
@@ -285,6 +288,9 @@ func (c *Conversation) ExitSession(ctx context.Context) error {
 		return err
 	}
 	c.leaveSession()
+	if err := c.sessionEnded(ctx); err != nil {
+		return err
+	}
 	c.last.end()
 	if c.agent != nil {
 		if err := c.ready(ctx); err != nil {

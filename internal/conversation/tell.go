@@ -150,7 +150,7 @@ func (c *Conversation) name(ctx context.Context) error {
 	s := withRole(chat.Settings{Model: c.Settings().Model}, r)
 	var used chat.Usage
 	err = c.session.AutoName(ctx, func(ctx context.Context, text string) (string, chat.Usage, error) {
-		rc := engine.RequestContext{Model: s.Model, Sampling: s.Sampling, NoStream: true, Events: event.NewScope(event.Discard, event.Source{}, nil)}
+		rc := engine.RequestContext{Model: s.Model, Sampling: s.Sampling, NoStream: true, Events: event.NewScope(event.Discard, event.Source{}, nil), Hooks: c.hooks()}
 		reply, err := c.engine().Run(ctx, &rc, engine.Request{Messages: r.Messages(chat.Text(chat.User, text)), Whole: true})
 		used = reply.Usage
 		return reply.Text, reply.Usage, err

@@ -162,7 +162,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	c, q := t.c, t.q
 	t.rc = engine.RequestContext{
-		Model: q.Settings.Model, Sampling: q.Settings.Sampling, MaxOutputTokens: q.MaxOutputTokens, NoStream: q.NoStream, Events: c.options.Events,
+		Model: q.Settings.Model, Sampling: q.Settings.Sampling, MaxOutputTokens: q.MaxOutputTokens, NoStream: q.NoStream, Events: c.options.Events, Hooks: c.hooks(),
 	}
 	t.req.Whole, t.req.Client, t.req.Constraints = q.Whole, q.Tools, q.Constraints
 	if c.agent != nil && !q.Aside {

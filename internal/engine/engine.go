@@ -16,6 +16,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/hook"
 	"loki/internal/provider"
 	"loki/internal/retry"
 	"loki/internal/schema"
@@ -155,10 +156,11 @@ type RequestContext struct {
 	chat.Sampling
 	// MaxOutputTokens is sent with requests in place of the model's; 0 leaves it to the model.
 	MaxOutputTokens int
-	NoStream        bool        // ask for replies in one piece
-	Budget          Budget      // nil bounds nothing
-	Events          event.Scope // where events go, and what they name as their source
-	Steps           steps.Steps // record of the work done; the zero value records nothing
+	NoStream        bool         // ask for replies in one piece
+	Budget          Budget       // nil bounds nothing
+	Events          event.Scope  // where events go, and what they name as their source
+	Steps           steps.Steps  // record of the work done; the zero value records nothing
+	Hooks           *hook.Runner // run before and after model calls; nil for none
 
 	// Failures has requests that are made again share the repetitions of their calls. Nil
 	// means that each call has its own.
@@ -239,7 +241,7 @@ func (e *Engine) Model(ctx context.Context, rc *RequestContext, id string) (Mode
 }
 
 // Run answers req. On error the reply holds what was received until then. A filtered reply
-// is an error with code [fault.Refused]. An empty reply is an error with code
+// is an error with code [fault.Refused], and so is one that a hook refuses. An empty reply is an error with code
 // [fault.Provider], and so is a reply that was cut off if req.Whole is set.
 func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Reply, error) {
 	ctx = event.NewContext(ctx, rc.Events)
@@ -279,7 +281,7 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		}
 		reply.Messages = append(reply.Messages, t.Message)
 		if len(t.Message.ToolCalls) == 0 {
-			return reply, nil
+			return reply, c.addNote(ctx, t.Note, nil)
 		}
 		meter := new(chat.Meter)
 		results, open, err := loop.round(chat.WithMeter(ctx, meter), &c, turn, t)
@@ -289,6 +291,9 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 			rc.Budget.Spend(replayed)
 		}
 		if err != nil {
+			return reply, err
+		}
+		if err := c.addNote(ctx, t.Note, results); err != nil {
 			return reply, err
 		}
 		reply.Messages = append(reply.Messages, results...)

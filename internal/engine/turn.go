@@ -20,13 +20,14 @@ type call struct {
 	model    Model          // the one that is asked; a fallback stays for the turns that follow
 	messages []chat.Message // of the request and of the turns so far
 	known    int            // how many of them earlier calls sent or received
+	note     string         // of hooks, for the next request only; empty for none
 }
 
 // providerRequest returns the request of a turn as model gets it.
 func (c *call) providerRequest(model Model, turn int) provider.Request {
 	r := provider.Request{
 		Model:           model.Name,
-		Messages:        adjust(c.messages, model),
+		Messages:        adjust(withNote(c.messages, c.note), model),
 		Sampling:        c.req.Sampling.Over(c.rc.Sampling),
 		MaxOutputTokens: cmp.Or(c.rc.MaxOutputTokens, model.MaxOutputTokens),
 		OutputLimit:     model.OutputLimit,
@@ -53,6 +54,9 @@ type turnResult struct {
 	Model   string          `json:"model,omitempty"` // id of the fallback that answered
 	Limit   int             `json:"limit,omitempty"` // output limit of the request, in tokens; 0 for none
 	Body    string          `json:"body,omitempty"`  // of an empty reply: the beginning of what the server sent
+
+	Note    string `json:"note,omitempty"`    // what hooks noted about the reply
+	Refused string `json:"refused,omitempty"` // which hook refused the reply, and why; the message is empty then
 }
 
 // turn makes one model call, or reads its recorded result. A fallback that answers becomes the
@@ -66,7 +70,7 @@ func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error
 	made := false
 	t, err := steps.Do(ctx, c.rc.Steps, step, func(ctx context.Context) (turnResult, error) {
 		made = true
-		return e.ask(ctx, c, turn)
+		return e.askWithHooks(ctx, c, turn)
 	})
 	if err == nil && !made {
 		if c.rc.Budget != nil {
@@ -75,6 +79,9 @@ func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error
 		if t.Model != "" {
 			err = e.replace(ctx, c, t.Model)
 		}
+	}
+	if err == nil {
+		err = c.refusal(t)
 	}
 	return t, err
 }

@@ -23,7 +23,7 @@ const (
 	Config    Code = "config"    // a configuration, role, agent or graph file is wrong
 	NotFound  Code = "not_found" // a named thing does not exist
 	Provider  Code = "provider"  // a model provider failed
-	Refused   Code = "refused"   // a model or its provider declined to answer
+	Refused   Code = "refused"   // a model or its provider declined to answer, or a hook of the user refused
 	Tool      Code = "tool"      // a tool or a script failed
 	Limit     Code = "limit"     // a budget, cap or time limit was reached
 	Suspended Code = "suspended" // a human has to answer and no user can be asked

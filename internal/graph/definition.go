@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/hook"
 	"loki/internal/retry"
 	"loki/internal/sandbox"
 	"loki/internal/value"
@@ -61,7 +62,8 @@ type Graph struct {
 	MCPServers           []string
 	ConversationStarters []string
 	Variables            []Variable
-	Environment          []string // names of variables that scripts get although they look like secrets
+	Environment          []string    // names of variables that scripts get although they look like secrets
+	Hooks                []hook.Hook // of its calls of tools and models
 
 	// Sandbox is what scripts and tools run in that declare nothing themselves, and the most that all of them may do.
 	Sandbox sandbox.Declaration

@@ -192,6 +192,10 @@ func topAspects(g *Graph) aspects {
 		}
 		l.add("variables."+v.Name, text)
 	}
+	for i, h := range g.Hooks {
+		h.Where = "" // comments move it
+		l.add("hooks["+strconv.Itoa(i)+"]", fmt.Sprintf("%#v", h))
+	}
 	l.text("settings.on_failure", string(g.Settings.OnFailure))
 	for key, v := range g.InitialState.All() {
 		l.value("initial_state."+key, &v)

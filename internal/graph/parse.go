@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/hook"
 	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
@@ -167,6 +168,7 @@ func (p *parser) graph() {
 	m.Texts("conversation_starters", &g.ConversationStarters)
 	g.Environment = ReadEnvironment(m)
 	g.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox")) // what is wrong is reported to the document
+	g.Hooks = hook.Read(m.Get("hooks"), hook.AgentKinds())
 	g.Variables = ReadVariables(m)
 	p.settings(m.Map("settings"))
 	if n := m.Map("initial_state").Node(); n != nil {

@@ -63,7 +63,8 @@ type Hook struct {
 	OnFailure Failure
 	// Level bounds what the command can do. [Read] leaves it empty, which is [sandbox.Full].
 	Level sandbox.Level
-	Where string // file:line of the definition
+	Env   []string // variables beyond those of all hooks, as NAME=value; Read leaves it empty
+	Where string   // file:line of the definition
 }
 
 // String names the hook and where it is defined.

@@ -11,9 +11,8 @@ import (
 // Read reads the value of hooks: in a configuration file or the definition of an agent: a mapping from kinds to lists of
 // entries with the keys name, command, match, timeout and on_failure. Kinds are those that it may have, and the hooks come
 // in their order, those of a kind as they are written. Every mistake, unknown keys among them, is reported to the document
-// as an error: a hook that is left out might be the one that refuses. File is the name of the document for people. A nil
-// node, or a null, has none.
-func Read(n *yamldoc.Node, file string, kinds []Kind) []Hook {
+// as an error: a hook that is left out might be the one that refuses. A nil node, or a null, has none.
+func Read(n *yamldoc.Node, kinds []Kind) []Hook {
 	if n == nil || n.Kind() == yamldoc.Null {
 		return nil
 	}
@@ -24,7 +23,7 @@ func Read(n *yamldoc.Node, file string, kinds []Kind) []Hook {
 	var hooks []Hook
 	for _, kind := range kinds {
 		for i, entry := range m.List(string(kind)) {
-			h := Hook{Kind: kind, Name: fmt.Sprintf("%s[%d]", kind, i), Where: fmt.Sprintf("%s:%d", file, entry.Pos().Line)}
+			h := Hook{Kind: kind, Name: fmt.Sprintf("%s[%d]", kind, i), Where: fmt.Sprintf("%s:%d", n.File(), entry.Pos().Line)}
 			if h.read(entry) {
 				hooks = append(hooks, h)
 			}

@@ -17,7 +17,7 @@ func read(t *testing.T, src string, kinds []hook.Kind) ([]hook.Hook, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks := hook.Read(doc.Root().Map().Get("hooks"), "config.yaml", kinds)
+	hooks := hook.Read(doc.Root().Map().Get("hooks"), kinds)
 	var problems []string
 	for _, p := range append(doc.Errors(), doc.Warnings()...) {
 		problems = append(problems, fmt.Sprintf("%d:%d %s", p.Pos.Line, p.Pos.Column, p.Msg))
@@ -87,7 +87,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil || doc.Root().Kind() != yamldoc.Mapping {
 			return
 		}
-		hooks := hook.Read(doc.Root().Map().Get("hooks"), "f", hook.Kinds())
+		hooks := hook.Read(doc.Root().Map().Get("hooks"), hook.Kinds())
 		if doc.Err() != nil {
 			return
 		}

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 	"loki/internal/text"
 )
 
@@ -28,8 +30,8 @@ type Options struct {
 	// Nil changes nothing.
 	Seal   func(text string) string
 	Unseal func(text, sent string) string
-	// Confine returns what limits a hook that is not at the level full. Nil, or a nil result, limits nothing.
-	Confine func(h Hook) process.Confinement
+	// Confine returns what limits a hook with a level. It is required if there are such hooks.
+	Confine func(h Hook) (process.Confinement, error)
 }
 
 // Runner runs hooks. A nil Runner has none. It may be used from several goroutines.
@@ -135,16 +137,19 @@ func (r *Runner) ask(ctx context.Context, h Hook, e Event, check func(json.RawMe
 	if r.o.Seal != nil {
 		sent = r.o.Seal(sent)
 	}
+	env := append(slices.Concat(r.o.Child.Environ, h.Env), Variable+"="+h.Name)
 	c := process.Command{
 		Path: r.o.Shell.Path, Args: []string{r.o.Shell.Flag, h.Command},
-		Env:   append(r.o.Child.Environ[:len(r.o.Child.Environ):len(r.o.Child.Environ)], Variable+"="+h.Name),
-		Stdin: strings.NewReader(sent), Timeout: h.Timeout, HasTimeout: true, MaxStdout: MaxAnswer, MaxStderr: 2 * MaxReason,
+		Env: env, Stdin: strings.NewReader(sent), Timeout: h.Timeout, HasTimeout: true, MaxStdout: MaxAnswer, MaxStderr: 2 * MaxReason,
 	}
 	if h.Command == "" {
 		c.Path, c.Args = h.Args[0], h.Args[1:]
 	}
-	if r.o.Confine != nil {
-		c.Confinement = r.o.Confine(h)
+	if h.Level != "" && h.Level != sandbox.Full {
+		var err error
+		if c.Confinement, err = r.o.Confine(h); err != nil {
+			return Answer{}, err
+		}
 	}
 	res, err := process.Run(ctx, c)
 	if ended, ok := errors.AsType[*process.ExitError](err); ok && ended.Code == 2 {

@@ -26,6 +26,9 @@ func (n *Node) Kind() Kind { return n.raw.kind }
 // Pos returns where the node begins. Below an alias that is in the anchored text.
 func (n *Node) Pos() Pos { return n.raw.pos }
 
+// File returns the name of the document, as [Parse] was given it.
+func (n *Node) File() string { return n.doc.file }
+
 // Path returns the way to the node, "nodes.a.next[1]".
 func (n *Node) Path() string { return n.path }
 

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"loki/internal/agent"
@@ -77,7 +76,7 @@ func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agen
 func (a *App) hooksInfo() value.Value {
 	texts := make([]string, len(a.Config.Hooks))
 	for i, h := range a.Config.Hooks {
-		texts[i] = fmt.Sprintf("%s %s", h.Kind, h)
+		texts[i] = string(h.Kind) + ": " + strings.TrimPrefix(h.String(), "hook ")
 	}
-	return listed(slices.Compact(texts))
+	return listed(texts)
 }

@@ -89,8 +89,11 @@ func (r *Runner) Run(ctx context.Context, e Event, check func(json.RawMessage) e
 		var warning string
 		if err != nil {
 			a, warning = h.failed(err)
-		} else if warning = a.warning(h, e); a.Action == ActionRefuse && a.Reason == "" {
-			a.Reason = "it gave no reason."
+		} else {
+			if a.Action == ActionRefuse && a.Reason == "" {
+				a.Reason = "it gave no reason."
+			}
+			warning = a.warning(h, e)
 		}
 		if warning != "" {
 			if err := scope.Emit(ctx, event.Warning{Text: warning}); err != nil {

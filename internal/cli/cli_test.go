@@ -21,6 +21,7 @@ import (
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/sample"
+	"loki/internal/sandbox"
 	"loki/internal/server"
 )
 
@@ -92,6 +93,12 @@ func TestScripts(t *testing.T) {
 				env.Setenv("PATH", path)
 			}
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" { // whether the kernel holds what programs do
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			return sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support().Files, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama, "releases": releases,

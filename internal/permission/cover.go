@@ -80,7 +80,10 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 			continue
 		}
 		note := &o.mentioned
-		if r.Action == Deny && r.Access != Writing && j.o.Sandboxed {
+		switch {
+		case r.Access == Writing:
+			note = &o.changed
+		case r.Action == Deny && j.o.Sandboxed:
 			note = &o.held
 		}
 		if *note == "" && j.mentions(c, r) {
@@ -102,7 +105,11 @@ func (j *Judge) mentions(c *command, r *Rule) bool {
 	}) {
 		return true
 	}
+	const most = 64 // words that are looked at
 	_, runs := wrappers()[name]
+	if len(c.words) > most {
+		return true
+	}
 	searched := slices.Contains([]string{"rg", "ag", "ack", "grep", "zip", "tar", "rsync"}, name) && len(c.words) < 4
 	for _, w := range c.words[1:] {
 		for _, part := range fileParts(w.text) {

@@ -163,7 +163,7 @@ func (j *Judge) Remember(ctx context.Context, scope Scope, grants []Grant) error
 func (j *Judge) Judge(call Call) Verdict {
 	v := j.strictest(call)
 	if j.o.Once {
-		v.Always = nil
+		v.Always, v.Wider = nil, nil
 	}
 	return v
 }
@@ -177,13 +177,16 @@ func (j *Judge) strictest(call Call) Verdict {
 	own := j.own.judge(call)
 	// Some things are asked about although no rule mentions them. That is for the user's rules.
 	meant := own.Rule != "" || j.own.o.Rules.Default != "" || j.isShell(call.Tool)
+	level, mine, theirs := sandbox.Least(v.Level, own.Level), v.Hidden, own.Hidden
 	if meant && stricter(v.Action, own.Action) != v.Action {
-		own.Level = sandbox.Least(v.Level, own.Level)
-		return own
+		v = own
 	}
-	v.Level = sandbox.Least(v.Level, own.Level)
-	if hidden := v.Hidden; own.Hidden != nil {
-		v.Hidden = func(path string) bool { return own.Hidden(path) || hidden != nil && hidden(path) }
+	if v.Level = level; mine != nil && theirs != nil {
+		v.Hidden = func(path string) bool { return mine(path) || theirs(path) }
+	} else if mine == nil {
+		v.Hidden = theirs
+	} else {
+		v.Hidden = mine
 	}
 	return v
 }

@@ -36,6 +36,7 @@ type outcome struct {
 
 	uncertain string // why a rule that asks or denies may be about a command
 	mentioned string // why a rule about a path may be about a file that a command uses
+	changed   string // likewise, but only a level that writes matters
 	held      string // likewise, but the sandbox keeps the file below Full
 }
 
@@ -125,7 +126,8 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		case r.whole():
 			whole.add(r, literals(r.Tool))
 		default:
-			exceptions = exceptions || r.Action != Allow && (len(r.Commands) > 0 || r.Action == Ask || r.Access == Writing || !j.o.Sandboxed)
+			above := !j.o.Sandboxed || args.Sandbox.Covers(sandbox.Write)
+			exceptions = exceptions || r.Action != Allow && (len(r.Commands) > 0 || r.Action == Ask && r.Access != Writing || r.Access == Writing && above || !j.o.Sandboxed)
 		}
 	}
 	if whole.rule != nil && whole.rule.Action == Deny {
@@ -167,7 +169,9 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		o.allow(exact.rule)
 	}
 	if doubt := cmp.Or(o.uncertain, hidden); o.action == Allow && exceptions && doubt != "" {
-		o.exact = o.uncertain == "" || o.exact
+		if o.exact = o.uncertain == "" || o.exact; !o.covered {
+			o.level = ""
+		}
 		return j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt)
 	}
 	return j.conclude(tool, args, &o)
@@ -209,8 +213,13 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 	} else {
 		v.Harmless = ok && o.harmless
 	}
-	if o.mentioned != "" || o.held != "" && v.Level == sandbox.Full {
-		return j.asked(tool, args, o, v.Level, cmp.Or(o.mentioned, o.held))
+	for _, m := range [...]struct {
+		why  string
+		from sandbox.Level
+	}{{o.mentioned, sandbox.Read}, {o.changed, sandbox.Write}, {o.held, sandbox.Full}} {
+		if m.why != "" && v.Level.Covers(m.from) {
+			return j.asked(tool, args, o, v.Level, m.why)
+		}
 	}
 	switch {
 	case ok, j.o.Rules.Default == Allow && (j.o.Sandboxed || !o.firm):

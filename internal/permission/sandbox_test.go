@@ -98,6 +98,9 @@ func TestLevels(t *testing.T) {
 		{"default_deny_of_nothing", "default: deny", "make", "", "allow read"},
 		{"denied_file_below_full", `rules: [{tool: "*", action: deny, path: "**/.env"}]`, "cat .env", "", "allow read"},
 		{"denied_file_at_full", `{execute_command: allow, rules: [{tool: "*", action: deny, path: "**/.env"}]}`, "cat .env", "", "ask full"},
+		{"written_by_no_call_at_read", `rules: [{tool: "*", action: deny, path: "**/*.env", access: write}]`, "cat conf.env; $X", "", "allow read"},
+		{"may_be_written", `{execute_command: allow, rules: [{tool: "*", action: deny, path: "**/.env", access: write}]}`, "tee .env", "", "ask full"},
+		{"hidden_beside_a_rule_for_a_part", `execute_command: {"git *": allow, "rm *": deny}`, "git push; $X", "", "ask read"},
 		{"unknown_level", "", "make", "all", "deny "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,6 +205,15 @@ func TestOptionsBeforeSubcommands(t *testing.T) {
 		if v := j.Judge(shellCall(text)); v.Action != permission.Allow {
 			t.Errorf("%s: %+v", text, v)
 		}
+	}
+}
+
+// TestManyWords judges a long command by a pattern with several stars in a time that is bounded.
+func TestManyWords(t *testing.T) {
+	t.Parallel()
+	j := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: true, Rules: read(t, `execute_command: {"git * a * b * c": deny}`)})
+	if v := j.Judge(shellCall("git " + strings.Repeat("a b ", 15000))); v.Action != permission.Ask {
+		t.Errorf("%+v", v)
 	}
 }
 

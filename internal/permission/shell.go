@@ -30,6 +30,7 @@ const (
 	maxText     = 64 << 10 // bytes of a text that is analyzed
 	maxNested   = 8        // texts and wrappers within each other
 	maxCommands = 2000     // commands that are analyzed for one call
+	maxWords    = 500      // words of a command that are compared
 	maxDirs     = 16       // directories in which the commands of a text may run
 )
 

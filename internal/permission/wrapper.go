@@ -57,6 +57,9 @@ func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
 		a.hide("too many commands within commands")
 		return cmd, false
 	}
+	if len(words) > maxWords {
+		words = append(words[:maxWords:maxWords], word{text: string(rune(hole)), many: true})
+	}
 	cmd = command{words: words, dirs: a.dirs}
 	name, args := strings.ToLower(words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]), words[1:]
 	w, wraps := wrappers()[name]

@@ -164,3 +164,39 @@ func testRefused(t *testing.T, plain bool) {
 		})
 	}
 }
+
+func TestHomeAsWorkspace(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.write(t, ".bashrc", "secret-settings\n")
+		w.workspace, w.options.Workspace = w.home, w.home
+		before := w.content(t)
+		for _, d := range []sandbox.Declaration{read, write} {
+			got, _ := w.run(t, d, "bash", "-c", "cat .bashrc .ssh/id; echo x >.bashrc; echo x >.ssh/authorized_keys; echo x >.profile; mkdir .config; cat outside/file")
+			if !strings.HasSuffix(got, "secret-outside\n") && !strings.HasPrefix(got, "secret-outside\n") || strings.Count(got, "secret-") != 1 {
+				t.Errorf("%s: got %q", d.Level, got)
+			}
+		}
+		if after := w.content(t); strings.Contains(after, ".profile") || strings.Contains(after, "authorized") || strings.Count(after, "secret-settings") != 1 {
+			t.Errorf("before:\n%s\nafter:\n%s", before, after)
+		}
+	})
+}
+
+func TestStepThatFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	if !strings.Contains(sandbox.New(w.options).Support().How, "namespaces") {
+		t.Skip("needs namespaces")
+	}
+	mark := filepath.Join(w.workspace, "ran")
+	b := w.box(write, sandbox.Needs{})
+	_, err := process.Run(t.Context(), process.Command{Path: "touch", Args: []string{mark}, Dir: w.outside, Env: os.Environ(), Confinement: b})
+	if err == nil || !strings.Contains(err.Error(), "enter the working directory "+w.outside) || !strings.Contains(err.Error(), "did not run") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the command ran")
+	}
+}

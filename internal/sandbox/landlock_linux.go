@@ -147,14 +147,14 @@ func (l *limits) landlock(version int, temp string, namespaces bool) (*os.File, 
 	}
 	file := os.NewFile(uintptr(r.fd), "rules of Landlock")
 	exceptions := make(map[string]uint64, len(l.closed)+len(l.protected))
-	for p := range l.protected {
-		if !namespaces {
+	if !namespaces { // else they are covered by mounts
+		for p := range l.protected {
 			exceptions[p] = readRights
 		}
-	}
-	for p := range l.closed {
-		if !namespaces || !l.covers(p) { // else it is covered
-			exceptions[p] = 0
+		for p := range l.closed {
+			if unix.Access(p, unix.R_OK) == nil || unix.Access(p, unix.X_OK) == nil { // what the user cannot reach needs no exception, such as /etc/shadow
+				exceptions[p] = 0
+			}
 		}
 	}
 	for _, p := range l.read {

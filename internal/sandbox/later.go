@@ -14,14 +14,21 @@ import (
 var built = []string{"node_modules/.bin"}
 
 // guarded returns the places in the workspace that run later and exist, with the reason, wherever they are. It does not look
-// into them, nor into dependencies.
-func guarded(workspace string) map[string]string {
+// into them, nor into dependencies. If the workspace is the home directory, its names with a dot are among them.
+func guarded(workspace string, home bool) map[string]string {
 	found := make(map[string]string)
 	_ = filepath.WalkDir(workspace, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
 		if path == workspace {
+			return nil
+		}
+		if home && filepath.Dir(path) == workspace && strings.HasPrefix(d.Name(), ".") {
+			found[path] = "programs read their settings there"
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
 			return nil
 		}
 		name := "/" + strings.ToLower(filepath.ToSlash(path[len(workspace):]))
@@ -90,7 +97,7 @@ func matching(pattern, dir string) []string {
 func (b *Box) withhold(before map[string]os.FileInfo) []Refusal {
 	l := b.held
 	var all []Refusal
-	for path, reason := range guarded(l.workspace) {
+	for path, reason := range guarded(l.workspace, l.home) {
 		info, err := os.Lstat(path)
 		if err != nil || before[path] != nil && os.SameFile(before[path], info) {
 			continue

@@ -185,21 +185,15 @@ func (r *root) tmpfs(path string) {
 	p.call("mount "+path+"/", unix.SYS_MOUNT, name, p.Text(r.at+path), name, shim.Number(unix.MS_NOSUID|unix.MS_NODEV), p.Text("mode=0755,size=1m"))
 }
 
-// covers reports whether what is closed or protected at a path is covered by a mount. Elsewhere the rules of Landlock, which are
-// those of the directories around a path, hold without.
-func (l *limits) covers(path string) bool {
-	return l.writes(path) || contains("/tmp", path) || contains("/var/tmp", path) || contains("/dev/shm", path)
-}
-
 // cover plans what lies over the protected and closed places below those that are written, and once more what the child
 // needs there. It returns the directories that are to be protected at the end.
 func (r *root) cover(l *limits, temp string) (covered []string) {
 	bound := slices.Clone(r.bound)
 	visible := func(path string) bool {
-		return l.covers(path) && exists(path) && slices.ContainsFunc(bound, func(b string) bool { return b != path && contains(b, path) })
+		return exists(path) && slices.ContainsFunc(bound, func(b string) bool { return b != path && contains(b, path) })
 	}
 	for _, path := range slices.Sorted(maps.Keys(l.protected)) {
-		if visible(path) {
+		if _, closed := l.closed[path]; !closed && visible(path) {
 			r.mount(bind{path, path, false})
 		}
 	}

@@ -219,6 +219,7 @@ var laterPlaces = []place{
 type limits struct {
 	level     Level
 	workspace string
+	home      bool              // the workspace is the home directory, or holds it
 	read      []string          // with all that is in them
 	write     []string          // likewise; they can be read, too
 	closed    map[string]string // neither, with the reason
@@ -240,6 +241,7 @@ type fixed struct {
 	read      []string
 	closed    map[string]string
 	links     map[string]string
+	home      bool // the workspace is the home directory, or holds it
 }
 
 // follow records the symbolic links on the way to a path.
@@ -282,7 +284,7 @@ func (s *Sandbox) findFixed() *fixed {
 		for _, own := range s.o.Own {
 			s.close(own, "files of this program")
 		}
-		if dotted := s.o.Home != "" && (f.workspace == s.resolve(s.o.Home) || f.workspace == "/"); dotted {
+		if f.home = s.o.Home != "" && f.workspace == s.resolve(s.o.Home) || f.workspace == "/"; f.home {
 			entries, _ := os.ReadDir(f.workspace)
 			for _, e := range entries {
 				if strings.HasPrefix(e.Name(), ".") {
@@ -365,7 +367,7 @@ func contains(dir, path string) bool {
 func (b *Box) limits() limits {
 	s, f := b.s, b.s.findFixed()
 	l := limits{
-		level: b.declared.Level, workspace: f.workspace, closed: f.closed, links: f.links,
+		level: b.declared.Level, workspace: f.workspace, home: f.home, closed: f.closed, links: f.links,
 		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
 	}
 	if f.workspace != "" {
@@ -399,7 +401,7 @@ func (b *Box) limits() limits {
 	for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
 		l.write = append(l.write, s.resolve(p))
 	}
-	l.protected = guarded(f.workspace)
+	l.protected = guarded(f.workspace, l.home)
 	return l
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// built are places that run later and that builds make anew: what their programs lead to is in the workspace, too.
-var built = []string{"node_modules/.bin"}
+// installed are places that run later and that package managers make anew, for which [Network] is there.
+var installed = []string{"node_modules/.bin", ".venv", "venv"}
 
 // guarded returns the places in the workspace that run later and exist, with the reason, wherever they are. It does not look
-// into them, nor into dependencies. If the workspace is the home directory, its names with a dot are among them.
-func guarded(workspace string, home bool) map[string]string {
+// into them, nor into dependencies. At level [Network] package managers may do their work. If the workspace is the home directory, its names with a dot are among them.
+func guarded(l *limits) map[string]string {
+	workspace := l.workspace
 	found := make(map[string]string)
 	_ = filepath.WalkDir(workspace, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -24,7 +25,7 @@ func guarded(workspace string, home bool) map[string]string {
 		if path == workspace {
 			return nil
 		}
-		if home && filepath.Dir(path) == workspace && strings.HasPrefix(d.Name(), ".") {
+		if l.home && filepath.Dir(path) == workspace && strings.HasPrefix(d.Name(), ".") {
 			found[path] = "programs read their settings there"
 			if d.IsDir() {
 				return filepath.SkipDir
@@ -33,7 +34,7 @@ func guarded(workspace string, home bool) map[string]string {
 		}
 		name := "/" + strings.ToLower(filepath.ToSlash(path[len(workspace):]))
 		for _, p := range laterPlaces {
-			if strings.HasSuffix(name, "/"+strings.ToLower(p.path)) && !slices.Contains(built, p.path) {
+			if strings.HasSuffix(name, "/"+strings.ToLower(p.path)) && !(l.level == Network && slices.Contains(installed, p.path)) {
 				found[path] = p.reason
 				if d.IsDir() {
 					return filepath.SkipDir
@@ -41,7 +42,7 @@ func guarded(workspace string, home bool) map[string]string {
 				return nil
 			}
 		}
-		if base := d.Name(); d.IsDir() && (base == "node_modules" || filepath.Base(filepath.Dir(path)) == ".git") {
+		if base := d.Name(); d.IsDir() && (filepath.Base(filepath.Dir(path)) == "node_modules" || l.level == Network && slices.Contains(installed, base) || filepath.Base(filepath.Dir(path)) == ".git") {
 			return filepath.SkipDir
 		}
 		return nil
@@ -95,9 +96,8 @@ func matching(pattern, dir string) []string {
 // withhold moves what a child has put where it would run later out of the workspace, into a new directory of keep, and
 // returns what it was. before are the places that were there, by their files.
 func (b *Box) withhold(before map[string]os.FileInfo) []Refusal {
-	l := b.held
 	var all []Refusal
-	for path, reason := range guarded(l.workspace, l.home) {
+	for path, reason := range guarded(&b.held) {
 		info, err := os.Lstat(path)
 		if err != nil || before[path] != nil && os.SameFile(before[path], info) {
 			continue

@@ -39,7 +39,7 @@ func layout(temp string) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(temp, closedFile), nil, 0)
+	return unix.Mknod(filepath.Join(temp, closedFile), unix.S_IFSOCK, 0) // which root cannot open either
 }
 
 // root plans a root directory that has only the places of the limits: those that are not written cannot be changed, the
@@ -182,7 +182,7 @@ func (r *root) readOnly(path string, flags uint64) {
 func (r *root) tmpfs(path string) {
 	p := r.p
 	name := p.Text("tmpfs")
-	p.call("mount "+path+"/", unix.SYS_MOUNT, name, p.Text(r.at+path), name, shim.Number(unix.MS_NOSUID|unix.MS_NODEV), p.Text("mode=0755,size=1m"))
+	p.call("mount "+path+"/", unix.SYS_MOUNT, name, p.Text(r.at+path), name, shim.Number(unix.MS_NOSUID|unix.MS_NODEV), p.Text("mode=0711,size=1m"))
 }
 
 // cover plans what lies over the protected and closed places below those that are written, and once more what the child

@@ -401,7 +401,7 @@ func (b *Box) limits() limits {
 	for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
 		l.write = append(l.write, s.resolve(p))
 	}
-	l.protected = guarded(f.workspace, l.home)
+	l.protected = guarded(&l)
 	return l
 }
 

@@ -67,7 +67,7 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 
 var (
 	// fileError finds what the system says of a file, in the words of programs.
-	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
 	// hostError finds what programs say of a network that is not there. The host is in one of the groups, if at all.
 	hostError = regexp.MustCompile(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
 		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|` +
@@ -104,7 +104,7 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 	if m := named.FindStringSubmatch(line[:at[0]]); what == "" && m != nil {
 		what = m[1]
 	}
-	missing := strings.Contains(strings.ToLower(line[at[0]:at[1]]), "no such")
+	missing := strings.Contains(strings.ToLower(line[at[0]:at[1]]), "no such file")
 	if what == "" {
 		return Refusal{Access: Writing, Level: least(Write, b.declared.Level)}, !missing && strings.Contains(strings.ToLower(line), "read-only")
 	}

@@ -188,6 +188,10 @@ func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker 
 	if fault.CodeOf(err) != fault.NotFound {
 		return false, err
 	}
+	if !a.trusted(b.of) { // a build reads what the definition names, and may fetch it
+		warn(ctx, untrusted(b.of, "the knowledge base was not built"))
+		return false, nil
+	}
 	if !b.specified() {
 		if asker == nil || !ask.AtTerminal(asker) {
 			return false, nil
@@ -210,6 +214,9 @@ func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker 
 // build builds the knowledge base. Other runs, also of other processes, wait for it; one that waited
 // does not build it again, unless anew is set.
 func (a *App) build(ctx context.Context, events event.Scope, b agentBase, set rag.Settings, anew bool) error {
+	if !a.trusted(b.of) {
+		return untrusted(b.of, "the knowledge base was not built")
+	}
 	if len(set.Documents) == 0 {
 		return fault.New(fault.Config, "%s lists no documents", b).WithHint("list files, directories or addresses under documents")
 	}

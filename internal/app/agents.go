@@ -159,7 +159,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.fileName(of.Ref, path) }); err != nil {
 		return kit, done, err
 	}
-	if kit.Calls, err = a.calls(r.Agent.Name, r.Agent.InForce.Permission, r.Asker, a.consents(r)); err != nil {
+	if kit.Calls, err = a.agentCalls(r, kit.Tools); err != nil {
 		return kit, done, err
 	}
 	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
@@ -210,7 +210,7 @@ func required(name string) bool {
 // they are needed, and stay until the run is over.
 func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (serverTools, error) {
 	names := r.Agent.InForce.MCPServers
-	if len(names) == 0 {
+	if len(names) == 0 || !a.trusted(r.Agent) {
 		return nil, nil
 	}
 	return a.serverScope(ctx, events, r.Asker, a.hasServers(r), chooseList(names))

@@ -84,6 +84,9 @@ type App struct {
 
 	meterFailed sync.Once // see meter
 
+	trustMu sync.Mutex // held while the user is asked, before mu
+	settled []string   // contents that were asked about or warned of, see settle; guarded by trustMu
+
 	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 	bases     bases

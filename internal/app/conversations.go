@@ -84,6 +84,11 @@ func (a *App) Sessions() (session.Store, error) {
 
 // kit returns what a question is asked with, see [conversation.Service].
 func (a *App) kit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
+	if w.Agent != nil {
+		if err := a.settle(event.NewContext(ctx, w.Events), w.Agent.Agent, w.Asker); err != nil {
+			return kit, func() {}, err
+		}
+	}
 	base, release, err := a.searcher(ctx, w)
 	if err != nil {
 		return kit, release, err

@@ -28,6 +28,9 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if r.Member == nil { // a child asks through its parent
 		r.Asker = a.hooksOf(nil).Asker(r.Asker)
 	}
+	if err := a.settle(ctx, r.Agent, r.Asker); err != nil {
+		return run.Job{}, err
+	}
 	tools, err := a.agentTools(ctx, r.Agent, r.Variables, r.Asker)
 	if err == nil {
 		tools, err = tools.With(userTools(r.answers(), r.Agent.Name)...)
@@ -76,7 +79,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err != nil {
 		return nil, nil, err
 	}
-	calls, err := a.calls(r.Agent.Name, r.Agent.InForce.Permission, r.Asker, a.consents(r))
+	calls, err := a.agentCalls(r, tools)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +94,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	o := node.Options{
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
-			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentAddress,
+			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.scriptConsent(r.Agent, r.Asker),
 		},
 		Tools: tools,
 		Calls: calls,
@@ -180,7 +183,7 @@ func (a *App) graphModel(r AgentRun) string {
 // scriptChild is what an agent's scripts get: the environment of children, and where
 // things are.
 func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
-	child := a.Child(r.Agent.Graph.Environment...)
+	child := a.Child(a.declared(r.Agent, r.Agent.Graph.Environment)...)
 	set := map[string]string{
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
 		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
@@ -190,10 +193,11 @@ func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
 	if a.Env.Get("NO_COLOR") == "" {
 		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"
 	}
-	variables, err := a.scriptVariables(r.Variables)
+	variables, err := a.agentVariables(r.Agent, r.Variables)
 	if err != nil {
 		return environ.Child{}, err
 	}
+	a.ownBytecode(r.Agent, set)
 	for name, v := range variables {
 		set[environ.AgentVariable(name)] = v
 	}

@@ -32,6 +32,12 @@ func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[st
 		return "", err
 	}
 	defer done()
+	if err := a.settle(ctx, of, asker); err != nil {
+		return "", err
+	}
+	if err := a.scriptConsent(of, asker)(ctx, file); err != nil {
+		return "", err
+	}
 	defer ask.Hold(asker)()
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Hints().Timeout, a.Config.ToolTimeout, instructionsTimeout))
 	defer cancel()

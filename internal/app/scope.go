@@ -24,7 +24,7 @@ func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (serverTools
 	case list == nil && w.Agent != nil && len(w.Agent.InForce.MCPServers) > 0:
 		pick = chooseList(w.Agent.InForce.MCPServers)
 	}
-	if pick == nil || w.NoTools {
+	if pick == nil || w.NoTools || w.Agent != nil && !a.trusted(w.Agent.Agent) {
 		return nil, nil
 	}
 	return a.serverScope(ctx, w.Events, w.Asker, !w.NoServers, pick)
@@ -35,6 +35,11 @@ func (a *App) startServers(ctx context.Context, w conversation.Wanted) (stop fun
 	if list := w.EnabledMCPServers; w.NoServers && list != nil && *list != "" {
 		text := "MCP servers are asked for (" + *list + "), but mcp_server_support is off"
 		if err := w.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return nil, err
+		}
+	}
+	if w.Agent != nil {
+		if err := a.settle(event.NewContext(ctx, w.Events), w.Agent.Agent, w.Asker); err != nil {
 			return nil, err
 		}
 	}

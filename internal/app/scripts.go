@@ -14,6 +14,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/ask"
 	"loki/internal/bundle"
+	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/tool"
@@ -81,20 +82,26 @@ func (a *App) agentTools(ctx context.Context, of agent.Agent, variables map[stri
 
 // agentShelf is the shelf of an agent. The scripts on it get the variables of the agent.
 func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.Asker) (*shelf, error) {
-	s, err := a.shelf(of.Dir, asker)
+	root := of.Dir
+	if !a.trusted(of) { // whose file .env does not count
+		root = a.Paths.FunctionsDir
+	}
+	s, err := a.shelf(root, asker)
 	if err != nil {
 		return nil, err
 	}
-	s.options.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
-	s.options.Declared = of.InForce.Environment
+	s.options.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
+	s.options.Declared = a.declared(of, of.InForce.Environment)
 	return s, nil
 }
+
+// agentScripts are the names of scripts with the tools of an agent. The first that is there counts.
+var agentScripts = [...]string{"tools.sh", "tools.py", "tools.ts"}
 
 // agentScript returns the script with an agent's own tools, and how it is run; ok is
 // false if it has none.
 func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, o script.Options, ok bool) {
-	names := []string{"tools.sh", "tools.py", "tools.ts"}
-	i := slices.IndexFunc(names, func(name string) bool {
+	i := slices.IndexFunc(agentScripts[:], func(name string) bool {
 		info, err := os.Stat(filepath.Join(of.Dir, name))
 		return err == nil && info.Mode().IsRegular()
 	})
@@ -105,13 +112,19 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 		warn(ctx, err)
 	}
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
+	if o.Withhold = !a.trusted(of); o.Withhold {
+		o.Root, o.Parent = of.Dir, nil
+	}
+	set := make(map[string]string)
+	a.ownBytecode(of, set)
+	o.Environ = environ.Merge(o.Environ, set)
 	o.Agent = &script.Agent{Name: of.Name, Dir: of.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", of.Name)}
 	o.Bin = a.Paths.Agent(of.Name).ToolsBinDir
 	if of.InForce != nil {
-		o.Declared = of.InForce.Environment
+		o.Declared = a.declared(of, of.InForce.Environment)
 	}
-	o.Variables = func() (map[string]string, error) { return a.scriptVariables(variables) }
-	return filepath.Join(of.Dir, names[i]), o, true
+	o.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
+	return filepath.Join(of.Dir, agentScripts[i]), o, true
 }
 
 // ToolSchema returns what models see of the tools in a script, as indented JSON.

@@ -57,6 +57,11 @@ func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 // judge returns what decides about the calls of an agent, "" for none, which may have rules of
 // its own.
 func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, error) {
+	return a.judgeBy(a.Config.Permission, a.grants(), agent, own)
+}
+
+// judgeBy is judge with rules in place of the user's, and with grants, which may be nil.
+func (a *App) judgeBy(rules permission.Rules, grants *permission.Memory, agent string, own permission.Rules) (*permission.Judge, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
@@ -67,8 +72,8 @@ func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, erro
 	}
 	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
 	judge, err := permission.New(permission.Options{
-		Rules: a.Config.Permission, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
-		Memory: a.grants(), Once: a.host != nil, Agent: agent, Own: own, // clients of a server do not allow anything for others
+		Rules: rules, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
+		Memory: grants, Once: a.host != nil || grants == nil, Agent: agent, Own: own, // clients of a server do not allow anything for others
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")

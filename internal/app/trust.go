@@ -1,9 +1,29 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
 	"loki/internal/agent"
+	"loki/internal/ask"
+	"loki/internal/config"
+	"loki/internal/fault"
+	"loki/internal/permission"
 	"loki/internal/sandbox"
+	"loki/internal/text"
+	"loki/internal/tool"
+	"loki/internal/trust"
 )
+
+// TrustedDirs is the variable with directories, as in PATH, that are trusted whatever they hold, besides those
+// of the setting trusted_dirs.
+const TrustedDirs = "LOKI_TRUSTED_DIRS"
 
 // levelCap returns the most that an agent may do: [sandbox.Read] for one that came with a directory which the user
 // has not trusted as it is now, and for all that such an agent starts; "" without a bound. It looks at the
@@ -11,7 +31,422 @@ import (
 //
 // An agent with a bound brings no declarations of a sandbox beyond it, no variables of the environment, no hooks and no MCP
 // servers, and rules of the user that allow do not count for its calls.
-func (a *App) levelCap(of agent.Agent) sandbox.Level { return of.AtMost }
+func (a *App) levelCap(of agent.Agent) sandbox.Level {
+	if of.AtMost != "" {
+		return of.AtMost
+	}
+	if a.own(of.Ref) {
+		return ""
+	}
+	c, err := a.content(context.Background(), of)
+	if err != nil || !a.recorded(c) {
+		return sandbox.Read
+	}
+	return ""
+}
 
 // trusted reports whether there is no [App.levelCap] for an agent.
 func (a *App) trusted(of agent.Agent) bool { return a.levelCap(of) == "" }
+
+// Trusts is the store of the directories that the user trusts.
+func (a *App) Trusts() trust.Store {
+	return trust.Store{File: filepath.Join(a.Paths.ConfigDir, "trusted.json")}
+}
+
+// own reports whether an agent is the user's: it was named, and not its directory, or is in the directory of agents
+// or in one of trusted_dirs.
+func (a *App) own(ref agent.Ref) bool {
+	if ref.ByName() {
+		return true
+	}
+	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
+	dirs := slices.Concat([]string{a.Paths.AgentsDir}, a.Config.TrustedDirs, filepath.SplitList(a.Env.Get(TrustedDirs)))
+	for _, dir := range dirs {
+		if below(dir, home, ref.Dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// below reports whether path is dir or in it, links resolved. ~/ in dir is home; a relative dir has nothing.
+func below(dir, home, path string) bool {
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok && home != "" {
+		dir = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(dir) {
+		return false
+	}
+	dir, err := trust.Resolve(dir)
+	if err != nil {
+		return false
+	}
+	if path, err = trust.Resolve(path); err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// content returns what can run or instruct in the directory of an agent, with the scripts that its graph names
+// elsewhere. It is an error if the definition there is not the one that was loaded.
+func (a *App) content(ctx context.Context, of agent.Agent) (trust.Content, error) {
+	c, err := trust.Read(ctx, of.Dir, scriptsOf(of)...)
+	if err != nil || of.Definition == nil {
+		return c, err
+	}
+	if name := filepath.Base(of.Definition.File); !c.Holds(name, of.Definition.Text) {
+		return c, fmt.Errorf("%s is not the definition that was read", filepath.Join(of.Dir, name))
+	}
+	return c, nil
+}
+
+// scriptsOf returns the paths of the scripts of a graph.
+func scriptsOf(of agent.Agent) (paths []string) {
+	if of.Graph == nil {
+		return nil
+	}
+	for _, n := range of.Graph.Nodes {
+		if n.Script != nil {
+			paths = append(paths, filepath.Clean(n.Script.Path(of.Dir)))
+		}
+	}
+	return paths
+}
+
+// recorded reports whether the user has trusted a directory with this content. A record that cannot be read has nothing.
+func (a *App) recorded(c trust.Content) bool {
+	r, ok, err := a.Trusts().Lookup(c.Dir)
+	return err == nil && ok && r.Sum == c.Sum
+}
+
+// Trust is what there is to say about the trust in an agent.
+type Trust struct {
+	Own     bool // it is the user's: nothing is asked
+	Trusted bool // as it is now; so is an agent of the user
+	// Wants is what the agent wants beyond reading in the sandbox, a line each; without any of it, it is not
+	// asked about.
+	Wants   []string
+	Content trust.Content
+	// Changes are what has changed since the directory was trusted, see [trust.Record.Changes].
+	Changes []string
+	// Err says what keeps the directory from being trusted.
+	Err error
+}
+
+// TrustOf returns what there is to say about the trust in an agent.
+func (a *App) TrustOf(ctx context.Context, of agent.Agent) Trust {
+	t := Trust{Own: a.own(of.Ref)}
+	if of.Definition != nil {
+		t.Wants = wants(of)
+	}
+	if t.Own {
+		t.Trusted = true
+		return t
+	}
+	if t.Content, t.Err = a.content(ctx, of); t.Err != nil {
+		return t
+	}
+	r, known, err := a.Trusts().Lookup(t.Content.Dir)
+	if t.Err = err; known {
+		t.Trusted, t.Changes = r.Sum == t.Content.Sum, r.Changes(t.Content)
+	}
+	return t
+}
+
+// TrustOfDir is [App.TrustOf] for a directory that need not hold an agent.
+func (a *App) TrustOfDir(ctx context.Context, dir string) Trust {
+	return a.TrustOfRef(ctx, a.Agents.At(dir, dir))
+}
+
+// TrustOfRef is [App.TrustOf] for an agent that need not be valid.
+func (a *App) TrustOfRef(ctx context.Context, ref agent.Ref) Trust {
+	of, _, err := a.Agents.Load(ref)
+	if err != nil {
+		of = agent.Agent{Ref: ref}
+	}
+	return a.TrustOf(ctx, of)
+}
+
+// Ask asks whether to trust what is called name as it is now. Otherwise is the other answer.
+func (t Trust) Ask(ctx context.Context, asker ask.Asker, name, otherwise string) (bool, error) {
+	const yes = "trust it"
+	answer, err := asker.Ask(ctx, ask.Question{
+		Kind: ask.Select, Text: t.Question(name), Options: []string{otherwise, yes}, Consent: true, Fresh: true, Agent: name,
+	})
+	return answer == yes, err
+}
+
+// TrustQuestion ends each question about trust.
+const TrustQuestion = "Do you trust it as it is now?"
+
+// Question returns the question whether the agent is to be trusted, with all that the answer needs.
+func (t Trust) Question(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The agent %s came with the directory\n\n    %s\n\n", text.Visible(name), text.Visible(t.Content.Dir))
+	if len(t.Changes) > 0 {
+		fmt.Fprintf(&b, "You have trusted it before, and %s changed since:\n\n", text.Count(len(t.Changes), "file"))
+		writeLines(&b, t.Changes)
+	} else {
+		fmt.Fprintf(&b, "It has %s that can run or instruct.\n", text.Count(len(t.Content.Files), "file"))
+	}
+	if len(t.Wants) > 0 {
+		b.WriteString("\nBeyond reading the workspace it wants to\n\n")
+		writeLines(&b, t.Wants)
+	}
+	b.WriteString("\nUntil you trust it, its programs only read the workspace, without network, and each other call needs your consent. What you trust is like your own.\n\n" + TrustQuestion)
+	return b.String()
+}
+
+// maxLines is how many lines of a list a question shows.
+const maxLines = 20
+
+func writeLines(b *strings.Builder, lines []string) {
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		fmt.Fprintf(b, "    %s\n", text.Visible(line))
+	}
+	if more := len(lines) - maxLines; more > 0 {
+		fmt.Fprintf(b, "    and %d more\n", more)
+	}
+}
+
+// wants returns what an agent wants beyond reading in the sandbox, see [Trust].
+func wants(of agent.Agent) (lines []string) {
+	add := func(what string, list []string) {
+		if len(list) > 0 {
+			lines = append(lines, what+" "+strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), ", "))
+		}
+	}
+	d := of.Definition
+	var scripts, agents, documents []string
+	tools := slices.Clone(d.GlobalTools)
+	for _, name := range agentScripts {
+		if _, err := os.Stat(filepath.Join(of.Dir, name)); err == nil {
+			scripts = append(scripts, name)
+		}
+	}
+	documents = append(documents, d.Documents...)
+	if of.Graph != nil {
+		for _, n := range of.Graph.Nodes {
+			switch {
+			case n.Script != nil:
+				scripts = append(scripts, n.Script.Script)
+			case n.Agent != nil:
+				agents = append(agents, n.Agent.Agent)
+			case n.RAG != nil:
+				documents = append(documents, n.RAG.Documents...)
+			}
+		}
+	} else if d.Team.CanSpawn {
+		if agents = d.Team.Spawnable; len(agents) == 0 {
+			agents = []string{"any"}
+		}
+	}
+	add("run", scripts)
+	add("call the tools", tools)
+	add("use the MCP servers", d.MCPServers)
+	add("start the agents", agents)
+	add("read the documents", documents)
+	add("get from your environment", d.Environment)
+	for _, v := range d.Variables {
+		if v.Default != nil && config.HasSecretPlaceholder(*v.Default) {
+			lines = append(lines, "get from your vault "+*v.Default)
+		}
+	}
+	return lines
+}
+
+// settle asks the user whether an agent is to be trusted, if that matters and was not asked before in this process. Where no
+// user can be asked, and in a server, it warns once. The error is that of an interrupted question, or of the
+// record.
+func (a *App) settle(ctx context.Context, of agent.Agent, asker ask.Asker) error {
+	if of.AtMost != "" || a.own(of.Ref) {
+		return nil
+	}
+	a.trustMu.Lock() // several children ask one after the other
+	defer a.trustMu.Unlock()
+	t := a.TrustOf(ctx, of)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	key := of.Dir + "\n" + t.Content.Sum
+	if t.Trusted || len(t.Wants) == 0 || slices.Contains(a.settled, key) {
+		return nil
+	}
+	a.settled = append(a.settled, key)
+	if t.Err == nil && a.host == nil && asker != nil {
+		yes, err := t.Ask(ctx, asker, of.Name, "run it restricted")
+		switch {
+		case yes:
+			return a.TrustContent(ctx, t.Content)
+		case err == nil:
+			return nil
+		case !errors.Is(err, ask.ErrUnavailable) && fault.CodeOf(err) != fault.Suspended:
+			return err
+		}
+	}
+	warnText(ctx, a.restriction(of, t))
+	return nil
+}
+
+// TrustContent records that the user trusts a directory with this content.
+func (a *App) TrustContent(ctx context.Context, c trust.Content) error {
+	if err := a.Trusts().Trust(ctx, c, time.Now()); err != nil {
+		return fault.Wrap(fault.Config, err, "the record of what is trusted cannot be written")
+	}
+	return nil
+}
+
+// restriction says that an agent is not trusted.
+func (a *App) restriction(of agent.Agent, t Trust) string {
+	why := "is not trusted"
+	switch {
+	case t.Err != nil:
+		why = fmt.Sprintf("cannot be trusted (%v)", t.Err)
+	case len(t.Changes) > 0:
+		why = fmt.Sprintf("has changed since it was trusted (%s)", strings.Join(t.Changes[:min(len(t.Changes), 3)], ", "))
+	}
+	line := fmt.Sprintf("agent %s in %s %s: it runs at level read, without MCP servers, secrets and what --yes or rules of yours allow", of.Name, of.Dir, why)
+	if t.Err == nil {
+		line += "; look at it, then trust it: loki --trust " + text.Word(of.Dir)
+	}
+	return text.Visible(line)
+}
+
+// untrusted is the error of something that an agent which is not trusted cannot have.
+func untrusted(of agent.Agent, what string) error {
+	return fault.New(fault.Config, "%s: agent %s in %s is not trusted", what, of.Name, of.Dir).
+		WithHint("look at it, then trust it: loki --trust %s", text.Word(of.Dir))
+}
+
+// declared returns the names of variables of the environment that an agent declares, none for one that is not trusted.
+func (a *App) declared(of agent.Agent, names []string) []string {
+	if !a.trusted(of) {
+		return nil
+	}
+	return names
+}
+
+// agentVariables is [App.scriptVariables] for an agent. One that is not trusted gets no secrets.
+func (a *App) agentVariables(of agent.Agent, values map[string]string) (map[string]string, error) {
+	if !a.trusted(of) {
+		return values, nil
+	}
+	return a.scriptVariables(values)
+}
+
+// parentOf returns what gives the scripts of an agent access to variables that they did not get, nil for one that is
+// not trusted.
+func (a *App) parentOf(of agent.Agent) func() string {
+	if !a.trusted(of) {
+		return nil
+	}
+	return a.parentAddress
+}
+
+// ownBytecode has Python keep bytecode apart, and not use what came with the directory of an agent: it does not count for
+// its content.
+func (a *App) ownBytecode(of agent.Agent, set map[string]string) {
+	if of.InForce != nil && !a.own(of.Ref) {
+		set["PYTHONPYCACHEPREFIX"] = filepath.Join(a.Paths.CacheDir, "python")
+	}
+}
+
+// agentCalls says how the tools of an agent are called, see [App.calls]. Neither rules that allow nor consent beforehand count
+// for one that is not trusted, and tools that reach the network are asked about. Its own scripts are confined
+// or, where there is no sandbox, asked about.
+func (a *App) agentCalls(r AgentRun, tools tool.Set) (tool.Options, error) {
+	own := r.Agent.InForce.Permission
+	if a.trusted(r.Agent) {
+		return a.calls(r.Agent.Name, own, r.Asker, a.consents(r))
+	}
+	o, err := a.calls(r.Agent.Name, own, r.Asker, false)
+	if err != nil {
+		return o, err
+	}
+	o.AutoConfirm = false
+	o.Judge, err = a.strictJudge(r.Agent, tools)
+	return o, err
+}
+
+// reaching are the tools of the program that reach the network, as patterns.
+var reaching = [...]string{"fetch_url*", "search_*", "web_search*", "get_current_weather*", "query_jina*", "send_*"}
+
+// strictJudge is [App.judge] for an agent that is not trusted.
+func (a *App) strictJudge(of agent.Agent, tools tool.Set) (*permission.Judge, error) {
+	rules := a.Config.Permission
+	rules.List = slices.DeleteFunc(slices.Clone(rules.List), func(r permission.Rule) bool { return r.Action == permission.Allow })
+	if rules.Default != permission.Deny {
+		rules.Default = permission.Ask
+	}
+	rules.Trust = nil
+	const origin = "of agents that are not trusted"
+	for _, pattern := range reaching {
+		rules.List = append(rules.List, permission.Rule{Tool: pattern, Action: permission.Ask, Origin: origin})
+	}
+	if box, err := a.Sandbox(); err == nil && box.Support().Files {
+		for name, t := range tools.All() {
+			if own, ok := t.(tool.FromFile); ok {
+				if file, _, err := own.Source(); err == nil && filepath.Dir(file) == of.Dir {
+					rules.List = append(rules.List, permission.Rule{Tool: name, Action: permission.Allow, Origin: origin})
+				}
+			}
+		}
+	}
+	return a.judgeBy(rules, nil, of.Name, of.InForce.Permission) // nothing is remembered either
+}
+
+// scriptConsent returns what asks about a script before it is started: of an agent that is not trusted, where there is
+// no sandbox. Where no user can be asked it is an error.
+func (a *App) scriptConsent(of agent.Agent, asker ask.Asker) func(ctx context.Context, path string) error {
+	return func(ctx context.Context, path string) error {
+		box, err := a.Sandbox()
+		if err != nil || a.trusted(of) || box.Support().Files {
+			return err
+		}
+		if asker == nil || a.host != nil {
+			asker = ask.Unavailable{}
+		}
+		answer, err := asker.Ask(ctx, ask.Question{
+			Kind: ask.Select, Consent: true, Fresh: true, Agent: of.Name, Options: []string{"yes", "no"},
+			Text: fmt.Sprintf("The agent %s is not trusted, and there is no sandbox here.\nMay it run this script with your rights?\n\n    %s", text.Visible(of.Name), text.Visible(path)),
+		})
+		if err != nil && !errors.Is(err, ask.ErrUnavailable) {
+			return err
+		}
+		if err != nil || answer != "yes" {
+			return untrusted(of, "script "+path+" was not run, since there is no sandbox")
+		}
+		return nil
+	}
+}
+
+// RequireTrust returns an error unless a file, which is used as it is, is the user's or trusted with the directory of the
+// agent that it belongs to, or else with its own. The user is asked if that is possible.
+func (a *App) RequireTrust(ctx context.Context, file string, asker ask.Asker) error {
+	dir := filepath.Dir(absolute(file))
+	for up := dir; ; up = filepath.Dir(up) {
+		if _, err := a.Agents.File(a.Agents.At(up, up)); fault.CodeOf(err) != fault.NotFound {
+			dir = up
+			break
+		}
+		if up == filepath.Dir(up) {
+			break
+		}
+	}
+	t, of := a.TrustOfDir(ctx, dir), agent.Agent{Ref: a.Agents.At(dir, dir)}
+	switch {
+	case t.Trusted:
+		return nil
+	case t.Err != nil:
+		return fault.Wrap(fault.Config, t.Err, "%s cannot be trusted", dir)
+	}
+	yes, err := t.Ask(ctx, asker, of.Name, "no")
+	switch {
+	case yes:
+		return a.TrustContent(ctx, t.Content)
+	case err == nil || errors.Is(err, ask.ErrUnavailable):
+		return untrusted(of, file+" was not used")
+	}
+	return err
+}

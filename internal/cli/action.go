@@ -96,6 +96,9 @@ func actions() []action {
 		{flag: "tail-logs", needs: needConfig, do: (*command).tailLogs},
 		{flag: "test", needs: needConfig, do: (*command).testAgents, takes: "update", refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
 		{flag: "update", do: (*command).update, alone: true, beside: []string{"force", "quiet"}}, // also if the configuration is broken
+		{flag: "trust", needs: needConfig, do: (*command).trust, alone: true, beside: []string{"yes"}},
+		{flag: "list-trusted", needs: needConfig, do: (*command).listTrusted, alone: true},
+		{flag: "untrust", needs: needConfig, do: (*command).untrust, alone: true},
 		{flag: "validate", needs: needConfig, do: (*command).validate},
 		{flag: "graph", needs: needConfig, do: (*command).drawGraph, remote: (*command).drawGraphAt},
 		{flag: "info", needs: needConfig, do: (*command).info, ofBase: true},

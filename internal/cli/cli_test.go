@@ -86,7 +86,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LOKI_CONFIG_DIR", filepath.Join(home, "config"))
 			env.Setenv("LOKI_STATE_DIR", filepath.Join(home, "state"))
 			env.Setenv("NO_COLOR", "1")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector waits a second at each exit
+			env.Setenv("LOKI_TRUSTED_DIRS", env.WorkDir) // trust.txtar is about what is not
+			env.Setenv("GORACE", "atexit_sleep_ms=0")    // the race detector waits a second at each exit
 			env.Values[serverKey{}] = openaitest.New(env.T().(testing.TB))
 			env.Values[testingKey{}] = env.T()
 			if path := os.Getenv(withRace); path != "" && raced.MatchString(filepath.Base(env.WorkDir)) {
@@ -284,6 +285,6 @@ func emptyHome(dir string, more ...string) []string {
 	home := filepath.Join(dir, "home")
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + filepath.Join(home, "config"),
-		"LOKI_STATE_DIR=" + filepath.Join(home, "state"), "NO_COLOR=1",
+		"LOKI_STATE_DIR=" + filepath.Join(home, "state"), "NO_COLOR=1", "LOKI_TRUSTED_DIRS=" + dir,
 	}, more...)
 }

@@ -121,6 +121,7 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			}
 			return agents(prefix, given)
 		},
+		"DIR": func(prefix string, _ map[string]string) []completion.Candidate { return completion.Files(prefix, true) },
 		"NAME VALUE": func(_ string, given map[string]string) []completion.Candidate {
 			return c.variableCandidates(given["agent"], given["agent-variable"])
 		},

@@ -63,6 +63,9 @@ type options struct {
 	quiet    bool
 	verbose  int
 
+	trust, untrust string // directories
+	listTrusted    bool
+
 	listModels   bool
 	listAgents   bool
 	listRoles    bool
@@ -307,6 +310,9 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
+				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
+				{name: "list-trusted", sets: on(&o.listTrusted), usage: "list the directories that you trust"},
+				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
 				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/app"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/graph/draw"
@@ -32,7 +34,12 @@ type validation struct {
 	Agent    string         `json:"agent"`
 	File     string         `json:"file"`
 	Valid    bool           `json:"valid"`
+	Trusted  bool           `json:"trusted"`
+	Wants    []string       `json:"wants,omitempty"`   // beyond reading in the sandbox
+	Changes  []string       `json:"changes,omitempty"` // since it was trusted
 	Findings graph.Findings `json:"findings"`
+
+	notice string // about the trust in it; empty for the user's own
 }
 
 // validate checks an agent's definition and prints everything that was found.
@@ -49,6 +56,7 @@ func (c *command) validate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	v.trust(c.app.TrustOfRef(ctx, ref))
 	if c.opts.strict {
 		v.Findings = v.Findings.Strict()
 	}
@@ -58,6 +66,26 @@ func (c *command) validate(ctx context.Context) error {
 		return err
 	}
 	return &fault.Error{Code: fault.Config, Err: &findingsError{failed}}
+}
+
+// trust sets what there is to say about the trust in the agent.
+func (v *validation) trust(t app.Trust) {
+	v.Trusted, v.Wants, v.Changes = t.Trusted, t.Wants, t.Changes
+	switch {
+	case t.Own:
+		return
+	case t.Err != nil:
+		v.notice = fmt.Sprintf("not trusted, and cannot be: %v", t.Err)
+	case t.Trusted:
+		v.notice = "trusted as it is now"
+	case len(t.Changes) > 0:
+		v.notice = "not trusted any more: " + strings.Join(t.Changes, ", ")
+	default:
+		v.notice = "not trusted"
+	}
+	if len(t.Wants) > 0 {
+		v.notice += "; it wants to " + strings.Join(t.Wants, "; ")
+	}
 }
 
 // findings are those of the parser and, if it could read the file, of the validator.
@@ -81,6 +109,9 @@ func (c *command) printValidation(v validation) error {
 		return printJSON(c.Out, v)
 	}
 	render.Findings(c.Out, v.File, v.Findings, render.ColorEnabled(c.getenv, c.OutTerminal))
+	if v.notice != "" {
+		fmt.Fprintln(c.Out, c.hide(text.Visible(v.notice)))
+	}
 	errs, warnings := len(v.Findings.Errors()), len(v.Findings.Warnings())
 	var err error
 	if errs+warnings == 0 {

@@ -30,8 +30,15 @@ func (c *command) testAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var asker ask.Asker = ask.Unavailable{}
+	if c.InTerminal || c.ErrTerminal {
+		asker = c.terminal()
+	}
 	var list []*cases.Case
 	for _, s := range suites {
+		if err := c.app.RequireTrust(ctx, s.File, asker); err != nil { // its cases set the environment, too
+			return err
+		}
 		c.warnProblems(s.Warnings)
 		list = append(list, s.Cases...)
 	}
@@ -45,6 +52,7 @@ func (c *command) testAgents(ctx context.Context) error {
 	}
 	o := cases.Options{
 		Program: program, Environ: c.environ, Jobs: c.opts.jobs, Graph: c.testedGraph, AgentsDir: paths.AgentsDir,
+		Trusted: func(dir string) bool { return c.app.TrustOfDir(ctx, dir).Trusted },
 	}
 	if isDirectory(paths.FunctionsDir) {
 		o.Functions = paths.FunctionsDir

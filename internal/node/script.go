@@ -33,6 +33,8 @@ type Scripts struct {
 	Bounds  func() sandbox.Bounds
 	// Reads are places that scripts read beside the workspace and AgentDir.
 	Reads []string
+	// Consent is called before the script at path is started, whose error is then the script's; nil consents to all.
+	Consent func(ctx context.Context, path string) error
 }
 
 // confine puts the command of the script at path into a box. It returns the box, nil for a command that is not confined, and
@@ -168,6 +170,11 @@ const remedy = "list what it needs under environment: in graph.yaml"
 func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state graph.State) (value.Value, error) {
 	if _, err := os.Stat(path); err != nil {
 		return value.Value{}, &unfitError{fault.Config, fmt.Errorf("no script at %s", path)}
+	}
+	if r.Scripts.Consent != nil {
+		if err := r.Scripts.Consent(ctx, path); err != nil {
+			return value.Value{}, &unfitError{fault.CodeOf(err), err}
+		}
 	}
 	argv, err := process.Interpreter(process.Ext(path), nil)
 	if err != nil {

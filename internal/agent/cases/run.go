@@ -41,6 +41,10 @@ type Options struct {
 	// cases from running.
 	Graph func(agent string) (*graph.Graph, error)
 
+	// Trusted reports whether the user trusts the agent in a directory; nil trusts those in AgentsDir only. Copies of such
+	// agents are trusted, and no others.
+	Trusted func(dir string) bool
+
 	// Record has the cassettes of the cases written instead of read.
 	Record bool
 
@@ -324,7 +328,23 @@ func (b *bench) environ() []string {
 	case b.Script != "":
 		set["LOKI_TEST_MODEL"] = "builtin:script/" + b.Script
 	}
-	return environ.Merge(environ.Merge(env, set), b.Env)
+	return environ.Merge(environ.Merge(environ.Merge(env, set), b.Env), map[string]string{trustedDirs: b.trusted()})
+}
+
+// trustedDirs is the variable with directories of agents that are trusted.
+const trustedDirs = "LOKI_TRUSTED_DIRS"
+
+// trusted returns the value of trustedDirs: the copies of agents that are trusted.
+func (b *bench) trusted() string {
+	var dirs []string
+	for _, p := range b.places {
+		for _, name := range p.agents {
+			if p.dir == b.AgentsDir || b.Trusted != nil && b.Trusted(filepath.Join(p.dir, name)) {
+				dirs = append(dirs, filepath.Join(p.copied, name))
+			}
+		}
+	}
+	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
 // lasting returns a cassette without the paths of this time: called agents are where a run that plays it has them, and the

@@ -23,7 +23,11 @@ type places struct {
 // environ returns the environment of a call, and the lines of env files that bash has to
 // evaluate. src is the script.
 func (s *script) environ(call tool.Call, src []byte, f function, at places) (child environ.Child, lines []string, err error) {
-	child = s.o.Policy.Child(s.o.Environ, append(DeclaredVariables(src), s.o.Declared...)...)
+	declared := s.o.Declared
+	if !s.o.Withhold {
+		declared = append(DeclaredVariables(src), declared...)
+	}
+	child = s.o.Policy.Child(s.o.Environ, declared...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
 	unset := []string{"LLM_TOOL_DATA_FILE"}
@@ -140,7 +144,11 @@ const maxEnvFile = 1 << 20
 func (s *script) envFile(env []string, set map[string]string) (filled map[string]string, lines []string) {
 	filled = make(map[string]string)
 	later := make(map[string]bool)
-	for _, file := range s.envFiles() {
+	files := s.envFiles()
+	if s.o.Withhold {
+		files = nil
+	}
+	for _, file := range files {
 		info, err := os.Stat(file)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
 			continue

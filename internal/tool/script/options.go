@@ -52,7 +52,8 @@ type Options struct {
 	Sandbox func() (*sandbox.Sandbox, error)
 	// Bounds returns, at each call, what scripts may do with what they declare; nil means the zero Bounds.
 	Bounds func() sandbox.Bounds
-
+	// Withhold keeps from scripts the variables that they declare themselves, and those of files .env.
+	Withhold bool
 	// Dir is the working directory; empty means this process's.
 	Dir string
 	// Temp is where a directory is created for each call; empty means the

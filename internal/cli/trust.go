@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/agent"
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/display"
+	"loki/internal/fault"
+	"loki/internal/text"
+	"loki/internal/trust"
+)
+
+// trust shows what the agent in the directory of --trust may do, or each agent below it, and records that the user trusts it.
+func (c *command) trust(ctx context.Context) error {
+	dir, err := filepath.Abs(c.opts.trust)
+	if err != nil {
+		return err
+	}
+	if !isDirectory(dir) {
+		return fault.New(fault.NotFound, "%s is not a directory", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
+	}
+	dirs := []string{dir}
+	if _, err := c.app.Agents.File(c.app.Agents.At(dir, dir)); fault.CodeOf(err) == fault.NotFound {
+		team := c.app.Agents.For(agent.Ref{Beside: dir}).DirsBeside()
+		if dirs = slices.Sorted(maps.Values(team)); len(dirs) == 0 {
+			return c.trustDir(ctx, c.app.TrustOfDir(ctx, dir), filepath.Base(dir))
+		}
+	}
+	for _, dir := range dirs {
+		of, findings, err := c.app.Agents.Load(c.app.Agents.At(dir, dir))
+		if err != nil {
+			return err
+		}
+		for _, f := range findings {
+			c.warnFinding(of.Definition.File, f)
+		}
+		if err := c.trustDir(ctx, c.app.TrustOf(ctx, of), of.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trustDir records that the user trusts a directory, after it has shown what that means. Name is what it is called.
+func (c *command) trustDir(ctx context.Context, t app.Trust, name string) error {
+	where := text.Visible(cmp.Or(t.Content.Dir, name))
+	switch {
+	case t.Own:
+		return c.say("%s is yours: it needs no trust", text.Visible(name))
+	case t.Err != nil:
+		return fault.Wrap(fault.Config, t.Err, "%s cannot be trusted", text.Visible(name)).
+			WithHint("put the agent into a directory of its own, or name a directory that is yours in trusted_dirs of %s", c.app.Config.File)
+	case t.Trusted:
+		return c.say("%s is trusted already", where)
+	}
+	var b strings.Builder
+	for _, f := range t.Content.Files {
+		fmt.Fprintf(&b, "%-11s %s\n", f.Mode, text.Visible(f.Name))
+	}
+	if c.opts.yes {
+		fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSuffix(t.Question(name), "\n\n"+app.TrustQuestion))
+	}
+	out := c.Out
+	if c.opts.output != outputText { // which is for the result
+		out = c.Err
+	}
+	if _, err := io.WriteString(out, c.hide(b.String())); err != nil {
+		return err
+	}
+	if !c.opts.yes {
+		if err := c.askTrust(ctx, t, name); err != nil {
+			return err
+		}
+	}
+	if err := c.app.TrustContent(ctx, t.Content); err != nil {
+		return err
+	}
+	return c.say("trusted: %s, %s", where, text.Count(len(t.Content.Files), "file"))
+}
+
+// askTrust returns an error unless the user consents at the terminal.
+func (c *command) askTrust(ctx context.Context, t app.Trust, name string) error {
+	var asker ask.Asker = ask.Unavailable{}
+	if c.InTerminal || c.ErrTerminal {
+		asker = c.terminal()
+	}
+	yes, err := t.Ask(ctx, asker, name, "no")
+	switch {
+	case errors.Is(err, ask.ErrUnavailable):
+		return fault.New(fault.Usage, "no user can be asked whether %s is trusted", text.Visible(name)).WithHint("look at its files, and consent with --yes")
+	case err == nil && !yes:
+		return fault.New(fault.Canceled, "%s is not trusted; nothing was changed", text.Visible(name))
+	}
+	return err
+}
+
+// trustedDir is a directory in the list of --list-trusted.
+type trustedDir struct {
+	Dir   string    `json:"dir"`
+	Time  time.Time `json:"time"`
+	Files int       `json:"files"`
+	State string    `json:"state"` // trusted, changed or gone
+}
+
+// listTrusted shows the directories that the user trusts.
+func (c *command) listTrusted(ctx context.Context) error {
+	records, err := c.app.Trusts().List()
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "the record of what is trusted")
+	}
+	list := make([]trustedDir, 0, len(records))
+	rows := make([][]string, 0, len(records))
+	for _, r := range records {
+		d := trustedDir{Dir: r.Dir, Time: r.Time, Files: len(r.Files), State: "trusted"}
+		if !isDirectory(r.Dir) {
+			d.State = "gone"
+		} else if t := c.app.TrustOfDir(ctx, r.Dir); !t.Trusted {
+			d.State = "changed"
+		}
+		list = append(list, d)
+		rows = append(rows, []string{text.Visible(d.Dir), d.State, text.Count(d.Files, "file"), display.Age(time.Since(d.Time))})
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Err, "no directories are trusted: loki --trust PATH trusts one")
+		return nil
+	}
+	_, err = io.WriteString(c.Out, display.Table(rows, 2, 3))
+	return err
+}
+
+// untrust takes the directory of --untrust, and those of agents in it, out of the record.
+func (c *command) untrust(ctx context.Context) error {
+	dir, err := trust.Resolve(c.opts.untrust)
+	if errors.Is(err, os.ErrNotExist) { // it was trusted when it was there
+		dir, err = filepath.Abs(c.opts.untrust)
+	}
+	if err != nil {
+		return err
+	}
+	records, err := c.app.Trusts().List()
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "the record of what is trusted")
+	}
+	found := false
+	for _, r := range records {
+		if r.Dir != dir && filepath.Dir(r.Dir) != dir {
+			continue
+		}
+		if _, err := c.app.Trusts().Forget(ctx, r.Dir); err != nil {
+			return fault.Wrap(fault.Config, err, "the record of what is trusted cannot be written")
+		}
+		found = true
+		if err := c.say("not trusted any more: %s", text.Visible(r.Dir)); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fault.New(fault.NotFound, "%s was not trusted", c.opts.untrust).WithHint("all directories that are: loki --list-trusted")
+	}
+	return nil
+}

@@ -16,6 +16,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/node"
 	"loki/internal/run"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/value"
 )
@@ -99,6 +100,9 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Tools: tools,
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
+	}
+	if !a.trusted(r.Agent) {
+		o.Scripts.Sandbox, o.Scripts.Bounds = a.sandboxOf(r.Agent), func() sandbox.Bounds { return a.bounds(r.Agent) }
 	}
 	if scope != nil {
 		o.Servers = scope.ToolsOf

@@ -354,7 +354,7 @@ func (w *world) environ() []string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(w.counter.URL, "http://"), ":")
 	return append(os.Environ(),
 		"HOME="+w.dir, "LOKI_CONFIG_DIR="+filepath.Join(w.dir, "config"), "LOKI_STATE_DIR="+filepath.Join(w.dir, "state"),
-		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", workerAgent+"="+w.agent)
+		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", "LOKI_TRUSTED_DIRS="+w.dir, workerAgent+"="+w.agent)
 }
 
 // spawn runs a worker to its end, or kills it after a time. It returns the exit

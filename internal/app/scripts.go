@@ -17,6 +17,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )
@@ -92,6 +93,9 @@ func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.
 	}
 	s.options.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
 	s.options.Declared = a.declared(of, of.InForce.Environment)
+	if !a.trusted(of) {
+		s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
+	}
 	return s, nil
 }
 
@@ -114,6 +118,7 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
 	if o.Withhold = !a.trusted(of); o.Withhold {
 		o.Root, o.Parent = of.Dir, nil
+		o.Sandbox, o.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
 	}
 	set := make(map[string]string)
 	a.ownBytecode(of, set)

@@ -21,10 +21,6 @@ import (
 	"loki/internal/trust"
 )
 
-// TrustedDirs is the variable with directories, as in PATH, that are trusted whatever they hold, besides those
-// of the setting trusted_dirs.
-const TrustedDirs = "LOKI_TRUSTED_DIRS"
-
 // levelCap returns the most that an agent may do: [sandbox.Read] for one that came with a directory which the user
 // has not trusted as it is now, and for all that such an agent starts; "" without a bound. It looks at the
 // directory anew each time, so ask it when a child is about to be started, not before.
@@ -60,7 +56,7 @@ func (a *App) own(ref agent.Ref) bool {
 		return true
 	}
 	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
-	dirs := slices.Concat([]string{a.Paths.AgentsDir}, a.Config.TrustedDirs, filepath.SplitList(a.Env.Get(TrustedDirs)))
+	dirs := slices.Concat([]string{a.Paths.AgentsDir}, a.Config.TrustedDirs)
 	for _, dir := range dirs {
 		if below(dir, home, ref.Dir) {
 			return true

@@ -47,7 +47,7 @@ type Config struct {
 	MappingTools           Mapping // alias to a comma list of tool names
 	EnabledTools           *string // comma list of tools and aliases, or "all"
 	VisibleTools           []string
-	TrustedDirs            []string // agents in them are the user's own
+	TrustedDirs            Dirs // agents in them are the user's own
 	Permission             permission.Rules
 	Sandbox                sandbox.Settings
 	ToolTimeout            time.Duration // of one call; 0 leaves it to the tools
@@ -184,3 +184,6 @@ func (c *Config) UserAgentHeader(version string) string {
 	}
 	return *c.UserAgent
 }
+
+// Dirs is a list of directories. In a variable it is written like PATH.
+type Dirs []string

@@ -32,7 +32,7 @@ var keys = []key{
 	{"mapping_tools", func(c *Config) any { return &c.MappingTools }, true},
 	{"enabled_tools", func(c *Config) any { return &c.EnabledTools }, true},
 	{"visible_tools", func(c *Config) any { return &c.VisibleTools }, false},
-	{"trusted_dirs", func(c *Config) any { return &c.TrustedDirs }, false},
+	{"trusted_dirs", func(c *Config) any { return &c.TrustedDirs }, true},
 	{"permission", func(c *Config) any { return &c.Permission }, false},
 	{"sandbox", func(c *Config) any { return &c.Sandbox }, false},
 	{"hooks", func(c *Config) any { return &c.Hooks }, false},

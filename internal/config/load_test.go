@@ -96,6 +96,7 @@ func TestLoadFull(t *testing.T) {
 		MappingTools:         Mapping{{"fs", "fs_cat,fs_ls"}, {"net", "fetch_url"}},
 		EnabledTools:         ptr("fs,web_search"),
 		VisibleTools:         []string{"fs_cat.sh", "fs_ls.sh"},
+		TrustedDirs:          Dirs{"~/agents"},
 		Permission:           permission.Rules{Default: permission.Deny},
 		Hooks: []hook.Hook{{
 			Kind: hook.BeforeTool, Name: "guard", Args: []string{"guard", "-v"}, Match: "fs_*", Timeout: 2 * time.Second, OnFailure: hook.Continue,

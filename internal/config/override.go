@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 
 	"loki/internal/fault"
@@ -90,6 +91,9 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseBool)
 	case *Mapping:
 		return set(field, text, parseMapping)
+	case *Dirs:
+		*field = filepath.SplitList(text)
+		return nil
 	case *graph.Durability:
 		return set(field, text, parseDurability)
 	case *Keybindings:

@@ -360,7 +360,7 @@ func (a *App) agentCalls(r AgentRun, tools tool.Set) (tool.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.AutoConfirm = false
+	o.AutoConfirm, o.AtMost = false, sandbox.Read
 	o.Judge, err = a.strictJudge(r.Agent, tools)
 	return o, err
 }

@@ -15,7 +15,6 @@ type shellArguments struct {
 	Command string        `json:"command"`
 	Sandbox sandbox.Level `json:"sandbox"` // that the call asks for; empty leaves it to the rules, and is Read without one
 	Hosts   []string      `json:"hosts"`   // that it reaches at Network
-	Reason  string        `json:"reason"`  // why it needs more than Read
 }
 
 // outcome is the knowledge about a text so far.
@@ -204,9 +203,6 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 		why = "it asks for level " + string(v.Level)
 		if v.Level == sandbox.Network {
 			why += " to reach " + strings.Join(args.Hosts, ", ")
-		}
-		if args.Reason != "" {
-			why += ": " + args.Reason
 		}
 	} else if ok && o.level != "" && o.level != sandbox.Full {
 		ok, why = false, "the rule allows it in the sandbox only, and there is none here"

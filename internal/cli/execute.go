@@ -76,12 +76,9 @@ func (c *command) decides() bool {
 func (c *command) decide(ctx context.Context, face *face, conv *conversation.Conversation, command string) (revision string, err error) {
 	terminal := c.terminal()
 	face.screen.Close() // from here on the terminal is the user's
-	keys := "erdcq"     // Enter stands for the first
-	if !c.present(command) {
-		keys = "qerdc"
-	}
+	hidden := c.present(command)
 	for {
-		key, err := terminal.Key(ctx, c.menu(), keys)
+		key, err := terminal.Key(ctx, c.menu(), "\nerdcq") // the first stands for Enter, which decides nothing
 		if errors.Is(err, io.EOF) {
 			return "", nil
 		}
@@ -89,7 +86,17 @@ func (c *command) decide(ctx context.Context, face *face, conv *conversation.Con
 			return "", err
 		}
 		switch key {
+		case '\n':
 		case 'e':
+			if hidden {
+				sure, err := terminal.Key(ctx, "Execute it with the characters that are not shown? "+c.paint(cyan, "y")+" | "+c.paint(cyan, "n")+": ", "ny")
+				if err != nil && !errors.Is(err, io.EOF) {
+					return "", err
+				}
+				if sure != 'y' {
+					continue
+				}
+			}
 			return "", c.runShell(command)
 		case 'r':
 			revision, err := terminal.Ask(ctx, ask.Question{Kind: ask.Text, Text: "What should be different?"})
@@ -113,14 +120,12 @@ func (c *command) decide(ctx context.Context, face *face, conv *conversation.Con
 }
 
 // present shows a command as it would be run: what could hide a part of it is written as an
-// escape. It reports whether all of it is there to be read at a glance.
-func (c *command) present(command string) (plain bool) {
+// escape. It reports whether there is such a part.
+func (c *command) present(command string) (hidden bool) {
 	shown := text.Visible(command)
 	fmt.Fprintln(c.Out, c.paint(orange, shown))
-	plain = true
-	if shown != command {
-		plain = false
-		fmt.Fprintln(c.Out, c.paint(faint, `It has characters that a terminal does not show, written here as \u and their number. Enter does not execute it.`))
+	if hidden = shown != command; hidden {
+		fmt.Fprintln(c.Out, c.paint(faint, `It has characters that a terminal does not show, written here as \u and their number.`))
 	}
 	rows := 24
 	if size := c.display().Size(); size != nil {
@@ -129,10 +134,9 @@ func (c *command) present(command string) (plain bool) {
 		}
 	}
 	if lines := strings.Count(shown, "\n") + 1; lines > rows-3 {
-		plain = false
-		fmt.Fprintln(c.Out, c.paint(faint, fmt.Sprintf("It has %d lines: scroll up to read it from its start. Enter does not execute it.", lines)))
+		fmt.Fprintln(c.Out, c.paint(faint, fmt.Sprintf("It has %d lines: scroll up to read it from its start.", lines)))
 	}
-	return plain
+	return hidden
 }
 
 // terminalOut is standard output if it is a terminal that obeys escape sequences, else nil.

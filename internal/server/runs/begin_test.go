@@ -102,20 +102,22 @@ func TestBeginRefused(t *testing.T) {
 // TestStream has the events of a run as the answer of the request that begins it.
 func TestStream(t *testing.T) {
 	s := start(t)
-	open(t, s, "x")
-	for _, headers := range [][]string{nil, {"Accept", "text/event-stream"}} {
-		body := `{"prompt": "x", "stream": true}`
+	for prompt, headers := range map[string][]string{"x": nil, "y": {"Accept", "text/event-stream"}} {
+		body := `{"prompt": "` + prompt + `", "stream": true}`
 		if headers != nil {
-			body = `{"prompt": "x"}`
+			body = `{"prompt": "` + prompt + `"}`
 		}
-		a := s.Post("/v1/agents/gate/runs", body, headers...)
-		list := frames(t, a.Body)
-		if a.Status != http.StatusOK && a.Status != http.StatusCreated || a.Header.Get("Content-Type") != "text/event-stream" || len(list) == 0 {
-			t.Fatalf("%d %v %s", a.Status, a.Header, a.Body)
+		w := answered(t, s.Request(http.MethodPost, "/v1/agents/gate/runs", body, headers...))
+		a := w.res
+		if a.StatusCode != http.StatusOK && a.StatusCode != http.StatusCreated || a.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatalf("%d %v", a.StatusCode, a.Header)
 		}
+		list := w.until("started")
+		open(t, s, prompt) // pieces come to those who watch the run by then
+		list = append(list, w.until("end")...)
 		id := strings.TrimPrefix(a.Header.Get("Location"), "/v1/runs/")
 		last := list[len(list)-1]
-		if list[0].name != "started" || last.name != "end" || !strings.Contains(last.data, `"status":"done"`) || !strings.Contains(last.data, `"output":"one two x"`) {
+		if list[0].name != "started" || last.name != "end" || !strings.Contains(last.data, `"status":"done"`) || !strings.Contains(last.data, `"output":"one two `+prompt+`"`) {
 			t.Errorf("it is %+v", list)
 		}
 		if n := numbered(t, list, 1); n != get(t, s, id).Events {

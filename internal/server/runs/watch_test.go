@@ -20,7 +20,13 @@ type watcher struct {
 
 func watch(t *testing.T, s *servertest.Server, path string, headers ...string) *watcher {
 	t.Helper()
-	res, err := http.DefaultClient.Do(s.Request(http.MethodGet, path, "", headers...))
+	return answered(t, s.Request(http.MethodGet, path, "", headers...))
+}
+
+// answered sends a request that is answered with events.
+func answered(t *testing.T, request *http.Request) *watcher {
+	t.Helper()
+	res, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

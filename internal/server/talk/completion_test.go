@@ -264,7 +264,8 @@ func TestDisconnect(t *testing.T) {
 // TestSlowReader: a client that reads nothing slows down nobody else, and is cut in the end.
 func TestSlowReader(t *testing.T) {
 	s := servertest.Start(t, servertest.Files{"config.yaml": strings.NewReplacer(
-		"request_timeout_seconds: 60", "request_timeout_seconds: 10", "limits: {", "limits: {max_body_bytes: 20000000, ").Replace(config())})
+		"request_timeout_seconds: 60", "request_timeout_seconds: 20", // also for the 5 MB until the turn begins, which takes seconds on a busy machine
+		"limits: {", "limits: {max_body_bytes: 20000000, ").Replace(config())})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -276,10 +277,11 @@ func TestSlowReader(t *testing.T) {
 	body := `{"stream": true, "prompt": "` + strings.Repeat(strings.Repeat("a", 10_000)+" ", 500) + `"}` // more than the buffers of a connection take
 	path := newSession(t, s, `{}`) + "/completions"
 	fmt.Fprintf(conn, "POST "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	answer := bufio.NewReader(conn)
-	for line := ""; line != "event: started\n"; { // its turn in the session has begun
+	answer, sent := bufio.NewReader(conn), time.Now()
+	var head strings.Builder
+	for line := ""; line != "event: started\n"; head.WriteString(line) { // its turn in the session has begun
 		if line, err = answer.ReadString('\n'); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v after %v and %q", err, time.Since(sent), head.String()+line)
 		}
 	}
 	begun := time.Now()

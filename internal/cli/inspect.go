@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
+	"loki/internal/display"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/graph/draw"
@@ -115,9 +116,9 @@ func (c *command) printValidation(v validation) error {
 	errs, warnings := len(v.Findings.Errors()), len(v.Findings.Warnings())
 	var err error
 	if errs+warnings == 0 {
-		_, err = fmt.Fprintf(c.Out, "%s is valid\n", v.File)
+		_, err = fmt.Fprintf(c.Out, "%s is valid\n", display.Line(v.File))
 	} else {
-		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", text.Count(errs, "error"), text.Count(warnings, "warning"), v.File)
+		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", text.Count(errs, "error"), text.Count(warnings, "warning"), display.Line(v.File))
 	}
 	return err
 }

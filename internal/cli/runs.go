@@ -148,7 +148,7 @@ func (c *command) printRun(r api.RunDetail) error {
 			if p.Multi {
 				kind = "any number of"
 			}
-			fmt.Fprintf(&b, "    %s: %s\n", kind, strings.Join(p.Options, ", "))
+			fmt.Fprintf(&b, "    %s: %s\n", kind, display.Line(strings.Join(p.Options, ", ")))
 		}
 		if p.Deadline != nil {
 			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))

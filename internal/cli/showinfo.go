@@ -5,25 +5,29 @@ import (
 	"io"
 
 	"loki/internal/conversation"
+	"loki/internal/text"
 	"loki/internal/value"
 )
 
 // sessionInfo prints the session that --session names as a YAML document, or the same as
 // JSON.
 func (c *command) sessionInfo(ctx context.Context) (err error) {
-	text, v, err := c.exported(ctx, c.app.Conversations().Begin(conversation.Options{}))
+	doc, v, err := c.exported(ctx, c.app.Conversations().Begin(conversation.Options{}))
 	if err != nil {
 		return err
 	}
 	if c.opts.output == outputText {
-		_, err := io.WriteString(c.Out, text)
+		if c.OutTerminal {
+			doc = text.Printable(doc)
+		}
+		_, err := io.WriteString(c.Out, doc)
 		return err
 	}
 	return printJSON(c.Out, v)
 }
 
 // exported returns the session that --session names as a YAML document, and its value.
-func (c *command) exported(ctx context.Context, conv *conversation.Conversation) (text string, v value.Value, err error) {
+func (c *command) exported(ctx context.Context, conv *conversation.Conversation) (doc string, v value.Value, err error) {
 	if err := conv.UseSession(ctx, c.opts.session); err != nil {
 		return "", v, err
 	}
@@ -37,7 +41,11 @@ func (c *command) roleInfo() error {
 		return err
 	}
 	if c.opts.output == outputText {
-		_, err := io.WriteString(c.Out, r.Export())
+		file := r.Export()
+		if c.OutTerminal {
+			file = text.Printable(file)
+		}
+		_, err := io.WriteString(c.Out, file)
 		return err
 	}
 	return printJSON(c.Out, map[string]any{"name": r.Name, "file": orNull(r.File), "text": r.Export()})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,7 +90,7 @@ func (c *command) testAgents(ctx context.Context) error {
 func (c *command) printResult(r *cases.Result) {
 	var b bytes.Buffer
 	cases.WriteResult(&b, r)
-	fmt.Fprint(c.Out, c.hide(b.String()))
+	fmt.Fprint(c.Out, text.Printable(c.hide(b.String())))
 }
 
 // updateTests records the cassettes that do not match any more, writes what came into the files of the cases that failed, and
@@ -148,7 +149,7 @@ func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report
 // note prints a line about what was done.
 func (c *command) note(line string) {
 	if !c.opts.quiet {
-		fmt.Fprintln(c.Err, c.hide("▸ "+line))
+		fmt.Fprintln(c.Err, text.Printable(c.hide("▸ "+line)))
 	}
 }
 
@@ -273,10 +274,13 @@ func (c *command) printTests(r *cases.Report) error {
 	}
 	if c.opts.output == outputText {
 		r.WriteSummary(&b)
-	} else if err := r.WriteJSON(&b); err != nil {
+		_, err := io.WriteString(c.Out, text.Printable(c.hide(b.String())))
 		return err
 	}
-	_, err := fmt.Fprint(c.Out, c.hide(b.String()))
+	if err := r.WriteJSON(&b); err != nil {
+		return err
+	}
+	_, err := c.Out.Write(escape([]byte(c.hide(b.String()))))
 	return err
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,19 +58,16 @@ func (c *command) buildTools(ctx context.Context) error {
 		ref = &found
 	}
 	written, err := c.app.BuildTools(ctx, ref)
-	for _, file := range written {
-		fmt.Fprintln(c.Out, file)
-	}
-	return err
+	return errors.Join(err, printLines(c.Out, written))
 }
 
 // toolSchema shows the declarations of the tools in a script.
 func (c *command) toolSchema(ctx context.Context) error {
-	text, err := c.app.ToolSchema(ctx, c.opts.toolSchema)
+	schema, err := c.app.ToolSchema(ctx, c.opts.toolSchema)
 	if err != nil {
 		return err
 	}
-	_, err = c.Out.Write(text)
+	_, err = c.Out.Write(escape(schema))
 	return err
 }
 

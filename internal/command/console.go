@@ -20,9 +20,10 @@ import (
 var ErrExit = errors.New("exit")
 
 // Output is where a console prints. Texts end without a line feed. Secrets are hidden in all but those
-// of Reveal.
+// of Reveal, and what a terminal would obey is shown instead, but for the colors of Colored.
 type Output interface {
 	Print(text string)    // the result of a command, on standard output
+	Colored(text string)  // likewise, with colors
 	Markdown(text string) // likewise, drawn as Markdown
 	Reveal(text string)   // likewise, a secret that the user wants to see
 	Note(text string)     // what happens besides, on standard error

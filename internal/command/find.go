@@ -51,7 +51,7 @@ func (c *Console) search(ctx context.Context, args string) error {
 		mark = display.Bold
 	}
 	if len(list) > 0 {
-		c.Out.Print(strings.TrimRight(display.Found(list, mark), "\n"))
+		c.Out.Colored(strings.TrimRight(display.Found(list, mark), "\n"))
 	}
 	if note := display.FoundNote(len(list), of); note != "" {
 		c.Out.Note(note)

@@ -19,6 +19,7 @@ type screen struct{ strings.Builder }
 func (s *screen) Print(text string)    { s.WriteString(text + "\n") }
 func (s *screen) Markdown(text string) { s.WriteString(text + "\n") }
 func (s *screen) Note(text string)     { s.WriteString("note: " + text + "\n") }
+func (s *screen) Colored(text string)  { s.Print(text) }
 func (s *screen) Reveal(text string)   { s.WriteString(text + "\n") }
 func (s *screen) Warn(text string)     { s.WriteString("warning: " + text + "\n") }
 

@@ -20,6 +20,7 @@ type notes []string
 
 func (n *notes) Print(text string)    { *n = append(*n, text) }
 func (n *notes) Markdown(text string) { *n = append(*n, text) }
+func (n *notes) Colored(text string)  { n.Print(text) }
 func (n *notes) Reveal(text string)   { *n = append(*n, "secret: "+text) }
 func (n *notes) Note(text string)     { *n = append(*n, text) }
 func (n *notes) Warn(text string)     { *n = append(*n, "warning: "+text) }

@@ -5,27 +5,33 @@ import (
 	"strings"
 
 	"loki/internal/render"
+	"loki/internal/text"
 )
 
-// Output prints what commands say. Secrets are hidden in all but what Reveal prints.
+// Output prints what commands say. Secrets are hidden in all but what Reveal prints. A terminal obeys no text but the
+// colors of what Colored prints.
 type Output struct {
 	Display *Display
 	Layout  *render.MarkdownOptions // of texts in Markdown; nil prints them as they are
 }
 
 // Print prints a result, a text without a line feed at its end, on standard output.
-func (o Output) Print(text string) { o.print(o.hide(text) + "\n") }
+func (o Output) Print(result string) { o.print(text.Printable(o.hide(result)) + "\n") }
+
+// Colored is Print for a text with colors.
+func (o Output) Colored(result string) { o.print(text.PrintableColored(o.hide(result)) + "\n") }
 
 // Reveal is Print for a secret that the user wants to see.
 func (o Output) Reveal(text string) { o.print(text + "\n") }
 
 // Markdown is Print for a text in Markdown.
-func (o Output) Markdown(text string) {
-	text = strings.TrimRight(o.hide(text), "\n") + "\n"
+func (o Output) Markdown(source string) {
+	source = strings.TrimRight(o.hide(source), "\n") + "\n"
 	if o.Layout != nil {
-		text = render.Markdown(text, *o.Layout)
+		o.print(render.Markdown(source, *o.Layout))
+		return
 	}
-	o.print(text)
+	o.print(text.Printable(source))
 }
 
 // Note prints a text beside the results, on standard error.

@@ -8,13 +8,19 @@ import (
 	"loki/internal/app"
 	"loki/internal/display"
 	"loki/internal/render"
+	"loki/internal/text"
 )
 
 // printer is where the console prints.
 type printer struct{ r *repl }
 
 // Print implements [command.Output].
-func (p printer) Print(text string) { p.r.print(p.r.app.Hide(text) + "\n") }
+func (p printer) Print(result string) { p.r.print(text.Printable(p.r.app.Hide(result)) + "\n") }
+
+// Colored implements [command.Output].
+func (p printer) Colored(result string) {
+	p.r.print(text.PrintableColored(p.r.app.Hide(result)) + "\n")
+}
 
 // Markdown implements [command.Output].
 func (p printer) Markdown(text string) { p.r.printMarkdown(p.r.app.Hide(text)) }
@@ -41,12 +47,12 @@ func (r *repl) print(text string) {
 }
 
 // printMarkdown prints text as answers are printed.
-func (r *repl) printMarkdown(text string) {
+func (r *repl) printMarkdown(source string) {
 	if r.markdown == nil {
-		r.print(strings.TrimRight(text, "\n") + "\n")
+		r.print(text.Printable(strings.TrimRight(source, "\n")) + "\n")
 		return
 	}
-	r.print(render.Markdown(text, *r.markdown))
+	r.print(render.Markdown(source, *r.markdown))
 }
 
 // banner welcomes the user, unless an agent or a knowledge base is in force.

@@ -26,7 +26,7 @@ const (
 )
 
 // Grant is a rule that allows, which the user made by answering a question. One of Command,
-// Text and Path is set, or none for all calls of the tool.
+// Text, Path and Hosts is set, or none for all calls of the tool.
 type Grant struct {
 	Tool    string
 	Command string // pattern of a shell command
@@ -35,7 +35,8 @@ type Grant struct {
 	Access  Access // of Path
 	// Level is the highest level at which a shell tool may run it; empty means sandbox.Full.
 	Level sandbox.Level
-	// Hosts are those that it may reach at sandbox.Network, with blanks between them.
+	// Hosts are those that it may reach at sandbox.Network, with blanks between them. Without a level it is the host
+	// to which a tool may send requests.
 	Hosts string
 }
 
@@ -54,6 +55,8 @@ func (g Grant) String() string {
 		return "writing " + g.Path
 	case g.Path != "":
 		return "reading " + g.Path
+	case g.Hosts != "" && g.Level == "":
+		return g.Tool + " from " + g.Hosts
 	}
 	return "all calls of " + g.Tool + at
 }
@@ -68,6 +71,9 @@ func (g Grant) rule() *Rule {
 	}
 	if g.Command != "" {
 		r.Commands = []string{g.Command}
+	}
+	if g.Level == "" {
+		r.Hosts = strings.Fields(g.Hosts)
 	}
 	if g.Path != "" {
 		r.Paths = []string{g.Path}

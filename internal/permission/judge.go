@@ -56,6 +56,10 @@ type Call struct {
 	// that the rules trust.
 	ReadOnly, Destructive bool
 
+	// Host is the host, in lower case, that the call sends a request to because the arguments name it. It is empty
+	// for calls that send nothing, or to a fixed host only.
+	Host string
+
 	// Sandbox is what the call asks for if its program runs in the sandbox. The level is empty for tools that do not start
 	// one there, such as a script of the user that stands in for a shell tool, and where there is no sandbox.
 	Sandbox sandbox.Declaration
@@ -130,7 +134,7 @@ func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, Un
 func (j *Judge) Denied() []string {
 	var patterns []string
 	for _, tool := range j.o.ShellTools {
-		for _, r := range j.rules(tool) {
+		for _, r := range j.rules(tool, "") {
 			if r.Action != Deny || r.Access == Writing || len(r.Arguments) > 0 {
 				continue
 			}
@@ -192,7 +196,7 @@ func (j *Judge) strictest(call Call) Verdict {
 }
 
 func (j *Judge) judge(call Call) Verdict {
-	rules := j.rules(call.Tool)
+	rules := j.rules(call.Tool, call.Host)
 	if j.isShell(call.Tool) {
 		return j.judgeShell(call, rules)
 	}
@@ -204,20 +208,20 @@ func (j *Judge) judge(call Call) Verdict {
 
 func (j *Judge) isShell(tool string) bool { return slices.Contains(j.o.ShellTools, tool) }
 
-// rules are those for the tool, with what the user granted as the last layer.
-func (j *Judge) rules(name string) []*Rule {
+// rules are those for the tool and the host that a call sends to, with what the user granted as the last layer.
+func (j *Judge) rules(name, host string) []*Rule {
 	var rules []*Rule
 	names := toolNames(name)
 	for i := range j.o.Rules.List {
 		r := &j.o.Rules.List[i]
-		if slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
+		if r.reaches(host) && slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
 			rules = append(rules, r)
 		}
 	}
 	if j.o.Memory != nil {
 		for _, g := range j.o.Memory.Grants(j.o.Agent) {
-			if g.Tool == name {
-				rules = append(rules, g.rule())
+			if r := g.rule(); g.Tool == name && r.reaches(host) {
+				rules = append(rules, r)
 			}
 		}
 	}
@@ -251,7 +255,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		if inner, ok := args.value("tool").(string); ok && isMeta(call.Tool, "invoke") {
 			// Rules name the tool that is invoked, and its arguments.
 			call.Tool = mcpPrefix + server + "__" + inner
-			rules = append(rules, j.rules(call.Tool)...)
+			rules = append(rules, j.rules(call.Tool, "")...)
 			members, _ := args.value("arguments").(map[string]any)
 			if args, ambiguous = newArguments(members); ambiguous != "" {
 				return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
@@ -275,7 +279,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !args.match(r) {
 			continue
 		}
-		specificity := literals(r.Tool)
+		specificity := literals(r.Tool) + r.hostLiterals(call.Host)
 		for _, a := range r.Arguments {
 			specificity += literals(a.Pattern)
 		}
@@ -311,16 +315,21 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		v = Verdict{Action: Ask, Decided: true, Reason: found[guarded].shown + " is not for every call: " + cmp.Or(found[guarded].closed, found[guarded].guarded)}
 	case best.rule != nil:
 		v = ruled(best.rule)
-	case readOnly:
+	case readOnly && call.Host == "":
 		v.Decided = true
 	case j.o.Rules.Default != "":
 		v = Verdict{Action: j.o.Rules.Default, Decided: true, Reason: "no rule allows " + call.Tool}
+	case call.Host != "":
+		v = Verdict{Action: Ask, Decided: true, Reason: "it sends a request to " + call.Host + ", and an address can hold what the model has read"}
 	case call.Destructive || remote:
 		v = Verdict{Action: Ask, Decided: remote, Reason: call.Tool + " may change something"}
 	}
 	v.Hidden = j.hidden(use, rules)
 	if v.Action == Ask {
 		v.Always = j.toolGrants(call, found, outside >= 0 && !remote, use)
+		if call.Host != "" {
+			v.Always, v.Wider = hostGrants(call)
+		}
 	}
 	return v
 }

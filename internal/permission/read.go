@@ -149,6 +149,10 @@ func (r *reader) rule(n *yamldoc.Node) Rule {
 			r.fail(a, "access needs a path beside it")
 		}
 	}
+	if h := m.Get("host"); h != nil {
+		rule.Hosts = r.texts(h)
+		r.hosts(h, rule.Hosts)
+	}
 	if l := m.Get("sandbox"); l != nil {
 		var levels []string
 		for _, level := range sandbox.Levels() {
@@ -172,7 +176,7 @@ func (r *reader) rule(n *yamldoc.Node) Rule {
 		}
 	}
 	// A key that is not understood may be a condition, and a rule without it says too much.
-	known := []string{"tool", "action", "command", "path", "access", "argument", "sandbox"}
+	known := []string{"tool", "action", "command", "path", "access", "argument", "host", "sandbox"}
 	for _, w := range m.Done() {
 		p := r.fail(m.Get(w.Key), "unknown key %s", w.Key)
 		if near := yamldoc.Nearest(w.Key, known); near != "" {
@@ -219,6 +223,15 @@ func (r *reader) commands(n *yamldoc.Node, patterns []string) {
 		if strings.ContainsAny(p, ";|&<>\n`") || strings.Contains(p, "$(") {
 			r.fail(n, "the pattern %q is for one command, so it cannot hold ; | & < > or a substitution", p).
 				Hint = "every command of a text is judged by itself: write a pattern for each"
+		}
+	}
+}
+
+// hosts brings patterns of hosts into lower case, and refuses addresses.
+func (r *reader) hosts(n *yamldoc.Node, patterns []string) {
+	for i, p := range patterns {
+		if patterns[i] = strings.ToLower(p); strings.ContainsAny(p, "/:@? ") && !strings.HasPrefix(p, "::") {
+			r.fail(n, "the pattern %q is not the name of a host", p).Hint = "write the name without scheme and port, as in docs.python.org or *.python.org"
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (j *Judge) readable(c *command, files []word) string {
 // readingAllowed reports whether a rule with a path allows shell tools to read a file.
 func (j *Judge) readingAllowed(l located) bool {
 	var best match
-	for _, r := range j.rules(j.o.ShellTools[0]) {
+	for _, r := range j.rules(j.o.ShellTools[0], "") {
 		if n, ok := j.tree.matches(r, l); ok && r.Access != Writing && len(r.Paths) > 0 {
 			best.add(r, n)
 		}

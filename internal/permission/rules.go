@@ -71,6 +71,10 @@ type Rule struct {
 
 	Arguments []Argument
 
+	// Hosts are patterns of hosts, in lower case, in which * stands for any text. Such a rule matches only calls that
+	// send a request to a host of the model's choice.
+	Hosts []string
+
 	// Sandbox is the highest level at which the rule allows what it matches to run; empty means
 	// sandbox.Full. Only rules for shell tools that allow have one.
 	Sandbox sandbox.Level
@@ -84,7 +88,7 @@ type Rule struct {
 
 // whole reports whether the rule is about all calls of its tools.
 func (r *Rule) whole() bool {
-	return r.Text == "" && len(r.Paths) == 0 && len(r.Arguments) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
+	return r.Text == "" && len(r.Paths) == 0 && len(r.Arguments) == 0 && len(r.Hosts) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
 }
 
 // String returns the rule as users see it.
@@ -97,6 +101,8 @@ func (r *Rule) String() string {
 		text += " " + joinQuoted(r.Commands)
 	case len(r.Paths) > 0:
 		text += " " + joinQuoted(r.Paths)
+	case len(r.Hosts) > 0:
+		text += " " + joinQuoted(r.Hosts)
 	}
 	if r.Origin != "" {
 		text += " (" + r.Origin + ")"

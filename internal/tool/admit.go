@@ -55,9 +55,13 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	}
 	needed := (h.Destructive && !guarded || question != "") && wanted.Level != sandbox.Read
 	a = admission{guard: guard, unasked: guarded && question == "" && !b.o.AutoConfirm}
+	host := ""
+	if r, ok := t.(Reacher); ok {
+		host = r.Host(call)
+	}
 	v := permission.Verdict{Action: permission.Allow}
 	if b.o.Judge != nil {
-		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Sandbox: wanted.Declaration})
+		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Host: host, Sandbox: wanted.Declaration})
 	}
 	a.hidden = v.Hidden
 	held := sandboxOf(wanted, v)

@@ -73,6 +73,13 @@ type Guard interface {
 	Consent(call Call) (question string)
 }
 
+// Reacher is a tool that sends requests to a host that the model chooses. The user is asked about each host once, unless a
+// rule decides.
+type Reacher interface {
+	// Host returns the host that a call sends to, in lower case. It is empty for a call that would fail.
+	Host(call Call) string
+}
+
 // StandIn is a tool of the user that runs instead of a built-in tool with the same
 // name. Its calls are judged as those of the built-in tool would be.
 type StandIn interface {

@@ -45,9 +45,48 @@ func address(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// fetcher is a native tool that fetches what is at an address.
+type fetcher struct{ native }
+
+var _ tool.Reacher = (*fetcher)(nil)
+
+// Host implements [tool.Reacher].
+func (f *fetcher) Host(call tool.Call) string {
+	args, err := arguments[urlArgs](call, f.params)
+	if err != nil {
+		return ""
+	}
+	u, err := address(args.URL)
+	if err != nil {
+		return ""
+	}
+	return hostOf(u)
+}
+
+// hostOf returns the host of an address in the form that users are asked about.
+func hostOf(u *url.URL) string { return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) }
+
+// elsewhereError reports a redirect to a host that the user was not asked about.
+type elsewhereError struct{ to *url.URL }
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("it redirects to %s, which is on another host and was not fetched. Fetch that address if you need it", e.to.Redacted())
+}
+
+// stay returns the check of redirects that stays on the host of an address. A www. before its name makes no difference.
+func stay(at *url.URL, next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+	bare := func(u *url.URL) string { return strings.TrimPrefix(hostOf(u), "www.") }
+	return func(req *http.Request, via []*http.Request) error {
+		if (req.URL.Scheme == "http" || req.URL.Scheme == "https") && bare(req.URL) != bare(at) {
+			return &elsewhereError{req.URL}
+		}
+		return next(req, via)
+	}
+}
+
 func (b *base) fetchURLViaCurl() tool.Tool {
 	params := []param{{name: "url", kind: "string", description: "The address of the page, with http or https."}}
-	return &native{
+	return &fetcher{native{
 		name:        "fetch_url_via_curl",
 		description: "Fetch a page or text file from the web. Web pages are returned as Markdown without pictures.",
 		params:      params,
@@ -66,13 +105,14 @@ func (b *base) fetchURLViaCurl() tool.Tool {
 			}
 			return text, nil
 		}),
-	}
+	}}
 }
 
 // fetch gets a page as text.
 func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
 	client := web.New(b.Getenv, web.ParseAllowed(b.Getenv("LOKI_FETCH_ALLOW")))
 	defer client.CloseIdleConnections()
+	client.CheckRedirect = stay(u, client.CheckRedirect)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return "", err
@@ -108,7 +148,7 @@ func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
 
 func (b *base) fetchURLViaJina() tool.Tool {
 	params := []param{{name: "url", kind: "string", description: "The address of the page, with http or https."}}
-	return &native{
+	return &fetcher{native{
 		name:        "fetch_url_via_jina",
 		description: "Fetch a page from the web through the Jina reader, which also runs the scripts of the page, and return its content as Markdown.",
 		params:      params,
@@ -125,5 +165,5 @@ func (b *base) fetchURLViaJina() tool.Tool {
 			data, err := b.do(ctx, r)
 			return string(data), err
 		}),
-	}
+	}}
 }

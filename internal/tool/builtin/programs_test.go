@@ -148,7 +148,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for path, want := range map[string]string{
-		"/none": "404 Not Found", "/away": "127.0.0.2 is at ", "/file": "only http and https", "/round": "more than 10 redirects", "/image": "not text but image/png", "/huge": "too large",
+		"/none": "404 Not Found", "/away": "on another host and was not fetched", "/file": "only http and https", "/round": "more than 10 redirects", "/image": "not text but image/png", "/huge": "too large",
 	} {
 		if text, failed, _ := asks(t, o, "fetch_url_via_curl", m{"url": home + path}); !failed || !strings.Contains(text, want) {
 			t.Errorf("%s: got %.300s, want %s", path, text, want)

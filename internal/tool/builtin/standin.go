@@ -36,6 +36,14 @@ func (s *standIn) StandsInFor() tool.Hints {
 	return h
 }
 
+// Host implements [tool.Reacher].
+func (s *standIn) Host(call tool.Call) string {
+	if native, ok := s.native.(tool.Reacher); ok {
+		return native.Host(call)
+	}
+	return ""
+}
+
 // Consent implements [tool.Guard].
 func (s *standIn) Consent(call tool.Call) string {
 	question, err := "", error(nil)

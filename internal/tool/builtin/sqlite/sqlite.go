@@ -25,7 +25,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	_ "modernc.org/sqlite" // the driver
+	driver "modernc.org/sqlite"
 
 	"loki/internal/tool/builtin/sqltext"
 	"loki/internal/value"
@@ -35,7 +35,11 @@ import (
 const (
 	maxRows  = 1000
 	maxBytes = 48 << 10 // of all values, roughly
+	maxValue = 64 << 20 // bytes of a value, or of a row, that a statement without consent makes
 )
+
+// limitLength is SQLITE_LIMIT_LENGTH of the C API.
+const limitLength = 0
 
 // Database is a database and how it is opened.
 type Database struct {
@@ -106,6 +110,11 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 		return "", endError(ctx, err)
 	}
 	defer conn.Close()
+	if d.ReadOnly { // randomblob(1e9) needs no consent
+		if _, err := driver.Limit(conn, limitLength, maxValue); err != nil {
+			return "", err
+		}
+	}
 	room := maxBytes
 	var results []any
 	for i, s := range statements {

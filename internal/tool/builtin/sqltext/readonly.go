@@ -2,7 +2,8 @@ package sqltext
 
 import (
 	"slices"
-	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // changing are the words that a reading statement never has outside of quotes.
@@ -15,21 +16,8 @@ var changing = []word{
 // semicolon before it.
 var elsewhere = []word{"SHUTDOWN", "BACKUP", "RESTORE", "KILL", "RECONFIGURE", "DBCC", "WAITFOR", "BULK", "DENY"}
 
-// functions are those that do more than compute. So do names that begin with one of
-// prefixes, unless they are among harmless.
-var (
-	functions = []string{
-		"NEXTVAL", "SETVAL", "SET_CONFIG", "LOAD_EXTENSION", "WRITEFILE", "READFILE", "EDIT", "FTS3_TOKENIZER", "TS_STAT", "CURSOR_TO_XML", "CURSOR_TO_XMLSCHEMA",
-		"LOAD_FILE", "SLEEP", "BENCHMARK", "GET_LOCK", "RELEASE_LOCK", "SYS_EXEC", "SYS_EVAL", "OPENROWSET", "OPENQUERY",
-		"OPENDATASOURCE", "URL", "FILE", "S3", "REMOTE", "READ_CSV", "READ_TEXT", "HTTP_GET", "HTTP_POST",
-	}
-	prefixes = []string{"PG_", "LO_", "DBLINK", "XP_", "SP_", "DBMS_", "UTL_", "QUERY_TO_", "CROSSTAB"}
-	harmless = []string{
-		"PG_TYPEOF", "PG_SIZE_PRETTY", "PG_TABLE_SIZE", "PG_TOTAL_RELATION_SIZE", "PG_RELATION_SIZE", "PG_INDEXES_SIZE",
-		"PG_DATABASE_SIZE", "PG_GET_VIEWDEF", "PG_GET_INDEXDEF", "PG_GET_CONSTRAINTDEF", "PG_GET_FUNCTIONDEF",
-		"PG_GET_EXPR", "PG_TABLE_IS_VISIBLE", "PG_GET_USERBYID", "PG_ENCODING_TO_CHAR",
-	}
-)
+// functions are those of SQLite that do more than compute.
+var functions = []word{"LOAD_EXTENSION", "WRITEFILE", "READFILE", "EDIT", "FTS3_TOKENIZER"}
 
 // pragmas of SQLite that only return something, also with an argument in
 // parentheses.
@@ -55,7 +43,7 @@ func (s Statement) ReadOnly(d Dialect) bool {
 			return true
 		}
 		i := slices.IndexFunc(w, func(x word) bool { return slices.Contains(readers, x) })
-		return i > 0 && !slices.ContainsFunc(w[:i], func(x word) bool { return slices.Contains(changing, x) }) && s.reads(w[i:])
+		return i > 0 && !slices.ContainsFunc(w[:i], func(x word) bool { return slices.Contains(changing, x) }) && reads(w[i:], d)
 	}
 	if w[0] == "PRAGMA" {
 		return d == SQLite && pragmaReads(w[1:])
@@ -63,14 +51,14 @@ func (s Statement) ReadOnly(d Dialect) bool {
 	if d != SQLite && slices.ContainsFunc(w, func(x word) bool { return slices.Contains(elsewhere, x) }) {
 		return false
 	}
-	return s.reads(w)
+	return reads(w, d)
 }
 
 // readers begin statements that read, unless they hold a changing word or
 // function.
 var readers = []word{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "("}
 
-func (s Statement) reads(w []word) bool {
+func reads(w []word, d Dialect) bool {
 	if !slices.Contains(readers, w[0]) {
 		return false
 	}
@@ -81,28 +69,38 @@ func (s Statement) reads(w []word) bool {
 			// the function for strings
 		case slices.Contains(changing, x):
 			return false
-		case call && doesMore(string(x)):
-			return false
-		case i+1 < len(w) && w[i+1] == "." && inPackage(string(x)):
-			return false
-		case x == "'" && call:
+		case call && (x == "'" || x == "]"):
 			return false // a function whose name is in quotes
+		case call && d == SQLite && slices.Contains(functions, x):
+			return false
+		case call && d != SQLite && named(x) && !computes(w, i):
+			return false
 		}
 	}
 	return true
 }
 
-// doesMore reports whether a function may do more than compute.
-func doesMore(name string) bool {
-	if slices.Contains(functions, name) {
-		return true
-	}
-	return !slices.Contains(harmless, name) && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+// named reports whether a word is a name or a keyword.
+func named(x word) bool {
+	r, _ := utf8.DecodeRuneInString(string(x))
+	return r == '_' || unicode.IsLetter(r)
 }
 
-// inPackage reports whether a name is that of a package whose functions may do more than compute.
-func inPackage(name string) bool {
-	return strings.HasPrefix(name, "DBMS_") || strings.HasPrefix(name, "UTL_") || strings.HasPrefix(name, "DBLINK")
+// computes reports whether what is called by the word at i only computes in all databases. A function of
+// a schema or a package is not known to, nor is one whose name is not known.
+func computes(w []word, i int) bool {
+	before := word("")
+	if i > 0 {
+		before = w[i-1]
+	}
+	switch before {
+	case ".":
+		return false
+	case "AS", "WITH", "RECURSIVE": // the names of columns are in the parentheses
+		return true
+	}
+	_, ok := slices.BinarySearch(computing(), w[i])
+	return ok
 }
 
 // pragmaReads looks at the words behind PRAGMA.

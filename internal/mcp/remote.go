@@ -11,7 +11,11 @@ import (
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/loopback"
 )
+
+const maxRedirects = 10
 
 // remote is a server on the network. It implements sdk.Transport on top of the one for the
 // server's type.
@@ -46,6 +50,14 @@ func newRemote(ctx context.Context, r resolved, o *Options) (*remote, error) {
 		server: r.ID,
 		tokens: o.Tokens,
 		limit:  int64(o.MaxMessage),
+	}, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if loopback.Is(req.URL.Hostname()) && !loopback.Is(target.Hostname()) {
+			return fmt.Errorf("it redirects to %s, which is this machine", req.URL.Host)
+		}
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		return nil
 	}}
 	t := &remote{life: life, cancel: cancel}
 	if r.Type == SSE {

@@ -74,7 +74,7 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 		OnStderr: func(line string) {
 			p.remember(line)
 			if stderr != nil {
-				fmt.Fprintf(stderr, "[%s] %s\n", r.ID, r.redact(text.Printable(line)))
+				fmt.Fprintf(stderr, "[%s] %s\n", text.Name(r.ID), r.redact(text.Printable(line)))
 			}
 		},
 	})

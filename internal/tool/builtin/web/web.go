@@ -8,6 +8,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,13 @@ type PrivateError struct{ Host, Addr string }
 
 func (e *PrivateError) Error() string {
 	return fmt.Sprintf("%s is at %s, which is not an address of the public internet, so nothing was fetched. The user can allow it with LOKI_FETCH_ALLOW=%s", e.Host, e.Addr, e.Host)
+}
+
+// UnknownError reports that a proxy was not asked for an address because it is not known here which one that is.
+type UnknownError struct{ Host string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("the address of %s is not known here, and a proxy could take it for one that is not of the public internet, so nothing was fetched. The user can allow it with LOKI_FETCH_ALLOW=%s", e.Host, e.Host)
 }
 
 // Allowed are the hosts and networks that may be connected to although they are private.
@@ -97,7 +105,7 @@ func Public(ip netip.Addr) bool {
 // New returns a client for the addresses that a model names: http and https only, no
 // private addresses except allowed ones, at most ten redirects, no cookies. Its proxies
 // are those that getenv returns (HTTP_PROXY and so on). A proxy looks names up itself;
-// the client looks them up beforehand too, and refuses private addresses.
+// the client looks them up beforehand too, and refuses private addresses and names that it does not find.
 func New(getenv func(string) string, allowed Allowed) *http.Client {
 	g := &guard{allowed: allowed, proxy: Proxy(getenv)}
 	direct := transport()
@@ -171,14 +179,15 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.through.RoundTrip(req)
 }
 
-// lookUp returns an error if a host is known to be at a private address.
+// lookUp returns an error unless a host is known to be at public addresses only. Another name may mean a private address to
+// the proxy, as may a number such as 2130706433.
 func (g *guard) lookUp(ctx context.Context, host string) error {
 	if g.allowed.host(host) {
 		return nil
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return ctx.Err() // the proxy may know the name
+		return cmp.Or(ctx.Err(), error(&UnknownError{Host: host}))
 	}
 	for _, ip := range ips {
 		if !g.allowed.addr(ip) {
@@ -226,6 +235,9 @@ func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 // address, which can hold a key.
 func Reason(err error) error {
 	if e, ok := errors.AsType[*PrivateError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*UnknownError](err); ok {
 		return e
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {

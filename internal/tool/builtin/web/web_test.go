@@ -1,7 +1,12 @@
 package web
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -51,4 +56,37 @@ func TestWithoutMedia(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
 	}
+}
+
+// TestProxyGetsNothingPrivate: a proxy is not asked for what could be a private address to it.
+func TestProxyGetsNothingPrivate(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, "INTERNAL")
+	}))
+	defer proxy.Close()
+	getenv := func(name string) string { return map[string]string{"HTTP_PROXY": proxy.URL}[name] }
+	client := New(getenv, ParseAllowed("known.invalid"))
+	defer client.CloseIdleConnections()
+	for _, url := range []string{"http://2130706433/", "http://0x7f.1/", "http://10.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://only-the-proxy-knows.invalid/"} {
+		resp, err := client.Get(url)
+		if err == nil {
+			resp.Body.Close()
+			t.Errorf("%s is fetched", url)
+			continue
+		}
+		if text := Reason(err).Error(); !strings.Contains(text, "LOKI_FETCH_ALLOW") {
+			t.Errorf("%s: %s", url, text)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Errorf("the proxy is asked %d times", asked.Load())
+	}
+	resp, err := client.Get("http://known.invalid/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
 }

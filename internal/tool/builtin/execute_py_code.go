@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -110,8 +109,11 @@ func (b *base) look(file string) (string, error) {
 		extensions = []string{".exe", ".cmd", ".bat"}
 	}
 	for _, dir := range filepath.SplitList(environ.Get(b.Child.Environ, "PATH")) {
+		if !filepath.IsAbs(dir) { // it would run what lies in the working directory
+			continue
+		}
 		for _, ext := range extensions {
-			path := filepath.Join(cmp.Or(dir, "."), file+ext)
+			path := filepath.Join(dir, file+ext)
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
 				return path, nil
 			}

@@ -207,5 +207,5 @@ func StartsProgram(src []byte) bool {
 }
 
 var startsProgram = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("LOKI_EXECUTABLE|(?:^|[\\s\"'$(`;|&])loki[\"']?(?:\\s+[\"'-]|\\s*,)")
+	return regexp.MustCompile("LOKI_EXECUTABLE|(?:^|[(`;|&{=]|do |then |else |if |! )\\s*loki\\s+|[\"']loki[\"']\\s*,")
 })

@@ -95,14 +95,15 @@ func TestNote(t *testing.T) {
 
 func TestStartsProgram(t *testing.T) {
 	for text, want := range map[string]bool{
-		"#!/bin/sh\nx=$(loki -q -a ./a b)\n":           true,
-		"\"${LOKI_EXECUTABLE:-loki}\" -q\n":            true,
-		"subprocess.run(['loki', '-q'])\n":             true,
-		"loki \"$prompt\"":                             true,
-		"# loki -a x\n":                                false,
-		"eval \"$(loki --argc-eval \"$0\" \"$@\")\"\n": false,
-		"echo loki\n":                                  false,
-		"mkdir ~/.config/loki -p\n":                    false,
+		"#!/bin/sh\nx=$(loki -q -a ./a b)\n":              true,
+		"\"${LOKI_EXECUTABLE:-loki}\" -q\n":               true,
+		"subprocess.run(['loki', '-q'])\n":                true,
+		"loki \"$prompt\"":                                true,
+		"# loki -a x\n":                                   false,
+		"eval \"$(loki --argc-eval \"$0\" \"$@\")\"\n":    false,
+		"echo \"restore it with: loki --install agents\"": false,
+		"echo loki\n":                                     false,
+		"mkdir ~/.config/loki -p\n":                       false,
 	} {
 		if sandbox.StartsProgram([]byte(text)) != want {
 			t.Errorf("%q: %v", text, !want)

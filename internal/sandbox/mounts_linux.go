@@ -207,11 +207,30 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 			r.tmpfs(path)
 			covered = append(covered, path)
 			r.bound = slices.DeleteFunc(r.bound, func(b string) bool { return contains(b, path) || contains(path, b) })
+			for _, b := range l.needed(path) {
+				r.bind(b)
+			}
 		case info.Mode()&os.ModeSymlink == 0:
 			r.mount(bind{filepath.Join(temp, closedFile), path, false})
 		}
 	}
 	return covered
+}
+
+// needed returns what the child needs below a closed directory, places that hold others first.
+func (l *limits) needed(closed string) (needed []bind) {
+	for _, b := range []struct {
+		paths []string
+		write bool
+	}{{l.needs.Read, false}, {l.needs.Write, true}} {
+		for _, p := range b.paths {
+			if contains(closed, p) && p != closed && exists(p) {
+				needed = append(needed, bind{p, p, b.write})
+			}
+		}
+	}
+	slices.SortStableFunc(needed, func(a, b bind) int { return strings.Compare(a.target, b.target) })
+	return slices.CompactFunc(needed, func(a, b bind) bool { return a.target == b.target && (a.write || !b.write) })
 }
 
 // mappings are how a user namespace has the users, or groups, of the one around it: all if root makes it, else this one.

@@ -84,6 +84,7 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "sandbox_hosts", Value: listed(cfg.Sandbox.Hosts)},
 		{Name: "sandbox_environment", Value: listed(cfg.Sandbox.Environment)},
 		{Name: "hooks", Value: a.hooksInfo()},
+		{Name: "mcp_sandbox", Value: a.serverLevels()},
 		{Name: "auto_continue", Value: value.Of(st.AutoContinue)},
 		{Name: "max_auto_continues", Value: set("max_auto_continues")},
 		{Name: "stream", Value: value.Of(st.Stream)},

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"loki/internal/logging"
 	"loki/internal/mcp"
 	"loki/internal/oauth"
+	"loki/internal/value"
 )
 
 // servers is what is known of MCP servers: what mcp.json says, and the connections.
@@ -50,7 +53,7 @@ func (a *App) mcpServers() (*servers, error) {
 	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
-		Version: Version, Dir: dir, Child: a.Child(), Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
+		Version: Version, Dir: dir, Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
 		Pool:   pool, CallTimeout: a.Config.ToolTimeout,
 	})
@@ -109,11 +112,43 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	if len(chosen.Servers) == 0 {
 		return nil, nil
 	}
+	a.noteUnconfined(ctx, events, chosen.Servers)
 	scope := s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker})
 	if a.recorder != nil {
 		return recordedServers{scope, a.recorder}, nil
 	}
 	return scope, nil
+}
+
+// noteUnconfined tells the user, once for each server, that a program has no level of the sandbox.
+func (a *App) noteUnconfined(ctx context.Context, events event.Scope, servers []mcp.Server) {
+	for _, s := range servers {
+		if s.Type != mcp.Stdio || s.Sandbox.Level != "" || s.Err != nil {
+			continue
+		}
+		if box, err := a.Sandbox(); err != nil || !box.Support().Files {
+			return
+		}
+		text := fmt.Sprintf(`the MCP server %s runs without a sandbox until %s says what it may do: "sandbox": "read", "write", "network" or "full"`, s.ID, a.Paths.MCPFile())
+		a.noticeOnce("mcp sandbox "+s.ID, text, func(text string) {
+			_ = events.Emit(ctx, event.Warning{Text: text}) // the server works without it
+		})
+	}
+}
+
+// serverLevels returns the level of each server that is a program, for --info.
+func (a *App) serverLevels() value.Value {
+	file, err := mcp.Read(a.Paths.MCPFile())
+	if err != nil {
+		return value.Value{}
+	}
+	var levels []string
+	for _, s := range file.Servers {
+		if s.Type == mcp.Stdio && s.Err == nil {
+			levels = append(levels, s.ID+": "+cmp.Or(s.Sandbox.String(), "full, not chosen"))
+		}
+	}
+	return listed(levels)
 }
 
 // serverAliases is the setting mapping_mcp_servers.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"loki/internal/sandbox"
 )
 
 // Type is the transport of a server.
@@ -36,6 +38,8 @@ type Server struct {
 	Args    []string
 	Env     map[string]string // added to [Options].Env
 	Dir     string            // working directory; empty means that of [Options]
+	// Sandbox is what the program may do; the zero value means everything, as nothing is declared.
+	Sandbox sandbox.Declaration
 
 	// For http and sse.
 	URL     string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/environ"
+	"loki/internal/sandbox"
 )
 
 // The limits for fields of [Options] that are not set.
@@ -31,6 +32,8 @@ type Options struct {
 	// Child is the environment of servers that are programs, before their own
 	// entries.
 	Child environ.Child
+	// Sandbox returns what confines servers that are programs and declare a level; nil confines none.
+	Sandbox func() (*sandbox.Sandbox, error)
 	// Getenv looks up variables that entries pass on, including those that Child
 	// withholds; nil returns none.
 	Getenv func(name string) (value string, ok bool)

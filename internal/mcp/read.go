@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
@@ -210,6 +211,10 @@ func keys() map[string]func(e *draft, value json.RawMessage) error {
 			return err
 		},
 		"cwd": func(e *draft, v json.RawMessage) error { return readText(v, &e.server.Dir) },
+		"sandbox": func(e *draft, v json.RawMessage) (err error) {
+			e.server.Sandbox, err = declaration(v)
+			return err
+		},
 		"url": func(e *draft, v json.RawMessage) error { return readText(v, &e.server.URL) },
 		"headers": func(e *draft, v json.RawMessage) (err error) {
 			e.server.Headers, err = table(v, false)
@@ -297,7 +302,7 @@ func (r *reader) check(e *draft, offset int) error {
 			return r.errorAt(offset, "server %q has neither a command nor a url", s.ID)
 		}
 	}
-	required, refused := "url", []string{"command", "args", "cwd"}
+	required, refused := "url", []string{"command", "args", "cwd", "sandbox"}
 	if s.Type == Stdio {
 		required, refused = "command", []string{"url", "headers"}
 	}
@@ -310,6 +315,19 @@ func (r *reader) check(e *draft, offset int) error {
 		return r.errorAt(offset, "server %q of type %s has no %s", s.ID, s.Type, required)
 	}
 	return nil
+}
+
+// declaration reads what the program of a server may do.
+func declaration(v json.RawMessage) (sandbox.Declaration, error) {
+	doc, err := yamldoc.Parse("", v) // JSON is YAML
+	if err != nil {
+		return sandbox.Declaration{}, err
+	}
+	d, ok := sandbox.ReadDeclaration(doc.Root())
+	if problems := doc.Errors(); !ok && len(problems) > 0 {
+		return d, errors.New(problems[0].Msg)
+	}
+	return d, nil
 }
 
 func readText(v json.RawMessage, to *string) error {

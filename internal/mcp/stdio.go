@@ -19,6 +19,7 @@ import (
 
 	"loki/internal/environ"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 	"loki/internal/text"
 )
 
@@ -66,11 +67,16 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 	if dir == "" {
 		dir = o.Dir
 	}
+	box, err := r.box(o, dir)
+	if err != nil {
+		return nil, err
+	}
 	service, err := process.Start(process.Command{
-		Path: r.Command,
-		Args: r.Args,
-		Dir:  dir,
-		Env:  environ.Merge(o.Child.Environ, r.Env),
+		Confinement: box,
+		Path:        r.Command,
+		Args:        r.Args,
+		Dir:         dir,
+		Env:         environ.Merge(o.Child.Environ, r.Env),
 		OnStderr: func(line string) {
 			p.remember(line)
 			if stderr != nil {
@@ -84,6 +90,22 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 	p.service = service
 	p.lines = bufio.NewReaderSize(service.Stdout(), 32<<10)
 	return p, nil
+}
+
+// box returns what confines the program of a server, nil if nothing does.
+func (r resolved) box(o *Options, dir string) (process.Confinement, error) {
+	if d := r.Sandbox; o.Sandbox == nil || d.Level == "" || d.Level == sandbox.Full {
+		return nil, nil
+	}
+	boxes, err := o.Sandbox()
+	if err != nil {
+		return nil, err
+	}
+	var needs sandbox.Needs
+	if dir != "" {
+		needs.Read = []string{dir}
+	}
+	return boxes.Box(r.Sandbox, needs), nil
 }
 
 // remember keeps the end of stderr.

@@ -176,7 +176,7 @@ func (a *App) Loader() *input.Loader {
 		loaders[l.Name] = l.Value
 	}
 	return &input.Loader{
-		Child: a.Child(), Shell: a.Shell(), Loaders: loaders, UserAgent: "loki/" + Version,
+		Child: a.Child(), Shell: a.Shell(), Loaders: loaders, Sandbox: a.Sandbox, UserAgent: "loki/" + Version,
 		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
 	}
 }

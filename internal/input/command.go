@@ -15,6 +15,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 )
 
 // run returns what a command prints. How it ends does not matter: its output is the answer.
@@ -87,12 +88,25 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 		return "", fault.Wrap(fault.Config, err, "the command of document loader %s", name).
 			WithHint("it is set at document_loaders in config.yaml")
 	}
-	printed, err := process.Run(ctx, process.Command{
+	run := process.Command{
 		Path: argv[0], Args: argv[1:], Dir: l.Dir, Env: l.Child.Environ,
 		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize,
-	})
+	}
+	box, err := l.box(document, dir)
+	if err != nil {
+		return "", err
+	}
+	if box != nil {
+		run.Confinement = box
+	}
+	printed, err := process.Run(ctx, run)
 	if err != nil {
 		failure := processError(source, err)
+		if box != nil && failure.Hint == "" {
+			failure.Hint = sandbox.Declaration{Level: sandbox.Read}.Note(box.Refused(printed.Stderr, true), func(sandbox.Declaration) string {
+				return "list what loaders may read under sandbox.read in config.yaml, or convert the file yourself"
+			})
+		}
 		if failure.Hint == "" {
 			failure.Hint = l.Child.Note("list what it needs under permission.keep_env in config.yaml", printed.Stderr, command)
 		}
@@ -108,6 +122,25 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 		return "", fault.New(fault.Tool, "%s: the output of %s is not text in UTF-8", source, argv[0])
 	}
 	return string(text), nil
+}
+
+// box returns what confines a loader of a document that writes in dir; nil if nothing does.
+func (l *Loader) box(document, dir string) (*sandbox.Box, error) {
+	path, err := l.abs(document)
+	if err != nil || l.Sandbox == nil {
+		return nil, nil
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil // not a file
+	}
+	boxes, err := l.Sandbox()
+	if err != nil {
+		return nil, err
+	}
+	return boxes.Box(sandbox.Declaration{Level: sandbox.Read}, sandbox.Needs{Read: []string{path}, Write: []string{dir}}), nil
 }
 
 // splitTemplate splits the command of a loader into words as a POSIX shell does, with

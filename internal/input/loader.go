@@ -14,6 +14,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 )
 
 // Loader loads sources. The zero value of a field is its default. It may be used from
@@ -33,6 +34,10 @@ type Loader struct {
 	// Expand returns the command of a loader with what it refers to filled in, such as
 	// secrets; nil leaves commands as they are.
 	Expand func(name, command string) (string, error)
+
+	// Sandbox returns what confines a loader that gets a file, which may be anybody's: it reads at the level sandbox.Read. What gets an
+	// address or the like is not confined, as it has to fetch it. Nil confines none.
+	Sandbox func() (*sandbox.Sandbox, error)
 
 	UserAgent string // names the program to sites; empty means [DefaultUserAgent]
 

@@ -1,3 +1,5 @@
+# @sandbox read
+
 import os
 from typing import List, Literal, Optional
 

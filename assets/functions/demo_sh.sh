@@ -4,6 +4,7 @@
 # The comment tags tell the model what the tool takes. "!" is for a parameter that is
 # required, "+" for an array that is, and "*" for any other array.
 #
+# @sandbox read
 # @option --string! A required string
 # @option --string-enum![foo|bar] A required string with two possible values
 # @option --string-optional An optional string

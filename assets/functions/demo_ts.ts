@@ -1,3 +1,5 @@
+// @sandbox read
+
 /**
  * Demonstrates the parameter types of a TypeScript tool, and returns what it was given.
  *

@@ -1,3 +1,5 @@
+# @sandbox network wttr.in
+
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 

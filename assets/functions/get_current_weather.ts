@@ -1,3 +1,5 @@
+// @sandbox network wttr.in
+
 /**
  * Get the current weather in a given location.
  *

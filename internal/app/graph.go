@@ -96,13 +96,11 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
 			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.scriptConsent(r.Agent, r.Asker),
+			Sandbox: a.sandboxOf(r.Agent), Bounds: func() sandbox.Bounds { return a.bounds(r.Agent) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
 		Tools: tools,
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
-	}
-	if !a.trusted(r.Agent) {
-		o.Scripts.Sandbox, o.Scripts.Bounds = a.sandboxOf(r.Agent), func() sandbox.Bounds { return a.bounds(r.Agent) }
 	}
 	if scope != nil {
 		o.Servers = scope.ToolsOf

@@ -73,10 +73,8 @@ func (a *App) bounds(of agent.Agent) sandbox.Bounds {
 
 // scriptReads returns the places of this program that the scripts of the graph of an agent in dir read.
 func (a *App) scriptReads(dir string) []string {
-	return []string{
-		filepath.Join(filepath.Dir(dir), script.SharedDir), filepath.Join(a.Paths.AgentsDir, script.SharedDir),
-		a.Paths.ToolsUtilsDir(), a.Paths.ToolsBinDir(), a.Paths.ToolsDir(), executable(),
-	}
+	return append(script.Beside(dir),
+		filepath.Join(a.Paths.AgentsDir, script.SharedDir), a.Paths.ToolsUtilsDir(), a.Paths.ToolsBinDir(), a.Paths.ToolsDir(), executable())
 }
 
 // sandboxInfo returns what the kernel holds, for --info.

@@ -27,7 +27,7 @@ func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	return script.Options{
 		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.Env.Environ(), Policy: a.policy(), Executable: executable(), Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.policy(), Executable: executable(), Sandbox: a.Sandbox, Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 
@@ -93,9 +93,7 @@ func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.
 	}
 	s.options.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
 	s.options.Declared = a.declared(of, of.InForce.Environment)
-	if !a.trusted(of) {
-		s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
-	}
+	s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
 	return s, nil
 }
 
@@ -118,7 +116,6 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
 	if o.Withhold = !a.trusted(of); o.Withhold {
 		o.Root, o.Parent = of.Dir, nil
-		o.Sandbox, o.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
 	}
 	set := make(map[string]string)
 	a.ownBytecode(of, set)
@@ -128,6 +125,7 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 	if of.InForce != nil {
 		o.Declared = a.declared(of, of.InForce.Environment)
 	}
+	o.Sandbox, o.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
 	o.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
 	return filepath.Join(of.Dir, agentScripts[i]), o, true
 }

@@ -30,6 +30,7 @@ run_tests() {
 
 # @cmd List the files and directories of the project to a depth of 3
 # @meta read-only
+# @sandbox read
 get_project_structure() {
 	enter_project
 	project_tree >>"$LLM_OUTPUT"

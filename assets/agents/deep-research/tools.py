@@ -1,6 +1,7 @@
 """Tools of the agent deep-research."""
 
 # @meta read-only
+# @sandbox read
 
 import sys
 

@@ -1,5 +1,7 @@
 """The tools of the agent demo: every public function of this file is one."""
 
+# @sandbox network ipinfo.io
+
 import json
 import os
 import urllib.request

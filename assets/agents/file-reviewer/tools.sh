@@ -3,6 +3,7 @@
 set -euo pipefail
 
 # @meta read-only
+# @sandbox read
 # @env LLM_OUTPUT=/dev/stdout Where the result goes
 
 shared=${LLM_AGENT_ROOT_DIR:-$(dirname "$0")}/../.shared/utils.sh

@@ -3,6 +3,7 @@
 set -euo pipefail
 
 # @meta read-only
+# @sandbox read
 # @env LLM_OUTPUT=/dev/stdout Where the result goes
 
 shared=${LLM_AGENT_ROOT_DIR:-$(dirname "$0")}/../.shared/utils.sh
@@ -34,6 +35,7 @@ search_code() {
 
 # @cmd Run a command that only reads, such as git log, git diff, wc or sort, in the directory of the project. Commands that write, run programs of the project or leave it are refused
 # @meta timeout 60s
+# @sandbox full
 # @option --command! The command line; pipes and && are allowed
 analyze_with_command() {
 	enter_project

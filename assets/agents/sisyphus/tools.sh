@@ -12,6 +12,7 @@ shared=${LLM_AGENT_ROOT_DIR:-$(dirname "$0")}/../.shared/utils.sh
 ask_model=yes keep_project=yes
 
 # @cmd Show the kind of the project, its commands for building, testing and checking, and its files
+# @sandbox full
 get_project_info() {
 	enter_project
 	show_project >>"$LLM_OUTPUT"

@@ -2,6 +2,7 @@
 # Tools for one SQL database. Loki opens SQLite itself, and the program usql all others.
 set -euo pipefail
 
+# @sandbox full
 # @env LLM_OUTPUT=/dev/stdout Where the result goes
 
 shared=${LLM_AGENT_ROOT_DIR:-$(dirname "$0")}/../.shared/utils.sh

@@ -52,7 +52,8 @@ func (s *script) reads(interpreter string) []string {
 	own := filepath.Dir(s.file)
 	places := []string{own, s.o.Bin, s.o.Executable}
 	if s.o.Agent != nil {
-		places = append(places, filepath.Join(filepath.Dir(own), SharedDir), filepath.Join(s.o.Root, "agents", SharedDir))
+		places = append(places, Beside(own)...)
+		places = append(places, filepath.Join(s.o.Root, "agents", SharedDir))
 	}
 	if s.o.PromptUtils != "" {
 		places = append(places, filepath.Dir(s.o.PromptUtils))
@@ -64,6 +65,27 @@ func (s *script) reads(interpreter string) []string {
 		_, err := os.Stat(place)
 		return place == "" || err != nil
 	})
+}
+
+// Beside returns what the scripts of an agent in dir read beside it: the files that it shares with others, and of a copy
+// that is tested, which has links to what is beside the agent, all.
+func Beside(dir string) []string {
+	parent := filepath.Dir(dir)
+	places := []string{filepath.Join(parent, SharedDir)}
+	temp := os.TempDir()
+	if real, err := filepath.EvalSymlinks(temp); err == nil {
+		temp = real
+	}
+	if rel, err := filepath.Rel(temp, parent); err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return places
+	}
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		if e.Type() == os.ModeSymlink {
+			places = append(places, parent, filepath.Join(parent, e.Name()))
+		}
+	}
+	return places
 }
 
 // failureNote explains a failed call, whose standard error is stderr: what it lacks of its environment, and what its box stopped.

@@ -165,6 +165,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
 		return kit, done, err
 	}
+	kit.Calls.AtMost = a.bounds(of).Most.Level
 	kit.Team = a.children(r, sandbox.Declaration{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {

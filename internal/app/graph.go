@@ -88,6 +88,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err := a.warnOfHooks(ctx, events, r.Agent); err != nil {
 		return nil, nil, err
 	}
+	calls.AtMost = a.bounds(r.Agent).Most.Level
 	scope, err := a.agentServers(ctx, r, events)
 	if err != nil {
 		return nil, nil, err

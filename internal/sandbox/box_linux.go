@@ -286,7 +286,12 @@ func kernelSupport() Support { return kernel().support }
 
 // try has a shim confine itself and end, without a command.
 func (k kernelFacts) try(level Level) error {
-	b := New(Options{Workspace: os.TempDir()}).Box(Declaration{Level: level}, Needs{})
+	dir, err := os.MkdirTemp("", "loki-sandbox-trial") // of its own: what others make in it meanwhile would be withheld
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := New(Options{Workspace: dir}).Box(Declaration{Level: level}, Needs{})
 	defer b.end()
 	cmd := &exec.Cmd{Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := b.confine(cmd, k); err != nil {
@@ -295,6 +300,6 @@ func (k kernelFacts) try(level Level) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	err := b.release()
+	err = b.release()
 	return errors.Join(err, cmd.Wait())
 }

@@ -42,7 +42,11 @@ func guarded(l *limits) map[string]string {
 				return nil
 			}
 		}
-		if base := d.Name(); d.IsDir() && (filepath.Base(filepath.Dir(path)) == "node_modules" || l.level == Network && slices.Contains(installed, base) || filepath.Base(filepath.Dir(path)) == ".git") {
+		base, parent := d.Name(), filepath.Base(filepath.Dir(path))
+		if base == ".git" && !d.IsDir() {
+			found[path] = "git finds its settings by it"
+		}
+		if d.IsDir() && (parent == "node_modules" || l.level == Network && slices.Contains(installed, base) || parent == ".git" && base != "info") {
 			return filepath.SkipDir
 		}
 		return nil

@@ -163,6 +163,7 @@ var laterPlaces = []place{
 	{".git/hooks", "git runs it later"},
 	{".git/config", "git runs commands that it names"},
 	{".git/config.worktree", "git runs commands that it names"},
+	{".git/commondir", "git finds its settings by it"},
 	{".git/info/attributes", "git chooses commands by it"},
 	{".git/modules", "git runs hooks and commands in it"},
 	{".git/worktrees", "git finds its settings by it"},

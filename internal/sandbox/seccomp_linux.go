@@ -157,6 +157,16 @@ func newFilter(namespaces, network bool) filter {
 			f.has(fail(unix.EPERM), 0xffffffff)
 		}
 	})
+	for call, i := range map[uint32]uint32{
+		unix.SYS_SCHED_SETAFFINITY: 0, unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0, unix.SYS_IOPRIO_SET: 1,
+	} {
+		f.when(call, func(f *filter) { // of others
+			f.argument(i)
+			f.is(allow, 0)
+			f.end(fail(unix.EPERM))
+		})
+	}
+	f.calls(fail(0), unix.SYS_SETSID)              // seems to succeed: what leaves the session is not found when the tree is killed
 	f.when(unix.SYS_SETPRIORITY, func(f *filter) { // of others
 		f.argument(0)
 		f.has(fail(unix.EPERM), 0xffffffff) // anything but PRIO_PROCESS
@@ -177,7 +187,14 @@ func newFilter(namespaces, network bool) filter {
 	})
 	f.when(unix.SYS_SOCKETPAIR, func(f *filter) {
 		f.argument(0)
-		f.is(allow, unix.AF_UNIX)
+		f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_UNIX, 1, 0)
+		f.end(fail(unix.EACCES))
+		f.argument(1)
+		f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf, 0, 0) // without SOCK_CLOEXEC and SOCK_NONBLOCK
+		f.is(allow, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)     // one of packets could be connected again, to a server
+		if network {
+			f.is(allow, unix.SOCK_DGRAM)
+		}
 		f.end(fail(unix.EACCES))
 	})
 	f.end(allow)

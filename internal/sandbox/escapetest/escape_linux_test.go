@@ -77,7 +77,7 @@ func TestEscapes(t *testing.T) {
 			var together, alone []string
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				switch a := all[name]; {
-				case pending[name] != "", level == sandbox.Network && !a.network && !full():
+				case level == sandbox.Network && !a.network && !full():
 				case a.program != "" && missing(a.program):
 				case a.alone || full():
 					alone = append(alone, name)
@@ -116,49 +116,6 @@ func (w *world) try(t *testing.T, names ...string) (found []string, out string) 
 func missing(program string) bool {
 	_, err := exec.LookPath(program)
 	return err != nil
-}
-
-// pending are attempts that succeed, and why nothing is done about them yet.
-var pending = map[string]string{
-	"affinity_of_others":        "x",
-	"cat_cargo":                 "x",
-	"cat_deep_env":              "x",
-	"cat_env":                   "x",
-	"daemon":                    "x",
-	"denied_by_git":             "x",
-	"denied_directory_moved":    "x",
-	"denied_linked":             "x",
-	"denied_written":            "x",
-	"editor_tasks":              "x",
-	"editor_tasks_in_directory": "x",
-	"envrc_in_directory":        "x",
-	"git_attributes":            "x",
-	"git_common":                "x",
-	"git_exchanged":             "x",
-	"git_file":                  "x",
-	"git_in_directory":          "x",
-	"git_modules":               "x",
-	"git_moved":                 "x",
-	"husky":                     "x",
-	"instructions":              "x",
-	"io_priority_of_others":     "x",
-	"link_replaced":             "x",
-	"node_modules_moved":        "x",
-	"npmrc":                     "x",
-	"protected_by_hard_link":    "x",
-	"protected_by_link":         "x",
-	"proxy_host_header":         "x",
-	"proxy_loopback":            "x",
-	"proxy_other_host":          "x",
-	"proxy_port":                "x",
-	"proxy_spelled":             "x",
-	"read_cargo":                "x",
-	"read_deep_env":             "x",
-	"read_env":                  "x",
-	"scheduler_of_others":       "x",
-	"unix_pair":                 "x",
-	"workflow":                  "x",
-	"workflow_moved":            "x",
 }
 
 // TestControls makes the attempts without a sandbox: each must succeed, or it would prove nothing.

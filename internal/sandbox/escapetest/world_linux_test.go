@@ -100,7 +100,7 @@ var otherFiles = map[string]string{
 	".ssh/authorized_keys": "", "outside/file": "outside\n", "outside/dir/file": "outside\n", "outside/dir/empty/x": "",
 	"src/project/file": "file\n", "src/project/a/file": "file\n", "src/project/.vscode/tasks.json": "{}\n", "src/project/.envrc": "# direnv\n",
 	"src/project/.git/hooks/pre-push": "#!/bin/sh\n", "src/project/.github/workflows/ci.yml": "on: push\n", "src/project/node_modules/.bin/tool": "#!/bin/sh\n",
-	"src/project/.venv/bin/python": "#!/bin/sh\n", "src/project/.mcp.json": "{}\n", "src/project/package.json": "{}\n",
+	"src/project/.venv/bin/python": "#!/bin/sh\n", "src/project/.mcp.json": "{}\n", "src/project/package.json": "{}\n", ".local/state/loki/sandbox/x": "",
 }
 
 // newWorld makes a world and starts what is in it.
@@ -150,7 +150,7 @@ func newWorld(t testing.TB, level sandbox.Level) *world {
 	must(t, err)
 	w.plant(t, filepath.Join(w.Workspace, "world.json"), string(data))
 	w.sandbox = sandbox.New(sandbox.Options{
-		Workspace: w.Workspace, Home: w.Home, Getenv: os.Getenv,
+		Workspace: w.Workspace, Home: w.Home, Getenv: os.Getenv, State: filepath.Join(w.Home, ".local/state/loki"),
 		Own:    []string{filepath.Join(w.Home, ".config/loki"), filepath.Join(w.Home, ".local/state/loki")},
 		Denied: []string{w.Workspace + "/**/.env", w.Workspace + "/.env"},
 	})
@@ -336,8 +336,8 @@ func (w *world) share(t testing.TB) {
 func protected(path string) bool {
 	for _, p := range []string{
 		".git/hooks", ".git/config", ".git/info/attributes", ".git/modules", ".git/commondir", ".gitmodules", ".envrc", ".vscode", ".idea", ".github/workflows", ".gitlab-ci.yml", ".husky",
-		".pre-commit-config.yaml", ".venv", "node_modules/.bin", ".npmrc", ".yarnrc.yml", ".mcp.json", "AGENTS.md", ".env", "a/b/.env",
-		"a/.git", "a/.envrc", "a/.vscode", "a/.venv", "a/node_modules/.bin", "new/.git", "a/.npmrc", "a/.env", "link-dir", "link-file",
+		".pre-commit-config.yaml", ".venv", ".npmrc", ".yarnrc.yml", ".mcp.json", "AGENTS.md", ".env",
+		"a/.git/config", "a/.git/hooks", "new/.git/config", "new/.git/hooks", "a/.envrc", "a/.vscode", "a/.venv", "a/.npmrc", "link-dir", "link-file",
 	} {
 		if path == p || strings.HasPrefix(path, p+"/") {
 			return true
@@ -382,7 +382,7 @@ func (w *world) snapshot(t testing.TB) map[string]string {
 		if path == w.program {
 			return nil
 		}
-		if rel, err := filepath.Rel(w.Workspace, path); err == nil && !strings.HasPrefix(rel, "..") && w.level != sandbox.Read && !protected(rel) {
+		if rel, err := filepath.Rel(w.Workspace, path); err == nil && !strings.HasPrefix(rel, "..") && w.level != sandbox.Read && !protected(rel) && (d.IsDir() || d.Name() != ".git") {
 			return nil
 		}
 		if strings.HasPrefix(path, filepath.Join(w.Home, ".local/state/loki/sandbox")) {

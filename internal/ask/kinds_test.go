@@ -120,6 +120,15 @@ func TestTerminalConsent(t *testing.T) {
 		c.types(down + enter)
 		(<-done).check(t, "yes")
 	})
+	t.Run("select", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), Question{Kind: Select, Text: "Trust it?", Options: []string{"no", "trust it"}, Consent: true})
+		c.sees("❯ (choose an answer)")
+		c.types(enter)
+		c.sees("choose with the arrow keys")
+		c.types(down + down + enter)
+		(<-done).check(t, "trust it")
+	})
 	t.Run("long", func(t *testing.T) {
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker(xterm), q)

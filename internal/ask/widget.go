@@ -92,7 +92,7 @@ func newWidget(q *Question, width int) *widget {
 	var groups []*huh.Group
 	switch {
 	case q.Kind == Select && len(q.Options) > 0:
-		w.entries, w.chosen = entriesOf(q)
+		w.entries, w.chosen = preselected(q)
 		groups = []*huh.Group{huh.NewGroup(listField(q, w.entries, &w.chosen, width))}
 	case q.Kind == Multi && len(q.Options) > 0:
 		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked, &w.tried))}
@@ -101,10 +101,7 @@ func newWidget(q *Question, width int) *widget {
 	case q.Kind == Line:
 		groups = []*huh.Group{huh.NewGroup(lineField(q, &w.typed))}
 	case q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault):
-		w.entries, w.chosen = entriesOf(q)
-		if q.Consent && !q.HasDefault {
-			w.chosen = noAnswer
-		}
+		w.entries, w.chosen = preselected(q)
 		list := huh.NewGroup(listField(q, w.entries, &w.chosen, width))
 		text := huh.NewGroup(textField(q, &w.typed))
 		groups = []*huh.Group{list, text.WithHideFunc(func() bool { return w.chosen != ownAnswer })}
@@ -194,11 +191,16 @@ func (w *widget) answer() string {
 	return w.typed
 }
 
-// entriesOf returns the answers to choose from and the index of the one that is
-// preselected: the default, which becomes an entry if it is not an option.
-func entriesOf(q *Question) (entries []string, selected int) {
+// preselected returns the answers to choose from and the index of the one that is
+// preselected: the default, which becomes an entry if it is not an option. Without a default
+// it is the first one, and [noAnswer] for a question about permission.
+func preselected(q *Question) (entries []string, selected int) {
 	entries = slices.Clone(q.Options)
-	if !q.HasDefault {
+	switch {
+	case q.HasDefault:
+	case q.Consent:
+		return entries, noAnswer
+	default:
 		return entries, 0
 	}
 	if i := slices.Index(entries, q.Default); i >= 0 {

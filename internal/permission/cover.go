@@ -13,10 +13,19 @@ func (r *Rule) about(use Access) bool {
 	return len(r.Paths) > 0 && r.Action != Allow && (r.Access == "" || use == "" || r.Access == use)
 }
 
-// hidden returns what reports whether a rule denies or asks about a file, nil if none does so for any.
-func (j *Judge) hidden(use Access, rules []*Rule) func(path string) bool {
+// hidden returns what reports whether a rule denies or asks about a file that was found for a call, or the file is not to be read
+// unasked although no rule mentions it; nil if there is no such file. A call that names such a place was asked about itself.
+func (j *Judge) hidden(use Access, found []located, rules []*Rule) func(path string) bool {
+	dirs := []string{j.tree.root}
+	if len(found) > 0 {
+		dirs = nil
+		for _, l := range found {
+			dirs = append(dirs, l.all...)
+		}
+	}
+	closed := use == Reading && slices.ContainsFunc(dirs, j.tree.closesBelow) && !slices.ContainsFunc(found, func(l located) bool { return l.closed != "" })
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return len(r.Paths) == 0 || r.Access != "" && r.Access != use })
-	if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(use) }) {
+	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(use) }) {
 		return nil
 	}
 	return func(path string) bool {
@@ -26,7 +35,10 @@ func (j *Judge) hidden(use Access, rules []*Rule) func(path string) bool {
 				best.add(r, n)
 			}
 		}
-		return best.rule != nil && best.rule.Action != Allow
+		if best.rule == nil {
+			return closed && j.tree.closes(path) != ""
+		}
+		return best.rule.Action != Allow
 	}
 }
 

@@ -324,7 +324,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	case call.Destructive || remote:
 		v = Verdict{Action: Ask, Decided: remote, Reason: call.Tool + " may change something"}
 	}
-	v.Hidden = j.hidden(use, rules)
+	v.Hidden = j.hidden(use, found, rules)
 	if v.Action == Ask {
 		v.Always = j.toolGrants(call, found, outside >= 0 && !remote, use)
 		if call.Host != "" {

@@ -14,6 +14,7 @@ import (
 type workspace struct {
 	root      string   // absolute, symbolic links resolved
 	home      string   // absolute, or empty
+	realHome  string   // home with links resolved, or empty
 	protected []string // absolute, links resolved
 }
 
@@ -26,6 +27,9 @@ func newWorkspace(root, home string, protected []string) (workspace, error) {
 		return workspace{}, err
 	}
 	w := workspace{root: abs, home: home}
+	if home != "" {
+		w.realHome = resolve(home)
+	}
 	for _, p := range protected {
 		if p, err := filepath.Abs(p); err == nil {
 			w.protected = append(w.protected, resolve(p))
@@ -114,8 +118,23 @@ func (w workspace) closes(real string) string {
 	if slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }) {
 		return "it belongs to this program"
 	}
-	reason, _ := sandbox.Closed(w.home, real)
-	return reason
+	if reason, ok := sandbox.Closed(w.realHome, real); ok {
+		return reason
+	}
+	if w.realHome == "" || !within(w.root, w.realHome) {
+		return ""
+	}
+	// The workspace has the home directory in it, or is that.
+	if name, below := strings.CutPrefix(real, strings.TrimSuffix(w.realHome, string(filepath.Separator))+string(filepath.Separator)); below && strings.HasPrefix(name, ".") {
+		return "the user keeps settings and credentials there"
+	}
+	return ""
+}
+
+// closesBelow reports whether something below a directory is not read unasked.
+func (w workspace) closesBelow(dir string) bool {
+	return w.realHome != "" && within(w.root, w.realHome) && within(dir, w.realHome) || sandbox.ClosedBelow(w.realHome, dir) ||
+		slices.ContainsFunc(w.protected, func(p string) bool { return within(dir, p) })
 }
 
 // within reports whether path is dir or below it.

@@ -19,6 +19,21 @@ func RunsLater(name string) (reason string, ok bool) {
 	return laterPlaces[i].reason, true
 }
 
+// ClosedBelow reports whether a directory, by its absolute path, has what [Closed] reports somewhere below it.
+func ClosedBelow(home, dir string) bool {
+	dir = strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
+	return slices.ContainsFunc(closedPlaces, func(p place) bool {
+		place := p.path
+		if below, ok := strings.CutPrefix(place, "~/"); ok {
+			if home == "" {
+				return false
+			}
+			place = filepath.Join(home, below)
+		}
+		return strings.HasPrefix(place, dir)
+	})
+}
+
 // Closed reports whether an absolute path leads to what no child below [Full] reads, such as credentials, and why. home is
 // the user's home directory, empty if it is not known.
 func Closed(home, path string) (reason string, ok bool) {

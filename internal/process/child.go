@@ -29,6 +29,7 @@ type child struct {
 
 	stdin *feed // nil if the leader reads a file or nothing
 
+	waits     bool   // the leader waits for the release by its confinement
 	unguarded bool   // there is no guard
 	stopGuard func() // set by own if the leader was started
 }
@@ -84,7 +85,8 @@ func launch(c *Command, unguarded bool) (*child, error) {
 func (p *child) start(cmd *exec.Cmd, ends *pipes) error {
 	program, confined := cmd.Path, p.cmd.Confinement
 	if confined != nil {
-		if err := confined.Prepare(cmd); err != nil {
+		var err error
+		if p.waits, err = confined.Prepare(cmd); err != nil {
 			ends.closeOurs()
 			p.tree.close()
 			confined.End()
@@ -174,7 +176,7 @@ func (ps *pipes) closeTheirs() { closeAll(ps.theirs) }
 func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := p.tree.start(cmd)
+	err := p.tree.start(cmd, !p.waits)
 	if err == nil {
 		if err = p.tree.adopt(cmd.Process); err != nil {
 			_ = cmd.Process.Kill()

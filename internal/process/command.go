@@ -101,8 +101,9 @@ type Result struct {
 // Confinement has the kernel limit what a tree can do. It serves one start.
 type Confinement interface {
 	// Prepare changes cmd, which has its path, arguments, directory, environment, standard files and attributes, so
-	// that what it starts waits for Release and is confined then.
-	Prepare(cmd *exec.Cmd) error
+	// that what it starts waits for Release and is confined then. waits is false if cmd stays what it is, as there is
+	// nothing to hold.
+	Prepare(cmd *exec.Cmd) (waits bool, err error)
 	// Release lets the leader begin, which has been started and is held together with its tree. An error says that it
 	// could not be confined, or, if it wraps a [syscall.Errno], executed; the program has not run then.
 	Release() error

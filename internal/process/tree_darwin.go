@@ -38,7 +38,7 @@ func (t *tree) attributes() *syscall.SysProcAttr {
 }
 
 // start starts the leader.
-func (t *tree) start(cmd *exec.Cmd) error { return cmd.Start() }
+func (t *tree) start(cmd *exec.Cmd, _ bool) error { return cmd.Start() }
 
 // proceed has nothing to do: the leader has begun.
 func (t *tree) proceed() {}

@@ -32,12 +32,12 @@ func (t *tree) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !t.terminal, Pdeathsig: syscall.SIGKILL}
 }
 
-// start starts the leader, stopped before its first instruction, so that it starts nothing before the guard knows
-// it: the guard finds what descends from a leader only if it knows the leader. The thread that calls it traces the leader until
+// start starts the leader, with hold set stopped before its first instruction, so that it starts nothing before the guard
+// knows it: the guard finds what descends from a leader only if it knows the leader. The thread that calls it traces the leader until
 // it calls proceed. A program with privileges of its own would lose them if it was traced, and some systems do
 // not let a process be traced; such a leader begins at once.
-func (t *tree) start(cmd *exec.Cmd) error {
-	if t.terminal || privileged(cmd.Path) {
+func (t *tree) start(cmd *exec.Cmd, hold bool) error {
+	if !hold || t.terminal || privileged(cmd.Path) {
 		return cmd.Start()
 	}
 	cmd.SysProcAttr.Ptrace = true

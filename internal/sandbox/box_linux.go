@@ -23,11 +23,17 @@ import (
 
 // hold is what Prepare took.
 type hold struct {
+	k      kernelFacts
 	temp   *temp
 	plan   *os.File // to be written
 	report *os.File // to be read
 	theirs []*os.File
-	text   []byte // of the plan
+	rules  *ruleset // empty until the plan is made
+
+	// The command, which the shim executes. Without a path it is a trial, which executes nothing.
+	path      string
+	args, env []string
+	dir       string
 
 	network *network               // at level network
 	before  map[string]os.FileInfo // what runs later, by its place
@@ -43,36 +49,30 @@ func (h *hold) closeTheirs() {
 // rulesFD is the descriptor of the rules of Landlock in the shim.
 const rulesFD = shim.FirstFD
 
-func (b *Box) prepare(cmd *exec.Cmd) error {
+func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 	k := kernel()
 	k.namespaces = k.namespaces && !b.s.plain && b.s.findFixed().workspace != "/"
-	return b.confine(cmd, k)
+	return true, b.confine(cmd, k)
 }
 
-// confine makes cmd the shim that executes the command that cmd is. Without a path it is a trial, which executes nothing.
+// confine makes cmd a shim that waits for the plan by which it becomes the command that cmd was. All that takes time
+// is left to release: until then the shim starts.
 func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 	h := &b.hold
+	h.k, h.path, h.args, h.env, h.dir = k, cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	var err error
-	if h.temp, err = newTemp(); err != nil {
-		return fmt.Errorf("temporary directory: %w", err)
-	}
-	if k.namespaces {
-		if err := layout(h.temp.path); err != nil {
+	if h.dir == "" {
+		if h.dir, err = os.Getwd(); err != nil {
 			return err
 		}
 	}
-	l := b.limits()
-	b.held, b.dir = l, cmp.Or(cmd.Dir, l.workspace)
-	h.before = make(map[string]os.FileInfo)
-	for path := range l.protected {
-		if info, err := os.Lstat(path); err == nil {
-			h.before[path] = info
-		}
+	if h.temp, err = newTemp(); err != nil {
+		return fmt.Errorf("temporary directory: %w", err)
 	}
-	rules, err := l.landlock(k.landlock, h.temp.path, k.namespaces)
-	if err != nil {
+	if h.rules, err = newRuleset(k.landlock, !k.namespaces); err != nil {
 		return err
 	}
+	rules := os.NewFile(uintptr(h.rules.fd), "rules of Landlock")
 	h.theirs = append(h.theirs, rules)
 	planReader, planWriter, err := os.Pipe()
 	if err != nil {
@@ -85,54 +85,59 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 	}
 	h.theirs, h.report = append(h.theirs, reportWriter), reportReader
 	extra := []*os.File{planReader, reportWriter, rules}
-	if k.namespaces && l.level == Network {
+	if k.namespaces && b.declared.Level == Network {
 		var theirs *os.File
 		if h.network, theirs, err = newNetwork(slices.Concat(b.s.o.Hosts, b.declared.Hosts), b.s.o.Getenv); err != nil {
 			return err
 		}
 		h.theirs, extra = append(h.theirs, theirs), append(extra, theirs)
 	}
-	p := &plan{}
-	filter := newFilter(k.namespaces, k.namespaces && l.level.Covers(Write))
 	if k.namespaces {
-		if err := b.separate(cmd, p, &l); err != nil {
+		if err := namespaces(cmd.SysProcAttr, b.declared.Level.Covers(Write)); err != nil {
 			return err
 		}
 	}
-	p.capabilities(keptCapabilities(k.namespaces))
-	p.confine(filter)
-	if cmd.Path == "" {
-		p.call("end", unix.SYS_EXIT_GROUP, shim.Number(0))
-	} else {
-		p.call("execute", unix.SYS_EXECVE, p.Text(cmd.Path), p.Texts(cmd.Args), p.Texts(b.environ(cmd.Env, k)))
-	}
-	h.text = p.Encode()
 	cmd.Path, cmd.Args, cmd.Env = self(), []string{"loki-sandbox"}, shim.Environ()
 	cmd.ExtraFiles = extra
 	return nil
 }
 
-// separate plans the namespaces.
-func (b *Box) separate(cmd *exec.Cmd, p *plan, l *limits) error {
-	own := l.level.Covers(Write)
-	if err := namespaces(cmd.SysProcAttr, own); err != nil {
-		return err
-	}
-	dir := cmd.Dir
-	if dir == "" {
-		var err error
-		if dir, err = os.Getwd(); err != nil {
-			return err
+// plan makes the plan of the shim.
+func (b *Box) plan() ([]byte, error) {
+	h := &b.hold
+	l := b.limits()
+	b.held, b.dir = l, h.dir
+	h.before = make(map[string]os.FileInfo)
+	for path := range l.protected {
+		if info, err := os.Lstat(path); err == nil {
+			h.before[path] = info
 		}
 	}
-	l.newRoot(p, b.hold.temp.path, dir)
+	own := h.k.namespaces && l.level.Covers(Write)
+	p := &plan{}
+	if h.k.namespaces {
+		if err := layout(h.temp.path); err != nil {
+			return nil, err
+		}
+		l.newRoot(p, h.temp.path, h.dir)
+	}
 	if own {
 		p.loopback()
 	}
-	if b.hold.network != nil {
+	if h.network != nil {
 		p.listen()
 	}
-	return nil
+	if err := l.landlock(h.rules, h.temp.path, h.k.namespaces); err != nil {
+		return nil, err
+	}
+	p.capabilities(keptCapabilities(h.k.namespaces))
+	p.confine(newFilter(h.k.namespaces, own))
+	if h.path == "" {
+		p.call("end", unix.SYS_EXIT_GROUP, shim.Number(0))
+	} else {
+		p.call("execute", unix.SYS_EXECVE, p.Text(h.path), p.Texts(h.args), p.Texts(b.environ(h.env, h.k)))
+	}
+	return p.Encode(), nil
 }
 
 // self returns what executes this program again.
@@ -171,13 +176,18 @@ var unreachable = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "
 
 func (b *Box) release() error {
 	h := &b.hold
+	text, err := b.plan()
 	h.closeTheirs()
-	_, err := h.plan.Write(h.text)
+	if err != nil {
+		h.plan.Close()
+		return fmt.Errorf("sandbox: %v; the command did not run", err)
+	}
+	_, err = h.plan.Write(text)
 	h.plan.Close()
 	if err != nil && !errors.Is(err, syscall.EPIPE) { // the report says more
 		return fmt.Errorf("sandbox: hand over the plan: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(h.report, 1<<10))
+	text, err = io.ReadAll(io.LimitReader(h.report, 1<<10))
 	h.report.Close()
 	if err != nil {
 		return fmt.Errorf("sandbox: read the report: %w", err)

@@ -11,6 +11,6 @@ func kernelSupport() Support {
 	return Support{Missing: "this system has no sandbox that is known"}
 }
 
-func (b *Box) prepare(*exec.Cmd) error { return nil }
-func (b *Box) release() error          { return nil }
-func (b *Box) end()                    {}
+func (b *Box) prepare(*exec.Cmd) (waits bool, err error) { return false, nil }
+func (b *Box) release() error                            { return nil }
+func (b *Box) end()                                      {}

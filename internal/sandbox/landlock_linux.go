@@ -139,13 +139,8 @@ func (r *ruleset) grant(path string, rights uint64, exceptions map[string]uint64
 	}
 }
 
-// landlock returns the descriptor of the rules for limits.
-func (l *limits) landlock(version int, temp string, namespaces bool) (*os.File, error) {
-	r, err := newRuleset(version, !namespaces)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(r.fd), "rules of Landlock")
+// landlock fills the rules for limits.
+func (l *limits) landlock(r *ruleset, temp string, namespaces bool) error {
 	exceptions := make(map[string]uint64, len(l.closed)+len(l.protected))
 	if !namespaces { // else they are covered by mounts
 		for p := range l.protected {
@@ -176,11 +171,7 @@ func (l *limits) landlock(version int, temp string, namespaces bool) (*os.File, 
 	for _, p := range l.needs.Write {
 		r.grant(p, writeRights, within(exceptions, p))
 	}
-	if r.err != nil {
-		file.Close()
-		return nil, r.err
-	}
-	return file, nil
+	return r.err
 }
 
 // within returns the exceptions below a path.

@@ -90,14 +90,14 @@ func (b *Box) Level() Level {
 }
 
 // Prepare implements process.Confinement.
-func (b *Box) Prepare(cmd *exec.Cmd) error {
+func (b *Box) Prepare(cmd *exec.Cmd) (waits bool, err error) {
 	if b.Level() == Full {
-		return nil
+		return false, nil
 	}
-	if err := b.prepare(cmd); err != nil {
-		return fmt.Errorf("sandbox: %w", err)
+	if waits, err = b.prepare(cmd); err != nil {
+		return false, fmt.Errorf("sandbox: %w", err)
 	}
-	return nil
+	return waits, nil
 }
 
 // Release implements process.Confinement.

@@ -352,9 +352,6 @@ func (c *child) proxiedRaw(text string) {
 	u, err := url.Parse(os.Getenv("HTTP_PROXY"))
 	if err != nil || u.Host == "" {
 		c.note(fmt.Errorf("there is no proxy: %v", err))
-		if c.Network {
-			c.gained("no proxy to try")
-		}
 		return
 	}
 	conn, err := net.DialTimeout("tcp", u.Host, time.Second)

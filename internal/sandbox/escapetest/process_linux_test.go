@@ -115,8 +115,8 @@ var processAttempts = map[string]attempt{
 	"signal_victim":    {gain: "another process", try: func(c *child) { c.err(unix.Kill(c.Victim, unix.SIGUSR1)) }},
 	"signal_terminate": {gain: "another process", try: func(c *child) { c.err(unix.Kill(c.Victim, unix.SIGKILL)) }},
 	"signal_parent": {gain: "this program", control: "it would end the test", try: func(c *child) {
-		for _, pid := range []int{c.Parent, os.Getppid(), 1, -c.Parent} {
-			if err := unix.Kill(pid, 0); err == nil && pid != os.Getpid() && !c.ownParent(pid) {
+		for _, pid := range []int{c.Parent, os.Getppid(), 1} {
+			if err := unix.Kill(pid, 0); err == nil && pid > 0 && pid != os.Getpid() && !c.ownParent(pid) {
 				c.gained("signals to %d", pid)
 			}
 		}

@@ -382,7 +382,7 @@ func (w *world) snapshot(t testing.TB) map[string]string {
 		if path == w.program {
 			return nil
 		}
-		if rel, err := filepath.Rel(w.Workspace, path); err == nil && !strings.HasPrefix(rel, "..") && w.level != sandbox.Read && !protected(rel) && (d.IsDir() || d.Name() != ".git") {
+		if rel, err := filepath.Rel(w.Workspace, path); err == nil && !strings.HasPrefix(rel, "..") && w.level != sandbox.Read && (!protected(rel) || w.Network && strings.Contains(rel, ".venv")) && (d.IsDir() || d.Name() != ".git") {
 			return nil
 		}
 		if strings.HasPrefix(path, filepath.Join(w.Home, ".local/state/loki/sandbox")) {

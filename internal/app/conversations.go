@@ -16,6 +16,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/permission"
 	"loki/internal/rag"
+	"loki/internal/sandbox"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
 	"loki/internal/token"
@@ -133,6 +134,7 @@ func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversat
 		}
 	}
 	kit.Calls, err = a.calls("", permission.Rules{}, w.Asker, w.Yes)
+	kit.Calls.AtMost = sandbox.Level(w.Sandbox)
 	return kit, done, err
 }
 
@@ -144,6 +146,12 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	shelf, err := a.shelf(a.Paths.FunctionsDir, w.Asker)
 	if err != nil {
 		return tool.Set{}, err
+	}
+	if most := (sandbox.Declaration{Level: sandbox.Level(w.Sandbox)}); most.Level != "" {
+		if most.Level == sandbox.Network {
+			most.Hosts = []string{"*"} // scripts keep the hosts that they declare
+		}
+		shelf.options.Bounds = func() sandbox.Bounds { return sandbox.Bounds{Most: most} }
 	}
 	selected := shelf.visible(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
 	if !w.Usual {

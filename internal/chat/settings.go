@@ -27,6 +27,7 @@ type Settings struct {
 	Sampling
 	EnabledTools           *string `json:"enabled_tools,omitempty"`       // comma list of tools and aliases, or "all"
 	EnabledMCPServers      *string `json:"enabled_mcp_servers,omitempty"` // comma list of servers and aliases, or "all"
+	Sandbox                string  `json:"sandbox,omitempty"`             // highest level for programs that tools start, a sandbox.Level; empty for any
 	AutoContinue           *bool   `json:"auto_continue,omitempty"`
 	MaxAutoContinues       *int    `json:"max_auto_continues,omitempty"` // for each turn of the user
 	InjectTodoInstructions *bool   `json:"inject_todo_instructions,omitempty"`

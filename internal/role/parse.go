@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/sandbox"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -88,7 +89,9 @@ func (r *Role) read(m *yamldoc.Map) {
 func ReadSetting(m *yamldoc.Map, s chat.Setting) {
 	switch p := s.Ptr.(type) {
 	case *string:
-		m.Text(s.Key, p)
+		if m.Text(s.Key, p) && s.Key == "sandbox" && !sandbox.Level(*p).Valid() {
+			m.Get(s.Key).Errorf("want one of read, write, network, full, found %q", *p)
+		}
 	case *chat.Effort:
 		var text string
 		if m.Text(s.Key, &text) {

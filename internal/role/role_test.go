@@ -78,6 +78,7 @@ top_p: 1
 reasoning_effort: low
 enabled_tools: fs_cat,fs_ls
 enabled_mcp_servers: all
+sandbox: write
 auto_continue: true
 max_auto_continues: 3
 inject_todo_instructions: false
@@ -95,7 +96,7 @@ func TestSettingsSurviveExport(t *testing.T) {
 	}
 	s := r.Settings
 	if s.Model != "openai:gpt-5" || *s.Temperature != 0.2 || *s.TopP != 1 || s.Effort != "low" || *s.EnabledTools != "fs_cat,fs_ls" ||
-		*s.EnabledMCPServers != "all" || !*s.AutoContinue || *s.MaxAutoContinues != 3 || *s.InjectTodoInstructions || *s.ContinuationPrompt != "go on: now" {
+		*s.EnabledMCPServers != "all" || s.Sandbox != "write" || !*s.AutoContinue || *s.MaxAutoContinues != 3 || *s.InjectTodoInstructions || *s.ContinuationPrompt != "go on: now" {
 		t.Errorf("%+v", s)
 	}
 	if diff := cmp.Diff(full, r.Export()); diff != "" {
@@ -159,6 +160,7 @@ func TestProblemsSayWhere(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"type", "\n---\nmodel: m\ntemperature: hot\n---\nx", "r.md:4:14"},
 		{"effort", "---\nreasoning_effort: much\n---\nx", "none, minimal, low, medium, high"},
+		{"sandbox", "---\nsandbox: none\n---\nx", "r.md:2:10: sandbox: want one of read, write, network, full"},
 		{"no_yaml", "---\na: [\n---\nx", "r.md:2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 // exported are the settings that [Session.Export] shows.
 var exported = []string{
-	"model", "temperature", "top_p", "reasoning_effort", "enabled_tools", "enabled_mcp_servers", "save_session", "auto_continue",
+	"model", "temperature", "top_p", "reasoning_effort", "enabled_tools", "enabled_mcp_servers", "sandbox", "save_session", "auto_continue",
 	"max_auto_continues", "inject_todo_instructions", "continuation_prompt",
 }
 

@@ -68,11 +68,11 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	if bound := b.o.AtMost; bound != "" && isConfined {
 		switch {
 		case wanted.holds() && !bound.Covers(wanted.Level):
-			v = permission.Verdict{Action: permission.Deny, Decided: true, Reason: fmt.Sprintf("programs of this agent run at the level %s at most", bound)}
+			v = permission.Verdict{Action: permission.Deny, Decided: true, Reason: fmt.Sprintf("programs run at the level %s at most here", bound)}
 		case wanted.holds() && !bound.Covers(held.Level):
 			held = sandbox.Declaration{Level: bound, Hosts: wanted.Hosts}
 		case !wanted.holds() && bound != sandbox.Full && v.Action == permission.Allow:
-			v = permission.Verdict{Action: permission.Ask, Decided: true, Reason: fmt.Sprintf("its agent may do no more than the level %s of the sandbox allows, and there is no sandbox here", bound)}
+			v = permission.Verdict{Action: permission.Ask, Decided: true, Reason: fmt.Sprintf("it may do no more than the level %s of the sandbox allows, and there is no sandbox here", bound)}
 		}
 	}
 	switch {

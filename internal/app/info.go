@@ -83,6 +83,8 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "sandbox_write", Value: listed(cfg.Sandbox.Write)},
 		{Name: "sandbox_hosts", Value: listed(cfg.Sandbox.Hosts)},
 		{Name: "sandbox_environment", Value: listed(cfg.Sandbox.Environment)},
+		{Name: "trusted_dirs", Value: listed(cfg.TrustedDirs)},
+		{Name: "trusted", Value: a.trustedInfo()},
 		{Name: "hooks", Value: a.hooksInfo()},
 		{Name: "mcp_sandbox", Value: a.serverLevels()},
 		{Name: "auto_continue", Value: value.Of(st.AutoContinue)},

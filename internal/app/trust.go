@@ -18,7 +18,9 @@ import (
 	"loki/internal/sandbox"
 	"loki/internal/text"
 	"loki/internal/tool"
+	"loki/internal/tool/script"
 	"loki/internal/trust"
+	"loki/internal/value"
 )
 
 // levelCap returns the most that an agent may do: [sandbox.Read] for one that came with a directory which the user
@@ -134,7 +136,7 @@ type Trust struct {
 func (a *App) TrustOf(ctx context.Context, of agent.Agent) Trust {
 	t := Trust{Own: a.own(of.Ref)}
 	if of.Definition != nil {
-		t.Wants = wants(of)
+		t.Wants = a.wants(ctx, of)
 	}
 	if t.Own {
 		t.Trusted = true
@@ -206,8 +208,9 @@ func writeLines(b *strings.Builder, lines []string) {
 	}
 }
 
-// wants returns what an agent wants beyond reading in the sandbox, see [Trust].
-func wants(of agent.Agent) (lines []string) {
+// wants returns what an agent wants beyond reading in the sandbox, see [Trust]. Scripts have the levels that they get as
+// soon as the agent is trusted.
+func (a *App) wants(ctx context.Context, of agent.Agent) (lines []string) {
 	add := func(what string, list []string) {
 		if len(list) > 0 {
 			lines = append(lines, what+" "+strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), ", "))
@@ -216,9 +219,18 @@ func wants(of agent.Agent) (lines []string) {
 	d := of.Definition
 	var scripts, agents, documents []string
 	tools := slices.Clone(d.GlobalTools)
+	bounds := sandbox.Bounds{Default: d.Sandbox, Most: d.Sandbox}
+	at := func(name string, declared sandbox.Declaration) {
+		if held := bounds.Of(declared); held.Level != sandbox.Read || len(held.Read) > 0 {
+			name += " at level " + held.String()
+		}
+		scripts = append(scripts, name)
+	}
 	for _, name := range agentScripts {
 		if _, err := os.Stat(filepath.Join(of.Dir, name)); err == nil {
-			scripts = append(scripts, name)
+			for _, declared := range a.declaredIn(ctx, of, name) {
+				at(name, declared)
+			}
 		}
 	}
 	documents = append(documents, d.Documents...)
@@ -226,7 +238,7 @@ func wants(of agent.Agent) (lines []string) {
 		for _, n := range of.Graph.Nodes {
 			switch {
 			case n.Script != nil:
-				scripts = append(scripts, n.Script.Script)
+				at(n.Script.Script, n.Sandbox)
 			case n.Agent != nil:
 				agents = append(agents, n.Agent.Agent)
 			case n.RAG != nil:
@@ -250,6 +262,25 @@ func wants(of agent.Agent) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// declaredIn returns what the tools in a script with an agent's tools declare, each once, and nothing else for a script that
+// cannot be read.
+func (a *App) declaredIn(ctx context.Context, of agent.Agent, name string) []sandbox.Declaration {
+	var all []sandbox.Declaration
+	if file, o, ok := a.agentScript(ctx, of, nil, nil); ok && filepath.Base(file) == name {
+		tools, _ := script.Load(file, o) // what is wrong is said when the tools are needed
+		for _, t := range tools {
+			declared := t.Hints().Sandbox
+			if !slices.ContainsFunc(all, func(d sandbox.Declaration) bool { return d.String() == declared.String() }) {
+				all = append(all, declared)
+			}
+		}
+	}
+	if all == nil {
+		all = append(all, sandbox.Declaration{})
+	}
+	return all
 }
 
 // settle asks the user whether an agent is to be trusted, if that matters and was not asked before in this process. Where no
@@ -445,4 +476,13 @@ func (a *App) RequireTrust(ctx context.Context, file string, asker ask.Asker) er
 		return untrusted(of, file+" was not used")
 	}
 	return err
+}
+
+// trustedInfo returns how many directories the user trusts, for --info; null if the record cannot be read.
+func (a *App) trustedInfo() value.Value {
+	records, err := a.Trusts().List()
+	if err != nil {
+		return value.Value{}
+	}
+	return value.Of(len(records))
 }

@@ -146,7 +146,7 @@ func (a *App) graphContext(r AgentRun, budget *run.Budget) engine.RequestContext
 
 // refuseInvalid returns an error if the graph of an agent is not valid, and emits the
 // warnings about it. That no edge leads to some nodes is usual where scripts choose the way,
-// so only --validate shows it.
+// so only --validate shows it. That a script is elsewhere does not matter to a run either.
 func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Agent) error {
 	findings := a.Validate(ctx, of)
 	if len(findings.Errors()) > 0 {
@@ -155,7 +155,7 @@ func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Ag
 	}
 	for _, f := range findings.Warnings() {
 		switch f.Rule {
-		case graph.RuleUnreachable, graph.RuleUnreachableEnd, graph.RuleKnowledge: // what is to be built comes next
+		case graph.RuleUnreachable, graph.RuleUnreachableEnd, graph.RuleOutsideScript, graph.RuleKnowledge: // what is to be built comes next
 			continue
 		}
 		if err := events.Emit(ctx, event.Warning{Text: f.String()}); err != nil {

@@ -18,6 +18,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
+	"loki/internal/trust"
 	"loki/internal/yamldoc"
 )
 
@@ -28,6 +29,7 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 	tools := v.tools(ctx)
 	v.servers()
 	v.knowledge()
+	v.outside(ctx)
 	if v.g == nil {
 		v.plain(ctx)
 		slices.SortStableFunc(v.findings, func(a, b graph.Finding) int {
@@ -79,15 +81,34 @@ func (v *validator) model(id string) error {
 	return err
 }
 
-// tools checks the tools that the agent lists and those of its own script, and returns
-// those that are in order.
+// tools checks the tools of the agent, and returns those that are in order, with those that each agent has.
 func (v *validator) tools(ctx context.Context) tool.Set {
+	tools, ok := v.named(ctx)
+	if !ok {
+		return tool.Set{}
+	}
+	tools = append(tools, userTools(nil, "")...)
+	if v.d.Team.CanSpawn {
+		if t, err := team.New(ctx, team.Options{Limits: v.d.Team}); err == nil { // nothing is read, so nothing fails
+			tools = append(tools, t.Root().Tools()...)
+			t.Root().Close()
+		}
+	}
+	set, err := tool.Set{}.With(tools...)
+	if err != nil {
+		v.err(graph.RuleToolScript, nil, "", "", "%v", err)
+	}
+	return set
+}
+
+// named checks the tools that the agent lists and those of its own script, and returns those that are in order; ok is
+// false if tools cannot be looked up at all.
+func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
 	shelf, err := v.app.agentShelf(v.of, nil, nil)
 	if err != nil {
 		v.err(graph.RuleUnknownTool, nil, "global_tools", fault.HintOf(err), "%v", err)
-		return tool.Set{}
+		return nil, false
 	}
-	var tools []tool.Tool
 	if file, o, ok := v.app.agentScript(ctx, v.of, nil, nil); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
@@ -105,18 +126,39 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 		}
 		tools = append(tools, found...)
 	}
-	tools = append(tools, userTools(nil, "")...)
-	if v.d.Team.CanSpawn {
-		if t, err := team.New(ctx, team.Options{Limits: v.d.Team}); err == nil { // nothing is read, so nothing fails
-			tools = append(tools, t.Root().Tools()...)
-			t.Root().Close()
+	return tools, true
+}
+
+// outside reports scripts that are not in the agent's directory, nor among the files that agents share.
+func (v *validator) outside(ctx context.Context) {
+	check := func(n *graph.Node, path string) {
+		real, err := trust.Resolve(path)
+		if err != nil {
+			return // a script that is missing is reported already
+		}
+		for _, dir := range append(script.Beside(v.of.Dir), v.of.Dir) {
+			if below(dir, "", path) {
+				return
+			}
+		}
+		const hint = "put it into the directory of the agent: it is not copied, installed or removed with it"
+		key := ""
+		if n != nil {
+			key = "script"
+		}
+		v.add(graph.SeverityWarning, graph.RuleOutsideScript, n, key, hint, "script %s is outside of the agent's directory", real)
+	}
+	if file, _, ok := v.app.agentScript(ctx, v.of, nil, nil); ok {
+		check(nil, file)
+	}
+	if v.g == nil {
+		return
+	}
+	for _, n := range v.g.Nodes {
+		if n.Script != nil && n.Script.Script != "" {
+			check(n, n.Script.Path(v.of.Dir))
 		}
 	}
-	set, err := tool.Set{}.With(tools...)
-	if err != nil {
-		v.err(graph.RuleToolScript, nil, "", "", "%v", err)
-	}
-	return set
 }
 
 // unknownHint says which names there are, and which is likely to be meant.

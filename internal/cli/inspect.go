@@ -14,6 +14,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/graph/draw"
 	"loki/internal/render"
+	"loki/internal/sandbox"
 	"loki/internal/text"
 )
 
@@ -32,13 +33,15 @@ func isFindings(err error) bool {
 
 // validation is the result of --validate in machine output.
 type validation struct {
-	Agent    string         `json:"agent"`
-	File     string         `json:"file"`
-	Valid    bool           `json:"valid"`
-	Trusted  bool           `json:"trusted"`
-	Wants    []string       `json:"wants,omitempty"`   // beyond reading in the sandbox
-	Changes  []string       `json:"changes,omitempty"` // since it was trusted
-	Findings graph.Findings `json:"findings"`
+	Agent   string   `json:"agent"`
+	File    string   `json:"file"`
+	Valid   bool     `json:"valid"`
+	Trusted bool     `json:"trusted"`
+	Wants   []string `json:"wants,omitempty"`   // beyond reading in the sandbox
+	Changes []string `json:"changes,omitempty"` // since it was trusted
+	// Abilities are what it may do; none for a definition that cannot be read.
+	Abilities []app.Ability  `json:"abilities,omitempty"`
+	Findings  graph.Findings `json:"findings"`
 
 	notice string // about the trust in it; empty for the user's own
 }
@@ -56,6 +59,9 @@ func (c *command) validate(ctx context.Context) error {
 	v.Findings, err = c.findings(ctx, ref)
 	if err != nil {
 		return err
+	}
+	if of, _, err := c.app.Agents.Load(ref); err == nil {
+		v.Abilities = c.app.Abilities(ctx, of)
 	}
 	v.trust(c.app.TrustOfRef(ctx, ref))
 	if c.opts.strict {
@@ -113,6 +119,12 @@ func (c *command) printValidation(v validation) error {
 	if v.notice != "" {
 		fmt.Fprintln(c.Out, c.hide(text.Visible(v.notice)))
 	}
+	if rows := c.abilities(v.Abilities); len(rows) > 0 {
+		fmt.Fprintf(c.Out, "what it may do:\n%s", c.hide(display.Table(rows)))
+		if box, err := c.app.Sandbox(); err == nil && !box.Support().Files {
+			fmt.Fprintf(c.Out, "there is no sandbox here, so that no level is held: %s\n", box.Support().Missing)
+		}
+	}
 	errs, warnings := len(v.Findings.Errors()), len(v.Findings.Warnings())
 	var err error
 	if errs+warnings == 0 {
@@ -121,6 +133,37 @@ func (c *command) printValidation(v validation) error {
 		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", text.Count(errs, "error"), text.Count(warnings, "warning"), display.Line(v.File))
 	}
 	return err
+}
+
+// abilities returns a table of what an agent may do.
+func (c *command) abilities(list []app.Ability) [][]string {
+	var rows [][]string
+	for _, a := range list {
+		what := ""
+		switch {
+		case a.Withheld:
+			what = "not until the agent is trusted"
+		case a.Kind == "agent":
+			if what = "what it may do itself"; a.Most != "" {
+				what = "at most " + string(a.Most)
+			}
+		case a.Kind == "environment":
+			what = "for its scripts"
+		case a.Level == "":
+			what = "starts no program"
+		case a.Most == sandbox.Read:
+			what = "read, never more"
+		case a.Most != "":
+			what = "read, with your consent at most " + string(a.Most)
+		default:
+			what = sandbox.Declaration{Level: a.Level, Hosts: a.Hosts, Read: a.Read, Write: a.Write}.String()
+		}
+		if a.Declared != "" {
+			what += ", declares " + a.Declared
+		}
+		rows = append(rows, []string{" ", a.Kind, a.Name, a.Of, what})
+	}
+	return rows
 }
 
 // drawGraph prints a drawing of an agent's graph.

@@ -68,6 +68,7 @@ const (
 	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
 	RulePlaceholder      Rule = "placeholder"       // a text that looks like a placeholder and is none
 	RuleUndefinedRead    Rule = "undefined-read"    // a template reads a key that nothing writes
+	RuleOutsideScript    Rule = "outside-script"    // a script outside of the agent's directory
 	RuleConsent          Rule = "consent"           // an agent that would consent for its user
 )
 

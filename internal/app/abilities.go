@@ -1,0 +1,101 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"loki/internal/agent"
+	"loki/internal/mcp"
+	"loki/internal/sandbox"
+	"loki/internal/tool"
+)
+
+// Ability is something that an agent may do: a program that may be started for it, an agent that it may start, a tool that
+// its models may call, or a variable that it gets.
+type Ability struct {
+	Kind string `json:"kind"`         // script, agent, tool, server, hook or environment
+	Name string `json:"name"`         // id of the node; name of the tool, the server or the variable; kind of the hook
+	Of   string `json:"of,omitempty"` // file of the script or the tool, name of the agent, command of the hook
+
+	// Level, with what is beyond it, is what the program runs at as long as the agent is trusted, or is not, as now. It is empty
+	// for what starts no program, and [sandbox.Read] for tools that run at the level that a call asks for.
+	Level sandbox.Level `json:"level,omitempty"`
+	Hosts []string      `json:"hosts,omitempty"`
+	Read  []string      `json:"read,omitempty"`
+	Write []string      `json:"write,omitempty"`
+	// Most is the highest level that a call of the tool can be granted, or that the agent can have; empty for an agent
+	// without a bound.
+	Most sandbox.Level `json:"most,omitempty"`
+	// Declared is what the script or the tool declares if it gets less.
+	Declared string `json:"declared,omitempty"`
+	// Withheld says that the agent does not get it, since it is not trusted.
+	Withheld bool `json:"withheld,omitempty"`
+}
+
+// Abilities returns what an agent may do, as far as its definition and its scripts say. Nothing is started.
+func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
+	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
+	bounds, trusted := a.bounds(of), a.trusted(of)
+	program := func(kind, name, file string, declared sandbox.Declaration) Ability {
+		held := bounds.Of(declared)
+		b := Ability{Kind: kind, Name: name, Of: file, Level: held.Level, Hosts: held.Hosts, Read: held.Read, Write: held.Write}
+		if text := declared.String(); declared.Level != "" && text != held.String() {
+			b.Declared = text
+		}
+		return b
+	}
+	var list []Ability
+	switch {
+	case v.g != nil:
+		for _, n := range v.g.Nodes {
+			switch {
+			case n.Script != nil:
+				list = append(list, program("script", n.ID, n.Script.Script, n.Sandbox))
+			case n.Agent != nil:
+				most := bounds.Most
+				if n.Sandbox.Level != "" {
+					most = n.Sandbox.Within(most)
+				}
+				list = append(list, Ability{Kind: "agent", Name: n.ID, Of: n.Agent.Agent, Most: most.Level})
+			}
+		}
+	case v.d.Team.CanSpawn:
+		agents := v.d.Team.Spawnable
+		if len(agents) == 0 {
+			agents = []string{"*"}
+		}
+		for _, name := range agents {
+			list = append(list, Ability{Kind: "agent", Name: name, Most: bounds.Most.Level})
+		}
+	}
+	tools, _ := v.named(ctx) // what is wrong is not the matter here
+	for _, t := range tools {
+		b := Ability{Kind: "tool", Name: t.Declaration().Name}
+		if own, ok := t.(tool.FromFile); ok {
+			b = program(b.Kind, b.Name, own.File(), t.Hints().Sandbox)
+		} else if _, ok := t.(tool.Confined); ok {
+			b.Level, b.Most = sandbox.Read, cmp.Or(bounds.Most.Level, sandbox.Full)
+		}
+		list = append(list, b)
+	}
+	for _, name := range v.d.MCPServers {
+		name, _ = mcp.Optional(name)
+		b := Ability{Kind: "server", Name: name, Withheld: !trusted}
+		if servers, err := a.mcpServers(); err == nil {
+			if s, ok := servers.file.Lookup(name); ok && s.Type == mcp.Stdio {
+				b.Level, b.Hosts = cmp.Or(s.Sandbox.Level, sandbox.Full), s.Sandbox.Hosts
+			}
+		}
+		list = append(list, b)
+	}
+	for _, h := range v.d.Hooks {
+		list = append(list, Ability{
+			Kind: "hook", Name: string(h.Kind), Of: h.Line(), Level: sandbox.Least(sandbox.Write, v.d.Sandbox.Level), Withheld: !trusted,
+		})
+	}
+	for _, name := range slices.Sorted(slices.Values(v.d.Environment)) {
+		list = append(list, Ability{Kind: "environment", Name: name, Withheld: !trusted})
+	}
+	return list
+}

@@ -81,7 +81,7 @@ func TestConversationsAreApart(t *testing.T) {
   - match: {turn: 1, regex: '^do (\w+)$'}
     tool_calls:
       - {name: tell, arguments: {who: $1}}
-      - {name: execute_command, arguments: {command: "touch `+made+`/$1"}}
+      - {name: execute_command, arguments: {command: "touch `+made+`/$1", sandbox: full, reason: it asks for a file}}
   - match: {turn: 2}
     reply: done
 `)

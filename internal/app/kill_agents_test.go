@@ -39,7 +39,9 @@ type modelCall struct {
 // effect is the call of a tool that asks the counter service for one effect. The calls of one
 // conversation differ by n, or they would be repetitions.
 func effect(n int) modelCall {
-	return modelCall{"execute_command", map[string]string{"command": post + fmt.Sprintf(` && echo "$answer" # %d`, n)}}
+	return modelCall{"execute_command", map[string]string{
+		"command": post + fmt.Sprintf(` && echo "$answer" # %d`, n), "sandbox": "full", "reason": "The counter listens on this machine.",
+	}}
 }
 
 // calls is the reply of a model that wants tools.

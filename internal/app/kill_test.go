@@ -220,6 +220,7 @@ func answers(ctx context.Context, a *app.App) (map[string]string, error) {
 const killGraph = `
 name: kill
 start: first
+sandbox: full
 global_tools: [execute_command]
 reducers: {log: append}
 settings: {max_concurrency: 4}

@@ -30,10 +30,14 @@ func TestShippedCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, "--test", "assets/agents", "examples")
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "HOME="+home, "LOKI_CONFIG_DIR="+home, "LOKI_STATE_DIR="+home, "GORACE=atexit_sleep_ms=0")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "HOME="+home, "LOKI_CONFIG_DIR="+home, "LOKI_STATE_DIR="+home, "LOKI_TRUSTED_DIRS="+root, "GORACE=atexit_sleep_ms=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -85,7 +85,8 @@ func (j *Judge) holds(dir string, r *Rule) (found bool) {
 }
 
 // mention notes whether a command may use a file that a rule with a path denies or asks about: by its name, in a directory, by a
-// pattern, in the history of git, or under a name that is not known.
+// pattern, in the history of git, or under a name that is not known. A file that a rule denies and that the text names is
+// noted apart.
 func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 	for _, r := range rules {
 		if !r.about("") {
@@ -98,6 +99,9 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 		case r.Action == Deny && j.o.Sandboxed:
 			note = &o.held
 		}
+		if r.Action == Deny && r.Access != Writing && o.named == nil && j.names(c, r) {
+			o.named = r
+		}
 		if *note == "" && j.mentions(c, r) {
 			*note = cmp.Or(*note, shown(c.words)+" may use a file that a rule is about: "+r.String())
 		}
@@ -106,6 +110,26 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 
 // speakers are commands whose words are not files.
 const speakers = " echo printf true false : test [ pwd cd sleep exit set export command type which date kill wait "
+
+// names reports whether a word of a command is, in plain text, a file that a rule is about.
+func (j *Judge) names(c *command, r *Rule) bool {
+	if strings.Contains(speakers, " "+programName(c.words[0].text)+" ") {
+		return false
+	}
+	for i, w := range c.words {
+		if !w.known() || w.glob || i == 0 && !strings.Contains(w.text, "/") {
+			continue
+		}
+		for _, part := range fileParts(w.text) {
+			for _, path := range j.tree.locate(part, c.dirs).all {
+				if _, ok := j.tree.matchOne(r, path); ok && (!strings.ContainsAny(part, " \n") || has(filepath.Split(path))) {
+					return true // words with a blank are messages more often than files
+				}
+			}
+		}
+	}
+	return false
+}
 
 func (j *Judge) mentions(c *command, r *Rule) bool {
 	name := programName(c.words[0].text)

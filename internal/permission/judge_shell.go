@@ -37,6 +37,15 @@ type outcome struct {
 	mentioned string // why a rule about a path may be about a file that a command uses
 	changed   string // likewise, but only a level that writes matters
 	held      string // likewise, but the sandbox keeps the file below Full
+	named     *Rule  // that denies a file which the text names, for calls that the sandbox does not keep from it
+}
+
+// bounded returns v, or that a rule denies the call if nothing keeps it from a file that the rule denies.
+func (o *outcome) bounded(v Verdict) Verdict {
+	if o.named == nil || v.Level != sandbox.Full || v.Action == Deny {
+		return v
+	}
+	return ruled(o.named)
 }
 
 // stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
@@ -164,16 +173,16 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		o.allow(whole.rule)
 	}
 	if exact.rule != nil && exact.rule.Action == Allow && o.action != Deny {
-		o, hidden = outcome{action: Allow, covered: true}, ""
+		o, hidden = outcome{action: Allow, covered: true, named: o.named}, ""
 		o.allow(exact.rule)
 	}
 	if doubt := cmp.Or(o.uncertain, hidden); o.action == Allow && exceptions && doubt != "" {
 		if o.exact = o.uncertain == "" || o.exact; !o.covered {
 			o.level = ""
 		}
-		return j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt)
+		return o.bounded(j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt))
 	}
-	return j.conclude(tool, args, &o)
+	return o.bounded(j.conclude(tool, args, &o))
 }
 
 // conclude gives the verdict on a text from what is known about its parts.

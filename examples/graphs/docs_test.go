@@ -178,16 +178,21 @@ func TestCommandsOfThePages(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(bin, "loki")); err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir() // the scripts of some examples write in the working directory
+	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
+		t.Fatal(err)
+	}
 	for _, b := range append(blocks(t, page, "console"), blocks(t, root+"/docs/knowledge.md", "console")...) {
 		t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			for command, want := range commands(b.text) {
 				cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
-				cmd.Dir = root
+				cmd.Dir = dir
 				cmd.Env = []string{
 					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "NO_COLOR=1", "HOME=" + home, "TMPDIR=" + home,
 					"LOKI_CONFIG_DIR=" + filepath.Join(home, "config"), "LOKI_STATE_DIR=" + filepath.Join(home, "state"),
+					"LOKI_TRUSTED_DIRS=" + filepath.Join(dir, "examples", "graphs"),
 				}
 				var stderr strings.Builder
 				cmd.Stderr = &stderr

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Counts its tries in a file; a service that comes and goes would do without.
-file="${TMPDIR:-/tmp}/loki-example-retry-$LOKI_RUN_ID"
+# Counts its tries in a file of the working directory, as $TMPDIR is another one at each try;
+# a service that comes and goes would do without.
+file="loki-example-retry-$LOKI_RUN_ID"
 echo >>"$file"
 try=$(($(wc -l <"$file")))
 if [ "$try" -lt 3 ]; then

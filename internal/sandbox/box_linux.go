@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,8 +36,8 @@ type hold struct {
 	args, env []string
 	dir       string
 
-	network *network               // at level network
-	before  map[string]os.FileInfo // what runs later, by its place
+	network *network // at level network
+	before  *past    // nil before the plan is made
 }
 
 func (h *hold) closeTheirs() {
@@ -51,6 +52,9 @@ const rulesFD = shim.FirstFD
 
 func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 	k := kernel()
+	if k.broken != nil {
+		return false, k.broken
+	}
 	k.namespaces = k.namespaces && !b.s.plain && b.s.findFixed().workspace != "/"
 	return true, b.confine(cmd, k)
 }
@@ -97,7 +101,10 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 			return err
 		}
 	}
-	cmd.Path, cmd.Args, cmd.Env = self(), []string{"loki-sandbox"}, shim.Environ()
+	if cmd.Path, err = self(); err != nil {
+		return err
+	}
+	cmd.Args, cmd.Env = []string{"loki-sandbox"}, shim.Environ()
 	cmd.ExtraFiles = extra
 	return nil
 }
@@ -107,12 +114,8 @@ func (b *Box) plan() ([]byte, error) {
 	h := &b.hold
 	l := b.limits()
 	b.held, b.dir = l, h.dir
-	h.before = make(map[string]os.FileInfo)
-	for path := range l.protected {
-		if info, err := os.Lstat(path); err == nil {
-			h.before[path] = info
-		}
-	}
+	before := note(l.protected)
+	h.before = &before
 	own := h.k.namespaces && l.level.Covers(Write)
 	p := &plan{}
 	if h.k.namespaces {
@@ -141,13 +144,22 @@ func (b *Box) plan() ([]byte, error) {
 }
 
 // self returns what executes this program again.
-func self() string {
+func self() (string, error) {
 	const exe = "/proc/self/exe" // the same file even if another has been installed in its place
 	if _, err := os.Stat(exe); err == nil {
-		return exe
+		return exe, nil
 	}
-	path, _ := os.Executable()
-	return path
+	if path, err := os.Executable(); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(os.Args[0]) // a user may not look into /proc
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the program that runs here, without /proc: %w", err)
+	}
+	return path, nil
 }
 
 // environ returns the environment of the child: directories for what programs keep, and nothing that leads to services
@@ -166,7 +178,7 @@ func (b *Box) environ(env []string, k kernelFacts) []string {
 	}
 	env = environ.Merge(env, set, unreachable...)
 	if b.hold.network != nil {
-		env = proxied(env)
+		env = proxied(env, slices.Concat(b.s.o.Hosts, b.declared.Hosts))
 	}
 	return env
 }
@@ -231,7 +243,7 @@ func (b *Box) end() {
 		h.temp.remove()
 	}
 	if h.before != nil && b.held.level.Covers(Write) {
-		b.withheld = b.withhold(h.before)
+		b.withheld = b.withhold(*h.before)
 	}
 }
 
@@ -257,18 +269,20 @@ func (p *plan) call(label string, number uintptr, args ...shim.Arg) {
 type kernelFacts struct {
 	landlock   int // version; 0 if it does not serve
 	namespaces bool
+	broken     error // why no child can be confined although the kernel could; nil if it can
 	support    Support
 }
 
 // kernel finds out what the kernel has, by starting shims.
 var kernel = sync.OnceValue(func() kernelFacts {
 	version, err := landlockVersion()
-	k := kernelFacts{landlock: version}
-	if err == nil {
-		err = k.try(Read)
-	}
 	if err != nil {
 		return kernelFacts{support: Support{Missing: err.Error()}}
+	}
+	k := kernelFacts{landlock: version}
+	if k.broken = k.try(Read); k.broken != nil { // not a reason to run programs without it
+		k.support = Support{Files: true, Network: true, How: "set up in vain", Missing: k.broken.Error()}
+		return k
 	}
 	k.support = Support{Files: true, Network: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
 	lacks := missing(version)

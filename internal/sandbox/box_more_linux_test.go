@@ -3,6 +3,7 @@
 package sandbox_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,18 +69,21 @@ func TestWhatRunsLaterIsWithheld(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []sandbox.Refusal{
-			{Access: sandbox.Writing, What: "sub/.envrc", Reason: "direnv runs it in the user's shell"},
-			{Access: sandbox.Writing, What: "sub/.vscode", Reason: "the editor runs tasks in it"},
+			{Access: sandbox.Writing, What: "sub/.envrc", Reason: "direnv runs it in the user's shell; what it wrote is now sub/.envrc.withheld"},
+			{Access: sandbox.Writing, What: "sub/.vscode", Reason: "the editor runs tasks in it; what it wrote is now sub/.vscode.withheld"},
 		}
 		if diff := cmp.Diff(want, b.Refused("", false)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		left, _ := filepath.Glob(filepath.Join(w.workspace, "sub", "*"))
-		hidden, _ := filepath.Glob(filepath.Join(w.workspace, "sub", ".*"))
-		kept, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "withheld", "*", "*"))
-		hiddenKept, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "withheld", "*", ".*"))
-		if len(left) != 2 || len(hidden) != 0 || len(kept)+len(hiddenKept) < 2 {
-			t.Errorf("left %q %q, withheld %q %q", left, hidden, kept, hiddenKept)
+		for _, name := range []string{"kept", ".envrc.withheld", ".vscode.withheld/tasks.json"} {
+			if _, err := os.Stat(filepath.Join(w.workspace, "sub", name)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, name := range []string{".envrc", ".vscode"} {
+			if _, err := os.Lstat(filepath.Join(w.workspace, "sub", name)); err == nil {
+				t.Errorf("%s is there", name)
+			}
 		}
 	})
 }
@@ -91,6 +95,96 @@ func TestGitDirectoryThatIsReplaced(t *testing.T) {
 	_, _ = w.run(t, write, "bash", "-c", "mv .git old; mkdir .git && echo '[core] fsmonitor=x' >.git/config")
 	if text, err := os.ReadFile(filepath.Join(w.workspace, ".git", "config")); err == nil && strings.Contains(string(text), "fsmonitor") {
 		t.Errorf("got %q", text)
+	}
+}
+
+// TestDirectoriesAreRenamed: what runs later stays what it was in a directory that gets another name, and a bare repository
+// that a command makes names no programs.
+func TestDirectoriesAreRenamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.write(t, "src/project/a/.git/config", "[core]\n")
+	w.write(t, "src/project/a/.vscode/tasks.json", "{}")
+	if r, err := w.run(t, write, "bash", "-c", "mv a b; mkdir -p bare/objects bare/refs; echo ref: refs/heads/x >bare/HEAD; echo '[core] fsmonitor=x' >bare/config"); err != nil {
+		t.Fatal(err, r)
+	}
+	for _, name := range []string{"b/.git/config", "b/.vscode/tasks.json", "bare/config.withheld"} {
+		if _, err := os.Stat(filepath.Join(w.workspace, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTemporaryFilesAreKept: what a command that may write moves to /tmp is there for the next one, and what is around a workspace
+// below /tmp cannot be written.
+func TestTemporaryFilesAreKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.options.State = filepath.Join(w.home, "state", "loki")
+	w.write(t, "src/project/report", "precious")
+	if r, err := w.run(t, write, "bash", "-c", "mv report /tmp/report"); err != nil {
+		t.Fatal(err, r)
+	}
+	if r, err := w.run(t, write, "cat", "/tmp/report"); err != nil || r != "precious" {
+		t.Errorf("%v: %s", err, r)
+	}
+	for _, l := range []sandbox.Declaration{read, write} {
+		if _, err := w.run(t, l, "touch", "../beside"); err == nil {
+			t.Errorf("level %s: a file beside the workspace seems to be written", l.Level)
+		}
+	}
+}
+
+// TestSockets: a program outside of the sandbox that listens in the workspace is not reached.
+func TestSockets(t *testing.T) {
+	w := newWorld(t, false)
+	t.Chdir(w.workspace) // the path of a socket has to be short
+	l, err := net.Listen("unix", "sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r, err := w.run(t, write, "python3", "-c", "import socket; s = socket.socket(socket.AF_UNIX); s.connect('sock')")
+	if err == nil {
+		t.Errorf("connected: %s", r)
+	}
+}
+
+// TestWhatOthersChangeStays: a place that runs later and was there, or that a command at a higher level may have made, is
+// not moved away.
+func TestWhatOthersChangeStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.options.State = filepath.Join(w.home, "state", "loki")
+	s := sandbox.New(w.options)
+	config, envrc := filepath.Join(w.workspace, ".git", "config"), filepath.Join(w.workspace, ".envrc")
+	low := s.Box(sandbox.Declaration{Level: sandbox.Write}, sandbox.Needs{})
+	_, err := process.Run(t.Context(), process.Command{
+		Path: "bash", Args: []string{"-c", "echo ready; until [ -e go ]; do sleep 0.05; done"}, Dir: w.workspace, Env: os.Environ(), Confinement: low,
+		OnStdout: func(string) {
+			if err := os.WriteFile(config+".new", []byte("[core]\n"), 0o600); err != nil {
+				t.Error(err)
+			}
+			if err := os.Rename(config+".new", config); err != nil { // as git does
+				t.Error(err)
+			}
+			full := s.Box(sandbox.Declaration{Level: sandbox.Full}, sandbox.Needs{})
+			if _, err := process.Run(t.Context(), process.Command{Path: "touch", Args: []string{envrc}, Env: os.Environ(), Confinement: full}); err != nil {
+				t.Error(err)
+			}
+			w.write(t, "src/project/go", "")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{config, envrc} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if found := low.Refused("", false); len(found) != 1 || !strings.Contains(found[0].Reason, "a command at level full") {
+		t.Errorf("got %v", found)
 	}
 }
 
@@ -178,7 +272,7 @@ func TestHomeAsWorkspace(t *testing.T) {
 				t.Errorf("%s: got %q", d.Level, got)
 			}
 		}
-		if after := w.content(t); strings.Contains(after, ".profile") || strings.Contains(after, "authorized") || strings.Count(after, "secret-settings") != 1 {
+		if after := w.content(t); strings.Contains(strings.ReplaceAll(after, ".profile.withheld", ""), ".profile") || strings.Contains(after, "authorized") || strings.Count(after, "secret-settings") != 1 {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	})

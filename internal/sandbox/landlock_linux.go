@@ -160,7 +160,7 @@ func (l *limits) landlock(r *ruleset, temp string, namespaces bool) error {
 	}
 	if namespaces { // each is a mount, and rules of what is around it on the host do not hold for it
 		for _, dir := range []string{tmpDir, varTmpDir, shmDir} {
-			r.allow(filepath.Join(temp, dir), writeRights)
+			r.allow(l.temporary(temp, dir), writeRights)
 		}
 	} else {
 		r.allow(temp, writeRights)

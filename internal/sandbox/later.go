@@ -1,11 +1,14 @@
 package sandbox
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -15,14 +18,20 @@ var installed = []string{"node_modules/.bin", ".venv", "venv"}
 
 // guarded returns the places in the workspace that run later and exist, with the reason, wherever they are. It does not look
 // into them, nor into dependencies. At level [Network] package managers may do their work. If the workspace is the home directory, its names with a dot are among them.
-func guarded(l *limits) map[string]string {
+//
+// sockets are those on which programs outside of the sandbox listen.
+func guarded(l *limits) (found map[string]string, sockets []string) {
 	workspace := l.workspace
-	found := make(map[string]string)
+	found = make(map[string]string)
 	_ = filepath.WalkDir(workspace, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
 		if path == workspace {
+			return nil
+		}
+		if d.Type()&fs.ModeSocket != 0 {
+			sockets = append(sockets, path)
 			return nil
 		}
 		if l.home && filepath.Dir(path) == workspace && strings.HasPrefix(d.Name(), ".") {
@@ -43,6 +52,14 @@ func guarded(l *limits) map[string]string {
 			}
 		}
 		base, parent := d.Name(), filepath.Base(filepath.Dir(path))
+		if d.IsDir() && base != ".git" && exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) && exists(filepath.Join(path, "refs")) {
+			for _, name := range []string{"config", "hooks", "config.worktree", "commondir"} { // git takes such a directory for a repository
+				if p := filepath.Join(path, name); exists(p) {
+					found[p] = "git runs what it names"
+				}
+			}
+			return filepath.SkipDir
+		}
 		if base == ".git" && !d.IsDir() {
 			found[path] = "git finds its settings by it"
 		}
@@ -51,7 +68,7 @@ func guarded(l *limits) map[string]string {
 		}
 		return nil
 	})
-	return found
+	return found, sockets
 }
 
 // denied returns the files that match patterns, below directories.
@@ -97,18 +114,53 @@ func matching(pattern, dir string) []string {
 	return found
 }
 
-// withhold moves what a child has put where it would run later out of the workspace, into a new directory of keep, and
-// returns what it was. before are the places that were there, by their files.
-func (b *Box) withhold(before map[string]os.FileInfo) []Refusal {
-	var all []Refusal
-	for path, reason := range guarded(&b.held) {
+// past are the places that run later as they were before a child began.
+type past struct {
+	dirs  map[string]os.FileInfo // the directories that they were in
+	files []os.FileInfo          // themselves
+}
+
+// note returns the past of places.
+func note(places map[string]string) past {
+	p := past{dirs: make(map[string]os.FileInfo)}
+	for path := range places {
 		info, err := os.Lstat(path)
-		if err != nil || before[path] != nil && os.SameFile(before[path], info) {
+		dir, dirErr := os.Stat(filepath.Dir(path))
+		if err == nil && dirErr == nil {
+			p.dirs[path], p.files = dir, append(p.files, info)
+		}
+	}
+	return p
+}
+
+// has reports whether what is at a path now was there, or in a directory that has been renamed since. The child could
+// not change it there, so that whatever has become of it is not the child's work.
+func (p past) has(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return true
+	}
+	dir, err := os.Stat(filepath.Dir(path))
+	return err == nil && p.dirs[path] != nil && os.SameFile(p.dirs[path], dir) ||
+		slices.ContainsFunc(p.files, func(f os.FileInfo) bool { return os.SameFile(f, info) && f.ModTime().Equal(info.ModTime()) })
+}
+
+// withhold gives what a child has put where it would run later another name, by which nothing runs it, and returns what it
+// was. What a child with a higher level may have made at the same time stays.
+func (b *Box) withhold(before past) []Refusal {
+	var all []Refusal
+	later, _ := guarded(&b.held)
+	for path, reason := range later {
+		if before.has(path) {
 			continue
 		}
 		r := Refusal{Access: Writing, What: b.s.display(path), Reason: reason}
-		if err := b.s.keep(path); err != nil {
-			r.Reason += "; it could not be moved away: " + err.Error()
+		if beside := b.s.running.beside(b); !b.declared.Level.Covers(beside) {
+			r.Reason += fmt.Sprintf("; it stays, as a command at level %s ran at the same time and may have made it", beside)
+		} else if to, err := rename(path); err != nil {
+			r.Reason += "; it could not be renamed: " + err.Error()
+		} else {
+			r.Reason += "; what it wrote is now " + b.s.display(to)
 		}
 		all = append(all, r)
 	}
@@ -116,18 +168,53 @@ func (b *Box) withhold(before map[string]os.FileInfo) []Refusal {
 	return all
 }
 
-// keep moves a file or directory to the directory of what was withheld, or removes it where there is none.
-func (s *Sandbox) keep(path string) error {
-	if s.o.State == "" {
-		return os.RemoveAll(path)
+// Withheld is what the names of files end in that a command made where they would run later.
+const Withheld = ".withheld"
+
+// rename gives a file or directory a new name beside the old one.
+func rename(path string) (to string, err error) {
+	to = path + Withheld
+	for n := 2; exists(to); n++ {
+		to = path + Withheld + strconv.Itoa(n)
 	}
-	dir := filepath.Join(s.o.State, "sandbox", "withheld")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	return to, os.Rename(path, to)
+}
+
+// running are the boxes whose children run, each with the highest level of those that ran beside it. The zero value
+// has none. It may be used from several goroutines.
+type running struct {
+	mu    sync.Mutex // guards boxes
+	boxes map[*Box]Level
+}
+
+// add adds a box.
+func (r *running) add(b *Box) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.boxes == nil {
+		r.boxes = make(map[*Box]Level)
 	}
-	dir, err := os.MkdirTemp(dir, "")
-	if err != nil {
-		return err
+	highest := Level("")
+	for other, beside := range r.boxes {
+		if b.Level().Covers(beside) {
+			r.boxes[other] = b.Level()
+		}
+		if other.Level().Covers(highest) {
+			highest = other.Level()
+		}
 	}
-	return os.Rename(path, filepath.Join(dir, filepath.Base(path)))
+	r.boxes[b] = highest
+}
+
+// beside returns the highest level of the others that have run since a box was added, empty if none has.
+func (r *running) beside(b *Box) Level {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.boxes[b]
+}
+
+func (r *running) remove(b *Box) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.boxes, b)
 }

@@ -27,9 +27,6 @@ type bind struct {
 const (
 	rootDir    = "root"   // where the new root is mounted
 	closedFile = "closed" // covers files that are closed
-	tmpDir     = "tmp"    // is /tmp
-	varTmpDir  = "vartmp" // is /var/tmp
-	shmDir     = "devshm" // is /dev/shm
 )
 
 // layout makes what the new root needs in a temporary directory.
@@ -48,6 +45,7 @@ type root struct {
 	p     *plan
 	at    string // where it is mounted until it is the root
 	bound []string
+	shut  []string // directories below those of temporary files that lead to places, and are not for temporary files
 	made  map[string]bool
 }
 
@@ -57,19 +55,25 @@ func (l *limits) newRoot(p *plan, temp, dir string) {
 	none := p.Text("none")
 	p.call("separate mounts", unix.SYS_MOUNT, none, p.Text("/"), shim.Number(0), shim.Number(unix.MS_REC|unix.MS_PRIVATE), shim.Number(0))
 	r.tmpfs("")
-	for _, path := range slices.Sorted(maps.Keys(l.links)) {
-		r.parents(path)
-		p.call("link "+path, unix.SYS_SYMLINKAT, p.Text(l.links[path]), cwd, p.Text(r.at+path))
-	}
 	for _, b := range l.binds(temp) {
 		r.bind(b)
+	}
+	for _, path := range slices.Sorted(maps.Keys(l.links)) {
+		if slices.ContainsFunc(r.bound, func(b string) bool { return contains(b, path) }) {
+			continue // it is there
+		}
+		r.parents(path)
+		p.Add(shim.Call{
+			Label: "link " + path, Number: unix.SYS_SYMLINKAT, Tolerated: []syscall.Errno{unix.EEXIST},
+			Args: []shim.Arg{p.Text(l.links[path]), cwd, p.Text(r.at + path)},
+		})
 	}
 	for name, target := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
 		r.parents("/dev/" + name)
 		p.call("link /dev/"+name, unix.SYS_SYMLINKAT, p.Text("/proc/self/fd"+target), cwd, p.Text(r.at+"/dev/"+name))
 	}
 	covered := r.cover(l, temp)
-	for _, path := range covered {
+	for _, path := range slices.Concat(covered, r.shut) {
 		r.readOnly(path, 0)
 	}
 	r.readOnly("", 0)
@@ -86,13 +90,22 @@ var cwd = shim.Number(1<<64 + unix.AT_FDCWD)
 // tree is where the descriptor of a mount is kept.
 const tree shim.Result = 1
 
+// temporary returns the directory that a child has as one for temporary files: one of this call, or, where it may write in the
+// workspace, one that is kept for later calls, since files that are moved there must not be lost.
+func (l *limits) temporary(temp, name string) string {
+	if l.cache == "" {
+		return filepath.Join(temp, name)
+	}
+	return filepath.Join(filepath.Dir(l.cache), name)
+}
+
 // binds returns the places of the root, those that hold others first.
 func (l *limits) binds(temp string) []bind {
 	all := []bind{
 		{"/proc", "/proc", false},
-		{filepath.Join(temp, tmpDir), "/tmp", true},
-		{filepath.Join(temp, varTmpDir), "/var/tmp", true},
-		{filepath.Join(temp, shmDir), "/dev/shm", true},
+		{l.temporary(temp, tmpDir), "/tmp", true},
+		{l.temporary(temp, varTmpDir), "/var/tmp", true},
+		{l.temporary(temp, shmDir), "/dev/shm", true},
 	}
 	add := func(paths []string, write bool) {
 		for _, p := range paths {
@@ -124,9 +137,10 @@ func (l *limits) binds(temp string) []bind {
 }
 
 // parents plans the directories above a path that no bound place has.
-func (r *root) parents(path string) { r.dir(filepath.Dir(path)) }
+func (r *root) parents(path string) { r.dir(filepath.Dir(path), true) }
 
-func (r *root) dir(path string) {
+// dir plans a directory, which leads to a place or is where one is mounted.
+func (r *root) dir(path string, leads bool) {
 	if r.made[path] || slices.ContainsFunc(r.bound, func(b string) bool { return contains(b, path) }) {
 		return
 	}
@@ -136,6 +150,16 @@ func (r *root) dir(path string) {
 		Label: "make the directory " + path, Number: unix.SYS_MKDIRAT, Tolerated: []syscall.Errno{unix.EEXIST},
 		Args: []shim.Arg{cwd, r.p.Text(r.at + path), shim.Number(0o755)},
 	})
+	if dir := filepath.Dir(path); leads && (dir == "/tmp" || dir == "/var/tmp") {
+		r.shutOff(path)
+	}
+}
+
+// shutOff makes a directory that was made among temporary files a mount of its own, to be protected at the end: what a
+// child writes beside the workspace would seem to be kept otherwise.
+func (r *root) shutOff(path string) {
+	r.mount(bind{r.at + path, path, true})
+	r.shut = append(r.shut, path)
 }
 
 // bind plans a place.
@@ -143,10 +167,13 @@ func (r *root) bind(b bind) {
 	if slices.ContainsFunc(r.bound, func(k string) bool { return contains(k, b.target) }) {
 		// the place around it has the mount point
 	} else if info, err := os.Stat(b.source); err == nil && info.IsDir() {
-		r.dir(b.target)
+		r.dir(b.target, false)
 	} else {
 		r.parents(b.target)
-		r.p.call("make the file "+b.target, unix.SYS_MKNODAT, cwd, r.p.Text(r.at+b.target), shim.Number(unix.S_IFREG|0o644), shim.Number(0))
+		r.p.Add(shim.Call{
+			Label: "make the file " + b.target, Number: unix.SYS_MKNODAT, Tolerated: []syscall.Errno{unix.EEXIST},
+			Args: []shim.Arg{cwd, r.p.Text(r.at + b.target), shim.Number(unix.S_IFREG | 0o644), shim.Number(0)},
+		})
 	}
 	r.mount(b)
 	if b.source == b.target { // others are empty

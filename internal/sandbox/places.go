@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // place is a file or directory and why it is on its list. A path that begins with ~/ is below the user's home directory,
@@ -392,17 +393,22 @@ func (b *Box) limits() limits {
 	l.write = append(l.write, f.workspace)
 	if s.o.State != "" {
 		hash := sha256.Sum256([]byte(f.workspace))
-		l.cache = filepath.Join(resolve(s.o.State), "sandbox", hex.EncodeToString(hash[:8]), "cache")
-		if os.MkdirAll(l.cache, 0o700) == nil {
+		kept := filepath.Join(resolve(s.o.State), "sandbox", hex.EncodeToString(hash[:8]))
+		if keepDirs(kept) == nil {
+			l.cache = filepath.Join(kept, "cache")
 			l.needs.Write = append(l.needs.Write, l.cache)
-		} else {
-			l.cache = ""
 		}
 	}
 	for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
 		l.write = append(l.write, s.resolve(p))
 	}
-	l.protected = guarded(&l)
+	protected, sockets := guarded(&l)
+	if l.protected = protected; len(sockets) > 0 {
+		l.closed = maps.Clone(l.closed)
+		for _, p := range sockets {
+			l.closed[p] = "a program outside of the sandbox listens there"
+		}
+	}
 	return l
 }
 
@@ -412,4 +418,36 @@ func resolveAll(paths []string) []string {
 		all[i] = resolve(filepath.Clean(p))
 	}
 	return all
+}
+
+// Directories of a workspace that are kept from one call to the next.
+const (
+	tmpDir    = "tmp"    // is /tmp
+	varTmpDir = "vartmp" // is /var/tmp
+	shmDir    = "devshm" // is /dev/shm
+)
+
+// keptFor is how long temporary files are kept that nobody changes.
+const keptFor = 7 * 24 * time.Hour
+
+// keepDirs makes the directories of a workspace that are kept, and removes old temporary files.
+func keepDirs(kept string) error {
+	for _, name := range []string{"cache", tmpDir, varTmpDir, shmDir} {
+		if err := os.MkdirAll(filepath.Join(kept, name), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{tmpDir, varTmpDir, shmDir} {
+		dir := filepath.Join(kept, name)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keptFor {
+				_ = os.RemoveAll(filepath.Join(dir, e.Name())) // the next call tries again
+			}
+		}
+	}
+	return nil
 }

@@ -47,7 +47,11 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 	}
 	found := slices.Clone(b.withheld)
 	for _, host := range b.connections {
-		found = append(found, Refusal{Access: Connecting, What: host, Level: Network})
+		r := Refusal{Access: Connecting, What: host, Level: Network}
+		if name, _, _ := strings.Cut(host, ":"); slices.ContainsFunc(slices.Concat(b.s.o.Hosts, b.declared.Hosts), func(h string) bool { return h == host || h == name }) {
+			r.Reason = "it is at an address that is not one of the public internet, and such an address has to be a host itself"
+		}
+		found = append(found, r)
 	}
 	if failed {
 		for line := range strings.Lines(stderr) {

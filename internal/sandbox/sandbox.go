@@ -30,6 +30,8 @@ type Sandbox struct {
 	o     Options
 	fixed fixed
 	plain bool // no namespaces, also where they are to be had; for tests
+
+	running running
 }
 
 // New returns a Sandbox. Nothing is looked at before the first box.
@@ -91,6 +93,7 @@ func (b *Box) Level() Level {
 
 // Prepare implements process.Confinement.
 func (b *Box) Prepare(cmd *exec.Cmd) (waits bool, err error) {
+	b.s.running.add(b)
 	if b.Level() == Full {
 		return false, nil
 	}
@@ -113,4 +116,5 @@ func (b *Box) End() {
 	if b.Level() != Full {
 		b.end()
 	}
+	b.s.running.remove(b)
 }

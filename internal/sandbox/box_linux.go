@@ -280,18 +280,19 @@ var kernel = sync.OnceValue(func() kernelFacts {
 		return kernelFacts{support: Support{Missing: err.Error()}}
 	}
 	k := kernelFacts{landlock: version}
-	if k.broken = k.try(Read); k.broken != nil { // not a reason to run programs without it
-		k.support = Support{Files: true, Network: true, How: "set up in vain", Missing: k.broken.Error()}
+	k.support = Support{Files: true, Network: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
+	if err := k.try(Read); err != nil { // not a reason to run programs without it
+		k.broken = fmt.Errorf("it cannot be set up (%w), and no program runs without it; sandbox: {enabled: false} in config.yaml switches it off", err)
+		k.support.Missing = k.broken.Error()
 		return k
 	}
-	k.support = Support{Files: true, Network: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
 	lacks := missing(version)
 	k.namespaces = true
 	if err := k.try(Write); err == nil {
 		k.support.How += ", namespaces"
 	} else {
 		k.namespaces = false
-		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected, and level network reaches no host", err))
+		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected and modes and times of files stay, and level network reaches no host", err))
 	}
 	k.support.Missing = strings.Join(lacks, "; ")
 	return k

@@ -29,9 +29,9 @@ func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
 	}
 	v.Decided = true
 	switch {
-	case v.Action != Ask || v.Level == sandbox.Full:
-	case v.Level == sandbox.Network:
-		v.Always = nil // a lasting answer would hold for other hosts
+	case v.Action != Ask:
+	case v.Level.Covers(sandbox.Network):
+		v.Always = nil // a lasting answer would hold for other hosts, or for other programs at Full
 	default:
 		for i := range v.Always {
 			v.Always[i].Level = v.Level

@@ -240,19 +240,20 @@ func (o *outcome) reaches(hosts []string) bool {
 	return o.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*o.hosts), h) })
 }
 
-// asked is the verdict that the user has to consent to the text at a level.
+// asked is the verdict that the user has to consent to the text at a level. Where a level is held, a lasting answer is for
+// this very text at this level.
 func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbox.Level, why string) Verdict {
 	v := Verdict{Action: Ask, Decided: true, Level: level, Reason: why, Always: o.grants}
 	if !j.o.Sandboxed {
 		v.Level = sandbox.Full
 	}
-	if o.exact || len(v.Always) == 0 {
+	if o.exact || j.o.Sandboxed || len(v.Always) == 0 {
 		v.Always = nil
 		if strange(args.Command) == "" {
 			v.Always = []Grant{{Tool: tool, Text: strings.TrimSpace(args.Command)}}
 		}
 	}
-	if v.Level == sandbox.Full {
+	if !j.o.Sandboxed {
 		return v
 	}
 	hosts := ""

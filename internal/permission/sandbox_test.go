@@ -159,6 +159,39 @@ func TestGrantsWithLevels(t *testing.T) {
 	}
 }
 
+// TestLastingAnswers: in the sandbox, no lasting answer reaches further than the text that was asked about, at its level.
+func TestLastingAnswers(t *testing.T) {
+	t.Parallel()
+	j := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: true, Memory: permission.NewMemory("")})
+	for _, tt := range []struct {
+		call permission.Call
+		want string
+	}{
+		{levelCall("touch x", sandbox.Full), "exactly touch x at level full"},
+		{levelCall("go test ./...", sandbox.Write), "exactly go test ./... at level write"},
+		{levelCall("echo a >> notes.txt", sandbox.Write), "exactly echo a >> notes.txt at level write"},
+		{levelCall("cat a b > c; sort -o a b", sandbox.Write), "exactly cat a b > c; sort -o a b at level write"},
+		{levelCall("npm ci", sandbox.Network, "a.com", "b.com"), "exactly npm ci at level network a.com b.com"},
+	} {
+		if v := j.Judge(tt.call); v.Action != permission.Ask || len(v.Always) != 1 || v.Always[0].String() != tt.want {
+			t.Errorf("%s: %+v, want %s", tt.call.Arguments, v, tt.want)
+		}
+	}
+	if err := j.Remember(t.Context(), permission.Session, j.Judge(levelCall("touch x", sandbox.Full)).Always); err != nil {
+		t.Fatal(err)
+	}
+	if v := j.Judge(levelCall("touch x", sandbox.Full)); v.Action != permission.Allow || v.Level != sandbox.Full {
+		t.Errorf("the same: %+v", v)
+	}
+	if v := j.Judge(levelCall("touch y", sandbox.Full)); v.Action != permission.Ask {
+		t.Errorf("another: %+v", v)
+	}
+	full := permission.Call{Tool: "execute_py_code", Arguments: json.RawMessage(`{"code":"1"}`), Destructive: true, Sandbox: sandbox.Declaration{Level: sandbox.Full}}
+	if v := j.Judge(full); v.Action != permission.Ask || len(v.Always) > 0 {
+		t.Errorf("a program at full: %+v", v)
+	}
+}
+
 // TestPathRulesWithoutASandbox: a text that may use a file which a rule denies is asked about, whatever else is allowed.
 func TestPathRulesWithoutASandbox(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,10 @@ package permission_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"loki/internal/permission"
@@ -39,23 +41,70 @@ func TestGitOfAModel(t *testing.T) {
 	})
 	j := judge(t, permission.Options{Root: root, Shell: "bash"})
 	for command, want := range map[string]permission.Action{
-		"git status":                          permission.Allow,
-		"cd sub && git status":                permission.Ask,
-		"cd plain && git log -1":              permission.Ask,
-		"cd ev && git status":                 permission.Ask,
-		"cd ev/refs && git status":            permission.Ask,
-		"cd ev/refs && git diff":              permission.Ask,
-		"cd ev; cd refs; git ls-files -m":     permission.Ask,
-		"cd e2 && git status":                 permission.Ask,
-		"cd half && git status":               permission.Ask,
-		"trap 'git status' EXIT; cd ev":       permission.Ask,
-		"trap 'git status' EXIT; cd sub":      permission.Ask,
-		"f() { git status; }; cd ev/refs; f":  permission.Ask,
-		"(cd ev/refs && git blame a.txt)":     permission.Ask,
-		"cd ev/refs && git --no-pager status": permission.Ask,
+		"git ls-files":                         permission.Allow,
+		"cd sub && git ls-files":               permission.Ask,
+		"cd plain && git branch":               permission.Ask,
+		"cd ev && git ls-files":                permission.Ask,
+		"cd ev/refs && git ls-files":           permission.Ask,
+		"cd ev/refs && git remote":             permission.Ask,
+		"cd ev; cd refs; git ls-files -m":      permission.Ask,
+		"cd e2 && git ls-files":                permission.Ask,
+		"cd half && git ls-files":              permission.Ask,
+		"trap 'git ls-files' EXIT; cd ev":      permission.Ask,
+		"trap 'git ls-files' EXIT; cd sub":     permission.Ask,
+		"f() { git ls-files; }; cd ev/refs; f": permission.Ask,
+		"(cd ev/refs && git branch)":           permission.Ask,
+		"cd ev/refs && git --no-pager branch":  permission.Ask,
 	} {
 		if v := j.Judge(shellCall(command)); v.Action != want {
 			t.Errorf("%s: %+v, want %s", command, v, want)
+		}
+	}
+}
+
+// TestGitThatRunsPrograms: git runs what the configuration of the repository names, in all that looks at contents.
+func TestGitThatRunsPrograms(t *testing.T) {
+	root := project(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = root
+		cmd.Env = permission.HarmlessEnvironment(append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1"))
+		if out, err := cmd.CombinedOutput(); err != nil && args[0] == "init" {
+			t.Skipf("git: %v %s", err, out)
+		}
+	}
+	git("init", "-q")
+	plant(t, root, map[string]string{"a.txt": "a\n"})
+	git("add", "a.txt")
+	git("-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "x")
+	git("config", "diff.external", "touch "+ran)
+	git("config", "filter.x.clean", "touch "+ran)
+	git("config", "diff.x.textconv", "touch "+ran)
+	git("config", "log.showSignature", "true")
+	plant(t, root, map[string]string{".gitattributes": "* filter=x diff=x\n", "a.txt": "changed\n"})
+	j := judge(t, permission.Options{Root: root, Shell: "bash"})
+	asked := 0
+	for _, text := range []string{
+		"git status", "git status -s", "git diff", "git diff --stat", "git diff --cached", "git log -p", "git log --oneline", "git show", "git blame a.txt", "git describe --dirty", "git shortlog -sn",
+		"git branch", "git branch -v", "git branch --show-current", "git remote -v", "git remote", "git rev-parse HEAD", "git rev-parse --show-toplevel", "git ls-files", "git ls-files --others --exclude-standard", "git version",
+	} {
+		if j.Judge(shellCall(text)).Action != permission.Allow {
+			asked++
+			continue
+		}
+		git(strings.Fields(text)[1:]...)
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatalf("%s runs a program and is not asked about", text)
+		}
+	}
+	if asked < 11 || asked > 13 {
+		t.Errorf("%d are asked about", asked)
+	}
+	for _, text := range []string{"git status", "git diff", "git log -p", "git log --oneline", "git show", "git blame a.txt"} {
+		if v := j.Judge(shellCall(text)); v.Action != permission.Ask {
+			t.Errorf("%s: %+v", text, v)
 		}
 	}
 }

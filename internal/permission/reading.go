@@ -30,10 +30,14 @@ var readers = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// gitReaders are the subcommands of git that only read, with gitOptions; branch and remote only without other words.
+// gitReaders are the subcommands of git that only read, with gitOptions; branch and remote only without other words. Those
+// that look at contents or commits are not among them, such as status, diff and log: the configuration of a repository
+// has them run programs, by filters, textconv, diff.external, log.showSignature or the transport of a partial clone.
+//
+// Source: gitattributes(5), git-config(1).
 const (
-	gitReaders = " status log show diff branch remote rev-parse ls-files blame shortlog describe version "
-	gitOptions = " -s --short -b --branch --porcelain -sb -uno --oneline --stat --graph --all --decorate --name-only --name-status --cached --staged --no-merges --show-current --list --abbrev-ref --show-toplevel --others --exclude-standard --tags --always --dirty -p -n -1 -2 -3 -5 -10 -20 -sn -a -r -v -vv -av -avv -- "
+	gitReaders = " branch remote rev-parse ls-files version "
+	gitOptions = " --list --show-current --abbrev-ref --show-toplevel --others --exclude-standard --cached --all -a -r -- "
 )
 
 // exactCommands are read as they are.
@@ -161,7 +165,7 @@ func has(dir, name string) bool {
 // HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs
 // because it is known to only read: the repository that git finds is then not one that was
 // put together in a directory (safe.bareRepository, since git 2.38), and it starts neither a
-// file monitor nor a hook, such as post-index-change of git status. It closes the time
+// file monitor nor a hook. It closes the time
 // between the judgment and the run.
 func HarmlessEnvironment(env []string) []string {
 	n, err := strconv.Atoi(environ.Get(env, "GIT_CONFIG_COUNT"))

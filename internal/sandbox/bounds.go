@@ -101,10 +101,13 @@ func (d Declaration) String() string {
 }
 
 // Needed returns the least declaration with what was stopped in a child that has d; ok is false if that
-// is nothing, or if no level has it.
+// is nothing, or if no level has it. What a rule denies has no level.
 func (d Declaration) Needed(stopped []Refusal) (needed Declaration, ok bool) {
 	needed = Declaration{Level: d.Level, Hosts: slices.Clone(d.Hosts), Read: d.Read, Write: d.Write}
 	for _, r := range stopped {
+		if r.Reason == deniedByRule {
+			continue
+		}
 		if least := cmp.Or(r.Level, Full); least.Covers(needed.Level) {
 			needed.Level = least
 		}
@@ -119,15 +122,12 @@ func (d Declaration) Needed(stopped []Refusal) (needed Declaration, ok bool) {
 	return needed, needed.Level != d.Level || len(needed.Hosts) > len(d.Hosts)
 }
 
-// maxNoted is how many refusals [Note] names.
-const maxNoted = 8
+// maxNoted is how many refusals [Refusals] names.
+const maxNoted = 16
 
-// Note explains a failed child of which d.Level stopped something: what that was, and how to declare what it needs, which
-// remedy says. It is empty if nothing was stopped, and begins in lower case otherwise.
-func (d Declaration) Note(stopped []Refusal, remedy func(needed Declaration) string) string {
-	if len(stopped) == 0 {
-		return ""
-	}
+// Refusals returns what was stopped as predicates of one subject, such as "writes go.sum, reads ~/.ssh/id (it has keys)", and how
+// many more there are if they are too many.
+func Refusals(stopped []Refusal) string {
 	texts := make([]string, 0, maxNoted)
 	for _, r := range stopped[:min(len(stopped), maxNoted)] {
 		text := r.String()
@@ -140,7 +140,16 @@ func (d Declaration) Note(stopped []Refusal, remedy func(needed Declaration) str
 	if left := len(stopped) - len(texts); left > 0 {
 		more = fmt.Sprintf(" and %d more", left)
 	}
-	note := fmt.Sprintf("the sandbox stopped it at level %s: it %s%s", d.Level, strings.Join(texts, ", "), more)
+	return strings.Join(texts, ", ") + more
+}
+
+// Note explains a failed child of which d.Level stopped something: what that was, and how to declare what it needs, which
+// remedy says. It is empty if nothing was stopped, and begins in lower case otherwise.
+func (d Declaration) Note(stopped []Refusal, remedy func(needed Declaration) string) string {
+	if len(stopped) == 0 {
+		return ""
+	}
+	note := fmt.Sprintf("the sandbox stopped it at level %s: it %s", d.Level, Refusals(stopped))
 	if needed, ok := d.Needed(stopped); ok {
 		note += "; " + remedy(needed)
 	}

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,16 @@ func TestNote(t *testing.T) {
 			name:    "full",
 			stopped: []sandbox.Refusal{{Access: sandbox.Reading, What: "~/.ssh/id_rsa", Reason: "it has keys"}},
 			want:    "the sandbox stopped it at level write: it reads ~/.ssh/id_rsa (it has keys); declare full or @sandbox full",
+		},
+		{
+			name:    "a_rule",
+			stopped: []sandbox.Refusal{{Access: sandbox.Reading, What: ".env", Reason: "a rule denies it"}},
+			want:    "the sandbox stopped it at level write: it reads .env (a rule denies it)",
+		},
+		{
+			name:    "many",
+			stopped: slices.Repeat([]sandbox.Refusal{{Access: sandbox.Writing, What: "x", Level: sandbox.Full}}, 18),
+			want:    "the sandbox stopped it at level write: it " + strings.Repeat("writes x, ", 15) + "writes x and 2 more; declare full or @sandbox full",
 		},
 		{
 			name:    "network",

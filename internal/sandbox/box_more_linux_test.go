@@ -221,6 +221,10 @@ func testRefused(t *testing.T, plain bool) {
 	}{
 		{"bash_write", read, "bash", []string{"-c", "echo x >go.sum"}, []string{"writes go.sum (write)"}},
 		{"bash_outside", read, "bash", []string{"-c", "echo x >$OUT/new"}, []string{"writes ~/outside/new ()"}},
+		{"success", read, "bash", []string{"-c", "touch go.sum; cat nothing; true"}, []string{"writes go.sum (write)"}},
+		{"success_network", read, "bash", []string{"-c", "curl -sS https://example.com/x; true"}, []string{"connects to example.com (network)"}},
+		{"success_without", read, "bash", []string{"-c", "cat nothing $OUT/nothing; true"}, nil},
+		{"write_declared", sandbox.Declaration{Level: sandbox.Read, Write: []string{"~/outside"}}, "bash", []string{"-c", "echo x >$OUT/new"}, []string{"writes ~/outside/new (write)"}},
 		{"cat_outside", read, "cat", []string{"../../outside/file"}, []string{"reads ~/outside/file ()"}},
 		{"cat_missing", read, "cat", []string{"nothing"}, nil},
 		{"cp", read, "cp", []string{"go.mod", "x"}, []string{"writes x (write)"}},

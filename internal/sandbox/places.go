@@ -381,7 +381,7 @@ func (b *Box) limits() limits {
 	if dirs := slices.Concat([]string{f.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write); len(s.o.Denied) > 0 {
 		l.closed = maps.Clone(l.closed)
 		for _, p := range denied(s.o.Denied, dirs) {
-			l.closed[p] = "a rule denies it"
+			l.closed[p] = deniedByRule
 		}
 	}
 	for _, p := range devicePlaces {

@@ -35,12 +35,15 @@ func (r Refusal) String() string {
 	return verb + r.What
 }
 
-// maxRefusals is how many refusals are returned; the first ones say enough.
-const maxRefusals = 8
+// maxRefusals is how many refusals are returned.
+const maxRefusals = 100
+
+// deniedByRule is the reason of a refusal that no level changes.
+const deniedByRule = "a rule denies it"
 
 // Refused returns what the box stopped, each once, as far as can be told: from what the proxy saw, from what was moved out of
 // the workspace, and from what the command printed on its standard error. It is called after the child has ended;
-// failed says that it did with an error. Without one, what it printed does not count: it did without.
+// failed says that it did with an error. Without one, only clear words count: what was missing it did without.
 func (b *Box) Refused(stderr string, failed bool) []Refusal {
 	if b.Level() == Full {
 		return nil
@@ -53,11 +56,9 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 		}
 		found = append(found, r)
 	}
-	if failed {
-		for line := range strings.Lines(stderr) {
-			if r, ok := b.refusal(strings.TrimSpace(line)); ok {
-				found = append(found, r)
-			}
+	for line := range strings.Lines(stderr) {
+		if r, ok := b.refusal(strings.TrimSpace(line)); ok && (failed || clearly(line, r)) {
+			found = append(found, r)
 		}
 	}
 	var once []Refusal
@@ -115,6 +116,14 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 	return b.place(what, missing, making.MatchString(line))
 }
 
+// clearError finds the errors of files that the box answers with and that are rare elsewhere.
+var clearError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|device or resource busy|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+
+// clearly reports whether a line says, without a failure of the program, that a file or host with a name was out of reach.
+func clearly(line string, r Refusal) bool {
+	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || clearError.MatchString(line))
+}
+
 func least(l, has Level) Level {
 	if has.Covers(l) {
 		return ""
@@ -149,6 +158,9 @@ func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
 		r.Access = Reading
 		if !exists(path) {
 			r.Access = Writing
+		}
+		if !b.declared.Level.Covers(Write) && slices.ContainsFunc(slices.Concat(b.s.o.Write, b.declared.Write), func(p string) bool { return contains(b.s.resolve(p), path) }) {
+			r.Level = Write
 		}
 		return r, exists(path) || !missing || making && exists(filepath.Dir(path))
 	}

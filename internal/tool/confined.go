@@ -1,10 +1,7 @@
 package tool
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"loki/internal/chat"
@@ -98,45 +95,22 @@ func (b *Box) Level(call chat.ToolCall) string {
 	return string(r.Level)
 }
 
-// refusals returns what the sandbox stopped as predicates of one subject.
-func refusals(stopped []sandbox.Refusal) string {
-	list := make([]string, len(stopped))
-	for i, r := range stopped {
-		list[i] = r.String()
-		if r.Reason != "" {
-			list[i] += " (" + r.Reason + ")"
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// maxRefusals is how many refusals a model reads.
-const maxRefusals = 10
-
 // stopNote returns what a model reads about what the sandbox stopped in a call at a level: empty if that is nothing.
 func stopNote(at sandbox.Declaration, stopped []sandbox.Refusal) string {
 	if len(stopped) == 0 {
 		return ""
 	}
-	needed, hosts := at.Level, slices.Clone(at.Hosts)
-	for _, r := range stopped {
-		least := cmp.Or(r.Level, sandbox.Full)
-		if least.Covers(needed) {
-			needed = least
-		}
-		if host := strings.TrimSuffix(strings.TrimSuffix(r.What, ":443"), ":80"); r.Access == sandbox.Connecting && sandbox.CheckHost(host) == nil && !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
-	}
-	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, refusals(stopped[:min(len(stopped), maxRefusals)]))
-	again := fmt.Sprintf(`"sandbox": %q`, needed)
-	switch {
-	case needed == at.Level && slices.Equal(hosts, at.Hosts):
+	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, sandbox.Refusals(stopped))
+	needed, ok := at.Needed(stopped)
+	if !ok {
 		return note + " No other level allows that."
-	case needed == sandbox.Network && len(hosts) > 0:
-		list, _ := value.Marshal(hosts) // texts can be marshalled
+	}
+	again := fmt.Sprintf(`"sandbox": %q`, needed.Level)
+	switch {
+	case len(needed.Hosts) > 0:
+		list, _ := value.Marshal(needed.Hosts) // texts can be marshalled
 		again += `, "hosts": ` + string(list)
-	case needed == sandbox.Network:
+	case needed.Level == sandbox.Network:
 		again += `, the "hosts" that it reaches`
 	}
 	return note + " If the task needs that, make the call again with " + again + ` and the "reason" for it.`

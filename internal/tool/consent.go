@@ -64,7 +64,7 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 		parts = append(parts, "The model says why it needs this:", "    "+text.CutRunes(text.Name(q.Why), longReason))
 	}
 	if len(q.Refused) > 0 {
-		parts = append(parts, "The sandbox stopped the same before:", "    "+text.CutRunes(text.Name(refusals(q.Refused)), longReason))
+		parts = append(parts, "The sandbox stopped the same before:", "    "+text.CutRunes(text.Name(sandbox.Refusals(q.Refused)), longReason))
 	}
 	parts = append(parts, q.Text)
 	if held := q.held(); held != "" {

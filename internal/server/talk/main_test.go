@@ -153,6 +153,7 @@ func leave(t *testing.T, s *servertest.Server, path, body string, ready func() b
 // the processes.
 const nap = `#!/usr/bin/env bash
 # @describe Sleep.
+# @sandbox full
 # @option --mark!
 main() {
   bash -c "sleep 600; : $argc_mark child" &

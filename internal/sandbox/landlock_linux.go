@@ -35,9 +35,9 @@ func landlockVersion() (int, error) {
 	case errors.Is(errno, unix.ENOSYS), errors.Is(errno, unix.EOPNOTSUPP):
 		return 0, errors.New("the kernel has no Landlock, or it is switched off")
 	case errno != 0:
-		return 0, fmt.Errorf("Landlock: %w", errno)
+		return 0, fmt.Errorf("the version of Landlock: %w", errno)
 	case v < leastLandlock:
-		return int(v), fmt.Errorf("Landlock has version %d, and version %d of Linux 6.2 is needed", v, leastLandlock)
+		return int(v), fmt.Errorf("version %d of Landlock is needed, which Linux 6.2 has, and there is version %d", leastLandlock, v)
 	}
 	return int(v), nil
 }

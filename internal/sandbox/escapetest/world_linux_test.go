@@ -65,14 +65,13 @@ type world struct {
 	Shm                      int               // id of shared memory
 	Network                  bool              // the level is network
 
-	root     string // of all files
-	program  string // what children execute, in the workspace
-	level    sandbox.Level
-	mu       sync.Mutex
-	heard    []string
-	before   map[string]string
-	sandbox  *sandbox.Sandbox
-	inherits []*os.File
+	root    string // of all files
+	program string // what children execute, in the workspace
+	level   sandbox.Level
+	mu      sync.Mutex
+	heard   []string
+	before  map[string]string
+	sandbox *sandbox.Sandbox
 }
 
 // secret returns the text of a secret.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,6 +134,22 @@ func TestTemporaryFilesAreKept(t *testing.T) {
 			t.Errorf("level %s: a file beside the workspace seems to be written", l.Level)
 		}
 	}
+}
+
+// TestTemporaryFilesInTheWorkspace: the temporary directories of other boxes are not a part of what a box holds.
+func TestTemporaryFilesInTheWorkspace(t *testing.T) {
+	w := newWorld(t, false)
+	w.write(t, "src/project/.tmp/x", "")
+	t.Setenv("TMPDIR", filepath.Join(w.workspace, ".tmp"))
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if out, err := w.run(t, write, "true"); err != nil {
+				t.Error(err, out)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestSockets: a program outside of the sandbox that listens in the workspace is not reached.

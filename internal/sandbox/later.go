@@ -13,6 +13,9 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
+// tempPrefix is what the name of the directory begins with in which the temporary directories of boxes are.
+const tempPrefix = "loki-sandbox-"
+
 // installed are places that run later and that package managers make anew, for which [Network] is there.
 var installed = []string{"node_modules/.bin", ".venv", "venv"}
 
@@ -29,6 +32,9 @@ func guarded(l *limits) (found map[string]string, sockets []string) {
 		}
 		if path == workspace {
 			return nil
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), tempPrefix) { // of boxes, if the directory of temporary files is in the workspace
+			return filepath.SkipDir
 		}
 		if d.Type()&fs.ModeSocket != 0 {
 			sockets = append(sockets, path)

@@ -181,8 +181,8 @@ func (r *root) bind(b bind) {
 	}
 }
 
-// mount plans a mount of a place that is there.
-func (r *root) mount(b bind) {
+// mount plans a mount of a place that is there. tolerated are errors of the target.
+func (r *root) mount(b bind, tolerated ...syscall.Errno) {
 	p := r.p
 	p.Add(shim.Call{
 		Label: "open " + b.source, Number: unix.SYS_OPEN_TREE, Result: tree,
@@ -191,7 +191,10 @@ func (r *root) mount(b bind) {
 	if !b.write {
 		p.call("protect "+b.target, unix.SYS_MOUNT_SETATTR, tree.Arg(), p.Text(""), shim.Number(unix.AT_EMPTY_PATH|unix.AT_RECURSIVE), readOnly(p), shim.Number(attrSize))
 	}
-	p.call("mount "+b.target, unix.SYS_MOVE_MOUNT, tree.Arg(), p.Text(""), cwd, p.Text(r.at+b.target), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH))
+	p.Add(shim.Call{
+		Label: "mount " + b.target, Number: unix.SYS_MOVE_MOUNT, Tolerated: tolerated,
+		Args: []shim.Arg{tree.Arg(), p.Text(""), cwd, p.Text(r.at + b.target), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH)},
+	})
 	p.call("close "+b.source, unix.SYS_CLOSE, tree.Arg())
 }
 
@@ -245,7 +248,7 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 				r.bind(b)
 			}
 		case info.Mode()&os.ModeSymlink == 0:
-			r.mount(bind{filepath.Join(temp, closedFile), path, false})
+			r.mount(bind{filepath.Join(temp, closedFile), path, false}, unix.ENOENT) // it may be gone by then
 		}
 	}
 	return covered

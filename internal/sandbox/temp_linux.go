@@ -49,7 +49,7 @@ func tempRoot() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root := filepath.Join(base, "loki-sandbox-"+strconv.Itoa(os.Geteuid()))
+	root := filepath.Join(base, tempPrefix+strconv.Itoa(os.Geteuid()))
 	if err := os.Mkdir(root, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}

@@ -31,6 +31,7 @@ instructions: You lead.
 can_spawn_agents: true
 max_concurrent_agents: 1
 `,
+	"letters/ann.txt": "Dear Ann",
 	"config/agents/child/config.yaml": `name: child
 instructions: You are a child.
 `,
@@ -46,7 +47,7 @@ func TestAgent(t *testing.T) {
   - {match: {text: note, turn: 2}, reply: 'It is {{tool_result}}.'}
   - {match: {text: break, turn: 1}, tool_calls: [{name: broken}]}
   - {match: {text: break, turn: 2}, reply: 'The tool said: {{tool_result}}'}
-  - {match: {text: list, turn: 1}, tool_calls: [{name: fs_ls, arguments: {path: config/agents}}]}
+  - {match: {text: list, turn: 1}, tool_calls: [{name: fs_ls, arguments: {path: letters}}]}
   - {match: {text: list, turn: 2}, reply: 'There is {{tool_result}}'}
 ` + answers
 	eachFace(t, setup{rules: rules, files: helpers, config: tools, rows: 80}, func(t *testing.T, u *user, name string) {
@@ -61,7 +62,7 @@ func TestAgent(t *testing.T) {
 			t.Errorf("notes: %q", got)
 		}
 		u.do("break it", `(?s)The tool said:.*it broke`)
-		u.do("list them", `(?s)There is.*helper`)
+		u.do("list them", `(?s)There is.*ann.txt`)
 		u.do(".agent boss", `(?i)already`)
 		u.do(".edit agent-config")
 		if got := u.read("edited"); got != "config.yaml\n" {
@@ -129,7 +130,7 @@ nodes:
 func TestAgentWithoutServers(t *testing.T) {
 	t.Parallel()
 	u := begin(t, setup{config: "mcp_server_support: false\n", files: map[string]string{
-		"config/functions/mcp.json":       `{"mcpServers": {"a": {"command": "mcp-server", "args": ["a"]}}}`,
+		"config/functions/mcp.json":       `{"mcpServers": {"a": {"command": "mcp-server", "args": ["a"], "sandbox": "full"}}}`,
 		"config/agents/greet/config.yaml": "name: greet\nmcp_servers: [a]\n",
 	}})
 	u.do(".agent greet", `mcp_server_support`)

@@ -12,7 +12,7 @@ func TestCompletion(t *testing.T) {
 	files := map[string]string{
 		"config/agents/.shared/x.sh":    "",
 		"config/macros/mine.yaml":       "steps: [.help]\n",
-		"config/functions/mcp.json":     `{"mcpServers": {"greeter": {"command": "mcp-server", "args": ["a"]}, "other": {"command": "mcp-server", "args": ["b"]}}}`,
+		"config/functions/mcp.json":     `{"mcpServers": {"greeter": {"command": "mcp-server", "args": ["a"], "sandbox": "full"}, "other": {"command": "mcp-server", "args": ["b"], "sandbox": "full"}}}`,
 		"notes/first.txt":               "the first\n",
 		"notes/second.txt":              "the second\n",
 		"config/roles/writer.md":        "You write letters.",

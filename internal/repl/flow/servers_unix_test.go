@@ -11,8 +11,8 @@ import (
 // servers are MCP servers, roles and an agent that use them.
 var servers = map[string]string{
 	"config/functions/mcp.json": `{"mcpServers": {
-  "a": {"command": "mcp-server", "args": ["a"]},
-  "b": {"command": "mcp-server", "args": ["b"]}}}`,
+  "a": {"command": "mcp-server", "args": ["a"], "sandbox": "full"},
+  "b": {"command": "mcp-server", "args": ["b"], "sandbox": "full"}}}`,
 	"config/roles/with-a.md":      "---\nenabled_mcp_servers: a\n---\nYou greet.",
 	"config/roles/with-b.md":      "---\nenabled_mcp_servers: b\n---\nYou greet.",
 	"config/roles/with-alias.md":  "---\nenabled_mcp_servers: greeters\n---\nYou greet.",
@@ -146,7 +146,7 @@ func TestStartingServers(t *testing.T) {
 	t.Parallel()
 	o := serverSetup("")
 	o.files = map[string]string{
-		"config/functions/mcp.json": `{"mcpServers": {"a": {"command": "mcp-server", "args": ["a", "waits"]}}}`,
+		"config/functions/mcp.json": `{"mcpServers": {"a": {"command": "mcp-server", "args": ["a", "waits"], "sandbox": "full"}}}`,
 		"config/roles/with-a.md":    "---\nenabled_mcp_servers: a\n---\nYou greet.",
 	}
 	eachFace(t, o, func(t *testing.T, u *user, name string) {

@@ -109,7 +109,7 @@ var processAttempts = map[string]attempt{
 	"process_madvise": {gain: "memory of another process", control: "for root only", try: func(c *child) {
 		fd, err := unix.PidfdOpen(c.Victim, 0)
 		c.err(err)
-		iov := unix.Iovec{Base: (*byte)(unsafe.Add(unsafe.Pointer(nil), c.Memory&^0xfff)), Len: 4096}
+		iov := [2]uintptr{uintptr(c.Memory) &^ 0xfff, 4096} // an iovec of an address that is not of this process
 		c.call("advice about memory of the victim", unix.SYS_PROCESS_MADVISE, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1, unix.MADV_COLD, 0)
 	}},
 	"signal_victim":    {gain: "another process", try: func(c *child) { c.err(unix.Kill(c.Victim, unix.SIGUSR1)) }},

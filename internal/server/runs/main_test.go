@@ -36,6 +36,7 @@ nodes:
 `,
 	"agents/gate/graph.yaml": `
 name: gate
+sandbox: full
 start: wait
 nodes:
   wait: {type: script, script: wait.sh, next: think}

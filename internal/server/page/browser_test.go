@@ -66,6 +66,7 @@ clients:
     models:
       - {name: script, input_price: 3, output_price: 15, cached_input_price: 0.3, supports_function_calling: true}
       - {name: echo}
+permission: {rules: [{tool: "fs_*", action: allow, path: ["**", "*"]}]} # the files are beside the configuration
 ` + extra,
 		"CHANGES.md": "names are checked\n",
 		"evil.html":  `<img src=x onerror="window.pwned = 30"><script>window.pwned = 31</script>`,
@@ -671,6 +672,7 @@ func testCancel(t *testing.T, b context.Context, s *servertest.Server) {
 	p.until(`document.querySelector(".run-head .status.is-canceled") !== null && document.querySelector(".asks form") === null`)
 	p.press(".actions", "Resume")
 	p.until(`document.querySelector(".asks form") !== null`)
+	p.allow("/v1/runs/" + id) // a request that is on its way when the run is deleted
 	p.press(".actions", "Delete")
 	p.press("dialog", "Delete")
 	p.hash("#/runs")

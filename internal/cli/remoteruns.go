@@ -207,7 +207,7 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 }
 
 // askerAt returns what answers the questions of a run at a server: the file of --answers, the lines of a piped
-// standard input, or the user at the terminal; nil where nobody can be asked.
+// standard input, or the user at the terminal; nil if no user can be asked.
 func (c *command) askerAt(face *face, piped bool) (ask.Asker, error) {
 	if c.opts.answers != "" || piped {
 		return c.withAnswers(c.asker(face, piped))

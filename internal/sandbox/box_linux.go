@@ -280,7 +280,7 @@ var kernel = sync.OnceValue(func() kernelFacts {
 		return kernelFacts{support: Support{Missing: err.Error()}}
 	}
 	k := kernelFacts{landlock: version}
-	k.support = Support{Files: true, Network: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
+	k.support = Support{Files: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
 	if err := k.try(Read); err != nil { // not a reason to run programs without it
 		k.broken = fmt.Errorf("it cannot be set up (%w), and no program runs without it; sandbox: {enabled: false} in config.yaml switches it off", err)
 		k.support.Missing = k.broken.Error()

@@ -12,7 +12,8 @@
 // directory of its own, which is gone afterwards. It has no network.
 //
 // At [Write] it writes in the workspace, too, but for what runs later: hooks of git, .envrc, tasks of editors
-// and of continuous integration, environments of languages, files of Loki.
+// and of continuous integration, environments of languages, files of Loki. What a child makes in such a place gets
+// another name when it has ended, see [Withheld]. Its temporary files are kept for later children of the workspace.
 //
 // At [Network] it also reaches the hosts that are declared, through a proxy of this program.
 //
@@ -24,6 +25,6 @@
 // On Linux a child is started by a shim: this program executes itself, and before anything else of it is set
 // up, the shim takes a list of system calls from the program that started it, makes them, and executes the
 // command; the package shim says more. The first of them that fails ends it: a command that cannot be confined does
-// not run. On macOS sandbox-exec applies a profile. Where neither is to be had, [Sandbox.Support] says so, boxes
-// confine nothing, and who starts a child decides whether it starts it.
+// not run. For macOS there is the text of a profile, which no box uses yet. On other systems [Sandbox.Support] says so, boxes
+// confine nothing, and the caller decides whether it starts a child.
 package sandbox

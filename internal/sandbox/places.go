@@ -158,8 +158,8 @@ var closedPlaces = []place{
 	{"/etc/wireguard", "keys of networks"},
 }
 
-// laterPlaces are read only below [Full]: what is in them is executed by programs that are not confined, when nobody thinks
-// of it anymore.
+// laterPlaces can be read at every level, and are written at [Full] only: programs that are not confined execute what is
+// in them, at a later time.
 var laterPlaces = []place{
 	{".git/hooks", "git runs it later"},
 	{".git/config", "git runs commands that it names"},
@@ -427,7 +427,7 @@ const (
 	shmDir    = "devshm" // is /dev/shm
 )
 
-// keptFor is how long temporary files are kept that nobody changes.
+// keptFor is how long temporary files are kept after their last change.
 const keptFor = 7 * 24 * time.Hour
 
 // keepDirs makes the directories of a workspace that are kept, and removes old temporary files.

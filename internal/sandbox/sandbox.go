@@ -39,8 +39,8 @@ func New(o Options) *Sandbox { return &Sandbox{o: o} }
 
 // Support says what the kernel holds here.
 type Support struct {
-	// Files and Network say whether files and the network are held. If Files is false, a box confines nothing.
-	Files, Network bool
+	// Files says whether files are held, and with them the network and other processes. If it is false, a box confines nothing.
+	Files bool
 	// How names what holds it, such as "Landlock 7, seccomp, namespaces"; empty for nothing.
 	How string
 	// Missing says what is not held and why, for people; empty if all is.

@@ -146,14 +146,14 @@ func (s *Server) authenticate(r *http.Request) (auth.Identity, error) {
 	}
 	key, err := auth.Bearer(r.Header["Authorization"])
 	if err != nil {
-		return auth.Identity{}, rest.Unauthorized("%v", err).WithHint("send the header Authorization: Bearer KEY")
+		return auth.Identity{}, rest.Unauthorized("%w", err).WithHint("send the header Authorization: Bearer KEY")
 	}
 	who, err := set.keys.Verify(r.Context(), clientAddr(r, set.TrustedProxies), key)
 	if tooMany, ok := errors.AsType[*auth.TooManyError](err); ok {
-		return who, &rest.Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After}
+		return who, &rest.Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After, Err: err}
 	}
 	if errors.Is(err, auth.ErrUnknown) {
-		return who, rest.Unauthorized("%v", err)
+		return who, rest.Unauthorized("%w", err)
 	}
 	return who, err
 }

@@ -66,9 +66,10 @@ func Forbidden(format string, args ...any) *Error {
 	return &Error{Status: http.StatusForbidden, Code: "forbidden", Message: fmt.Sprintf(format, args...)}
 }
 
-// Unauthorized returns the error of a request without a valid key.
+// Unauthorized returns the error of a request without a valid key. The format may have %w for its cause.
 func Unauthorized(format string, args ...any) *Error {
-	return &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	return &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
 // Internal returns the error of a defect, such as a panic, of which the log says more.

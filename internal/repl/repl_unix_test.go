@@ -517,16 +517,18 @@ func TestStoppedShellCommand(t *testing.T) {
 	x.leaves(0)
 }
 
-// TestStopWithShellCommand: Ctrl-Z stops the program with a command, and "fg" continues both.
+// TestStopWithShellCommand: Ctrl-Z stops the program with a command, and "fg" continues both. The command reads with the
+// shell itself, which the program waits for: a child of that shell may be woken only after "fg" was typed, and then
+// reads it before it stops.
 func TestStopWithShellCommand(t *testing.T) {
 	t.Parallel()
 	x := startProgram(t, map[string]string{"rules.yaml": slow}, []string{"PS1=(shell)", "ENV="}, "sh", "-i")
 	x.sees("(shell)")
 	x.types("loki\r")
 	x.sees(prompt)
-	x.types("!echo be''gun; cat; echo s''aw the end\r")
+	x.types("!echo be''gun; while read x; do echo $x; done; echo s''aw the end\r")
 	x.sees("begun\r\n")
-	x.types("abc\r") // and cat runs
+	x.types("abc\r") // and it reads
 	x.sees("abc\r\n", "abc\r\n")
 	x.types("\x1a")
 	x.sees("topped", "(shell)")
@@ -536,9 +538,9 @@ func TestStopWithShellCommand(t *testing.T) {
 	x.sees("abc\r\n", "abc\r\n")
 	x.types("\x04")
 	x.sees("saw the end", prompt)
-	x.types("!echo ag''ain; cat\r")
+	x.types("!echo ag''ain; while read x; do echo $x; done\r")
 	x.sees("again\r\n")
-	x.types("abc\r") // and cat runs
+	x.types("abc\r") // and it reads
 	x.sees("abc\r\n", "abc\r\n")
 	x.types("\x1a")
 	x.sees("topped", "(shell)")

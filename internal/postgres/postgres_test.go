@@ -1,0 +1,217 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/postgres"
+	"loki/internal/postgres/postgrestest"
+)
+
+// quick is the timing of tests.
+var quick = postgres.Timing{Beat: 50 * time.Millisecond, Dead: 600 * time.Millisecond, Patience: 3 * time.Second}
+
+func open(t testing.TB, address string) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(address, postgres.Options{Setting: "store", Timing: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func TestOpenAddresses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"postgres://u:secret@:port/x", "http://x", "host=x port=y"} {
+		_, err := postgres.Open(address, postgres.Options{Setting: "store"})
+		if fault.CodeOf(err) != fault.Config || fault.HintOf(err) == "" {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	db := open(t, "postgres://u:secret@127.0.0.1:1/x?connect_timeout=1")
+	err := db.Migrate(t.Context(), "things", "CREATE TABLE loki.things ()")
+	if !postgres.Passing(err) || postgres.Unknown(err) || fault.HintOf(err) == "" {
+		t.Errorf("no server: %v, hint %q", err, fault.HintOf(err))
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	steps := []string{"CREATE TABLE loki.things (a integer); INSERT INTO loki.things VALUES (1)", "ALTER TABLE loki.things ADD b integer DEFAULT 2"}
+	old := open(t, address)
+	if err := old.Migrate(t.Context(), "things", steps[:1]...); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 { // at once
+		all.Go(func() {
+			if err := open(t, address).Migrate(t.Context(), "things", steps...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var a, b int
+	if err := old.Pool().QueryRow(t.Context(), "SELECT a, b FROM loki.things").Scan(&a, &b); err != nil || a != 1 || b != 2 {
+		t.Errorf("%d, %d, %v", a, b, err)
+	}
+	err := open(t, address).Migrate(t.Context(), "things", steps[:1]...)
+	if fault.CodeOf(err) != fault.Usage || fault.HintOf(err) == "" {
+		t.Errorf("a newer format: %v", err)
+	}
+	broken := open(t, address)
+	if err := broken.Migrate(t.Context(), "things", append(steps, "CREATE TABLE loki.more (); SELECT 1 / 0")...); err == nil {
+		t.Error("a step that fails is no error")
+	}
+	if err := broken.Migrate(t.Context(), "things", append(steps, "CREATE TABLE loki.more ()")...); err != nil {
+		t.Errorf("after a step that failed: %v", err)
+	}
+}
+
+// TestMembers has two members: one that lives, and one that stops for too long.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	a, b := join(t, open(t, address)), join(t, open(t, address))
+	if a.ID() == b.ID() {
+		t.Fatal("two members are one")
+	}
+	db := open(t, address)
+	if _, err := db.Pool().Exec(t.Context(), "UPDATE loki.members SET seen = seen - interval '1 hour' WHERE id = $1", b.ID()); err != nil {
+		t.Fatal(err)
+	}
+	// The server runs for longer than a member lives, or b gets a sign of life in before a looks.
+	if _, err := db.Pool().Exec(t.Context(), "DELETE FROM loki.members WHERE id = $1", b.ID()); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, b.Lost())
+	if err := context.Cause(b.Lost()); !errors.Is(err, postgres.ErrLost) {
+		t.Error(err)
+	}
+	if err := b.Confirm(t.Context()); !errors.Is(err, postgres.ErrLost) {
+		t.Error(err)
+	}
+	if err := a.Confirm(t.Context()); err != nil {
+		t.Error(err)
+	}
+	again := join(t, db)
+	if again.ID() == b.ID() {
+		t.Error("a member that was lost came back")
+	}
+}
+
+// TestMemberRemoved stops a process, as far as the database can see.
+func TestMemberRemoved(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	a := join(t, open(t, address))
+	db := open(t, address)
+	if _, err := db.Pool().Exec(t.Context(), "INSERT INTO loki.members (host, pid, seen) VALUES ('gone', 1, clock_timestamp())"); err != nil {
+		t.Fatal(err)
+	}
+	for alive := true; alive; {
+		if err := db.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM loki.members WHERE host = 'gone')").Scan(&alive); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Confirm(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestListen(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	address := server.Database(t)
+	listening, speaking := open(t, address), open(t, address)
+	heard := make(chan string, 1000)
+	var done sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	done.Go(func() {
+		if err := listening.Listen(ctx, "runs", func(name string) { heard <- name }); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	expect := func(want string) {
+		t.Helper()
+		for {
+			select {
+			case got := <-heard:
+				if got == want {
+					return
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%q was not heard of", want)
+			}
+		}
+	}
+	expect("")
+	speaking.Notify("others", "x")
+	speaking.Notify("runs", "a")
+	expect("a")
+	listening.Notify("runs", "own")
+	expect("own")
+	server.Stop(t)
+	speaking.Notify("runs", "meanwhile")
+	server.Restart(t)
+	expect("")
+	expect("meanwhile")
+	for range 3000 {
+		speaking.Notify("runs", "a-long-name-of-which-there-are-many")
+	}
+	expect("a-long-name-of-which-there-are-many")
+	speaking.Notify("runs", "last")
+	speaking.Close()
+	expect("last")
+	cancel()
+	done.Wait()
+}
+
+// TestRestart has members live through a restart of the server, and be in doubt without it.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	address := server.Database(t)
+	a, b := join(t, open(t, address)), join(t, open(t, address))
+	server.Stop(t)
+	for a.Confirm(t.Context()) == nil {
+	}
+	if err := a.Confirm(t.Context()); !postgres.Passing(err) || errors.Is(err, postgres.ErrLost) {
+		t.Errorf("without the server: %v", err)
+	}
+	server.Restart(t)
+	for _, m := range []*postgres.Member{a, b} {
+		if err := m.Confirm(t.Context()); err != nil {
+			t.Errorf("after a restart: %v", err)
+		}
+	}
+	server.Stop(t)
+	wait(t, a.Lost())
+	if err := context.Cause(a.Lost()); !errors.Is(err, postgres.ErrLost) {
+		t.Error(err)
+	}
+}
+
+func join(t testing.TB, db *postgres.DB) *postgres.Member {
+	t.Helper()
+	m, err := db.Member(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func wait(t testing.TB, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}

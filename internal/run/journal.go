@@ -185,6 +185,7 @@ type Info struct {
 	Owner       *auth.Owner       // nil for one that was started on the command line
 	Served      bool              // it belongs to a server, which goes on with it after an interruption
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
+	Terms       *Terms            // of a server's run; nil for none
 
 	// Files are digests of the files that the run uses beside the definition: scripts
 	// and the scripts of tools. Names are relative where they can be. Nil means unknown.
@@ -202,10 +203,19 @@ type Info struct {
 	Code     fault.Code
 	Until    time.Time   // when one that waits for its provider can go on; zero for any other
 	Active   bool        // a process holds the lease now
+	Queued   bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
 	Held     *LeaseError // who holds it; nil if no process does
 	Gap      *Gap        // what is not on record, nil for nothing
 	Events   int         // on record
 	Damaged  bool        // the record cannot be read; what is not known is empty
+}
+
+// Terms are what a client asked for when it began a run of a server. They hold also when the run goes on in another
+// server.
+type Terms struct {
+	Yes      bool         `json:"yes,omitempty"` // whatever tools would ask is answered with yes
+	NoStream bool         `json:"no_stream,omitempty"`
+	Budget   graph.Budget `json:"budget,omitzero"` // holds beside that of the agent
 }
 
 // ChildFile begins the names in [Info.Files] of agents that the run starts as children, and of their

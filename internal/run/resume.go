@@ -66,6 +66,9 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r.Command = "loki --resume " + info.ID
+	if t := info.Terms; t != nil && s.Enter != nil { // at a terminal the user says it anew
+		r.Yes, r.NoStream = r.Yes || t.Yes, r.NoStream || t.NoStream
+	}
 	job, err := s.recall(ctx, info, last, r.Continuation)
 	if err != nil {
 		return Outcome{}, err
@@ -97,7 +100,14 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	ctx, wait, leave := s.enter(ctx, journal)
 	defer leave()
 	defer journal.Close()
-	return s.execute(ctx, job, Point{Recovery: found, Resumed: true}, journal, answered, wait)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
+		return Outcome{Run: info.ID}, cause
+	}
+	if job.Info.Terms = info.Terms; s.Enter == nil {
+		job.Info.Terms = nil
+	}
+	began := info.Events > 0 // otherwise it has waited for its turn until now
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: began}, journal, answered, wait)
 }
 
 // openWhole opens the store to go on with a record of it.
@@ -115,8 +125,7 @@ func (s *Service) openWhole() (Store, error) {
 // if one is given. While a newer one is being run, the user has to say which is meant.
 func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	if r.ID != "" {
-		h, err := store.History(ctx, r.ID)
-		return h.Info, err
+		return store.Info(ctx, r.ID)
 	}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"loki/internal/ask"
 	"loki/internal/engine"
@@ -36,6 +37,25 @@ type Job struct {
 	// Release gives back what a recalled job has to itself until Make takes it over, such as a session. It
 	// may be called several times, also after Make; nil for nothing.
 	Release func()
+}
+
+// tighten lowers the limit of a job to bounds that a client asked for, where these are lower.
+func (j *Job) tighten(asked graph.Budget) {
+	before := j.Limit
+	j.Limit.USD = lower(before.USD, asked.USD)
+	j.Limit.Tokens = lower(before.Tokens, asked.Tokens)
+	j.Limit.Duration = lower(before.Duration, asked.Duration)
+	if j.Limit != before {
+		j.LimitIn = "the budget of the request"
+	}
+}
+
+// lower returns the lower of two bounds, of which 0 is none.
+func lower[T int | float64 | time.Duration](a, b T) T {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // release gives back what a job that is not made, or is over, still holds.
@@ -72,7 +92,8 @@ type Service struct {
 
 	// Enter makes the service that of a server. It is called with the journal of a run that is on record and is about to begin or to go on. The
 	// run has the context it returns, calls wait, which may be nil, before its work begins, and
-	// leave once it is over and its lease is given back. Nil lets runs begin at once. Runs without a
+	// leave once it is over and its lease is given back. If the context has ended by [ErrInterrupted], the lease
+	// is given back at once, and nothing is written. Nil lets runs begin at once. Runs without a
 	// journal do not enter.
 	Enter func(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func())
 
@@ -117,6 +138,9 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	ctx, wait, leave := s.enter(ctx, journal)
 	defer leave()
 	defer closeRecord(journal, store)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
+		return Outcome{Run: journal.ID()}, cause
+	}
 	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal, nil, wait)
 }
 
@@ -133,7 +157,9 @@ func (s *Service) create(ctx context.Context, job Job) (store Store, journal Jou
 	if store, err = s.Open(job.Durability); err != nil {
 		return nil, nil, err
 	}
-	job.Info.Served = s.Enter != nil
+	if job.Info.Served = s.Enter != nil; !job.Info.Served {
+		job.Info.Terms = nil
+	}
 	err = patiently(ctx, job.Events, func() (err error) {
 		journal, err = store.Create(ctx, job.Info, job.Start)
 		return err
@@ -154,6 +180,9 @@ func closeRecord(j Journal, s Store) {
 // execute drives a job. A nil journal records nothing. Answered are the questions that were
 // answered to resume it. The work begins when wait, which may be nil, returns.
 func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string, wait func(context.Context) error) (Outcome, error) {
+	if t := job.Info.Terms; t != nil {
+		job.tighten(t.Budget)
+	}
 	p.Budget = NewBudget(job.Limit, p.Last.Usage).SetIn(job.LimitIn)
 	p.Budget.Expect(p.Info.Usage.Sub(p.Last.Usage))
 	work, done, err := job.Make(ctx, p)

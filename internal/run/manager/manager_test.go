@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"loki/internal/ask"
+	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -34,6 +35,9 @@ type host struct {
 	store run.Store
 
 	work map[string]func(ctx context.Context, f *run.Frame) error // by prompt
+
+	mu       sync.Mutex
+	consents []bool // of the runs that went on; guarded by mu
 }
 
 // newHost returns a manager whose runs do what work says for their prompt.
@@ -66,6 +70,9 @@ func hostOn(t testing.TB, store run.Store, limit int, work map[string]func(conte
 	service := &run.Service{
 		Open: func(graph.Durability) (run.Store, error) { return shared{h.store}, nil },
 		Recall: func(_ context.Context, info run.Info, _ run.Checkpoint, c run.Continuation) (run.Job, error) {
+			h.mu.Lock()
+			h.consents = append(h.consents, c.Yes)
+			h.mu.Unlock()
 			job := h.job(info.Prompt)
 			job.Info, job.Events = info, c.Events
 			return job, nil
@@ -415,5 +422,51 @@ func TestAnswer(t *testing.T) {
 	want := []string{"1 started", "2 question", "3 finished", "4 started", "5 answer", "6 warning", "7 finished"}
 	if got := h.collect(id, 0); !slices.Equal(got, want) {
 		t.Errorf("frames %q, want %q", got, want)
+	}
+}
+
+// TestTerms interrupts a run for which a client asked more than its agent says, and goes on with it.
+func TestTerms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	var budgets []*run.Budget
+	block := true
+	work := map[string]func(context.Context, *run.Frame) error{"work": func(ctx context.Context, f *run.Frame) error {
+		budgets = append(budgets, f.Budget)
+		if block {
+			<-ctx.Done()
+		}
+		return context.Cause(ctx)
+	}}
+	h := newHost(t, path, 1, work)
+	job := h.job("work")
+	job.Limit, job.Info.Terms = graph.Budget{Tokens: 100}, &run.Terms{Yes: true, Budget: graph.Budget{Tokens: 7, USD: 1}}
+	id, err := h.Start(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range h.Watch(t.Context(), id, 0) {
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.Shutdown(ctx)
+	if err := h.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	block = false
+	h = newHost(t, path, 1, work)
+	if err := h.ResumeOnStart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status := h.ended(id); status != run.Done || len(budgets) != 2 || budgets[1] == nil {
+		t.Fatalf("the run is %s, with budgets %v", status, budgets)
+	}
+	for i, b := range budgets {
+		if b.Spend(chat.Usage{InputTokens: 8}); !strings.Contains(b.Overrun(), "7") {
+			t.Errorf("budget %d is exceeded by: %q", i, b.Overrun())
+		}
+	}
+	if !slices.Equal(h.consents, []bool{true}) {
+		t.Errorf("consents %v", h.consents)
 	}
 }

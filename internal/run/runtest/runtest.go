@@ -117,6 +117,7 @@ func sample() run.Info {
 		Agent: "writer", AgentDir: "/agents/writer", Dir: "/home/ada", Graph: "main",
 		Fingerprint: "f00d", Definition: []byte("name: main\nnodes: {}\n"), Prompt: "write <a> \"book\" & more", Kind: run.ChatRun, Question: []byte(`{"user":{"role":"user"},"whole":true}`),
 		Variables: map[string]string{"tone": "dry"}, Model: "openai:gpt", Parent: "7qabcdef@3", ByName: true, Served: true,
+		Terms: &run.Terms{Yes: true, NoStream: true, Budget: graph.Budget{USD: 0.5, Tokens: 9000, Duration: time.Minute}},
 		Files: map[string]string{"work.sh": "1f2e"}, Owner: &auth.Owner{Subject: "ada", KeyID: "0a1b"},
 	}
 }

@@ -34,13 +34,14 @@ type about struct {
 	ByName      bool              `json:"by_name,omitempty"`
 	Files       map[string]string `json:"files,omitempty"`
 	Served      bool              `json:"served,omitempty"`
+	Terms       *run.Terms        `json:"terms,omitempty"`
 }
 
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
 	doc, err := s.seal().encode(about{
 		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
-		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served,
+		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
@@ -254,7 +255,7 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 	}
 	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
-	info.Served = a.Served
+	info.Served, info.Terms = a.Served, a.Terms
 	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if r.ending != nil {
 		var e ending

@@ -30,7 +30,7 @@ func Status(i run.Info) string {
 		return damaged
 	case i.Gap != nil && i.Status.Resumable():
 		return unrecorded
-	case i.Status == run.Running && !i.Active:
+	case i.Status == run.Running && !i.Active && !i.Queued:
 		return interrupted
 	}
 	return string(i.Status)
@@ -39,7 +39,7 @@ func Status(i run.Info) string {
 // Of describes a run.
 func Of(i run.Info) api.Run {
 	r := api.Run{
-		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: Status(i), Active: i.Active,
+		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: Status(i), Active: i.Active, Queued: i.Queued,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Events: i.Events, Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
 		Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
 	}
@@ -132,7 +132,7 @@ func agents(h run.History) []api.RunAgent {
 		switch {
 		case a.AgentID == "":
 			list[i].Status, list[i].Error, list[i].Total = Status(h.Info), h.Info.Error, h.Info.Usage
-		case a.Status == string(run.Running) && !h.Info.Active:
+		case a.Status == string(run.Running) && !h.Info.Active && !h.Info.Queued:
 			list[i].Status = interrupted
 		}
 	}

@@ -117,8 +117,20 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 	if err != nil {
 		return run.Job{}, err
 	}
-	job.Limit, job.LimitIn = tighter(job.Limit, job.LimitIn, in.Body.Budget)
+	job.Info.Terms = terms(in.Body.Yes, in.Body.NoStream, in.Body.Budget)
 	return job, nil
+}
+
+// terms returns what a request asks for beside what the agent says, nil for nothing.
+func terms(yes, noStream bool, budget *api.RunBudget) *run.Terms {
+	t := run.Terms{Yes: yes, NoStream: noStream}
+	if budget != nil {
+		t.Budget = graph.Budget{USD: budget.USD, Tokens: budget.Tokens, Duration: time.Duration(budget.Seconds * float64(time.Second))}
+	}
+	if t == (run.Terms{}) {
+		return nil
+	}
+	return &t
 }
 
 // checkModel refuses a model that does not exist; "" names none.
@@ -128,29 +140,6 @@ func (e *endpoints) checkModel(id string) error {
 	}
 	_, err := e.App.ServedModel(id, catalog.Chat)
 	return err
-}
-
-// tighter returns a limit with the bounds of a request where these are lower, and where it is set.
-func tighter(limit graph.Budget, where string, asked *api.RunBudget) (graph.Budget, string) {
-	if asked == nil {
-		return limit, where
-	}
-	before := limit
-	limit.USD = lower(limit.USD, asked.USD)
-	limit.Tokens = lower(limit.Tokens, asked.Tokens)
-	limit.Duration = lower(limit.Duration, time.Duration(asked.Seconds*float64(time.Second)))
-	if limit != before {
-		where = "the budget of the request"
-	}
-	return limit, where
-}
-
-// lower returns the lower of two bounds, of which 0 is none.
-func lower[T int | float64 | time.Duration](a, b T) T {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // enter begins or resumes a run, if the caller has not too many at work.

@@ -277,7 +277,7 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 				return api.NewList(page, rest.NewCursor(page[len(page)-1].ID)), nil
 			}
 			r := summary.Of(info)
-			r.Queued = queued[r.ID]
+			r.Queued = r.Queued || queued[r.ID]
 			if info.Status.Resumable() && !info.Damaged {
 				waiting, err := e.store.Pending(ctx, r.ID)
 				if err != nil && fault.CodeOf(err) != fault.NotFound { // forgotten meanwhile
@@ -304,7 +304,7 @@ func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
 		return nil, err
 	}
 	d := summary.Detail(h)
-	d.Queued = e.queued()[d.ID]
+	d.Queued = d.Queued || e.queued()[d.ID]
 	deliveries, err := e.Desk.Deliveries(d.ID)
 	for _, n := range deliveries {
 		notice := api.Notice{Event: n.Type, URL: n.Host, Tries: n.Attempts, At: n.At.UTC(), Status: n.Status, Error: n.Error}
@@ -338,7 +338,7 @@ func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
 		return nil, err
 	}
 	r := summary.Of(info)
-	r.Queued, r.Waiting = e.queued()[id], len(waiting)
+	r.Queued, r.Waiting = r.Queued || e.queued()[id], len(waiting)
 	return &r, nil
 }
 

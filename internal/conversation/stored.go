@@ -48,10 +48,10 @@ func (s *Service) DeleteSession(ctx context.Context, scope session.Scope, name s
 	if err != nil {
 		return "", err
 	}
-	if files, ok := store.(interface {
-		Busy(scope session.Scope, id session.ID) (bool, error)
+	if shared, ok := store.(interface {
+		Busy(ctx context.Context, scope session.Scope, id session.ID) (bool, error)
 	}); ok {
-		if busy, err := files.Busy(scope, id); busy || err != nil {
+		if busy, err := shared.Busy(ctx, scope, id); busy || err != nil {
 			return "", errors.Join(err, fault.New(fault.Usage, "a question is being answered in session %s, so it was not deleted", name).
 				WithHint("wait for the answer or end that process, then try again"))
 		}

@@ -133,7 +133,7 @@ func (s *Session) TakeBack(ctx context.Context) error {
 		}
 		return err
 	}
-	err := s.log.Update(ctx, func(tx Tx) error {
+	err := s.update(ctx, func(tx Tx) error {
 		size, err := tx.Size()
 		if err != nil {
 			return err

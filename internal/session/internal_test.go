@@ -230,6 +230,40 @@ func TestASessionBecomesTheOneOfItsAlias(t *testing.T) {
 	}
 }
 
+// failingLog is a log whose updates fail after all was written.
+type failingLog struct {
+	Log
+	data  []byte
+	state State
+}
+
+func (l *failingLog) Update(_ context.Context, change func(Tx) error) error {
+	return errors.Join(change(failingTx{l}), errors.New("not committed"))
+}
+
+type failingTx struct{ *failingLog }
+
+func (t failingTx) Size() (int64, error)              { return int64(len(t.data)), nil }
+func (t failingTx) Tail(offset int64) ([]byte, error) { return t.data[offset:], nil }
+func (t failingTx) Append(int64, []byte) error        { return nil }
+func (t failingTx) State() (State, error)             { return t.state, nil }
+func (t failingTx) SetState(State) error              { return nil }
+
+// TestWhatAFailedUpdateWroteDoesNotCount: a database takes all of it back.
+func TestWhatAFailedUpdateWroteDoesNotCount(t *testing.T) {
+	s := New("", "x", &failingLog{}, Options{}, State{})
+	s.stored = true
+	for i := range 2 {
+		s.Set(func(set *Settings) { set.Model = "m" })
+		if err := s.Append(t.Context(), Turn{User: chat.Text(chat.User, "q")}); err == nil {
+			t.Error("no error")
+		}
+		if !s.stale || s.base.Model != "" || s.view.offset != 0 || len(s.pending) != i+1 {
+			t.Errorf("after %d turns: stale %v, base %+v, offset %d, %d pending", i+1, s.stale, s.base, s.view.offset, len(s.pending))
+		}
+	}
+}
+
 func TestEncodeLeavesOutWhatIsNotSet(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -26,7 +26,8 @@ type Log interface {
 	// too, if the log is shorter than that.
 	Tail(ctx context.Context, offset int64) ([]byte, error)
 
-	// Update calls change while no other goroutine or process changes the session.
+	// Update calls change once, while no other goroutine or process changes the session. If it
+	// fails, change may have been called, and all, a part or nothing of what it did may be stored.
 	Update(ctx context.Context, change func(Tx) error) error
 
 	// Rename gives the stored session another alias instead of its own, which may be "".

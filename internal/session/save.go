@@ -145,7 +145,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 			return nil
 		}
 	}
-	err := s.log.Update(ctx, func(tx Tx) error {
+	err := s.update(ctx, func(tx Tx) error {
 		if s.stale {
 			if err := s.writeState(tx); err != nil {
 				return err
@@ -161,6 +161,17 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 	}
 	s.written()
 	return nil
+}
+
+// update changes what is stored. If that fails, nothing of what change took for written counts as written.
+func (s *Session) update(ctx context.Context, change func(Tx) error) error {
+	state, base, stale, forget, v, pending := s.state, s.base, s.stale, s.forget, s.view, s.pending
+	err := s.log.Update(ctx, change)
+	if err != nil {
+		s.state, s.base, s.stale, s.forget, s.view, s.pending = state, base, stale, forget, v, pending
+		s.count()
+	}
+	return err
 }
 
 // create stores the session.

@@ -76,7 +76,7 @@ func (l *log) drafts() []string {
 
 // Busy reports whether a question is being answered in a stored session, by this process or
 // another one.
-func (st *Store) Busy(scope session.Scope, id session.ID) (bool, error) {
+func (st *Store) Busy(_ context.Context, scope session.Scope, id session.ID) (bool, error) {
 	r, err := st.room(scope)
 	if err != nil {
 		return false, err

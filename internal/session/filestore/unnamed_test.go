@@ -65,13 +65,13 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if busy, err := open(t, st.options).Busy("", s.ID()); !busy || err != nil {
+	if busy, err := open(t, st.options).Busy(t.Context(), "", s.ID()); !busy || err != nil {
 		t.Errorf("while a question is answered: %v, %v", busy, err)
 	}
 	if err := d.Finish(ctx, sessiontest.Turn(1).Reply, sessiontest.Turn(1).Usage); err != nil {
 		t.Fatal(err)
 	}
-	if busy, err := open(t, st.options).Busy("", s.ID()); busy || err != nil {
+	if busy, err := open(t, st.options).Busy(t.Context(), "", s.ID()); busy || err != nil {
 		t.Errorf("afterwards: %v, %v", busy, err)
 	}
 }

@@ -8,11 +8,35 @@ import (
 	"loki/internal/session"
 )
 
+// turns is what a store of sessions has that several servers share: the turn of a session is one server's at a time.
+type turns interface {
+	// Enter waits for the turn of a session and takes it. leave, or the end of the process, gives it back.
+	Enter(ctx context.Context, id session.ID) (leave func(), err error)
+}
+
 // lanes have the requests to one session served one after the other, in the order in which they came. How many
 // wait is bounded by how many requests there may be. The zero lanes are empty.
 type lanes struct {
 	mu   sync.Mutex
 	busy map[session.ID][]chan struct{} // those that wait, by the session that another one is in
+}
+
+// enterShared is enter for a session of a store that several servers may share: no request is in it at another server either.
+func (l *lanes) enterShared(ctx context.Context, store session.Store, id session.ID) (leave func(), err error) {
+	here, err := l.enter(ctx, id)
+	shared, ok := store.(turns)
+	if err != nil || !ok {
+		return here, err
+	}
+	everywhere, err := shared.Enter(ctx, id)
+	if err != nil {
+		here()
+		return nil, err
+	}
+	return func() {
+		everywhere()
+		here()
+	}, nil
 }
 
 // enter waits until no other request is in a session. leave lets the next one in.

@@ -271,7 +271,7 @@ func (s *service) remove(ctx context.Context, in *sessionInput) (*rest.None, err
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.lanes.enter(ctx, found.ID())
+	leave, err := s.turn(ctx, found.ID())
 	if err != nil {
 		return nil, err
 	}

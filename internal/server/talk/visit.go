@@ -84,6 +84,15 @@ func (s *service) look(ctx context.Context, store session.Store, id session.ID) 
 	return nil, session.NotFound(id)
 }
 
+// turn waits until the request has a session to itself, at all servers that share the sessions.
+func (s *service) turn(ctx context.Context, id session.ID) (leave func(), err error) {
+	store, err := s.App.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	return s.lanes.enterShared(ctx, store, id)
+}
+
 // visit is a request in a session, which has that to itself.
 type visit struct {
 	s     *service
@@ -99,7 +108,7 @@ func (s *service) enter(ctx context.Context, text, model string, events event.Sc
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.lanes.enter(ctx, found.ID())
+	leave, err := s.turn(ctx, found.ID())
 	if err != nil {
 		return nil, err
 	}

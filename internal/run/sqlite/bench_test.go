@@ -16,6 +16,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/run/record"
 	"loki/internal/steps"
 	"loki/internal/value"
 )
@@ -214,8 +215,8 @@ func BenchmarkEncodeJSON(b *testing.B) {
 	text := []byte(value.Of(prose(1, 36180)).String())
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if d := sealer(nil).encodeJSON(text); len(d.blobs) != 1 || bytes.Equal(d.data, text) {
-			b.Fatal(len(d.blobs))
+		if d := record.Sealer(nil).EncodeJSON(text); len(d.Blobs) != 1 || bytes.Equal(d.Data, text) {
+			b.Fatal(len(d.Blobs))
 		}
 	}
 }

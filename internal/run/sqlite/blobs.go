@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"loki/internal/run"
+	"loki/internal/run/record"
 )
 
 // A blob is stored in pieces, for the sake of speed: what SQLite takes at once is
@@ -20,8 +21,8 @@ const (
 // uses already.
 type blobKeeper struct {
 	run   int64
-	known map[hash]int64
-	fresh []hash // known since the transaction began, void if it fails
+	known map[record.Hash]int64
+	fresh []record.Hash // known since the transaction began, void if it fails
 }
 
 // commit and rollback tell how the transaction ended.
@@ -35,36 +36,36 @@ func (k *blobKeeper) rollback() {
 }
 
 // put writes the blobs of documents, and notes that the run uses them.
-func (k *blobKeeper) put(c *conn, docs ...document) error {
+func (k *blobKeeper) put(c *conn, docs ...record.Document) error {
 	for _, d := range docs {
-		for _, b := range d.blobs {
-			if _, ok := k.known[b.hash]; ok {
+		for _, b := range d.Blobs {
+			if _, ok := k.known[b.Hash]; ok {
 				continue
 			}
 			id, err := k.putBlob(c, b)
 			if err != nil {
 				return err
 			}
-			k.known[b.hash] = id
-			k.fresh = append(k.fresh, b.hash)
+			k.known[b.Hash] = id
+			k.fresh = append(k.fresh, b.Hash)
 		}
 	}
 	return nil
 }
 
 // putBlob returns the id of a blob, which it writes if it is new.
-func (k *blobKeeper) putBlob(c *conn, b blob) (id int64, err error) {
-	ok, err := c.row("SELECT id FROM blobs WHERE hash = ?", []any{b.hash[:]}, &id)
+func (k *blobKeeper) putBlob(c *conn, b record.Blob) (id int64, err error) {
+	ok, err := c.row("SELECT id FROM blobs WHERE hash = ?", []any{b.Hash[:]}, &id)
 	if err != nil {
 		return 0, err
 	}
 	if ok {
 		return id, k.share(c, id)
 	}
-	if len(b.data) > pieceSize*maxPieces {
-		return 0, fmt.Errorf("a text of %d bytes is too large to be recorded", len(b.data))
+	if len(b.Data) > pieceSize*maxPieces {
+		return 0, fmt.Errorf("a text of %d bytes is too large to be recorded", len(b.Data))
 	}
-	res, err := c.exec("INSERT INTO blobs (hash, refs, size) VALUES (?, 1, ?)", b.hash[:], len(b.data))
+	res, err := c.exec("INSERT INTO blobs (hash, refs, size) VALUES (?, 1, ?)", b.Hash[:], len(b.Data))
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +76,7 @@ func (k *blobKeeper) putBlob(c *conn, b blob) (id int64, err error) {
 		return 0, err
 	}
 	piece := id * maxPieces
-	for data := range slices.Chunk(b.data, pieceSize) {
+	for data := range slices.Chunk(b.Data, pieceSize) {
 		if _, err := c.exec("INSERT INTO pieces (id, data) VALUES (?, ?)", piece, data); err != nil {
 			return 0, err
 		}
@@ -100,16 +101,16 @@ func (k *blobKeeper) share(c *conn, id int64) error {
 
 // readBlobs returns a reader of blobs that reads each once, so that values decoded
 // with it share their strings.
-func (s *Store) readBlobs(c *conn) blobReader {
-	show := blobReader{show: s.o.Unseal}
-	seen := make(map[hash]string)
-	show.read = func(h hash) (string, error) {
+func (s *Store) readBlobs(c *conn) record.Reader {
+	show := record.Reader{Show: s.o.Unseal}
+	seen := make(map[record.Hash]string)
+	show.Read = func(h record.Hash) (string, error) {
 		if s, ok := seen[h]; ok {
 			return s, nil
 		}
 		s, err := readBlob(c, h)
 		if err == nil {
-			s = show.text(s)
+			s = show.Text(s)
 			seen[h] = s
 		}
 		return s, err
@@ -119,25 +120,25 @@ func (s *Store) readBlobs(c *conn) blobReader {
 
 // readHeads returns a reader of the beginnings of blobs, as a list needs them: of the
 // texts that [run.Head] makes of them. They are not checked.
-func (s *Store) readHeads(c *conn) blobReader {
-	return blobReader{show: s.o.Unseal, read: func(h hash) (string, error) {
+func (s *Store) readHeads(c *conn) record.Reader {
+	return record.Reader{Show: s.o.Unseal, Read: func(h record.Hash) (string, error) {
 		var head []byte
-		ok, err := c.row("SELECT substr(p.data, 1, ?) FROM blobs b JOIN pieces p ON p.id = b.id * 65536 WHERE b.hash = ?",
+		ok, err := c.row("SELECT substr(p.data, 1, ?) FROM blobs b JOIN pieces p ON p.id = b.id * 65536 WHERE b.Hash = ?",
 			[]any{run.HeadSize, h[:]}, &head)
 		if err != nil {
 			return "", err
 		}
 		if !ok {
-			return "", errDamaged
+			return "", record.ErrDamaged
 		}
-		return blobReader{show: s.o.Unseal}.text(string(head)), nil
+		return record.Reader{Show: s.o.Unseal}.Text(string(head)), nil
 	}}
 }
 
 // seal returns what documents are sealed by.
-func (s *Store) seal() sealer { return s.o.Seal }
+func (s *Store) seal() record.Sealer { return s.o.Seal }
 
-func readBlob(c *conn, h hash) (string, error) {
+func readBlob(c *conn, h record.Hash) (string, error) {
 	var id int64
 	var size int
 	ok, err := c.row("SELECT id, size FROM blobs WHERE hash = ?", []any{h[:]}, &id, &size)
@@ -145,7 +146,7 @@ func readBlob(c *conn, h hash) (string, error) {
 		return "", err
 	}
 	if !ok || size < 0 || size > pieceSize*maxPieces {
-		return "", errDamaged
+		return "", record.ErrDamaged
 	}
 	data := make([]byte, 0, size)
 	var piece []byte
@@ -156,8 +157,8 @@ func readBlob(c *conn, h hash) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if hashOf(data) != h {
-		return "", errDamaged
+	if record.HashOf(data) != h {
+		return "", record.ErrDamaged
 	}
 	return string(data), nil
 }

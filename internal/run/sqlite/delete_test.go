@@ -69,7 +69,7 @@ func TestDeleteInSmallSteps(t *testing.T) {
 			if given := pages[0] - pages[1]; given > freedPages+8 {
 				t.Errorf("a transaction gives %d pages back", given)
 			}
-			if err := record(other, "k"); err != nil {
+			if err := recordStep(other, "k"); err != nil {
 				t.Errorf("another process writes while a run is deleted: %v", err)
 			}
 		}})

@@ -1,14 +1,7 @@
 // Package sqlite keeps the journals of runs in one SQLite file.
 //
-// Terms. A document is a value or a JSON text in the form in which it is stored; see
-// codec.go. Strings above 1 KiB in it are taken out and kept as blobs, by the hash of
-// their content: the same tool result in a step, an event and the state is stored
-// once. A run uses a blob as long as the run is there; what no run uses is freed.
-//
-// The state of a run is stored by key. A super-step writes only what it changed, and
-// of a list or a text that grew only what was added, so that the file grows with what
-// happens and not with what there is. The value of a key after some super-step is
-// read from its last full document, followed by the additions since.
+// What is stored of a run are documents and blobs, see package record. A run uses a blob as long as the run is there;
+// what no run uses is freed.
 //
 // The lease of a run is a row with the identity of the process that holds it. The
 // journal prolongs it while it is open. Every write checks it in the same

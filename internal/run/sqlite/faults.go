@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/run"
+	"loki/internal/run/record"
 	"loki/internal/text"
 )
 
@@ -34,7 +35,7 @@ func explain(path string, err error) error {
 		}
 		return f.WithHint("move it aside: %s", moveAside(path))
 	}
-	if errors.Is(err, errDamaged) {
+	if errors.Is(err, record.ErrDamaged) {
 		return damaged(path, err)
 	}
 	if errors.Is(err, fs.ErrPermission) {

@@ -138,7 +138,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("record %d of %d: %.50q, %v", i, kept, got.Result, err)
 		}
 	}
-	if err := errors.Join(record(j, "more"), j.Close()); err != nil {
+	if err := errors.Join(recordStep(j, "more"), j.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -178,7 +178,7 @@ func TestDamagedFile(t *testing.T) {
 		_, historyErr := s.History(t.Context(), id)
 		k, _, openErr := s.Open(t.Context(), id)
 		if openErr == nil {
-			_ = record(k, "x")
+			_ = recordStep(k, "x")
 			_ = k.Close()
 		}
 		for _, err := range []error{err, historyErr, openErr} {
@@ -204,7 +204,7 @@ func TestFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := open(t, path, Options{})
 	j := create(t, s, graph.State{})
-	if err := record(j, "before"); err != nil {
+	if err := recordStep(j, "before"); err != nil {
 		t.Fatal(err)
 	}
 	limit := func(pages int) {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/run"
+	"loki/internal/run/record"
 )
 
 // A gap of a run whose record cannot be written is noted in a file of its own beside
@@ -24,11 +24,10 @@ func (s *Store) markPath(name string) string { return s.path + markName + name }
 // writeMark writes the note about a gap beside the database. A note that does not fit
 // on the disk is left empty.
 func (s *Store) writeMark(name string, g run.Gap) error {
-	data, err := json.Marshal(g)
+	data, err := s.seal().Gap(g)
 	if err != nil {
 		return err
 	}
-	data = s.seal().bytes(data)
 	f, err := os.OpenFile(s.markPath(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -47,26 +46,11 @@ func (s *Store) readMark(name string) *run.Gap {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return s.gap(data)
+	return s.gap(append([]byte{}, data...)) // also of an empty file
 }
 
-// gap returns the gap that a note describes, which [Options.Seal] was applied to.
-func (s *Store) gap(data []byte) *run.Gap {
-	if s.o.Unseal != nil {
-		data = []byte(s.o.Unseal(string(data)))
-	}
-	return decodeGap(data)
-}
-
-// decodeGap returns the gap that a note describes. Of a note that is not one it returns
-// an empty gap.
-func decodeGap(data []byte) *run.Gap {
-	g := &run.Gap{}
-	if json.Unmarshal(data, g) != nil || g.Step < 0 || !(g.Status == "" || g.Status == run.Suspended || g.Status.Over()) {
-		*g = run.Gap{}
-	}
-	return g
-}
+// gap returns the gap that a note describes, nil for no note.
+func (s *Store) gap(data []byte) *run.Gap { return record.Reader{Show: s.o.Unseal}.Gap(data) }
 
 // marks returns the ids of the runs with a note beside the database.
 func (s *Store) marks() []string {
@@ -108,7 +92,7 @@ func (s *Store) adoptMarks() {
 			if err != nil || !ok {
 				return err // the note of a run that was deleted goes with it
 			}
-			return s.writeGap(s.writer, &blobKeeper{run: id, known: make(map[hash]int64)}, *g)
+			return s.writeGap(s.writer, &blobKeeper{run: id, known: make(map[record.Hash]int64)}, *g)
 		})
 		if err == nil {
 			_ = os.Remove(s.markPath(name))
@@ -118,33 +102,22 @@ func (s *Store) adoptMarks() {
 
 // writeGap writes a note about a gap, and how the run ended if that is known.
 func (s *Store) writeGap(c *conn, blobs *blobKeeper, g run.Gap) error {
-	data, err := json.Marshal(g)
+	data, err := s.seal().Gap(g)
 	if err != nil {
 		return err
 	}
-	if _, err := c.exec("UPDATE runs SET gap = ? WHERE id = ?", s.seal().bytes(data), blobs.run); err != nil || g.Status == "" {
+	if _, err := c.exec("UPDATE runs SET gap = ? WHERE id = ?", data, blobs.run); err != nil || g.Status == "" {
 		return err
 	}
-	doc, err := s.seal().encode(ending{Error: g.Error})
+	doc, err := s.seal().Ending(run.Ending{Error: g.Error})
 	if err != nil {
 		return err
 	}
 	if err := blobs.put(c, doc); err != nil {
 		return err
 	}
-	_, err = c.exec("UPDATE runs SET status = ?, ending = ? WHERE id = ?", string(g.Status), doc.data, blobs.run)
+	_, err = c.exec("UPDATE runs SET status = ?, ending = ? WHERE id = ?", string(g.Status), doc.Data, blobs.run)
 	return err
-}
-
-// applyGap makes info that of a run with a note beside the database.
-func applyGap(info *run.Info, g *run.Gap) {
-	if g == nil {
-		return
-	}
-	info.Gap = g
-	if g.Status != "" {
-		info.Status, info.Error = g.Status, g.Error
-	}
 }
 
 // gapOf returns the gap of a run, nil for none.
@@ -154,7 +127,7 @@ func (s *Store) gapOf(c *conn, id int64, name string) (*run.Gap, error) {
 	}
 	var data []byte
 	ok, err := c.row("SELECT gap FROM runs WHERE id = ?", []any{id}, &data)
-	if err != nil || !ok || data == nil {
+	if err != nil || !ok {
 		return nil, err
 	}
 	return s.gap(data), nil

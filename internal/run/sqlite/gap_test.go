@@ -245,17 +245,17 @@ func TestPassingFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock := lockFile(t, path)
-	if err := record(j, "k"); !errors.Is(err, run.ErrPassing) || !strings.Contains(err.Error(), path+" is locked by another process") {
+	if err := recordStep(j, "k"); !errors.Is(err, run.ErrPassing) || !strings.Contains(err.Error(), path+" is locked by another process") {
 		t.Errorf("write to a locked file: %v", err)
 	}
 	unlock()
-	if err := record(j, "k"); err != nil {
+	if err := recordStep(j, "k"); err != nil {
 		t.Errorf("after the lock is gone: %v", err)
 	}
 	if err := j.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := record(j, "k"); errors.Is(err, run.ErrPassing) {
+	if err := recordStep(j, "k"); errors.Is(err, run.ErrPassing) {
 		t.Errorf("a closed journal is closed for good: %v", err)
 	}
 }

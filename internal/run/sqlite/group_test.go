@@ -286,7 +286,7 @@ func TestLeaseIsReadAgain(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
 			s := open(t, path, Options{Now: c.now, Live: c.since, Owner: elsewhere(1)})
 			j := create(t, s, graph.State{})
-			if err := errors.Join(record(j, "1"), record(j, "2")); err != nil {
+			if err := errors.Join(recordStep(j, "1"), recordStep(j, "2")); err != nil {
 				t.Fatal(err)
 			}
 			other := s
@@ -298,10 +298,10 @@ func TestLeaseIsReadAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := record(j, "3"); !errors.Is(err, run.ErrLeaseLost) {
+			if err := recordStep(j, "3"); !errors.Is(err, run.ErrLeaseLost) {
 				t.Errorf("a write without the lease: %v", err)
 			}
-			if err := errors.Join(record(k, "3"), record(k, "4")); err != nil {
+			if err := errors.Join(recordStep(k, "3"), recordStep(k, "4")); err != nil {
 				t.Error(err)
 			}
 		})

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/run/record"
 	"loki/internal/steps"
-	"loki/internal/value"
 )
 
 // journal writes the record of a run while it holds the run's lease.
@@ -36,7 +34,7 @@ type journal struct {
 	// store's.
 	mu        sync.Mutex
 	closed    bool
-	last      snapshot
+	last      record.Snapshot
 	blobs     blobKeeper
 	steps     map[stepKey]stepEntry // of super-steps after the last
 	questions map[stepKey]bool      // open ones
@@ -46,7 +44,7 @@ type journal struct {
 	written   int // events on record
 
 	eventMu sync.Mutex // guards what follows; it is taken last
-	events  []pendingEvent
+	events  []record.Event
 	numbers int            // of the last event
 	ended   bool           // nothing is to be written soon any more
 	soon    *time.Timer    // calls writeSoon; nil unless events wait for it
@@ -81,7 +79,7 @@ func (j *journal) write(op string, fn func(c *conn) error, done func()) error {
 
 func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) error {
 	batch := j.pending()
-	events, err := j.encodeEvents(batch)
+	events, err := j.store.seal().Events(batch, &j.last)
 	if err != nil {
 		return err
 	}
@@ -125,29 +123,18 @@ func (j *journal) touch(c *conn) error {
 
 func (j *journal) now() int64 { return j.store.o.Now().UnixNano() }
 
-// taskDoc is a finished task as it is stored, without its writes.
-type taskDoc struct {
-	Targets []string       `json:"targets,omitempty"`
-	Ended   bool           `json:"ended,omitempty"`
-	Output  string         `json:"output,omitempty"`
-	Failure *graph.Failure `json:"failure,omitempty"`
-	Visit   *visitDoc      `json:"visit"`
-}
-
 // Finished keeps the result of a task.
 func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
-	r := t.Result
-	doc, err := j.store.seal().encode(taskDoc{r.Targets, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	doc, writes, err := j.store.seal().Task(t)
 	if err != nil {
-		return fmt.Errorf("recording the task of node %q: %w", r.Node, err)
+		return err
 	}
-	writes := j.store.seal().encodeValue(value.ObjectOf(r.Writes...).Value())
 	return j.write("finished", func(c *conn) error {
 		if err := j.blobs.put(c, doc, writes); err != nil {
 			return err
 		}
 		j.tasks = true
-		if _, err := c.exec("INSERT OR REPLACE INTO tasks (run, step, node, doc, writes) VALUES (?, ?, ?, ?, ?)", j.id, t.Step, r.Node, doc.data, writes.data); err != nil {
+		if _, err := c.exec("INSERT OR REPLACE INTO tasks (run, step, node, doc, writes) VALUES (?, ?, ?, ?, ?)", j.id, t.Step, t.Result.Node, doc.Data, writes.Data); err != nil {
 			return err
 		}
 		return j.touch(c)
@@ -164,16 +151,16 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 	if cp.Step != j.last.Step+1 {
 		return fmt.Errorf("run %s: super-step %d cannot follow super-step %d", j.name, cp.Step, j.last.Step)
 	}
-	e, err := j.store.seal().encodeCheckpoint(&j.last, cp, visits)
+	e, err := j.store.seal().Checkpoint(&j.last, cp, visits)
 	if err != nil {
 		return fmt.Errorf("recording super-step %d: %w", cp.Step, err)
 	}
 	// The events may repeat values of this checkpoint.
 	before := j.last
 	cp.Visits = before.Visits
-	j.last = snapshot{cp, e.places}
+	j.last = record.Snapshot{Checkpoint: cp, Places: e.Places}
 	err = j.writeLocked("commit", func(c *conn) error {
-		if err := e.write(c, &j.blobs, j.now()); err != nil {
+		if err := writeCheckpoint(c, &e, &j.blobs, j.now()); err != nil {
 			return err
 		}
 		if j.tasks {
@@ -187,7 +174,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		_, err := c.exec("DELETE FROM questions WHERE run = ? AND NOT answered AND step <= ?", j.id, cp.Step)
 		return err
 	}, func() {
-		addVisits(j.last.Visits, e.visited)
+		record.AddVisits(j.last.Visits, e.Visited)
 		j.tasks = false
 		for k := range j.steps {
 			if k.step <= cp.Step {
@@ -219,13 +206,13 @@ func (j *journal) Asked(_ context.Context, p run.Pending) error {
 			return fmt.Errorf("question %q of run %s: %w", p.ID, j.name, run.ErrAnswered)
 		}
 		if known {
-			var first run.Pending
-			if err := decode(before, j.store.readBlobs(c), &first); err != nil {
+			first, err := j.store.readBlobs(c).Pending(p.Key, before)
+			if err != nil {
 				return err
 			}
 			p.Asked = first.Asked
 		}
-		doc, err := j.store.seal().encode(p)
+		doc, err := j.store.seal().Encode(p)
 		if err != nil {
 			return fmt.Errorf("recording question %q: %w", p.ID, err)
 		}
@@ -236,24 +223,16 @@ func (j *journal) Asked(_ context.Context, p run.Pending) error {
 			INSERT INTO questions (run, id, n, step, node, key, answered, doc)
 			VALUES (?1, ?2, (SELECT coalesce(max(n), 0) + 1 FROM questions WHERE run = ?1), ?3, ?4, ?5, 0, ?6)
 			ON CONFLICT (run, id) DO UPDATE SET step = ?3, node = ?4, key = ?5, doc = ?6`,
-			j.id, p.ID, p.Step, p.Node, p.Key, doc.data); err != nil {
+			j.id, p.ID, p.Step, p.Node, p.Key, doc.Data); err != nil {
 			return err
 		}
 		return j.touch(c)
 	}, func() { j.questions[stepKey{p.Step, p.Node, p.Key}] = true })
 }
 
-// ending is how a run ended, as it is stored.
-type ending struct {
-	Output string     `json:"output,omitempty"`
-	Error  string     `json:"error,omitempty"`
-	Code   fault.Code `json:"code,omitempty"`
-	Until  time.Time  `json:"until,omitzero"`
-}
-
 // End sets the status of the run.
 func (j *journal) End(_ context.Context, e run.Ending) error {
-	doc, err := j.store.seal().encode(ending{e.Output, e.Error, e.Code, e.Until.UTC()})
+	doc, err := j.store.seal().Ending(e)
 	if err != nil {
 		return fmt.Errorf("recording the end of run %s: %w", j.name, err)
 	}
@@ -261,7 +240,7 @@ func (j *journal) End(_ context.Context, e run.Ending) error {
 		if err := j.blobs.put(c, doc); err != nil {
 			return err
 		}
-		if _, err := c.exec("UPDATE runs SET status = ?, updated = ?, ending = ? WHERE id = ?", string(e.Status), j.now(), doc.data, j.id); err != nil {
+		if _, err := c.exec("UPDATE runs SET status = ?, updated = ?, ending = ? WHERE id = ?", string(e.Status), j.now(), doc.Data, j.id); err != nil {
 			return err
 		}
 		if e.Status != run.Done {
@@ -274,7 +253,7 @@ func (j *journal) End(_ context.Context, e run.Ending) error {
 
 // Event keeps an event with the next record.
 func (j *journal) Event(ev event.Event) int {
-	p := j.store.seal().prepareEvent(ev)
+	p := j.store.seal().Event(ev)
 	j.eventMu.Lock()
 	defer j.eventMu.Unlock()
 	j.events = append(j.events, p)
@@ -384,9 +363,9 @@ func (t *task) Lookup(ctx context.Context, key string, _ steps.Step) (steps.Reco
 			return err
 		}
 		if !ok {
-			return errDamaged
+			return record.ErrDamaged
 		}
-		r.Result, err = decodeJSON(data, t.j.store.readBlobs(c))
+		r.Result, err = t.j.store.readBlobs(c).JSON(data)
 		return err
 	})
 	if err != nil {
@@ -423,7 +402,7 @@ func (t *task) Forget(_ context.Context, key string) error {
 
 // Record keeps the result of a step.
 func (t *task) Record(_ context.Context, key string, st steps.Step, result []byte) error {
-	doc := t.j.store.seal().encodeJSON(result)
+	doc := t.j.store.seal().EncodeJSON(result)
 	k := stepKey{t.step, t.node, key}
 	return t.change("record", key, func(c *conn, e stepEntry, known bool) (stepEntry, bool, error) {
 		if err := t.j.blobs.put(c, doc); err != nil {
@@ -436,11 +415,11 @@ func (t *task) Record(_ context.Context, key string, st steps.Step, result []byt
 		}
 		if known {
 			_, err := c.exec("UPDATE steps SET kind = ?, name = ?, at = ?, size = ?, result = ? WHERE run = ? AND n = ?",
-				string(st.Kind), st.Name, t.j.now(), len(result), doc.data, t.j.id, e.n)
+				string(st.Kind), st.Name, t.j.now(), len(result), doc.Data, t.j.id, e.n)
 			return stepEntry{e.n, true}, true, err
 		}
 		n := t.j.nextStep
-		return stepEntry{n, true}, true, t.insert(c, n, key, st, len(result), doc.data)
+		return stepEntry{n, true}, true, t.insert(c, n, key, st, len(result), doc.Data)
 	})
 }
 

@@ -48,7 +48,7 @@ func inContainer(pid int) *Owner {
 	return &Owner{Host: "container", Boot: "its boot", Machine: "c", PID: pid, Born: "1"}
 }
 
-func record(j run.Journal, key string) error {
+func recordStep(j run.Journal, key string) error {
 	return j.Task(1, "a").Record(context.Background(), key, steps.Step{Kind: steps.Tool}, []byte(`1`))
 }
 
@@ -155,7 +155,7 @@ func checkLeaseExpires(t *testing.T, other *Owner) {
 	}
 
 	// The first one wakes up, and may not write any more.
-	err = record(j, "late")
+	err = recordStep(j, "late")
 	if held, ok := errors.AsType[*run.LeaseError](err); !ok || held.Owner != "process 2 on afar" || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write without the lease: %v", err)
 	}
@@ -165,7 +165,7 @@ func checkLeaseExpires(t *testing.T, other *Owner) {
 	if err := j.Close(); err != nil {
 		t.Errorf("close without the lease: %v", err)
 	}
-	if err := record(k, "mine"); err != nil {
+	if err := recordStep(k, "mine"); err != nil {
 		t.Errorf("the second process lost the lease too: %v", err)
 	}
 	if err := k.Close(); err != nil {
@@ -199,13 +199,13 @@ func TestLeaseTakenAndLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := record(j, "late"); fault.CodeOf(err) != fault.Failure || fault.HintOf(err) == "" || !errors.Is(err, run.ErrLeaseLost) {
+	if err := recordStep(j, "late"); fault.CodeOf(err) != fault.Failure || fault.HintOf(err) == "" || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write to a run that went on elsewhere: %v", err)
 	}
 	if deleted, err := second.Delete(t.Context(), j.ID()); err != nil || len(deleted) != 1 {
 		t.Fatal(deleted, err)
 	}
-	if err := record(j, "later"); fault.CodeOf(err) != fault.NotFound || !errors.Is(err, run.ErrLeaseLost) {
+	if err := recordStep(j, "later"); fault.CodeOf(err) != fault.NotFound || !errors.Is(err, run.ErrLeaseLost) {
 		t.Errorf("write to a run that was deleted: %v", err)
 	}
 	j.Event(event.Event{Body: event.Warning{Text: "too late"}})
@@ -223,7 +223,7 @@ func TestLeaseOfSleeper(t *testing.T) {
 		t.Fatalf("after a long sleep: %v", err)
 	}
 	checkHeld(t, second, j, c.now().Add(time.Hour))
-	if err := record(j, "k"); err != nil {
+	if err := recordStep(j, "k"); err != nil {
 		t.Fatalf("write after a long sleep: %v", err)
 	}
 }

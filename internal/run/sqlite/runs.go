@@ -9,44 +9,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"loki/internal/auth"
-	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/run"
+	"loki/internal/run/record"
 	"loki/internal/steps"
-	"loki/internal/value"
 )
-
-// about is what a run is created with, as it is stored, less what runs are found by.
-type about struct {
-	Kind        run.Kind          `json:"kind,omitempty"`
-	Question    json.RawMessage   `json:"question,omitempty"`
-	AgentDir    string            `json:"agent_dir,omitempty"`
-	Graph       string            `json:"graph,omitempty"`
-	Fingerprint string            `json:"fingerprint,omitempty"`
-	Definition  []byte            `json:"definition,omitempty"`
-	Prompt      string            `json:"prompt,omitempty"`
-	Variables   map[string]string `json:"variables,omitempty"`
-	Model       string            `json:"model,omitempty"`
-	Parent      string            `json:"parent,omitempty"`
-	ByName      bool              `json:"by_name,omitempty"`
-	Files       map[string]string `json:"files,omitempty"`
-	Served      bool              `json:"served,omitempty"`
-	Terms       *run.Terms        `json:"terms,omitempty"`
-}
 
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
-	doc, err := s.seal().encode(about{
-		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
-		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms,
-	})
+	doc, err := s.seal().About(info)
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
-	first, err := s.seal().encodeCheckpoint(nil, start, nil)
+	first, err := s.seal().Checkpoint(nil, start, nil)
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
@@ -61,7 +38,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		for n := int64(0); n == 0; { // until there is a name that no run has
 			j.name, j.epoch = run.NewID(), 1
 			res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about, epoch, owner, owner_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.data, j.epoch, subject, key)
+				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.Data, j.epoch, subject, key)
 			if err != nil {
 				return err
 			}
@@ -76,7 +53,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		if err := j.blobs.put(c, doc); err != nil {
 			return err
 		}
-		if err := first.write(c, &j.blobs, now); err != nil {
+		if err := writeCheckpoint(c, &first, &j.blobs, now); err != nil {
 			return err
 		}
 		return j.take(c)
@@ -85,15 +62,15 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		return nil, err
 	}
 	j.blobs.commit()
-	start.Visits = first.visited
-	j.last = snapshot{start, first.places}
+	start.Visits = first.Visited
+	j.last = record.Snapshot{Checkpoint: start, Places: first.Places}
 	return s.start(j), nil
 }
 
 func newJournal(s *Store) *journal {
 	return &journal{
 		store: s, token: newToken(),
-		blobs: blobKeeper{known: make(map[hash]int64)},
+		blobs: blobKeeper{known: make(map[record.Hash]int64)},
 		steps: make(map[stepKey]stepEntry), questions: make(map[stepKey]bool),
 		nextStep: 1, nextBatch: 1,
 	}
@@ -235,7 +212,7 @@ func (r *runRow) dest() []any {
 
 // describe returns what the row says of the run. If a document of it cannot be read, what
 // is known without it comes with the error.
-func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
+func (s *Store) describe(r *runRow, blobs record.Reader) (run.Info, error) {
 	info := r.info
 	info.Status = run.Status(r.status)
 	info.Started, info.Updated = moment(r.started), moment(max(r.updated, r.at, r.stepAt))
@@ -246,48 +223,23 @@ func (s *Store) describe(r *runRow, blobs blobReader) (run.Info, error) {
 	if r.owner.Valid {
 		info.Owner = &auth.Owner{Subject: r.owner.String, KeyID: r.ownerKey.String}
 	}
-	if r.gap != nil {
-		info.Gap = s.gap(r.gap)
-	}
-	var a about
-	if err := decode(r.about, blobs, &a); err != nil {
-		return info, err
-	}
-	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
-	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
-	info.Served, info.Terms = a.Served, a.Terms
-	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
-	if r.ending != nil {
-		var e ending
-		if err := decode(r.ending, blobs, &e); err != nil {
-			return info, err
-		}
-		info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
-		info.Until = e.Until
-	}
-	var p struct {
-		Failures int        `json:"failures"`
-		Usage    chat.Usage `json:"usage"`
-	}
-	if err := decode(r.progress, blobs, &p); err != nil {
-		return info, err
-	}
-	info.Failures, info.Usage = p.Failures, p.Usage
-	return info, nil
+	info.Gap = s.gap(r.gap)
+	err := blobs.Describe(&info, r.about, r.ending, r.progress)
+	return info, err
 }
 
 // readInfo returns all about a run.
-func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, err error) {
+func (s *Store) readInfo(c *conn, blobs record.Reader, id int64) (info run.Info, err error) {
 	var r runRow
 	ok, err := c.row(selectRuns+"WHERE r.id = ?", []any{id}, r.dest()...)
 	if err != nil {
 		return run.Info{}, err
 	}
 	if !ok {
-		return run.Info{}, errDamaged
+		return run.Info{}, record.ErrDamaged
 	}
 	if info, err = s.describe(&r, blobs); err != nil {
-		if errors.Is(err, errDamaged) {
+		if errors.Is(err, record.ErrDamaged) {
 			return run.Info{}, damagedRun(s.path, info.ID, err)
 		}
 		return run.Info{}, err
@@ -298,23 +250,20 @@ func (s *Store) readInfo(c *conn, blobs blobReader, id int64) (info run.Info, er
 	if info.Events, err = eventCount(c, id); err != nil {
 		return run.Info{}, err
 	}
-	applyGap(&info, s.readMark(info.ID))
+	record.AddGap(&info, s.readMark(info.ID))
 	return info, nil
 }
 
 // addOpenUsage adds what the model steps after the last checkpoint used. A step whose result
 // has no usage, or is damaged, adds nothing.
-func addOpenUsage(c *conn, blobs blobReader, id int64, info *run.Info) error {
+func addOpenUsage(c *conn, blobs record.Reader, id int64, info *run.Info) error {
 	if info.Status == run.Done {
 		return nil
 	}
 	var result []byte
 	return c.rows("SELECT result FROM steps WHERE run = ? AND step > ? AND kind = ? AND result IS NOT NULL",
 		[]any{id, info.Steps, string(steps.Model)}, []any{&result}, func() error {
-			var used run.Used
-			if err := decode(result, blobs, &used); err == nil {
-				info.Usage = info.Usage.Add(used.Usage)
-			}
+			blobs.AddUsage(info, result)
 			return nil
 		})
 }
@@ -363,7 +312,7 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 		return c.rows(query, args, r.dest(), func() error {
 			info, err := s.describe(&r, s.readHeads(c))
 			if err != nil {
-				if !errors.Is(err, errDamaged) {
+				if !errors.Is(err, record.ErrDamaged) {
 					return err
 				}
 				info.Damaged, info.Steps = true, max(0, info.Steps)
@@ -379,7 +328,7 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	}
 	for _, name := range s.marks() {
 		if i := slices.IndexFunc(infos, func(i run.Info) bool { return i.ID == name }); i >= 0 {
-			applyGap(&infos[i], s.readMark(name))
+			record.AddGap(&infos[i], s.readMark(name))
 		}
 	}
 	return infos, err
@@ -410,7 +359,7 @@ func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Own
 
 // Checkpoint returns the state after a super-step.
 func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
-	var found snapshot
+	var found record.Snapshot
 	err := s.viewRun(ctx, id, func(c *conn, row int64, name string) error {
 		var first, last int
 		if ok, err := c.row("SELECT min(step), max(step) FROM checkpoints WHERE run = ?", []any{row}, &first, &last); err != nil || !ok {
@@ -442,7 +391,7 @@ func (s *Store) Step(ctx context.Context, id string, number int) (result []byte,
 			err = fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
 		}
 		if err == nil {
-			result, err = decodeJSON(data, s.readBlobs(c))
+			result, err = s.readBlobs(c).JSON(data)
 		}
 		return err
 	})
@@ -521,17 +470,11 @@ func (s *Store) Events(ctx context.Context, id string, after, limit int) (found 
 
 // readVisits returns the visits of the committed super-steps, and of the finished
 // tasks of the one under way.
-func readVisits(c *conn, blobs blobReader, id int64) (visits []run.Visit, err error) {
+func readVisits(c *conn, blobs record.Reader, id int64) (visits []run.Visit, err error) {
 	var data []byte
 	err = c.rows("SELECT visits FROM checkpoints WHERE run = ? ORDER BY step", []any{id}, []any{&data}, func() error {
-		var docs []visitDoc
-		if err := decode(data, blobs, &docs); err != nil {
-			return err
-		}
-		for _, d := range docs {
-			visits = append(visits, d.visit())
-		}
-		return nil
+		visits, err = blobs.Visits(visits, data)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -543,29 +486,15 @@ func readVisits(c *conn, blobs blobReader, id int64) (visits []run.Visit, err er
 	return visits, err
 }
 
-func (d *visitDoc) visit() run.Visit {
-	d.Visit.Duration = time.Duration(d.Nanoseconds)
-	return d.Visit
-}
-
 // readTasks returns the finished tasks of the super-step under way, by node.
-func readTasks(c *conn, blobs blobReader, id int64) (tasks []run.TaskRecord, err error) {
+func readTasks(c *conn, blobs record.Reader, id int64) (tasks []run.TaskRecord, err error) {
 	var step int
 	var node string
 	var doc, writes []byte
 	err = c.rows("SELECT step, node, doc, writes FROM tasks WHERE run = ? ORDER BY step, node", []any{id}, []any{&step, &node, &doc, &writes}, func() error {
-		var d taskDoc
-		if err := decode(doc, blobs, &d); err != nil {
-			return err
-		}
-		t := run.TaskRecord{Step: step, Visit: d.Visit.visit()}
-		t.Result.Node, t.Result.Targets, t.Result.Ended, t.Result.Output, t.Result.Failure = node, d.Targets, d.Ended, d.Output, d.Failure
-		written, err := decodeValue(writes, blobs)
+		t, err := blobs.Task(step, node, doc, writes)
 		if err != nil {
 			return err
-		}
-		for name, v := range written.AsObject().All() {
-			t.Result.Writes = append(t.Result.Writes, value.Member{Name: name, Value: v})
 		}
 		tasks = append(tasks, t)
 		return nil
@@ -574,15 +503,14 @@ func readTasks(c *conn, blobs blobReader, id int64) (tasks []run.TaskRecord, err
 }
 
 // readPending returns the questions that wait, in the order they were asked.
-func readPending(c *conn, blobs blobReader, id int64) (pending []run.Pending, err error) {
+func readPending(c *conn, blobs record.Reader, id int64) (pending []run.Pending, err error) {
 	var data []byte
 	var key string
 	err = c.rows("SELECT key, doc FROM questions WHERE run = ? AND NOT answered ORDER BY n", []any{id}, []any{&key, &data}, func() error {
-		p := run.Pending{}
-		if err := decode(data, blobs, &p); err != nil {
+		p, err := blobs.Pending(key, data)
+		if err != nil {
 			return err
 		}
-		p.Key = key
 		pending = append(pending, p)
 		return nil
 	})
@@ -608,7 +536,7 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 	if err != nil {
 		return err
 	}
-	doc := s.seal().encodeJSON(answer)
+	doc := s.seal().EncodeJSON(answer)
 	err = s.write("answer", false, func(c *conn) error {
 		row, name, err := findRun(c, id)
 		if err != nil {
@@ -640,14 +568,14 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 		case answered:
 			return fmt.Errorf("question %q of run %s: %w", question, name, run.ErrAnswered)
 		}
-		keeper := blobKeeper{run: row, known: make(map[hash]int64)}
+		keeper := blobKeeper{run: row, known: make(map[record.Hash]int64)}
 		if err := keeper.put(c, doc); err != nil {
 			return err
 		}
 		now := s.o.Now().UnixNano()
 		if _, err := c.exec(`INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result)
 			VALUES (?1, (SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
-			row, k.step, k.node, k.key, string(steps.Question), question, now, len(answer), doc.data); err != nil {
+			row, k.step, k.node, k.key, string(steps.Question), question, now, len(answer), doc.Data); err != nil {
 			return err
 		}
 		if _, err := c.exec("UPDATE questions SET answered = 1 WHERE run = ? AND id = ?", row, question); err != nil {

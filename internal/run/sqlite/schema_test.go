@@ -96,7 +96,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || string(found.Last.State.AppendJSON(nil)) != string(want.State.AppendJSON(nil)) {
 		t.Fatalf("open: %v", err)
 	}
-	if err := errors.Join(record(k, "k"), k.Close()); err != nil {
+	if err := errors.Join(recordStep(k, "k"), k.Close()); err != nil {
 		t.Error(err)
 	}
 	if _, err := insert.ExecContext(t.Context()); err != nil {

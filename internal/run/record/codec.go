@@ -1,4 +1,14 @@
-package sqlite
+// Package record is the form in which stores keep what they are given of runs: documents, without secrets, and
+// long strings apart from them.
+//
+// A document is a value or a JSON text in the form in which it is stored. Strings of 1 KiB and more in it are
+// taken out and kept as blobs, by the hash of their content: the same tool result in a step, an event and the
+// state is stored once.
+//
+// The state of a run is stored by key. A super-step writes only what it changed, and of a list or a text that
+// grew only what was added, so that a store grows with what happens and not with what there is. The value of a
+// key after some super-step is read from its last full document, followed by the additions since.
+package record
 
 import (
 	"crypto/sha256"
@@ -48,132 +58,135 @@ const (
 	blobFrom = 1024
 )
 
-// hash is the first half of the SHA-256 of a blob.
-type hash [hashSize]byte
+// Hash is the first half of the SHA-256 of a blob.
+type Hash [hashSize]byte
 
-func hashOf(s []byte) hash {
+// HashOf returns the hash of a blob.
+func HashOf(s []byte) Hash {
 	sum := sha256.Sum256(s)
-	return hash(sum[:hashSize])
+	return Hash(sum[:hashSize])
 }
 
-// blob is a string that is kept apart from the document it is in.
-type blob struct {
-	hash hash
-	data []byte // not to be changed
+// Blob is a string that is kept apart from the document it is in.
+type Blob struct {
+	Hash Hash
+	Data []byte // not to be changed
 }
 
-// document is an encoded document with the blobs it refers to.
-type document struct {
-	data  []byte
-	blobs []blob
-	hide  sealer
+// Document is an encoded document with the blobs it refers to.
+type Document struct {
+	Data  []byte
+	Blobs []Blob
+	hide  Sealer
 }
 
-// sealer returns a text as it is stored, see [Options.Seal]. A nil one changes nothing.
-type sealer func(text string) string
+// Sealer returns a text, JSON or not, as it is stored, such as without secrets. A nil one changes nothing.
+type Sealer func(text string) string
 
-func (f sealer) text(text string) string {
+// Text returns a text as it is stored.
+func (f Sealer) Text(text string) string {
 	if f == nil {
 		return text
 	}
 	return f(text)
 }
 
-func (f sealer) bytes(text []byte) []byte {
+// Bytes is Text for bytes.
+func (f Sealer) Bytes(text []byte) []byte {
 	if f == nil {
 		return text
 	}
 	return []byte(f(string(text)))
 }
 
-// errDamaged says that something in the file is not what was written.
-var errDamaged = errors.New("the content is damaged")
+// ErrDamaged says that a document is not what was written.
+var ErrDamaged = errors.New("the content is damaged")
 
 // checksum uses the table that hash/crc32 has, and builds on first use.
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 // newDocument returns a document with room for its checksum.
-func (f sealer) newDocument(size int) document {
-	return document{data: make([]byte, crcSize, crcSize+size), hide: f}
+func (f Sealer) newDocument(size int) Document {
+	return Document{Data: make([]byte, crcSize, crcSize+size), hide: f}
 }
 
 // seal sets the checksum of a document that is complete.
-func (d *document) seal() document {
-	binary.LittleEndian.PutUint32(d.data, checksum(d.data[crcSize:]))
+func (d *Document) seal() Document {
+	binary.LittleEndian.PutUint32(d.Data, checksum(d.Data[crcSize:]))
 	return *d
 }
 
 // unseal returns the content of a document after checking it.
 func unseal(data []byte) ([]byte, error) {
 	if len(data) < crcSize || binary.LittleEndian.Uint32(data) != checksum(data[crcSize:]) {
-		return nil, errDamaged
+		return nil, ErrDamaged
 	}
 	return data[crcSize:], nil
 }
 
-// encodeValue returns v as a document.
-func (f sealer) encodeValue(v value.Value) document {
+// EncodeValue returns v as a document.
+func (f Sealer) EncodeValue(v value.Value) Document {
 	d := f.newDocument(64)
 	d.value(v)
 	return d.seal()
 }
 
-func (d *document) uvarint(n uint64) { d.data = binary.AppendUvarint(d.data, n) }
+func (d *Document) uvarint(n uint64) { d.Data = binary.AppendUvarint(d.Data, n) }
 
-func (d *document) string(s string) {
-	s = d.hide.text(s)
+func (d *Document) string(s string) {
+	s = d.hide.Text(s)
 	if len(s) < blobFrom {
-		d.data = append(d.data, tagString)
+		d.Data = append(d.Data, tagString)
 		d.uvarint(uint64(len(s)))
-		d.data = append(d.data, s...)
+		d.Data = append(d.Data, s...)
 		return
 	}
-	d.data = append(d.data, tagBlob)
+	d.Data = append(d.Data, tagBlob)
 	d.keep([]byte(s))
 }
 
 // reference appends the hash of s and keeps s with the document.
-func (d *document) reference(s []byte) { d.keep(d.hide.bytes(s)) }
+func (d *Document) reference(s []byte) { d.keep(d.hide.Bytes(s)) }
 
 // keep is reference for a text that is as it is stored.
-func (d *document) keep(s []byte) {
-	h := hashOf(s)
-	d.data = append(d.data, h[:]...)
-	d.blobs = append(d.blobs, blob{h, s})
+func (d *Document) keep(s []byte) {
+	h := HashOf(s)
+	d.Data = append(d.Data, h[:]...)
+	d.Blobs = append(d.Blobs, Blob{h, s})
 }
 
-func (d *document) value(v value.Value) {
+func (d *Document) value(v value.Value) {
 	switch v.Kind() {
 	case value.Null:
-		d.data = append(d.data, tagNull)
+		d.Data = append(d.Data, tagNull)
 	case value.Bool:
 		b, _ := v.AsBool()
-		d.data = append(d.data, tagFalse)
+		d.Data = append(d.Data, tagFalse)
 		if b {
-			d.data[len(d.data)-1] = tagTrue
+			d.Data[len(d.Data)-1] = tagTrue
 		}
 	case value.Int:
 		n, _ := v.AsInt()
-		d.data = binary.AppendVarint(append(d.data, tagInt), n)
+		d.Data = binary.AppendVarint(append(d.Data, tagInt), n)
 	case value.Uint:
 		n, _ := strconv.ParseUint(v.Text(), 10, 64)
-		d.data = binary.AppendUvarint(append(d.data, tagUint), n)
+		d.Data = binary.AppendUvarint(append(d.Data, tagUint), n)
 	case value.Float:
 		f, _ := v.AsFloat()
-		d.data = binary.LittleEndian.AppendUint64(append(d.data, tagFloat), math.Float64bits(f))
+		d.Data = binary.LittleEndian.AppendUint64(append(d.Data, tagFloat), math.Float64bits(f))
 	case value.String:
 		s, _ := v.AsString()
 		d.string(s)
 	case value.ListKind:
 		l, _ := v.AsList()
-		d.data = append(d.data, tagList)
+		d.Data = append(d.Data, tagList)
 		d.uvarint(uint64(l.Len()))
 		for _, e := range l.All() {
 			d.value(e)
 		}
 	default:
 		o := v.AsObject()
-		d.data = append(d.data, tagObject)
+		d.Data = append(d.Data, tagObject)
 		d.uvarint(uint64(o.Len()))
 		for name, e := range o.All() {
 			d.string(name)
@@ -182,29 +195,30 @@ func (d *document) value(v value.Value) {
 	}
 }
 
-// blobReader reads documents.
-type blobReader struct {
-	read func(hash) (string, error) // returns the content of a blob, as it was before it was sealed
-	show func(text string) string   // does so for a text in a document; nil changes nothing
+// Reader reads documents.
+type Reader struct {
+	Read func(Hash) (string, error) // returns the content of a blob, as it was before it was sealed
+	Show func(text string) string   // does so for a text in a document; nil changes nothing
 }
 
-func (r blobReader) text(text string) string {
-	if r.show == nil {
+// Text returns a text as it was before it was sealed.
+func (r Reader) Text(text string) string {
+	if r.Show == nil {
 		return text
 	}
-	return r.show(text)
+	return r.Show(text)
 }
 
-// decodeValue returns the value of a document.
-func decodeValue(data []byte, blobs blobReader) (value.Value, error) {
+// Value returns the value of a document.
+func (r Reader) Value(data []byte) (value.Value, error) {
 	content, err := unseal(data)
 	if err != nil {
 		return value.Value{}, err
 	}
-	d := decoder{data: content, blobs: blobs}
+	d := decoder{data: content, blobs: r}
 	v := d.value()
 	if d.err == nil && len(d.data) > 0 {
-		d.err = errDamaged
+		d.err = ErrDamaged
 	}
 	return v, d.err
 }
@@ -212,13 +226,13 @@ func decodeValue(data []byte, blobs blobReader) (value.Value, error) {
 // decoder reads a document. After an error it returns zero values only.
 type decoder struct {
 	data  []byte
-	blobs blobReader
+	blobs Reader
 	err   error
 }
 
 func (d *decoder) fail() {
 	if d.err == nil {
-		d.err = errDamaged
+		d.err = ErrDamaged
 	}
 	d.data = nil
 }
@@ -265,7 +279,7 @@ func (d *decoder) reference() string {
 	if d.err != nil {
 		return ""
 	}
-	s, err := d.blobs.read(hash(h))
+	s, err := d.blobs.Read(Hash(h))
 	if err != nil {
 		d.err, d.data = err, nil
 	}
@@ -275,7 +289,7 @@ func (d *decoder) reference() string {
 func (d *decoder) string(tag byte) string {
 	switch tag {
 	case tagString:
-		return d.blobs.text(string(d.bytes(d.length(1))))
+		return d.blobs.Text(string(d.bytes(d.length(1))))
 	case tagBlob:
 		return d.reference()
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package record
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func FuzzGap(f *testing.F) {
 			t.Errorf("the note says %q", text)
 		}
 		info := run.Info{Status: run.Running}
-		applyGap(&info, g)
+		AddGap(&info, g)
 		switch info.Status {
 		case run.Running, run.Suspended, run.Canceled, run.Failed, run.Done:
 		default:

@@ -1,4 +1,4 @@
-package sqlite
+package record
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ import (
 )
 
 // store of the blobs of documents.
-type shelf map[hash]string
+type shelf map[Hash]string
 
-func (s shelf) put(d document) {
-	for _, b := range d.blobs {
-		s[b.hash] = string(b.data)
+func (s shelf) put(d Document) {
+	for _, b := range d.Blobs {
+		s[b.Hash] = string(b.Data)
 	}
 }
 
-func (s shelf) read(h hash) (string, error) {
+func (s shelf) read(h Hash) (string, error) {
 	text, ok := s[h]
 	if !ok {
-		return "", errDamaged
+		return "", ErrDamaged
 	}
 	return text, nil
 }
@@ -38,14 +38,14 @@ func TestValueDocument(t *testing.T) {
 		value.ObjectOf(value.Member{Name: long, Value: value.Of(1)}, value.Member{Name: "a", Value: value.Of(long)}).Value(),
 	} {
 		blobs := shelf{}
-		d := sealer(nil).encodeValue(v)
+		d := Sealer(nil).EncodeValue(v)
 		blobs.put(d)
-		got, err := decodeValue(d.data, blobReader{read: blobs.read})
+		got, err := (Reader{Read: blobs.read}).Value(d.Data)
 		if err != nil || !identical(got, v) {
 			t.Errorf("%.60s came back as %.60s, %v", v, got, err)
 		}
-		if len(d.data) > blobFrom+100 {
-			t.Errorf("%.60s takes %d bytes", v, len(d.data))
+		if len(d.Data) > blobFrom+100 {
+			t.Errorf("%.60s takes %d bytes", v, len(d.Data))
 		}
 	}
 }
@@ -85,26 +85,26 @@ func TestSameTextIsOneBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs := shelf{}
-	blobs.put(sealer(nil).encodeValue(value.ListOf(value.Of(text)).Value()))
-	blobs.put(sealer(nil).encodeJSON(escaped))
-	blobs.put(sealer(nil).encodeJSON([]byte(`{"a":[` + value.Of(text).String() + `,"` + text[:3] + `"]}`)))
-	blobs.put(sealer(nil).encodeJSON([]byte(strings.ReplaceAll(string(escaped), `\U0001F600`, `\ud83d\ude00`))))
+	blobs.put(Sealer(nil).EncodeValue(value.ListOf(value.Of(text)).Value()))
+	blobs.put(Sealer(nil).EncodeJSON(escaped))
+	blobs.put(Sealer(nil).EncodeJSON([]byte(`{"a":[` + value.Of(text).String() + `,"` + text[:3] + `"]}`)))
+	blobs.put(Sealer(nil).EncodeJSON([]byte(strings.ReplaceAll(string(escaped), `\U0001F600`, `\ud83d\ude00`))))
 	if len(blobs) != 1 {
 		t.Errorf("%d blobs", len(blobs))
 	}
 }
 
 func TestDamagedDocument(t *testing.T) {
-	d := sealer(nil).encodeValue(value.ListOf(value.Of(1), value.Of("text")).Value())
-	for i := range d.data {
+	d := Sealer(nil).EncodeValue(value.ListOf(value.Of(1), value.Of("text")).Value())
+	for i := range d.Data {
 		for _, bit := range []byte{1, 128} {
-			data := bytes.Clone(d.data)
+			data := bytes.Clone(d.Data)
 			data[i] ^= bit
-			if v, err := decodeValue(data, blobReader{read: shelf{}.read}); err == nil {
+			if v, err := (Reader{Read: shelf{}.read}).Value(data); err == nil {
 				t.Errorf("with byte %d changed it is read as %s", i, v)
 			}
 		}
-		if _, err := decodeValue(d.data[:i], blobReader{read: shelf{}.read}); err == nil {
+		if _, err := (Reader{Read: shelf{}.read}).Value(d.Data[:i]); err == nil {
 			t.Errorf("the first %d bytes are read", i)
 		}
 	}
@@ -118,23 +118,23 @@ func FuzzValueDocument(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// Anything may be in a file, and must not do worse than fail.
-		sealed := document{data: append(make([]byte, crcSize), text...)}
+		sealed := Document{Data: append(make([]byte, crcSize), text...)}
 		sealed.seal()
-		if v, err := decodeValue(sealed.data, blobReader{read: shelf{}.read}); err == nil {
+		if v, err := (Reader{Read: shelf{}.read}).Value(sealed.Data); err == nil {
 			_ = v.String()
 		}
-		_, _ = decodeJSON(sealed.data, blobReader{read: shelf{}.read})
-		d := decoder{data: text, blobs: blobReader{read: shelf{}.read}}
-		d.event(func(place) (value.Value, error) { return value.Value{}, nil })
+		_, _ = (Reader{Read: shelf{}.read}).JSON(sealed.Data)
+		d := decoder{data: text, blobs: Reader{Read: shelf{}.read}}
+		d.event(func(Place) (value.Value, error) { return value.Value{}, nil })
 
 		v, err := value.ParseJSON(text)
 		if err != nil {
 			return
 		}
 		blobs := shelf{}
-		encoded := sealer(nil).encodeValue(v)
+		encoded := Sealer(nil).EncodeValue(v)
 		blobs.put(encoded)
-		got, err := decodeValue(encoded.data, blobReader{read: blobs.read})
+		got, err := (Reader{Read: blobs.read}).Value(encoded.Data)
 		if err != nil || !identical(got, v) {
 			t.Errorf("%s came back as %s, %v", v, got, err)
 		}
@@ -152,9 +152,9 @@ func FuzzJSONDocument(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		blobs := shelf{}
-		d := sealer(nil).encodeJSON(text)
+		d := Sealer(nil).EncodeJSON(text)
 		blobs.put(d)
-		got, err := decodeJSON(d.data, blobReader{read: blobs.read})
+		got, err := (Reader{Read: blobs.read}).JSON(d.Data)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

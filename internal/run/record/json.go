@@ -1,4 +1,4 @@
-package sqlite
+package record
 
 import (
 	"bytes"
@@ -20,24 +20,24 @@ import (
 // the string means, so that one that was escaped in another way is the same blob, and
 // the same as that string in the state. It comes back in the shortest escapes.
 
-// encodeJSON returns the JSON text as a document.
-func (f sealer) encodeJSON(text []byte) document {
+// EncodeJSON returns the JSON text as a document.
+func (f Sealer) EncodeJSON(text []byte) Document {
 	d := f.newDocument(64 + min(len(text), 4*blobFrom))
 	d.json(text)
 	return d.seal()
 }
 
-// encode returns x, which can be marshalled, as a document.
-func (f sealer) encode(x any) (document, error) {
+// Encode returns x, which can be marshalled, as a document.
+func (f Sealer) Encode(x any) (Document, error) {
 	text, err := json.Marshal(x)
 	if err != nil {
-		return document{}, err
+		return Document{}, err
 	}
-	return f.encodeJSON(text), nil
+	return f.EncodeJSON(text), nil
 }
 
-func (d *document) json(text []byte) {
-	d.data = append(d.data, tagJSON)
+func (d *Document) json(text []byte) {
+	d.Data = append(d.Data, tagJSON)
 	type hole struct {
 		start, end int
 		content    []byte
@@ -52,24 +52,24 @@ func (d *document) json(text []byte) {
 	pos := 0
 	var around []byte // what is left in the document
 	for _, h := range holes {
-		part := d.hide.bytes(text[pos:h.start])
+		part := d.hide.Bytes(text[pos:h.start])
 		d.uvarint(uint64(len(part)))
 		d.reference(h.content)
 		around = append(around, part...)
 		pos = h.end
 	}
-	d.data = append(append(d.data, around...), d.hide.bytes(text[pos:])...)
+	d.Data = append(append(d.Data, around...), d.hide.Bytes(text[pos:])...)
 }
 
 // jsonAround appends the JSON text that consists of before, long as a string, and
 // after.
-func (d *document) jsonAround(before []byte, long string, after []byte) {
-	d.data = append(d.data, tagJSON)
-	before, after = d.hide.bytes(before), d.hide.bytes(after)
+func (d *Document) jsonAround(before []byte, long string, after []byte) {
+	d.Data = append(d.Data, tagJSON)
+	before, after = d.hide.Bytes(before), d.hide.Bytes(after)
 	d.uvarint(1)
 	d.uvarint(uint64(len(before)))
 	d.reference([]byte(long))
-	d.data = append(append(d.data, before...), after...)
+	d.Data = append(append(d.Data, before...), after...)
 }
 
 // longStrings ranges over the places of the strings in a JSON text that may be long
@@ -167,13 +167,13 @@ func hex4(s []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// decodeJSON returns the JSON text of a document.
-func decodeJSON(data []byte, blobs blobReader) ([]byte, error) {
+// JSON returns the JSON text of a document.
+func (r Reader) JSON(data []byte) ([]byte, error) {
 	content, err := unseal(data)
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{data: content, blobs: blobs}
+	d := decoder{data: content, blobs: r}
 	text := d.json()
 	return text, d.err
 }
@@ -204,20 +204,20 @@ func (d *decoder) json() []byte {
 
 // part returns the next n bytes of a text as they were before it was sealed.
 func (d *decoder) part(n int) []byte {
-	if d.blobs.show == nil {
+	if d.blobs.Show == nil {
 		return d.bytes(n)
 	}
-	return []byte(d.blobs.show(string(d.bytes(n))))
+	return []byte(d.blobs.Show(string(d.bytes(n))))
 }
 
-// decode sets x, a pointer, to what a document that encode made holds.
-func decode(data []byte, blobs blobReader, x any) error {
-	text, err := decodeJSON(data, blobs)
+// Decode sets x, a pointer, to what a document that Encode made holds.
+func (r Reader) Decode(data []byte, x any) error {
+	text, err := r.JSON(data)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, x); err != nil {
-		return errDamaged
+		return ErrDamaged
 	}
 	return nil
 }

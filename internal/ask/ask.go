@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // ErrUnavailable means that no user can be asked here: there is no terminal, or the
@@ -97,7 +98,8 @@ type Question struct {
 	HasDefault bool
 
 	// Consent marks a question about permission: for a tool's call, or to repeat an effect
-	// that perhaps happened. Lines of a stream never answer it.
+	// that perhaps happened. Lines of a stream never answer it. If "no" is an option, what a user says
+	// instead of choosing at a terminal is a no, and the answer begins with that word.
 	Consent bool
 
 	// Fresh has a terminal drop what was typed before the question is shown, which was not meant for it.
@@ -119,6 +121,25 @@ type Question struct {
 	// Rule is the length predicate that Validate checks, for answers that are given when this
 	// question is gone. Empty means that there is none.
 	Rule string
+}
+
+// refusable reports whether an answer of the user's own is a no.
+func (q *Question) refusable() bool {
+	return q.Consent && q.Kind == Choice && slices.Contains(q.Options, no)
+}
+
+const no = "no"
+
+// refusal returns what a user says as an answer that begins with no.
+func refusal(said string) string {
+	words := strings.FieldsFunc(strings.ToLower(said), func(r rune) bool { return !unicode.IsLetter(r) })
+	switch {
+	case len(words) == 0:
+		return no
+	case words[0] == no:
+		return said
+	}
+	return no + ": " + said
 }
 
 // Match returns what a typed line answers. An empty line is the default, if there is

@@ -5,6 +5,7 @@ package ask
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -135,6 +136,52 @@ func TestTerminalConsent(t *testing.T) {
 		c.sees("❯ (choose an answer)")
 		c.types(down + down + down + enter)
 		(<-done).check(t, long)
+	})
+	t.Run("refused", func(t *testing.T) {
+		c := newConsole(t)
+		done := c.ask(t.Context(), c.asker(xterm), q)
+		c.sees("no, and say why…")
+		c.types(down + down + down)
+		c.sees("very long") // all of the label under the cursor, which is cut
+		c.types(down + enter)
+		c.sees("back")
+		c.types("yes, but use the cache" + enter)
+		(<-done).check(t, "no: yes, but use the cache")
+		c.sees("❯ no: yes, but use the cache")
+	})
+	t.Run("refused_in_lines", func(t *testing.T) {
+		for said, want := range map[string]string{"yes, but": "no: yes, but", "no, use b": "no, use b", "y": "y", "NO": "no", "nothing": "no: nothing"} {
+			c := newConsole(t)
+			done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
+			c.sees("own words: ")
+			c.types(said + "\n")
+			(<-done).check(t, want)
+			if strings.Contains(want, " ") {
+				c.sees("Answered: " + want)
+			}
+		}
+	})
+	t.Run("paged", func(t *testing.T) {
+		c := newConsole(t)
+		long := q
+		var lines []string
+		for i := range 40 {
+			lines = append(lines, fmt.Sprintf("line <%d>", i+1))
+		}
+		long.Text = strings.Join(lines, "\n\n")
+		done := c.ask(t.Context(), c.asker(xterm), long)
+		c.sees("63 lines above • page up shows the start")
+		c.forget()
+		c.types("\x1b[5~") // page up
+		c.sees("lines 1 to 16 of 79")
+		if got := c.drawn(); !strings.Contains(got, "line <1>") || strings.Contains(got, "line <9>") {
+			t.Errorf("the first page is\n%s", got)
+		}
+		c.types(strings.Repeat("\x1b[6~", 20)) // page down
+		c.sees("lines 64 to 79 of 79")
+		c.sees("line <40>")
+		c.types(down + enter)
+		(<-done).check(t, "yes")
 	})
 	t.Run("lines", func(t *testing.T) {
 		c := newConsole(t)

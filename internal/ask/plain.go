@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"loki/internal/text"
@@ -28,6 +29,9 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 			fmt.Fprintf(&b, "  %d) %s\n", i+1, safeLine(option))
 		}
 		prompt = map[Kind]string{Select: "Number", Multi: "Numbers, with commas"}[q.Kind]
+		if q.refusable() {
+			prompt = "Number, or a no in your own words"
+		}
 		prompt = cmp.Or(prompt, "Number, or an answer of your own")
 	}
 	if q.HasDefault {
@@ -56,6 +60,11 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 			continue
 		}
 		answer, err := q.Match(line)
+		if err == nil && q.refusable() && !slices.Contains(slices.Concat(q.Options, []string{"y", "n"}), strings.ToLower(answer)) {
+			answer = refusal(answer)
+			_, err = fmt.Fprintf(out, "Answered: %s\n", safeLine(answer))
+			return answer, err
+		}
 		if err == nil {
 			return answer, nil
 		}

@@ -84,9 +84,9 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 }
 
 func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (string, error) {
-	width := 80
-	if w, _, err := term.GetSize(out.Fd()); err == nil && w > 0 {
-		width = w
+	width, rows := 80, 0
+	if w, h, err := term.GetSize(out.Fd()); err == nil && w > 0 {
+		width, rows = w, h
 	}
 	if q.Fresh {
 		dropInput(in)
@@ -108,11 +108,11 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 		return "", err
 	}
 	defer func() { _ = term.Restore(in.Fd(), state) }()
-	text = heading(q) + strings.Trim(text, "\n") + "\n"
-	if _, err := io.WriteString(out, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
+	text = heading(q) + strings.Trim(text, "\n")
+	if _, err := io.WriteString(out, strings.ReplaceAll(text+"\n", "\n", "\r\n")); err != nil {
 		return "", err
 	}
-	return askWidget(ctx, q, in, out, width)
+	return askWidget(ctx, q, in, out, screen{width, rows, strings.Split(text, "\n")})
 }
 
 // heading returns the text before a question: a line with its source, or only a mark.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -28,12 +29,18 @@ const (
 // end of the question stays visible.
 const listHeight = 10
 
+// screen is what a widget knows about the terminal.
+type screen struct {
+	width, rows int      // rows is 0 if that is not known
+	printed     []string // the lines of the question above the widget, with styles
+}
+
 // askWidget draws a list or a text field for q and returns the answer, which
 // replaces it on the screen.
-func askWidget(ctx context.Context, q *Question, in, out *os.File, width int) (string, error) {
+func askWidget(ctx context.Context, q *Question, in, out *os.File, s screen) (string, error) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	p := tea.NewProgram(newWidget(q, width), tea.WithInput(in), tea.WithOutput(out), tea.WithContext(own),
+	p := tea.NewProgram(newWidget(q, s), tea.WithInput(in), tea.WithOutput(out), tea.WithContext(own),
 		tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
 	// A program whose own context ends leaves its view on the screen. So it gets a
 	// message to end.
@@ -76,24 +83,27 @@ type giveUp struct{}
 // widget is a list to choose from, a field to type in, or the one and then the other.
 type widget struct {
 	q       *Question
-	width   int // of the terminal, in columns
+	screen  screen
+	page    int // the number of the page of the question that is shown again, 0 if none is
 	form    *huh.Form
-	entries []string // answers to choose from
-	chosen  int      // index into entries, or ownAnswer
-	marked  []int    // indexes into q.Options, of a Multi
+	list    *huh.Select[int] // nil without one
+	entries []string         // answers to choose from
+	chosen  int              // index into entries, or ownAnswer
+	marked  []int            // indexes into q.Options, of a Multi
 	typed   string
 	tried   bool // Enter was pressed
 	over    bool // the form has ended, or the caller has given up
 	height  int  // lines of the tallest view so far
 }
 
-func newWidget(q *Question, width int) *widget {
-	w := &widget{q: q, width: width, chosen: ownAnswer}
+func newWidget(q *Question, s screen) *widget {
+	w := &widget{q: q, screen: s, chosen: ownAnswer}
 	var groups []*huh.Group
 	switch {
 	case q.Kind == Select && len(q.Options) > 0:
 		w.entries, w.chosen = preselected(q)
-		groups = []*huh.Group{huh.NewGroup(listField(q, w.entries, &w.chosen, width))}
+		w.list = listField(q, w.entries, &w.chosen, s.width)
+		groups = []*huh.Group{huh.NewGroup(w.list)}
 	case q.Kind == Multi && len(q.Options) > 0:
 		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked, &w.tried))}
 	case q.Kind == Secret:
@@ -102,7 +112,8 @@ func newWidget(q *Question, width int) *widget {
 		groups = []*huh.Group{huh.NewGroup(lineField(q, &w.typed))}
 	case q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault):
 		w.entries, w.chosen = preselected(q)
-		list := huh.NewGroup(listField(q, w.entries, &w.chosen, width))
+		w.list = listField(q, w.entries, &w.chosen, s.width)
+		list := huh.NewGroup(w.list)
 		text := huh.NewGroup(textField(q, &w.typed))
 		groups = []*huh.Group{list, text.WithHideFunc(func() bool { return w.chosen != ownAnswer })}
 	default:
@@ -122,8 +133,16 @@ func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.over = true
 		return w, tea.Quit
 	case tea.WindowSizeMsg:
-		w.width = msg.Width
+		w.screen.width, w.screen.rows = msg.Width, msg.Height
 	case tea.KeyPressMsg:
+		switch msg.Code {
+		case tea.KeyPgUp:
+			w.page = max(w.page-1, 1)
+			return w, nil
+		case tea.KeyPgDown:
+			w.page++ // again bounds it
+			return w, nil
+		}
 		w.tried = w.tried || msg.Code == tea.KeyEnter
 	}
 	_, cmd := w.form.Update(msg)
@@ -139,15 +158,49 @@ func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // Views never get lower: when one does, Bubble Tea (v2.0.9) loses count of the lines
 // above the cursor and leaves some of the old view behind.
 func (w *widget) View() tea.View {
-	content := w.form.View()
+	content := w.again(w.form.View() + w.whole())
 	if w.over {
 		content = faint().Render("not answered")
 		if w.form.State == huh.StateCompleted {
-			content = cyan().Render("❯ " + oneLine(w.shown(), w.width-2))
+			content = cyan().Render("❯ " + oneLine(w.shown(), w.screen.width-2))
 		}
 	}
 	w.height = max(w.height, lipgloss.Height(content), 2)
 	return tea.NewView(lipgloss.PlaceVertical(w.height, lipgloss.Top, content))
+}
+
+// whole returns what is to be drawn below the list: all of the entry under the cursor if its label is cut.
+func (w *widget) whole() string {
+	if w.list == nil {
+		return ""
+	}
+	const most = 4 // rows
+	i, _ := w.list.Hovered()
+	if i < 0 || ansi.StringWidth(safeLine(w.entries[i])) <= labelWidth(w.screen.width) {
+		return ""
+	}
+	rows := strings.Split(ansi.Wrap(safeLine(w.entries[i]), max(w.screen.width, 20), ""), "\n")
+	if len(rows) > most {
+		rows = append(rows[:most-1], rows[most-1]+"…")
+	}
+	return "\n\n" + faint().Render(strings.Join(rows, "\n"))
+}
+
+// again returns the view with a form: above it what leads to the start of a question that does not fit on the screen, and after
+// that key a page of the question.
+func (w *widget) again(form string) string {
+	lines, rows := w.screen.printed, max(w.screen.rows-lipgloss.Height(form)-1, 1)
+	page, note := "", fmt.Sprintf("%s above • page up shows the start", text.Count(len(lines)-rows, "line"))
+	switch {
+	case w.screen.rows == 0 || len(lines) <= rows:
+		return form
+	case w.page > 0:
+		w.page = min(w.page, (len(lines)+rows-1)/rows)
+		from := min((w.page-1)*rows, len(lines)-rows)
+		note = fmt.Sprintf("lines %d to %d of %d • page up • page down", from+1, from+rows, len(lines))
+		page = strings.Join(lines[from:from+rows], "\n") + "\n"
+	}
+	return page + faint().Render(text.CutColumns(note, w.screen.width)) + "\n" + form
 }
 
 // trim returns what takes the cursor from the end of the last view to the line below
@@ -187,6 +240,8 @@ func (w *widget) answer() string {
 		return w.entries[w.chosen]
 	case w.typed == "" && w.q.HasDefault:
 		return w.q.Default
+	case w.q.refusable():
+		return refusal(w.typed)
 	}
 	return w.typed
 }
@@ -209,7 +264,10 @@ func preselected(q *Question) (entries []string, selected int) {
 	return append(entries, q.Default), len(entries)
 }
 
-func listField(q *Question, entries []string, chosen *int, width int) huh.Field {
+// labelWidth is how many columns a label of a list has: one of several rows could push the others off the screen.
+func labelWidth(width int) int { return max(width-4, 20) }
+
+func listField(q *Question, entries []string, chosen *int, width int) *huh.Select[int] {
 	options := make([]huh.Option[int], 0, len(entries)+2)
 	if *chosen == noAnswer {
 		options = append(options, huh.NewOption("(choose an answer)", noAnswer))
@@ -219,11 +277,14 @@ func listField(q *Question, entries []string, chosen *int, width int) huh.Field 
 		if q.HasDefault && entry == q.Default {
 			label += " (default)"
 		}
-		// A label of several rows could push the others off the screen.
-		options = append(options, huh.NewOption(text.CutColumns(label, max(width-4, 20)), i))
+		options = append(options, huh.NewOption(text.CutColumns(label, labelWidth(width)), i))
 	}
 	if q.Kind == Choice {
-		options = append(options, huh.NewOption("Something else…", ownAnswer))
+		label := "Something else…"
+		if q.refusable() {
+			label = "no, and say why…"
+		}
+		options = append(options, huh.NewOption(label, ownAnswer))
 	}
 	list := huh.NewSelect[int]().Options(options...).Value(chosen).Validate(func(i int) error {
 		switch {

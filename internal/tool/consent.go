@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"fmt"
 	"strings"
 
 	"loki/internal/ask"
@@ -39,10 +38,6 @@ type ConsentAnswer struct {
 	Reason string             // what the user said instead of yes or no; the model reads it
 }
 
-// longQuestion is how many lines of a question fit on a small terminal together with its reason and
-// its answers.
-const longQuestion = 12
-
 // longReason is how many characters of a model's reason are shown.
 const longReason = 400
 
@@ -69,9 +64,6 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	parts = append(parts, q.Text)
 	if held := q.held(); held != "" {
 		parts = append(parts, held)
-	}
-	if lines := strings.Count(strings.Join(parts, "\n\n"), "\n") + 1; lines > longQuestion {
-		parts = append(parts, fmt.Sprintf("The question has %d lines: scroll up to read it from its start.", lines))
 	}
 	if q.Reason != "" {
 		parts = append(parts, "You are asked because "+text.Visible(q.Reason)+".")
@@ -122,9 +114,6 @@ func (q ConsentQuestion) options() []lasting {
 		granted := make([]string, len(grants))
 		for i, g := range grants {
 			granted[i] = strings.ReplaceAll(text.Visible(g.String()), "\n", `\n`)
-			if g == (permission.Grant{Tool: g.Tool, Level: sandbox.Write}) {
-				granted[i] = "write in the workspace"
-			}
 		}
 		what := strings.Join(granted, ", ")
 		list = append(list, lasting{optionSession + what, permission.Session, grants})

@@ -12,9 +12,6 @@ import (
 	"loki/internal/text"
 )
 
-// longList is how many lines fit on a terminal of a usual size together with the question.
-const longList = 30
-
 // consent asks the user whether what can run is to be installed, unless it was said before. Without
 // anything of the kind nothing is asked.
 func (i *Installer) consent(ctx context.Context, p *plan) (yes bool, err error) {
@@ -26,9 +23,6 @@ func (i *Installer) consent(ctx context.Context, p *plan) (yes bool, err error) 
 	if i.Yes || i.DryRun {
 		i.Show(list)
 		return true, nil
-	}
-	if n := strings.Count(list, "\n"); n > longList {
-		list += fmt.Sprintf("\n\nThe list has %d lines: scroll up to read it from its start.", n)
 	}
 	const do, stop = "yes", "no"
 	answer, err := i.Asker.Ask(ctx, ask.Question{

@@ -32,6 +32,8 @@ func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
 	case v.Action != Ask:
 	case v.Level.Covers(sandbox.Network):
 		v.Always = nil // a lasting answer would hold for other hosts, or for other programs at Full
+	case v.Level == sandbox.Write:
+		v.Always, v.Wider = nil, []Grant{everyWrite}
 	default:
 		for i := range v.Always {
 			v.Always[i].Level = v.Level

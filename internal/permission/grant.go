@@ -28,7 +28,7 @@ const (
 // Grant is a rule that allows, which the user made by answering a question. One of Command,
 // Text, Path and Hosts is set, or none for all calls of the tool.
 type Grant struct {
-	Tool    string
+	Tool    string // or AnyProgram
 	Command string // pattern of a shell command
 	Text    string // whole text for a shell
 	Path    string // absolute path of a file
@@ -40,17 +40,29 @@ type Grant struct {
 	Hosts string
 }
 
-// String returns what the grant allows.
+// AnyProgram is the tool of a grant for the calls of all tools whose program runs in the sandbox.
+const AnyProgram = "*"
+
+// everyWrite is the grant after which no program that asks for [sandbox.Write] needs a question.
+var everyWrite = Grant{Tool: AnyProgram, Level: sandbox.Write}
+
+// String returns what the grant allows. The level and the hosts come first: the end may be cut where it is shown.
 func (g Grant) String() string {
 	at := ""
 	if g.Level != "" {
-		at = strings.TrimSuffix(" at level "+string(g.Level)+" "+g.Hosts, " ")
+		at = "level " + string(g.Level)
+		if g.Hosts != "" {
+			at += " (" + strings.Join(strings.Fields(g.Hosts), ", ") + ")"
+		}
+		at += ": "
 	}
 	switch {
+	case g == everyWrite:
+		return "write in the workspace"
 	case g.Command != "":
-		return g.Command + at
+		return at + g.Command
 	case g.Text != "":
-		return "exactly " + g.Text + at
+		return at + "exactly " + g.Text
 	case g.Path != "" && g.Access == Writing:
 		return "writing " + g.Path
 	case g.Path != "":
@@ -58,7 +70,7 @@ func (g Grant) String() string {
 	case g.Hosts != "" && g.Level == "":
 		return g.Tool + " from " + g.Hosts
 	}
-	return "all calls of " + g.Tool + at
+	return at + "all calls of " + g.Tool
 }
 
 // granted is the origin of the rules that grants are.

@@ -197,6 +197,9 @@ func (j *Judge) strictest(call Call) Verdict {
 
 func (j *Judge) judge(call Call) Verdict {
 	rules := j.rules(call.Tool, call.Host)
+	if confined := call.Sandbox.Level != "" || j.o.Sandboxed && j.isShell(call.Tool); confined && j.o.Memory != nil && slices.Contains(j.o.Memory.Grants(j.o.Agent), everyWrite) {
+		rules = append(rules, everyWrite.rule())
+	}
 	if j.isShell(call.Tool) {
 		return j.judgeShell(call, rules)
 	}

@@ -264,7 +264,7 @@ func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbo
 		v.Always[i].Level, v.Always[i].Hosts = v.Level, hosts
 	}
 	if v.Level == sandbox.Write && o.action == Allow {
-		v.Wider = []Grant{{Tool: tool, Level: sandbox.Write}}
+		v.Wider = []Grant{everyWrite}
 	}
 	return v
 }

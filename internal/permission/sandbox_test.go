@@ -167,11 +167,11 @@ func TestLastingAnswers(t *testing.T) {
 		call permission.Call
 		want string
 	}{
-		{levelCall("touch x", sandbox.Full), "exactly touch x at level full"},
-		{levelCall("go test ./...", sandbox.Write), "exactly go test ./... at level write"},
-		{levelCall("echo a >> notes.txt", sandbox.Write), "exactly echo a >> notes.txt at level write"},
-		{levelCall("cat a b > c; sort -o a b", sandbox.Write), "exactly cat a b > c; sort -o a b at level write"},
-		{levelCall("npm ci", sandbox.Network, "a.com", "b.com"), "exactly npm ci at level network a.com b.com"},
+		{levelCall("touch x", sandbox.Full), "level full: exactly touch x"},
+		{levelCall("go test ./...", sandbox.Write), "level write: exactly go test ./..."},
+		{levelCall("echo a >> notes.txt", sandbox.Write), "level write: exactly echo a >> notes.txt"},
+		{levelCall("cat a b > c; sort -o a b", sandbox.Write), "level write: exactly cat a b > c; sort -o a b"},
+		{levelCall("npm ci", sandbox.Network, "a.com", "b.com"), "level network (a.com, b.com): exactly npm ci"},
 	} {
 		if v := j.Judge(tt.call); v.Action != permission.Ask || len(v.Always) != 1 || v.Always[0].String() != tt.want {
 			t.Errorf("%s: %+v, want %s", tt.call.Arguments, v, tt.want)
@@ -189,6 +189,38 @@ func TestLastingAnswers(t *testing.T) {
 	full := permission.Call{Tool: "execute_py_code", Arguments: json.RawMessage(`{"code":"1"}`), Destructive: true, Sandbox: sandbox.Declaration{Level: sandbox.Full}}
 	if v := j.Judge(full); v.Action != permission.Ask || len(v.Always) > 0 {
 		t.Errorf("a program at full: %+v", v)
+	}
+}
+
+// TestWriteInTheWorkspace: the grant is for all programs that ask for the level write, and for nothing else.
+func TestWriteInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	python := func(l sandbox.Level) permission.Call {
+		return permission.Call{Tool: "execute_py_code", Arguments: json.RawMessage(`{"code":"1"}`), Destructive: true, Sandbox: sandbox.Declaration{Level: l}}
+	}
+	for _, first := range []permission.Call{levelCall("touch x", sandbox.Write), python(sandbox.Write)} {
+		j := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: true, Memory: permission.NewMemory("")})
+		v := j.Judge(first)
+		if v.Action != permission.Ask || len(v.Wider) != 1 || v.Wider[0].String() != "write in the workspace" {
+			t.Fatalf("%s: %+v", first.Tool, v)
+		}
+		if err := j.Remember(t.Context(), permission.Session, v.Wider); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []permission.Call{levelCall("touch y", sandbox.Write), python(sandbox.Write)} {
+			if v := j.Judge(c); v.Action != permission.Allow || v.Level != sandbox.Write {
+				t.Errorf("%s: %+v", c.Tool, v)
+			}
+		}
+		if v := j.Judge(python(sandbox.Read)); v.Action != permission.Allow || v.Level != sandbox.Read {
+			t.Errorf("what asks for nothing: %+v", v)
+		}
+		rm := permission.Call{Tool: "fs_rm", Arguments: json.RawMessage(`{"path":"x"}`), Destructive: true}
+		for _, c := range []permission.Call{levelCall("touch y", sandbox.Full), python(sandbox.Network), python(sandbox.Full), rm} {
+			if v := j.Judge(c); v.Action == permission.Allow && v.Decided {
+				t.Errorf("%s: %+v", c.Tool, v)
+			}
+		}
 	}
 }
 

@@ -29,7 +29,8 @@ func (c *command) callTool(ctx context.Context) error {
 	if err != nil {
 		return face.close(err)
 	}
-	result, failed, err := box.Call(ctx, chat.ToolCall{ID: "call_1", Name: name, Arguments: arguments}, steps.Steps{})
+	const id = "call_1"
+	result, failed, err := box.Call(ctx, chat.ToolCall{ID: id, Name: name, Arguments: arguments}, steps.Steps{})
 	if err = face.close(err); err != nil {
 		return err
 	}
@@ -40,6 +41,9 @@ func (c *command) callTool(ctx context.Context) error {
 			result = text.Printable(result)
 		}
 		fmt.Fprintln(c.Out, result)
+	}
+	if why, ok := box.Declined(id); ok {
+		return fault.New(why, "tool %s was not run", name)
 	}
 	if failed {
 		return fault.New(fault.Tool, "tool %s failed", name)

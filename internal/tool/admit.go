@@ -32,8 +32,9 @@ var _ Judge = (*permission.Judge)(nil)
 
 // admission is the decision about a call.
 type admission struct {
-	refused  string // why the call is not made; empty if it is
-	harmless bool   // as [permission.Verdict] has it
+	refused    string // why the call is not made; empty if it is
+	unattended bool   // it is refused because no user can be asked
+	harmless   bool   // as [permission.Verdict] has it
 	// unasked marks a call that guard let through without a question. Another call may
 	// change the target before this call is made, and then a question is due.
 	unasked bool
@@ -135,9 +136,10 @@ func sandboxOf(wanted Request, v permission.Verdict) sandbox.Declaration {
 // decision is what was decided about a call. On record it is a text, which says why the call is refused and is empty if
 // it is not, or an object with the sandbox for a call whose program runs in one.
 type decision struct {
-	Refused string        `json:"-"`
-	Level   sandbox.Level `json:"level"`
-	Hosts   []string      `json:"hosts,omitempty"`
+	Refused    string        `json:"-"`
+	Unattended bool          `json:"-"` // it is refused because no user can be asked
+	Level      sandbox.Level `json:"level"`
+	Hosts      []string      `json:"hosts,omitempty"`
 }
 
 func allowed(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
@@ -168,7 +170,7 @@ func (b *Box) decided(ctx context.Context, a *admission, held sandbox.Declaratio
 	if err != nil {
 		return err
 	}
-	a.refused, a.sandbox = d.Refused, held
+	a.refused, a.unattended, a.sandbox = d.Refused, d.Unattended, held
 	switch {
 	case d.Level == "" || d.Refused != "":
 	case held.Level != "":
@@ -205,7 +207,7 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (d
 	case errors.Is(err, ask.ErrUnavailable):
 		refused, err := b.unattended(err)
 		if refused != "" {
-			return decision{Refused: refused}, err
+			return decision{Refused: refused, Unattended: true}, err
 		}
 		return yes, err
 	case err != nil:

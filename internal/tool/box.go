@@ -114,6 +114,7 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	}
 	var out outcome
 	if before.Refused() {
+		b.known.decline(requested.ID, fault.Failure)
 		out = failure("%s was not run: %s Do not try to get around this; do without, or say so to the user.", e.declared.Name, before.Refusal())
 	} else {
 		if before.Arguments != nil {
@@ -145,6 +146,11 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		}
 	}
 	a, err := b.admit(ctx, e.tool, hints, call, wanted, st)
+	if a.unattended {
+		b.known.decline(id, fault.Suspended)
+	} else if a.refused != "" {
+		b.known.decline(id, fault.Failure)
+	}
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"loki/internal/chat"
+	"loki/internal/fault"
 	"loki/internal/sandbox"
 	"loki/internal/value"
 )
@@ -34,9 +35,19 @@ func (r Request) holds() bool { return r.Level != "" }
 
 // known is what a box knows of the calls of its request. It may be used from several goroutines.
 type known struct {
-	mu      sync.Mutex
-	levels  map[string]sandbox.Level     // of calls that were decided, by their id
-	refused map[string][]sandbox.Refusal // what was stopped, by tool and text
+	mu       sync.Mutex
+	levels   map[string]sandbox.Level     // of calls that were decided, by their id
+	declined map[string]fault.Code        // why calls were not made, by their id
+	refused  map[string][]sandbox.Refusal // what was stopped, by tool and text
+}
+
+func (k *known) decline(id string, why fault.Code) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.declined == nil {
+		k.declined = make(map[string]fault.Code)
+	}
+	k.declined[id] = why
 }
 
 func (k *known) decide(id string, l sandbox.Level) {
@@ -68,6 +79,15 @@ func (k *known) stopped(text string) []sandbox.Refusal {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.refused[text]
+}
+
+// Declined reports whether the call of an id was not made because it is not allowed, and the code that says why:
+// [fault.Suspended] if it needs consent and no user can be asked, [fault.Failure] if a rule, a hook or the user refused it.
+func (b *Box) Declined(id string) (why fault.Code, ok bool) {
+	b.known.mu.Lock()
+	defer b.known.mu.Unlock()
+	why, ok = b.known.declined[id]
+	return why, ok
 }
 
 // Level returns the level of the sandbox in which the program of a call runs: what it asks for, and from its

@@ -84,8 +84,8 @@ type App struct {
 
 	meterFailed sync.Once // see meter
 
-	trustMu sync.Mutex // held while the user is asked, before mu
-	settled []string   // contents that were asked about or warned of, see settle; guarded by trustMu
+	settling chan struct{} // holds one element while settle asks the user; taken before mu
+	settled  []string      // contents that were asked about or warned of, see settle; guarded by settling
 
 	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
@@ -117,6 +117,7 @@ func New(o Options) (*App, error) {
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
 		dryRun: o.DryRun || cfg.DryRun, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
+		settling: make(chan struct{}, 1),
 	}
 	if a.live, err = engine.New(engine.Options{Models: a}); err != nil {
 		return nil, err

@@ -290,8 +290,12 @@ func (a *App) settle(ctx context.Context, of agent.Agent, asker ask.Asker) error
 	if of.AtMost != "" || a.own(of.Ref) {
 		return nil
 	}
-	a.trustMu.Lock() // several children ask one after the other
-	defer a.trustMu.Unlock()
+	select { // several children ask one after the other, and none waits longer than it works
+	case a.settling <- struct{}{}:
+		defer func() { <-a.settling }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	t := a.TrustOf(ctx, of)
 	if ctx.Err() != nil {
 		return ctx.Err()

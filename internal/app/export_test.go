@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"loki/internal/agent"
+	"loki/internal/ask"
 	"loki/internal/chat"
 )
 
@@ -16,4 +17,9 @@ func (a *App) ToolNames(ctx context.Context, of agent.Agent) ([]string, error) {
 // Declarations returns the declarations of a plain agent's tools.
 func (a *App) Declarations(ctx context.Context, of agent.Agent) ([]chat.Tool, error) {
 	return a.declarations(ctx, of, nil)
+}
+
+// Settle asks whether an agent is to be trusted.
+func (a *App) Settle(ctx context.Context, of agent.Agent, asker ask.Asker) error {
+	return a.settle(ctx, of, asker)
 }

@@ -304,18 +304,19 @@ func (a *App) settle(ctx context.Context, of agent.Agent, asker ask.Asker) error
 	if t.Trusted || len(t.Wants) == 0 || slices.Contains(a.settled, key) {
 		return nil
 	}
-	a.settled = append(a.settled, key)
 	if t.Err == nil && a.host == nil && asker != nil {
 		yes, err := t.Ask(ctx, asker, of.Name, "run it restricted")
 		switch {
 		case yes:
 			return a.TrustContent(ctx, t.Content)
 		case err == nil:
+			a.settled = append(a.settled, key)
 			return nil
 		case !errors.Is(err, ask.ErrUnavailable) && fault.CodeOf(err) != fault.Suspended:
-			return err
+			return err // asked again the next time
 		}
 	}
+	a.settled = append(a.settled, key)
 	warnText(ctx, a.restriction(of, t))
 	return nil
 }

@@ -34,14 +34,30 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 	} else if r.Answer != nil && len(h.Pending) == 1 {
 		answers = map[string]string{h.Pending[0].ID: *r.Answer}
 	}
+	return recordAnswers(h, answers, func(question, text string) error {
+		return patiently(ctx, job.Events, func() error { return store.Answer(ctx, id, question, text) })
+	})
+}
+
+// AnswerOnRecord records answers, by the ids of the questions, of a run that any process may hold. They are used when
+// the run goes on after it has come to rest, or before that by work that asks once more.
+func AnswerOnRecord(ctx context.Context, store Shared, id string, answers map[string]string) error {
+	h, err := store.History(ctx, id)
+	if err == nil {
+		_, err = recordAnswers(h, answers, func(question, text string) error { return store.Answer(ctx, id, question, text) })
+	}
+	return err
+}
+
+// recordAnswers calls record with each of the answers, and returns the questions they are to.
+func recordAnswers(h History, answers map[string]string, record func(question, text string) error) (questions []string, err error) {
 	accepted, err := acceptAll(h, answers)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range h.Pending {
 		if text, ok := accepted[p.ID]; ok {
-			err := patiently(ctx, job.Events, func() error { return store.Answer(ctx, id, p.ID, text) })
-			if errors.Is(err, ErrAnswered) {
+			if err := record(p.ID, text); errors.Is(err, ErrAnswered) {
 				return nil, noQuestion(h.Info)
 			} else if err != nil {
 				return nil, refusal(err, h.Info.Kind)

@@ -269,11 +269,15 @@ func (m *Manager) Wrote(id string) {
 	if f := m.feeds[id]; f != nil {
 		f.look()
 	}
+	m.toll(id)
 }
 
 // follow takes what comes to be on record into the feed, until the run is over or nobody watches.
 func (f *feed) follow() {
 	pause := pollFirst
+	if f.m.shared != nil {
+		pause = pollLast // the store says what it changes
+	}
 	for {
 		grown, over, err := f.take()
 		if f.ctx.Err() != nil {
@@ -286,7 +290,7 @@ func (f *feed) follow() {
 		var poll <-chan time.Time
 		var timer *time.Timer
 		if !f.m.atWork(f.id) { // another process may go on with it
-			if pause = min(2*pause, pollLast); grown {
+			if pause = min(2*pause, pollLast); grown && f.m.shared == nil {
 				pause = pollFirst
 			}
 			timer = time.NewTimer(pause)

@@ -4,6 +4,9 @@
 // A run is at work here from the moment it is on record until it is over, suspended or interrupted.
 // A queued run is at work and waits for its turn. A watcher gets the events of a run, wherever it is at
 // work, as frames: those on record, which have numbers, and pieces, which have none and are not kept.
+//
+// On a [run.Shared] store the managers of several servers are one service. A run without a turn is at work nowhere:
+// it is ready, and the first manager with a free turn takes it.
 package manager
 
 import (
@@ -30,7 +33,8 @@ type Options struct {
 	// Runs returns the verbs of runs. Their store has to write events soon, and to call
 	// [Manager.Wrote]. Required.
 	Runs func() *run.Service
-	// Store is where the runs are on record. The caller closes it once the manager was shut down. Required.
+	// Store is where the runs are on record. The caller closes it once the manager was shut down. If it is a
+	// [run.Shared], so is that of Runs. Required.
 	Store run.Store
 	// Events returns the scope of work whose events go to an emitter. Required.
 	Events func(e event.Emitter) event.Scope
@@ -52,6 +56,7 @@ type Options struct {
 type Manager struct {
 	o      Options
 	events event.Scope
+	shared run.Shared // Options.Store if it is one, else nil
 
 	mu      sync.Mutex
 	active  map[string]*activity // runs at work in this process
@@ -62,6 +67,13 @@ type Manager struct {
 	resting map[string]rested    // runs that Wake has not seen since they came to rest
 	ended   chan struct{}        // closed once nothing is watched any more
 	wake    chan struct{}        // holds a token when Wake has to look
+
+	// Of a shared store; guarded by mu, but for stirred.
+	crowded bool             // runs that are ready wait for a turn, so that a new one is behind them
+	taking  map[string]bool  // ready runs that are being opened here; each has its turn
+	putOff  map[string]delay // ready runs that could not go on here
+	bells   map[string]*bell // of runs for whose change a caller waits, by id
+	stirred chan struct{}    // holds a token when a run may have become ready
 
 	background sync.WaitGroup // all goroutines of the manager
 	pages      chan struct{}  // holds a token for every watcher that reads the store
@@ -75,6 +87,7 @@ type activity struct {
 	cancel  context.CancelCauseFunc
 	turn    chan struct{} // closed when a queued run may work; nil for one that needs no turn
 	over    chan struct{} // closed when the run is not at work any more
+	back    bool          // it has no turn here, and is given back to the store
 	queued  bool          // guarded by Manager.mu, as is what follows
 	holding bool          // it has its turn
 	number  int           // of the last event that was emitted with one
@@ -102,7 +115,9 @@ func New(o Options) *Manager {
 	m := &Manager{
 		o: o, active: make(map[string]*activity), feeds: make(map[string]*feed),
 		ended: make(chan struct{}), wake: make(chan struct{}, 1), pages: make(chan struct{}, maxPages),
+		taking: make(map[string]bool), putOff: make(map[string]delay), bells: make(map[string]*bell), stirred: make(chan struct{}, 1),
 	}
+	m.shared, _ = o.Store.(run.Shared)
 	m.events = o.Events(event.Tee(event.Func(m.Emit), o.Also))
 	return m
 }
@@ -129,7 +144,7 @@ func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error)
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
 		job.Durability = graph.DurabilityProcess
 	}
-	return m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+	return m.begin(ctx, shares, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Start(ctx, job)
 		return err
 	})
@@ -139,8 +154,25 @@ func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error)
 // r.ID is required; the manager fills in where events go. A run that does not go on as things are is a
 // [*run.RefusedError].
 func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err error) {
+	id, err = m.resume(ctx, r, turnOf(r))
+	if _, held := errors.AsType[*run.LeaseError](err); held && m.shared != nil {
+		err = &run.RefusedError{Err: fault.New(fault.Usage, "run %s is at work", r.ID).WithHint("see how far it has come: loki --run %s", r.ID)}
+	}
+	return id, err
+}
+
+// turnOf returns how a run comes to its turn that is asked to go on.
+func turnOf(r run.Resumption) turn {
+	if r.Force || r.Here || r.Yes || r.NoStream || r.Model != "" || len(r.Answered) > 0 { // which is not on record
+		return waits
+	}
+	return shares
+}
+
+// resume is Resume for a run that comes to its turn as how says.
+func (m *Manager) resume(ctx context.Context, r run.Resumption, how turn) (id string, err error) {
 	r.Events, r.Wait = m.events, nil
-	id, err = m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+	id, err = m.begin(ctx, how, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Resume(ctx, r)
 		return err
 	})
@@ -151,7 +183,7 @@ func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err 
 func refused(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Config, fault.Failure:
-		if !errors.Is(err, ErrClosed) {
+		if !errors.Is(err, ErrClosed) && !errors.Is(err, run.ErrPassing) {
 			return &run.RefusedError{Err: err}
 		}
 	}
@@ -161,7 +193,7 @@ func refused(err error) error {
 // Fork begins a new run from an old one's record and returns its id.
 func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 	f.Events = m.events
-	id, err = m.begin(ctx, func(ctx context.Context, s *run.Service) error {
+	id, err = m.begin(ctx, shares, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Fork(ctx, f)
 		return err
 	})
@@ -185,6 +217,9 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 	}
 	if h.Info.Status == run.Canceled {
 		return false, canceled(id)
+	}
+	if m.shared != nil {
+		return m.answerShared(ctx, id, answers, force)
 	}
 	for {
 		m.mu.Lock()
@@ -246,8 +281,19 @@ func (m *Manager) MayAnswer(ctx context.Context, id, who string, answers map[str
 	return err
 }
 
-// begin calls do in the background and returns when the run has entered, or do has failed before.
-func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Service) error) (string, error) {
+// turn is how a run comes to its turn.
+type turn int
+
+const (
+	needless turn = iota // it needs none
+	waits                // it waits here
+	shares               // on a shared store it has it at once, or is given back; otherwise it waits here
+	reserved             // it has it already
+)
+
+// begin calls do in the background and returns when the run has entered, or do has failed before. A run that is given back
+// has done so.
+func (m *Manager) begin(ctx context.Context, how turn, do func(context.Context, *run.Service) error) (string, error) {
 	background, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	entered, failed := make(chan string, 1), make(chan error, 1)
@@ -255,9 +301,15 @@ func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Servi
 	s.Recorded = true
 	s.Enter = func(ctx context.Context, j run.Journal) (context.Context, func(context.Context) error, func()) {
 		release()
-		a, ctx := m.enter(ctx, j, true)
-		entered <- j.ID()
-		return ctx, func(ctx context.Context) error { return m.wait(ctx, a) }, func() { m.leave(a) }
+		a, ctx := m.enter(ctx, j, how)
+		if !a.back {
+			entered <- j.ID()
+		}
+		return ctx, func(ctx context.Context) error { return m.wait(ctx, a) }, func() {
+			if m.leave(a); a.back {
+				entered <- j.ID()
+			}
+		}
 	}
 	m.mu.Lock()
 	if m.closing {
@@ -287,29 +339,40 @@ func (m *Manager) begin(ctx context.Context, do func(context.Context, *run.Servi
 // Enter is the [run.Service.Enter] of runs that others begin in this process, such as turns of
 // conversations: they can be watched and canceled, and need no turn.
 func (m *Manager) Enter(ctx context.Context, j run.Journal) (entered context.Context, wait func(context.Context) error, leave func()) {
-	a, ctx := m.enter(ctx, j, false)
+	a, ctx := m.enter(ctx, j, needless)
 	return ctx, nil, func() { m.leave(a) }
 }
 
-// enter notes a run that is at work from now on, and queues it if it needs a turn.
-func (m *Manager) enter(ctx context.Context, j run.Journal, queue bool) (*activity, context.Context) {
-	id := j.ID()
-	a := &activity{id: id, journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{}), queued: queue}
+// enter notes a run that is at work from now on.
+func (m *Manager) enter(ctx context.Context, j run.Journal, how turn) (*activity, context.Context) {
+	a := &activity{id: j.ID(), journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancelCause(ctx)
-	if m.o.Began != nil {
-		m.o.Began(ctx, id)
+	m.seat(a, how)
+	if m.o.Began != nil && !a.back {
+		m.o.Began(ctx, a.id)
 	}
+	return a, ctx
+}
+
+// seat gives a run its turn, queues it, or has it given back.
+func (m *Manager) seat(a *activity, how turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.active[id] = a
-	if queue {
+	m.active[a.id] = a
+	switch {
+	case how == reserved:
+		a.holding = true
+		close(a.turn)
+	case how == shares && m.shared != nil && (m.crowded || len(m.queue) > 0 || m.working >= m.o.Limit):
+		a.back, a.queued, m.crowded = true, true, true
+	case how != needless:
+		a.queued = true
 		m.queue = append(m.queue, a)
 		m.next()
 	}
-	if m.closing {
+	if m.closing || a.back {
 		a.cancel(run.ErrInterrupted)
 	}
-	return a, ctx
 }
 
 // next gives turns to those that wait for them. The caller holds m.mu.
@@ -336,7 +399,7 @@ func (m *Manager) wait(ctx context.Context, a *activity) error {
 // leave notes that a run is not at work any more.
 func (m *Manager) leave(a *activity) {
 	a.cancel(nil)
-	if m.o.Rested != nil {
+	if m.o.Rested != nil && !a.back {
 		defer m.o.Rested(a.id)
 	}
 	m.mu.Lock()
@@ -374,8 +437,12 @@ func (m *Manager) idle(ctx context.Context, id string) error {
 }
 
 // Wait returns what is on record of a run once it is not at work in this process: it is over, it is
-// suspended, or it was interrupted.
+// suspended, or it was interrupted. On a shared store it is not at work in any process, and does not wait for its
+// turn.
 func (m *Manager) Wait(ctx context.Context, id string) (run.Info, error) {
+	if m.shared != nil {
+		return m.waitShared(ctx, id)
+	}
 	if err := m.idle(ctx, id); err != nil {
 		return run.Info{}, err
 	}
@@ -395,14 +462,14 @@ func (m *Manager) Active() []Activity {
 }
 
 // Cancel ends a run as canceled, and returns once that is on record. A run that waits is canceled as
-// well. One that is over is a [*run.EndedError], one of another process a [*run.LeaseError].
+// well. One that is over is a [*run.EndedError]. One of another process is canceled there if the store is shared;
+// otherwise it is a [*run.LeaseError].
 func (m *Manager) Cancel(ctx context.Context, id string) error {
-	m.mu.Lock()
-	a := m.active[id]
-	m.mu.Unlock()
-	if a != nil {
-		a.cancel(fault.New(fault.Canceled, "the run was canceled"))
-		return m.idle(ctx, id)
+	if m.shared != nil {
+		return m.cancelShared(ctx, id)
+	}
+	if asked, err := m.cancelHere(ctx, id); asked {
+		return err
 	}
 	info, err := m.o.Store.Info(ctx, id)
 	if err != nil {
@@ -411,28 +478,49 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 	if info.Status.Over() {
 		return &run.EndedError{ID: id, Status: info.Status}
 	}
-	j, _, err := m.o.Store.Open(ctx, id)
+	return m.end(ctx, info)
+}
+
+// cancelHere cancels a run that is at work in this process, and waits until it is not. Otherwise asked is false.
+func (m *Manager) cancelHere(ctx context.Context, id string) (asked bool, err error) {
+	m.mu.Lock()
+	a := m.active[id]
+	m.mu.Unlock()
+	if a == nil {
+		return false, nil
+	}
+	a.cancel(fault.New(fault.Canceled, "the run was canceled"))
+	return true, m.idle(ctx, id)
+}
+
+// end ends a run as canceled that no process holds. Otherwise the error is a [*run.LeaseError].
+func (m *Manager) end(ctx context.Context, info run.Info) error {
+	j, _, err := m.o.Store.Open(ctx, info.ID)
 	if err != nil {
 		return err
 	}
 	canceled := fault.New(fault.Canceled, "the run was canceled")
 	end := run.Ending{Status: run.Canceled, Error: canceled.Error(), Code: fault.Canceled}
 	j.Event(event.Event{
-		Time: m.o.Now(), Source: event.Source{Run: id, Agent: info.Agent},
+		Time: m.o.Now(), Source: event.Source{Run: info.ID, Agent: info.Agent},
 		Body: event.Finished{Steps: info.Steps, Failures: info.Failures, Usage: info.Usage, Error: end.Error, Code: string(end.Code)},
 	})
 	err = errors.Join(j.End(ctx, end), j.Close())
-	m.Wrote(id)
+	m.Wrote(info.ID)
 	if m.o.Rested != nil {
-		m.o.Rested(id)
+		m.o.Rested(info.ID)
 	}
 	return err
 }
 
 // ResumeOnStart goes on, in their order, with the runs that the process before this one left at work:
 // runs of a server, not those of the command line, that are running on record while no process holds
-// them. One that cannot go on is logged and left as it is. Those that are suspended are left to Wake.
+// them. One that cannot go on is logged and left as it is. Those that are suspended are left to Wake, and so are all
+// if the store is shared.
 func (m *Manager) ResumeOnStart(ctx context.Context) error {
+	if m.shared != nil {
+		return nil
+	}
 	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})
 	if err != nil {
 		return err
@@ -464,7 +552,7 @@ const patience = 4 * time.Second
 
 // Shutdown begins no run any more, interrupts those that are queued, and waits for those that work. When ctx
 // ends, they are interrupted too. What was interrupted stays running on record, so that ResumeOnStart of
-// the next process goes on with it. Watchers are served until the runs have come to rest. Runs that do not end
+// the next process goes on with it, or another server takes it. Watchers are served until the runs have come to rest. Runs that do not end
 // although they are interrupted are logged and given up after some seconds: the process is to end then.
 func (m *Manager) Shutdown(ctx context.Context) {
 	m.mu.Lock()

@@ -30,8 +30,13 @@ type alarm struct {
 // Wake goes on with suspended runs when their time has come, until ctx ends or the manager is shut down: when the
 // deadline of a question is over, the provider that a run waits for is to be back, or all is answered while the
 // run was at work. It goes on with runs that rest from now on, and with those that ResumeOnStart found. Those that
-// are due go on in the order of their times, each once the runs before it have their turn. It is called once.
+// are due go on in the order of their times, each once the runs before it have their turn. On a shared store it takes
+// the runs that are ready while it has free turns. It is called once.
 func (m *Manager) Wake(ctx context.Context) {
+	if m.shared != nil {
+		m.share(ctx)
+		return
+	}
 	w := waker{Manager: m, due: make(map[string]alarm), past: make(map[string]time.Time)}
 	timer := time.NewTimer(recheck)
 	defer timer.Stop()
@@ -71,7 +76,9 @@ func (m *Manager) rest(id string, r rested) {
 	if m.resting == nil {
 		m.resting = make(map[string]rested)
 	}
-	m.resting[id] = r
+	if m.shared == nil { // which knows by itself when the run goes on
+		m.resting[id] = r
+	}
 	m.ring()
 }
 

@@ -156,7 +156,7 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 	}
 	working := 0
 	for _, info := range infos {
-		if info.Active {
+		if info.Active || info.Queued {
 			working++
 		}
 	}

@@ -1,4 +1,4 @@
-// Package answers keeps the answers of requests with an Idempotency-Key in an SQLite file, so that a request
+// Package answers keeps the answers of requests with an Idempotency-Key, in an SQLite file or in a database that several servers share, so that a request
 // that comes again, also after a restart, is answered and not done again.
 package answers
 

@@ -5,59 +5,95 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/postgres"
+	"loki/internal/postgres/postgrestest"
 	"loki/internal/server/answers"
+	"loki/internal/server/answers/answerstest"
 	"loki/internal/server/rest"
 )
 
+// file is a store that knows where it is.
+type file struct {
+	*answers.Store
+	path string
+	now  func() time.Time
+}
+
+func openFile(t *testing.T, path string, now func() time.Time) rest.Answers {
+	f := file{answers.New(path, now), path, now}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
 func TestStore(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state", "requests.db")
-	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	s := answers.New(path, clock)
-	ctx := t.Context()
-	begin := func(s *answers.Store, subject, digest string) *rest.Kept {
+	answerstest.Run(t,
+		func(t *testing.T, now func() time.Time) rest.Answers {
+			return openFile(t, filepath.Join(t.TempDir(), "state", "requests.db"), now)
+		},
+		func(t *testing.T, s rest.Answers) rest.Answers {
+			f := s.(file)
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openFile(t, f.path, f.now)
+		})
+}
+
+// shared is the store of one server.
+type shared struct {
+	*answers.Shared
+	db      *postgres.DB
+	address string
+	now     func() time.Time
+}
+
+func openShared(t *testing.T, address string, now func() time.Time) rest.Answers {
+	t.Helper()
+	db, err := postgres.Open(address, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return shared{answers.NewShared(db, now), db, address, now}
+}
+
+func TestShared(t *testing.T) {
+	answerstest.Run(t,
+		func(t *testing.T, now func() time.Time) rest.Answers {
+			return openShared(t, postgrestest.Database(t), now)
+		},
+		func(t *testing.T, s rest.Answers) rest.Answers {
+			one := s.(shared)
+			one.db.Close()
+			return openShared(t, one.address, one.now)
+		})
+}
+
+// TestSharedByServers sends a request to two servers, the first of which does it.
+func TestSharedByServers(t *testing.T) {
+	first := openShared(t, postgrestest.Database(t), nil)
+	second := openShared(t, first.(shared).address, nil)
+	begin := func(s rest.Answers) *rest.Kept {
 		t.Helper()
-		k, err := s.Begin(ctx, subject, "k", []byte(digest))
+		k, err := s.Begin(t.Context(), "ann", "k", []byte("d"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
-	if k := begin(s, "ann", "d"); k != nil {
-		t.Fatalf("a new key: %+v", k)
+	if k := begin(first); k != nil {
+		t.Fatalf("at the first: %+v", k)
 	}
-	if k := begin(s, "bob", "d"); k != nil {
-		t.Fatalf("the key of another subject: %+v", k)
+	if k := begin(second); k == nil || k.State != rest.KeptRunning {
+		t.Fatalf("at the second: %+v", k)
 	}
-	if k := begin(s, "ann", "d"); k == nil || k.State != rest.KeptRunning {
-		t.Fatalf("at work: %+v", k)
-	}
-	if err := s.End(ctx, "ann", "k", rest.Kept{Status: 201, Type: "text/x", Body: []byte("hi")}); err != nil {
+	if err := second.Forget(t.Context(), "ann", "k"); err != nil { // which is the first one's
 		t.Fatal(err)
 	}
-	if err := s.Forget(ctx, "ann", "k"); err != nil { // it is answered
+	if err := first.End(t.Context(), "ann", "k", rest.Kept{Status: 200}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	s = answers.New(path, clock)
-	defer s.Close()
-	if k := begin(s, "ann", "other"); k == nil || k.State != rest.KeptWhole || k.Status != 201 || k.Type != "text/x" || string(k.Body) != "hi" || string(k.Digest) != "d" {
-		t.Fatalf("after a restart: %+v", k)
-	}
-	if k := begin(s, "bob", "d"); k == nil || k.State != rest.KeptLost {
-		t.Fatalf("at work when the process ended: %+v", k)
-	}
-	now = now.Add(24 * time.Hour)
-	if k := begin(s, "ann", "d"); k != nil {
-		t.Fatalf("after a day: %+v", k)
-	}
-	if err := s.Forget(ctx, "ann", "k"); err != nil {
-		t.Fatal(err)
-	}
-	if k := begin(s, "ann", "e"); k != nil {
-		t.Fatalf("after it was forgotten: %+v", k)
+	if k := begin(second); k == nil || k.State != rest.KeptWhole || k.Status != 200 {
+		t.Fatalf("answered by the first: %+v", k)
 	}
 }

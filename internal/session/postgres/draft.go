@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"loki/internal/postgres"
 	"loki/internal/session"
 )
 
@@ -24,7 +25,7 @@ func (l *log) NewDraft(ctx context.Context) (session.DraftFile, error) {
 		return nil, err
 	}
 	d := &draft{store: l.store, id: rand.Text()}
-	n, err := l.store.exec(ctx, `INSERT INTO loki.session_drafts (id, session, member) SELECT $3, number, $4 FROM loki.sessions WHERE scope = $1 AND id = $2
+	n, err := l.store.tables.Exec(ctx, `INSERT INTO loki.session_drafts (id, session, member) SELECT $3, number, $4 FROM loki.sessions WHERE scope = $1 AND id = $2
 		ON CONFLICT (id) DO UPDATE SET member = excluded.member`, l.scope, l.id, d.id, member.ID())
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (l *log) Abandoned(ctx context.Context) ([]session.DraftFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return collect(ctx, l.store, func(r pgx.CollectableRow) (session.DraftFile, error) {
+	return postgres.Collect(ctx, &l.store.tables, func(r pgx.CollectableRow) (session.DraftFile, error) {
 		d := &draft{store: l.store}
 		return d, r.Scan(&d.id, &d.parts)
 	}, `UPDATE loki.session_drafts d SET member = $2 WHERE id = ANY($1) AND `+free("d.member")+`
@@ -54,7 +55,7 @@ func (l *log) Abandoned(ctx context.Context) ([]session.DraftFile, error) {
 
 // drafts returns the ids of all drafts of the session.
 func (l *log) drafts(ctx context.Context) ([]string, error) {
-	return collect(ctx, l.store, pgx.RowTo[string],
+	return postgres.Collect(ctx, &l.store.tables, pgx.RowTo[string],
 		`SELECT d.id FROM loki.session_drafts d JOIN loki.sessions s ON s.number = d.session WHERE s.scope = $1 AND s.id = $2`, l.scope, l.id)
 }
 
@@ -64,35 +65,33 @@ func (st *Store) Busy(ctx context.Context, scope session.Scope, id session.ID) (
 	if err != nil || len(drafts) == 0 {
 		return false, err
 	}
-	err = st.scan(ctx, []any{&busy}, `SELECT EXISTS (SELECT FROM loki.session_drafts d WHERE id = ANY($1) AND NOT `+free("d.member")+`)`, drafts)
+	err = st.tables.Scan(ctx, []any{&busy}, `SELECT EXISTS (SELECT FROM loki.session_drafts d WHERE id = ANY($1) AND NOT `+free("d.member")+`)`, drafts)
 	return busy, err
 }
 
 // Withdraw implements [session.Log].
 func (l *log) Withdraw(ctx context.Context, size int64) (withdrawn bool, err error) {
 	var r row
-	var q pgx.Tx
-	err = l.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		q = tx
+	err = l.store.tables.Transact(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		r, err = l.row(ctx, tx, "FOR UPDATE") // no draft is made from here on
 		return err
-	}, func() error {
+	}, func(tx pgx.Tx) error {
 		if r.size != size {
 			return nil
 		}
-		tag, err := q.Exec(ctx, `DELETE FROM loki.sessions WHERE number = $1 AND NOT EXISTS (SELECT FROM loki.session_drafts WHERE session = $1)`, r.number)
+		tag, err := tx.Exec(ctx, `DELETE FROM loki.sessions WHERE number = $1 AND NOT EXISTS (SELECT FROM loki.session_drafts WHERE session = $1)`, r.number)
 		withdrawn = tag.RowsAffected() > 0
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
-	return withdrawn, err
+	return withdrawn, l.store.db.Explain(err)
 }
 
 // Data implements [session.DraftFile].
 func (d *draft) Data() (data []byte, err error) {
-	err = d.store.scan(context.Background(), []any{&data}, `SELECT coalesce(string_agg(data, '' ORDER BY part), '') FROM loki.session_draft_parts WHERE draft = $1`, d.id)
+	err = d.store.tables.Scan(context.Background(), []any{&data}, `SELECT coalesce(string_agg(data, '' ORDER BY part), '') FROM loki.session_draft_parts WHERE draft = $1`, d.id)
 	return data, err
 }
 
@@ -112,6 +111,6 @@ func (d *draft) Close() error {
 
 // exec executes a statement whose $1 is the draft.
 func (d *draft) exec(statement string, args ...any) error {
-	_, err := d.store.exec(context.Background(), statement, append([]any{d.id}, args...)...)
+	_, err := d.store.tables.Exec(context.Background(), statement, append([]any{d.id}, args...)...)
 	return err
 }

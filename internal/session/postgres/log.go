@@ -22,7 +22,7 @@ type log struct {
 }
 
 func (l *log) Create(ctx context.Context, st session.State) error {
-	_, err := l.store.exec(ctx, `INSERT INTO loki.sessions (scope, id, alias, state, owner) VALUES ($1, $2, NULLIF($3, ''), $4, $5) ON CONFLICT (scope, id) DO NOTHING`,
+	_, err := l.store.tables.Exec(ctx, `INSERT INTO loki.sessions (scope, id, alias, state, owner) VALUES ($1, $2, NULLIF($3, ''), $4, $5) ON CONFLICT (scope, id) DO NOTHING`,
 		l.scope, l.id, st.Alias, st.Encode(), encodeOwner(st.Owner))
 	return aliasInUse(err, st.Alias)
 }
@@ -45,7 +45,7 @@ func (l *log) Load(ctx context.Context) (st session.State, data []byte, err erro
 
 func (l *log) state(ctx context.Context) (st session.State, err error) {
 	var r row
-	err = l.store.try(ctx, func(ctx context.Context) (err error) {
+	err = l.store.tables.Try(ctx, func(ctx context.Context) (err error) {
 		r, err = l.row(ctx, l.store.db.Pool(), "")
 		return err
 	})
@@ -86,7 +86,7 @@ func (r row) decode(id session.ID) (session.State, error) {
 }
 
 func (l *log) Tail(ctx context.Context, offset int64) (data []byte, err error) {
-	err = l.store.try(ctx, func(ctx context.Context) (err error) {
+	err = l.store.tables.Try(ctx, func(ctx context.Context) (err error) {
 		data, err = l.tail(ctx, l.store.db.Pool(), offset)
 		return err
 	})
@@ -124,14 +124,14 @@ func (l *log) tail(ctx context.Context, q querier, offset int64) (data []byte, e
 
 func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 	t := &tx{ctx: ctx, log: l, write: rand.Text()}
-	err := l.store.transact(ctx, func(ctx context.Context, q pgx.Tx) (err error) {
+	err := l.store.tables.Transact(ctx, func(ctx context.Context, q pgx.Tx) (err error) {
 		t.q = q
 		t.row, err = l.row(ctx, q, "FOR UPDATE")
 		return err
-	}, func() error { return change(t) })
+	}, func(pgx.Tx) error { return change(t) })
 	if t.wrote && postgres.Unknown(err) { // perhaps it was committed
 		var last string
-		if lookErr := l.store.scan(ctx, []any{&last}, `SELECT write FROM loki.sessions WHERE number = $1`, t.row.number); lookErr == nil && last == t.write {
+		if lookErr := l.store.tables.Scan(ctx, []any{&last}, `SELECT write FROM loki.sessions WHERE number = $1`, t.row.number); lookErr == nil && last == t.write {
 			return nil
 		}
 	}
@@ -142,7 +142,7 @@ func (l *log) Rename(ctx context.Context, alias session.Alias) error {
 	if _, err := session.ParseAlias(string(alias)); err != nil {
 		return err
 	}
-	n, err := l.store.exec(ctx, `UPDATE loki.sessions SET alias = $3, modified = now() WHERE scope = $1 AND id = $2`, l.scope, l.id, alias)
+	n, err := l.store.tables.Exec(ctx, `UPDATE loki.sessions SET alias = $3, modified = now() WHERE scope = $1 AND id = $2`, l.scope, l.id, alias)
 	if err == nil && n == 0 {
 		return session.NotFound(l.id)
 	}
@@ -151,13 +151,13 @@ func (l *log) Rename(ctx context.Context, alias session.Alias) error {
 
 func (l *log) Owner(ctx context.Context) (*auth.Owner, error) {
 	var owner *string
-	err := l.store.scan(ctx, []any{&owner}, `SELECT owner FROM loki.sessions WHERE scope = $1 AND id = $2`, l.scope, l.id)
+	err := l.store.tables.Scan(ctx, []any{&owner}, `SELECT owner FROM loki.sessions WHERE scope = $1 AND id = $2`, l.scope, l.id)
 	return decodeOwner(owner), l.missing(err)
 }
 
 func (l *log) Claim(ctx context.Context, owner auth.Owner) (*auth.Owner, error) {
 	var has *string
-	err := l.store.scan(ctx, []any{&has}, `UPDATE loki.sessions SET owner = coalesce(owner, $3) WHERE scope = $1 AND id = $2 RETURNING owner`,
+	err := l.store.tables.Scan(ctx, []any{&has}, `UPDATE loki.sessions SET owner = coalesce(owner, $3) WHERE scope = $1 AND id = $2 RETURNING owner`,
 		l.scope, l.id, encodeOwner(&owner))
 	return decodeOwner(has), l.missing(err)
 }

@@ -1,8 +1,5 @@
 package postgres
 
-// part is what the tables are called in errors.
-const part = "sessions"
-
 // version1 makes the tables. A session is a row of sessions, and its log the rows of session_log, whose at is the offset of
 // their data: what is added to a log does not depend on how long that is.
 const version1 = `

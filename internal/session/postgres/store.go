@@ -17,20 +17,14 @@ import (
 	"loki/internal/auth"
 	"loki/internal/fault"
 	"loki/internal/postgres"
-	"loki/internal/retry"
 	"loki/internal/session"
 )
-
-// patience is how long a call waits for a database that cannot be reached.
-const patience = 30 * time.Second
-
-// pause is how long it waits between tries.
-const pause = 200 * time.Millisecond
 
 // Store is a [session.Store] in a database.
 type Store struct {
 	options session.Options
 	db      *postgres.DB
+	tables  postgres.Part
 	table   session.Table
 }
 
@@ -42,7 +36,7 @@ func New(db *postgres.DB, o session.Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{options: o, db: db}
+	return &Store{options: o, db: db, tables: postgres.Part{DB: db, Name: "sessions", Steps: []string{version1}}}
 }
 
 // querier is the pool, or a transaction.
@@ -50,75 +44,6 @@ type querier interface {
 	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
-}
-
-// try calls do, with the tables there, until it works, fails for good or patience is over. do may have worked when it is
-// called again.
-func (st *Store) try(ctx context.Context, do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the database gives no answer"))
-	defer cancel()
-	for {
-		err := st.db.Migrate(ctx, part, version1)
-		if err == nil {
-			err = do(ctx)
-		}
-		if !pgconn.SafeToRetry(err) && !postgres.Passing(err) || retry.Sleep(ctx, pause) != nil {
-			return st.db.Explain(err)
-		}
-	}
-}
-
-// exec executes a statement and returns how many rows it concerned. Executed twice it has the same effect.
-func (st *Store) exec(ctx context.Context, statement string, args ...any) (rows int64, err error) {
-	err = st.try(ctx, func(ctx context.Context) error {
-		tag, err := st.db.Pool().Exec(ctx, statement, args...)
-		rows = tag.RowsAffected()
-		return err
-	})
-	return rows, err
-}
-
-// scan executes a statement, likewise, and scans the row that it returns. No row is [pgx.ErrNoRows].
-func (st *Store) scan(ctx context.Context, to []any, statement string, args ...any) error {
-	return st.try(ctx, func(ctx context.Context) error { return st.db.Pool().QueryRow(ctx, statement, args...).Scan(to...) })
-}
-
-// collect executes a query and returns what it finds.
-func collect[T any](ctx context.Context, st *Store, row pgx.RowToFunc[T], query string, args ...any) (list []T, err error) {
-	err = st.try(ctx, func(ctx context.Context) error {
-		rows, err := st.db.Pool().Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		list, err = pgx.CollectRows(rows, row)
-		return err
-	})
-	return list, err
-}
-
-// begin begins a transaction. A process that was stopped in one does not keep others waiting for long.
-const begin = `BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '15s'`
-
-// transact calls prepare in a transaction, and again in another one if the database is away, then once change, and commits.
-func (st *Store) transact(ctx context.Context, prepare func(ctx context.Context, q pgx.Tx) error, change func() error) error {
-	var tx pgx.Tx
-	err := st.try(ctx, func(try context.Context) (err error) {
-		if tx, err = st.db.Pool().BeginTx(try, pgx.TxOptions{BeginQuery: begin}); err != nil {
-			return err
-		}
-		if err = prepare(try, tx); err != nil {
-			_ = tx.Rollback(ctx)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := change(); err != nil {
-		_ = tx.Rollback(ctx) // else it ends with the connection
-		return st.db.Explain(err)
-	}
-	return tx.Commit(ctx)
 }
 
 // free returns the condition that no living member is the one of a column.
@@ -201,7 +126,7 @@ func (st *Store) Resolve(ctx context.Context, scope session.Scope, alias session
 	if _, err := session.ParseAlias(string(alias)); err != nil {
 		return "", err
 	}
-	err = st.scan(ctx, []any{&id}, `SELECT id FROM loki.sessions WHERE scope = $1 AND alias = $2`, scope, alias)
+	err = st.tables.Scan(ctx, []any{&id}, `SELECT id FROM loki.sessions WHERE scope = $1 AND alias = $2`, scope, alias)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", session.NotFound(alias)
 	}
@@ -220,9 +145,9 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 // Move implements [session.Store].
 func (st *Store) Move(ctx context.Context, scope session.Scope, id session.ID, to session.Scope) error {
 	var alias *session.Alias
-	err := st.scan(ctx, []any{&alias}, `SELECT alias FROM loki.sessions WHERE scope = $1 AND id = $2`, scope, id)
+	err := st.tables.Scan(ctx, []any{&alias}, `SELECT alias FROM loki.sessions WHERE scope = $1 AND id = $2`, scope, id)
 	if err == nil {
-		err = st.scan(ctx, []any{&id}, `UPDATE loki.sessions SET scope = $3, modified = now() WHERE scope = $1 AND id = $2 RETURNING id`, scope, id, to)
+		err = st.tables.Scan(ctx, []any{&id}, `UPDATE loki.sessions SET scope = $3, modified = now() WHERE scope = $1 AND id = $2 RETURNING id`, scope, id, to)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -247,7 +172,7 @@ func (st *Store) Claim(ctx context.Context, scope session.Scope, id session.ID, 
 
 // Delete implements [session.Store].
 func (st *Store) Delete(ctx context.Context, scope session.Scope, id session.ID) error {
-	n, err := st.exec(ctx, `DELETE FROM loki.sessions WHERE scope = $1 AND id = $2`, scope, id)
+	n, err := st.tables.Exec(ctx, `DELETE FROM loki.sessions WHERE scope = $1 AND id = $2`, scope, id)
 	if err != nil {
 		return err
 	}
@@ -259,7 +184,7 @@ func (st *Store) Delete(ctx context.Context, scope session.Scope, id session.ID)
 
 // List implements [session.Store].
 func (st *Store) List(ctx context.Context, scope session.Scope) ([]session.Meta, error) {
-	list, err := collect(ctx, st, func(r pgx.CollectableRow) (m session.Meta, err error) {
+	list, err := postgres.Collect(ctx, &st.tables, func(r pgx.CollectableRow) (m session.Meta, err error) {
 		var owner *string
 		err = r.Scan(&m.ID, &m.Alias, &m.Modified, &m.Size, &owner)
 		m.Owner = decodeOwner(owner)

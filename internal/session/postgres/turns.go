@@ -36,7 +36,7 @@ func (st *Store) Enter(ctx context.Context, id session.ID) (leave func(), err er
 	}
 	token := rand.Text()
 	enter := func() (entered bool, err error) {
-		err = st.scan(ctx, []any{&entered}, claim, id, member.ID(), token)
+		err = st.tables.Scan(ctx, []any{&entered}, claim, id, member.ID(), token)
 		return entered, err
 	}
 	entered, err := enter()
@@ -86,7 +86,7 @@ func (st *Store) queue(ctx context.Context, id session.ID, enter func() (bool, e
 func (st *Store) leave(member *postgres.Member, id session.ID, token string) {
 	for member.Lost().Err() == nil {
 		var waiting bool
-		err := st.scan(context.Background(), []any{&waiting}, `DELETE FROM loki.session_turns WHERE id = $1 AND token = $2 RETURNING waiting`, id, token)
+		err := st.tables.Scan(context.Background(), []any{&waiting}, `DELETE FROM loki.session_turns WHERE id = $1 AND token = $2 RETURNING waiting`, id, token)
 		if waiting {
 			st.db.Notify(topic, string(id))
 		}

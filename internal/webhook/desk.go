@@ -3,7 +3,8 @@
 // A hook is an address and what it is to be notified of. A notice is one thing that happened in a run, with a
 // key that is unique in it. A [Desk] sends each notice to each hook that wants it until the address has
 // taken it, or the tries are used up, also after the process was killed: what is to be sent follows from the
-// record of the run, and what was sent is in a file of the run's own.
+// record of the run, and what was sent is in a file of the run's own. Servers that share a database have all that in it,
+// and each notice is sent by one of them.
 package webhook
 
 import (
@@ -20,15 +21,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"loki/internal/atomicfile"
+	"loki/internal/postgres"
 	"loki/internal/retry"
 )
 
@@ -75,7 +74,8 @@ func Policy() retry.Policy {
 
 // Options configure a Desk.
 type Options struct {
-	Dir string // of the files
+	Dir string       // of the files; not used with DB
+	DB  *postgres.DB // that servers share; nil for files
 	// Notices returns what there is to say of a run, and whether there will be more. The error is an
 	// [fs.ErrNotExist] if the record of the run is gone.
 	Notices func(ctx context.Context, run string) (all []Notice, more bool, err error)
@@ -84,6 +84,7 @@ type Options struct {
 	Guarded *http.Client                      // for all others
 	Log     *slog.Logger
 	Now     func() time.Time // nil means time.Now
+	Every   time.Duration    // how often to look in DB what is due; 0 means 5 s
 }
 
 // Desk sends notices. Its methods may be called from several goroutines.
@@ -92,10 +93,24 @@ type Desk struct {
 	ctx context.Context // ends with Close
 	end context.CancelFunc
 
+	book   book
+	shared *shared // the book, if others have it too; else nil
+	files  *files  // the book otherwise
+
 	mu     sync.Mutex
-	runs   map[string]chan struct{} // holds a token when a run is to be looked at; by id
+	runs   map[string]chan bool // holds a value when a run is to be looked at, true if something may have happened; by id
 	closed bool
-	work   sync.WaitGroup // goroutines: one for each of runs, and sweep
+	work   sync.WaitGroup // goroutines: one for each of runs, sweep and scan
+}
+
+// book keeps the files of runs. Its methods may be called from several goroutines.
+type book interface {
+	// read returns the file of a run, an empty one if there is none.
+	read(run string) (file, error)
+	// change changes it, while nobody else does, and has the run looked at. One without hooks is not kept.
+	change(run string, change func(*file)) error
+	// remove removes the file of a run whose record is gone.
+	remove(run string)
 }
 
 // file is what is kept of a run, until its record is gone.
@@ -130,13 +145,21 @@ func Open(ctx context.Context, o Options) (*Desk, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d := &Desk{o: o, runs: make(map[string]chan struct{})}
+	d := &Desk{o: o, runs: make(map[string]chan bool)}
 	d.ctx, d.end = context.WithCancel(ctx)
-	names, err := runsIn(o.Dir)
+	if o.DB != nil {
+		d.shared = &shared{ctx: d.ctx, tables: sharedTables(o.DB)}
+		d.book = d.shared
+		d.work.Go(d.scan) // ends with d.ctx
+		return d, nil
+	}
+	d.files = &files{dir: o.Dir}
+	d.book = d.files
+	names, err := d.files.list("")
 	if err != nil {
 		return nil, err
 	}
-	rested, err := runsIn(filepath.Join(o.Dir, restedDir))
+	rested, err := d.files.list(restedDir)
 	if err != nil {
 		return nil, err
 	}
@@ -147,19 +170,6 @@ func Open(ctx context.Context, o Options) (*Desk, error) {
 	return d, nil
 }
 
-// restedDir is the directory, below the desk's, of the files of runs of which there is nothing to send any
-// more, unless they go on.
-const restedDir = "sent"
-
-// runsIn returns the ids of the runs that have a file in dir.
-func runsIn(dir string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	for i, name := range names {
-		names[i] = strings.TrimSuffix(filepath.Base(name), ".json")
-	}
-	return names, err
-}
-
 // sweep removes the files of those runs whose record is gone.
 func (d *Desk) sweep(runs []string) {
 	for _, run := range runs {
@@ -167,7 +177,23 @@ func (d *Desk) sweep(runs []string) {
 			return
 		}
 		if _, _, err := d.o.Notices(d.ctx, run); errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(d.path(restedDir, run)) // if it stays, the next process removes it
+			d.book.remove(run)
+		}
+	}
+}
+
+// scan looks at the runs that are due, whichever server had them before.
+func (d *Desk) scan() {
+	if rested, err := d.shared.rested(); err == nil {
+		d.sweep(rested)
+	}
+	for retry.Sleep(d.ctx, cmp.Or(d.o.Every, dueEvery)) == nil {
+		runs, err := d.shared.due()
+		if err != nil && d.ctx.Err() == nil {
+			d.o.Log.Warn("the notices that are due cannot be found", "error", err)
+		}
+		for _, run := range runs {
+			d.look(run, false)
 		}
 	}
 }
@@ -184,19 +210,13 @@ func (d *Desk) Close() {
 // Add notifies hooks of a run, besides those that it has, and also of what happens from now on in a run that
 // was over and goes on. It returns once that is kept.
 func (d *Desk) Add(run string, hooks ...Hook) error {
-	d.mu.Lock()
-	f, err := d.read(run)
-	if err == nil && len(f.Hooks)+len(hooks) > 0 {
+	err := d.book.change(run, func(f *file) {
 		for _, h := range hooks {
 			if !slices.ContainsFunc(f.Hooks, h.same) {
 				f.Hooks = append(f.Hooks, h)
 			}
 		}
-		if err = d.write(run, f); err == nil {
-			_ = os.Remove(d.path(restedDir, run)) // the other one counts
-		}
-	}
-	d.mu.Unlock()
+	})
 	if err == nil {
 		d.Look(run)
 	}
@@ -205,9 +225,7 @@ func (d *Desk) Add(run string, hooks ...Hook) error {
 
 // Deliveries returns what came of the notices of a run, in the order of the last tries.
 func (d *Desk) Deliveries(run string) ([]Delivery, error) {
-	d.mu.Lock()
-	f, err := d.read(run)
-	d.mu.Unlock()
+	f, err := d.book.read(run)
 	var list []Delivery
 	for key, n := range f.Done {
 		number, _, _ := strings.Cut(key, " ")
@@ -233,62 +251,45 @@ func (h Hook) host() string {
 }
 
 // Look is called when something may have happened in a run.
-func (d *Desk) Look(run string) {
+func (d *Desk) Look(run string) { d.look(run, true) }
+
+func (d *Desk) look(run string, news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	wake := d.runs[run]
 	if wake == nil {
-		if _, err := os.Stat(d.path("", run)); err != nil || d.closed {
+		if d.closed || d.files != nil && !d.files.waits(run) {
 			return
 		}
-		wake = make(chan struct{}, 1)
+		wake = make(chan bool, 1)
 		d.runs[run] = wake
-		d.work.Go(func() { d.follow(run, wake) }) // ends with the run, or with d.ctx
+		if d.shared != nil {
+			defer d.work.Go(func() { d.visit(run, wake) }) // ends when the run was looked at, or with d.ctx
+		} else {
+			d.work.Go(func() { d.follow(run, wake) }) // ends with the run, or with d.ctx
+		}
 	}
 	select {
-	case wake <- struct{}{}:
-	default:
+	case wake <- news:
+	case old := <-wake:
+		wake <- old || news // only here is something sent
 	}
-}
-
-// path returns the path of the file of a run below a directory of the desk's.
-func (d *Desk) path(dir, run string) string { return filepath.Join(d.o.Dir, dir, run+".json") }
-
-// read returns the file of a run, an empty one if there is none. The caller holds d.mu.
-func (d *Desk) read(run string) (f file, err error) {
-	data, err := os.ReadFile(d.path("", run))
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = os.ReadFile(d.path(restedDir, run))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &f)
-	}
-	return f, err
-}
-
-func (d *Desk) write(run string, f file) error {
-	data, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(d.path("", run), data, atomicfile.Options{Mode: atomicfile.Private})
 }
 
 // follow sends the notices of a run until there will be none any more.
-func (d *Desk) follow(run string, wake <-chan struct{}) {
+func (d *Desk) follow(run string, wake <-chan bool) {
 	for {
 		next, over, err := d.send(run)
-		gone := errors.Is(err, fs.ErrNotExist)
-		if err != nil && !gone && d.ctx.Err() == nil {
-			d.o.Log.Warn("the notices of a run cannot be sent", "run_id", run, "error", err)
-		}
+		gone := d.failed(run, err)
 		d.mu.Lock()
 		if over || gone || d.ctx.Err() != nil {
 			if len(wake) == 0 || gone || d.ctx.Err() != nil {
-				d.rest(run, over, gone)
+				switch {
+				case gone:
+					d.book.remove(run)
+				case over:
+					d.files.rest(run)
+				}
 				delete(d.runs, run)
 				d.mu.Unlock()
 				return
@@ -305,17 +306,59 @@ func (d *Desk) follow(run string, wake <-chan struct{}) {
 	}
 }
 
-// rest puts the file of a run aside of which all is sent, or removes that of a run whose record is gone. If
-// that fails, the next process does it. The caller holds d.mu.
-func (d *Desk) rest(run string, over, gone bool) {
-	switch {
-	case gone:
-		_ = os.Remove(d.path("", run))
-	case over:
-		if err := os.MkdirAll(filepath.Join(d.o.Dir, restedDir), 0o700); err == nil {
-			_ = os.Rename(d.path("", run), d.path(restedDir, run))
+// failed reports whether an error says that the record of a run is gone. Another one is logged.
+func (d *Desk) failed(run string, err error) (gone bool) {
+	gone = errors.Is(err, fs.ErrNotExist)
+	if err != nil && !gone && d.ctx.Err() == nil {
+		d.o.Log.Warn("the notices of a run cannot be sent", "run_id", run, "error", err)
+	}
+	return gone
+}
+
+// visit sends what is to be sent now of a run that other servers look at, too.
+func (d *Desk) visit(run string, wake <-chan bool) {
+	for again := false; ; {
+		news := false
+		if !again {
+			news = <-wake // there is something in it now
+		}
+		var err error
+		if again, err = d.attend(run, news); d.failed(run, err) {
+			d.book.remove(run)
+		}
+		d.mu.Lock()
+		if d.ctx.Err() != nil || len(wake) == 0 && !again {
+			delete(d.runs, run)
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+	}
+}
+
+// attend sends what is to be sent now of a run, unless another server does. again says that something has happened meanwhile.
+func (d *Desk) attend(run string, news bool) (again bool, err error) {
+	if news {
+		if waits, err := d.shared.heard(run); err != nil || !waits {
+			return false, err
 		}
 	}
+	c, ok, err := d.shared.claim(run)
+	if err != nil || !ok {
+		return false, err
+	}
+	next, over, err := d.send(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	switch {
+	case d.ctx.Err() != nil:
+		next = time.Nanosecond // another server goes on
+	case next == 0 && !over:
+		next = dueAtAll
+	}
+	again, releaseErr := d.shared.release(c, next)
+	return again, errors.Join(err, releaseErr)
 }
 
 // send tries what is to be sent. It returns after what time to try again, 0 for not before the run has changed, and
@@ -325,9 +368,7 @@ func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 	if err != nil {
 		return time.Minute, false, err
 	}
-	d.mu.Lock()
-	f, err := d.read(run)
-	d.mu.Unlock()
+	f, err := d.book.read(run)
 	if err != nil {
 		return 0, false, err
 	}
@@ -343,7 +384,7 @@ func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 				continue
 			}
 			status, sendErr := d.post(run, hook, n)
-			if d.ctx.Err() != nil {
+			if sendErr != nil && d.ctx.Err() != nil {
 				return 0, false, d.ctx.Err()
 			}
 			result := done{Type: n.Type, At: d.o.Now(), Attempts: last.Attempts + 1, Status: status}
@@ -365,17 +406,12 @@ func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 
 // note keeps what came of a notice.
 func (d *Desk) note(run, key string, result done) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f, err := d.read(run)
-	if err != nil {
-		return err
-	}
-	if f.Done == nil {
-		f.Done = make(map[string]done)
-	}
-	f.Done[key] = result
-	return d.write(run, f)
+	return d.book.change(run, func(f *file) {
+		if f.Done == nil {
+			f.Done = make(map[string]done)
+		}
+		f.Done[key] = result
+	})
 }
 
 // timeout bounds a try.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"loki/internal/atomicfile"
+	"loki/internal/postgres"
 )
 
 // Links makes and reads the tokens of links with which a question can be answered without a key.
@@ -48,6 +50,17 @@ func OpenLinks(path string, now func() time.Time) (*Links, error) {
 	if err == nil && len(key) != sha256.Size {
 		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("is not a key of links: remove it")}
 	}
+	return &Links{key, now}, err
+}
+
+// SharedLinks returns the links of all servers that share a database, in which their key is. A nil now means time.Now.
+func SharedLinks(ctx context.Context, db *postgres.DB, now func() time.Time) (*Links, error) {
+	if now == nil {
+		now = time.Now
+	}
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	err := sharedTables(db).Scan(ctx, []any{&key}, `INSERT INTO loki.keys (name, value) VALUES ('links', $1) ON CONFLICT (name) DO UPDATE SET value = keys.value RETURNING value`, key)
 	return &Links{key, now}, err
 }
 

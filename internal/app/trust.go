@@ -220,11 +220,14 @@ func (a *App) wants(ctx context.Context, of agent.Agent) (lines []string) {
 	var scripts, agents, documents []string
 	tools := slices.Clone(d.GlobalTools)
 	bounds := sandbox.Bounds{Default: d.Sandbox, Most: d.Sandbox}
+	box, err := a.Sandbox()
+	confined := err == nil && box.Support().Files
 	at := func(name string, declared sandbox.Declaration) {
 		if held := bounds.Of(declared); held.Level != sandbox.Read || len(held.Read) > 0 {
-			name += " at level " + held.String()
+			scripts = append(scripts, name+" at level "+held.String())
+		} else if !confined {
+			scripts = append(scripts, name)
 		}
-		scripts = append(scripts, name)
 	}
 	for _, name := range agentScripts {
 		if _, err := os.Stat(filepath.Join(of.Dir, name)); err == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"loki/internal/agent"
+	"loki/internal/agent/cases"
 	"loki/internal/app"
 	"loki/internal/ask"
 	"loki/internal/display"
@@ -22,7 +23,8 @@ import (
 	"loki/internal/trust"
 )
 
-// trust shows what the agent in the directory of --trust may do, or each agent below it, and records that the user trusts it.
+// trust shows what the agent in the directory of --trust may do, or each agent in it, and records that the user trusts it. Test
+// cases beside the agents are trusted with all of the directory.
 func (c *command) trust(ctx context.Context) error {
 	dir, err := filepath.Abs(c.opts.trust)
 	if err != nil {
@@ -50,7 +52,16 @@ func (c *command) trust(ctx context.Context) error {
 			return err
 		}
 	}
+	if !slices.Contains(dirs, dir) && hasCases(dir) { // which choose the environment of all
+		return c.trustDir(ctx, c.app.TrustOfDir(ctx, dir), filepath.Base(dir))
+	}
 	return nil
+}
+
+// hasCases reports whether there are test cases in a directory, not in those below it.
+func hasCases(dir string) bool {
+	files, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), cases.Suffix) })
 }
 
 // trustDir records that the user trusts a directory, after it has shown what that means. Name is what it is called.

@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// maxKey is the length of the longest key, in bytes.
-const maxKey = 512
+// The lengths of the longest key of [Keys], and of the longest key or token, in bytes.
+const (
+	maxKey    = 512
+	MaxBearer = 8 << 10
+)
 
 // The errors of [Bearer]. Neither has a part of the header in it.
 var (
@@ -15,7 +18,7 @@ var (
 )
 
 // Bearer returns the key of the Authorization headers of a request: one header, the word
-// Bearer in any case, spaces, and a key of 1 to 512 visible ASCII characters. The error is
+// Bearer in any case, spaces, and a key or token of 1 to [MaxBearer] visible ASCII characters. The error is
 // [ErrNoKey] if there is no such header, otherwise [ErrMalformed].
 func Bearer(headers []string) (key string, err error) {
 	switch len(headers) {
@@ -27,7 +30,7 @@ func Bearer(headers []string) (key string, err error) {
 	}
 	scheme, key, _ := strings.Cut(headers[0], " ")
 	key = strings.Trim(key, " ")
-	if !strings.EqualFold(scheme, "Bearer") || key == "" || len(key) > maxKey {
+	if !strings.EqualFold(scheme, "Bearer") || key == "" || len(key) > MaxBearer {
 		return "", ErrMalformed
 	}
 	for _, c := range []byte(key) {

@@ -25,8 +25,8 @@ func TestBearer(t *testing.T) {
 		{[]string{"Bearer ä"}, "", ErrMalformed},
 		{[]string{"Bearer a\x00"}, "", ErrMalformed},
 		{[]string{"Bearer abc", "Bearer abc"}, "", ErrMalformed},
-		{[]string{"Bearer " + strings.Repeat("a", maxKey)}, strings.Repeat("a", maxKey), nil},
-		{[]string{"Bearer " + strings.Repeat("a", maxKey+1)}, "", ErrMalformed},
+		{[]string{"Bearer " + strings.Repeat("a", MaxBearer)}, strings.Repeat("a", MaxBearer), nil},
+		{[]string{"Bearer " + strings.Repeat("a", MaxBearer+1)}, "", ErrMalformed},
 	} {
 		if key, err := Bearer(tt.headers); key != tt.key || !errors.Is(err, tt.err) {
 			t.Errorf("%q: key %q, error %v", tt.headers, key, err)
@@ -43,7 +43,7 @@ func FuzzBearer(f *testing.F) {
 		if (err == nil) != (key != "") {
 			t.Fatalf("key %q, error %v", key, err)
 		}
-		if err == nil && (len(key) > maxKey || strings.ContainsAny(key, " \t\r\n\x00") || !strings.Contains(header, key)) {
+		if err == nil && (len(key) > MaxBearer || strings.ContainsAny(key, " \t\r\n\x00") || !strings.Contains(header, key)) {
 			t.Errorf("key %q", key)
 		}
 	})

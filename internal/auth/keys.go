@@ -23,14 +23,17 @@ type Key struct {
 // ErrUnknown reports a key that is none of those of the server.
 var ErrUnknown = errors.New("the key is unknown")
 
-// TooManyError reports that a key was not looked at, because too many unknown ones came.
+// TooManyError reports that a request was refused because too many came before.
 type TooManyError struct {
+	Of    string        // what, in the plural
 	After time.Duration // when it is worthwhile to try again; above 0
 }
 
+const unknownKeys = "unknown keys"
+
 // Error says so.
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("too many unknown keys, try again in %v", e.After.Round(time.Second))
+	return fmt.Sprintf("too many %s, try again in %v", e.Of, max(e.After, time.Second).Round(time.Second))
 }
 
 const (
@@ -142,7 +145,7 @@ func (k *Keys) digest(key string) (code digest) {
 // look hashes a key that is new and remembers the result. It closes done.
 func (k *Keys) look(ctx context.Context, from netip.Addr, key string, code digest, done chan struct{}) (who Identity, err error) {
 	candidates, lane, id := k.candidates(key)
-	place := peerOf(from, id)
+	place := peer{Network(from), id}
 	defer func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -191,15 +194,16 @@ func (k *Keys) candidates(key string) (list []Key, l *lane, id string) {
 	return list, &k.strangers, ""
 }
 
-// peerOf returns the place of an address: an IPv6 subscriber has a whole network.
-func peerOf(from netip.Addr, id string) peer {
+// Network returns what an address counts as where something is counted by address: an IPv6 subscriber has a whole network of 64
+// bits. That of the zero Addr is the zero Prefix.
+func Network(from netip.Addr) netip.Prefix {
 	from = from.Unmap().WithZone("")
 	bits := 32
 	if from.Is6() {
 		bits = 64
 	}
-	network, _ := from.Prefix(bits) // the zero Prefix for the zero Addr
-	return peer{network, id}
+	network, _ := from.Prefix(bits)
+	return network
 }
 
 // count counts a key that is about to be looked at, as if it were unknown.
@@ -215,7 +219,7 @@ func (k *Keys) count(p peer) error {
 		clean = now
 	}
 	if wait := clean.Sub(now) - (refusals-1)*refusalRest; wait > 0 {
-		return &TooManyError{After: wait}
+		return &TooManyError{Of: unknownKeys, After: wait}
 	}
 	k.peers[p] = clean.Add(refusalRest)
 	return nil
@@ -273,7 +277,7 @@ func (l *lane) enter(ctx context.Context) error {
 	case l.waiting <- struct{}{}:
 		defer func() { <-l.waiting }()
 	default:
-		return &TooManyError{After: time.Second}
+		return &TooManyError{Of: unknownKeys, After: time.Second}
 	}
 	var begin time.Time
 	select {

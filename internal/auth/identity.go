@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,6 +18,7 @@ type Identity struct {
 	Subject string
 	KeyID   string // of the key, which is no secret; empty for [Anonymous]
 	Scopes  []Scope
+	Until   time.Time // when its token ends; zero for a key, which does not end by itself
 }
 
 // Nobody returns the identity of requests to a server that asks for no key. It is allowed

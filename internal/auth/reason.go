@@ -1,9 +1,6 @@
 package auth
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // The words of [Reason]. They never change, as logs and counters have them.
 const (
@@ -51,7 +48,3 @@ type TokenError struct {
 
 // Error says so.
 func (e *TokenError) Error() string { return "the token is refused: " + e.Detail }
-
-func refusedToken(reason, format string, args ...any) *TokenError {
-	return &TokenError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
-}

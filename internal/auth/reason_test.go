@@ -20,7 +20,7 @@ func TestReason(t *testing.T) {
 		{ErrMalformed, ReasonMalformed},
 		{fmt.Errorf("refused: %w", ErrUnknown), ReasonUnknown},
 		{fmt.Errorf("refused: %w", &TooManyError{After: time.Second}), ReasonRateLimited},
-		{fmt.Errorf("refused: %w", refusedToken(ReasonExpired, "it expired at %d", 1)), ReasonExpired},
+		{fmt.Errorf("refused: %w", &TokenError{Reason: ReasonExpired, Detail: "it expired"}), ReasonExpired},
 	} {
 		if got := Reason(tt.err); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)

@@ -35,7 +35,7 @@ func AddKey(ctx context.Context, file string, key auth.Key) (mode string, err er
 		list := section.Get("keys")
 		if list == nil {
 			mode := []string{"mode: " + AuthStaticKeys}
-			if section.Has("mode") {
+			if section.Has("mode") || section.Has("jwt") {
 				mode = nil
 			}
 			return f.insertBelow(authNode, append(mode, "keys:", nested(2, lines...))...)

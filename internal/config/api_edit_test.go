@@ -50,6 +50,7 @@ func TestAddAndRemoveKey(t *testing.T) {
 		},
 		{"api_null", "api:\n# x\nmodel: a:b\n", "api:\n  auth:\n    mode: static_keys\n    keys:\n" + at(6, item) + "# x\nmodel: a:b\n", "api:\n  auth:\n    mode: static_keys\n    keys: []\n# x\nmodel: a:b\n"},
 		{"auth", "api:\n auth:\n  mode: StaticKeys\n", "api:\n auth:\n  keys:\n" + at(4, item) + "  mode: StaticKeys\n", "api:\n auth:\n  keys: []\n  mode: StaticKeys\n"},
+		{"tokens", "api:\n auth:\n  jwt: {issuer: i, audience: a, jwks_url: 'https://id.example.com'}\n", "api:\n auth:\n  keys:\n" + at(4, item) + "  jwt: {issuer: i, audience: a, jwks_url: 'https://id.example.com'}\n", "api:\n auth:\n  keys: []\n  jwt: {issuer: i, audience: a, jwks_url: 'https://id.example.com'}\n"},
 		{"keys_null", "api:\n  auth:\n    keys: # of all\n", "api:\n  auth:\n    keys: # of all\n" + at(6, item), "api:\n  auth:\n    keys: [] # of all\n"},
 		{"keys_empty", "api:\n  auth:\n    keys: [] # none\n  force_https: true\n", "api:\n  auth:\n    keys: # none\n" + at(6, item) + "  force_https: true\n", ""},
 		{
@@ -81,7 +82,7 @@ func TestAddAndRemoveKey(t *testing.T) {
 			}
 			mode, err := AddKey(t.Context(), file, newKey(t, "0a"))
 			step("added", err, tt.after)
-			if mode != AuthStaticKeys {
+			if tokens := strings.Contains(tt.before, "jwt:"); (mode == AuthJWT) != tokens || (mode == AuthStaticKeys) == tokens {
 				t.Errorf("the mode is %s", mode)
 			}
 			if tt.removed == "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loki/internal/auth"
+	"loki/internal/auth/issuer"
 	"loki/internal/webhook"
 	"loki/internal/yamldoc"
 )
@@ -38,15 +39,9 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	}
 	if section := m.Map("auth"); section != nil {
 		a.Auth = readAuth(section)
-		if a.Auth.Mode == AuthJWT {
-			unbuilt(section.Node())
-		}
 	}
 	a.CORS = readCORS(m.Map("cors"))
 	a.Limits.read(m.Map("limits"))
-	if a.Limits.RateLimitPerMinute > 0 {
-		unbuilt(m.Map("limits").Get("rate_limit_per_minute"))
-	}
 	readSpan(m, "request_timeout_seconds", &a.RequestTimeout, time.Second, maxTimeout-time.Second)
 	readSpan(m, "shutdown_grace_seconds", &a.ShutdownGrace, 0, maxTimeout)
 	m.Bool("force_https", &a.ForceHTTPS)
@@ -109,8 +104,13 @@ func readAuth(m *yamldoc.Map) APIAuth {
 		}
 		a.Keys = append(a.Keys, key)
 	}
-	if a.Mode == AuthDisabled && len(a.Keys) > 0 {
+	switch {
+	case a.Mode == AuthDisabled && len(a.Keys) > 0:
 		m.Get("mode").Warnf("every request is allowed without a key").Hint = "write mode: " + AuthStaticKeys + " to ask for one of the keys"
+	case a.Mode == AuthJWT && len(a.Keys) > 0:
+		m.Get("keys").Warnf("keys are not valid beside tokens").Hint = "write mode: " + AuthStaticKeys + " to ask for one of the keys instead of a token"
+	case a.Mode != AuthJWT && m.Has("jwt"):
+		m.Get("jwt").Warnf("tokens are not valid with mode %s", a.Mode).Hint = "write mode: " + AuthJWT + " to ask for tokens"
 	}
 	if jwt := m.Map("jwt"); jwt != nil {
 		a.JWT = readJWT(jwt)
@@ -175,10 +175,19 @@ func readJWT(m *yamldoc.Map) *APIJWT {
 	m.Require("issuer", "audience", "jwks_url")
 	m.Str("issuer", &j.Issuer)
 	m.Str("audience", &j.Audience)
-	readURL(m, "jwks_url", &j.JWKSURL)
+	if m.Str("jwks_url", &j.JWKSURL) {
+		if err := issuer.CheckURL(j.JWKSURL); err != nil {
+			m.Get("jwks_url").Errorf("%v", err)
+		}
+	}
 	readSpan(m, "jwks_refresh_seconds", &j.Refresh, time.Minute, 7*24*time.Hour)
 	m.Str("subject_claim", &j.SubjectClaim)
 	m.Str("scopes_claim", &j.ScopesClaim)
+	for _, key := range []string{"issuer", "audience", "subject_claim", "scopes_claim"} { // a token without a claim must not match
+		if n := m.Get(key); n != nil && n.Literal() == "" {
+			n.Errorf("is empty")
+		}
+	}
 	readSpan(m, "leeway_seconds", &j.Leeway, 0, 10*time.Minute)
 	m.Done()
 	return j

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/auth"
+	"loki/internal/auth/issuer"
 	"loki/internal/fault"
 	"loki/internal/yamldoc"
 )
@@ -171,9 +172,6 @@ func TestLoadAPIWarnings(t *testing.T) {
 func TestLoadAPIUnbuilt(t *testing.T) {
 	cfg := mustLoad(t, `api:
   metrics_listen_addr: 127.0.0.1:9000
-  auth:
-    jwt: {issuer: i, audience: a, jwks_url: "https://example.com/keys"}
-  limits: {rate_limit_per_minute: 60}
   audit: {sink: file, path: audit.log}
 `)
 	var got []string
@@ -182,16 +180,47 @@ func TestLoadAPIUnbuilt(t *testing.T) {
 	}
 	want := []string{
 		"2:3: api.metrics_listen_addr: is not supported by this version",
-		"3:3: api.auth: is not supported by this version",
-		"5:12: api.limits.rate_limit_per_minute: is not supported by this version",
-		"6:3: api.audit: is not supported by this version",
+		"3:3: api.audit: is not supported by this version",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+func TestLoadJWT(t *testing.T) {
+	const section = "api:\n  auth:\n    mode: Jwt\n    jwt: {issuer: i, audience: a, jwks_url: \"https://example.com/keys\"}\n"
+	cfg := mustLoad(t, section)
+	if cfg.API.Auth.Mode != AuthJWT {
+		t.Errorf("mode %s", cfg.API.Auth.Mode)
+	}
 	wantJWT := &APIJWT{Issuer: "i", Audience: "a", JWKSURL: "https://example.com/keys", Refresh: time.Hour, SubjectClaim: "sub", ScopesClaim: "scope", Leeway: time.Minute}
 	if diff := cmp.Diff(wantJWT, cfg.API.Auth.JWT); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestLoadJWTMistakes(t *testing.T) {
+	for _, tt := range []struct{ section, want string }{
+		{`issuer: "", audience: a, jwks_url: "https://example.com/keys"`, "api.auth.jwt.issuer: is empty"},
+		{`issuer: i, audience: "", jwks_url: "https://example.com/keys"`, "api.auth.jwt.audience: is empty"},
+		{`issuer: i, audience: a, scopes_claim: "", jwks_url: "https://example.com/keys"`, "api.auth.jwt.scopes_claim: is empty"},
+		{`issuer: i, audience: a, jwks_url: "http://example.com/keys"`, "keys are fetched with https only"},
+		{`issuer: i, audience: a, jwks_url: "keys"`, "not an address that begins with https://"},
+		{`issuer: i, audience: a`, "jwks_url"},
+	} {
+		if _, _, err := load(t, "api:\n  auth:\n    jwt: {"+tt.section+"}\n"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v", tt.section, err)
+		}
+	}
+	const jwt = "    jwt: {issuer: i, audience: a, jwks_url: \"https://example.com/keys\"}\n"
+	for section, want := range map[string]string{
+		"    mode: static_keys\n" + jwt: "tokens are not valid with mode static_keys",
+		jwt + `    keys: [{subject: alice, key_hash: "` + hash + `", scopes: [read], key_id: a}]` + "\n": "keys are not valid beside tokens",
+	} {
+		_, warnings, err := load(t, "api:\n  auth:\n"+section)
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], want) {
+			t.Errorf("error %v, warnings %q, want %q", err, warnings, want)
+		}
 	}
 }
 
@@ -229,7 +258,7 @@ func FuzzAPI(f *testing.F) {
 				t.Errorf("root %q", root)
 			}
 		}
-		if api.Auth.Mode == AuthJWT && (api.Auth.JWT == nil || len(api.Unbuilt) == 0) {
+		if api.Auth.Mode == AuthJWT && (api.Auth.JWT == nil || api.Auth.JWT.Issuer == "" || api.Auth.JWT.Audience == "" || issuer.CheckURL(api.Auth.JWT.JWKSURL) != nil) {
 			t.Error("a server would accept tokens that it cannot check")
 		}
 	})

@@ -144,19 +144,30 @@ func (s *Server) authenticate(r *http.Request) (auth.Identity, error) {
 	if set.keys == nil {
 		return auth.Nobody(), nil
 	}
+	from := clientAddr(r, set.TrustedProxies)
 	key, err := auth.Bearer(r.Header["Authorization"])
-	if err != nil {
-		return auth.Identity{}, rest.Unauthorized("%w", err).WithHint("send the header Authorization: Bearer KEY")
+	var who auth.Identity
+	if err == nil {
+		who, err = set.keys.Verify(r.Context(), from, key)
 	}
-	who, err := set.keys.Verify(r.Context(), clientAddr(r, set.TrustedProxies), key)
-	if tooMany, ok := errors.AsType[*auth.TooManyError](err); ok {
-		return who, &rest.Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After, Err: err}
+	reason := auth.Reason(err)
+	if reason == "" {
+		return who, err
 	}
-	if errors.Is(err, auth.ErrUnknown) {
-		return who, rest.Unauthorized("%w", err)
+	if reason != auth.ReasonRateLimited && reason != auth.ReasonUnavailable {
+		if tooMany := s.strangers.Take(auth.Network(from)); tooMany != nil {
+			return auth.Identity{}, rest.Refused(tooMany)
+		}
 	}
-	return who, err
+	s.o.Log.Warn("request refused", "request_id", rest.RequestID(r.Context()), "reason", reason, "address", from.String(), "error", err.Error())
+	return auth.Identity{}, rest.Refused(err)
 }
+
+// Limits of requests without a valid key from one address.
+const (
+	strangersPerMinute = 60
+	strangersBurst     = 10
+)
 
 // clientAddr returns where a request comes from: the last address that the trusted proxies on its way report
 // and that is none of them.
@@ -171,9 +182,14 @@ func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && trusted(addr); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
+		text := strings.TrimSpace(hops[i])
+		hop, err := netip.ParseAddr(text)
+		if err != nil { // some proxies add the port
+			port, err := netip.ParseAddrPort(text)
+			if err != nil {
+				break
+			}
+			hop = port.Addr()
 		}
 		addr = hop.Unmap()
 	}

@@ -46,7 +46,7 @@ func Serve(ctx context.Context, o display.Options, address string) error {
 	for {
 		select {
 		case <-hangup:
-			s.reload(o.Err)
+			s.reload(ctx, o.Err)
 			continue
 		case err := <-s.served: // before it was asked to
 			return fault.Wrap(fault.Failure, err, "the server cannot accept connections any more")
@@ -64,8 +64,8 @@ func Serve(ctx context.Context, o display.Options, address string) error {
 }
 
 // reload reads the configuration again and says on w what came of it.
-func (s *Server) reload(w io.Writer) {
-	fixed, err := s.Reload()
+func (s *Server) reload(ctx context.Context, w io.Writer) {
+	fixed, err := s.Reload(ctx)
 	switch {
 	case err != nil:
 		s.o.Log.Error("the configuration was read again, and nothing has changed", "error", err.Error())

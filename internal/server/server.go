@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/auth"
+	"loki/internal/auth/issuer"
 	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/run/manager"
@@ -48,6 +50,11 @@ type Server struct {
 	kept     *answers.Store
 	http     *http.Server
 	unasked  unasked
+
+	strangers auth.Rates[netip.Prefix] // requests without a valid key, by network
+	fetched   *issuer.Keys             // that are fetched; nil for none
+	unfetch   func()                   // ends that
+
 	listener net.Listener
 	started  time.Time
 
@@ -69,7 +76,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		o.Warn = func(string) {}
 	}
 	s := &Server{o: o, started: time.Now(), served: make(chan error, 1)}
-	set, err := newSettings(o.App.Config.API)
+	set, err := newSettings(o.App.Config.API, nil, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +100,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil)
 	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept})
 	s.api.SetLimits(set.limits())
+	s.strangers.Of = "requests without a valid key"
+	s.strangers.Set(strangersPerMinute, strangersBurst)
 	s.register()
 	ctx, s.cancel = context.WithCancelCause(ctx)
+	s.fetch(ctx, set.published)
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -146,30 +156,55 @@ func (s *Server) register() {
 }
 
 // Reload replaces what may change while the server runs by what the configuration says now. An error leaves
-// all as it was. fixed are the names of settings that have changed and need a restart.
-func (s *Server) Reload() (fixed []string, err error) {
+// all as it was. The end of ctx ends that the keys of an issuer are fetched. There is one call of it at a time, and none after Shutdown.
+// fixed are the names of settings that have changed and need a restart.
+func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 	c, _, err := config.Load(s.o.App.Paths, s.o.App.Env)
 	if err != nil {
 		return nil, err
 	}
-	next, err := newSettings(c.API)
+	now := s.settings.Load()
+	next, err := newSettings(c.API, now, s.o.Log)
 	if err != nil {
 		return nil, err
 	}
-	now := s.settings.Load()
 	fixed = s.first.needRestart(next)
 	if now.keys == nil {
-		next.keys = nil
+		next.keys, next.published, next.Auth.Mode = nil, nil, now.Auth.Mode
 	} else if next.keys == nil { // it goes on asking for keys, and those that are gone are not valid any more
-		next.keys = auth.New(next.Auth.Keys)
+		next.keys, next.Auth.Mode = auth.New(next.Auth.Keys), config.AuthStaticKeys
 	}
-	next.Auth.Mode = now.Auth.Mode
 	s.settings.Store(next)
+	s.fetch(ctx, next.published)
 	if next.keys != nil {
 		s.api.Revoke(next.keys.Has)
 	}
 	s.api.SetLimits(next.limits())
 	return fixed, nil
+}
+
+// fetch has keys fetched instead of those before, until the server ends. Nil fetches none.
+func (s *Server) fetch(ctx context.Context, keys *issuer.Keys) {
+	if keys == s.fetched {
+		return
+	}
+	if s.unfetch != nil {
+		s.unfetch()
+	}
+	s.fetched, s.unfetch = keys, nil
+	if keys == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { // ends with unfetch, which waits for it
+		defer close(done)
+		keys.Run(ctx)
+	}()
+	s.unfetch = func() {
+		cancel()
+		<-done
+	}
 }
 
 // forced is how long requests may take to end once they are canceled: their children have to be killed, and
@@ -189,6 +224,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	working.Wait()
 	done()
 	s.cancel(rest.ErrStopping())
+	s.fetch(ctx, nil)
 	<-s.resumed
 	s.unasked.end()
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 
 	"loki/internal/auth"
+	"loki/internal/auth/issuer"
 	"loki/internal/config"
 	"loki/internal/fault"
 	"loki/internal/loopback"
@@ -24,12 +26,21 @@ import (
 // that reads its configuration again replaces them.
 type settings struct {
 	*config.API
-	keys *auth.Keys // nil if the server asks for none
+	keys      verifier     // nil if the server asks for none
+	published *issuer.Keys // with which tokens are verified; nil without tokens
 }
 
-// newSettings returns the settings of a configuration, which is nil if the file says nothing. The error says
-// why no server can follow them.
-func newSettings(c *config.API) (*settings, error) {
+// verifier knows the keys or tokens of those who may use a server.
+type verifier interface {
+	// Verify returns who has a key or a token. The request comes from an address.
+	Verify(ctx context.Context, from netip.Addr, key string) (auth.Identity, error)
+	// Has reports whether the key of an identity is still valid.
+	Has(who auth.Identity) bool
+}
+
+// newSettings returns the settings of a configuration, which is nil if the file says nothing. The keys of an issuer that before has,
+// which may be nil, are not fetched again. The error says why no server can follow the settings.
+func newSettings(c *config.API, before *settings, log *slog.Logger) (*settings, error) {
 	if c == nil {
 		c = config.DefaultAPI()
 	}
@@ -40,8 +51,20 @@ func newSettings(c *config.API) (*settings, error) {
 		return nil, &fault.Error{Code: fault.Config, Err: yamldoc.Problems(c.Unbuilt)}
 	}
 	s := &settings{API: c}
-	if c.Auth.Mode != config.AuthDisabled {
+	switch c.Auth.Mode {
+	case config.AuthStaticKeys:
 		s.keys = auth.New(c.Auth.Keys)
+	case config.AuthJWT:
+		j := c.Auth.JWT
+		o := issuer.KeysOptions{URL: j.JWKSURL, Refresh: j.Refresh, Log: log}
+		if before != nil && before.published != nil && before.published.Serves(o) {
+			s.published = before.published
+		} else {
+			s.published = issuer.NewKeys(o)
+		}
+		s.keys = issuer.New(issuer.Options{
+			Issuer: j.Issuer, Audience: j.Audience, SubjectClaim: j.SubjectClaim, ScopesClaim: j.ScopesClaim, Leeway: j.Leeway, Keys: s.published,
+		})
 	}
 	return s, nil
 }
@@ -58,13 +81,14 @@ func (s *settings) publicURL(listens net.Addr) string {
 func (s *settings) limits() rest.Limits {
 	return rest.Limits{
 		Body: int64(s.Limits.MaxBodyBytes), Requests: s.Limits.MaxConcurrentRequests, PerSubject: s.Limits.PerSubjectConcurrency, Timeout: s.RequestTimeout,
+		PerMinute: s.Limits.RateLimitPerMinute, Burst: s.Limits.RateLimitBurst,
 	}
 }
 
 // fixed returns the settings that are only read when a server starts, by their names.
 func (s *settings) fixed() map[string]any {
 	return map[string]any{
-		"api.listen_addr": s.ListenAddr, "api.public_url": s.PublicURL, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.Auth.Mode, "api.files.roots": s.FileRoots,
+		"api.listen_addr": s.ListenAddr, "api.public_url": s.PublicURL, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.keys != nil, "api.files.roots": s.FileRoots,
 		"api.adopt_unowned": s.AdoptUnowned, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
 		"api.limits.max_concurrent_runs": s.Limits.MaxConcurrentRuns, "api.limits.max_runs_per_subject": s.Limits.MaxRunsPerSubject,
 	}

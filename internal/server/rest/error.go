@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/api"
+	"loki/internal/auth"
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/provider"
@@ -70,6 +71,31 @@ func Forbidden(format string, args ...any) *Error {
 func Unauthorized(format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Refused returns the answer to a request that was refused with an error for which [auth.Reason] has a word, nil for another one.
+// What is wrong with a token is only said in the log: err is the cause.
+func Refused(err error) *Error {
+	switch reason := auth.Reason(err); reason {
+	case "":
+		return nil
+	case auth.ReasonRateLimited:
+		tooMany, _ := errors.AsType[*auth.TooManyError](err)
+		return &Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After, Err: err}
+	case auth.ReasonUnavailable:
+		e := overloaded("the server cannot check tokens now: it waits for the keys of their issuer")
+		e.Err = err
+		return e
+	case auth.ReasonMissing, auth.ReasonMalformed:
+		if _, isToken := errors.AsType[*auth.TokenError](err); !isToken {
+			return Unauthorized("%w", err).WithHint("send the header Authorization: Bearer KEY")
+		}
+	case auth.ReasonUnknown:
+		return Unauthorized("%w", err)
+	}
+	e := Unauthorized("the token is not valid").WithHint("the log of the server has the reason, under the id of this request")
+	e.Err = err
+	return e
 }
 
 // Internal returns the error of a defect, such as a panic, of which the log says more.
@@ -221,7 +247,11 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if e.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		challenge := "Bearer" // RFC 6750, section 3
+		if reason := auth.Reason(err); reason != "" && reason != auth.ReasonMissing {
+			challenge += ` error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	body, _ := value.Marshal(a.ErrorBody(r.Context(), e)) // of strings only
 	w.Header().Set("Content-Type", "application/json")

@@ -38,6 +38,7 @@ type API struct {
 	o        Options
 	limits   atomic.Pointer[Limits]
 	slots    slots
+	rates    auth.Rates[string] // by subject
 	watchers watchers
 	theirs   []string      // the first two segments of the paths of OpenAI's endpoints, such as /v1/chat
 	drain    chan struct{} // closed by Drain
@@ -65,6 +66,8 @@ type Limits struct {
 	Body       int64         // bytes of a request; 0 means 1 MiB
 	Requests   int           // requests that are worked on at once; 0 means 64
 	PerSubject int           // likewise, of one subject; 0 means 8
+	PerMinute  int           // requests of one subject; 0 means as many as come
+	Burst      int           // requests beyond PerMinute after a quiet minute
 	Timeout    time.Duration // without progress; 0 means 5 minutes
 }
 
@@ -83,7 +86,7 @@ func New(o Options) *API {
 		o.Wait = time.Second
 	}
 	withCase()
-	a := &API{mux: http.NewServeMux(), o: o, drain: make(chan struct{})}
+	a := &API{mux: http.NewServeMux(), o: o, drain: make(chan struct{}), rates: auth.Rates[string]{Of: "requests"}}
 	a.describe()
 	a.SetLimits(Limits{})
 	return a
@@ -97,6 +100,7 @@ func (a *API) SetLimits(l Limits) {
 	l.Timeout = cmp.Or(l.Timeout, 5*time.Minute)
 	a.limits.Store(&l)
 	a.slots.resize(l.Requests, l.PerSubject)
+	a.rates.Set(l.PerMinute, l.Burst)
 }
 
 // Limits returns the limits in force.
@@ -310,7 +314,7 @@ func failure(ctx context.Context, err error) error {
 	return FromError(ctx, err)
 }
 
-// identify finds out who calls and checks the scope.
+// identify finds out who calls, counts the request, and checks the scope.
 func (a *API) identify(r *http.Request, op Operation, c *call) error {
 	c.identity = auth.Nobody()
 	if a.o.Authenticate != nil {
@@ -318,6 +322,9 @@ func (a *API) identify(r *http.Request, op Operation, c *call) error {
 		if c.identity, err = a.o.Authenticate(r); err != nil {
 			return err
 		}
+	}
+	if err := a.rates.Take(c.identity.Subject); err != nil {
+		return Refused(err)
 	}
 	if !c.identity.Allows(op.Scope) {
 		return &Error{Status: http.StatusForbidden, Code: "forbidden", Message: "the key lacks the scope " + string(op.Scope)}

@@ -85,7 +85,7 @@ type watcher struct {
 	cancel context.CancelCauseFunc
 }
 
-// add adds a request, unless there are as many as may be, in all or of its subject. Its context ends with remove, with cancel, or when all are ended.
+// add adds a request, unless there are as many as may be, in all or of its subject. Its context ends with remove, with cancel, when all are ended, or with the token of its caller.
 func (w *watchers) add(ctx context.Context, who auth.Identity, limits *Limits) (_ context.Context, cancel context.CancelCauseFunc, remove func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,6 +100,10 @@ func (w *watchers) add(ctx context.Context, who auth.Identity, limits *Limits) (
 		w.all, w.each = make(map[int]watcher), make(map[string]int)
 	}
 	ctx, cancel = context.WithCancelCause(ctx)
+	stop := context.CancelFunc(func() {})
+	if !who.Until.IsZero() {
+		ctx, stop = context.WithDeadlineCause(ctx, who.Until, Unauthorized("the token has expired"))
+	}
 	w.last++
 	id := w.last
 	w.all[id] = watcher{who, cancel}
@@ -113,6 +117,7 @@ func (w *watchers) add(ctx context.Context, who auth.Identity, limits *Limits) (
 			delete(w.each, who.Subject)
 		}
 		cancel(nil)
+		stop()
 		w.running.Done()
 	}, nil
 }

@@ -112,9 +112,12 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 // plan makes the plan of the shim.
 func (b *Box) plan() ([]byte, error) {
 	h := &b.hold
-	l := b.limits()
+	l, found, err := b.limits()
+	if err != nil {
+		return nil, err
+	}
 	b.held, b.dir = l, h.dir
-	before := note(l.protected)
+	before := found.past()
 	h.before = &before
 	own := h.k.namespaces && l.level.Covers(Write)
 	p := &plan{}
@@ -172,7 +175,7 @@ func (b *Box) environ(env []string, k kernelFacts) []string {
 	cache := cmp.Or(b.held.cache, temp+"/cache")
 	set := map[string]string{
 		"TMPDIR": temp, "TMP": temp, "TEMP": temp,
-		"XDG_CACHE_HOME": cache, "GOCACHE": cache + "/go-build", "npm_config_cache": cache + "/npm", "PIP_CACHE_DIR": cache + "/pip",
+		"XDG_CACHE_HOME": cache, "GOCACHE": cmp.Or(b.held.built, cache+"/go-build"), "npm_config_cache": cache + "/npm", "PIP_CACHE_DIR": cache + "/pip",
 		"PYTHONPYCACHEPREFIX": temp + "/cache/python",
 		"GIT_OPTIONAL_LOCKS":  "0",
 	}

@@ -315,3 +315,104 @@ func TestStepThatFails(t *testing.T) {
 		t.Error("the command ran")
 	}
 }
+
+// TestPlacesKeepTheirNames: a command cannot take what runs later, or what a rule denies, out of its name for the next one,
+// nor reach it by a link.
+func TestPlacesKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, first, second string
+		kept                string // a file and its text
+	}{
+		{"directory_around", "mv node_modules nm; ln -s nm node_modules", "echo evil >nm/.bin/tsc", "node_modules/.bin/tsc=tsc"},
+		{"link_to_directory", "true", "echo evil >linked/.bin/tsc", "linked/.bin/tsc=tsc"},
+		{"link_to_file", "true", "echo evil >env.sh", "env.sh=env"},
+		{"denied_directory", "mv top/sec top/s", "cat top/s/k top2/sec/k", "top/sec/k=secret-k"},
+		{"directory_around_denied", "mv top top2", "cat top2/sec/k", "top/sec/k=secret-k"},
+		{"names_at_any_depth", "mv any/where/deep any/where/d; mv any/where/private any/where/p", "cat any/where/p/key any/where/private/key", "any/where/private/key=secret-k"},
+		{"file_denied_by_name", "mv top/named t; mv top/named/k2 k", "cat t k top/named/k2", "top/named/k2=secret-k"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, plain bool) {
+				w := newWorld(t, plain)
+				for path, text := range map[string]string{
+					"node_modules/.bin/tsc": "tsc", "linked/.bin/tsc": "tsc", "env.sh": "env", "top/sec/k": "secret-k", "any/where/private/key": "secret-k", "any/where/deep/x": "", "top/named/k2": "secret-k",
+				} {
+					w.write(t, "src/project/"+path, text)
+				}
+				for link, target := range map[string]string{"sub/node_modules": "../linked", ".envrc": "env.sh"} {
+					if err := os.Symlink(target, filepath.Join(w.workspace, link)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.options.Denied = []string{w.workspace + "/top/sec/**", w.workspace + "/**/private/key", w.workspace + "/top/named/k2"}
+				first, _ := w.run(t, write, "bash", "-c", tt.first)
+				second, _ := w.run(t, write, "bash", "-c", tt.second)
+				third, _ := w.run(t, read, "bash", "-c", tt.second)
+				if strings.Contains(second+third, "secret-") {
+					t.Errorf("it reads %q %q %q", first, second, third)
+				}
+				path, text, _ := strings.Cut(tt.kept, "=")
+				if got, err := os.ReadFile(filepath.Join(w.workspace, path)); err != nil || string(got) != text {
+					t.Errorf("%s has %q, %v; %q %q", path, got, err, first, second)
+				}
+			})
+		})
+	}
+}
+
+// TestNewLinks: of a link that a command makes where it would run later, the link gets another name, not what it leads to.
+func TestNewLinks(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.write(t, "src/project/lib/.bin/tsc", "tsc")
+		if got, err := w.run(t, write, "bash", "-c", "cd sub; ln -s a.txt .envrc; ln -s ../lib node_modules; mkdir nm nm/.bin; mkdir b; ln -s ../nm b/node_modules"); err != nil {
+			t.Fatal(got, err)
+		}
+		for _, name := range []string{"sub/a.txt", "sub/.envrc.withheld", "sub/node_modules.withheld", "lib/.bin/tsc", "sub/b/node_modules.withheld"} {
+			if _, err := os.Lstat(filepath.Join(w.workspace, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestUnreadableDirectory: what cannot be looked at is closed, as nobody knows what is in it.
+func TestUnreadableDirectory(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root reads every directory")
+	}
+	w := newWorld(t, false)
+	w.write(t, "src/project/shut/.envrc", "mine")
+	dir := filepath.Join(w.workspace, "shut")
+	if err := os.Chmod(dir, 0o000); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+	_, _ = w.run(t, write, "bash", "-c", "chmod 700 shut; echo evil >shut/.envrc")
+	_ = os.Chmod(dir, 0o700)
+	if text, err := os.ReadFile(filepath.Join(dir, ".envrc")); err != nil || string(text) != "mine" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+// TestCompiledAtRead: a command at level read finds what the Go command of another one compiled, and one that may write does not.
+func TestCompiledAtRead(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.options.State = filepath.Join(w.home, "state", "loki")
+		if got, err := w.run(t, read, "bash", "-c", `echo compiled >"$GOCACHE/x"`); err != nil {
+			t.Fatal(got, err)
+		}
+		if got, err := w.run(t, read, "bash", "-c", `cat "$GOCACHE/x"`); got != "compiled\n" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if got, _ := w.run(t, write, "bash", "-c", `ls "$GOCACHE"; cat ~/state/loki/sandbox/*/read/go-build/x`); strings.Contains(got, "compiled\n") {
+			t.Errorf("got %q", got)
+		}
+	})
+}

@@ -1,14 +1,18 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -19,105 +23,186 @@ const tempPrefix = "loki-sandbox-"
 // installed are places that run later and that package managers make anew, for which [Network] is there.
 var installed = []string{"node_modules/.bin", ".venv", "venv"}
 
-// guarded returns the places in the workspace that run later and exist, with the reason, wherever they are. It does not look
-// into them, nor into dependencies. At level [Network] package managers may do their work. If the workspace is the home directory, its names with a dot are among them.
-//
-// sockets are those on which programs outside of the sandbox listen.
-func guarded(l *limits) (found map[string]string, sockets []string) {
-	workspace := l.workspace
-	found = make(map[string]string)
-	_ = filepath.WalkDir(workspace, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		if path == workspace {
-			return nil
-		}
-		if d.IsDir() && strings.HasPrefix(d.Name(), tempPrefix) { // of boxes, if the directory of temporary files is in the workspace
-			return filepath.SkipDir
-		}
-		if d.Type()&fs.ModeSocket != 0 {
-			sockets = append(sockets, path)
-			return nil
-		}
-		if l.home && filepath.Dir(path) == workspace && strings.HasPrefix(d.Name(), ".") {
-			found[path] = "programs read their settings there"
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		name := "/" + strings.ToLower(filepath.ToSlash(path[len(workspace):]))
-		for _, p := range laterPlaces {
-			if strings.HasSuffix(name, "/"+strings.ToLower(p.path)) && !(l.level == Network && slices.Contains(installed, p.path)) {
-				found[path] = p.reason
-				if d.IsDir() {
-					return filepath.SkipDir
-				}
-				return nil
-			}
-		}
-		base, parent := d.Name(), filepath.Base(filepath.Dir(path))
-		if d.IsDir() && base != ".git" && exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) && exists(filepath.Join(path, "refs")) {
-			for _, name := range []string{"config", "hooks", "config.worktree", "commondir"} { // git takes such a directory for a repository
-				if p := filepath.Join(path, name); exists(p) {
-					found[p] = "git runs what it names"
-				}
-			}
-			return filepath.SkipDir
-		}
-		if base == ".git" && !d.IsDir() {
-			found[path] = "git finds its settings by it"
-		}
-		if d.IsDir() && (parent == "node_modules" || l.level == Network && slices.Contains(installed, base) || parent == ".git" && base != "info") {
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	return found, sockets
+// survey is what a walk through directories finds. The paths are absolute.
+type survey struct {
+	protected map[string]string // places in the workspace that run later, with the reason
+	closed    map[string]string // what no child reads or writes, with the reason
+	// held are directories that keep their names, since what is in them is found by these: a directory that is moved away
+	// would take a protected or a denied place out of its name.
+	held map[string]bool
+	// through has the link for each protected place that is found by a link: nm/.bin for node_modules, which leads to nm.
+	through map[string]string
 }
 
-// denied returns the files that match patterns, below directories.
-func denied(patterns, dirs []string) []string {
-	var found []string
+// look walks through directories once, for the places in the workspace that run later, if guard is set, and for files that
+// match patterns, wherever they are. It does not look into what it finds, nor, for what runs later, into dependencies. A
+// directory that cannot be listed is closed. Any other error means that the survey is not complete.
+func look(l *limits, patterns, dirs []string, guard bool) (survey, error) {
+	s := survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), through: make(map[string]string)}
+	var globs, roots []string
 	for _, pattern := range patterns {
 		base, rest := doublestar.SplitPattern(pattern)
 		if strings.ContainsRune(pattern, '\\') { // escaped names; the base is not a path then
 			base, rest = "/", strings.TrimPrefix(pattern, "/")
 		}
 		if !strings.ContainsAny(rest, "*?[{\\") {
-			found = append(found, pattern)
+			s.deny(pattern, pattern)
 			continue
 		}
+		globs = append(globs, pattern)
 		for _, dir := range dirs {
 			if contains(base, dir) {
-				found = append(found, matching(pattern, dir)...)
+				roots = append(roots, dir)
 			} else if contains(dir, base) {
-				found = append(found, matching(pattern, base)...)
+				roots = append(roots, base)
 			}
 		}
 	}
-	return found
+	if guard {
+		roots = append(roots, l.workspace)
+	}
+	slices.Sort(roots)
+	for i, root := range roots {
+		if slices.ContainsFunc(roots[:i], func(r string) bool { return contains(r, root) }) {
+			continue
+		}
+		if err := s.walk(l, root, globs, guard); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
-// matching returns what matches a pattern in a directory. It does not look into what matches.
-func matching(pattern, dir string) []string {
-	var found []string
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// walk looks through one directory.
+func (s *survey) walk(l *limits, root string, globs []string, guard bool) error {
+	passed := "" // where what runs later is not looked for
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil:
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // it was there a moment ago
 			return nil
-		case doublestar.MatchUnvalidated(pattern, filepath.ToSlash(path)):
-			found = append(found, path)
-			if d.IsDir() {
-				return filepath.SkipDir
+		case errors.Is(err, fs.ErrPermission):
+			s.closed[path] = "it cannot be looked at"
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && strings.HasPrefix(d.Name(), tempPrefix): // of boxes, if the directory of temporary files is in it
+			return filepath.SkipDir
+		}
+		for _, pattern := range globs {
+			if doublestar.MatchUnvalidated(pattern, filepath.ToSlash(path)) {
+				s.deny(pattern, path)
+				return leave(d)
 			}
-		case d.IsDir() && d.Name() == "objects" && filepath.Base(filepath.Dir(path)) == ".git":
+		}
+		if guard && path != l.workspace && contains(l.workspace, path) && !contains(passed, path) && !s.guard(l, path, d) {
+			passed = path
+		}
+		if d.IsDir() && (len(globs) == 0 && passed == path || d.Name() == "objects" && filepath.Base(filepath.Dir(path)) == ".git") {
 			return filepath.SkipDir
 		}
 		return nil
 	})
-	return found
+}
+
+// leave leaves a directory out. For a file it does nothing.
+func leave(d fs.DirEntry) error {
+	if d.IsDir() {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+// deny closes what a pattern of a rule matches, and holds the directories by whose names it does: all above it but those
+// that ** stands for.
+func (s *survey) deny(pattern, path string) {
+	s.closed[path] = deniedByRule
+	parts := strings.Split(strings.TrimSuffix(strings.Trim(pattern, "/"), "/**"), "/")
+	names := strings.Split(strings.Trim(path, "/"), "/")
+	first, last := len(names), 0 // of the names, as many from the front, and from the back
+	if i := slices.Index(parts, "**"); i >= 0 && !slices.Contains(parts[i+1:], "**") {
+		first, last = i, len(parts)-1-i
+	}
+	for i := 1; i < len(names); i++ {
+		if i <= first || i > len(names)-last {
+			s.held["/"+strings.Join(names[:i], "/")] = true
+		}
+	}
+}
+
+// protect protects a place, and where it leads if it is a link.
+func (s *survey) protect(l *limits, path, reason string, d fs.DirEntry) {
+	s.protected[path] = reason
+	if d.Type()&fs.ModeSymlink != 0 {
+		s.lead(l, path, "", reason)
+	}
+}
+
+// lead protects what is below the target of a link in the workspace.
+func (s *survey) lead(l *limits, link, below, reason string) {
+	target, err := filepath.EvalSymlinks(filepath.Join(link, below))
+	if err == nil && target != l.workspace && contains(l.workspace, target) {
+		s.protected[target], s.through[target] = reason, link
+	}
+}
+
+// laterByName returns the laterPlaces by the last of their names, in lower case.
+var laterByName = sync.OnceValue(func() map[string][]place {
+	all := make(map[string][]place)
+	for _, p := range laterPlaces {
+		name := strings.ToLower(path.Base(p.path))
+		all[name] = append(all[name], p)
+	}
+	return all
+})
+
+// guard protects a path if it runs later. It reports whether there can be more such places in it. At level [Network] package
+// managers may do their work. If the workspace is the home directory, its names with a dot are protected.
+func (s *survey) guard(l *limits, path string, d fs.DirEntry) (deeper bool) {
+	base, parent := d.Name(), filepath.Base(filepath.Dir(path))
+	switch {
+	case d.Type()&fs.ModeSocket != 0:
+		s.closed[path] = "a program outside of the sandbox listens there"
+		return false
+	case l.home && filepath.Dir(path) == l.workspace && strings.HasPrefix(base, "."):
+		s.protect(l, path, "programs read their settings there", d)
+		return false
+	}
+	name := "/" + strings.ToLower(filepath.ToSlash(path[len(l.workspace):]))
+	for _, p := range laterByName()[strings.ToLower(base)] {
+		place := strings.ToLower(p.path)
+		if l.level == Network && slices.Contains(installed, p.path) {
+			continue
+		}
+		if strings.HasSuffix(name, "/"+place) {
+			s.protect(l, path, p.reason, d)
+			dir := path
+			for range strings.Count(place, "/") {
+				dir = filepath.Dir(dir)
+				s.held[dir] = true
+			}
+			return false
+		}
+	}
+	if d.Type()&fs.ModeSymlink != 0 {
+		for _, p := range laterPlaces {
+			first, rest, _ := strings.Cut(p.path, "/")
+			if rest != "" && strings.EqualFold(first, base) && !(l.level == Network && slices.Contains(installed, p.path)) {
+				s.lead(l, path, rest, p.reason)
+			}
+		}
+	}
+	switch {
+	case d.IsDir() && base != ".git" && exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) && exists(filepath.Join(path, "refs")):
+		for _, name := range []string{"config", "hooks", "config.worktree", "commondir"} { // git takes such a directory for a repository
+			if p := filepath.Join(path, name); exists(p) {
+				s.protected[p] = "git runs what it names"
+			}
+		}
+		return false
+	case base == ".git" && !d.IsDir():
+		s.protect(l, path, "git finds its settings by it", d)
+	}
+	return d.IsDir() && parent != "node_modules" && !(l.level == Network && slices.Contains(installed, base)) && (parent != ".git" || base == "info")
 }
 
 // past are the places that run later as they were before a child began.
@@ -126,10 +211,10 @@ type past struct {
 	files []os.FileInfo          // themselves
 }
 
-// note returns the past of places.
-func note(places map[string]string) past {
+// past returns the past of what was found.
+func (s *survey) past() past {
 	p := past{dirs: make(map[string]os.FileInfo)}
-	for path := range places {
+	for _, path := range slices.AppendSeq(slices.Collect(maps.Keys(s.protected)), maps.Values(s.through)) {
 		info, err := os.Lstat(path)
 		dir, dirErr := os.Stat(filepath.Dir(path))
 		if err == nil && dirErr == nil {
@@ -154,12 +239,22 @@ func (p past) has(path string) bool {
 // withhold gives what a child has put where it would run later another name, by which nothing runs it, and returns what it
 // was. What a child with a higher level may have made at the same time stays.
 func (b *Box) withhold(before past) []Refusal {
-	var all []Refusal
-	later, _ := guarded(&b.held)
-	for path, reason := range later {
+	later, err := look(&b.held, nil, nil, true)
+	if err != nil {
+		return []Refusal{{Access: Writing, Reason: "what runs later could not be looked for afterwards: " + err.Error()}}
+	}
+	made := make(map[string]string)
+	for path, reason := range later.protected {
 		if before.has(path) {
 			continue
 		}
+		if link := later.through[path]; link != "" && !before.has(link) {
+			path = link // where it leads is as it was
+		}
+		made[path] = reason
+	}
+	var all []Refusal
+	for path, reason := range made {
 		r := Refusal{Access: Writing, What: b.s.display(path), Reason: reason}
 		if beside := b.s.running.beside(b); !b.declared.Level.Covers(beside) {
 			r.Reason += fmt.Sprintf("; it stays, as a command at level %s ran at the same time and may have made it", beside)

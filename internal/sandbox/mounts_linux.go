@@ -222,17 +222,15 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 	visible := func(path string) bool {
 		return exists(path) && slices.ContainsFunc(bound, func(b string) bool { return b != path && contains(b, path) })
 	}
-	fixed := map[string]bool{}
-	for _, path := range slices.Sorted(maps.Keys(l.protected)) {
-		if _, closed := l.closed[path]; closed || !visible(path) {
-			continue
-		}
-		// What is a mount cannot be moved away, and another one put in its place: this holds for .git, too.
-		if dir := filepath.Dir(path); strings.HasPrefix(filepath.Base(dir), ".") && !fixed[dir] && l.writes(dir) && visible(dir) {
+	for _, dir := range slices.Sorted(maps.Keys(l.held)) {
+		if l.writes(dir) && visible(dir) { // what is a mount cannot be moved away, and another one put in its place
 			r.mount(bind{dir, dir, true})
-			fixed[dir] = true
 		}
-		r.mount(bind{path, path, false})
+	}
+	for _, path := range slices.Sorted(maps.Keys(l.protected)) {
+		if _, closed := l.closed[path]; !closed && visible(path) {
+			r.mount(bind{path, path, false})
+		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(l.closed)) {
 		info, err := os.Lstat(path)

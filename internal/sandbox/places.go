@@ -226,8 +226,10 @@ type limits struct {
 	write     []string          // likewise; they can be read, too
 	closed    map[string]string // neither, with the reason
 	protected map[string]string // not written, with the reason
+	held      map[string]bool   // directories that keep their names if they are in a place that is written
 	needs     Needs             // whatever is closed
 	cache     string            // what programs keep from one call to the next; empty at level read
+	built     string            // what the Go command keeps at level read; empty at others
 	links     map[string]string // symbolic links that lead to places, with their targets
 }
 
@@ -365,11 +367,11 @@ func contains(dir, path string) bool {
 	return dir == path || dir == "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
-// limits returns what a box holds its child to, as the files are now.
-func (b *Box) limits() limits {
+// limits returns what a box holds its child to, as the files are now, and what the way there found.
+func (b *Box) limits() (limits, survey, error) {
 	s, f := b.s, b.s.findFixed()
 	l := limits{
-		level: b.declared.Level, workspace: f.workspace, home: f.home, closed: f.closed, links: f.links,
+		level: b.declared.Level, workspace: f.workspace, home: f.home, links: f.links,
 		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
 	}
 	if f.workspace != "" {
@@ -378,38 +380,48 @@ func (b *Box) limits() limits {
 	for _, p := range slices.Concat(s.o.Read, b.declared.Read) {
 		l.read = append(l.read, s.resolve(p))
 	}
-	if dirs := slices.Concat([]string{f.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write); len(s.o.Denied) > 0 {
+	writes := l.level.Covers(Write)
+	found, err := look(&l, s.o.Denied, slices.Concat([]string{f.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write), writes)
+	if err != nil {
+		return limits{}, survey{}, err
+	}
+	l.closed, l.protected, l.held = f.closed, found.protected, found.held
+	if len(found.closed) > 0 {
 		l.closed = maps.Clone(l.closed)
-		for _, p := range denied(s.o.Denied, dirs) {
-			l.closed[p] = deniedByRule
-		}
+		maps.Copy(l.closed, found.closed)
 	}
 	for _, p := range devicePlaces {
 		l.write = append(l.write, p.path)
 	}
-	if !l.level.Covers(Write) {
-		return l
+	if writes {
+		l.write = append(l.write, f.workspace)
+		for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
+			l.write = append(l.write, s.resolve(p))
+		}
 	}
-	l.write = append(l.write, f.workspace)
-	if s.o.State != "" {
-		hash := sha256.Sum256([]byte(f.workspace))
-		kept := filepath.Join(resolve(s.o.State), "sandbox", hex.EncodeToString(hash[:8]))
+	b.keep(&l)
+	return l, found, nil
+}
+
+// keep adds what is kept from one call to the next in the same workspace. A command at level read has only the results of
+// compilers from others at this level: what it puts there must not come to one that may do more.
+func (b *Box) keep(l *limits) {
+	if b.s.o.State == "" {
+		return
+	}
+	hash := sha256.Sum256([]byte(l.workspace))
+	kept := filepath.Join(resolve(b.s.o.State), "sandbox", hex.EncodeToString(hash[:8]))
+	if l.level.Covers(Write) {
 		if keepDirs(kept) == nil {
 			l.cache = filepath.Join(kept, "cache")
 			l.needs.Write = append(l.needs.Write, l.cache)
 		}
+		return
 	}
-	for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
-		l.write = append(l.write, s.resolve(p))
+	if built := filepath.Join(kept, "read", "go-build"); os.MkdirAll(built, 0o700) == nil {
+		l.built = built
+		l.needs.Write = append(l.needs.Write, built)
 	}
-	protected, sockets := guarded(&l)
-	if l.protected = protected; len(sockets) > 0 {
-		l.closed = maps.Clone(l.closed)
-		for _, p := range sockets {
-			l.closed[p] = "a program outside of the sandbox listens there"
-		}
-	}
-	return l
 }
 
 func resolveAll(paths []string) []string {

@@ -100,7 +100,7 @@ func (p *Proxy) lookUp(ctx context.Context, t target) ([]netip.Addr, error) {
 			n, err := netip.ParsePrefix(o.String())
 			return err == nil && n.Addr().Unmap() == a
 		})
-		if web.Public(a) && !here || p.hosts.name(a, t.port) {
+		if web.Public(a) && !here || p.hosts.name(a, t.port) || documentation(a) && p.hosts.exactly(t) {
 			allowed = append(allowed, a)
 		} else {
 			private.addr = a
@@ -113,6 +113,15 @@ func (p *Proxy) lookUp(ctx context.Context, t target) ([]netip.Addr, error) {
 		return nil, private
 	}
 	return nil, &net.DNSError{Err: "it has no address", Name: t.name, IsNotFound: true}
+}
+
+// documentation reports whether an address is of the networks that RFC 5737 and RFC 3849 set aside for examples. Nothing of
+// a user is there, so that nothing is gained by a name that leads to one; networks that are cut off from the
+// internet have mirrors of registries there.
+func documentation(a netip.Addr) bool {
+	return slices.ContainsFunc([]string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"}, func(p string) bool {
+		return netip.MustParsePrefix(p).Contains(a)
+	})
 }
 
 func isPrivate(err error) bool {

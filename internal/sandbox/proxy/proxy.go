@@ -9,7 +9,8 @@
 //
 // A name proves nothing about where it leads: its owner can have it point into the user's network. So a host is looked up once,
 // and only those of its addresses are connected to that are of the public internet and not of this machine, or that a pattern
-// names: 10.0.0.7, or localhost for the loopback addresses.
+// names: 10.0.0.7, or localhost for the loopback addresses. The networks for examples, such as 203.0.113.0/24, where nothing of a user is, count as
+// public for a host whose very name is a pattern.
 //
 // The user's own proxies (HTTP_PROXY, HTTPS_PROXY, NO_PROXY) are used where they are set. They look names up
 // themselves, so a host is looked up beforehand, too, and not asked for if it is known to be private.

@@ -41,6 +41,7 @@ var internet = names{
 	"example.com": {"93.184.215.14"}, "a.example.com": {"93.184.215.15"}, "b.a.example.com": {"2606:2800:21f:cb07:6820:80da:af6b:8b2c"},
 	"rebound.example.com": {"127.0.0.1"}, "half.example.com": {"10.0.0.7", "93.184.215.16"}, "meta.example.com": {"169.254.169.254"},
 	"mapped.example.com": {"::ffff:127.0.0.1"}, "nat64.example.com": {"64:ff9b::7f00:1"}, "zero.example.com": {"0.0.0.0"}, "ten.example.com": {"10.0.0.7"},
+	"mirror.example.com": {"203.0.113.80"}, "mirror6.example.com": {"2001:db8::80"}, "bench.example.com": {"198.18.0.1"},
 	"localhost": {"127.0.0.1"}, "other.org": {"93.184.215.99"},
 }
 
@@ -130,6 +131,11 @@ func TestWhatIsAllowed(t *testing.T) {
 		{"metadata", "*.example.com", "meta.example.com:80", ""},
 		{"mapped", "*.example.com", "mapped.example.com:80", ""},
 		{"nat64", "*.example.com", "nat64.example.com:80", ""},
+		{"network_for_examples", "mirror.example.com", "mirror.example.com:443", "203.0.113.80:443"},
+		{"network_for_examples_6", "mirror6.example.com", "mirror6.example.com:443", "[2001:db8::80]:443"},
+		{"network_for_examples_not_named", "*.example.com", "mirror.example.com:443", ""},
+		{"network_for_examples_literal", "mirror.example.com", "203.0.113.80:443", ""},
+		{"network_for_benchmarks", "bench.example.com", "bench.example.com:443", ""},
 		{"zero", "*.example.com", "zero.example.com:80", ""},
 		{"half", "*.example.com", "half.example.com:80", "93.184.215.16:80"},
 		{"private_named", "*.example.com 10.0.0.7", "ten.example.com:80", "10.0.0.7:80"},

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -115,6 +116,11 @@ func (list hosts) allow(t target) bool {
 	return false
 }
 
+// exactly reports whether a pattern is the name of a target itself.
+func (list hosts) exactly(t target) bool {
+	return slices.ContainsFunc(list, func(p pattern) bool { return p.covers(t.port) && p.name == t.name && !p.below })
+}
+
 // name reports whether a pattern names an address itself.
 func (list hosts) name(a netip.Addr, port uint16) bool {
 	for _, p := range list {
@@ -129,10 +135,5 @@ func (p pattern) covers(port uint16) bool {
 	if p.port != 0 {
 		return p.port == port
 	}
-	for _, d := range DefaultPorts() {
-		if d == port {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(DefaultPorts(), port)
 }

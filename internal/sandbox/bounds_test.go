@@ -54,6 +54,10 @@ func TestParseDeclaration(t *testing.T) {
 		{text: "all", wantErr: `found "all"`},
 		{text: "write example.com", wantErr: "hosts need @sandbox network"},
 		{text: "network a*.com", wantErr: "not the name of a host"},
+		{text: "network https://example.com/x", wantErr: `"https://example.com/x" is an address: a host is its name only, such as example.com`},
+		{text: "network 2001:db8::1", wantErr: "is an address of IPv6, which cannot be a host here"},
+		{text: "network a:b", wantErr: "has no port behind its colon"},
+		{text: "network a;b", wantErr: "not the name of a host"},
 	} {
 		got, err := sandbox.ParseDeclaration(strings.Fields(tt.text))
 		if tt.wantErr != "" {

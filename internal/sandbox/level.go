@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"loki/internal/yamldoc"
 )
@@ -172,11 +174,19 @@ func readHosts(n *yamldoc.Node, list *[]string) bool {
 
 // CheckHost returns what is wrong with a pattern of hosts, see [Declaration].
 func CheckHost(pattern string) error {
+	if i := strings.Index(pattern, "://"); i >= 0 {
+		name, _, _ := strings.Cut(pattern[i+3:], "/")
+		return fmt.Errorf("%q is an address: a host is its name only, such as %s", pattern, cmp.Or(name, "example.com"))
+	}
 	name, port, found := strings.Cut(pattern, ":")
+	if strings.Contains(port, ":") {
+		return fmt.Errorf("%q is an address of IPv6, which cannot be a host here: write the name", pattern)
+	}
 	if n, err := strconv.Atoi(port); found && (err != nil || n < 1 || n > 1<<16-1) {
 		return fmt.Errorf("%q has no port behind its colon", pattern)
 	}
-	if strings.TrimPrefix(name, "*.") == "" || strings.ContainsAny(strings.TrimPrefix(name, "*."), "*/@ []") {
+	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) }
+	if bare := strings.TrimPrefix(name, "*."); bare == "" || strings.ContainsFunc(bare, odd) {
 		return fmt.Errorf("%q is not the name of a host, such as example.com or *.example.com", pattern)
 	}
 	return nil

@@ -112,7 +112,8 @@ func scriptsOf(of agent.Agent) (paths []string) {
 	return paths
 }
 
-// recorded reports whether the user has trusted a directory with this content. A record that cannot be read has nothing.
+// recorded reports whether the user has trusted a directory with this content. A record that cannot be read has
+// nothing, and settle says what is wrong with it.
 func (a *App) recorded(c trust.Content) bool {
 	r, ok, err := a.Trusts().Lookup(c.Dir)
 	return err == nil && ok && r.Sum == c.Sum

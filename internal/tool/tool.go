@@ -127,6 +127,19 @@ type Call struct {
 	IdempotencyKey string
 }
 
+// Identify sets the variables by which a program knows for which call it runs, LOKI_RUN_ID and LOKI_IDEMPOTENCY_KEY,
+// and returns the names of those that the call does not have: they must not come from an outer run.
+func (c Call) Identify(set map[string]string) (unset []string) {
+	for name, v := range map[string]string{"LOKI_RUN_ID": c.RunID, "LOKI_IDEMPOTENCY_KEY": c.IdempotencyKey} {
+		if v == "" {
+			unset = append(unset, name)
+		} else {
+			set[name] = v
+		}
+	}
+	return unset
+}
+
 // Result is the outcome of a call.
 type Result struct {
 	Output string // for the model; empty is a success without words

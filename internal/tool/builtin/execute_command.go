@@ -116,14 +116,7 @@ func commandOf(call tool.Call) (string, error) {
 // reads the output. The ids of an outer run are replaced by those of this call.
 func (e *executeCommand) env(call tool.Call) []string {
 	set := make(map[string]string, 2)
-	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"}
-	for name, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
-		if v == "" {
-			unset = append(unset, name)
-		} else {
-			set[name] = v
-		}
-	}
+	unset := append(call.Identify(set), "CLICOLOR_FORCE", "FORCE_COLOR")
 	env := environ.Merge(e.child.Environ, set, unset...)
 	if call.Harmless {
 		env = permission.HarmlessEnvironment(env)

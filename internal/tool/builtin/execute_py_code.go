@@ -124,14 +124,7 @@ func (b *base) look(file string) (string, error) {
 
 // program runs a program for a call, as confined has it and with variables set besides those of Environ.
 func (b *base) program(ctx context.Context, call tool.Call, confined confiner, c process.Command, set map[string]string) (tool.Result, error) {
-	unset := []string{"CLICOLOR_FORCE", "FORCE_COLOR"} // a model reads the output
-	for name, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
-		if v == "" {
-			unset = append(unset, name)
-		} else {
-			set[name] = v
-		}
-	}
+	unset := append(call.Identify(set), "CLICOLOR_FORCE", "FORCE_COLOR") // a model reads the output
 	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, environ.Merge(b.Child.Environ, set, unset...)
 	r, err := confined.run(ctx, call, c)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {

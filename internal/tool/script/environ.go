@@ -30,20 +30,14 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 	child = s.o.Policy.Child(s.o.Environ, declared...)
 	set := s.constants()
 	set["LLM_OUTPUT"] = s.path(at.output)
-	unset := []string{"LLM_TOOL_DATA_FILE"}
+	unset := call.Identify(set)
 	if at.arguments != "" {
 		set["LLM_TOOL_DATA_FILE"] = at.arguments
-		unset = nil
+	} else {
+		unset = append(unset, "LLM_TOOL_DATA_FILE")
 	}
 	if s.o.Agent != nil {
 		set["LLM_AGENT_FUNC"] = s.callName(f)
-	}
-	for key, v := range map[string]string{"LOKI_RUN_ID": call.RunID, "LOKI_IDEMPOTENCY_KEY": call.IdempotencyKey} {
-		if v == "" {
-			unset = append(unset, key)
-		} else {
-			set[key] = v
-		}
 	}
 	if s.o.Variables != nil {
 		variables, err := s.o.Variables()

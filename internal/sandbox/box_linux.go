@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,14 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"loki/internal/environ"
 	"loki/internal/sandbox/shim"
 )
 
@@ -91,7 +88,7 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 	extra := []*os.File{planReader, reportWriter, rules}
 	if k.namespaces && b.declared.Level == Network {
 		var theirs *os.File
-		if h.network, theirs, err = newNetwork(slices.Concat(b.s.o.Hosts, b.declared.Hosts), b.s.o.Getenv); err != nil {
+		if h.network, theirs, err = newNetwork(b.hosts(), b.s.o.Getenv); err != nil {
 			return err
 		}
 		h.theirs, extra = append(h.theirs, theirs), append(extra, theirs)
@@ -120,6 +117,13 @@ func (b *Box) plan() ([]byte, error) {
 	before := found.past()
 	h.before = &before
 	own := h.k.namespaces && l.level.Covers(Write)
+	temp, port := h.temp.path, 0
+	if h.k.namespaces {
+		temp = "/tmp"
+	}
+	if h.network != nil {
+		port = proxyPort
+	}
 	p := &plan{}
 	if h.k.namespaces {
 		if err := layout(h.temp.path); err != nil {
@@ -141,7 +145,7 @@ func (b *Box) plan() ([]byte, error) {
 	if h.path == "" {
 		p.call("end", unix.SYS_EXIT_GROUP, shim.Number(0))
 	} else {
-		p.call("execute", unix.SYS_EXECVE, p.Text(h.path), p.Texts(h.args), p.Texts(b.environ(h.env, h.k)))
+		p.call("execute", unix.SYS_EXECVE, p.Text(h.path), p.Texts(h.args), p.Texts(b.environ(h.env, temp, port)))
 	}
 	return p.Encode(), nil
 }
@@ -164,30 +168,6 @@ func self() (string, error) {
 	}
 	return path, nil
 }
-
-// environ returns the environment of the child: directories for what programs keep, and nothing that leads to services
-// that it cannot reach.
-func (b *Box) environ(env []string, k kernelFacts) []string {
-	temp := b.hold.temp.path
-	if k.namespaces {
-		temp = "/tmp"
-	}
-	cache := cmp.Or(b.held.cache, temp+"/cache")
-	set := map[string]string{
-		"TMPDIR": temp, "TMP": temp, "TEMP": temp,
-		"XDG_CACHE_HOME": cache, "GOCACHE": cmp.Or(b.held.built, cache+"/go-build"), "npm_config_cache": cache + "/npm", "PIP_CACHE_DIR": cache + "/pip",
-		"PYTHONPYCACHEPREFIX": temp + "/cache/python",
-		"GIT_OPTIONAL_LOCKS":  "0",
-	}
-	env = environ.Merge(env, set, unreachable...)
-	if b.hold.network != nil {
-		env = proxied(env, slices.Concat(b.s.o.Hosts, b.declared.Hosts))
-	}
-	return env
-}
-
-// unreachable are variables that lead to services of the user's session.
-var unreachable = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY", "DOCKER_HOST"}
 
 func (b *Box) release() error {
 	h := &b.hold

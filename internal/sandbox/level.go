@@ -185,7 +185,9 @@ func CheckHost(pattern string) error {
 	if n, err := strconv.Atoi(port); found && (err != nil || n < 1 || n > 1<<16-1) {
 		return fmt.Errorf("%q has no port behind its colon", pattern)
 	}
-	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) }
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	}
 	if bare := strings.TrimPrefix(name, "*."); bare == "" || strings.ContainsFunc(bare, odd) {
 		return fmt.Errorf("%q is not the name of a host, such as example.com or *.example.com", pattern)
 	}

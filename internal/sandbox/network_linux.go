@@ -5,16 +5,11 @@ package sandbox
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"loki/internal/environ"
 	"loki/internal/sandbox/proxy"
 	"loki/internal/sandbox/shim"
 )
@@ -101,22 +96,4 @@ func (p *plan) listen() {
 	p.Store(head, 32, 8, rights)
 	p.call("hand over the listener of the proxy", unix.SYS_SENDMSG, shim.Number(handFD), head, shim.Number(0))
 	p.call("close the socket of the proxy", unix.SYS_CLOSE, listener.Arg())
-}
-
-// proxied returns an environment that leads to the proxy, also for this machine if that is one of the hosts.
-func proxied(env, hosts []string) []string {
-	address := fmt.Sprintf("http://127.0.0.1:%s", strconv.Itoa(proxyPort))
-	set := map[string]string{"NODE_USE_ENV_PROXY": "1"}
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
-		set[name] = address
-	}
-	own := []string{"localhost", "127.0.0.1", "::1"}
-	direct := strings.Join(own, ",")
-	for _, h := range hosts {
-		if name, _, _ := strings.Cut(h, ":"); slices.Contains(own, name) {
-			direct = ""
-		}
-	}
-	set["NO_PROXY"], set["no_proxy"] = direct, direct
-	return environ.Merge(env, set)
 }

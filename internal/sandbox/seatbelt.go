@@ -14,8 +14,8 @@ import (
 // files as in Options.
 //
 // Apple documents neither the language nor its stability. The profile keeps to forms that the profiles of the system and of widely
-// used programs have: the last rule that matches decides, and paths are those without symbolic links. It has not been run
-// on macOS: the tests compare its text only, and no box uses it until it has been.
+// used programs have: the last rule that matches decides, and paths are those without symbolic links. The tests compare its
+// text only. A profile that the system does not take runs nothing.
 //
 // Rules are about names here, not about files that exist. So what runs later is protected before it is made, and
 // at any depth.
@@ -29,6 +29,11 @@ func seatbelt(l *limits, temp string, later []place, denied []string, port int) 
 	if l.level.Covers(Write) && l.workspace != "" {
 		places, around := laterFilters(l.workspace, later)
 		p.rule("deny", "file-write*", append(subpaths(slices.Sorted(maps.Keys(l.protected))), places...))
+		for _, dir := range slices.Sorted(maps.Keys(l.held)) {
+			if l.writes(dir) {
+				around = append(around, "(literal "+inQuotes(dir)+")")
+			}
+		}
 		p.rule("deny", "file-write-unlink", around)
 	}
 	p.rule("deny", "file-read* file-write* process-exec", append(subpaths(slices.Sorted(maps.Keys(l.closed))), globs(denied)...))

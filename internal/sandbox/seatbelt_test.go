@@ -26,6 +26,7 @@ func TestSeatbelt(t *testing.T) {
 		port := 0
 		if level != Read {
 			l.write, l.protected = []string{workspace}, map[string]string{workspace + "/.envrc": ""}
+			l.held = map[string]bool{"/Users": true, workspace: true, workspace + "/top": true}
 		}
 		if level == Network {
 			port = 54321

@@ -36,7 +36,7 @@ func (t Timing) orDefaults() Timing {
 	return t
 }
 
-// membersTable is what [DB.Member] needs. A member that is dead has no row.
+// membersTable is there before the tables of all parts. A member that is dead has no row.
 const membersTable = `
 CREATE TABLE loki.members (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -240,4 +240,11 @@ func broken(err error) bool {
 		}
 	}
 	return false
+}
+
+// Is reports whether this process is the member with a number, or was the last time it looked.
+func (db *DB) Is(member int64) bool {
+	db.joining.Lock()
+	defer db.joining.Unlock()
+	return db.member != nil && db.member.id == member
 }

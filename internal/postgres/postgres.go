@@ -96,6 +96,9 @@ func Open(address string, o Options) (*DB, error) {
 // Pool returns the connections. Errors of their use are to be given to [DB.Explain].
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
+// Dead is how long a member may give no sign of life, see [Timing].
+func (db *DB) Dead() time.Duration { return db.timing.Dead }
+
 // Close sends the news that wait, ends the membership of the process, with all leases that it still has,
 // and closes the connections. It waits for those that are in use.
 func (db *DB) Close() {
@@ -177,10 +180,7 @@ func Passing(err error) bool {
 		}
 		return strings.HasPrefix(refused.Code, "08")
 	}
-	if errors.As(err, new(*pgconn.ConnectError)) {
-		return true
-	}
-	return Unknown(err)
+	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, new(*silence)) || Unknown(err)
 }
 
 // Unknown reports whether the server did not say what became of a transaction: its answer was lost with the
@@ -223,10 +223,18 @@ func Original(text string) string {
 // Migrate makes the tables of a part, or brings them up to date. steps has the statements that lead from each
 // version to the next, beginning with none; one that was released does not change any more, and leaves
 // processes that know fewer able to work, while they are replaced. Several processes may call it at once.
-// After the first success it costs nothing. Tables of a newer version are an error with code Usage.
+// After the first success it costs nothing. The table of members, which leases refer to, is made too. Tables of a newer version are an error with code Usage.
 func (db *DB) Migrate(ctx context.Context, part string, steps ...string) error {
 	db.migrating.Lock()
 	defer db.migrating.Unlock()
+	if err := db.migrate(ctx, "members", []string{membersTable}); err != nil {
+		return err
+	}
+	return db.migrate(ctx, part, steps)
+}
+
+// migrate is Migrate for one that holds db.migrating.
+func (db *DB) migrate(ctx context.Context, part string, steps []string) error {
 	if db.migrated[part] {
 		return nil
 	}

@@ -74,7 +74,9 @@ func (s *suite) questions() {
 		s.ok(j.Asked(ctx, question(i)))
 	}
 	s.same("pending", s.history(j.ID()).Pending, want)
-	s.leased("answer while the run is running", s.store.Answer(ctx, j.ID(), want[0].ID, "yes"))
+	if _, ok := s.store.(run.Shared); !ok {
+		s.leased("answer while the run is running", s.store.Answer(ctx, j.ID(), want[0].ID, "yes"))
+	}
 	s.ok(j.End(ctx, run.Ending{Status: run.Suspended}))
 	s.ok(j.Close())
 	s.reopen()

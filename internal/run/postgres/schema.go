@@ -1,0 +1,108 @@
+package postgres
+
+// schema has the statements that lead from each version of the tables to the next, see
+// [loki/internal/postgres.DB.Migrate].
+var schema = []string{schema1}
+
+// Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
+// record. Whoever writes the rows of a run first locks its row in leases, so that writers of one run follow each
+// other. What changes with every write is in that small row only.
+const schema1 = `
+CREATE TABLE loki.runs (
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	name text COLLATE "C" NOT NULL UNIQUE, -- the id that people know
+	agent text NOT NULL,
+	dir text NOT NULL,
+	owner text,                   -- the subject; null for a run of the command line
+	owner_key text,               -- id of the key that it was started with
+	served boolean NOT NULL,      -- it belongs to the servers
+	status text NOT NULL,
+	code text NOT NULL DEFAULT '', -- of the error that it rests with
+	until bigint,                 -- when it goes on by itself; null for never
+	started bigint NOT NULL,
+	rested bigint NOT NULL,       -- since when it waits
+	about bytea NOT NULL,         -- document: the rest of what the run was created with
+	ending bytea,                 -- document: output and error
+	gap bytea                     -- JSON: a run.Gap; null for none
+);
+CREATE INDEX runs_owner ON loki.runs (owner, id);
+CREATE INDEX runs_waiting ON loki.runs (rested) WHERE served AND gap IS NULL AND status IN ('running', 'suspended');
+
+CREATE TABLE loki.leases (
+	run bigint PRIMARY KEY,
+	member bigint,                -- who holds it, see loki.members; null, or one that is not there, for nobody
+	epoch bigint NOT NULL,        -- how often the run was opened
+	writes bigint NOT NULL,       -- number of the last write of the epoch
+	canceled bigint NOT NULL DEFAULT 0, -- the epoch that is to be canceled
+	made integer NOT NULL DEFAULT 0, -- number of the last step
+	step integer NOT NULL,        -- the last super-step committed
+	updated bigint NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX leases_member ON loki.leases (member) WHERE member IS NOT NULL;
+
+CREATE TABLE loki.checkpoints (
+	run bigint, step integer,
+	doc bytea NOT NULL,           -- document: the checkpoint without its state
+	visits bytea NOT NULL,        -- document: the visits of the super-step
+	PRIMARY KEY (run, step)
+);
+CREATE TABLE loki.state (
+	run bigint, key bytea, step integer,
+	full_step integer NOT NULL,   -- the step that wrote the whole value; additions follow it
+	doc bytea,                    -- document: the value or what was added; null if it is gone
+	PRIMARY KEY (run, key, step)
+);
+CREATE TABLE loki.tasks (
+	run bigint, step integer, node text,
+	doc bytea NOT NULL,           -- document: result and visit
+	writes bytea NOT NULL,        -- document: the keys it writes
+	PRIMARY KEY (run, step, node)
+);
+CREATE TABLE loki.steps (
+	run bigint, n integer,
+	step integer NOT NULL, node text NOT NULL, key text NOT NULL,
+	kind text NOT NULL, name text NOT NULL,
+	at bigint NOT NULL,
+	size integer NOT NULL,
+	result bytea,                 -- document; null if it is not done
+	PRIMARY KEY (run, n),
+	UNIQUE (run, step, node, key)
+);
+CREATE TABLE loki.questions (
+	run bigint, id text,
+	n integer NOT NULL,
+	step integer NOT NULL, node text NOT NULL, key text NOT NULL,
+	answered boolean NOT NULL,
+	deadline bigint,              -- null for none
+	doc bytea NOT NULL,           -- document: the rest of the question
+	PRIMARY KEY (run, id)
+);
+CREATE TABLE loki.events (
+	run bigint,
+	first integer,                -- number of the first event of the batch
+	batch bytea NOT NULL,         -- document: those that were written together
+	PRIMARY KEY (run, first)
+);
+CREATE TABLE loki.blobs (
+	run bigint, hash bytea,
+	data bytea NOT NULL,
+	PRIMARY KEY (run, hash)
+);
+CREATE TABLE loki.deleted (run bigint PRIMARY KEY); -- runs of which rows may be left
+
+-- hold checks that the lease of a run has an epoch, and that a write follows the one before it.
+CREATE FUNCTION loki.hold(the_run bigint, of_epoch bigint, before bigint, write bigint, steps integer, at bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE loki.leases SET writes = write, made = made + steps, updated = greatest(updated, at)
+		WHERE run = the_run AND epoch = of_epoch AND writes = before;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'another write came before this one' USING ERRCODE = 'LK001';
+	END IF;
+END $$;
+`
+
+// outOfTurn is the error of loki.hold.
+const outOfTurn = "LK001"
+
+// rowsOf are the tables whose rows belong to a run, less runs and leases.
+var rowsOf = [...]string{"questions", "tasks", "events", "steps", "state", "checkpoints", "blobs"}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -73,6 +74,18 @@ func (g Grant) String() string {
 	return at + "all calls of " + g.Tool
 }
 
+// field is a member of a grant in the file.
+type field struct {
+	key   string
+	value *string
+}
+
+func (g *Grant) fields() []field {
+	return []field{
+		{"tool", &g.Tool}, {"command", &g.Command}, {"text", &g.Text}, {"path", &g.Path}, {"access", (*string)(&g.Access)}, {"level", (*string)(&g.Level)}, {"hosts", &g.Hosts},
+	}
+}
+
 // granted is the origin of the rules that grants are.
 const granted = "granted"
 
@@ -109,10 +122,10 @@ func (j *Judge) suggest(tool string, c *command) []Grant {
 	name := c.words[0].text
 	var words []string
 	switch {
-	case slices.Contains(families, name) && len(c.words) > 1 && c.words[1].known() && subcommand(c.words[1].text):
+	case slices.Contains(families, name) && len(c.words) > 1 && c.words[1].subcommand():
 		words = []string{name, c.words[1].text}
 		if c.words[1].is("run") || c.words[1].is("exec") || c.words[1].is("compose") {
-			if len(c.words) < 3 || !c.words[2].known() || !subcommand(c.words[2].text) {
+			if len(c.words) < 3 || !c.words[2].subcommand() {
 				return nil
 			}
 			words = append(words, c.words[2].text)
@@ -137,8 +150,9 @@ func (j *Judge) suggest(tool string, c *command) []Grant {
 	return []Grant{{Tool: tool, Command: strings.Join(words, " ")}}
 }
 
-func subcommand(w string) bool {
-	return w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz-:0123456789") == "" && w[0] != '-'
+// subcommand reports whether the word is one, as far as its letters say.
+func (w word) subcommand() bool {
+	return w.known() && w.text != "" && strings.Trim(w.text, "abcdefghijklmnopqrstuvwxyz-:0123456789") == "" && w.text[0] != '-'
 }
 
 // Memory keeps what users granted. It may be used from several goroutines, and its file by
@@ -221,82 +235,66 @@ func (m *Memory) load() {
 		return
 	}
 	m.loaded = true
+	if m.agents == nil || m.file != "" {
+		m.agents = make(map[string][]Grant)
+	}
 	if m.file == "" {
-		if m.agents == nil {
-			m.agents = make(map[string][]Grant)
-		}
 		return
 	}
-	m.agents, m.err = make(map[string][]Grant), nil
 	src, err := os.ReadFile(m.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
 	if err == nil {
-		var agents map[string][]Grant
-		if agents, err = readGrants(m.file, src); err == nil {
-			m.agents = agents
-		}
+		err = m.read(src)
 	}
-	m.err = err
+	if m.err = err; errors.Is(err, fs.ErrNotExist) {
+		m.err = nil
+	}
 }
 
-// readGrants reads the file of grants.
-func readGrants(file string, src []byte) (map[string][]Grant, error) {
-	doc, err := yamldoc.Parse(file, src)
+// read reads the text of the file. Nothing holds if there is a mistake in it.
+func (m *Memory) read(src []byte) error {
+	doc, err := yamldoc.Parse(m.file, src)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	agents := make(map[string][]Grant)
-	top := doc.Root().Map()
-	for e := range top.Map("agents").All() {
+	for e := range doc.Root().Map().Map("agents").All() {
 		items, _ := e.Node.List()
 		for _, item := range items {
 			var g Grant
-			var use string
 			entry := item.Map()
 			entry.Require("tool")
-			entry.Str("tool", &g.Tool)
-			entry.Str("command", &g.Command)
-			entry.Str("text", &g.Text)
-			entry.Str("path", &g.Path)
-			entry.Str("access", &use)
-			entry.Str("level", (*string)(&g.Level))
-			entry.Str("hosts", &g.Hosts)
+			for _, f := range g.fields() {
+				entry.Str(f.key, f.value)
+			}
+			oneOf(entry.Get("access"), Reading, Writing)
+			oneOf(entry.Get("level"), sandbox.Levels()...)
 			for _, w := range entry.Done() {
 				item.Errorf("%s", w.Msg) // a condition that is not understood must not be dropped
-			}
-			if g.Access = Access(use); use != "" && g.Access != Reading && g.Access != Writing {
-				item.Errorf("access is read or write, not %q", use)
-			}
-			if g.Level != "" && !g.Level.Valid() {
-				item.Errorf("level is read, write, network or full, not %q", g.Level)
 			}
 			agents[e.Key] = append(agents[e.Key], g)
 		}
 	}
-	return agents, doc.Err()
+	if err := doc.Err(); err != nil {
+		return err
+	}
+	m.agents = agents
+	return nil
 }
 
 // yaml returns the text of the file.
 func (m *Memory) yaml() []byte {
 	var b strings.Builder
 	b.WriteString("# What was answered with \"always for this agent\". Delete a line to be asked again.\nagents:\n")
-	names := make([]string, 0, len(m.agents))
-	for name := range m.agents {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.agents)) {
 		fmt.Fprintf(&b, "  %s:\n", quote(name))
 		for _, g := range m.agents[name] {
-			fmt.Fprintf(&b, "    - {tool: %s", quote(g.Tool))
-			for _, kv := range [...][2]string{{"command", g.Command}, {"text", g.Text}, {"path", g.Path}, {"access", string(g.Access)}, {"level", string(g.Level)}, {"hosts", g.Hosts}} {
-				if kv[1] != "" {
-					fmt.Fprintf(&b, ", %s: %s", kv[0], quote(kv[1]))
+			var members []string
+			for _, f := range g.fields() {
+				if *f.value != "" {
+					members = append(members, f.key+": "+quote(*f.value))
 				}
 			}
-			b.WriteString("}\n")
+			fmt.Fprintf(&b, "    - {%s}\n", strings.Join(members, ", "))
 		}
 	}
 	return []byte(b.String())

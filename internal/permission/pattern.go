@@ -2,7 +2,6 @@ package permission
 
 import (
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -145,12 +144,4 @@ func matchParts(pattern, name []string) bool {
 		pattern, name = pattern[1:], name[1:]
 	}
 	return len(name) == 0
-}
-
-func joinQuoted(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = strconv.Quote(s)
-	}
-	return strings.Join(quoted, ", ")
 }

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"slices"
+	"strconv"
 
 	"loki/internal/sandbox"
 )
@@ -94,15 +95,11 @@ func (r *Rule) whole() bool {
 // String returns the rule as users see it.
 func (r *Rule) String() string {
 	text := string(r.Action) + " " + r.Tool
-	switch {
-	case r.Text != "":
+	if r.Text != "" {
 		text += " " + r.Text
-	case len(r.Commands) > 0:
-		text += " " + joinQuoted(r.Commands)
-	case len(r.Paths) > 0:
-		text += " " + joinQuoted(r.Paths)
-	case len(r.Hosts) > 0:
-		text += " " + joinQuoted(r.Hosts)
+	}
+	for i, p := range slices.Concat(r.Commands, r.Paths, r.Hosts) {
+		text += [...]string{" ", ", "}[min(i, 1)] + strconv.Quote(p)
 	}
 	if r.Origin != "" {
 		text += " (" + r.Origin + ")"

@@ -29,6 +29,9 @@ func (n *Node) Pos() Pos { return n.raw.pos }
 // File returns the name of the document, as [Parse] was given it.
 func (n *Node) File() string { return n.doc.file }
 
+// Problems returns how many errors the document has so far.
+func (n *Node) Problems() int { return len(n.doc.errors) }
+
 // Path returns the way to the node, "nodes.a.next[1]".
 func (n *Node) Path() string { return n.path }
 

@@ -3,6 +3,7 @@ package permission
 import (
 	"cmp"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,9 +85,8 @@ func (j *Judge) holds(dir string, r *Rule) (found bool) {
 	return found
 }
 
-// mention notes whether a command may use a file that a rule with a path denies or asks about: by its name, in a directory, by a
-// pattern, in the history of git, or under a name that is not known. A file that a rule denies and that the text names is
-// noted apart.
+// mention notes whether a command may use a file that a rule with a path denies or asks about. A file that a rule denies and that
+// the text names is noted apart.
 func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 	for _, r := range rules {
 		if !r.about("") {
@@ -99,75 +99,71 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 		case r.Action == Deny && j.o.Sandboxed:
 			note = &o.held
 		}
-		if r.Action == Deny && r.Access != Writing && o.named == nil && j.names(c, r) {
-			o.named = r
-		}
-		if *note == "" && j.mentions(c, r) {
+		if use := j.uses(c, r); use != no {
 			*note = cmp.Or(*note, shown(c.words)+" may use a file that a rule is about: "+r.String())
+			if use == yes && r.Action == Deny && r.Access != Writing {
+				o.named = cmp.Or(o.named, r)
+			}
 		}
 	}
 }
 
-// speakers are commands whose words are not files.
-const speakers = " echo printf true false : test [ pwd cd sleep exit set export command type which date kill wait "
+// Words by which it is known whether a command uses files: of commands whose words are not files, of git for what looks into its
+// history or changes many files, and of programs that go through the directory they are in.
+const (
+	speakers  = " echo printf true false : test [ pwd cd sleep exit set export command type which date kill wait "
+	lookers   = " show diff grep cat-file archive blame stash format-patch -p -u --patch checkout restore reset "
+	searchers = " rg ag ack grep zip tar rsync "
+)
 
-// names reports whether a word of a command is, in plain text, a file that a rule is about.
-func (j *Judge) names(c *command, r *Rule) bool {
-	if strings.Contains(speakers, " "+programName(c.words[0].text)+" ") {
-		return false
+// uses reports whether a command uses a file that a rule is about: yes if one of its words is such a file in plain text, and maybe
+// for a directory with one, a pattern, the history of git, and what is not known.
+func (j *Judge) uses(c *command, r *Rule) (use truth) {
+	const most = 64 // words for which directories are looked through
+	name := programName(c.words[0].text)
+	among := func(list, word string) bool { return strings.Contains(list, " "+word+" ") }
+	if among(speakers, name) {
+		return no
 	}
+	if len(c.words) > most || name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool { return w.text != "" && among(lookers, w.text) }) {
+		use = maybe
+	}
+	_, runs := wrappers()[name]
 	for i, w := range c.words {
-		if !w.known() || w.glob || i == 0 && !strings.Contains(w.text, "/") {
+		if i == 0 && !strings.Contains(w.text, "/") {
 			continue
 		}
 		for _, part := range fileParts(w.text) {
+			unknown := strings.IndexByte(part, hole)
+			if w.glob {
+				unknown = strings.IndexAny(part, "*?[\x02")
+			}
+			if unknown >= 0 { // the directory of the part that is not known
+				part = cmp.Or(part[:max(strings.LastIndexByte(part[:unknown], '/'), 0)], ".")
+				if !w.glob && !runs && w.many && name != "xargs" {
+					use = maybe
+				}
+			}
 			for _, path := range j.tree.locate(part, c.dirs).all {
-				if _, ok := j.tree.matchOne(r, path); ok && (!strings.ContainsAny(part, " \n") || has(filepath.Split(path))) {
-					return true // words with a blank are messages more often than files
+				_, hit := j.tree.matchOne(r, path)
+				if hit && w.known() && (!strings.ContainsAny(part, " \n") || exists(path)) {
+					return yes // words with a blank are messages more often than files
+				}
+				if use == no && (hit || j.holds(path, r)) {
+					use = maybe
 				}
 			}
 		}
 	}
-	return false
+	if use == no && among(searchers, name) && len(c.words) < 4 && slices.ContainsFunc(c.dirs, func(dir string) bool { return j.holds(dir, r) }) {
+		return maybe
+	}
+	return use
 }
 
-func (j *Judge) mentions(c *command, r *Rule) bool {
-	name := programName(c.words[0].text)
-	if strings.Contains(speakers, " "+name+" ") {
-		return false
-	}
-	if name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool {
-		return slices.Contains([]string{"show", "diff", "grep", "cat-file", "archive", "blame", "stash", "format-patch", "-p", "-u", "--patch", "checkout", "restore", "reset"}, w.text)
-	}) {
-		return true
-	}
-	const most = 64 // words that are looked at
-	_, runs := wrappers()[name]
-	if len(c.words) > most {
-		return true
-	}
-	searched := slices.Contains([]string{"rg", "ag", "ack", "grep", "zip", "tar", "rsync"}, name) && len(c.words) < 4
-	for _, w := range c.words[1:] {
-		for _, part := range fileParts(w.text) {
-			i := strings.IndexAny(part, "\x02")
-			if w.glob {
-				i = strings.IndexAny(part, "*?[\x02")
-			}
-			if i >= 0 { // the directory of the part that is not known
-				part = cmp.Or(part[:max(strings.LastIndexByte(part[:i], '/'), 0)], ".")
-				if !w.glob && !runs && w.many && name != "xargs" {
-					return true
-				}
-			}
-			l := j.tree.locate(part, c.dirs)
-			for _, real := range l.all {
-				if _, ok := j.tree.matchOne(r, real); ok || j.holds(real, r) {
-					return true
-				}
-			}
-		}
-	}
-	return searched && slices.ContainsFunc(c.dirs, func(dir string) bool { return j.holds(dir, r) })
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // fileParts returns the parts of a word that may name files: itself, the value of a long option, what follows the letter of

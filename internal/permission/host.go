@@ -1,24 +1,16 @@
 package permission
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // reaches reports whether a rule holds for calls that send to a host, "" for calls that send nothing to a host of the
-// model's choice.
-func (r *Rule) reaches(host string) bool {
-	return len(r.Hosts) == 0 || host != "" && slices.ContainsFunc(r.Hosts, func(p string) bool { return glob(p, host) })
-}
-
-// hostLiterals returns how specific the pattern is that matches a host; 0 for a rule without one.
-func (r *Rule) hostLiterals(host string) (n int) {
+// model's choice, and how specific the pattern is that matches.
+func (r *Rule) reaches(host string) (specificity int, ok bool) {
 	for _, p := range r.Hosts {
-		if glob(p, host) {
-			n = max(n, literals(p))
+		if host != "" && glob(p, host) {
+			specificity, ok = max(specificity, literals(p)), true
 		}
 	}
-	return n
+	return specificity, ok || len(r.Hosts) == 0
 }
 
 // hostGrants returns the grant for a host, and the one for all hosts.

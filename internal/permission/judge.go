@@ -217,13 +217,14 @@ func (j *Judge) rules(name, host string) []*Rule {
 	names := toolNames(name)
 	for i := range j.o.Rules.List {
 		r := &j.o.Rules.List[i]
-		if r.reaches(host) && slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
+		if _, ok := r.reaches(host); ok && slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
 			rules = append(rules, r)
 		}
 	}
 	if j.o.Memory != nil {
 		for _, g := range j.o.Memory.Grants(j.o.Agent) {
-			if r := g.rule(); g.Tool == name && r.reaches(host) {
+			r := g.rule()
+			if _, ok := r.reaches(host); ok && g.Tool == name {
 				rules = append(rules, r)
 			}
 		}
@@ -282,7 +283,8 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !args.match(r) {
 			continue
 		}
-		specificity := literals(r.Tool) + r.hostLiterals(call.Host)
+		specificity, _ := r.reaches(call.Host)
+		specificity += literals(r.Tool)
 		for _, a := range r.Arguments {
 			specificity += literals(a.Pattern)
 		}

@@ -3,7 +3,6 @@ package permission
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,26 +18,24 @@ func plain(text string) bool {
 	return strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./=,:@+|&;<>'\"-") == "" && !strings.Contains(text, " =") && !strings.Contains(text, "<<")
 }
 
-// readers are programs that only read, or only print, with the letters of the options with which they do. Words that are
-// not options are files, but for those after the ! of a program, which are text.
+// readers are programs and subcommands of git that only read, or only print, with the letters of the options with which they do,
+// and after a blank other such words. Words that are not options are files, but for those after the ! of a program, which are
+// text, and those after a =, which has none.
+//
+// Subcommands of git that look at contents or commits are not among them, such as status, diff and log: the configuration of a
+// repository has them run programs, by filters, textconv, diff.external, log.showSignature or the transport of a partial clone.
+//
+// Source: gitattributes(5), git-config(1).
 var readers = sync.OnceValue(func() map[string]string {
+	const git = " --list --show-current --abbrev-ref --show-toplevel --others --exclude-standard --cached --all -a -r -- "
 	return map[string]string{
 		"pwd": "LP", "ls": "laAhrtRS1dFsiGp", "cat": "nbsvET", "head": "nc0123456789q", "tail": "nc0123456789q", "wc": "lwcmL", "nl": "ba", "tac": "", "rev": "", "file": "bi",
 		"stat": "", "du": "shac", "df": "hT", "md5sum": "", "sha1sum": "", "sha256sum": "", "cmp": "s", "comm": "123", "diff": "uqwbB", "sort": "nrufk0123456789", "cut": "dfc0123456789,-", "tree": "adL0123456789", "basename": "", "dirname": "", "realpath": "",
 		"grep": "nirlcvwEFHhosx", "rg": "nilcwF", "cd": "", "uniq": "cdui",
 		"echo": "!n", "true": "!", "false": "!", "whoami": "!", "id": "!un", "uname": "!asrm", "nproc": "!", "uptime": "!", "groups": "!", "which": "!a", "type": "!",
+		"git branch": "=" + git, "git remote": "=" + git, "git rev-parse": git, "git ls-files": git, "git version": git,
 	}
 })
-
-// gitReaders are the subcommands of git that only read, with gitOptions; branch and remote only without other words. Those
-// that look at contents or commits are not among them, such as status, diff and log: the configuration of a repository
-// has them run programs, by filters, textconv, diff.external, log.showSignature or the transport of a partial clone.
-//
-// Source: gitattributes(5), git-config(1).
-const (
-	gitReaders = " branch remote rev-parse ls-files version "
-	gitOptions = " --list --show-current --abbrev-ref --show-toplevel --others --exclude-standard --cached --all -a -r -- "
-)
 
 // exactCommands are read as they are.
 const exactCommands = "\ndate\ndate -u\ndate +%s\nhostname\ngo version\ngo env\nls --version\ngit --version\ncommand -v git\n"
@@ -51,21 +48,25 @@ func (j *Judge) reads(c *command) string {
 	}
 	name, args := programName(c.words[0].text), c.words[1:]
 	if name == "git" && len(args) > 0 {
-		return j.gitReads(c, args)
+		if args[0].is("--no-pager") && len(args) > 1 {
+			args = args[1:]
+		}
+		name, args = "git "+args[0].text, args[1:]
 	}
-	letters, ok := readers()[name]
+	options, ok := readers()[name]
 	if !ok {
 		return none
 	}
-	letters, text := strings.TrimPrefix(letters, "!"), strings.HasPrefix(letters, "!")
+	letters, others, _ := strings.Cut(strings.TrimLeft(options, "!="), " ")
 	var files []word
 	for _, w := range args {
+		isOption := len(w.text) > 1 && w.text[0] == '-'
 		switch {
-		case text && (!w.isOption() || w.text[0] == hole):
+		case strings.HasPrefix(options, "!") && (!w.isOption() || w.text[0] == hole):
 		case !w.known():
 			return none
-		case len(w.text) > 1 && w.text[0] == '-' && strings.Trim(w.text[1:], letters) == "" && letters != "":
-		case len(w.text) > 1 && w.text[0] == '-' || w.text != "" && w.text[0] == '@':
+		case isOption && (letters != "" && strings.Trim(w.text[1:], letters) == "" || strings.Contains(" "+others, " "+w.text+" ")):
+		case isOption, strings.HasPrefix(options, "="), strings.HasPrefix(w.text, "@"):
 			return none
 		default:
 			files = append(files, w)
@@ -75,18 +76,12 @@ func (j *Judge) reads(c *command) string {
 	case name == "uniq" && len(files) > 1, name == "cd" && len(files) != 1:
 		return none
 	case (name == "grep" || name == "rg") && len(files) > 0:
-		files = files[1:]
-		if len(files) == 0 {
+		if files = files[1:]; len(files) == 0 {
 			files = []word{{text: "."}}
 		}
 	}
-	return j.readable(c, files)
-}
-
-// readable returns why files are not ones to read unasked.
-func (j *Judge) readable(c *command, files []word) string {
 	for _, w := range files {
-		if !w.known() || strings.ContainsAny(w.text, "=:") {
+		if strings.ContainsAny(w.text, "=:") {
 			return "it is not known what " + shown(c.words) + " reads"
 		}
 		if l := j.tree.locate(w.text, c.dirs); (!l.inside || l.closed != "") && !j.readingAllowed(l) {
@@ -105,61 +100,6 @@ func (j *Judge) readingAllowed(l located) bool {
 		}
 	}
 	return best.rule != nil && best.rule.Action == Allow
-}
-
-// gitReads is reads for git.
-func (j *Judge) gitReads(c *command, args []word) string {
-	if args[0].is("--no-pager") && len(args) > 1 {
-		args = args[1:]
-	}
-	none := "no rule allows " + shown(c.words)
-	if !strings.Contains(gitReaders, " "+args[0].text+" ") {
-		return none
-	}
-	for _, dir := range c.dirs {
-		if found := bare(dir); found != "" {
-			return found + " looks like a repository whose settings could run programs"
-		}
-	}
-	for _, w := range args[1:] {
-		if strings.Contains(gitOptions, " "+w.text+" ") && w.text != "" {
-			continue
-		}
-		if strings.HasPrefix(w.text, "-") || args[0].is("branch") || args[0].is("remote") {
-			return none
-		}
-		if why := j.readable(c, []word{w}); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// bare returns the directory that git would take for a repository without a .git of its own,
-// if it is run in dir: dir or one above it, up to the first that has a .git. Git asks for more
-// than is looked for here, but another call may write the rest meanwhile.
-//
-// Source: gitrepository-layout(5).
-func bare(dir string) string {
-	for {
-		if has(dir, ".git") {
-			return ""
-		}
-		if has(dir, "HEAD") && (has(dir, "commondir") || has(dir, "objects") || has(dir, "refs") || has(dir, "config")) {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ""
-		}
-		dir = parent
-	}
-}
-
-// has reports whether there is an entry of that name in dir, a broken link included.
-func has(dir, name string) bool {
-	_, err := os.Lstat(filepath.Join(dir, name))
-	return err == nil
 }
 
 // HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs

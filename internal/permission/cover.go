@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"loki/internal/sandbox"
 )
 
 // about reports whether a rule asks about or denies paths for a use of them; an empty use is any.
@@ -92,15 +94,15 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 		if !r.about("") {
 			continue
 		}
-		note := &o.mentioned
+		from := sandbox.Read // the lowest level at which that matters
 		switch {
 		case r.Access == Writing:
-			note = &o.changed
-		case r.Action == Deny && j.o.Sandboxed:
-			note = &o.held
+			from = sandbox.Write
+		case r.Action == Deny && j.o.Sandboxed: // which keeps the file below Full
+			from = sandbox.Full
 		}
 		if use := j.uses(c, r); use != no {
-			*note = cmp.Or(*note, shown(c.words)+" may use a file that a rule is about: "+r.String())
+			o.mentioned[from] = cmp.Or(o.mentioned[from], shown(c.words)+" may use a file that a rule is about: "+r.String())
 			if use == yes && r.Action == Deny && r.Access != Writing {
 				o.named = cmp.Or(o.named, r)
 			}

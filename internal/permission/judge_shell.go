@@ -33,19 +33,10 @@ type outcome struct {
 	firm     bool          // not even default: allow allows it
 	offered  bool          // level is for calls that ask for it
 
-	uncertain string // why a rule that asks or denies may be about a command
-	mentioned string // why a rule about a path may be about a file that a command uses
-	changed   string // likewise, but only a level that writes matters
-	held      string // likewise, but the sandbox keeps the file below Full
-	named     *Rule  // that denies a file which the text names, for calls that the sandbox does not keep from it
-}
-
-// bounded returns v, or that a rule denies the call if nothing keeps it from a file that the rule denies.
-func (o *outcome) bounded(v Verdict) Verdict {
-	if o.named == nil || v.Level != sandbox.Full || v.Action == Deny {
-		return v
-	}
-	return ruled(o.named)
+	uncertain string                   // why a rule that asks or denies may be about a command
+	mentioned map[sandbox.Level]string // why a rule about a path may be about a file that a command uses, from a level on
+	named     *Rule                    // that denies a file which the text names, for calls that the sandbox does not keep from it
+	hidden    string                   // why the text may run what is not seen
 }
 
 // stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
@@ -120,37 +111,74 @@ func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 	return v
 }
 
-// judgeText judges a text for the shell.
-func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdict {
+// wholes are the rules that are about a text as a whole.
+type wholes struct {
+	every match // for all texts
+	exact match // for this very text
+	// exceptions says that there are others that ask or deny, which what is hidden may be about.
+	exceptions bool
+}
+
+// wholesOf sorts out the rules about a text as a whole.
+func (j *Judge) wholesOf(args shellArguments, rules []*Rule) (w wholes) {
 	text := strings.TrimSpace(args.Command)
-	var whole, exact match
-	exceptions := false // what is hidden may be what a rule is about
+	writes := !j.o.Sandboxed || args.Sandbox.Covers(sandbox.Write)
 	for _, r := range rules {
 		switch {
 		case r.Text != "" || len(j.langs) == 0 && slices.Contains(r.Commands, text) && !strings.Contains(text, "*"):
 			if r.Text == "" || strings.TrimSpace(r.Text) == text {
-				exact.add(r, len(text))
+				w.exact.add(r, len(text))
 			}
 		case r.whole():
-			whole.add(r, literals(r.Tool))
-		default:
-			above := !j.o.Sandboxed || args.Sandbox.Covers(sandbox.Write)
-			exceptions = exceptions || r.Action != Allow && (len(r.Commands) > 0 || r.Action == Ask && r.Access != Writing || r.Access == Writing && above || !j.o.Sandboxed)
+			w.every.add(r, literals(r.Tool))
+		case r.Action != Allow:
+			w.exceptions = w.exceptions || !j.o.Sandboxed || len(r.Commands) > 0 || r.Access == Writing && writes || r.Access != Writing && r.Action == Ask
 		}
 	}
-	if whole.rule != nil && whole.rule.Action == Deny {
-		return ruled(whole.rule)
+	return w
+}
+
+// judgeText judges a text for the shell.
+func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdict {
+	w := j.wholesOf(args, rules)
+	if w.every.rule != nil && w.every.rule.Action == Deny {
+		return ruled(w.every.rule)
 	}
-	o := outcome{action: Allow, covered: true}
-	hidden, altered := "", ""
+	o := j.judgeParts(tool, args.Command, rules)
+	if w.every.rule != nil && w.every.rule.Action == Allow {
+		o.covered, o.harmless, o.level = true, false, ""
+		o.allow(w.every.rule)
+	}
+	if w.exact.rule != nil && w.exact.rule.Action == Allow && o.action != Deny {
+		o = outcome{action: Allow, covered: true, named: o.named}
+		o.allow(w.exact.rule)
+	}
+	var v Verdict
+	if doubt := cmp.Or(o.uncertain, o.hidden); o.action == Allow && w.exceptions && doubt != "" {
+		if o.exact = o.uncertain == "" || o.exact; !o.covered {
+			o.level = ""
+		}
+		v = j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt)
+	} else {
+		v = j.conclude(tool, args, &o)
+	}
+	if o.named != nil && v.Level == sandbox.Full && v.Action != Deny {
+		return ruled(o.named) // nothing keeps the call from the file
+	}
+	return v
+}
+
+// judgeParts judges the commands of a text and the files that it opens, in all languages in which the shell may read it.
+func (j *Judge) judgeParts(tool, text string, rules []*Rule) outcome {
+	o := outcome{action: Allow, covered: true, mentioned: make(map[sandbox.Level]string)}
+	altered := ""
 	if len(j.langs) == 0 {
-		hidden = "commands for this shell are not analyzed"
-		o.leave(hidden)
+		o.hidden = "commands for this shell are not analyzed"
 	}
 	left := maxCommands
 	for _, lang := range j.langs {
-		a := j.analyze(args.Command, lang, 0, []string{j.tree.root}, &left)
-		hidden, altered = cmp.Or(hidden, a.hidden), cmp.Or(altered, a.altered)
+		a := j.analyze(text, lang, 0, []string{j.tree.root}, &left)
+		o.hidden, altered = cmp.Or(o.hidden, a.hidden), cmp.Or(altered, a.altered)
 		for i := range a.commands {
 			a.commands[i].dirs = a.dirs
 			j.judgeCommand(&o, tool, &a.commands[i], rules, false, false)
@@ -162,27 +190,13 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 			j.judgeAccess(&o, tool, f, a.dirs, rules)
 		}
 	}
-	if why := cmp.Or(hidden, altered); why != "" {
+	if why := cmp.Or(o.hidden, altered); why != "" {
 		o.open, o.firm = nil, true
 		o.leave(why)
-	} else if o.harmless && len(o.open) == 0 && !plain(text) && !j.o.Sandboxed {
+	} else if o.harmless && len(o.open) == 0 && !plain(strings.TrimSpace(text)) && !j.o.Sandboxed {
 		o.leave("shells may differ in what they make of the text")
 	}
-	if whole.rule != nil && whole.rule.Action == Allow {
-		o.covered, o.harmless, o.level = true, false, ""
-		o.allow(whole.rule)
-	}
-	if exact.rule != nil && exact.rule.Action == Allow && o.action != Deny {
-		o, hidden = outcome{action: Allow, covered: true, named: o.named}, ""
-		o.allow(exact.rule)
-	}
-	if doubt := cmp.Or(o.uncertain, hidden); o.action == Allow && exceptions && doubt != "" {
-		if o.exact = o.uncertain == "" || o.exact; !o.covered {
-			o.level = ""
-		}
-		return o.bounded(j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt))
-	}
-	return o.bounded(j.conclude(tool, args, &o))
+	return o
 }
 
 // conclude gives the verdict on a text from what is known about its parts.
@@ -218,12 +232,9 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 	} else {
 		v.Harmless = ok && o.harmless
 	}
-	for _, m := range [...]struct {
-		why  string
-		from sandbox.Level
-	}{{o.mentioned, sandbox.Read}, {o.changed, sandbox.Write}, {o.held, sandbox.Full}} {
-		if m.why != "" && v.Level.Covers(m.from) {
-			return j.asked(tool, args, o, v.Level, m.why)
+	for _, from := range sandbox.Levels() {
+		if about := o.mentioned[from]; about != "" && v.Level.Covers(from) {
+			return j.asked(tool, args, o, v.Level, about)
 		}
 	}
 	switch {
@@ -354,12 +365,11 @@ func (j *Judge) decide(c *command, rules []*Rule) (d decision) {
 // letters' case, and with options before its subcommand.
 func (j *Judge) matchCommand(pattern []string, c *command, strict bool) truth {
 	words := slices.Clone(c.words)
-	words[0].text = programName(words[0].text)
+	if words[0].text = programName(words[0].text); strict {
+		words[0].text = strings.TrimSuffix(strings.ToLower(words[0].text[strings.LastIndexAny(words[0].text, `/\`)+1:]), ".exe")
+	}
 	best := max(matchWords(pattern, c.words, strict), matchWords(pattern, words, strict))
 	if strict {
-		words[0].text = words[0].text[strings.LastIndexAny(words[0].text, `/\`)+1:]
-		words[0].text = strings.TrimSuffix(strings.ToLower(words[0].text), ".exe")
-		best = max(best, matchWords(pattern, words, true))
 		if slices.Contains(families, words[0].text) {
 			// Options before the subcommand do not change what the rule is about. Of other programs than git it is not
 			// known which take a value.

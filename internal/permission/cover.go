@@ -18,17 +18,17 @@ func (r *Rule) about(use Access) bool {
 
 // hidden returns what reports whether a rule denies or asks about a file that was found for a call, or the file is not to be read
 // unasked although no rule mentions it; nil if there is no such file. A call that names such a place was asked about itself.
-func (j *Judge) hidden(use Access, found []located, rules []*Rule) func(path string) bool {
-	dirs := []string{j.tree.root}
-	if len(found) > 0 {
-		dirs = nil
-		for _, l := range found {
-			dirs = append(dirs, l.all...)
-		}
+func (j *Judge) hidden(t target) func(path string) bool {
+	var dirs []string
+	for _, l := range t.found {
+		dirs = append(dirs, l.all...)
 	}
-	closed := use == Reading && slices.ContainsFunc(dirs, j.tree.closesBelow) && !slices.ContainsFunc(found, func(l located) bool { return l.closed != "" })
-	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return len(r.Paths) == 0 || r.Access != "" && r.Access != use })
-	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(use) }) {
+	if len(t.found) == 0 {
+		dirs = []string{j.tree.root}
+	}
+	closed := t.use == Reading && slices.ContainsFunc(dirs, j.tree.closesBelow) && !slices.ContainsFunc(t.found, func(l located) bool { return l.closed != "" })
+	rules := slices.DeleteFunc(slices.Clone(t.rules), func(r *Rule) bool { return len(r.Paths) == 0 || r.Access != "" && r.Access != t.use })
+	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(t.use) }) {
 		return nil
 	}
 	return func(path string) bool {
@@ -50,16 +50,13 @@ var leavers = []string{"fs_grep", "fs_glob", "fs_ls", "fs_read", "fs_cat"}
 
 // below judges a call about directories in which a file is that a rule denies or asks about. stopped is false if there is
 // none, or the tool leaves it out.
-func (j *Judge) below(tool string, found []located, use Access, rules []*Rule) (v Verdict, stopped bool) {
-	if slices.Contains(leavers, tool) {
+func (j *Judge) below(t target) (v Verdict, stopped bool) {
+	if slices.Contains(leavers, t.Tool) {
 		return v, false
 	}
-	for _, r := range rules {
-		if !r.about(use) {
-			continue
-		}
-		for _, l := range found {
-			if slices.ContainsFunc(l.all, func(dir string) bool { return j.holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
+	for _, r := range t.rules {
+		for _, l := range t.found {
+			if r.about(t.use) && slices.ContainsFunc(l.all, func(dir string) bool { return j.holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
 				v, stopped = ruled(r), true
 				v.Reason = "a file in " + l.shown + " is what a rule is about: " + v.Rule
 			}

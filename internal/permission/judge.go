@@ -247,110 +247,127 @@ func toolNames(name string) []string {
 	return names
 }
 
+// target is what a call of a tool that is not a shell is about.
+type target struct {
+	Call            // of the tool that is invoked
+	args  arguments // of that
+	rules []*Rule   // that may be about it
+	// remote says that the tool is one of an MCP server: its paths are not those of the workspace.
+	remote bool
+	use    Access    // of the files
+	found  []located // the files that the arguments name
+}
+
+// targetOf finds out what a call is about. ambiguous says, in words for the model, why that is not known.
+func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) {
+	t = target{Call: call, rules: rules, use: Writing}
+	t.args, ambiguous = readArguments(call.Arguments)
+	server := ""
+	if server, t.remote = mcpServer(call.Tool); t.remote {
+		if inner, ok := t.args.value("tool").(string); ok && isMeta(call.Tool, "invoke") {
+			// Rules name the tool that is invoked, and its arguments.
+			t.Tool = mcpPrefix + server + "__" + inner
+			t.rules = append(rules, j.rules(t.Tool, "")...)
+			members, _ := t.args.value("arguments").(map[string]any)
+			t.args, ambiguous = newArguments(members)
+		}
+		meta := isMeta(call.Tool, "search") || isMeta(call.Tool, "describe")
+		t.ReadOnly = t.ReadOnly && (meta || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
+	}
+	if t.ReadOnly {
+		t.use = Reading
+	}
+	for _, p := range pathArguments(t.Tool, t.args) {
+		t.found = append(t.found, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
+	}
+	return t, ambiguous
+}
+
+// unusual returns why a file of the call is not for every call, empty if all are.
+func (t *target) unusual(tree workspace) (why string) {
+	if t.remote {
+		return ""
+	}
+	for _, l := range t.found {
+		if !l.inside {
+			return l.shown + " is outside the workspace " + tree.root
+		}
+		if why == "" && (l.closed != "" || t.use == Writing && l.guarded != "") {
+			why = l.shown + " is not for every call: " + cmp.Or(l.closed, l.guarded)
+		}
+	}
+	return why
+}
+
 // judgeTool judges a tool that is not a shell.
 func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
-	args, ambiguous := readArguments(call.Arguments)
+	t, ambiguous := j.targetOf(call, rules)
 	if ambiguous != "" {
 		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
 	}
-	server, remote := mcpServer(call.Tool)
-	readOnly := call.ReadOnly
-	if remote {
-		if inner, ok := args.value("tool").(string); ok && isMeta(call.Tool, "invoke") {
-			// Rules name the tool that is invoked, and its arguments.
-			call.Tool = mcpPrefix + server + "__" + inner
-			rules = append(rules, j.rules(call.Tool, "")...)
-			members, _ := args.value("arguments").(map[string]any)
-			if args, ambiguous = newArguments(members); ambiguous != "" {
-				return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
-			}
-		}
-		meta := isMeta(call.Tool, "search") || isMeta(call.Tool, "describe")
-		readOnly = readOnly && (meta || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
+	if v, stopped := j.below(t); stopped {
+		return v
 	}
-	use := Writing
-	if readOnly {
-		use = Reading
+	best, why := j.bestRule(t), t.unusual(j.tree)
+	v := Verdict{Action: Allow}
+	switch {
+	case best != nil && (best.Action != Allow || len(best.Paths) > 0 || why == ""):
+		v = ruled(best)
+	case why != "":
+		v = Verdict{Action: Ask, Decided: true, Reason: why}
+	case t.ReadOnly && t.Host == "":
+		v.Decided = true
+	case j.o.Rules.Default != "":
+		v = Verdict{Action: j.o.Rules.Default, Decided: true, Reason: "no rule allows " + t.Tool}
+	case t.Host != "":
+		v = Verdict{Action: Ask, Decided: true, Reason: "it sends a request to " + t.Host + ", and an address can hold what the model has read"}
+	case t.Destructive || t.remote:
+		v = Verdict{Action: Ask, Decided: t.remote, Reason: t.Tool + " may change something"}
 	}
-	var found []located
-	for _, p := range pathArguments(call.Tool, args) {
-		found = append(found, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
+	v.Hidden = j.hidden(t)
+	switch {
+	case v.Action != Ask:
+	case t.Host != "":
+		v.Always, v.Wider = hostGrants(t.Call)
+	case !t.remote && slices.ContainsFunc(t.found, func(l located) bool { return !l.inside }) || slices.ContainsFunc(t.found, func(l located) bool { return l.guarded+l.closed != "" }):
+		v.Always = pathGrants(t.Tool, t.use, t.found...)
+	default:
+		v.Always = []Grant{{Tool: t.Tool}}
 	}
+	return v
+}
 
+// bestRule returns the rule that decides about a call of a tool that is not a shell, nil if there is none.
+func (j *Judge) bestRule(t target) *Rule {
 	var best match
-	coversPaths := false
-	for _, r := range rules {
-		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !args.match(r) {
+	for _, r := range t.rules {
+		if len(r.Commands) > 0 && !slices.Contains(r.Commands, "*") || r.Text != "" || !t.args.match(r) {
 			continue
 		}
-		specificity, _ := r.reaches(call.Host)
+		specificity, _ := r.reaches(t.Host)
 		specificity += literals(r.Tool)
 		for _, a := range r.Arguments {
 			specificity += literals(a.Pattern)
 		}
 		if len(r.Paths) > 0 {
-			if r.Access != "" && r.Access != use || len(found) == 0 {
-				continue
-			}
-			n, ok := matchAll(r, found, j.tree)
-			if !ok {
+			n, ok := j.tree.matches(r, t.found...)
+			if !ok || r.Access != "" && r.Access != t.use {
 				continue
 			}
 			specificity += n
 		}
-		before := best.rule
 		best.add(r, specificity)
-		if best.rule != before {
-			coversPaths = len(r.Paths) > 0
-		}
 	}
-
-	if v, stopped := j.below(call.Tool, found, use, rules); stopped {
-		return v
-	}
-	outside := slices.IndexFunc(found, func(l located) bool { return !l.inside })
-	guarded := slices.IndexFunc(found, func(l located) bool { return l.closed != "" || use == Writing && l.guarded != "" })
-	v := Verdict{Action: Allow}
-	switch {
-	case best.rule != nil && (best.rule.Action != Allow || coversPaths):
-		v = ruled(best.rule)
-	case !remote && outside >= 0:
-		v = Verdict{Action: Ask, Decided: true, Reason: found[outside].shown + " is outside the workspace " + j.tree.root}
-	case !remote && guarded >= 0:
-		v = Verdict{Action: Ask, Decided: true, Reason: found[guarded].shown + " is not for every call: " + cmp.Or(found[guarded].closed, found[guarded].guarded)}
-	case best.rule != nil:
-		v = ruled(best.rule)
-	case readOnly && call.Host == "":
-		v.Decided = true
-	case j.o.Rules.Default != "":
-		v = Verdict{Action: j.o.Rules.Default, Decided: true, Reason: "no rule allows " + call.Tool}
-	case call.Host != "":
-		v = Verdict{Action: Ask, Decided: true, Reason: "it sends a request to " + call.Host + ", and an address can hold what the model has read"}
-	case call.Destructive || remote:
-		v = Verdict{Action: Ask, Decided: remote, Reason: call.Tool + " may change something"}
-	}
-	v.Hidden = j.hidden(use, found, rules)
-	if v.Action == Ask {
-		v.Always = j.toolGrants(call, found, outside >= 0 && !remote, use)
-		if call.Host != "" {
-			v.Always, v.Wider = hostGrants(call)
-		}
-	}
-	return v
+	return best.rule
 }
 
-// toolGrants returns the grants for a tool that is not a shell: within the workspace the
-// tool as a whole, outside of it only the very files.
-func (j *Judge) toolGrants(call Call, found []located, byPath bool, use Access) []Grant {
-	if !byPath && !slices.ContainsFunc(found, func(l located) bool { return l.guarded+l.closed != "" }) {
-		return []Grant{{Tool: call.Tool}}
-	}
-	var grants []Grant
+// pathGrants returns the grants for the very files, nil if one of them is not known or would be a pattern.
+func pathGrants(tool string, use Access, found ...located) (grants []Grant) {
 	for _, l := range found {
 		if l.real == "" || strings.ContainsAny(l.real, `*?[\`) {
 			return nil
 		}
-		grants = append(grants, Grant{Tool: call.Tool, Path: filepath.ToSlash(l.real), Access: use})
+		grants = append(grants, Grant{Tool: tool, Path: filepath.ToSlash(l.real), Access: use})
 	}
 	return grants
 }
@@ -362,22 +379,6 @@ func ruled(r *Rule) Verdict {
 		v.Reason = "rule: " + v.Rule
 	}
 	return v
-}
-
-// matchAll reports whether a rule with paths matches: one that allows has to cover all
-// paths, of any other one is enough.
-func matchAll(r *Rule, found []located, tree workspace) (specificity int, ok bool) {
-	for _, l := range found {
-		n, matched := tree.matches(r, l)
-		if matched && r.Action != Allow {
-			return n, true
-		}
-		if !matched && r.Action == Allow {
-			return 0, false
-		}
-		specificity = max(specificity, n)
-	}
-	return specificity, r.Action == Allow
 }
 
 const mcpPrefix = "mcp__"

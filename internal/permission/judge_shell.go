@@ -409,10 +409,7 @@ func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, ru
 			best.add(r, n)
 		}
 	}
-	var grants []Grant
-	if l.real != "" && !strings.ContainsAny(l.real, `*?[\`) {
-		grants = []Grant{{Tool: tool, Path: l.real, Access: f.use}}
-	}
+	grants := pathGrants(tool, f.use, l)
 	switch r := best.rule; {
 	case r != nil && r.Action != Allow:
 		o.stop(r, grants...)

@@ -183,23 +183,25 @@ func resolve(path string) string {
 	return real
 }
 
-// matches reports whether a rule's path patterns match where l leads: everywhere for a
-// rule that allows, anywhere for another. Guarded places are not reached by wildcards.
-func (w workspace) matches(r *Rule, l located) (specificity int, ok bool) {
-	if len(l.all) == 0 {
-		return 0, false
-	}
-	for i, real := range l.all {
-		n, matched := w.matchOne(r, real)
-		if matched && r.Action != Allow {
-			return n, true
-		}
-		if !matched && r.Action == Allow || i == 0 && r.Action == Allow && l.guarded+l.closed != "" && !w.names(r, real) {
+// matches reports whether a rule's path patterns match where paths lead: everywhere for a rule that allows, anywhere for another.
+// Guarded places are not reached by wildcards.
+func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool) {
+	for _, l := range found {
+		if len(l.all) == 0 && r.Action == Allow {
 			return 0, false
 		}
-		specificity = max(specificity, n)
+		for _, real := range l.all {
+			n, matched := w.matchOne(r, real)
+			if matched && r.Action != Allow {
+				return n, true
+			}
+			if r.Action == Allow && (!matched || l.guarded+l.closed != "" && !w.names(r, real)) {
+				return 0, false
+			}
+			specificity = max(specificity, n)
+		}
 	}
-	return specificity, r.Action == Allow
+	return specificity, r.Action == Allow && len(found) > 0
 }
 
 func (w workspace) matchOne(r *Rule, real string) (specificity int, ok bool) {

@@ -364,7 +364,7 @@ func (j *Judge) bestRule(t target) *Rule {
 // pathGrants returns the grants for the very files, nil if one of them is not known or would be a pattern.
 func pathGrants(tool string, use Access, found ...located) (grants []Grant) {
 	for _, l := range found {
-		if l.real == "" || strings.ContainsAny(l.real, `*?[\`) {
+		if l.real == "" || strings.ContainsAny(l.real, globCharacters) {
 			return nil
 		}
 		grants = append(grants, Grant{Tool: tool, Path: filepath.ToSlash(l.real), Access: use})

@@ -59,6 +59,8 @@ func TestShellRules(t *testing.T) {
 		{"write_denied", "rules: [{tool: execute_command, action: deny, path: '*.env'}]", "echo x > a.env", "deny"},
 		{"command_rule_is_not_for_files", `execute_command: {"echo *": allow}`, "echo x > y", "ask"},
 		{"wildcard_does_not_reach_hooks", "rules: [{tool: execute_command, action: allow, path: '**'}]", "echo x > .git/hooks/pre-commit", "ask"},
+		{"one_character_does_not_reach_hooks", "rules: [{tool: execute_command, action: allow, path: '?git/hooks/*'}]", "echo x > .git/hooks/pre-commit", "ask"},
+		{"one_of_several", "rules: [{tool: execute_command, action: deny, path: '{b,c}.env'}]", "echo x > c.env", "deny"},
 		{"hooks_by_name", "rules: [{tool: execute_command, action: allow, path: '.git/hooks/*'}]", "echo x > .git/hooks/pre-commit", "allow"},
 		{"read_outside_by_path", "rules: [{tool: execute_command, action: allow, path: '/usr/include/**', access: read}]", "cat /usr/include/stdio.h", "allow"},
 		{"read_is_not_write", "rules: [{tool: execute_command, action: allow, path: '/usr/include/**', access: read}]", "echo x > /usr/include/stdio.h", "ask"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"loki/internal/sandbox"
 )
 
@@ -207,7 +209,7 @@ func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool)
 func (w workspace) matchOne(r *Rule, real string) (specificity int, ok bool) {
 	name := filepath.ToSlash(real)
 	for _, p := range r.Paths {
-		if matchPath(w.absolute(p), name) {
+		if doublestar.MatchUnvalidated(w.absolute(p), name) {
 			specificity, ok = max(specificity, literals(p)), true
 		}
 	}
@@ -230,18 +232,29 @@ func (w workspace) absolute(pattern string) string {
 	return strings.TrimSuffix(root, "/") + "/" + strings.TrimPrefix(pattern, "./")
 }
 
+// globCharacters are those that mean something in patterns of paths.
+const globCharacters = `*?[]{}\`
+
 func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
+	var b strings.Builder
+	for i := range len(s) {
+		if strings.IndexByte(globCharacters, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 // names reports whether one of the patterns that match spells the guarded part out.
 func (w workspace) names(r *Rule, real string) bool {
 	for _, p := range r.Paths {
 		abs := w.absolute(p)
-		if !matchPath(abs, filepath.ToSlash(real)) {
+		if !doublestar.MatchUnvalidated(abs, filepath.ToSlash(real)) {
 			continue
 		}
-		if fixed, _, wild := strings.Cut(abs, "*"); w.guards(filepath.FromSlash(strings.TrimSuffix(fixed, "/"))) != "" || !wild {
+		wild := strings.IndexAny(abs, "*?[{")
+		if wild < 0 || w.guards(filepath.FromSlash(strings.TrimSuffix(abs[:wild], "/"))) != "" {
 			return true
 		}
 	}

@@ -1,9 +1,6 @@
 package permission
 
-import (
-	"path"
-	"strings"
-)
+import "strings"
 
 // truth is whether something holds that may not be known.
 type truth int
@@ -111,37 +108,4 @@ func matchWords(pattern []string, words []word, fold bool) truth {
 		return here
 	}
 	return min(here, matchWords(pattern[1:], words[1:], false))
-}
-
-// matchPath reports whether a slash-separated path matches a pattern, in which * stands for
-// any text without a slash, ? for one such character, and ** for any number of directories.
-func matchPath(pattern, name string) bool {
-	return matchParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-func matchParts(pattern, name []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for len(pattern) > 1 && pattern[1] == "**" {
-				pattern = pattern[1:]
-			}
-			if len(pattern) == 1 {
-				return true
-			}
-			for i := range name {
-				if matchParts(pattern[1:], name[i:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(name) == 0 {
-			return false
-		}
-		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
-			return false
-		}
-		pattern, name = pattern[1:], name[1:]
-	}
-	return len(name) == 0
 }

@@ -2,8 +2,9 @@ package permission
 
 import (
 	"fmt"
-	"path"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
@@ -117,8 +118,8 @@ func wrongHost(p string) (problem, hint string) {
 
 // wrongPath refuses patterns that cannot be read.
 func wrongPath(p string) (problem, hint string) {
-	if _, err := path.Match(p, ""); err != nil {
-		return "cannot be read: " + err.Error(), ""
+	if !doublestar.ValidatePattern(p) {
+		return "cannot be read", `a [ or { that is meant needs a \ before it`
 	}
 	if strings.Contains("/"+p+"/", "/../") {
 		return "holds .., which paths never do when they are judged", "write the absolute path"

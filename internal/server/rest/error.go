@@ -148,8 +148,8 @@ func FromError(ctx context.Context, err error) *Error {
 	if e := fromContext(ctx, err); e != nil {
 		return e
 	}
-	if errors.Is(err, manager.ErrClosed) {
-		e := overloaded(errStopping.Error())
+	if errors.Is(err, run.ErrPassing) { // such as a database that restarts
+		e := overloaded("the record of runs cannot be reached now")
 		e.Err = err
 		return e
 	}

@@ -20,6 +20,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/run"
 	"loki/internal/server/answers"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
@@ -552,5 +553,13 @@ func TestPanicInTheBackground(t *testing.T) {
 	}
 	if err := a.Protect(t.Context(), func() error { panic("a mistake") }); err == nil || strings.Contains(err.Error(), "mistake") {
 		t.Errorf("a panic is %v", err)
+	}
+}
+
+// TestPassingFailure answers a failure that is over soon so that clients try again.
+func TestPassingFailure(t *testing.T) {
+	err := fault.Wrap(fault.Failure, fmt.Errorf("the database restarts: %w", run.ErrPassing), "")
+	if e := rest.FromError(t.Context(), err); e.Status != http.StatusServiceUnavailable || e.RetryAfter == 0 || strings.Contains(e.Message, "database") {
+		t.Errorf("%+v", e)
 	}
 }

@@ -24,9 +24,9 @@ type Shared interface {
 
 	// Ready returns the ids of at most limit runs of servers, see [Info.Served], that no process holds and
 	// that can work now, the one that has waited longest first: those that are running on record, because
-	// they wait for a turn or their process died, and those that are suspended and whose time has come: the
-	// deadline of a question is over, the provider is back, or all questions are answered. A run with a gap
-	// is not Ready. A limit of 0 or less returns none.
+	// they wait for a turn or their process died, and those that are suspended and whose time has come since they
+	// were opened last: the deadline of a question is over, the provider is back, or Answer was called. A run with
+	// a gap is not Ready. A limit of 0 or less returns none.
 	Ready(ctx context.Context, limit int) ([]string, error)
 
 	// Cancel asks the process that holds a run to cancel it, which that finds soon after: the context of

@@ -63,7 +63,7 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 		j.name = run.NewID()
 		err := s.transaction(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 			now := s.now()
-			err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, started, rested, about) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)
+			err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, due, started, rested, about) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8, $9)
 				ON CONFLICT (name) DO NOTHING RETURNING id`,
 				j.name, postgres.Text(info.Agent), postgres.Text(info.Dir), subject, key, info.Served, string(run.Running), now, about.Data).Scan(&j.id)
 			if errors.Is(err, pgx.ErrNoRows) {
@@ -73,7 +73,7 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 				return err
 			}
 			b := &pgx.Batch{}
-			b.Queue(`INSERT INTO loki.leases (run, member, epoch, writes, step, updated) VALUES ($1, $2, $3, 0, $4, $5)`, j.id, m.ID(), j.epoch, start.Step, now)
+			b.Queue(`INSERT INTO loki.leases (run, member, epoch, writes, step, opened, updated) VALUES ($1, $2, $3, 0, $4, $5, $5)`, j.id, m.ID(), j.epoch, start.Step, now)
 			fresh := j.queueBlobs(b, append(checkpointDocs(&first), about))
 			queueCheckpoint(b, j.id, &first)
 			for _, h := range fresh {
@@ -212,8 +212,8 @@ func (s *Store) Open(ctx context.Context, id string) (run.Journal, run.Recovery,
 			return &run.GapError{ID: j.name, Gap: *found.Info.Gap}
 		}
 		b := &pgx.Batch{}
-		b.Queue(`UPDATE loki.leases SET member = $2, epoch = $3, writes = 0, canceled = 0, updated = $4 WHERE run = $1`, j.id, m.ID(), j.epoch, s.now())
-		b.Queue(`UPDATE loki.runs SET status = $2, code = '', until = NULL, ending = NULL WHERE id = $1`, j.id, string(run.Running))
+		b.Queue(`UPDATE loki.leases SET member = $2, epoch = $3, writes = 0, canceled = 0, opened = $4, answered = false, updated = $4 WHERE run = $1`, j.id, m.ID(), j.epoch, s.now())
+		b.Queue(`UPDATE loki.runs SET status = $2, code = '', until = NULL, due = 0, ending = NULL WHERE id = $1`, j.id, string(run.Running))
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err != nil {
@@ -349,13 +349,11 @@ func (s *Store) Answer(ctx context.Context, id, question, text string) error {
 		}
 		now := s.now()
 		b := &pgx.Batch{}
-		b.Queue(`UPDATE loki.leases SET made = made + 1, updated = greatest(updated, $2) WHERE run = $1`, r.id, now)
+		b.Queue(`UPDATE loki.leases SET made = made + 1, answered = true, updated = greatest(updated, $2) WHERE run = $1`, r.id, now)
 		(&journal{id: r.id}).queueBlobs(b, []record.Document{doc})
 		b.Queue(insertStep, r.id, step, node, key, string(steps.Question), postgres.Text(question), now, len(answer), doc.Data)
 		b.Queue(`UPDATE loki.questions SET answered = true WHERE run = $1 AND id = $2`, r.id, postgres.Text(question))
-		if r.held == nil {
-			b.Queue(`UPDATE loki.runs SET rested = $2 WHERE id = $1`, r.id, now)
-		}
+		b.Queue(`UPDATE loki.runs SET due = 0, rested = $2 WHERE id = $1 AND status = $3`, r.id, now, string(run.Suspended))
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err == nil {
@@ -448,12 +446,8 @@ func (s *Store) Ready(ctx context.Context, limit int) (ids []string, err error) 
 	}
 	err = s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT r.name FROM loki.runs r JOIN loki.leases l ON l.run = r.id
-			WHERE r.served AND r.gap IS NULL AND r.status IN ('running', 'suspended')
-			AND NOT EXISTS (SELECT FROM loki.members m WHERE m.id = l.member)
-			AND (r.status = 'running' OR r.until <= $2
-				OR EXISTS (SELECT FROM loki.questions q WHERE q.run = r.id AND NOT q.answered AND q.deadline <= $2)
-				OR r.code = $3 AND r.until IS NULL AND NOT EXISTS (SELECT FROM loki.questions q WHERE q.run = r.id AND NOT q.answered))
-			ORDER BY r.rested, r.id LIMIT $1`, limit, s.now(), string(fault.Suspended))
+			WHERE r.served AND r.gap IS NULL AND r.due <= $2 AND NOT EXISTS (SELECT FROM loki.members m WHERE m.id = l.member)
+			ORDER BY r.rested, r.id LIMIT $1`, limit, s.now())
 		if err != nil {
 			return err
 		}

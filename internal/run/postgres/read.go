@@ -168,6 +168,7 @@ func (s *Store) describe(r *runRow, docs record.Reader) (run.Info, error) {
 	}
 	info.Gap = docs.Gap(r.gap)
 	err := docs.Describe(&info, r.about, r.ending, r.lastDoc)
+	info.Queued = info.Served && info.Status == run.Running && !info.Active && info.Gap == nil
 	return info, err
 }
 

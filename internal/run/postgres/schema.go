@@ -18,7 +18,8 @@ CREATE TABLE loki.runs (
 	served boolean NOT NULL,      -- it belongs to the servers
 	status text NOT NULL,
 	code text NOT NULL DEFAULT '', -- of the error that it rests with
-	until bigint,                 -- when it goes on by itself; null for never
+	until bigint,                 -- when its provider is back; null for none
+	due bigint,                   -- from when on a server may go on with it if no process holds it: 0 for at once; null for never
 	started bigint NOT NULL,
 	rested bigint NOT NULL,       -- since when it waits
 	about bytea NOT NULL,         -- document: the rest of what the run was created with
@@ -26,12 +27,14 @@ CREATE TABLE loki.runs (
 	gap bytea                     -- JSON: a run.Gap; null for none
 );
 CREATE INDEX runs_owner ON loki.runs (owner, id);
-CREATE INDEX runs_waiting ON loki.runs (rested) WHERE served AND gap IS NULL AND status IN ('running', 'suspended');
+CREATE INDEX runs_due ON loki.runs (due) WHERE served AND due IS NOT NULL;
 
 CREATE TABLE loki.leases (
 	run bigint PRIMARY KEY,
 	member bigint,                -- who holds it, see loki.members; null, or one that is not there, for nobody
 	epoch bigint NOT NULL,        -- how often the run was opened
+	opened bigint NOT NULL,       -- when it was opened last
+	answered boolean NOT NULL DEFAULT false, -- since then, other than by the journal
 	writes bigint NOT NULL,       -- number of the last write of the epoch
 	canceled bigint NOT NULL DEFAULT 0, -- the epoch that is to be canceled
 	made integer NOT NULL DEFAULT 0, -- number of the last step

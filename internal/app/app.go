@@ -25,6 +25,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/input"
 	"loki/internal/macro"
+	"loki/internal/mcp"
 	"loki/internal/permission"
 	"loki/internal/process"
 	"loki/internal/redact"
@@ -61,11 +62,13 @@ type App struct {
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
 
-	sessions session.Store      // made on first use; guarded by mu
-	memory   *permission.Memory // likewise
-	natives  tool.Set           // likewise, see builtinTools; for nativesDir, empty before
-	servers  *servers           // likewise
-	warnings []string           // see Warnings; guarded by mu
+	sessions session.Store       // made on first use; guarded by mu
+	memory   *permission.Memory  // likewise
+	natives  tool.Set            // likewise, see builtinTools; for nativesDir, empty before
+	servers  *servers            // likewise
+	retired  mcp.Metrics         // of connections to servers before mcp.json was read again; guarded by mu
+	acquired func(time.Duration) // see OnAcquire; guarded by mu
+	warnings []string            // see Warnings; guarded by mu
 
 	nativesDir string                      // guarded by mu
 	sandboxes  map[string]*sandbox.Sandbox // see Sandbox; guarded by mu

@@ -55,7 +55,7 @@ func (a *App) mcpServers() (*servers, error) {
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
-		Pool:   pool, CallTimeout: a.Config.ToolTimeout,
+		Pool:   pool, CallTimeout: a.Config.ToolTimeout, Acquired: a.acquired,
 	})
 	a.servers = s
 	return s, nil

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"maps"
+	"time"
 
 	"loki/internal/catalog"
 	"loki/internal/config"
@@ -113,6 +114,9 @@ func (a *App) ReloadServers() (names []string, drain func(ctx context.Context) e
 	a.mu.Lock()
 	old := a.servers
 	a.servers = nil
+	if old != nil {
+		a.retired = a.retired.Plus(old.pool.Metrics())
+	}
 	a.mu.Unlock()
 	drain = func(context.Context) error { return nil }
 	if old != nil {
@@ -120,4 +124,31 @@ func (a *App) ReloadServers() (names []string, drain func(ctx context.Context) e
 	}
 	_, err = a.mcpServers()
 	return names, drain, err
+}
+
+// ServerPool is the state of the connections to MCP servers.
+type ServerPool struct {
+	mcp.Metrics     // since the program began
+	Idle, InUse int // connections
+	Alive       bool
+}
+
+// ServerPool returns the state of the connections to MCP servers. It makes none.
+func (a *App) ServerPool() ServerPool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := ServerPool{Metrics: a.retired, Alive: true}
+	if a.servers != nil {
+		p.Metrics = p.Plus(a.servers.pool.Metrics())
+		p.Idle, p.InUse, p.Alive = a.servers.pool.Size()
+	}
+	return p
+}
+
+// OnAcquire has f called with how long it took to get each connection to an MCP server. It is called before anything is
+// asked for.
+func (a *App) OnAcquire(f func(took time.Duration)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.acquired = f
 }

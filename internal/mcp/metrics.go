@@ -31,6 +31,22 @@ func (p *Pool) Metrics() Metrics {
 	return p.metrics
 }
 
+// Plus returns the sum of two counts, such as those of a pool and of the one that it replaces.
+func (m Metrics) Plus(n Metrics) Metrics {
+	return Metrics{
+		Started: m.Started + n.Started, ActiveHits: m.ActiveHits + n.ActiveHits, IdleHits: m.IdleHits + n.IdleHits, Misses: m.Misses + n.Misses,
+		IdleEvictions: m.IdleEvictions + n.IdleEvictions, CapEvictions: m.CapEvictions + n.CapEvictions,
+		HealthOK: m.HealthOK + n.HealthOK, HealthFailed: m.HealthFailed + n.HealthFailed,
+	}
+}
+
+// Size returns how many connections are idle and in use, and whether more can be made.
+func (p *Pool) Size() (idle, inUse int, alive bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle()), len(p.inUse()), p.phase == open
+}
+
 // Status is one connection of a pool.
 type Status struct {
 	Server    string    `json:"server"`

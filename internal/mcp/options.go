@@ -56,6 +56,9 @@ type Options struct {
 	MaxTools       int           // that a server may have; 0 means DefaultMaxTools
 
 	Pool PoolConfig
+
+	// Acquired is called with how long each Acquire took that returned a connection; nil if it is of no interest.
+	Acquired func(took time.Duration)
 }
 
 func (o Options) withDefaults() Options {

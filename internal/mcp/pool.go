@@ -201,7 +201,12 @@ func (p *Pool) Acquire(ctx context.Context, s Server) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.acquire(ctx, r)
+	begun := time.Now()
+	h, err := p.acquire(ctx, r)
+	if err == nil && p.opts.Acquired != nil {
+		p.opts.Acquired(time.Since(begun))
+	}
+	return h, err
 }
 
 // connected reports whether there is a connection to s that works.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -87,3 +88,27 @@ type keptOpen struct{ run.Store }
 
 // Close does nothing.
 func (keptOpen) Close() error { return nil }
+
+// prober is a store that can say whether it can be written to.
+type prober interface {
+	Probe(ctx context.Context) error
+}
+
+// ProbeStores reports which store of a server cannot be written to now, nil if all can, or do not know.
+func (a *App) ProbeStores(ctx context.Context) error {
+	sessions, err := a.Sessions()
+	if err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name  string
+		store any
+	}{{"runs", a.host.store}, {"sessions", sessions}} {
+		if p, ok := of.store.(prober); ok {
+			if err := p.Probe(ctx); err != nil {
+				return fmt.Errorf("%s cannot be written: %w", of.name, err)
+			}
+		}
+	}
+	return nil
+}

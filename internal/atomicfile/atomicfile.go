@@ -172,6 +172,20 @@ func SyncDir(dir string) {
 	}
 }
 
+// Probe reports why a file in dir could not be written now, nil if it could: it writes a small one and removes it. The
+// directory is made, for its owner only, if it does not exist.
+func Probe(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4096)) // more than fits beside the name of a file
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
 // OpenAppend opens the file at path for appending. The file, readable by its owner only,
 // and its directory are made if they do not exist.
 func OpenAppend(path string) (*os.File, error) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/run"
 )
@@ -264,3 +265,11 @@ func (s *Store) Close() error {
 
 // moment returns the time that n is on record as.
 func moment(n int64) time.Time { return time.Unix(0, n).UTC() }
+
+// Probe reports why runs could not be recorded now, nil if they could.
+func (s *Store) Probe(context.Context) error {
+	if err := atomicfile.Probe(filepath.Dir(s.path)); err != nil {
+		return err
+	}
+	return s.write("probe", true, func(*conn) error { return nil })
+}

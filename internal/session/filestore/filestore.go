@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"loki/internal/atomicfile"
 	"loki/internal/auth"
 	"loki/internal/fault"
 	"loki/internal/session"
@@ -289,3 +290,6 @@ func (st *Store) StateFile(s *session.Session) string {
 	}
 	return r.path(s.ID(), stateFile)
 }
+
+// Probe reports why sessions could not be written now, nil if they could.
+func (s *Store) Probe(context.Context) error { return atomicfile.Probe(s.options.Dir) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/app"
+	"loki/internal/audit"
 	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/event"
@@ -74,14 +75,20 @@ type listener interface {
 
 // ask answers a request. What the model writes goes to out as it comes, unless the answer has a form: that is
 // known only when it was checked.
-func (s *service) ask(ctx context.Context, r *request, out listener) (answer, error) {
+func (s *service) ask(ctx context.Context, r *request, out listener) (a answer, err error) {
 	t, err := s.target(r.Model)
 	if err != nil {
 		return answer{}, err
 	}
 	w := &watch{ctx: ctx, out: out, held: r.Form != nil}
-	var a answer
+	if t.kind == kindAgent {
+		rest.Acts(ctx, audit.AgentActivate)
+		rest.AboutAgent(ctx, t.name)
+		defer func() { rest.AboutRun(ctx, cmp.Or(a.Loki.RunID, w.run)) }()
+	}
 	if r.Loki.RunID != "" {
+		rest.Acts(ctx, audit.RunAnswer)
+		rest.AboutRun(ctx, r.Loki.RunID)
 		a, err = s.goOn(ctx, r, t, w)
 	} else {
 		a, err = s.begin(ctx, r, t, w)

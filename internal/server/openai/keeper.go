@@ -101,9 +101,11 @@ func (s *service) keeper(ctx context.Context, r *request, w *responseRequest) (*
 		}
 		k.s.OwnNew(s.access().Owner(rest.Subject(ctx)))
 		k.s.ForceSave()
+		rest.AboutNewSession(ctx, string(k.s.ID()))
 		k.input = slices.Concat(past, k.input)
 		k.begins = len(k.input)
 	default:
+		rest.AboutSession(ctx, string(k.s.ID()))
 		k.begins = len(past) + len(k.input)
 	}
 	return k, nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"loki/internal/app"
+	"loki/internal/audit"
 	"loki/internal/auth"
 	"loki/internal/event"
 	"loki/internal/run/manager"
@@ -25,7 +26,7 @@ func Register(a *rest.API, core *app.App, runs *manager.Manager, seen event.Emit
 	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{
-			Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.RunAgents, Idempotent: true, OpenAIErrors: true,
+			Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.RunAgents, Idempotent: true, OpenAIErrors: true, Action: audit.Completion,
 			Answer: answer, Events: events,
 		}
 	}

@@ -19,6 +19,8 @@ type call struct {
 	stream   bool // the client asks for server-sent events in its Accept header
 	openAI   bool // errors have OpenAI's shape
 	route    string
+	outcome  Outcome // without what is elsewhere in call
+	admitted bool    // nothing keeps it from its endpoint
 
 	commandLine bool // the client is Loki's command line, whose users read hints of flags
 

@@ -73,6 +73,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 		return err
 	}
 	if before != nil {
+		c.outcome.Replayed = true
 		return replay(w, digest, before)
 	}
 	tape := &tape{StatusWriter: StatusWriter{ResponseWriter: w}}

@@ -123,6 +123,7 @@ type Operation struct {
 	Events       []string // names of the server-sent events of an answer that is a stream
 	Answer       any      // a value of the type of the JSON answer, where the function returns a [Reply]
 	MaxBody      int64    // bytes; 0 means the limit of the server
+	Action       string   // what it does, for the record of who did what, such as session_create; empty if it changes nothing
 	Hidden       bool     // not in the OpenAPI document
 }
 
@@ -195,7 +196,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Mount has a handler of its own serve the paths of a pattern. Nothing of this package is done for its
 // requests.
-func (a *API) Mount(pattern string, h http.Handler) { a.mux.Handle(pattern, routed(h)) }
+func (a *API) Mount(pattern string, h http.Handler) {
+	a.mux.Handle(pattern, routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		callOf(r.Context()).route = pattern
+		h.ServeHTTP(w, r)
+	})))
+}
 
 // routed marks the answers of a handler as such, see unrouted.
 func routed(h http.Handler) http.Handler {
@@ -261,8 +267,9 @@ func (a *API) route(op Operation, serve func(w http.ResponseWriter, r *http.Requ
 	a.mux.Handle(op.Method+" "+op.Path, routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		c.openAI = op.OpenAIErrors
-		c.route = op.Path
-		if err := a.admit(w, r, op, c, serve); err != nil {
+		c.begin(op, r)
+		err := a.admit(w, r, op, c, serve)
+		if c.end(r.Context(), err, a.Draining()); err != nil {
 			if _, begun := errors.AsType[writtenError](err); !begun {
 				a.Fail(w, r, err)
 			}
@@ -303,6 +310,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *cal
 		}
 		defer release()
 	}
+	c.admitted = true
 	return failure(ctx, serve(w, r.WithContext(ctx)))
 }
 

@@ -28,6 +28,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, c *call, limits *Lim
 	if err != nil {
 		return err
 	}
+	c.admitted = true
 	// A detached stream outlives the request, and so its context is not below that of the request.
 	unlink := context.AfterFunc(r.Context(), func() { cancel(context.Cause(r.Context())) })
 	c.watch = &watching{r: r, gone: func() { cancel(context.Canceled) }, end: remove}

@@ -14,6 +14,7 @@ import (
 
 	"loki/internal/api"
 	"loki/internal/app"
+	"loki/internal/audit"
 	"loki/internal/auth"
 	"loki/internal/fault"
 	"loki/internal/run"
@@ -48,12 +49,12 @@ func Register(a *rest.API, s Service) {
 	read := func(path, summary string) rest.Operation {
 		return rest.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tag: tag, Scope: auth.ReadRuns}
 	}
-	write := func(path, summary string) rest.Operation {
-		return rest.Operation{Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.WriteRuns, Idempotent: true}
+	write := func(path, action, summary string) rest.Operation {
+		return rest.Operation{Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.WriteRuns, Idempotent: true, Action: action}
 	}
 	e.agents(a)
 
-	begin := write("/v1/agents/{name}/runs", "Begin a run of an agent")
+	begin := write("/v1/agents/{name}/runs", audit.RunStart, "Begin a run of an agent")
 	begin.Scope, begin.Status, begin.Answer, begin.Events = auth.RunAgents, http.StatusCreated, api.Run{}, eventNames()
 	rest.Register(a, begin, e.begin)
 
@@ -72,15 +73,15 @@ func Register(a *rest.API, s Service) {
 	events.Watch, events.Events = true, eventNames()
 	rest.Register(a, events, e.events)
 
-	answer := write("/v1/runs/{id}/answers", "Answer questions, by their ids, and go on")
+	answer := write("/v1/runs/{id}/answers", audit.RunAnswer, "Answer questions, by their ids, and go on")
 	answer.Answer = api.Run{}
 	rest.Register(a, answer, e.answer)
-	rest.Register(a, write("/v1/runs/{id}/resume", "Go on with a run that did not end"), e.resume)
-	rest.Register(a, write("/v1/runs/{id}/cancel", "Cancel a run"), e.cancel)
-	fork := write("/v1/runs/{id}/fork", "Begin a new run from a super-step of this one")
+	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Go on with a run that did not end"), e.resume)
+	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), e.cancel)
+	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")
 	fork.Status = http.StatusCreated
 	rest.Register(a, fork, e.fork)
-	remove := write("/v1/runs/{id}", "Forget a run that has ended")
+	remove := write("/v1/runs/{id}", audit.RunDelete, "Forget a run that has ended")
 	remove.Method, remove.Idempotent = http.MethodDelete, false
 	rest.Register(a, remove, e.remove)
 }

@@ -137,15 +137,20 @@ func (a *answer) outcome() api.CompletionFinished {
 func (s *service) reply(ctx context.Context, req *api.CompletionRequest, id *string, work func(ctx context.Context, a *answer) error) (*rest.Reply, error) {
 	a := newAnswer(ctx, id)
 	a.parses = req.Schema != nil
+	finish := func(ctx context.Context) error {
+		err := work(ctx, a)
+		rest.AboutRun(ctx, a.run())
+		return a.finish(ctx, err)
+	}
 	if !req.Stream && !rest.WantsStream(ctx) {
-		if err := a.finish(ctx, work(ctx, a)); err != nil {
+		if err := finish(ctx); err != nil {
 			return nil, err
 		}
 		return rest.JSON(0, &a.Completion), nil
 	}
 	return rest.Stream(func(ctx context.Context, w *stream.Writer) error {
 		a.out = stream.NewEmitter(w)
-		if err := a.finish(ctx, work(ctx, a)); err != nil {
+		if err := finish(ctx); err != nil {
 			return err
 		}
 		return a.out.Send(ctx, "finished", a.outcome())

@@ -10,6 +10,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/api"
 	"loki/internal/app"
+	"loki/internal/audit"
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/conversation"
@@ -29,6 +30,10 @@ func (s *service) complete(ctx context.Context, in *completionInput) (*rest.Repl
 	req := &in.Body
 	if err := s.check(req); err != nil {
 		return nil, err
+	}
+	if req.Agent != "" {
+		rest.Acts(ctx, audit.AgentActivate)
+		rest.AboutAgent(ctx, req.Agent)
 	}
 	return s.reply(ctx, req, nil, func(ctx context.Context, a *answer) error {
 		if req.Agent == "" {

@@ -83,3 +83,10 @@ func (l *lanes) leave(id session.ID) {
 	close(waiting[0])
 	l.busy[id] = waiting[1:]
 }
+
+// count returns in how many sessions a request is.
+func (l *lanes) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.busy)
+}

@@ -136,6 +136,7 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 	case err != nil:
 		return nil, err
 	}
+	rest.AboutNewSession(ctx, string(conv.Session().ID()))
 	return s.sessionOf(ctx, conv.Session()), nil
 }
 
@@ -344,6 +345,7 @@ func (s *service) setAgent(ctx context.Context, in *struct {
 	if !rest.Subject(ctx).Allows(auth.RunAgents) {
 		return nil, rest.Forbidden("the key lacks the scope %s", auth.RunAgents)
 	}
+	rest.AboutAgent(ctx, in.Body.Name)
 	return s.change(ctx, in.ID, func(v *visit) error {
 		who, err := s.findAgent(ctx, s.App.Served(), in.Body.Name, in.Body.Variables, conversation.Caller{})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/api"
 	"loki/internal/app"
+	"loki/internal/audit"
 	"loki/internal/auth"
 	"loki/internal/event"
 	"loki/internal/run/manager"
@@ -47,43 +48,49 @@ const (
 	jobsTag     = "Jobs"
 )
 
-// Register adds the endpoints.
-func Register(a *rest.API, o Options) {
+// Register adds the endpoints. busy returns how many sessions are being changed.
+func Register(a *rest.API, o Options) (busy func() int) {
 	s := &service{Options: o, api: a}
 	post, get, remove := http.MethodPost, http.MethodGet, http.MethodDelete
 
 	rest.Register(a, rest.Operation{
-		Method: post, Path: "/v1/completions", Summary: "Ask a model, a role or an agent", Tag: completions, Scope: auth.RunAgents, Idempotent: true,
+		Method: post, Path: "/v1/completions", Summary: "Ask a model, a role or an agent", Tag: completions, Scope: auth.RunAgents, Idempotent: true, Action: audit.Completion,
 		Answer: api.Completion{}, Events: events,
 	}, s.complete)
 	rest.Register(a, rest.Operation{
-		Method: post, Path: "/v1/sessions/{id}/completions", Summary: "Ask in a session", Tag: completions, Scope: auth.WriteSessions, Idempotent: true,
+		Method: post, Path: "/v1/sessions/{id}/completions", Summary: "Ask in a session", Tag: completions, Scope: auth.WriteSessions, Idempotent: true, Action: audit.SessionUpdate,
 		Answer: api.Completion{}, Events: events,
 	}, s.completeIn)
 
 	rest.Register(a, rest.Operation{
-		Method: post, Path: "/v1/sessions", Summary: "Begin a session", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Status: http.StatusCreated,
+		Method: post, Path: "/v1/sessions", Summary: "Begin a session", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Status: http.StatusCreated, Action: audit.SessionCreate,
 	}, s.create)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions", Summary: "List the sessions", Tag: sessions, Scope: auth.ReadSessions}, s.list)
-	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions}, s.show)
-	rest.Register(a, rest.Operation{Method: remove, Path: "/v1/sessions/{id}", Summary: "Delete a session", Tag: sessions, Scope: auth.WriteSessions}, s.remove)
+	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.show)
+	rest.Register(a, rest.Operation{Method: remove, Path: "/v1/sessions/{id}", Summary: "Delete a session", Tag: sessions, Scope: auth.WriteSessions, Action: audit.SessionDelete}, s.remove)
 	change := func(method, what, summary string) rest.Operation {
-		return rest.Operation{Method: method, Path: "/v1/sessions/{id}/" + what, Summary: summary, Tag: sessions, Scope: auth.WriteSessions, Idempotent: method == post}
+		return rest.Operation{
+			Method: method, Path: "/v1/sessions/{id}/" + what, Summary: summary, Tag: sessions, Scope: auth.WriteSessions, Idempotent: method == post, Action: audit.SessionUpdate,
+		}
 	}
 	rest.Register(a, change(post, "compress", "Replace older turns by a recap"), s.compress)
 	rest.Register(a, change(post, "empty", "Take all messages out"), s.empty)
 	rest.Register(a, change(post, "role", "Give a session without messages a role"), s.setRole)
 	rest.Register(a, change(remove, "role", "Take the role away"), s.unsetRole)
-	rest.Register(a, change(post, "agent", "Make a session without messages one of an agent"), s.setAgent)
+	agent := change(post, "agent", "Make a session without messages one of an agent")
+	agent.Action = audit.AgentActivate
+	rest.Register(a, agent, s.setAgent)
 	rest.Register(a, change(remove, "agent", "Make a session without messages one without an agent"), s.unsetAgent)
 	rest.Register(a, change(post, "rag", "Answer from a knowledge base"), s.setRAG)
 	rest.Register(a, change(remove, "rag", "Answer without the knowledge base"), s.unsetRAG)
 
 	rest.Register(a, rest.Operation{
 		Method: post, Path: "/v1/rags/{name}/rebuild", Summary: "Read the documents of a knowledge base anew", Tag: jobsTag, Scope: auth.AdminRAGs, Status: http.StatusAccepted,
+		Action: audit.RAGRebuild,
 	}, s.rebuild)
 	rest.Register(a, rest.Operation{
 		Method: get, Path: "/v1/jobs/{id}", Summary: "How far a job has come", Tag: jobsTag, Scope: auth.AdminRAGs, Watch: true, Answer: api.Job{}, Events: jobEvents,
 	}, s.job)
-	rest.Register(a, rest.Operation{Method: post, Path: "/v1/mcp/reload", Summary: "Read mcp.json again", Tag: jobsTag, Scope: auth.AdminMCP}, s.reload)
+	rest.Register(a, rest.Operation{Method: post, Path: "/v1/mcp/reload", Summary: "Read mcp.json again", Tag: jobsTag, Scope: auth.AdminMCP, Action: audit.MCPReload}, s.reload)
+	return s.lanes.count
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"loki/internal/auth"
-	"loki/internal/yamldoc"
 )
 
 // API is the section api of config.yaml: how the program serves others. The zero value is
@@ -23,15 +22,12 @@ type API struct {
 	ForceHTTPS        bool          // clients are to use https only
 	TrustedProxies    []netip.Prefix
 	LogFormat         string // "json" or "text"
+	LogLevel          string // of the server's log, unless LOKI_LOG_LEVEL is set; "" for the default
 	Audit             *APIAudit
 	FileRoots         []string // absolute directories below which requests may name files
 	AdoptUnowned      bool     // all may see and claim what has no owner
 	ResumeOnStart     bool     // runs that a server left running go on
 	Webhooks          []Webhook
-
-	// Unbuilt are the settings that this version understands and does not follow. A server
-	// refuses to start with any.
-	Unbuilt []*yamldoc.Problem
 }
 
 // The modes of [APIAuth].

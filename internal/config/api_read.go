@@ -28,15 +28,10 @@ func readAPI(m *yamldoc.Map, file string) *API {
 		return nil
 	}
 	a := DefaultAPI()
-	unbuilt := func(n *yamldoc.Node) {
-		a.Unbuilt = append(a.Unbuilt, &yamldoc.Problem{File: file, Pos: n.KeyPos(), Path: n.Path(), Msg: "is not supported by this version", Hint: "leave it out"})
-	}
 	m.Bool("enabled", &a.Enabled)
 	readAddr(m, "listen_addr", &a.ListenAddr)
 	readURL(m, "public_url", &a.PublicURL)
-	if readAddr(m, "metrics_listen_addr", &a.MetricsListenAddr) {
-		unbuilt(m.Get("metrics_listen_addr"))
-	}
+	readAddr(m, "metrics_listen_addr", &a.MetricsListenAddr)
 	if section := m.Map("auth"); section != nil {
 		a.Auth = readAuth(section)
 	}
@@ -46,12 +41,10 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	readSpan(m, "shutdown_grace_seconds", &a.ShutdownGrace, 0, maxTimeout)
 	m.Bool("force_https", &a.ForceHTTPS)
 	a.TrustedProxies = readProxies(m)
-	if yamldoc.Choice(m, "log_format", &a.LogFormat, "json", "text"); m.Has("log_format") {
-		unbuilt(m.Get("log_format"))
-	}
+	yamldoc.Choice(m, "log_format", &a.LogFormat, "json", "text")
+	yamldoc.Choice(m, "log_level", &a.LogLevel, "off", "error", "warn", "info", "debug", "trace")
 	if audit := m.Map("audit"); audit != nil {
 		a.Audit = readAudit(audit, filepath.Dir(file))
-		unbuilt(audit.Node())
 	}
 	a.FileRoots = readRoots(m.Map("files"), filepath.Dir(file))
 	m.Bool("adopt_unowned", &a.AdoptUnowned)

@@ -169,24 +169,6 @@ func TestLoadAPIWarnings(t *testing.T) {
 	}
 }
 
-func TestLoadAPIUnbuilt(t *testing.T) {
-	cfg := mustLoad(t, `api:
-  metrics_listen_addr: 127.0.0.1:9000
-  audit: {sink: file, path: audit.log}
-`)
-	var got []string
-	for _, p := range cfg.API.Unbuilt {
-		got = append(got, strings.TrimPrefix(p.Error(), cfg.File+":"))
-	}
-	want := []string{
-		"2:3: api.metrics_listen_addr: is not supported by this version",
-		"3:3: api.audit: is not supported by this version",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 func TestLoadJWT(t *testing.T) {
 	const section = "api:\n  auth:\n    mode: Jwt\n    jwt: {issuer: i, audience: a, jwks_url: \"https://example.com/keys\"}\n"
 	cfg := mustLoad(t, section)

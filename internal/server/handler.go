@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -20,13 +21,17 @@ func (s *Server) handler() http.Handler {
 		s.unasked.asks(r.Context())
 		r = rest.Begin(w, r)
 		out := &rest.StatusWriter{ResponseWriter: w}
-		begun := time.Now()
+		begun, panicked := time.Now(), false
+		if !isProbe(r) {
+			s.meter.inFlight.Add(1)
+			defer s.meter.inFlight.Add(-1)
+		}
+		defer func() { s.answered(r, out.Status, time.Since(begun), panicked) }() // also if the next one ends the connection
 		defer func() {
 			if p := recover(); p != nil {
+				panicked = true
 				s.panicked(out, r, p)
 			}
-			s.o.Log.Debug("request", "request_id", rest.RequestID(r.Context()), "subject", rest.Subject(r.Context()).Subject, "method", r.Method, "path", pathOf(r),
-				"route", rest.Route(r.Context()), "status", out.Status, "seconds", time.Since(begun).Seconds())
 		}()
 		set := s.settings.Load()
 		s.secure(w.Header(), set)
@@ -39,6 +44,49 @@ func (s *Server) handler() http.Handler {
 		}
 		s.api.ServeHTTP(out, r)
 	})
+}
+
+// isProbe reports whether a request is one of those that are made all the time to find out how the server is. They are not
+// counted.
+func isProbe(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/healthz/") }
+
+// answered says in the log, the metrics and the audit record that a request was answered. A status of 0 is that of a stream
+// that goes on elsewhere, or of a client that has gone.
+func (s *Server) answered(r *http.Request, status int, took time.Duration, panicked bool) {
+	ctx := r.Context()
+	o := rest.OutcomeOf(ctx)
+	if panicked {
+		o.Err = rest.Internal()
+	}
+	switch {
+	case status != 0:
+	case o.Err != nil:
+		status = o.Err.Status
+	default:
+		status = http.StatusOK
+	}
+	level := slog.LevelDebug
+	if !isProbe(r) {
+		level = slog.LevelInfo
+		s.meter.count(r, o, status, took)
+		s.note(ctx, r.Method, o)
+	}
+	if !s.o.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", rest.RequestID(ctx)), slog.String("subject", rest.Subject(ctx).Subject), slog.String("method", r.Method), slog.String("path", pathOf(r)),
+		slog.String("route", o.Route), slog.Int("status", status), slog.Float64("seconds", took.Seconds()),
+	}
+	for _, known := range []struct{ name, value string }{{"session_id", o.Session}, {"run_id", o.Run}, {"agent", o.Agent}} {
+		if known.value != "" {
+			attrs = append(attrs, slog.String(known.name, known.value))
+		}
+	}
+	if o.Err != nil {
+		attrs = append(attrs, slog.String("code", o.Err.Code))
+	}
+	s.o.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // pathOf returns the path of a request for the log. The token of a link that answers a question is left out.

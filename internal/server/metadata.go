@@ -18,7 +18,7 @@ import (
 // metadata adds the endpoints that say what there is.
 func (s *Server) metadata() {
 	const about, there = "Server", "What there is"
-	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/healthz/live", Summary: "Is the process alive?", Tag: about, Public: true}, s.live)
+	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/healthz/live", Summary: "Is the process alive?", Tag: about, Public: true, Answer: api.Health{}}, s.live)
 	rest.Register(s.api, rest.Operation{
 		Method: http.MethodGet, Path: "/healthz/ready", Summary: "Does the server take requests?", Tag: about, Public: true, Answer: api.Health{},
 	}, s.ready)
@@ -33,17 +33,6 @@ func (s *Server) metadata() {
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/agents", Summary: "List the agents", Tag: there, Scope: auth.ReadAgents}, s.agents)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/roles", Summary: "List the roles", Tag: there, Scope: auth.ReadRoles}, s.roles)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/rags", Summary: "List the knowledge bases", Tag: there, Scope: auth.ReadRAGs}, s.rags)
-}
-
-func (s *Server) live(context.Context, *struct{}) (*api.Health, error) {
-	return &api.Health{Status: "ok"}, nil
-}
-
-func (s *Server) ready(context.Context, *struct{}) (*rest.Reply, error) {
-	if s.api.Draining() {
-		return rest.JSON(http.StatusServiceUnavailable, api.Health{Status: "unavailable", Reason: "the server is shutting down"}), nil
-	}
-	return rest.JSON(0, api.Health{Status: "ok"}), nil
 }
 
 func (s *Server) info(context.Context, *struct{}) (*api.Info, error) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"loki/internal/app"
+	"loki/internal/audit"
 	"loki/internal/auth"
 	"loki/internal/auth/issuer"
 	"loki/internal/config"
@@ -60,7 +61,13 @@ type Server struct {
 
 	runs    *manager.Manager
 	hosted  app.Hosted
-	resumed chan struct{} // closed once no run goes on by itself any more
+	meter   *meter
+	audit   atomic.Pointer[audit.Log] // nil if there is no record of who did what
+	stores  stores
+	scraped *metricsServer // nil if the metrics have no port of their own
+
+	busySessions func() int
+	resumed      chan struct{} // closed once no run goes on by itself any more
 
 	cancel context.CancelCauseFunc // ends all requests
 	served chan error              // what the listener ended with
@@ -76,6 +83,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		o.Warn = func(string) {}
 	}
 	s := &Server{o: o, started: time.Now(), served: make(chan error, 1)}
+	s.meter = newMeter(s.started)
 	set, err := newSettings(o.App.Config.API, nil, o.Log)
 	if err != nil {
 		return nil, err
@@ -92,10 +100,16 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if set.keys == nil {
 		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --api-key NAME makes a key)")
 	}
-	hosted, err := o.App.Host(ctx, set.publicURL(s.listener.Addr()), manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: o.Observer})
-	if err != nil {
+	if s.scraped, err = s.listenForMetrics(ctx); err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
+	o.App.OnAcquire(func(took time.Duration) { s.meter.acquired.Observe(took.Seconds()) })
+	hosted, err := o.App.Host(ctx, set.publicURL(s.listener.Addr()), manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: s.observers()})
+	if err != nil {
+		s.scraped.close()
+		return nil, errors.Join(err, s.listener.Close())
+	}
+	_ = s.useAudit(ctx, set.Audit) // there is no other one that could fail to end
 	s.hosted, s.runs = hosted, hosted.Runs
 	s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil)
 	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept})
@@ -103,6 +117,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s.strangers.Of = "requests without a valid key"
 	s.strangers.Set(strangersPerMinute, strangersBurst)
 	s.register()
+	s.scraped.serve()
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.fetch(ctx, set.published)
 	s.http = &http.Server{
@@ -140,10 +155,11 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // register puts the endpoints together.
 func (s *Server) register() {
 	set := s.settings.Load()
-	seen := event.Tee(event.Func(s.runs.Emit), s.o.Observer) // besides who asks; those of runs that the manager starts are seen by it
+	seen := event.Tee(event.Func(s.runs.Emit), s.observers()) // besides who asks; those of runs that the manager starts are seen by it
 	s.metadata()
 	s.documents()
-	talk.Register(s.api, talk.Options{
+	s.registerMetrics()
+	s.busySessions = talk.Register(s.api, talk.Options{
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
 		Roots: func() []string { return set.FileRoots }, Seen: seen,
 	})
@@ -159,6 +175,7 @@ func (s *Server) register() {
 // all as it was. The end of ctx ends that the keys of an issuer are fetched. There is one call of it at a time, and none after Shutdown.
 // fixed are the names of settings that have changed and need a restart.
 func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
+	defer func() { s.noteReload(fixed, err) }()
 	c, _, err := config.Load(s.o.App.Paths, s.o.App.Env)
 	if err != nil {
 		return nil, err
@@ -180,6 +197,11 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		s.api.Revoke(next.keys.Has)
 	}
 	s.api.SetLimits(next.limits())
+	ctx, done := context.WithTimeout(ctx, sinkPatience)
+	defer done()
+	if err := s.useAudit(ctx, next.Audit); err != nil {
+		s.o.Log.Error("the old audit sink was left", "error", err)
+	}
 	return fixed, nil
 }
 
@@ -233,7 +255,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if err != nil {
 		_ = s.http.Close()
 	}
+	s.scraped.close()
 	err = errors.Join(err, s.kept.Close())
+	if lost := s.useAudit(end, nil); lost != nil {
+		s.o.Log.Error("the audit record is not whole", "error", lost)
+		s.o.Warn("the audit record is not whole: " + lost.Error())
+	}
 	if served := <-s.served; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served
 	}

@@ -19,7 +19,6 @@ import (
 	"loki/internal/fault"
 	"loki/internal/loopback"
 	"loki/internal/server/rest"
-	"loki/internal/yamldoc"
 )
 
 // settings are what the configuration says about a server, ready to be used. They do not change; a server
@@ -46,9 +45,6 @@ func newSettings(c *config.API, before *settings, log *slog.Logger) (*settings, 
 	}
 	if !c.Enabled {
 		return nil, fault.New(fault.Config, "the configuration does not allow serving: api.enabled is false").WithHint("set api.enabled to true, or leave it out")
-	}
-	if len(c.Unbuilt) > 0 {
-		return nil, &fault.Error{Code: fault.Config, Err: yamldoc.Problems(c.Unbuilt)}
 	}
 	s := &settings{API: c}
 	switch c.Auth.Mode {

@@ -41,12 +41,6 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
-// Because sets the cause, which only the log and [OutcomeOf] see, and returns e.
-func (e *Error) Because(err error) *Error {
-	e.Err = err
-	return e
-}
-
 // Invalid returns the error of a request that makes no sense. param names the member that is wrong, or is
 // empty.
 func Invalid(param, format string, args ...any) *Error {

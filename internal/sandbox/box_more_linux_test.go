@@ -280,6 +280,35 @@ func testRefused(t *testing.T, plain bool) {
 	}
 }
 
+// TestRefusedTexts: what package managers print when a box stops them, word for word but for the paths.
+func TestRefusedTexts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	b := w.box(read, sandbox.Needs{})
+	if _, err := process.Run(t.Context(), process.Command{Path: "true", Dir: w.workspace, Env: os.Environ(), Confinement: b}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"go_proxy", `go: golang.org/x/text@v0.3.0: Get "https://proxy.golang.org/golang.org/x/text/@v/v0.3.0.info": dial tcp: lookup proxy.golang.org on 10.0.0.53:53: dial udp 10.0.0.53:53: socket: permission denied`, "connects to proxy.golang.org (network)"},
+		{"go_sum", "go: updating go.sum: open WORKSPACE/go.sum: read-only file system", "writes go.sum (write)"},
+		{"go_build", "go build x: open out: read-only file system", "writes out (write)"},
+		{"npm_registry", "npm error request to https://registry.npmjs.org/left-pad failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org", "connects to registry.npmjs.org (network)"},
+		{"npm_directory", "npm error code EROFS\nnpm error path WORKSPACE/node_modules\nnpm error errno -30\nnpm error rofs EROFS: read-only file system, mkdir 'WORKSPACE/node_modules'", "writes node_modules (write)"},
+		{"pip_index", "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded with url: /simple/six/ (Caused by NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution'))", "connects to pypi.org (network)"},
+		{"pip_retry", "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/six/", "connects to the network (network)"},
+		{"venv", "Error: [Errno 30] Read-only file system: 'WORKSPACE/.venv'", "writes .venv (network)"},
+		{"mount", "mount: failed to read mtab: Permission denied", ""},
+	} {
+		var got []string
+		for _, f := range b.Refused(strings.ReplaceAll(tt.text, "WORKSPACE", w.workspace), true) {
+			got = append(got, f.String()+" ("+string(f.Level)+")")
+		}
+		if text := strings.Join(got, ", "); text != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, text, tt.want)
+		}
+	}
+}
+
 func TestHomeAsWorkspace(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, plain bool) {

@@ -75,21 +75,23 @@ var (
 	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
 	// hostError finds what programs say of a network that is not there. The host is in one of the groups, if at all.
 	hostError = regexp.MustCompile(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
-		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|` +
+		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|connectionpool\(host='([\w.-]+)'|` +
 		`socket: (?:permission denied|operation not permitted)|connect tunnel failed, response 403|connect (?:EACCES|ENETUNREACH)|\bconnect: .*(?:permission denied|unreachable)|dial (?:tcp|udp)`)
 	// making finds that a program was about to make a file.
 	making = regexp.MustCompile(`(?i)creat|touch|mkdir|line \d+: `)
-	quoted = regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]")
+	// reading finds that a program was about to read a file.
+	reading = regexp.MustCompile(`(?i)\bread(?:ing)? `)
+	quoted  = regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]")
 	// named is the path between a colon or a blank and the colon before the error.
 	named = regexp.MustCompile(`([^\s:'"]+): *$`)
 )
 
 // refusal returns what a line of a program says about something that the box stopped.
 func (b *Box) refusal(line string) (Refusal, bool) {
-	if m := hostError.FindStringSubmatch(line); m != nil {
+	if all := hostError.FindAllStringSubmatch(line, -1); all != nil {
 		r := Refusal{Access: Connecting, Level: Network}
-		for _, host := range m[1:] {
-			if strings.Contains(host, ".") {
+		for _, host := range slices.Concat(all...) {
+			if strings.Contains(host, ".") && CheckHost(host) == nil {
 				r.What = host
 			}
 		}
@@ -112,6 +114,9 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 	missing := strings.Contains(strings.ToLower(line[at[0]:at[1]]), "no such file")
 	if what == "" {
 		return Refusal{Access: Writing, Level: least(Write, b.declared.Level)}, !missing && strings.Contains(strings.ToLower(line), "read-only")
+	}
+	if reading.MatchString(line[:at[0]]) && !filepath.IsAbs(what) && !exists(filepath.Join(b.dir, what)) {
+		return Refusal{}, false // a file that is elsewhere, such as mtab for mount
 	}
 	return b.place(what, missing, making.MatchString(line))
 }
@@ -170,6 +175,9 @@ func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
 	r.Access = Writing
 	if reason, later := RunsLater(path); later && contains(l.workspace, path) {
 		r.Reason = reason
+		if slices.ContainsFunc(installed, func(p string) bool { return strings.Contains(path+"/", "/"+p+"/") }) {
+			r.Level = least(Network, b.declared.Level)
+		}
 	} else if contains(l.workspace, path) {
 		r.Level = least(Write, b.declared.Level)
 	}

@@ -65,6 +65,7 @@ func (a *API) document(op Operation, p *plan, out reflect.Type) {
 	if !op.Public {
 		d.Security = []map[string][]string{{"key": {}}}
 		if op.Scope != "" {
+			d.Security[0]["key"] = []string{string(op.Scope)}
 			d.Description = "Needs the scope `" + string(op.Scope) + "`."
 		}
 	}

@@ -149,7 +149,15 @@ func newFilter(namespaces, network bool) filter {
 		f.is(allow, 0, 0xffffffff)
 		f.end(fail(unix.EPERM))
 	})
-	f.when(unix.SYS_PRLIMIT64, func(f *filter) { // limits of others
+	f.others()
+	f.sockets(network)
+	f.end(allow)
+	return f
+}
+
+// others keeps the child from limits, priorities and processors of other processes.
+func (f *filter) others() {
+	f.when(unix.SYS_PRLIMIT64, func(f *filter) {
 		f.argument(0)
 		f.is(allow, 0)
 		for _, half := range []uint32{0, 4} { // of the address of new limits
@@ -160,20 +168,24 @@ func newFilter(namespaces, network bool) filter {
 	for call, i := range map[uint32]uint32{
 		unix.SYS_SCHED_SETAFFINITY: 0, unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0, unix.SYS_IOPRIO_SET: 1,
 	} {
-		f.when(call, func(f *filter) { // of others
+		f.when(call, func(f *filter) {
 			f.argument(i)
 			f.is(allow, 0)
 			f.end(fail(unix.EPERM))
 		})
 	}
-	f.calls(fail(0), unix.SYS_SETSID)              // seems to succeed: what leaves the session is not found when the tree is killed
-	f.when(unix.SYS_SETPRIORITY, func(f *filter) { // of others
+	f.calls(fail(0), unix.SYS_SETSID) // seems to succeed: what leaves the session is not found when the tree is killed
+	f.when(unix.SYS_SETPRIORITY, func(f *filter) {
 		f.argument(0)
 		f.has(fail(unix.EPERM), 0xffffffff) // anything but PRIO_PROCESS
 		f.argument(1)
 		f.is(allow, 0)
 		f.end(fail(unix.EPERM))
 	})
+}
+
+// sockets lets the child have pairs of AF_UNIX, and with a network of its own all sockets that this holds.
+func (f *filter) sockets(network bool) {
 	f.when(unix.SYS_SOCKET, func(f *filter) {
 		f.argument(0)
 		if network {
@@ -197,8 +209,6 @@ func newFilter(namespaces, network bool) filter {
 		}
 		f.end(fail(unix.EACCES))
 	})
-	f.end(allow)
-	return f
 }
 
 // bytes returns the program as the kernel takes it.

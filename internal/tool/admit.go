@@ -48,7 +48,6 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
 	}
-	_, isConfined := t.(Confined)
 	question := ""
 	guard, guarded := t.(Guard)
 	if guarded {
@@ -66,15 +65,8 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	}
 	a.hidden = v.Hidden
 	held := sandboxOf(wanted, v)
-	if bound := b.o.AtMost; bound != "" && isConfined {
-		switch {
-		case wanted.holds() && !bound.Covers(wanted.Level):
-			v = permission.Verdict{Action: permission.Deny, Decided: true, Reason: fmt.Sprintf("programs run at the level %s at most here", bound)}
-		case wanted.holds() && !bound.Covers(held.Level):
-			held = sandbox.Declaration{Level: bound, Hosts: wanted.Hosts}
-		case !wanted.holds() && bound != sandbox.Full && v.Action == permission.Allow:
-			v = permission.Verdict{Action: permission.Ask, Decided: true, Reason: fmt.Sprintf("it may do no more than the level %s of the sandbox allows, and there is no sandbox here", bound)}
-		}
+	if _, ok := t.(Confined); ok && b.o.AtMost != "" {
+		v, held = bounded(b.o.AtMost, wanted, v, held)
 	}
 	switch {
 	case v.Decided && v.Action == permission.Allow && v.Level != "" && v.Level != sandbox.Full && !wanted.holds():
@@ -119,6 +111,19 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		a.unasked = false
 	}
 	return a, err
+}
+
+// bounded returns the verdict on a call that starts a program, and what that may do, where bound is the highest level.
+func bounded(bound sandbox.Level, wanted Request, v permission.Verdict, held sandbox.Declaration) (permission.Verdict, sandbox.Declaration) {
+	switch {
+	case wanted.holds() && !bound.Covers(wanted.Level):
+		v = permission.Verdict{Action: permission.Deny, Decided: true, Reason: fmt.Sprintf("programs run at the level %s at most here", bound)}
+	case wanted.holds() && !bound.Covers(held.Level):
+		held = sandbox.Declaration{Level: bound, Hosts: wanted.Hosts}
+	case !wanted.holds() && bound != sandbox.Full && v.Action == permission.Allow:
+		v = permission.Verdict{Action: permission.Ask, Decided: true, Reason: fmt.Sprintf("it may do no more than the level %s of the sandbox allows, and there is no sandbox here", bound)}
+	}
+	return v, held
 }
 
 // sandboxOf returns what the program of a call may do if the call is made after the verdict: nothing if

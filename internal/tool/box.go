@@ -159,16 +159,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		b.known.decide(id, a.sandbox.Level)
 	}
 	if hints.Stateful {
-		b.asked()
-		if err := wait(ctx, b.before); err != nil {
-			return outcome{}, err
-		}
-		out, err := b.run(ctx, e.tool, hints, call)
-		if err != nil || !b.o.Hooks.Has(hook.AfterTool) {
-			return out, err
-		}
-		after := steps.Step{Kind: steps.Hook, Key: string(hook.AfterTool), Name: call.Name}
-		return steps.Do(ctx, st, after, func(ctx context.Context) (outcome, error) { return b.runAfter(ctx, call, id, hints, out) })
+		return b.runStateful(ctx, e.tool, hints, call, id, st)
 	}
 	put := b.ask
 	if hints.Interactive {
@@ -202,6 +193,20 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		return failure("%s was interrupted, and it is unknown whether it did its work. It was not run again. Find out what happened before you repeat the call.", call.Name), nil
 	}
 	return out, err
+}
+
+// runStateful makes a call that changes the state of its tool, after those in front of it.
+func (b *Box) runStateful(ctx context.Context, t Tool, hints Hints, call Call, id string, st steps.Steps) (outcome, error) {
+	b.asked()
+	if err := wait(ctx, b.before); err != nil {
+		return outcome{}, err
+	}
+	out, err := b.run(ctx, t, hints, call)
+	if err != nil || !b.o.Hooks.Has(hook.AfterTool) {
+		return out, err
+	}
+	after := steps.Step{Kind: steps.Hook, Key: string(hook.AfterTool), Name: call.Name}
+	return steps.Do(ctx, st, after, func(ctx context.Context) (outcome, error) { return b.runAfter(ctx, call, id, hints, out) })
 }
 
 // joinKey joins the parts that are not empty.

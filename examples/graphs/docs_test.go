@@ -193,6 +193,7 @@ func TestCommandsOfThePages(t *testing.T) {
 					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "NO_COLOR=1", "HOME=" + home, "TMPDIR=" + home,
 					"LOKI_CONFIG_DIR=" + filepath.Join(home, "config"), "LOKI_STATE_DIR=" + filepath.Join(home, "state"),
 					"LOKI_TRUSTED_DIRS=" + filepath.Join(dir, "examples", "graphs"),
+					"GORACE=atexit_sleep_ms=0", // the race detector waits a second at each exit
 				}
 				var stderr strings.Builder
 				cmd.Stderr = &stderr

@@ -16,8 +16,9 @@ import (
 	"loki/internal/retry"
 )
 
-// Timing says how fast members are found dead. Tests use shorter times; all processes of a database have to
-// use the same. A zero field has the default.
+// Timing says how fast members are found dead. All processes of a database have to use the same, so that the setting
+// loki.dead_after of the database, such as '5s', comes before Dead and, as a third of it, Beat. A zero field has
+// the default.
 type Timing struct {
 	Beat     time.Duration // between signs of life; 5 s
 	Dead     time.Duration // without a sign of life, by the clock of the database, after which any member may end another one; 15 s
@@ -99,6 +100,9 @@ func (db *DB) Member(ctx context.Context) (*Member, error) {
 	if err != nil {
 		host = "this computer"
 	}
+	if err := db.set(ctx); err != nil {
+		return nil, db.Explain(err)
+	}
 	err = db.pool.QueryRow(ctx, `INSERT INTO loki.members (host, pid, seen) VALUES ($1, $2, clock_timestamp()) RETURNING id`, Text(host), os.Getpid()).Scan(&m.id)
 	if err != nil {
 		return nil, db.Explain(err)
@@ -107,6 +111,18 @@ func (db *DB) Member(ctx context.Context) (*Member, error) {
 	go m.live()
 	db.member = m
 	return m, nil
+}
+
+// set takes the timing over that the database has as a setting.
+func (db *DB) set(ctx context.Context) error {
+	var seconds float64
+	err := db.pool.QueryRow(ctx, `SELECT coalesce(extract(epoch FROM nullif(current_setting('loki.dead_after', true), '')::interval), 0)::float8`).Scan(&seconds)
+	if dead := time.Duration(seconds * float64(time.Second)); err == nil && dead > 0 {
+		t := *db.timing.Load()
+		t.Dead, t.Beat = dead, dead/3
+		db.timing.Store(&t)
+	}
+	return err
 }
 
 // ID returns the number of the member's row.
@@ -132,7 +148,7 @@ func (m *Member) Confirm(ctx context.Context) error {
 func (m *Member) fresh() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	limit := m.db.timing.Dead * 4 / 5
+	limit := m.db.timing.Load().Dead * 4 / 5
 	wall := time.Now().Round(0).Sub(m.last.Round(0))
 	return time.Since(m.last) < limit && wall < limit && wall > -time.Second
 }
@@ -140,7 +156,7 @@ func (m *Member) fresh() bool {
 // live gives signs of life until the member is lost.
 func (m *Member) live() {
 	defer close(m.done)
-	t := m.db.timing
+	t := *m.db.timing.Load()
 	for retry.Sleep(m.lost, t.Beat) == nil {
 		for {
 			err := m.beat(m.lost)
@@ -175,7 +191,7 @@ func (m *Member) beat(ctx context.Context) error {
 		return context.Cause(m.lost)
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, m.db.timing.Dead/3)
+	ctx, cancel := context.WithTimeout(ctx, m.db.timing.Load().Dead/3)
 	defer cancel()
 	alive, err := m.renew(ctx)
 	if err != nil {
@@ -211,7 +227,7 @@ func (m *Member) renew(ctx context.Context) (alive bool, err error) {
 	batch.Queue(`UPDATE loki.members SET seen = clock_timestamp() WHERE id = $1`, m.id)
 	batch.Queue(`DELETE FROM loki.members WHERE id IN (
 			SELECT id FROM loki.members WHERE id <> $1 AND greatest(seen, pg_postmaster_start_time()) < clock_timestamp() - make_interval(secs => $2) FOR UPDATE SKIP LOCKED
-		)`, m.id, m.db.timing.Dead.Seconds())
+		)`, m.id, m.db.timing.Load().Dead.Seconds())
 	results := m.conn.SendBatch(ctx, batch)
 	tag, err := results.Exec()
 	if closeErr := results.Close(); err == nil {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -41,7 +42,7 @@ type Options struct {
 type DB struct {
 	pool    *pgxpool.Pool
 	setting string
-	timing  Timing
+	timing  atomic.Pointer[Timing]
 
 	migrating sync.Mutex
 	migrated  map[string]bool // parts whose tables are known to be there
@@ -87,7 +88,8 @@ func Open(address string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "%s cannot be used", o.Setting)
 	}
-	db := &DB{pool: pool, setting: o.Setting, timing: o.Timing.orDefaults(), migrated: make(map[string]bool)}
+	db := &DB{pool: pool, setting: o.Setting, migrated: make(map[string]bool)}
+	db.timing.Store(new(o.Timing.orDefaults()))
 	db.news.init(db)
 	db.hear.init(db)
 	return db, nil
@@ -97,7 +99,7 @@ func Open(address string, o Options) (*DB, error) {
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // Dead is how long a member may give no sign of life, see [Timing].
-func (db *DB) Dead() time.Duration { return db.timing.Dead }
+func (db *DB) Dead() time.Duration { return db.timing.Load().Dead }
 
 // Close sends the news that wait, ends the membership of the process, with all leases that it still has,
 // and closes the connections. It waits for those that are in use.

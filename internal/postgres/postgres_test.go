@@ -215,3 +215,17 @@ func wait(t testing.TB, ctx context.Context) {
 		t.Fatal("it does not end")
 	}
 }
+
+// TestDeadAfter has the database say after what time a member is dead.
+func TestDeadAfter(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	db := open(t, address)
+	if _, err := db.Pool().Exec(t.Context(), "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET loki.dead_after = ''90s''', current_database()); END $$"); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, address)
+	if _, err := other.Member(t.Context()); err != nil || other.Dead() != 90*time.Second {
+		t.Errorf("dead after %v, %v", other.Dead(), err)
+	}
+}

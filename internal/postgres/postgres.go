@@ -159,7 +159,7 @@ func Explain(err error, c *pgx.ConnConfig, setting string) error {
 		return failed.WithHint("free some space on the disk of the server; what is recorded is kept")
 	case code == "53300":
 		return failed.WithHint("raise max_connections of the server, or set a smaller pool_max_conns in %s", setting)
-	case errors.As(err, new(*pgconn.ConnectError)):
+	case errors.As(err, new(*pgconn.ConnectError)) || broken(err):
 		return failed.WithHint("check that the server is running and that %s is right", setting)
 	}
 	return failed
@@ -182,7 +182,7 @@ func Passing(err error) bool {
 		}
 		return strings.HasPrefix(refused.Code, "08")
 	}
-	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, new(*silence)) || Unknown(err)
+	return pgconn.SafeToRetry(err) || errors.As(err, new(*pgconn.ConnectError)) || broken(err)
 }
 
 // Unknown reports whether the server did not say what became of a transaction: its answer was lost with the
@@ -193,9 +193,6 @@ func Unknown(err error) bool {
 	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Severity == "FATAL" || refused.Severity == "PANIC"
-	}
-	if _, ok := errors.AsType[*fault.Error](err); ok {
-		return false
 	}
 	return broken(err)
 }

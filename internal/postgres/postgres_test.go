@@ -13,7 +13,7 @@ import (
 )
 
 // quick is the timing of tests.
-var quick = postgres.Timing{Beat: 50 * time.Millisecond, Dead: 600 * time.Millisecond, Patience: 3 * time.Second}
+var quick = postgres.Timing{Beat: 100 * time.Millisecond, Dead: 3 * time.Second, Patience: 6 * time.Second}
 
 func open(t testing.TB, address string) *postgres.DB {
 	t.Helper()
@@ -74,22 +74,30 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMembers has two members: one that lives, and one that stops for too long.
+// TestMembers has three members: one that lives, one whose process is gone, and one that others took for dead.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	address := postgrestest.Database(t)
-	a, b := join(t, open(t, address)), join(t, open(t, address))
+	db := open(t, address)
+	a, b := join(t, db), join(t, open(t, address))
 	if a.ID() == b.ID() {
 		t.Fatal("two members are one")
 	}
-	db := open(t, address)
-	if _, err := db.Pool().Exec(t.Context(), "UPDATE loki.members SET seen = seen - interval '1 hour' WHERE id = $1", b.ID()); err != nil {
-		t.Fatal(err)
+	exec := func(query string, args ...any) {
+		t.Helper()
+		if _, err := db.Pool().Exec(t.Context(), query, args...); err != nil {
+			t.Fatal(err)
+		}
 	}
-	// The server runs for longer than a member lives, or b gets a sign of life in before a looks.
-	if _, err := db.Pool().Exec(t.Context(), "DELETE FROM loki.members WHERE id = $1", b.ID()); err != nil {
-		t.Fatal(err)
-	}
+	exec("INSERT INTO loki.members (host, pid, seen) VALUES ('gone', 1, clock_timestamp())")
+	until(t, "a member that gives no sign of life is removed", func() bool {
+		var there bool
+		if err := db.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM loki.members WHERE host = 'gone')").Scan(&there); err != nil {
+			t.Fatal(err)
+		}
+		return !there
+	})
+	exec("DELETE FROM loki.members WHERE id = $1", b.ID())
 	wait(t, b.Lost())
 	if err := context.Cause(b.Lost()); !errors.Is(err, postgres.ErrLost) {
 		t.Error(err)
@@ -100,28 +108,10 @@ func TestMembers(t *testing.T) {
 	if err := a.Confirm(t.Context()); err != nil {
 		t.Error(err)
 	}
-	again := join(t, db)
-	if again.ID() == b.ID() {
+	exec("DELETE FROM loki.members WHERE id = $1", a.ID())
+	wait(t, a.Lost())
+	if again := join(t, db); again.ID() == a.ID() || again.Confirm(t.Context()) != nil {
 		t.Error("a member that was lost came back")
-	}
-}
-
-// TestMemberRemoved stops a process, as far as the database can see.
-func TestMemberRemoved(t *testing.T) {
-	t.Parallel()
-	address := postgrestest.Database(t)
-	a := join(t, open(t, address))
-	db := open(t, address)
-	if _, err := db.Pool().Exec(t.Context(), "INSERT INTO loki.members (host, pid, seen) VALUES ('gone', 1, clock_timestamp())"); err != nil {
-		t.Fatal(err)
-	}
-	for alive := true; alive; {
-		if err := db.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM loki.members WHERE host = 'gone')").Scan(&alive); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := a.Confirm(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -146,7 +136,7 @@ func TestListen(t *testing.T) {
 				if got == want {
 					return
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(30 * time.Second):
 				t.Fatalf("%q was not heard of", want)
 			}
 		}
@@ -180,8 +170,7 @@ func TestRestart(t *testing.T) {
 	address := server.Database(t)
 	a, b := join(t, open(t, address)), join(t, open(t, address))
 	server.Stop(t)
-	for a.Confirm(t.Context()) == nil {
-	}
+	until(t, "a member is in doubt", func() bool { return a.Confirm(t.Context()) != nil })
 	if err := a.Confirm(t.Context()); !postgres.Passing(err) || errors.Is(err, postgres.ErrLost) {
 		t.Errorf("without the server: %v", err)
 	}
@@ -198,6 +187,21 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// until returns once a condition holds.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("it does not come to it that %s", what)
+		}
+	}
+}
+
 func join(t testing.TB, db *postgres.DB) *postgres.Member {
 	t.Helper()
 	m, err := db.Member(t.Context())
@@ -211,7 +215,7 @@ func wait(t testing.TB, ctx context.Context) {
 	t.Helper()
 	select {
 	case <-ctx.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("it does not end")
 	}
 }

@@ -528,14 +528,10 @@ func (j *journal) Close() error {
 		s.changed(j.name)
 		return nil
 	}
-	if errors.Is(err, run.ErrLeaseLost) {
-		s.forget(j.id, nil)
-		if idle {
-			return nil // there was nothing left to write or to give back
-		}
-		return err
+	s.forget(j.id, &lease{run: j.id, epoch: j.epoch}) // if it is not another's
+	if errors.Is(err, run.ErrLeaseLost) && idle {
+		return nil // there was nothing left to write
 	}
-	s.forget(j.id, &lease{run: j.id, epoch: j.epoch})
 	return err
 }
 

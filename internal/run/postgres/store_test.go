@@ -10,9 +10,6 @@ import (
 	"loki/internal/run/runtest"
 )
 
-// quick is the timing of members in tests.
-var quick = postgres.Timing{Beat: 50 * time.Millisecond, Dead: 600 * time.Millisecond, Patience: 3 * time.Second}
-
 // server is a store with a database of its own, as another process has it.
 type server struct {
 	*Store
@@ -22,7 +19,7 @@ type server struct {
 // open returns the store in the database at address, as another process has it.
 func open(t testing.TB, address string, o Options) server {
 	t.Helper()
-	db, err := postgres.Open(address, postgres.Options{Setting: "store", Timing: quick})
+	db, err := postgres.Open(address, postgres.Options{Setting: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +31,44 @@ func open(t testing.TB, address string, o Options) server {
 		db.Close()
 	})
 	return server{s, address}
+}
+
+// exec executes a statement in the database of the store.
+func (s server) exec(t testing.TB, query string, args ...any) {
+	t.Helper()
+	if _, err := s.db.Pool().Exec(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bury removes all members, as others do that find them dead.
+func (s server) bury(t testing.TB) {
+	t.Helper()
+	s.exec(t, "DELETE FROM loki.members")
+}
+
+func create(t testing.TB, s run.Store, info run.Info) run.Journal {
+	t.Helper()
+	j, err := s.Create(t.Context(), info, run.Checkpoint{Frontier: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// until returns once a condition holds.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("it does not come to it that %s", what)
+		}
+	}
 }
 
 func TestStore(t *testing.T) {
@@ -48,10 +83,7 @@ func TestStore(t *testing.T) {
 			return open(t, s.(server).address, Options{})
 		},
 		TakeOver: func(t *testing.T, s run.Store, id string) run.Journal {
-			_, err := s.(server).db.Pool().Exec(t.Context(), `DELETE FROM loki.members WHERE id = (SELECT l.member FROM loki.leases l JOIN loki.runs r ON r.id = l.run WHERE r.name = $1)`, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s.(server).bury(t)
 			j, _, err := open(t, s.(server).address, Options{}).Open(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)

@@ -13,76 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/event"
-	"loki/internal/graph"
 	"loki/internal/run"
+	"loki/internal/run/runtest"
 	"loki/internal/sample"
 	"loki/internal/steps"
 	"loki/internal/value"
 )
-
-// drive runs, or resumes, four super-steps of three effects each. Each effect adds a
-// line to the file log and a text to the state.
-func drive(ctx context.Context, s *Store, log string) (graph.State, error) {
-	infos, err := s.Runs(ctx, run.Query{})
-	if err != nil {
-		return graph.State{}, err
-	}
-	var j run.Journal
-	last := run.Checkpoint{}
-	switch {
-	case len(infos) == 0:
-		j, err = s.Create(ctx, run.Info{Agent: "a"}, last)
-	case infos[0].Status == run.Done:
-		c, err := s.Checkpoint(ctx, infos[0].ID, -1)
-		return c.State, err
-	default:
-		var found run.Recovery
-		j, found, err = s.Open(ctx, infos[0].ID)
-		last = found.Last
-	}
-	if err != nil {
-		return graph.State{}, err
-	}
-	for step := last.Step + 1; step <= 4; step++ {
-		var texts []value.Value
-		for k := range 3 {
-			effect := steps.Step{Kind: steps.Tool, Key: fmt.Sprint(k), Effect: true}
-			text, err := steps.Do(ctx, steps.New(j.Task(step, "a")), effect, func(context.Context) (string, error) {
-				return prose(uint64(10*step+k), 5000), appendLine(log, fmt.Sprintf("%d/%d", step, k))
-			})
-			if err != nil {
-				return graph.State{}, err
-			}
-			texts = append(texts, value.Of(text))
-			j.Event(event.Event{Time: time.Now(), Body: event.ToolResult{Text: text}})
-		}
-		if err := j.Finished(ctx, run.TaskRecord{Step: step, Result: graph.Result{Node: "a"}}); err != nil {
-			return graph.State{}, err
-		}
-		old, _ := last.State.Get("log")
-		list, _ := old.AsList()
-		last.Step = step
-		last.State = last.State.With(value.Member{Name: "log", Value: list.Append(texts...).Value()})
-		if err := j.Commit(ctx, last, []run.Visit{{Step: step, Node: "a", Number: step}}); err != nil {
-			return graph.State{}, err
-		}
-	}
-	if err := j.End(ctx, run.Ending{Status: run.Done}); err != nil {
-		return graph.State{}, err
-	}
-	return last.State, j.Close()
-}
-
-func appendLine(path, line string) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString(line + "\n")
-	return err
-}
 
 // childDrive drives a run and kills its own process at the n-th call of the hook.
 func childDrive() error {
@@ -93,7 +29,7 @@ func childDrive() error {
 	}
 	s, err := Open(filepath.Join(dir, "runs.db"), Options{Hook: func(op string, n int) {
 		if n == at {
-			_ = appendLine(filepath.Join(dir, "killed"), op)
+			_ = runtest.AppendLine(filepath.Join(dir, "killed"), op)
 			p, _ := os.FindProcess(os.Getpid())
 			_ = p.Kill()
 			select {}
@@ -102,7 +38,7 @@ func childDrive() error {
 	if err != nil {
 		return err
 	}
-	if _, err := drive(context.Background(), s, filepath.Join(dir, "log")); err != nil {
+	if _, err := runtest.Drive(context.Background(), s, filepath.Join(dir, "log")); err != nil {
 		return err
 	}
 	return s.Close()
@@ -116,7 +52,7 @@ func TestKill(t *testing.T) {
 	}
 	t.Parallel()
 	whole := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{})
-	want, err := drive(t.Context(), whole, filepath.Join(t.TempDir(), "log"))
+	want, err := runtest.Drive(t.Context(), whole, filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +71,7 @@ func TestKill(t *testing.T) {
 		}
 		ops[op]++
 		s := open(t, filepath.Join(dir, "runs.db"), Options{})
-		got, err := drive(t.Context(), s, filepath.Join(dir, "log"))
+		got, err := runtest.Drive(t.Context(), s, filepath.Join(dir, "log"))
 		if err != nil {
 			t.Fatalf("resuming after a kill at %s (%d): %v", op, at, err)
 		}

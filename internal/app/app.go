@@ -27,6 +27,7 @@ import (
 	"loki/internal/macro"
 	"loki/internal/mcp"
 	"loki/internal/permission"
+	"loki/internal/postgres"
 	"loki/internal/process"
 	"loki/internal/redact"
 	"loki/internal/role"
@@ -61,6 +62,9 @@ type App struct {
 
 	mu      sync.Mutex
 	clients map[string]connection // by client name, made on first use; guarded by mu
+
+	databaseMu sync.Mutex   // taken while mu is held, never the other way round
+	database   *postgres.DB // made on first use, nil for files; guarded by databaseMu
 
 	sessions session.Store       // made on first use; guarded by mu
 	memory   *permission.Memory  // likewise
@@ -137,8 +141,10 @@ func New(o Options) (*App, error) {
 			a.used.Add(key.Name, key.Value)
 		}
 	}
-	for _, p := range redact.Address(*cmp.Or(cfg.RAGStore, new(""))) {
-		a.used.Add("RAG_STORE_"+strings.ToUpper(p.Name), p.Value)
+	for name, address := range map[string]*string{"STORE_": cfg.Store, "RAG_STORE_": cfg.RAGStore} {
+		for _, p := range redact.Address(*cmp.Or(address, new(""))) {
+			a.used.Add(name+strings.ToUpper(p.Name), p.Value)
+		}
 	}
 	if envErr != nil {
 		a.warnings = append(a.warnings, envErr.Error())

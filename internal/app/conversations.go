@@ -19,6 +19,7 @@ import (
 	"loki/internal/sandbox"
 	"loki/internal/session"
 	"loki/internal/session/filestore"
+	sessionsdb "loki/internal/session/postgres"
 	"loki/internal/token"
 	"loki/internal/tool"
 )
@@ -69,18 +70,24 @@ func (a *App) agentSessions(scope string) string {
 func (a *App) Sessions() (session.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.sessions == nil {
-		store, err := filestore.New(filestore.Options{
-			Options:  session.Options{Counter: token.For, Warn: warn, Hide: a.Hide},
-			Dir:      a.Paths.SessionsDir,
-			AgentDir: a.agentSessions,
-		})
-		if err != nil {
-			return nil, err
-		}
-		a.sessions = store
+	if a.sessions != nil {
+		return a.sessions, nil
 	}
-	return a.sessions, nil
+	o := session.Options{Counter: token.For, Warn: warn, Hide: a.Hide}
+	db, err := a.Database()
+	if err != nil {
+		return nil, err
+	}
+	if db != nil {
+		a.sessions = sessionsdb.New(db, o)
+		return a.sessions, nil
+	}
+	store, err := filestore.New(filestore.Options{Options: o, Dir: a.Paths.SessionsDir, AgentDir: a.agentSessions})
+	if err != nil {
+		return nil, err
+	}
+	a.sessions = store
+	return store, nil
 }
 
 // kit returns what a question is asked with, see [conversation.Service].

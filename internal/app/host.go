@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loki/internal/graph"
+	"loki/internal/postgres"
 	"loki/internal/run"
 	"loki/internal/run/manager"
 	"loki/internal/webhook"
@@ -34,6 +35,7 @@ type Hosted struct {
 	Desk  *webhook.Desk
 	Links *webhook.Links // to questions
 	Store run.Store      // for reading
+	DB    *postgres.DB   // that several servers share; nil for none
 	Close func() error   // closes the stores, after the manager was shut down
 }
 
@@ -45,15 +47,19 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	if err != nil {
 		return Hosted{}, err
 	}
+	db, err := a.Database()
+	if err != nil {
+		return Hosted{}, errors.Join(err, store.Close())
+	}
 	h := &host{store: store, address: address, stores: make(map[graph.Durability]run.Store)}
-	if h.desk, err = a.openDesk(ctx, h); err != nil {
+	if h.desk, err = a.openDesk(ctx, h, db); err != nil {
 		return Hosted{}, errors.Join(err, store.Close())
 	}
 	o.Store, o.Runs, o.Events = store, a.liveRuns, a.Events
 	o.Began, o.Rested = a.began, h.desk.Look
 	h.manager = manager.New(o)
 	a.host = h
-	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, Close: h.close}, nil
+	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, DB: db, Close: h.close}, nil
 }
 
 // close closes the desk and the stores.

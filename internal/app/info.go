@@ -62,6 +62,7 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "max_output_tokens", Value: maxOutput},
 		{Name: "save_session", Value: set("save_session")},
 		{Name: "chat_durability", Value: value.Of(string(cmp.Or(cfg.ChatDurability, graph.DurabilityOff)))},
+		{Name: "store", Value: orNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.Store, new("")))))},
 		{Name: "compression_threshold", Value: threshold},
 		{Name: "rag_reranker_model", Value: reranker},
 		{Name: "rag_top_k", Value: topK},

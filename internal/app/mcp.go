@@ -71,10 +71,11 @@ func (a *App) Close() error {
 	a.servers = nil
 	a.mu.Unlock()
 	err := errors.Join(a.closeParent(), a.bases.close(), a.temps.remove())
-	if s == nil {
-		return err
+	if s != nil {
+		err = errors.Join(s.pool.Shutdown(stopGrace), err)
 	}
-	return errors.Join(s.pool.Shutdown(stopGrace), err)
+	a.closeDatabase()
+	return err
 }
 
 // choice picks servers.

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/config"
 	"loki/internal/fault"
+	"loki/internal/postgres"
 	"loki/internal/run"
 	"loki/internal/tool/builtin/web"
 	"loki/internal/webhook"
@@ -33,13 +34,18 @@ type notice struct {
 }
 
 // openDesk returns what sends the notices of a server's runs.
-func (a *App) openDesk(ctx context.Context, h *host) (*webhook.Desk, error) {
+func (a *App) openDesk(ctx context.Context, h *host, db *postgres.DB) (*webhook.Desk, error) {
 	var err error
-	if h.links, err = webhook.OpenLinks(filepath.Join(a.Paths.StateDir, "links.key"), nil); err != nil {
+	if db != nil {
+		h.links, err = webhook.SharedLinks(ctx, db, nil)
+	} else {
+		h.links, err = webhook.OpenLinks(filepath.Join(a.Paths.StateDir, "links.key"), nil)
+	}
+	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "links to questions")
 	}
 	return webhook.Open(ctx, webhook.Options{
-		Dir:     filepath.Join(a.Paths.StateDir, "webhooks"),
+		Dir: filepath.Join(a.Paths.StateDir, "webhooks"), DB: db,
 		Notices: h.notices,
 		Fill: func(text string) (string, error) {
 			filled, _, err := config.Expand(text, a.lookupSecret)

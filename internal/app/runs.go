@@ -7,6 +7,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/redact"
 	"loki/internal/run"
+	runsdb "loki/internal/run/postgres"
 	"loki/internal/run/sqlite"
 )
 
@@ -45,10 +46,19 @@ func (a *App) Events(e event.Emitter) event.Scope {
 func (a *App) OpenRuns() (run.Store, error) { return a.openRuns(graph.DurabilityProcess, nil) }
 
 func (a *App) openRuns(durability graph.Durability, look func(string) (string, bool)) (run.Store, error) {
-	o := sqlite.Options{
-		Durability: sqlite.Durability(durability),
-		Seal:       a.used.Seal, Unseal: func(text string) string { return redact.Unseal(text, look) },
+	unseal := func(text string) string { return redact.Unseal(text, look) }
+	db, err := a.Database()
+	if err != nil {
+		return nil, err
 	}
+	if db != nil {
+		o := runsdb.Options{Seal: a.used.Seal, Unseal: unseal}
+		if a.host != nil {
+			o.EventDelay, o.Wrote = eventDelay, a.host.manager.Wrote
+		}
+		return runsdb.New(db, o), nil
+	}
+	o := sqlite.Options{Durability: sqlite.Durability(durability), Seal: a.used.Seal, Unseal: unseal}
 	if a.host != nil {
 		o.EventDelay, o.Wrote = eventDelay, a.host.manager.Wrote
 	}

@@ -67,6 +67,7 @@ type Config struct {
 	AgentSession         *string
 	SaveSession          *bool
 	ChatDurability       graph.Durability // what the record of a chat survives; empty for off
+	Store                *string          // address of a database for sessions and runs, which may refer to secrets; nil for files
 	CompressionThreshold *int             // tokens, 0 for never; nil leaves it to the model
 	SummarizationPrompt  *string
 	SummarizationModel   *string // id, nil for the session's own

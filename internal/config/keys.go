@@ -51,6 +51,7 @@ var keys = []key{
 	{"agent_session", func(c *Config) any { return &c.AgentSession }, true},
 	{"save_session", func(c *Config) any { return &c.SaveSession }, true},
 	{"chat_durability", func(c *Config) any { return &c.ChatDurability }, true},
+	{"store", func(c *Config) any { return &c.Store }, true},
 	{"compression_threshold", func(c *Config) any { return &c.CompressionThreshold }, true},
 	{"summarization_prompt", func(c *Config) any { return &c.SummarizationPrompt }, true},
 	{"summarization_model", func(c *Config) any { return &c.SummarizationModel }, true},

@@ -100,7 +100,7 @@ func TestLoadFull(t *testing.T) {
 		Permission:           permission.Rules{Default: permission.Deny},
 		Hooks: []hook.Hook{{
 			Kind: hook.BeforeTool, Name: "guard", Args: []string{"guard", "-v"}, Match: "fs_*", Timeout: 2 * time.Second, OnFailure: hook.Continue,
-			Where: filepath.Join("testdata", "full.yaml") + ":141",
+			Where: filepath.Join("testdata", "full.yaml") + ":142",
 		}},
 		Sandbox: sandbox.Settings{
 			Disabled: true, Read: []string{"~/data"}, Write: []string{"out"}, Hosts: []string{"*.example.com:443"}, Environment: []string{"AWS_*"},
@@ -134,6 +134,7 @@ func TestLoadFull(t *testing.T) {
 		RAGDiversity:         ptr(0.5),
 		RAGMaxPages:          2500,
 		RAGStore:             ptr("postgres://loki:{{PG}}@db/knowledge"),
+		Store:                ptr("postgres://loki:{{PG}}@db/service"),
 		RAGTemplate:          ptr("__CONTEXT__ __INPUT__"),
 		DocumentLoaders:      Mapping{{"pdf", "mutool draw -F text $1"}, {"git", "git show $1"}},
 		UserAgent:            ptr("auto"),
@@ -165,7 +166,7 @@ func TestLoadClients(t *testing.T) {
 	}
 	want := []*Client{
 		{
-			Type: "openai", Name: "openai", Where: "testdata/full.yaml:67:5",
+			Type: "openai", Name: "openai", Where: "testdata/full.yaml:68:5",
 			Models: []catalog.Model{
 				{
 					Name: "gpt-4o", Type: catalog.Chat, MaxInputTokens: 128000, MaxOutputTokens: 16384,
@@ -203,22 +204,22 @@ func TestLoadClients(t *testing.T) {
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:111:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:112:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:115:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:116:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:118:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:119:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:121:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:122:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:126:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:127:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}

@@ -19,7 +19,7 @@ var words = []string{"BYPASS", "COMPASS", "ENCOMPASS", "HOTKEY", "MONKEY", "TURK
 // secretNames are names of secrets that no rule finds.
 var secretNames = []string{
 	"DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGODB_URL", "MONGO_URI", "MONGO_URL", "AMQP_URL", "CLOUDAMQP_URL", "RABBITMQ_URL", "POSTGRES_URL", "MYSQL_URL",
-	"LOKI_RAG_STORE",
+	"LOKI_RAG_STORE", "LOKI_STORE",
 }
 
 // notSecret are names that look like those of secrets but are none.

@@ -48,7 +48,7 @@ type Server struct {
 	settings atomic.Pointer[settings]
 	first    *settings // that it started with
 	api      *rest.API
-	kept     *answers.Store
+	kept     keptAnswers
 	http     *http.Server
 	unasked  unasked
 
@@ -111,7 +111,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	_ = s.useAudit(ctx, set.Audit) // there is no other one that could fail to end
 	s.hosted, s.runs = hosted, hosted.Runs
-	s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil)
+	if s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil); hosted.DB != nil {
+		s.kept = answers.NewShared(hosted.DB, nil)
+	}
 	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept})
 	s.api.SetLimits(set.limits())
 	s.strangers.Of = "requests without a valid key"
@@ -146,6 +148,12 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
+// keptAnswers are the answers of requests with an Idempotency-Key.
+type keptAnswers interface {
+	rest.Answers
+	Close() error
+}
+
 // answersFile is the file of the answers of requests with an Idempotency-Key, beside the record of runs.
 const answersFile = "requests.db"
 
@@ -160,6 +168,7 @@ func (s *Server) register() {
 	s.documents()
 	s.registerMetrics()
 	s.busySessions = talk.Register(s.api, talk.Options{
+		DB:  s.hosted.DB,
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
 		Roots: func() []string { return set.FileRoots }, Seen: seen,
 	})

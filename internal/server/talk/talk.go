@@ -13,6 +13,7 @@ import (
 	"loki/internal/audit"
 	"loki/internal/auth"
 	"loki/internal/event"
+	"loki/internal/postgres"
 	"loki/internal/run/manager"
 	"loki/internal/server/rest"
 )
@@ -23,6 +24,7 @@ type Options struct {
 	Manager *manager.Manager // of the app's runs
 	Access  func() auth.Access
 	Roots   func() []string // directories below which requests may name files
+	DB      *postgres.DB    // that several servers share; nil for none
 	Seen    event.Emitter   // gets all events, too, from several goroutines; nil for none
 }
 
@@ -51,6 +53,9 @@ const (
 // Register adds the endpoints. busy returns how many sessions are being changed.
 func Register(a *rest.API, o Options) (busy func() int) {
 	s := &service{Options: o, api: a}
+	if o.DB != nil {
+		s.jobs.board = newBoard(o.DB, o.App.Config.RAGStore == nil)
+	}
 	post, get, remove := http.MethodPost, http.MethodGet, http.MethodDelete
 
 	rest.Register(a, rest.Operation{

@@ -111,6 +111,17 @@ API_FUZZTIME ?= 5m
 fuzz-api: # valid, nearly valid and hostile requests to every endpoint that the OpenAPI document has
 	LOKI_API_FUZZ=$(API_FUZZTIME) $(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./internal/server
 
+.PHONY: attack
+attack: # 100,000 bad keys, 5,000 slow connections, hostile bodies, and twice the load that a server takes; minutes
+	LOKI_TEST=full $(GO) test -count=1 -timeout 30m -v -run 'TestBadKeys|TestBadBodies|TestSlowClients|TestOverload' ./internal/server
+
+# How long a server gets 80 % of the load that it can take.
+LOAD_TIME ?= 10m
+
+.PHONY: load
+load: # ten lines with the rate, the slowest requests and the memory, and whether they stay the same
+	LOKI_LOAD=$(LOAD_TIME) $(GO) test -count=1 -timeout 0 -run '^$$' -bench Steady -benchtime 1x ./bench/server
+
 # How many bytes are typed in each of the editor's two modes.
 RANDOM_BYTES ?= 10485760
 

@@ -51,7 +51,7 @@ func (t target) send(ctx context.Context, c *http.Client) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode != http.StatusOK {
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
 		text, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		return nil, fmt.Errorf("%s: %s: %s", t.name, res.Status, text)

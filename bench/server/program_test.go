@@ -175,11 +175,16 @@ func (p *program) memory(b *testing.B) (used, rss float64) {
 		b.Fatal(err)
 	}
 	fmt.Sscanf(<-p.lines, "in use %f", &used)
+	return used, p.resident()
+}
+
+// resident returns the bytes that the process has in memory (RSS).
+func (p *program) resident() (rss float64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return used, 0 // not Linux
+		return 0 // not Linux
 	}
 	_, after, _ := strings.Cut(string(text), "VmRSS:")
 	fmt.Sscanf(after, "%f", &rss)
-	return used, rss * 1024
+	return rss * 1024
 }

@@ -116,6 +116,7 @@ type options struct {
 
 	server string // URL
 	serve  string // an address, or configuredAddress
+	health string // a URL, or configuredAddress
 	keys   apiKeys
 
 	man     bool
@@ -138,7 +139,7 @@ const (
 // anyClient is the value of --authenticate without a client.
 const anyClient = "(the only one)"
 
-// configuredAddress is the value of --serve without an address.
+// configuredAddress is the value of --serve and --healthcheck without an address.
 const configuredAddress = "(configured)"
 
 // anyVersion is the value of --update without a version.
@@ -382,6 +383,7 @@ func (o *options) sections() []section {
 				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
 			},
 			more: []flagSpec{
+				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
 				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "api-key", sets: word(&o.keys.subject, "SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
 				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --api-key: what the key allows, by default read,write", with: []string{"api-key"}},

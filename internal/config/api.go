@@ -30,6 +30,9 @@ type API struct {
 	Webhooks          []Webhook
 }
 
+// DefaultListenAddr is where a server listens unless the configuration says it.
+const DefaultListenAddr = "127.0.0.1:3400"
+
 // The modes of [APIAuth].
 const (
 	AuthDisabled   = "disabled"

@@ -24,6 +24,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/environ"
 	"loki/internal/input"
+	"loki/internal/logging"
 	"loki/internal/macro"
 	"loki/internal/mcp"
 	"loki/internal/permission"
@@ -82,7 +83,8 @@ type App struct {
 	vault    *vault.Vault // made on first use; guarded by secretMu
 	used     redact.Secrets
 
-	log atomic.Pointer[slog.Logger] // set by Observe; nil before
+	log     atomic.Pointer[slog.Logger]  // set by Observe; nil before
+	logFile atomic.Pointer[logging.File] // likewise
 
 	host *host // nil but in a server; set by Host
 

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 
+	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/logging"
 	"loki/internal/telemetry"
@@ -22,13 +24,38 @@ func (a *App) Log() *slog.Logger {
 // for it, sends traces. The caller calls done when the work is over; it returns what
 // the user should be warned of.
 func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.Context) (warnings []string)) {
+	return a.observe(ctx, logging.Options{Level: a.Env.Get("LOKI_LOG_LEVEL")})
+}
+
+// ObserveServer is [App.Observe] for a server, whose log is as the section api of the configuration says. known returns what is
+// known of the request that a context belongs to.
+func (a *App) ObserveServer(ctx context.Context, known func(context.Context) []slog.Attr) (e event.Emitter, done func(context.Context) (warnings []string)) {
+	c := a.Config.API
+	if c == nil {
+		c = config.DefaultAPI()
+	}
+	return a.observe(ctx, logging.Options{Level: a.logLevel(c), JSON: c.LogFormat == "json", Context: known})
+}
+
+// logLevel returns how much a server logs.
+func (a *App) logLevel(c *config.API) string { return cmp.Or(a.Env.Get("LOKI_LOG_LEVEL"), c.LogLevel) }
+
+// Relevel has the log of a server hold as much as a new configuration says.
+func (a *App) Relevel(c *config.API) error {
+	if f := a.logFile.Load(); f != nil {
+		return f.SetLevel(a.logLevel(c), a.Env.Get("LOKI_LOG_FILTER"))
+	}
+	return nil
+}
+
+func (a *App) observe(ctx context.Context, o logging.Options) (e event.Emitter, done func(context.Context) (warnings []string)) {
 	var warnings []string
-	logger, file, err := logging.Open(logging.Options{
-		Path: a.Paths.LogFile, Level: a.Env.Get("LOKI_LOG_LEVEL"), Filter: a.Env.Get("LOKI_LOG_FILTER"), Hide: a.used.Text,
-	})
+	o.Path, o.Filter, o.Hide = a.Paths.LogFile, a.Env.Get("LOKI_LOG_FILTER"), a.used.Text
+	logger, file, err := logging.Open(o)
 	if err != nil {
 		warnings = append(warnings, err.Error())
 	}
+	a.logFile.Store(file)
 	if level := a.Env.Get("LOKI_LOG_LEVEL"); level != "" && !logging.IsLevel(level) {
 		warnings = append(warnings, fmt.Sprintf("LOKI_LOG_LEVEL is ignored: want off, error, warn, info, debug or trace, not %q", level))
 	}

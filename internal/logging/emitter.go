@@ -174,7 +174,11 @@ func (l recorder) line(to *slog.Logger, level slog.Level, message string, attrs 
 	if l.run.graph != "" {
 		message = "[graph:" + l.run.graph + "] " + message
 	}
-	to.Log(l.ctx, level, message, attrs...)
+	ctx := l.ctx
+	if l.ev.Run != "" {
+		ctx = context.WithValue(ctx, runIDKey{}, l.ev.Run)
+	}
+	to.Log(ctx, level, message, attrs...)
 }
 
 // place names the node of src, with the element a map works on: draft, each[3].

@@ -5,14 +5,16 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"loki/internal/atomicfile"
 )
 
-// file is the log file, opened by the first line.
-type file struct {
+// File is the log file, opened by the first line. Its methods may be called from several goroutines.
+type File struct {
 	path     string
 	fallback io.Writer
+	filter   atomic.Pointer[Filter] // what is kept
 
 	mu     sync.Mutex
 	out    io.Writer // nil before the first line and after Close
@@ -20,9 +22,21 @@ type file struct {
 	closed bool
 }
 
+// SetLevel replaces the level and the filter, see [Options]. The error says that the filter cannot be read; then it is as if
+// there were none.
+func (f *File) SetLevel(level, filter string) error {
+	least := ParseLevel(level)
+	parsed, err := ParseFilter(filter, least)
+	if err != nil || least == LevelOff {
+		parsed = Filter{rest: least}
+	}
+	f.filter.Store(&parsed)
+	return err
+}
+
 // write appends one line in a single call, so that lines of several processes do not
 // mix. A file that cannot be opened is replaced by the fallback, for good.
-func (f *file) write(line []byte) error {
+func (f *File) write(line []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -42,7 +56,7 @@ func (f *file) write(line []byte) error {
 }
 
 // Close closes the file. Records after it are dropped.
-func (f *file) Close() error {
+func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed, f.out = true, nil

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,24 +19,26 @@ const timeFormat = "2006-01-02 15:04:05.000"
 
 // handler writes records as lines. It is immutable.
 type handler struct {
-	filter Filter
-	redact *redactor
-	now    func() time.Time
-	thread int
-	out    *file
+	redact  *redactor
+	now     func() time.Time
+	thread  int
+	out     *File
+	json    bool
+	context func(ctx context.Context) []slog.Attr
 
-	pkg    string // from a package attribute, empty if there was none
-	group  string // prefix of keys, "a.b."
-	suffix string // attributes of the logger, as they stand at the end of lines
+	pkg    string   // from a package attribute, empty if there was none
+	group  string   // prefix of keys, "a.b."
+	suffix string   // attributes of the logger, as they stand at the end of lines of text
+	own    []member // likewise, of lines of JSON
 }
 
 // Enabled implements [slog.Handler]. Where the package is not known yet, a record may
 // be dropped later.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
 	if h.pkg != "" {
-		return level >= h.filter.level(h.pkg)
+		return level >= h.out.filter.Load().level(h.pkg)
 	}
-	return level >= h.filter.least()
+	return level >= h.out.filter.Load().least()
 }
 
 // WithAttrs implements [slog.Handler].
@@ -45,6 +48,10 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
 		if h.group == "" && a.Key == packageKey {
 			child.pkg = packageName(a.Value.String())
+			continue
+		}
+		if h.json {
+			child.own = h.appendMember(slices.Clip(child.own), h.group, a)
 			continue
 		}
 		b = h.appendAttr(b, h.group, a)
@@ -64,23 +71,30 @@ func (h *handler) WithGroup(name string) slog.Handler {
 }
 
 // Handle implements [slog.Handler].
-func (h *handler) Handle(_ context.Context, r slog.Record) error {
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	src := sourceOf(r.PC)
 	pkg := h.pkg
 	if pkg == "" {
 		pkg = src.pkg
 	}
 	var attrs []byte
+	var members []member
 	r.Attrs(func(a slog.Attr) bool {
-		if h.group == "" && a.Key == packageKey {
+		switch {
+		case h.group == "" && a.Key == packageKey:
 			pkg = packageName(a.Value.String())
-		} else {
+		case h.json:
+			members = h.appendMember(members, h.group, a)
+		default:
 			attrs = h.appendAttr(attrs, h.group, a)
 		}
 		return true
 	})
-	if r.Level < h.filter.level(pkg) {
+	if r.Level < h.out.filter.Load().level(pkg) {
 		return nil
+	}
+	if h.json {
+		return h.out.write(h.object(ctx, r, pkg, slices.Concat(h.own, members)))
 	}
 	b := h.now().UTC().AppendFormat(make([]byte, 0, 256), timeFormat)
 	b = append(b, " <"...)

@@ -3,11 +3,12 @@
 // A record has a level and belongs to a package, the one whose code made it or the one
 // that its "package" attribute names. [Open] returns the logger: a level and a filter
 // say which records are kept, a redactor hides secrets in them, and each becomes one
-// line of a file that is created by the first line. [Emitter] turns the events of runs
+// line of a file that is created by the first line, as text or as JSON. [Emitter] turns the events of runs
 // and answers into records.
 package logging
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -29,26 +30,23 @@ type Options struct {
 	Fallback io.Writer
 	// Now stamps the lines; nil means time.Now.
 	Now func() time.Time
+	// JSON makes each line a JSON object.
+	JSON bool
+	// Context returns what is known of the work that ctx belongs to, such as the id of a request, for lines of JSON. An
+	// attribute of the record with the same key takes its place. Nil knows nothing.
+	Context func(ctx context.Context) []slog.Attr
 	// Thread stands in each line to distinguish processes that share the file. 0 means the
 	// process id.
 	Thread int
 }
 
-// Open returns a logger and what closes its file. The logger may be used from several
+// Open returns a logger and its file, which the caller closes. The logger may be used from several
 // goroutines, and several processes may share a file. Nothing is created before the
-// first record that is kept. At level off nothing ever is.
+// first record that is kept. At level off none is.
 //
 // The error says that the filter cannot be read. The logger works all the same, as if
 // there were none.
-func Open(o Options) (*slog.Logger, io.Closer, error) {
-	level := ParseLevel(o.Level)
-	if level == LevelOff {
-		return slog.New(slog.DiscardHandler), nopCloser{}, nil
-	}
-	filter, err := ParseFilter(o.Filter, level)
-	if err != nil {
-		filter = Filter{rest: level}
-	}
+func Open(o Options) (*slog.Logger, *File, error) {
 	if o.Fallback == nil {
 		o.Fallback = os.Stderr
 	}
@@ -58,12 +56,9 @@ func Open(o Options) (*slog.Logger, io.Closer, error) {
 	if o.Thread == 0 {
 		o.Thread = os.Getpid()
 	}
-	out := &file{path: o.Path, fallback: o.Fallback}
+	out := &File{path: o.Path, fallback: o.Fallback}
+	err := out.SetLevel(o.Level, o.Filter)
 	return slog.New(&handler{
-		filter: filter, redact: newRedactor(o.Hide), now: o.Now, thread: o.Thread, out: out,
+		redact: newRedactor(o.Hide), now: o.Now, thread: o.Thread, out: out, json: o.JSON, context: o.Context,
 	}), out, err
 }
-
-type nopCloser struct{}
-
-func (nopCloser) Close() error { return nil }

@@ -13,13 +13,14 @@ import (
 	"loki/internal/display"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/server/rest"
 )
 
 // Serve serves until a signal ends it: SIGTERM or SIGINT. SIGHUP has it read its configuration again. It
 // prints one line on o.Err when it accepts connections. address is where, or empty for what the
 // configuration says.
 func Serve(ctx context.Context, o display.Options, address string) error {
-	observer, observed := o.App.Observe(ctx)
+	observer, observed := o.App.ObserveServer(ctx, rest.LogAttrs)
 	defer func() {
 		for _, w := range observed(context.WithoutCancel(ctx)) {
 			o.Warn(w)

@@ -206,6 +206,9 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		s.api.Revoke(next.keys.Has)
 	}
 	s.api.SetLimits(next.limits())
+	if err := s.o.App.Relevel(next.API); err != nil {
+		s.o.Log.Warn(err.Error())
+	}
 	ctx, done := context.WithTimeout(ctx, sinkPatience)
 	defer done()
 	if err := s.useAudit(ctx, next.Audit); err != nil {

@@ -85,7 +85,7 @@ func (s *settings) limits() rest.Limits {
 func (s *settings) fixed() map[string]any {
 	return map[string]any{
 		"api.listen_addr": s.ListenAddr, "api.public_url": s.PublicURL, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.keys != nil, "api.files.roots": s.FileRoots,
-		"api.adopt_unowned": s.AdoptUnowned, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
+		"api.adopt_unowned": s.AdoptUnowned, "api.log_format": s.LogFormat, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
 		"api.limits.max_concurrent_runs": s.Limits.MaxConcurrentRuns, "api.limits.max_runs_per_subject": s.Limits.MaxRunsPerSubject,
 	}
 }
@@ -102,9 +102,6 @@ func (s *settings) needRestart(next *settings) (names []string) {
 	return names
 }
 
-// defaultAddress is where a server listens that nothing else is said to.
-const defaultAddress = "127.0.0.1:3400"
-
 // address returns where to listen: what the command line says, or else the configuration.
 func (s *settings) address(argument string) (string, error) {
 	if argument != "" {
@@ -115,7 +112,7 @@ func (s *settings) address(argument string) (string, error) {
 		}
 		argument = net.JoinHostPort(host, strconv.FormatUint(n, 10))
 	}
-	return cmp.Or(argument, s.ListenAddr, defaultAddress), nil
+	return cmp.Or(argument, s.ListenAddr, config.DefaultListenAddr), nil
 }
 
 // listen listens at an address. Without keys it has to be one that only this machine reaches.

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -49,6 +50,15 @@ func OutcomeOf(ctx context.Context) Outcome {
 		o.Run = run
 	}
 	return o
+}
+
+// LogAttrs returns who made the request that ctx belongs to, for its lines in the log; nil if ctx belongs to none.
+func LogAttrs(ctx context.Context) []slog.Attr {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return nil
+	}
+	return []slog.Attr{slog.String("request_id", c.id), slog.String("subject", c.identity.Subject)}
 }
 
 // AboutSession says in which session the request that is served with ctx is, where its path does not. Only the goroutine

@@ -23,7 +23,7 @@ type meter struct {
 	events   *metrics.Events
 
 	requests, seconds, inFlight, refused, limited, created *metrics.Family // as they happen
-	runs, sessions, pool, spawns, evictions                *metrics.Family // as they are
+	runs, sessions, pool, spawns, evictions, lost          *metrics.Family // as they are
 	goroutines, heap                                       *metrics.Family
 	acquired                                               *metrics.Family
 }
@@ -46,6 +46,7 @@ func newMeter(started time.Time) *meter {
 		[]float64{0.0001, 0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30})
 	m.spawns = r.Counter("mcp_spawns_total", "Connections to MCP servers that were made.")
 	m.evictions = r.Counter("mcp_idle_evictions_total", "Connections that were closed because they were idle for too long.")
+	m.lost = r.Counter("audit_lines_lost_total", "Lines of the audit record that were lost.")
 	m.goroutines = r.Gauge("go_goroutines", "Goroutines of the process.")
 	m.heap = r.Gauge("go_memstats_heap_inuse_bytes", "Memory of the process that holds values.")
 	r.Gauge("process_start_time_seconds", "When the server started, in Unix time.").Set(float64(started.UnixMilli()) / 1000)
@@ -97,6 +98,9 @@ func (s *Server) metrics() []byte {
 	m.pool.Set(float64(pool.InUse), "in_use")
 	m.spawns.Set(float64(pool.Started))
 	m.evictions.Set(float64(pool.IdleEvictions))
+	if log := s.audit.Load(); log != nil {
+		m.lost.Set(float64(log.Lost()))
+	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	m.heap.Set(float64(memory.HeapInuse))

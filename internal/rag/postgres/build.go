@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	database "loki/internal/postgres"
 	"loki/internal/rag"
 	"loki/internal/rank"
 )
@@ -170,7 +171,7 @@ func (w *build) File(ctx context.Context, path string) (rag.File, bool, error) {
 		return rag.File{}, false, err
 	}
 	defer cancel()
-	rows, err := w.conn.Query(ctx, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, stored(path))
+	rows, err := w.conn.Query(ctx, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, database.Text(path))
 	if err != nil {
 		return rag.File{}, false, w.store.explain(err)
 	}
@@ -309,7 +310,7 @@ func (w *build) flush(ctx context.Context) error {
 		}
 		paths := make([]string, len(w.files))
 		for i, f := range w.files {
-			paths[i] = stored(f.Path)
+			paths[i] = database.Text(f.Path)
 		}
 		if err := w.bury(ctx, tx, `path = ANY($3::text[])`, paths); err != nil {
 			return err
@@ -384,13 +385,13 @@ func (w *build) insert(ctx context.Context, tx pgx.Tx) error {
 			}
 			p := &chunks
 			p.files, p.seqs = append(p.files, f.ID), append(p.seqs, int32(i))
-			p.headings, p.texts = append(p.headings, stored(c.Heading)), append(p.texts, stored(c.Text))
+			p.headings, p.texts = append(p.headings, database.Text(c.Heading)), append(p.texts, database.Text(c.Text))
 			p.starts, p.ends = append(p.starts, int32(c.Start)), append(p.ends, int32(c.End))
 			p.digests, p.vectors = append(p.digests, digest(c)), append(p.vectors, c.Vector...)
 		}
 		p := &files
-		p.ids, p.paths, p.hashes = append(p.ids, f.ID), append(p.paths, stored(f.Path)), append(p.hashes, f.Hash)
-		p.sources = append(p.sources, stored(f.Source))
+		p.ids, p.paths, p.hashes = append(p.ids, f.ID), append(p.paths, database.Text(f.Path)), append(p.hashes, f.Hash)
+		p.sources = append(p.sources, database.Text(f.Source))
 		p.chunks, p.tokens = append(p.chunks, int64(len(f.chunks))), append(p.tokens, int64(total))
 	}
 	if err := run(ctx, tx, []any{w.series, w.generation, segment, files.ids, files.paths, files.hashes, files.sources, files.chunks, files.tokens},
@@ -540,7 +541,7 @@ func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(rag.File) (stri
 		case !stays:
 			gone = append(gone, f.ID)
 		case source != f.Source:
-			moved, sources = append(moved, f.ID), append(sources, stored(source))
+			moved, sources = append(moved, f.ID), append(sources, database.Text(source))
 		}
 	}
 	if err := run(ctx, tx, []any{w.series, moved, sources}, `UPDATE files f SET source = m.source

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"loki/internal/fault"
+	database "loki/internal/postgres"
 	"loki/internal/rag"
 	"loki/internal/rank"
 )
@@ -138,7 +139,7 @@ func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 
 func scanFile(row pgx.CollectableRow) (f rag.File, err error) {
 	err = row.Scan(&f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks)
-	f.Path, f.Source = original(f.Path), original(f.Source)
+	f.Path, f.Source = database.Original(f.Path), database.Original(f.Source)
 	return f, err
 }
 
@@ -207,7 +208,7 @@ func (x *index) Chunks(ctx context.Context, ids []rag.ID, vectors bool) ([]rag.C
 	}
 	chunks, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c rag.Chunk, err error) {
 		err = row.Scan(&c.ID.File, &c.ID.Seq, &c.Path, &c.Heading, &c.Text, &c.Start, &c.End, &c.Vector)
-		c.Path, c.Heading, c.Text = original(c.Path), original(c.Heading), original(c.Text)
+		c.Path, c.Heading, c.Text = database.Original(c.Path), database.Original(c.Heading), database.Original(c.Text)
 		return c, err
 	})
 	return chunks, x.explain(err)

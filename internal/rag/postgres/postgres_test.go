@@ -367,7 +367,7 @@ func serverGone(t *testing.T, address string, stop func()) {
 	_, open := s.Open(t.Context())
 	_, match := x.Match(t.Context(), "apple", 5)
 	for name, err := range map[string]error{"flush": b.Flush(t.Context()), "open": open, "match": match, "configure": s.Configure(t.Context(), settings)} {
-		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "knowledge base gone in the database postgres at 127.0.0.1") {
+		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "knowledge base gone in the database test1 at 127.0.0.1") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

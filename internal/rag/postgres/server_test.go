@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"loki/internal/postgres/postgrestest"
 	"loki/internal/process"
 	"loki/internal/process/npmtest"
 )
@@ -58,48 +58,12 @@ CREATE FUNCTION public.negative_product(real[], real[]) RETURNS double precision
 	AS $$ SELECT -sum(a::double precision * b) FROM unnest($1, $2) AS u (a, b) $$;
 CREATE OPERATOR public.<#> (LEFTARG = real[], RIGHTARG = real[], FUNCTION = public.negative_product);`
 
-// installed starts the PostgreSQL of this machine, as Debian installs it, and returns its address and
-// a function that stops it at once.
+// installed starts the PostgreSQL of this machine and returns the address of a database and a function that
+// stops the server at once.
 func installed(t testing.TB) (address string, stop func()) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
-	programs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl")
-	if len(programs) == 0 {
-		t.Skip("PostgreSQL is not installed")
-	}
-	dir, err := os.MkdirTemp("", "loki-postgres-") // not in a directory that the server's user cannot enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	run := func(program string, args ...string) {
-		t.Helper()
-		c := exec.Command(filepath.Join(filepath.Dir(programs[0]), program), args...)
-		if os.Getuid() == 0 { // as whom the server refuses to run
-			c = exec.Command("setpriv", append([]string{"--reuid=postgres", "--regid=postgres", "--clear-groups", c.Path}, args...)...)
-			if out, err := exec.Command("chown", "postgres", dir).CombinedOutput(); err != nil {
-				t.Skipf("%v: %s", err, out)
-			}
-		}
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", program, err, out)
-		}
-	}
-	port, data := freePort(t), filepath.Join(dir, "data")
-	run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C")
-	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", "-p "+port+" -k "+dir+" -c fsync=off -c listen_addresses=127.0.0.1", "start")
-	up := true
-	stop = func() {
-		if up {
-			up = false
-			run("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
-		}
-	}
-	t.Cleanup(stop)
-	address = "postgres://postgres:secret@127.0.0.1:" + port + "/postgres?sslmode=disable"
+	server := postgrestest.Start(t)
+	address = server.Database(t)
 	conn, err := pgx.Connect(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
@@ -109,11 +73,10 @@ func installed(t testing.TB) (address string, stop func()) {
 	if err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')`).Scan(&vectors); err != nil {
 		t.Fatal(err)
 	}
-	if vectors {
-		return address, stop
+	if !vectors {
+		if _, err := conn.PgConn().Exec(t.Context(), shim).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := conn.PgConn().Exec(t.Context(), shim).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	return address, stop
+	return address, func() { server.Stop(t) }
 }

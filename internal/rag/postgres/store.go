@@ -20,13 +20,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"loki/internal/fault"
+	database "loki/internal/postgres"
 	"loki/internal/rag"
 )
 
@@ -43,20 +43,15 @@ type Store struct {
 // search_path in the address. New does not connect. An address that is wrong is an error with code
 // Config.
 func New(address, name string) (*Store, error) {
-	config, err := pgxpool.ParseConfig(address)
-	if err != nil { // which may quote parts of the address
-		return nil, fault.New(fault.Config, "rag_store is not the address of a PostgreSQL database").
-			WithHint("write postgres://USER:PASSWORD@HOST:5432/DATABASE, with percent-encoding for special characters")
+	config, err := database.Config(address, "rag_store")
+	if err != nil {
+		return nil, err
 	}
 	s := &Store{config: config, schema: "loki_rag", name: name}
 	if path := config.ConnConfig.RuntimeParams["search_path"]; path != "" {
 		first, _, _ := strings.Cut(path, ",")
 		s.schema = strings.Trim(first, ` "`)
 	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = 10 * time.Second
-	}
-	config.ConnConfig.RuntimeParams["application_name"] = "loki"
 	return s, nil
 }
 
@@ -360,26 +355,4 @@ func run(ctx context.Context, tx pgx.Tx, args []any, statements ...string) error
 func encode(set rag.Settings) string {
 	b, _ := json.Marshal(set) // which has no values that cannot be
 	return string(b)
-}
-
-// quote marks a text that is stored as a quoted one.
-const quote = "\x01"
-
-// stored returns text as the database can hold it: one that is not UTF-8, or has zero bytes, is
-// quoted.
-func stored(text string) string {
-	if utf8.ValidString(text) && !strings.Contains(text, "\x00") && !strings.HasPrefix(text, quote) {
-		return text
-	}
-	return quote + strconv.Quote(text)
-}
-
-// original is the opposite of stored.
-func original(text string) string {
-	if quoted, ok := strings.CutPrefix(text, quote); ok {
-		if unquoted, err := strconv.Unquote(quoted); err == nil {
-			return unquoted
-		}
-	}
-	return text
 }

@@ -257,10 +257,3 @@ func broken(err error) bool {
 	}
 	return false
 }
-
-// Is reports whether this process is the member with a number, or was the last time it looked.
-func (db *DB) Is(member int64) bool {
-	db.joining.Lock()
-	defer db.joining.Unlock()
-	return db.member != nil && db.member.id == member
-}

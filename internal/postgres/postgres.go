@@ -129,11 +129,7 @@ func hangUp(conn *pgx.Conn) {
 // Explain adds to an error of the database what it is about and what can be done. Errors that have a code of
 // package fault already, and those of a context that ended, are returned as they are.
 func (db *DB) Explain(err error) error {
-	return Explain(err, db.pool.Config().ConnConfig, db.setting)
-}
-
-// Explain is [DB.Explain] for a connection of one's own, whose address is that of setting.
-func Explain(err error, c *pgx.ConnConfig, setting string) error {
+	c, setting := db.pool.Config().ConnConfig, db.setting
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !Passing(err) {
 		return err
 	}

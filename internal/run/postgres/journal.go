@@ -34,6 +34,7 @@ type journal struct {
 
 	lease context.Context         // ends when the lease is lost, or the journal closed, or the run is to be canceled
 	lose  context.CancelCauseFunc // ends it
+	leave func() bool             // ends the wait for the end of the member
 	gone  atomic.Pointer[error]   // why the lease is lost; nil as long as it is not
 
 	// mu is held during a write, and guards what follows.
@@ -522,13 +523,14 @@ func (j *journal) Close() error {
 		b.Queue(`UPDATE loki.runs SET rested = $2 WHERE id = $1`, j.id, s.now())
 	}}, &j.last)
 	j.closed = true
+	j.leave()
 	j.lose(run.ErrClosed)
+	s.forget(j.id)
 	if err == nil {
-		s.forget(j.id, nil)
 		s.changed(j.name)
 		return nil
 	}
-	s.forget(j.id, &lease{run: j.id, epoch: j.epoch}) // if it is not another's
+	s.leave(lease{run: j.id, member: j.member.ID(), epoch: j.epoch}) // if it is not another's
 	if errors.Is(err, run.ErrLeaseLost) && idle {
 		return nil // there was nothing left to write
 	}

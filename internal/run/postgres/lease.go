@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,7 +81,9 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 			return tx.SendBatch(ctx, b).Close()
 		})
 		if err != nil {
-			s.leave(lease{name: j.name, epoch: j.epoch}) // it may be there
+			if errors.Is(err, run.ErrPassing) { // it may be there
+				s.leave(lease{name: j.name, epoch: j.epoch, member: m.ID()})
+			}
 			return nil, err
 		}
 	}
@@ -103,13 +104,13 @@ func (s *Store) member(ctx context.Context) (*postgres.Member, error) {
 
 // start keeps a journal whose lease was taken.
 func (s *Store) start(j *journal) (run.Journal, error) {
-	lost := j.member.Lost()
-	context.AfterFunc(lost, func() { j.lost(context.Cause(lost)) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
 		return nil, errClosed
 	}
+	lost := j.member.Lost()
+	j.leave = context.AfterFunc(lost, func() { j.lost(context.Cause(lost)) })
 	s.journals[j.id] = j
 	if !s.watching {
 		s.watching = true
@@ -118,15 +119,11 @@ func (s *Store) start(j *journal) (run.Journal, error) {
 	return j, nil
 }
 
-// forget drops a journal that is closed, or a run that was not opened. What is left of its lease is given back
-// later.
-func (s *Store) forget(run int64, left *lease) {
+// forget drops a journal that is closed.
+func (s *Store) forget(run int64) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.journals, run)
-	s.mu.Unlock()
-	if left != nil {
-		s.leave(*left)
-	}
 }
 
 // leave gives a lease back once the database can be reached, unless it turns out that it was not taken.
@@ -170,13 +167,13 @@ func (s *Store) giveBackOne(l lease) error {
 	defer cancel()
 	if l.name != "" { // whoever created it was shown an error
 		_, err := s.db.Pool().Exec(ctx, `WITH gone AS (
-				DELETE FROM loki.runs r USING loki.leases l WHERE l.run = r.id AND r.name = $1 AND l.epoch = $2 RETURNING r.id
+				DELETE FROM loki.runs r USING loki.leases l WHERE l.run = r.id AND r.name = $1 AND l.epoch = $2 AND l.member = $3 RETURNING r.id
 			), kept AS (DELETE FROM loki.leases l USING gone WHERE l.run = gone.id)
-			INSERT INTO loki.deleted SELECT id FROM gone`, l.name, l.epoch)
+			INSERT INTO loki.deleted SELECT id FROM gone`, l.name, l.epoch, l.member)
 		return err
 	}
 	var name string
-	err := s.db.Pool().QueryRow(ctx, `UPDATE loki.leases l SET member = NULL FROM loki.runs r WHERE r.id = l.run AND l.run = $1 AND l.epoch = $2 RETURNING r.name`, l.run, l.epoch).Scan(&name)
+	err := s.db.Pool().QueryRow(ctx, `UPDATE loki.leases l SET member = NULL FROM loki.runs r WHERE r.id = l.run AND l.run = $1 AND l.epoch = $2 AND l.member = $3 RETURNING r.name`, l.run, l.epoch, l.member).Scan(&name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -196,14 +193,11 @@ func (s *Store) Open(ctx context.Context, id string) (run.Journal, run.Recovery,
 	}
 	j := s.newJournal(m)
 	var found run.Recovery
-	taken := false
 	err = s.change(ctx, "open", id, func(ctx context.Context, tx pgx.Tx, r locked) error {
 		j.id, j.name, j.epoch = r.id, r.name, r.epoch+1
-		// A lease of this process without a journal is one that it took and got no answer.
-		if !s.reserve(r) {
-			return cmp.Or(r.held, &run.LeaseError{ID: r.name, Owner: "this process"})
+		if r.held != nil && !s.isLeft(r) {
+			return r.held
 		}
-		taken = true
 		v := s.view(tx)
 		if err := v.recover(ctx, j, &found); err != nil {
 			return err
@@ -216,33 +210,21 @@ func (s *Store) Open(ctx context.Context, id string) (run.Journal, run.Recovery,
 		b.Queue(`UPDATE loki.runs SET status = $2, code = '', until = NULL, due = 0, ending = NULL WHERE id = $1`, j.id, string(run.Running))
 		return tx.SendBatch(ctx, b).Close()
 	})
+	if errors.Is(err, run.ErrPassing) && j.id != 0 { // it may have been taken
+		s.leave(lease{run: j.id, member: m.ID(), epoch: j.epoch})
+	}
 	if err != nil {
-		if taken {
-			var left *lease
-			if errors.Is(err, run.ErrPassing) {
-				left = &lease{run: j.id, epoch: j.epoch}
-			}
-			s.forget(j.id, left)
-		}
 		return nil, run.Recovery{}, s.damaged(j.name, err)
 	}
 	opened, err := s.start(j)
 	return opened, found, err
 }
 
-// reserve notes that a run is being opened, unless a process holds it.
-func (s *Store) reserve(r locked) bool {
+// isLeft reports whether a lease is one that this store took without an answer, and is about to give back.
+func (s *Store) isLeft(r locked) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, here := s.journals[r.id]
-	if r.held != nil && (here || !s.db.Is(r.member)) {
-		return false
-	}
-	if j := s.journals[r.id]; j == nil && here {
-		return false
-	}
-	s.journals[r.id] = nil
-	return true
+	return slices.Contains(s.left, lease{run: r.id, member: r.member, epoch: r.epoch})
 }
 
 // recover reads what a journal needs to go on, and what Open returns.

@@ -286,6 +286,21 @@ func TestServerRestarts(t *testing.T) {
 	})
 }
 
+// TestTwoStores has two stores of one process: a lease that one of them holds is not free for the other.
+func TestTwoStores(t *testing.T) {
+	t.Parallel()
+	a := open(t, postgrestest.Database(t), Options{})
+	b := New(a.db, Options{})
+	defer b.Close()
+	j := create(t, a, run.Info{Agent: "a"})
+	if _, _, err := b.Open(t.Context(), j.ID()); !errors.As(err, new(*run.LeaseError)) {
+		t.Errorf("another store of the process: %v", err)
+	}
+	if err := errors.Join(j.Confirm(t.Context()), j.End(t.Context(), run.Ending{Status: run.Suspended})); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLeaseOfDeadMember takes a run over whose process is not heard of. The process finds that by itself.
 func TestLeaseOfDeadMember(t *testing.T) {
 	t.Parallel()

@@ -60,16 +60,17 @@ type Store struct {
 	soon    chan struct{} // holds an element for each write of events that no record took along
 
 	mu       sync.Mutex
-	journals map[int64]*journal // open ones by run; nil for one that is being opened
+	journals map[int64]*journal // open ones by run
 	left     []lease            // to be given back when the database can be reached
 	watching bool
 }
 
 // lease is one that this process took, and may not know of.
 type lease struct {
-	run   int64  // 0 if it is unknown
-	name  string // of a run that was created and is to be forgotten; else empty
-	epoch int64
+	run    int64  // 0 for a run that was created
+	name   string // of that, which is to be forgotten; else empty
+	member int64
+	epoch  int64
 }
 
 var (
@@ -254,9 +255,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	var open []*journal
 	for _, j := range s.journals {
-		if j != nil {
-			open = append(open, j)
-		}
+		open = append(open, j)
 	}
 	s.mu.Unlock()
 	var errs []error

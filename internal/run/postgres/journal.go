@@ -7,7 +7,6 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,12 +50,7 @@ type journal struct {
 	tasks   bool                 // there may be some of super-steps after the last
 	written int                  // events on record
 
-	eventMu sync.Mutex // guards what follows; it is taken last
-	events  []record.Event
-	numbers int            // of the last event
-	ended   bool           // nothing is to be written soon any more
-	soon    *time.Timer    // calls writeSoon; nil unless events wait for it
-	writing sync.WaitGroup // of writeSoon
+	events record.Queue // not written yet
 }
 
 // stepKey names a step of the run.
@@ -162,7 +156,7 @@ func (j *journal) writeLocked(ctx context.Context, w write, last *record.Snapsho
 // try makes a write once.
 func (j *journal) try(ctx context.Context, w write, last *record.Snapshot) error {
 	s := j.store
-	events := j.pending()
+	events := j.events.Waiting()
 	batch := &pgx.Batch{}
 	var at int64
 	if !w.quiet || len(events) > 0 {
@@ -444,53 +438,20 @@ func (j *journal) Gap(ctx context.Context, g run.Gap) error {
 
 // Event keeps an event with the next record.
 func (j *journal) Event(ev event.Event) int {
-	p := j.store.seal().Event(ev)
-	j.eventMu.Lock()
-	defer j.eventMu.Unlock()
-	j.events = append(j.events, p)
-	j.numbers++
-	if delay := j.store.o.EventDelay; delay > 0 && j.soon == nil && !j.ended {
-		j.writing.Add(1)
-		j.soon = time.AfterFunc(delay, j.writeSoon)
-	}
-	return j.numbers
+	return j.events.Add(j.store.seal(), ev, j.store.o.EventDelay, j.writeSoon)
 }
 
 // writeSoon writes the events that no record has taken along. If that fails, the next record
 // takes them and says so.
 func (j *journal) writeSoon() {
-	defer j.writing.Done()
 	select {
 	case j.store.soon <- struct{}{}:
 		defer func() { <-j.store.soon }()
 	case <-j.lease.Done():
 	}
-	j.eventMu.Lock()
-	j.soon = nil
-	waiting := len(j.events) > 0
-	j.eventMu.Unlock()
-	if waiting {
+	if j.events.Due() {
 		_ = j.write(context.Background(), write{op: "events", quiet: true})
 	}
-}
-
-// writeNothingMore ends the writing of events soon, and waits for it.
-func (j *journal) writeNothingMore() {
-	j.eventMu.Lock()
-	j.ended = true
-	if j.soon != nil && j.soon.Stop() {
-		j.writing.Done()
-	}
-	j.soon = nil
-	j.eventMu.Unlock()
-	j.writing.Wait()
-}
-
-// pending returns the events that are not written yet.
-func (j *journal) pending() []record.Event {
-	j.eventMu.Lock()
-	defer j.eventMu.Unlock()
-	return j.events[:len(j.events):len(j.events)]
 }
 
 // flushed drops the first n events, which were written.
@@ -499,9 +460,7 @@ func (j *journal) flushed(n int) {
 		return
 	}
 	j.written += n
-	j.eventMu.Lock()
-	j.events = append([]record.Event(nil), j.events[n:]...)
-	j.eventMu.Unlock()
+	j.events.Drop(n)
 	j.store.changed(j.name)
 	if wrote := j.store.o.Wrote; wrote != nil {
 		wrote(j.name)
@@ -510,14 +469,14 @@ func (j *journal) flushed(n int) {
 
 // Close writes the events that are left and gives the lease back.
 func (j *journal) Close() error {
-	j.writeNothingMore()
+	j.events.Stop()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
 		return nil
 	}
 	s := j.store
-	idle := len(j.pending()) == 0
+	idle := len(j.events.Waiting()) == 0
 	err := j.writeLocked(context.Background(), write{op: "close", quiet: true, rows: func(b *pgx.Batch) {
 		b.Queue(`UPDATE loki.leases SET member = NULL WHERE run = $1`, j.id)
 		b.Queue(`UPDATE loki.runs SET rested = $2 WHERE id = $1`, j.id, s.now())

@@ -265,7 +265,8 @@ func (v *view) recover(ctx context.Context, j *journal, found *run.Recovery) (er
 		j.asked[stepKey{k.step, postgres.Original(k.node), postgres.Original(k.key)}] = true
 		return nil
 	})
-	j.written, j.numbers = found.Info.Events, found.Info.Events
+	j.written = found.Info.Events
+	j.events.From(j.written)
 	return err
 }
 

@@ -32,13 +32,6 @@ func uncounted(c *conn, id int64) (count int, err error) {
 	return count, err
 }
 
-// pending returns the events that are not written yet.
-func (j *journal) pending() []record.Event {
-	j.eventMu.Lock()
-	defer j.eventMu.Unlock()
-	return j.events[:len(j.events):len(j.events)]
-}
-
 // flushed drops the events of a batch, which were written.
 func (j *journal) flushed(batch []record.Event) {
 	if len(batch) == 0 {
@@ -49,9 +42,7 @@ func (j *journal) flushed(batch []record.Event) {
 	}
 	j.nextBatch++
 	j.written += len(batch)
-	j.eventMu.Lock()
-	defer j.eventMu.Unlock()
-	j.events = append([]record.Event(nil), j.events[len(batch):]...)
+	j.events.Drop(len(batch))
 }
 
 // writeEvents writes a batch in one row.

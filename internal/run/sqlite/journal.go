@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"loki/internal/event"
 	"loki/internal/run"
@@ -43,12 +42,7 @@ type journal struct {
 	nextBatch int
 	written   int // events on record
 
-	eventMu sync.Mutex // guards what follows; it is taken last
-	events  []record.Event
-	numbers int            // of the last event
-	ended   bool           // nothing is to be written soon any more
-	soon    *time.Timer    // calls writeSoon; nil unless events wait for it
-	writing sync.WaitGroup // of writeSoon
+	events record.Queue // not written yet
 }
 
 // stepKey names a step of the run.
@@ -78,7 +72,7 @@ func (j *journal) write(op string, fn func(c *conn) error, done func()) error {
 }
 
 func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) error {
-	batch := j.pending()
+	batch := j.events.Waiting()
 	events, err := j.store.seal().Events(batch, &j.last)
 	if err != nil {
 		return err
@@ -253,52 +247,26 @@ func (j *journal) End(_ context.Context, e run.Ending) error {
 
 // Event keeps an event with the next record.
 func (j *journal) Event(ev event.Event) int {
-	p := j.store.seal().Event(ev)
-	j.eventMu.Lock()
-	defer j.eventMu.Unlock()
-	j.events = append(j.events, p)
-	j.numbers++
-	if delay := j.store.o.EventDelay; delay > 0 && j.soon == nil && !j.ended {
-		j.writing.Add(1)
-		j.soon = time.AfterFunc(delay, j.writeSoon)
-	}
-	return j.numbers
+	return j.events.Add(j.store.seal(), ev, j.store.o.EventDelay, j.writeSoon)
 }
 
 // writeSoon writes the events that no record has taken along. If that fails, the next record
 // takes them and says so.
 func (j *journal) writeSoon() {
-	defer j.writing.Done()
-	j.eventMu.Lock()
-	j.soon = nil
-	waiting := len(j.events) > 0
-	j.eventMu.Unlock()
-	if waiting {
+	if j.events.Due() {
 		_ = j.write("events", func(*conn) error { return nil }, nil)
 	}
 }
 
-// writeNothingMore ends the writing of events soon, and waits for it.
-func (j *journal) writeNothingMore() {
-	j.eventMu.Lock()
-	j.ended = true
-	if j.soon != nil && j.soon.Stop() {
-		j.writing.Done()
-	}
-	j.soon = nil
-	j.eventMu.Unlock()
-	j.writing.Wait()
-}
-
 // Close writes the events that are left and gives the lease back.
 func (j *journal) Close() error {
-	j.writeNothingMore()
+	j.events.Stop()
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()
 		return nil
 	}
-	idle := len(j.pending()) == 0
+	idle := len(j.events.Waiting()) == 0
 	err := j.writeLocked("close", func(c *conn) error {
 		delete(j.store.leased, j.id)
 		if _, err := c.exec("DELETE FROM leases WHERE run = ?", j.id); err != nil || idle {

@@ -150,7 +150,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 		return found, err
 	}
 	j.written, err = eventCount(c, j.id)
-	j.numbers = j.written
+	j.events.From(j.written)
 	return found, err
 }
 

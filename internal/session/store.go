@@ -81,6 +81,15 @@ type Meta struct {
 	Owner    *auth.Owner
 }
 
+// Copy is all that is stored of a session, for another store to take over.
+type Copy struct {
+	ID       ID
+	State    State
+	Log      []byte
+	Drafts   [][]byte // of questions that no process answers any more
+	Modified time.Time
+}
+
 // SortMetas puts a list in the order of [Store.List].
 func SortMetas(list []Meta) {
 	slices.SortFunc(list, func(a, b Meta) int {

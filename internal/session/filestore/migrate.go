@@ -185,25 +185,9 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 	if r.stored(old.id) {
 		return nil // another process was faster
 	}
-	src, err := os.ReadFile(old.path)
+	st, data, err := r.convert(old)
 	if err != nil {
 		return err
-	}
-	f, err := legacy.Parse(old.path, src)
-	if err != nil {
-		return err
-	}
-	if r.scope != "" { // older versions noted the tools of the agent here, by files
-		f.Settings.EnabledTools, f.Settings.EnabledMCPServers = nil, nil
-	}
-	at := old.modified.UTC().Truncate(time.Second)
-	data, err := f.Transcript.Log(at)
-	if err != nil {
-		return err
-	}
-	st := session.State{Settings: f.Settings, Alias: old.alias, DataURLs: f.DataURLs, Created: at}
-	if title, ok := old.alias.Title(); ok {
-		st.Title = title
 	}
 	if err := r.place(old.id, st, data); err != nil {
 		return fmt.Errorf("converting %s: %w", old.path, err)
@@ -212,6 +196,60 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 		r.options.Warn(ctx, fmt.Errorf("the session %q of an older version is called %q now", name, old.alias))
 	}
 	return nil
+}
+
+// convert reads the file of a session of an older version.
+func (r *room) convert(old legacyFile) (st session.State, log []byte, err error) {
+	src, err := os.ReadFile(old.path)
+	if err != nil {
+		return st, nil, err
+	}
+	f, err := legacy.Parse(old.path, src)
+	if err != nil {
+		return st, nil, err
+	}
+	if r.scope != "" { // older versions noted the tools of the agent here, by files
+		f.Settings.EnabledTools, f.Settings.EnabledMCPServers = nil, nil
+	}
+	at := old.modified.UTC().Truncate(time.Second)
+	if log, err = f.Transcript.Log(at); err != nil {
+		return st, nil, err
+	}
+	st = session.State{Settings: f.Settings, Alias: old.alias, DataURLs: f.DataURLs, Created: at}
+	if title, ok := old.alias.Title(); ok {
+		st.Title = title
+	}
+	return st, log, nil
+}
+
+// Export returns all that is stored of the session of a list, which stays as it is: one of an older version is not converted.
+func (st *Store) Export(ctx context.Context, scope session.Scope, m session.Meta) (c session.Copy, err error) {
+	r, err := st.room(scope)
+	if err != nil {
+		return c, err
+	}
+	c = session.Copy{ID: m.ID, Modified: m.Modified}
+	if !r.stored(m.ID) {
+		old, err := r.legacyByID(ctx, m.ID)
+		if err != nil || old == nil {
+			return c, errors.Join(err, session.NotFound(m.ID))
+		}
+		c.State, c.Log, err = r.convert(*old)
+		return c, err
+	}
+	l := &log{room: r, id: m.ID}
+	if c.State, c.Log, err = l.Load(ctx); err != nil {
+		return c, err
+	}
+	c.State.Alias = m.Alias
+	for _, path := range l.drafts() {
+		data, err := os.ReadFile(path)
+		if err != nil && !missing(err) {
+			return c, err
+		}
+		c.Drafts = append(c.Drafts, data)
+	}
+	return c, nil
 }
 
 // OldAlias returns the alias of the session that an older version called name, which is

@@ -71,6 +71,7 @@ func actions() []action {
 		{flag: "list-api-keys", needs: needConfig, do: (*command).listKeys, alone: true},
 		{flag: "revoke-api-key", needs: needConfig, do: (*command).revokeKey, alone: true},
 		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
+		{flag: "migrate-store", needs: needConfig, do: (*command).migrateStore, alone: true, beside: []string{"dry-run"}},
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, remote: (*command).resumeRemotely, refuses: begun, why: "the run goes on as it began"},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, remote: (*command).forkRemotely, refuses: begun, why: "the run goes on as it began"},
 		{flag: "map", needs: needModel, do: (*command).mapRows, apart: true, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"loki/internal/postgres/postgrestest"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/providertest/wiretest"
 	"loki/internal/sample"
@@ -102,9 +103,17 @@ func TestScripts(t *testing.T) {
 			return sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support().Files, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "ollama": ollama, "releases": releases,
+			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "database": database, "ollama": ollama, "releases": releases,
 		},
 	})
+}
+
+// database makes the store of the programs an empty database, or skips the script where there is no server of databases.
+func database(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: database")
+	}
+	ts.Setenv("LOKI_STORE", postgrestest.Database(ts.Value(testingKey{}).(testing.TB)))
 }
 
 // exits STATUS PROGRAM ARG... runs a program that ends with the status.

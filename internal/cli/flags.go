@@ -119,6 +119,8 @@ type options struct {
 	health string // a URL, or configuredAddress
 	keys   apiKeys
 
+	migrateStore bool
+
 	man     bool
 	help    bool
 	version bool
@@ -390,6 +392,7 @@ func (o *options) sections() []section {
 				{name: "list-api-keys", sets: on(&o.keys.list), usage: "list the keys of the server"},
 				{name: "revoke-api-key", sets: word(&o.keys.revoke, "ID"), usage: "take a key out of the configuration"},
 				{name: "claim-sessions", sets: word(&o.keys.claim, "SUBJECT"), usage: "give the sessions and runs of the command line to a subject of the server"},
+				{name: "migrate-store", sets: on(&o.migrateStore), usage: "copy the sessions and runs in files into the database that store names; with --dry-run only count them"},
 			},
 		},
 		{

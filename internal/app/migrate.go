@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"loki/internal/fault"
+	"loki/internal/run"
+	runsdb "loki/internal/run/postgres"
+	"loki/internal/run/sqlite"
+	"loki/internal/session"
+	"loki/internal/session/filestore"
+	sessionsdb "loki/internal/session/postgres"
+	"loki/internal/webhook"
+)
+
+// Migrated is what [App.MigrateStore] has copied, and what was in the database before.
+type Migrated struct {
+	Sessions, Runs               int
+	SessionsBefore, RunsBefore   int
+	SessionsWithout, RunsWithout []error // what was not copied, and why
+}
+
+// MigrateStore copies the sessions and runs that are in files into the database, with what belongs to runs: their webhooks, and
+// the key of links to questions. Files stay as they are, and so does what is in the database already. It is an error with code Usage while
+// a process works with the files. With dry, it only counts.
+func (a *App) MigrateStore(ctx context.Context, dry bool) (m Migrated, err error) {
+	db, err := a.Database()
+	if err != nil {
+		return m, err
+	}
+	if db == nil {
+		return m, fault.New(fault.Usage, "there is no database to copy to").
+			WithHint("name it in %s: store: postgres://USER:{{PASSWORD}}@HOST/DATABASE", a.Config.File)
+	}
+	old, err := sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), sqlite.Options{})
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, old.Close()) }()
+	files, err := filestore.New(filestore.Options{Options: session.Options{Warn: warn}, Dir: a.Paths.SessionsDir, AgentDir: a.agentSessions})
+	if err != nil {
+		return m, err
+	}
+	runs, err := old.Runs(ctx, run.Query{})
+	if err != nil {
+		return m, err
+	}
+	for _, info := range runs {
+		if info.Active {
+			return m, fault.New(fault.Usage, "run %s is at work, so nothing was copied", info.ID).WithHint("end the server and all other programs that work with these files, then try again")
+		}
+	}
+	if err := a.migrateSessions(ctx, files, sessionsdb.New(db, session.Options{}), &m, dry); err != nil {
+		return m, err
+	}
+	// Secrets are marks in the record, and stay so.
+	target := runsdb.New(db, runsdb.Options{})
+	defer func() { err = errors.Join(err, target.Close()) }()
+	for _, info := range runs {
+		if err := migrateRun(ctx, old, target, info.ID, &m, dry); err != nil {
+			return m, err
+		}
+	}
+	if dry {
+		return m, nil
+	}
+	return m, webhook.Move(ctx, db, filepath.Join(a.Paths.StateDir, "webhooks"), filepath.Join(a.Paths.StateDir, "links.key"))
+}
+
+func (a *App) migrateSessions(ctx context.Context, files *filestore.Store, target *sessionsdb.Store, m *Migrated, dry bool) error {
+	scopes, err := a.SessionScopes()
+	if err != nil {
+		return err
+	}
+	lists := make(map[session.Scope][]session.Meta)
+	for _, scope := range scopes {
+		if lists[scope], err = files.List(ctx, scope); err != nil {
+			return err
+		}
+		for _, s := range lists[scope] {
+			if busy, err := files.Busy(ctx, scope, s.ID); busy || err != nil {
+				return errors.Join(err, fault.New(fault.Usage, "a question is being answered in session %s, so nothing was copied", s.ID).
+					WithHint("end the server and all other programs that work with these files, then try again"))
+			}
+		}
+	}
+	for _, scope := range scopes {
+		for _, s := range lists[scope] {
+			if _, err := target.Owner(ctx, scope, s.ID); err == nil {
+				m.SessionsBefore++
+				continue
+			} else if !errors.Is(err, session.ErrNotFound) {
+				return err
+			}
+			if dry {
+				m.Sessions++
+				continue
+			}
+			c, err := files.Export(ctx, scope, s)
+			if err == nil {
+				_, err = target.Import(ctx, scope, c)
+			}
+			switch {
+			case errors.Is(err, session.ErrAliasInUse) || fault.CodeOf(err) == fault.Config:
+				m.SessionsWithout = append(m.SessionsWithout, err)
+			case err != nil:
+				return err
+			default:
+				m.Sessions++
+			}
+		}
+	}
+	return nil
+}
+
+func migrateRun(ctx context.Context, old *sqlite.Store, target *runsdb.Store, id string, m *Migrated, dry bool) error {
+	_, err := target.Info(ctx, id)
+	if err == nil {
+		m.RunsBefore++
+		return nil
+	}
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	rows, err := old.Export(ctx, id)
+	if err != nil { // it is damaged
+		m.RunsWithout = append(m.RunsWithout, err)
+		return nil
+	}
+	if !dry {
+		if _, err := target.Import(ctx, rows); err != nil {
+			return err
+		}
+	}
+	m.Runs++
+	return nil
+}

@@ -235,8 +235,13 @@ func (t *taskRecorder) Lookup(ctx context.Context, key string, s steps.Step) (st
 	}
 	// What is on record counts also when nothing can be added to it, and a record that
 	// cannot be read is not one that is not there.
-	known, err := t.rec.Lookup(context.WithoutCancel(ctx), key, s)
-	if _, stop := errors.AsType[*StopError](err); stop {
+	var known steps.Record
+	live := context.WithoutCancel(ctx)
+	err := t.k.patience.Do(t.k.ctx, func(note string) error { return t.k.warn(live, note) }, func() (err error) {
+		known, err = t.rec.Lookup(live, key, s)
+		return err
+	})
+	if _, stop := errors.AsType[*StopError](err); stop || errors.Is(err, ErrPassing) {
 		t.k.lose(err)
 	}
 	return known, err

@@ -975,3 +975,45 @@ func onRecord(t *testing.T) (*memstore.Store, *graph.Plan, run.Checkpoint, run.J
 	}
 	return store, p, start, journal
 }
+
+// unread is a journal whose steps cannot be read for a time.
+type unread struct {
+	run.Journal
+	until time.Time
+}
+
+func (u unread) Task(step int, node string) steps.Recorder {
+	return unreadTask{u.Journal.Task(step, node), u.until}
+}
+
+type unreadTask struct {
+	steps.Recorder
+	until time.Time
+}
+
+func (t unreadTask) Lookup(ctx context.Context, key string, s steps.Step) (steps.Record, error) {
+	if time.Now().Before(t.until) {
+		return steps.Record{}, errLocked
+	}
+	return t.Recorder.Lookup(ctx, key, s)
+}
+
+// TestRecordThatCannotBeRead has the record of steps fail when it is looked whether a step was made.
+func TestRecordThatCannotBeRead(t *testing.T) {
+	for lasts, ends := range map[time.Duration]bool{10 * time.Second: false, time.Hour: true} {
+		synctest.Test(t, func(t *testing.T) {
+			_, _, _, inner := onRecord(t)
+			began, made := time.Now(), 0
+			_, err := run.Run(t.Context(), run.Options{Journal: unread{inner, began.Add(lasts)}, Work: workFunc(func(ctx context.Context, f *run.Frame) (run.Outcome, error) {
+				_, err := steps.Do(ctx, f.Steps(), steps.Step{Kind: steps.Script, Key: "work"}, func(context.Context) (int, error) { made++; return 1, nil })
+				if ends && ctx.Err() == nil {
+					t.Error("the run goes on although nobody knows what it has done")
+				}
+				return run.Outcome{}, err
+			})})
+			if (err != nil) != ends || made != map[bool]int{false: 1, true: 0}[ends] || time.Since(began).Round(time.Second) != min(lasts, time.Minute) {
+				t.Errorf("fails for %v: %v after %v, made %d times", lasts, err, time.Since(began), made)
+			}
+		})
+	}
+}

@@ -40,6 +40,10 @@ race: # all tests with the race detector; LOKI_TEST=full leaves nothing out
 soak: # whole, what the other tests try a part of, and each kill of the kill tests; a quarter of an hour
 	LOKI_TEST=full LOKI_KILL_TEST=full $(GO) test -timeout 30m ./...
 
+.PHONY: fleet
+fleet: # three servers on one database with 500 runs, while servers are killed and the database restarts; needs PostgreSQL
+	LOKI_TEST=full $(GO) test -timeout 20m -count=1 -run 'TestFleet$$' -v ./internal/server
+
 .PHONY: check
 check: format vet staticcheck tidy test # what has to pass before a commit
 

@@ -41,6 +41,7 @@ type Server struct {
 	App *app.App
 
 	t      *testing.T
+	work   string // the working directory of a program
 	cmd    *exec.Cmd
 	mu     sync.Mutex // guards what follows
 	stderr bytes.Buffer
@@ -107,7 +108,14 @@ func Main(m *testing.M, program func() int) {
 // Program starts loki --serve with further arguments as a program of its own.
 func Program(t *testing.T, files Files, args ...string) *Server {
 	t.Helper()
+	return ProgramIn(t, "", files, args...)
+}
+
+// ProgramIn is Program in a working directory, "" for the configuration directory.
+func ProgramIn(t *testing.T, work string, files Files, args ...string) *Server {
+	t.Helper()
 	s := &Server{t: t, Dir: Directory(t, files)}
+	s.work = cmp.Or(work, s.Dir)
 	s.Begin(args...)
 	t.Cleanup(func() {
 		if s.cmd.ProcessState == nil {
@@ -128,7 +136,7 @@ func (s *Server) Begin(args ...string) {
 		s.t.Fatal(err)
 	}
 	s.cmd = exec.Command(exe, append([]string{"--serve", cmp.Or(strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:0")}, args...)...)
-	s.cmd.Env, s.cmd.Dir = append(s.environ(), asProgram+"=1"), s.Dir
+	s.cmd.Env, s.cmd.Dir = append(s.environ(), asProgram+"=1"), s.work
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)

@@ -38,6 +38,7 @@ type keeper struct {
 
 	mu   sync.Mutex
 	step int              // the last super-step on record
+	over bool             // the last event of the run is on record
 	gap  *Gap             // what is not on record; nil as long as the journal works
 	open []event.Question // asked and not answered, in order
 }
@@ -195,6 +196,9 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 		}
 		return nil
 	}
+	k.mu.Lock()
+	k.over = true // warnings are shown from here on, but not kept behind the end
+	k.mu.Unlock()
 	ctx = context.WithoutCancel(ctx)
 	warn := func(note string) error { return k.warn(ctx, note) }
 	err := k.patience.Do(k.ctx, warn, func() error { return k.journal.End(ctx, e) })
@@ -207,7 +211,10 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 // Emit keeps an event and passes it on. Pieces of model text are left out, because the reply has
 // them all, and changes of the state, which the checkpoints have, and progress.
 func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
-	if k.works() {
+	k.mu.Lock()
+	kept := k.gap == nil && !k.over
+	k.mu.Unlock()
+	if kept {
 		k.countQuestion(ev)
 		switch ev.Body.(type) {
 		case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress, event.StateUpdated:

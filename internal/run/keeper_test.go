@@ -270,7 +270,7 @@ func (f *failing) Asked(ctx context.Context, p run.Pending) error {
 }
 
 func (f *failing) End(ctx context.Context, e run.Ending) error {
-	if f.ends != nil {
+	if f.ends != nil && (f.until.IsZero() || time.Now().Before(f.until)) {
 		return f.ends
 	}
 	return f.Journal.End(ctx, e)
@@ -1016,4 +1016,23 @@ func TestRecordThatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEndIsLast has the end of a run wait for its record: what is said of that is no event behind the end.
+func TestEndIsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, p, start, inner := onRecord(t)
+		var events eventtest.Collector
+		_, err := run.Run(t.Context(), run.Options{
+			Work: run.Graph{Plan: p, Nodes: &scripted{made: map[string]int{}}, Start: start}, Events: event.NewScope(&events, event.Source{}, nil),
+			Journal: &failing{Journal: inner, after: 100, ends: errLocked, until: time.Now().Add(5 * time.Second)},
+		})
+		if err != nil || len(eventtest.Bodies[event.Warning](&events)) != 2 {
+			t.Errorf("%v, warnings %v", err, eventtest.Bodies[event.Warning](&events))
+		}
+		h, err := store.History(t.Context(), inner.ID())
+		if last := string(h.Events[len(h.Events)-1]); err != nil || h.Info.Status != run.Done || !strings.HasPrefix(last, `{"type":"finished"`) {
+			t.Errorf("the run is %s, and its last event %s (%v)", h.Info.Status, last, err)
+		}
+	})
 }

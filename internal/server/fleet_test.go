@@ -344,13 +344,14 @@ func (f *fleet) checkEffects(ids []string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	begun, ended := make(map[string]int), make(map[string]int)
+	begun, ended := make(map[string]int), make(map[string]int) // ended counts since the last time it began
 	for line := range strings.Lines(string(text)) {
 		key, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if what == "begin" {
 			begun[key]++
-		} else {
-			ended[key]++
+			ended[key] = 0
+		} else if ended[key]++; ended[key] > 1 {
+			f.t.Errorf("effect %s was made twice at the same time", key)
 		}
 	}
 	of := make(map[string]int) // effects by run

@@ -267,7 +267,13 @@ func TestServerRestarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
 	server.Stop(t)
+	if err := s.Probe(t.Context()); !errors.Is(err, run.ErrPassing) {
+		t.Errorf("the probe without the server: %v", err)
+	}
 	err = j.Task(1, "a").Record(t.Context(), "k", steps.Step{}, []byte(`1`))
 	if !errors.Is(err, run.ErrPassing) || fault.HintOf(err) == "" {
 		t.Errorf("without the server: %v", err)

@@ -266,3 +266,11 @@ func (s *Store) Close() error {
 	s.running.Wait()
 	return errors.Join(errs...)
 }
+
+// Probe reports why runs could not be recorded now, nil if they could.
+func (s *Store) Probe(ctx context.Context) error {
+	return s.transaction(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE loki.leases SET writes = writes WHERE false`) // which a server that only reads refuses
+		return err
+	})
+}

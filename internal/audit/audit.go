@@ -79,7 +79,8 @@ type Options struct {
 // The bounds of a log.
 const (
 	queueLength = 4096
-	batchSize   = 64 << 10 // bytes that are written at once
+	batchSize   = 64 << 10             // bytes that are written at once
+	gather      = 5 * time.Millisecond // how long a line waits for others to be written with
 	again       = time.Second
 	stall       = 10 * time.Second // after which a sink that does not return counts as failed
 )
@@ -189,6 +190,7 @@ func (l *Log) run() {
 	for {
 		select {
 		case line := <-l.queue:
+			l.pause()
 			l.keep(l.batch(line))
 		case next := <-l.replace:
 			l.use(next)
@@ -199,6 +201,16 @@ func (l *Log) run() {
 			l.report()
 			return
 		}
+	}
+}
+
+// pause lets more lines come.
+func (l *Log) pause() {
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.closing:
 	}
 }
 

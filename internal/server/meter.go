@@ -143,9 +143,13 @@ func (s *Server) listenForMetrics(ctx context.Context) (*metricsServer, error) {
 		return nil, fault.Wrap(fault.Config, err, "api.metrics_listen_addr")
 	}
 	local := s.first.isLoopback(ctx, host)
-	l, err := s.first.listen(ctx, address)
+	if !local && s.first.keys == nil {
+		return nil, fault.New(fault.Config, "api.metrics_listen_addr: a server without keys serves metrics to this machine only, not at %s", address).
+			WithHint("make a key with loki --api-key NAME, or use an address such as 127.0.0.1:9464")
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, fault.Wrap(fault.Failure, err, "cannot serve metrics at %s", address).WithHint("end the program that listens there, or choose another api.metrics_listen_addr")
 	}
 	if !local {
 		s.o.Warn("metrics at " + l.Addr().String() + " need no key: anyone who can reach the address can read the names of agents and models, and what they cost")

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"loki/internal/api"
+	"loki/internal/app"
 	"loki/internal/metrics/metricstest"
+	"loki/internal/server"
 	"loki/internal/server/servertest"
 )
 
@@ -73,6 +75,19 @@ func TestMetrics(t *testing.T) {
 	}
 	if strings.Contains(a.Body, "healthz") {
 		t.Error("probes are counted")
+	}
+}
+
+// TestMetricsPortWithoutKeys: what needs no key is for this machine only if nothing needs one.
+func TestMetricsPortWithoutKeys(t *testing.T) {
+	dir := servertest.Directory(t, servertest.Files{"config.yaml": "clients: []\napi:\n  metrics_listen_addr: 0.0.0.0:0\n"})
+	core, err := app.New(app.Options{Environ: []string{"HOME=" + dir, "LOKI_CONFIG_DIR=" + dir, "LOKI_STATE_DIR=" + dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer core.Close()
+	if s, err := server.Start(t.Context(), server.Options{App: core, Address: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), "metrics_listen_addr") {
+		t.Errorf("%v, %v", s, err)
 	}
 }
 

@@ -46,6 +46,17 @@ type querier interface {
 	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
 }
 
+// Probe returns an error unless the database can be written to now.
+func (st *Store) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	err := st.db.Migrate(ctx, st.tables.Name, st.tables.Steps...)
+	if err == nil {
+		_, err = st.db.Pool().Exec(ctx, `UPDATE loki.versions SET at = at WHERE part = $1`, st.tables.Name)
+	}
+	return st.db.Explain(err)
+}
+
 // free returns the condition that no living member is the one of a column.
 func free(column string) string {
 	return `NOT EXISTS (SELECT FROM loki.members WHERE id = ` + column + `)`

@@ -163,7 +163,13 @@ func TestAwayDatabase(t *testing.T) {
 	if err := d.Finish(t.Context(), []chat.Message{chat.Text(chat.Assistant, "1")}, chat.Usage{}); err != nil {
 		t.Fatal(err)
 	}
+	if err := st.Probe(t.Context()); err != nil {
+		t.Errorf("probe: %v", err)
+	}
 	server.Stop(t)
+	if st.Probe(t.Context()) == nil {
+		t.Error("a database that is down can be written to")
+	}
 	done := make(chan error, 1)
 	go func() {
 		done <- s.Append(context.WithoutCancel(t.Context()), session.Turn{User: chat.Text(chat.User, "two")})

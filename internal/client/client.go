@@ -316,7 +316,7 @@ func (c *Client) failure(resp *http.Response) error {
 	case e.Code == "unauthorized" && c.o.Key == "":
 		hint = "set LOKI_SERVER_KEY to a key that the server knows: loki --api-key NAME makes one there"
 	case e.Code == "unauthorized":
-		hint = "the server does not know the key in LOKI_SERVER_KEY"
+		hint = "the server does not accept what is in LOKI_SERVER_KEY: the key is unknown, or the token has expired"
 	case e.Message == "":
 		e.Message = fmt.Sprintf("%s answered %s, and not as a server of Loki does", c.base, resp.Status)
 		hint = "is that the address that loki --serve has printed?"

@@ -117,6 +117,12 @@ func start(b *testing.B, cmd *exec.Cmd, address func(line string) (url string, o
 // startLoki starts a server. files are those of its configuration directory.
 func startLoki(b *testing.B, files map[string]string) *program {
 	b.Helper()
+	return startLokiIn(b, b.TempDir(), files)
+}
+
+// startLokiIn is startLoki in a working directory.
+func startLokiIn(b *testing.B, work string, files map[string]string) *program {
+	b.Helper()
 	dir := b.TempDir()
 	for name, text := range files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -132,7 +138,7 @@ func startLoki(b *testing.B, files map[string]string) *program {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(self, "--serve", "127.0.0.1:0")
-	cmd.Dir = dir
+	cmd.Dir = work
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOKI_CONFIG_DIR=" + dir, "LOKI_STATE_DIR=" + filepath.Join(dir, "state"),
 		"XDG_CACHE_HOME=" + filepath.Join(dir, "cache"), asProgram + "=1", profileFile + "=" + os.Getenv(profileFile),

@@ -297,7 +297,7 @@ func (m *Manager) cancelShared(ctx context.Context, id string) error {
 			return false, &run.EndedError{ID: id, Status: info.Status}
 		}
 		err = m.end(ctx, info)
-		if _, held := errors.AsType[*run.LeaseError](err); held { // it was taken in between
+		if _, held := errors.AsType[*run.LeaseError](err); held || errors.Is(err, run.ErrLeaseLost) { // it was taken in between
 			return false, nil
 		}
 		return err == nil, err

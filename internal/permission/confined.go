@@ -18,8 +18,11 @@ func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
 	switch {
 	case v.Rule != "":
 		i := slices.IndexFunc(rules, func(r *Rule) bool { return r.String() == v.Rule })
-		if rules[i].Sandbox == "" {
+		if v.Action == Allow && rules[i].Sandbox == "" {
 			v.Level, v.Hosts = sandbox.Full, nil
+		}
+		if v.Action == Ask && asked.Level != sandbox.Read {
+			v.Reason += "; " + shellArguments{Sandbox: asked.Level, Hosts: asked.Hosts}.wish()
 		}
 	case v.Decided:
 	case asked.Level == sandbox.Read:
@@ -32,7 +35,7 @@ func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
 	case v.Action != Ask:
 	case v.Level.Covers(sandbox.Network):
 		v.Always = nil // a lasting answer would hold for other hosts, or for other programs at Full
-	case v.Level == sandbox.Write:
+	case v.Level == sandbox.Write && v.Rule == "":
 		v.Always, v.Wider = nil, []Grant{everyWrite}
 	default:
 		for i := range v.Always {

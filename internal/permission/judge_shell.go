@@ -17,6 +17,18 @@ type shellArguments struct {
 	Hosts   []string      `json:"hosts"`   // that it reaches at Network
 }
 
+// above reports whether a call asks for a level above l.
+func (a shellArguments) above(l sandbox.Level) bool { return !l.Covers(a.Sandbox) }
+
+// wish says what a call asks for that names a level.
+func (a shellArguments) wish() string {
+	wish := "it asks for level " + string(a.Sandbox)
+	if a.Sandbox == sandbox.Network && len(a.Hosts) > 0 {
+		wish += " to reach " + strings.Join(a.Hosts, ", ")
+	}
+	return wish
+}
+
 // outcome is the knowledge about a text so far.
 type outcome struct {
 	action  Action
@@ -158,7 +170,11 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		if o.exact = o.uncertain == "" || o.exact; !o.covered {
 			o.level = ""
 		}
-		v = j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), doubt)
+		reasons := []string{doubt}
+		if j.o.Sandboxed && args.above(cmp.Or(o.level, sandbox.Read)) {
+			reasons = append(reasons, args.wish())
+		}
+		v = j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), few(reasons))
 	} else {
 		v = j.conclude(tool, args, &o)
 	}
@@ -205,7 +221,11 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 	case o.action == Deny:
 		return Verdict{Action: Deny, Decided: true, Rule: o.rule, Reason: few(o.reasons)}
 	case o.action == Ask:
-		v := j.asked(tool, args, o, cmp.Or(args.Sandbox, sandbox.Full), few(o.reasons))
+		reasons := o.reasons
+		if j.o.Sandboxed && args.above(sandbox.Read) {
+			reasons = append(reasons, args.wish())
+		}
+		v := j.asked(tool, args, o, cmp.Or(args.Sandbox, sandbox.Read), few(reasons))
 		v.Rule = o.rule
 		return v
 	}
@@ -223,10 +243,7 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 			v.Level = sandbox.Read
 		}
 		ok = have.Covers(v.Level) && (v.Level != sandbox.Network || have != sandbox.Network || o.reaches(args.Hosts))
-		why = "it asks for level " + string(v.Level)
-		if v.Level == sandbox.Network {
-			why += " to reach " + strings.Join(args.Hosts, ", ")
-		}
+		why = shellArguments{Sandbox: v.Level, Hosts: args.Hosts}.wish()
 	} else if ok && o.level != "" && o.level != sandbox.Full {
 		ok, why = false, "the rule allows it in the sandbox only, and there is none here"
 	} else {
@@ -243,7 +260,11 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 	case j.o.Rules.Default == Deny:
 		return Verdict{Action: Deny, Decided: true, Reason: why}
 	}
-	return j.asked(tool, args, o, v.Level, why)
+	v = j.asked(tool, args, o, v.Level, why)
+	if j.o.Sandboxed && v.Level == sandbox.Write {
+		v.Wider = []Grant{everyWrite} // nothing else than the level is asked about
+	}
+	return v
 }
 
 // reaches reports whether hosts are among those that were granted.
@@ -273,9 +294,6 @@ func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbo
 	}
 	for i := range v.Always {
 		v.Always[i].Level, v.Always[i].Hosts = v.Level, hosts
-	}
-	if v.Level == sandbox.Write && o.action == Allow {
-		v.Wider = []Grant{everyWrite}
 	}
 	return v
 }

@@ -88,7 +88,10 @@ func TestLevels(t *testing.T) {
 		{"rule_writes", `rules: [{tool: execute_command, action: allow, path: "build/**", access: write}]`, "echo x > build/y", "", "allow write"},
 		{"redirection_of_a_rule", `rules: [{tool: execute_command, action: allow, command: make, sandbox: write}]`, "make > out", "", "allow write"},
 		{"all_commands_with_level", `rules: [{tool: execute_command, action: allow, sandbox: write}]`, "$X > y", sandbox.Write, "allow write"},
-		{"asked_about", `execute_command: {"git push*": ask}`, "git push", "", "ask full"},
+		{"asked_about", `execute_command: {"git push*": ask}`, "git push", "", "ask read"},
+		{"asked_about_at_read", `execute_command: {"git push*": ask}`, "git push", sandbox.Read, "ask read"},
+		{"asked_about_each", `execute_command: {"*": ask}`, "make", "", "ask read"},
+		{"asked_about_beside_a_rule", `execute_command: {"*": allow, "git push*": ask}`, "make && git push", "", "ask read"},
 		{"asked_about_with_level", `execute_command: {"git push*": ask}`, "git push", sandbox.Network, "ask network"},
 		{"denied", `execute_command: {"rm *": deny}`, "ls; rm x", "", "deny "},
 		{"hidden", `execute_command: {"rm *": deny}`, "$X y", "", "ask read"},
@@ -100,7 +103,8 @@ func TestLevels(t *testing.T) {
 		{"denied_file_at_full", `{execute_command: allow, rules: [{tool: "*", action: deny, path: "**/.env"}]}`, "cat .env", "", "deny "},
 		{"denied_file_asked_for_at_full", `rules: [{tool: "*", action: deny, path: "**/.env"}]`, "make; sudo head -n1 ./.env", sandbox.Full, "deny "},
 		{"denied_file_by_pattern_at_full", `rules: [{tool: "*", action: deny, path: "**/.env"}]`, "cat .e*", sandbox.Full, "ask full"},
-		{"denied_file_and_a_rule_that_asks", `{execute_command: {"head *": ask}, rules: [{tool: "*", action: deny, path: "**/.env"}]}`, "head .env", "", "deny "},
+		{"denied_file_and_a_rule_that_asks", `{execute_command: {"head *": ask}, rules: [{tool: "*", action: deny, path: "**/.env"}]}`, "head .env", "", "ask read"},
+		{"denied_file_and_a_rule_that_asks_at_full", `{execute_command: {"head *": ask}, rules: [{tool: "*", action: deny, path: "**/.env"}]}`, "head .env", sandbox.Full, "deny "},
 		{"denied_file_in_a_message", `{execute_command: allow, rules: [{tool: "*", action: deny, path: "**/*.env"}]}`, "git commit -m 'read x.env'", "", "ask full"},
 		{"denied_file_spoken_of", `rules: [{tool: "*", action: deny, path: "**/.env"}]`, "echo .env", sandbox.Full, "ask full"},
 		{"written_by_no_call_at_read", `rules: [{tool: "*", action: deny, path: "**/*.env", access: write}]`, "cat conf.env; $X", "", "allow read"},
@@ -189,6 +193,43 @@ func TestLastingAnswers(t *testing.T) {
 	full := permission.Call{Tool: "execute_py_code", Arguments: json.RawMessage(`{"code":"1"}`), Destructive: true, Sandbox: sandbox.Declaration{Level: sandbox.Full}}
 	if v := j.Judge(full); v.Action != permission.Ask || len(v.Always) > 0 {
 		t.Errorf("a program at full: %+v", v)
+	}
+}
+
+// TestAllReasons: a question has all reasons for it, and offers no lasting answer that would not change it.
+func TestAllReasons(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rules, text string
+		level       sandbox.Level
+		want        string
+		wider       bool
+	}{
+		{"", "touch x", sandbox.Write, "it asks for level write", true},
+		{`execute_command: {"rm *": deny}`, "touch x", sandbox.Write, "it asks for level write", true},
+		{`execute_command: {"rm *": deny}`, "echo '\x1b' > x", sandbox.Write, "the text holds the character U+001B; it asks for level write", false},
+		{`execute_command: {"*": allow, "rm *": deny}`, "echo '\x1b' > x", sandbox.Write, "the text holds the character U+001B", false},
+		{`execute_command: {"date*": ask}`, "date", "", "rule: ask execute_command \"date*\" (line 1)", false},
+		{`execute_command: {"date*": ask}`, "date", sandbox.Full, "rule: ask execute_command \"date*\" (line 1); it asks for level full", false},
+	} {
+		j := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: true, Rules: read(t, tt.rules), Memory: permission.NewMemory("")})
+		v := j.Judge(levelCall(tt.text, tt.level))
+		if v.Action != permission.Ask || v.Reason != tt.want || len(v.Wider) > 0 != tt.wider {
+			t.Errorf("%q: %+v, want %s", tt.text, v, tt.want)
+		}
+		if tt.wider {
+			if err := j.Remember(t.Context(), permission.Session, v.Wider); err != nil {
+				t.Fatal(err)
+			}
+			if v := j.Judge(levelCall(tt.text, tt.level)); v.Action != permission.Allow {
+				t.Errorf("%q: the answer changes nothing: %+v", tt.text, v)
+			}
+		}
+	}
+	python := permission.Call{Tool: "execute_py_code", Arguments: json.RawMessage(`{"code":"1"}`), Destructive: true, Sandbox: sandbox.Declaration{Level: sandbox.Read}}
+	j := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: true, Rules: read(t, "execute_py_code: ask")})
+	if v := j.Judge(python); v.Action != permission.Ask || v.Level != sandbox.Read {
+		t.Errorf("Python that a rule asks about: %+v", v)
 	}
 }
 

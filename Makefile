@@ -126,6 +126,12 @@ LOAD_TIME ?= 10m
 load: # ten lines with the rate, the slowest requests and the memory, and whether they stay the same
 	LOKI_LOAD=$(LOAD_TIME) $(GO) test -count=1 -timeout 0 -run '^$$' -bench Steady -benchtime 1x ./bench/server
 
+.PHONY: deploy-check
+deploy-check: # the files of deploy/, with the tools that are installed: systemd-analyze, nginx
+	cd deploy/testdata/check && $(GO) vet . && $(GO) run . ../../kubernetes/*.yaml
+	@if command -v systemd-analyze >/dev/null; then deploy/testdata/check/unit.sh; else echo "skipped: systemd-analyze is not installed"; fi
+	@if command -v nginx >/dev/null && command -v openssl >/dev/null; then deploy/testdata/check/nginx.sh; else echo "skipped: nginx or openssl is not installed"; fi
+
 # How many bytes are typed in each of the editor's two modes.
 RANDOM_BYTES ?= 10485760
 

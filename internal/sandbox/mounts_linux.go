@@ -323,7 +323,7 @@ func (p *plan) loopback() {
 }
 
 // rootCapabilities are what a child of root keeps: what changes files and users, as far as the rest of its limits allows.
-const rootCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID
+const rootCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID
 
 // capabilities plans that the child has none but these.
 func (p *plan) capabilities(kept uint32) {

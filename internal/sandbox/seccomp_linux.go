@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,8 +31,21 @@ var deniedCalls = []uint32{
 }
 
 // absentCalls fail with ENOSYS, so that programs use what they used before these came: clone3 has its flags in memory, where a
-// filter does not see them.
-var absentCalls = []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP}
+// filter does not see them, and so has openat2 its mode.
+var absentCalls = []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_OPENAT2}
+
+// modeCall is a call that gives a file its mode.
+type modeCall struct {
+	number uint32
+	mode   uint32 // which argument has it
+	opens  bool   // the one before has flags, which say whether the mode counts
+}
+
+// modeCalls fail with EPERM if they would let whoever starts a file have the rights of its owner or group. That would outlive
+// the box.
+var modeCalls = []modeCall{
+	{unix.SYS_FCHMOD, 1, false}, {unix.SYS_FCHMODAT, 2, false}, {unix.SYS_FCHMODAT2, 2, false}, {unix.SYS_MKNODAT, 2, false}, {unix.SYS_OPENAT, 3, true},
+}
 
 // attributeCalls change modes, owners, times and attributes of files, which Landlock does not hold. They fail with
 // EPERM where no mount holds them either.
@@ -137,6 +151,17 @@ func newFilter(namespaces, network bool) filter {
 		f.has(fail(unix.EPERM), unix.CLONE_NEWUSER|unix.CLONE_NEWNS|unix.CLONE_NEWNET|unix.CLONE_NEWPID|unix.CLONE_NEWIPC|
 			unix.CLONE_NEWUTS|unix.CLONE_NEWCGROUP)
 	})
+	for _, c := range slices.Concat(modeCalls, ownModes) {
+		f.when(c.number, func(f *filter) {
+			if c.opens {
+				const skip = 3 // argument and has
+				f.argument(c.mode - 1)
+				f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 0, skip)
+			}
+			f.argument(c.mode)
+			f.has(fail(unix.EPERM), unix.S_ISUID|unix.S_ISGID)
+		})
+	}
 	f.when(unix.SYS_IOCTL, func(f *filter) {
 		f.argument(1)
 		f.is(fail(unix.EPERM), unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCCONS)

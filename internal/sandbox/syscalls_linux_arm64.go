@@ -9,6 +9,7 @@ const auditArch = unix.AUDIT_ARCH_AARCH64
 var (
 	ownDenied     []uint32
 	ownAttributes []uint32
+	ownModes      []modeCall
 )
 
 // foreignCalls is the first number of calls of the other ABI of the architecture: there is none.

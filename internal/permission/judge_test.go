@@ -125,6 +125,12 @@ func TestTools(t *testing.T) {
 	root := project(t)
 	outside := t.TempDir()
 	config := filepath.Join(root, "config")
+	if err := os.Mkdir(filepath.Join(root, "bare"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "bare", "HEAD"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for link, target := range map[string]string{"out": outside, "dangling": filepath.Join(outside, "new"), "loop": "loop", "in": "sub"} {
 		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
 			t.Skip(err)
@@ -167,6 +173,9 @@ func TestTools(t *testing.T) {
 		{name: "rule_covers_one_of_two_paths", rules: `fs_mv: {"/tmp/x/**": allow}`, tool: "fs_mv", args: `{"source":"/tmp/x/a","destination":"/tmp/y/b"}`, destructive: true, want: "ask"},
 		{name: "rule_denies_one_of_two_paths", rules: `fs_mv: {"/tmp/x/**": deny}`, tool: "fs_mv", args: `{"source":"/tmp/y/a","destination":"/tmp/x/b"}`, destructive: true, want: "deny"},
 		{name: "hooks", rules: "fs_write: allow", tool: "fs_write", args: `{"path":".git/hooks/x"}`, want: "ask"},
+		{name: "makes_a_repository", tool: "fs_write", args: `{"path":"docs/HEAD"}`, want: "ask"},
+		{name: "makes_a_repository_with_settings_elsewhere", tool: "fs_write", args: `{"path":"docs/commondir"}`, want: "ask"},
+		{name: "in_a_repository_of_another_name", tool: "fs_write", args: `{"path":"bare/config"}`, want: "ask"},
 		{name: "hooks_in_other_case", tool: "fs_write", args: `{"path":".GIT/hooks/x"}`, want: "ask"},
 		{name: "protected", rules: "fs_write: allow", tool: "fs_write", args: `{"path":"config/permissions.yaml"}`, want: "ask"},
 		{name: "path_denied", rules: `fs_cat: {"**/*.env": deny}`, tool: "fs_cat", args: `{"path":"sub/.env"}`, readOnly: true, want: "deny"},

@@ -106,6 +106,9 @@ func (w workspace) guards(real string) string {
 	if reason, ok := sandbox.RunsLater(below); ok {
 		return reason
 	}
+	if sandbox.MakesRepository(w.root, real) {
+		return "git takes its directory for a repository, and runs what that names"
+	}
 	if rest, ok := strings.CutPrefix(real, w.home+string(filepath.Separator)); w.home != "" && ok && strings.HasPrefix(rest, ".") {
 		return "it has settings of the user"
 	}

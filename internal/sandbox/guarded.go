@@ -19,6 +19,28 @@ func RunsLater(name string) (reason string, ok bool) {
 	return laterPlaces[i].reason, true
 }
 
+// MakesRepository reports whether a file below root, both absolute, is one of those by which git takes a directory for a
+// repository, of which it runs what the settings name: HEAD, commondir, and what is below a directory that has one of them.
+func MakesRepository(root, file string) bool {
+	if !contains(root, file) || file == root {
+		return false
+	}
+	for _, name := range []string{"HEAD", "commondir"} {
+		if strings.EqualFold(filepath.Base(file), name) {
+			return true
+		}
+		for dir := filepath.Dir(file); contains(root, dir); dir = filepath.Dir(dir) {
+			if exists(filepath.Join(dir, name)) {
+				return true
+			}
+			if dir == root {
+				break
+			}
+		}
+	}
+	return false
+}
+
 // ClosedBelow reports whether a directory, by its absolute path, has what [Closed] reports somewhere below it.
 func ClosedBelow(home, dir string) bool {
 	dir = strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)

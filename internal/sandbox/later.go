@@ -21,7 +21,7 @@ import (
 const tempPrefix = "loki-sandbox-"
 
 // installed are places that run later and that package managers make anew, for which [Network] is there.
-var installed = []string{"node_modules/.bin", ".venv", "venv"}
+var installed = []string{"node_modules/.bin", ".venv", "venv", ".pnp.cjs", ".pnp.loader.mjs"}
 
 // survey is what a walk through directories finds. The paths are absolute.
 type survey struct {
@@ -192,17 +192,23 @@ func (s *survey) guard(l *limits, path string, d fs.DirEntry) (deeper bool) {
 		}
 	}
 	switch {
-	case d.IsDir() && base != ".git" && exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) && exists(filepath.Join(path, "refs")):
-		for _, name := range []string{"config", "hooks", "config.worktree", "commondir"} { // git takes such a directory for a repository
+	case d.IsDir() && base != ".git" && isRepository(path):
+		for _, name := range []string{"config", "hooks", "config.worktree", "commondir", "info/attributes", "modules", "worktrees"} {
 			if p := filepath.Join(path, name); exists(p) {
 				s.protected[p] = "git runs what it names"
 			}
 		}
-		return false
 	case base == ".git" && !d.IsDir():
 		s.protect(l, path, "git finds its settings by it", d)
 	}
 	return d.IsDir() && parent != "node_modules" && !(l.level == Network && slices.Contains(installed, base)) && (parent != ".git" || base == "info")
+}
+
+// isRepository reports whether git takes a directory for one of its own, whatever its name is: one with a commondir has its
+// settings and objects elsewhere.
+func isRepository(dir string) bool {
+	has := func(name string) bool { return exists(filepath.Join(dir, name)) }
+	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 // past are the places that run later as they were before a child began.

@@ -105,7 +105,7 @@ func (d Declaration) String() string {
 func (d Declaration) Needed(stopped []Refusal) (needed Declaration, ok bool) {
 	needed = Declaration{Level: d.Level, Hosts: slices.Clone(d.Hosts), Read: d.Read, Write: d.Write}
 	for _, r := range stopped {
-		if r.Reason == deniedByRule {
+		if r.Reason == deniedByRule || r.Access == Replaced {
 			continue
 		}
 		if least := cmp.Or(r.Level, Full); least.Covers(needed.Level) {

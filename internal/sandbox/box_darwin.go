@@ -63,12 +63,11 @@ func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 	if h.temp, err = newTemp(); err != nil {
 		return false, fmt.Errorf("temporary directory: %w", err)
 	}
-	held, found, err := b.limits()
+	held, before, err := b.begin()
 	if err != nil {
 		return false, err
 	}
 	b.held = held
-	before := found.past()
 	h.before = &before
 	port, later := 0, laterPlaces
 	if held.level == Network {
@@ -98,7 +97,7 @@ func (b *Box) end() {
 	if h.temp != nil {
 		h.temp.remove()
 	}
-	if h.before != nil && b.held.level.Covers(Write) {
-		b.withheld = b.withhold(*h.before)
+	if h.before != nil {
+		b.finish(*h.before)
 	}
 }

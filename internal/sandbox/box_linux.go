@@ -109,12 +109,11 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 // plan makes the plan of the shim.
 func (b *Box) plan() ([]byte, error) {
 	h := &b.hold
-	l, found, err := b.limits()
+	l, before, err := b.begin()
 	if err != nil {
 		return nil, err
 	}
 	b.held, b.dir = l, h.dir
-	before := found.past()
 	h.before = &before
 	own := h.k.namespaces && l.level.Covers(Write)
 	temp, port := h.temp.path, 0
@@ -225,8 +224,8 @@ func (b *Box) end() {
 	if h.temp != nil {
 		h.temp.remove()
 	}
-	if h.before != nil && b.held.level.Covers(Write) {
-		b.withheld = b.withhold(*h.before)
+	if h.before != nil {
+		b.finish(*h.before)
 	}
 }
 

@@ -32,13 +32,16 @@ type survey struct {
 	held map[string]bool
 	// through has the link for each protected place that is found by a link: nm/.bin for node_modules, which leads to nm.
 	through map[string]string
+	links   []string            // links in protected directories that lead out of these
+	execs   map[string][]string // commands of a rebase that is not at its end, by the file that has them
+	denied  []string            // the closed ones that a rule denies
 }
 
 // look walks through directories once, for the places in the workspace that run later, if guard is set, and for files that
 // match patterns, wherever they are. It does not look into what it finds, nor, for what runs later, into dependencies. A
 // directory that cannot be listed is closed. Any other error means that the survey is not complete.
 func look(l *limits, patterns, dirs []string, guard bool) (survey, error) {
-	s := survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), through: make(map[string]string)}
+	s := survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), through: make(map[string]string), execs: make(map[string][]string)}
 	var globs, roots []string
 	for _, pattern := range patterns {
 		base, rest := doublestar.SplitPattern(pattern)
@@ -116,6 +119,7 @@ func leave(d fs.DirEntry) error {
 // that ** stands for.
 func (s *survey) deny(pattern, path string) {
 	s.closed[path] = deniedByRule
+	s.denied = append(s.denied, path)
 	parts := strings.Split(strings.TrimSuffix(strings.Trim(pattern, "/"), "/**"), "/")
 	names := strings.Split(strings.Trim(path, "/"), "/")
 	first, last := len(names), 0 // of the names, as many from the front, and from the back
@@ -134,6 +138,10 @@ func (s *survey) protect(l *limits, path, reason string, d fs.DirEntry) {
 	s.protected[path] = reason
 	if d.Type()&fs.ModeSymlink != 0 {
 		s.lead(l, path, "", reason)
+	}
+	s.entries(l, path, reason)
+	if base := d.Name(); base == "config" || base == "config.worktree" {
+		s.settings(l, path, filepath.Dir(filepath.Dir(path)), 0)
 	}
 }
 
@@ -196,8 +204,13 @@ func (s *survey) guard(l *limits, path string, d fs.DirEntry) (deeper bool) {
 		for _, name := range []string{"config", "hooks", "config.worktree", "commondir", "info/attributes", "modules", "worktrees"} {
 			if p := filepath.Join(path, name); exists(p) {
 				s.protected[p] = "git runs what it names"
+				s.entries(l, p, s.protected[p])
 			}
 		}
+		s.settings(l, filepath.Join(path, "config"), path, 0)
+		s.rebase(path)
+	case base == ".git" && d.IsDir():
+		s.rebase(path)
 	case base == ".git" && !d.IsDir():
 		s.protect(l, path, "git finds its settings by it", d)
 	}
@@ -213,33 +226,81 @@ func isRepository(dir string) bool {
 
 // past are the places that run later as they were before a child began.
 type past struct {
-	dirs  map[string]os.FileInfo // the directories that they were in
-	files []os.FileInfo          // themselves
+	places map[string]before
+	execs  map[string][]string    // of the survey
+	denied map[string]os.FileInfo // files that a rule denies
+}
+
+// before is what a place was.
+type before struct {
+	dir, file os.FileInfo // the directory that it was in, and itself
 }
 
 // past returns the past of what was found.
 func (s *survey) past() past {
-	p := past{dirs: make(map[string]os.FileInfo)}
-	for _, path := range slices.AppendSeq(slices.Collect(maps.Keys(s.protected)), maps.Values(s.through)) {
+	p := past{places: make(map[string]before), execs: s.execs, denied: make(map[string]os.FileInfo)}
+	for _, path := range slices.Concat(slices.Collect(maps.Keys(s.protected)), slices.Collect(maps.Values(s.through)), s.links) {
 		info, err := os.Lstat(path)
 		dir, dirErr := os.Stat(filepath.Dir(path))
 		if err == nil && dirErr == nil {
-			p.dirs[path], p.files = dir, append(p.files, info)
+			p.places[path] = before{dir, info}
+		}
+	}
+	for _, path := range s.denied {
+		if info, err := os.Lstat(path); err == nil {
+			p.denied[path] = info
 		}
 	}
 	return p
 }
 
+// without removes places.
+func (p past) without(remove func(path string) bool) {
+	maps.DeleteFunc(p.places, func(path string, _ before) bool { return remove(path) })
+}
+
+func (p past) paths() []string { return slices.Sorted(maps.Keys(p.places)) }
+
 // has reports whether what is at a path now was there, or in a directory that has been renamed since. The child could
-// not change it there, so that whatever has become of it is not the child's work.
+// not change it there, unless another program replaced it.
 func (p past) has(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return true
 	}
 	dir, err := os.Stat(filepath.Dir(path))
-	return err == nil && p.dirs[path] != nil && os.SameFile(p.dirs[path], dir) ||
-		slices.ContainsFunc(p.files, func(f os.FileInfo) bool { return os.SameFile(f, info) && f.ModTime().Equal(info.ModTime()) })
+	was, known := p.places[path]
+	if known && err == nil && os.SameFile(was.dir, dir) {
+		return true
+	}
+	for _, b := range p.places {
+		if os.SameFile(b.file, info) && b.file.ModTime().Equal(info.ModTime()) {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced returns the places that have their names and are other files than they were. A box holds files, so that the child
+// could reach what another program puts in their place.
+func (p past) replaced(display func(path string) string) []Refusal {
+	var all []Refusal
+	other := func(path string, was os.FileInfo) bool {
+		info, err := os.Lstat(path)
+		return err == nil && !os.SameFile(info, was)
+	}
+	for path, b := range p.places {
+		if other(path, b.file) {
+			all = append(all, Refusal{Access: Replaced, What: display(path), Reason: "it runs later, and the command could write it from then on: look at it"})
+		}
+	}
+	for path, was := range p.denied {
+		if other(path, was) {
+			all = append(all, Refusal{Access: Replaced, What: display(path), Reason: deniedByRule + ", and the command could read it from then on"})
+		}
+	}
+	slices.SortFunc(all, func(x, y Refusal) int { return strings.Compare(x.What, y.What) })
+	return all
 }
 
 // withhold gives what a child has put where it would run later another name, by which nothing runs it, and returns what it
@@ -258,6 +319,11 @@ func (b *Box) withhold(before past) []Refusal {
 			path = link // where it leads is as it was
 		}
 		made[path] = reason
+	}
+	for path, execs := range later.execs {
+		if slices.ContainsFunc(execs, func(command string) bool { return !slices.Contains(before.execs[path], command) }) {
+			made[path] = "git runs the commands in it with the next git rebase --continue"
+		}
 	}
 	var all []Refusal
 	for path, reason := range made {

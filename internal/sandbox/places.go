@@ -290,6 +290,7 @@ var laterPlaces = []place{
 type limits struct {
 	level     Level
 	workspace string
+	userHome  string            // empty if it is not known
 	home      bool              // the workspace is the home directory, or holds it
 	read      []string          // with all that is in them
 	write     []string          // likewise; they can be read, too
@@ -440,7 +441,7 @@ func contains(dir, path string) bool {
 func (b *Box) limits() (limits, survey, error) {
 	s, f := b.s, b.s.findFixed()
 	l := limits{
-		level: b.declared.Level, workspace: f.workspace, home: f.home, links: f.links,
+		level: b.declared.Level, workspace: f.workspace, userHome: s.o.Home, home: f.home, links: f.links,
 		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
 	}
 	if f.workspace != "" {

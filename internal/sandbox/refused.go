@@ -24,11 +24,13 @@ const (
 	Reading    Access = "read"
 	Writing    Access = "write"
 	Connecting Access = "connect"
+	// Replaced is not something that the child tried: another program replaced a file that the box held.
+	Replaced Access = "replaced"
 )
 
 // String returns the refusal as a predicate: "writes go.sum".
 func (r Refusal) String() string {
-	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to "}[r.Access]
+	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to ", Replaced: "ran while another program replaced "}[r.Access]
 	if r.What == "" {
 		return verb + map[Access]string{Reading: "a file", Writing: "a file", Connecting: "the network"}[r.Access]
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 )
 
@@ -72,6 +73,8 @@ type Box struct {
 	dir         string // of the child
 	held        limits
 	withheld    []Refusal
+	work        *os.File // the record, locked; nil without one
+	workFile    string
 	connections []string
 }
 

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"loki/internal/chat"
@@ -119,6 +120,9 @@ func (b *Box) Level(call chat.ToolCall) string {
 func stopNote(at sandbox.Declaration, stopped []sandbox.Refusal) string {
 	if len(stopped) == 0 {
 		return ""
+	}
+	if !slices.ContainsFunc(stopped, func(r sandbox.Refusal) bool { return r.Access != sandbox.Replaced }) {
+		return fmt.Sprintf("This call at level %s %s.", at.Level, sandbox.Refusals(stopped))
 	}
 	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, sandbox.Refusals(stopped))
 	needed, ok := at.Needed(stopped)

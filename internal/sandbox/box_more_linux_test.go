@@ -297,6 +297,7 @@ func TestRefusedTexts(t *testing.T) {
 		{"pip_index", "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded with url: /simple/six/ (Caused by NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution'))", "connects to pypi.org (network)"},
 		{"pip_retry", "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/six/", "connects to the network (network)"},
 		{"venv", "Error: [Errno 30] Read-only file system: 'WORKSPACE/.venv'", "writes .venv (network)"},
+		{"apostrophe", "rm: can't remove 'go.mod': Read-only file system", "writes go.mod (write)"},
 		{"mount", "mount: failed to read mtab: Permission denied", ""},
 	} {
 		var got []string

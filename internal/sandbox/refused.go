@@ -83,7 +83,7 @@ var (
 	making = regexp.MustCompile(`(?i)creat|touch|mkdir|line \d+: `)
 	// reading finds that a program was about to read a file.
 	reading = regexp.MustCompile(`(?i)\bread(?:ing)? `)
-	quoted  = regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]")
+	quoted  = regexp.MustCompile("(?:^|[^\\pL])['\"`‘“]([^'\"`’”]+)['\"`’”]")
 	// named is the path between a colon or a blank and the colon before the error.
 	named = regexp.MustCompile(`([^\s:'"]+): *$`)
 )

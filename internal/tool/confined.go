@@ -117,7 +117,8 @@ func (b *Box) Level(call chat.ToolCall) string {
 }
 
 // stopNote returns what a model reads about what the sandbox stopped in a call at a level: empty if that is nothing.
-func stopNote(at sandbox.Declaration, stopped []sandbox.Refusal) string {
+// most is the highest level that a call can have, empty for any.
+func stopNote(at sandbox.Declaration, most sandbox.Level, stopped []sandbox.Refusal) string {
 	if len(stopped) == 0 {
 		return ""
 	}
@@ -128,6 +129,9 @@ func stopNote(at sandbox.Declaration, stopped []sandbox.Refusal) string {
 	needed, ok := at.Needed(stopped)
 	if !ok {
 		return note + " No other level allows that."
+	}
+	if most != "" && !most.Covers(needed.Level) {
+		return fmt.Sprintf("%s That needs the level %s, and programs run at the level %s at most here.", note, needed.Level, most)
 	}
 	again := fmt.Sprintf(`"sandbox": %q`, needed.Level)
 	switch {

@@ -95,7 +95,7 @@ func TestConfinedCall(t *testing.T) {
 		{name: "denied", rules: permission.Rules{List: rule(permission.Deny, "")}, args: []string{`{}`}, want: "not allowed"},
 		{name: "bound", most: "read", auto: true, args: []string{wantsWrite}, want: "run at the level read at most"},
 		{name: "bound_rule", most: "write", rules: permission.Rules{List: rule(permission.Allow, "")}, args: []string{`{}`}, ran: []sandbox.Level{"write"}, want: "done"},
-		{name: "asked_about", rules: permission.Rules{List: rule(permission.Ask, "")}, args: []string{`{}`}, answers: []string{"yes"}, ran: []sandbox.Level{"full"}, want: "done"},
+		{name: "asked_about", rules: permission.Rules{List: rule(permission.Ask, "")}, args: []string{`{}`}, answers: []string{"yes"}, ran: []sandbox.Level{"read"}, want: "stopped this call at level read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -37,9 +37,10 @@ func failure(format string, args ...any) outcome {
 }
 
 // failureOutcome returns the outcome of a call that returned r and err. The texts share limit
-// bytes: the error gets at most a quarter, and stderr at most another. held is what the program of the call was allowed.
-func failureOutcome(r Result, err error, held sandbox.Declaration, limit int) outcome {
-	m := message{Sandbox: stopNote(held, r.Refused), Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
+// bytes: the error gets at most a quarter, and stderr at most another. held is what the program of the call was allowed,
+// and most the highest level that any can have.
+func failureOutcome(r Result, err error, held sandbox.Declaration, most sandbox.Level, limit int) outcome {
+	m := message{Sandbox: stopNote(held, most, r.Refused), Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	if out := cut(r.Output, limit-len(m.Error)-len(m.Stderr)); out != "" {
 		m.Output = out
 	}
@@ -48,8 +49,8 @@ func failureOutcome(r Result, err error, held sandbox.Declaration, limit int) ou
 
 // successOutcome returns the outcome of a call that returned r: at most limit bytes, plus
 // notes on what was left out.
-func successOutcome(r Result, held sandbox.Declaration, limit int) outcome {
-	m := message{Sandbox: stopNote(held, r.Refused), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
+func successOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limit int) outcome {
+	m := message{Sandbox: stopNote(held, most, r.Refused), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	out := cut(r.Output, limit-len(m.Stderr))
 	doc, isJSON := compact(out)
 	if m.Stderr == "" && m.Sandbox == "" {

@@ -48,6 +48,11 @@ func TestDenied(t *testing.T) {
 		w := newWorld(t, plain)
 		w.write(t, "src/project/sub/.env", "secret-too\n")
 		w.options.Denied = []string{w.workspace + "/**/.env"}
+		b := w.box(read, sandbox.Needs{})
+		r, err := process.Run(t.Context(), process.Command{Path: "bash", Args: []string{"-c", "cat .env; true"}, Dir: w.workspace, Env: os.Environ(), Confinement: b})
+		if stopped := b.Refused(r.Stderr, err != nil); err != nil || len(stopped) != 1 || stopped[0].What != ".env" {
+			t.Errorf("a denied file in a command that succeeds: %v, %s, %v", stopped, r.Stderr, err)
+		}
 		for _, d := range []sandbox.Declaration{read, write} {
 			got, err := w.run(t, d, "bash", "-c", "cat .env; cat sub/.env; cat sub/a.txt go.mod; grep -r secret- . ; cp .env x; cat x; true")
 			if err != nil || strings.Contains(got, "secret-") || !strings.Contains(got, "text of a\nmodule project\n") {
@@ -243,6 +248,8 @@ func testRefused(t *testing.T, plain bool) {
 		{"success_without", read, "bash", []string{"-c", "cat nothing $OUT/nothing; true"}, nil},
 		{"write_declared", sandbox.Declaration{Level: sandbox.Read, Write: []string{"~/outside"}}, "bash", []string{"-c", "echo x >$OUT/new"}, []string{"writes ~/outside/new (write)"}},
 		{"cat_outside", read, "cat", []string{"../../outside/file"}, []string{"reads ~/outside/file ()"}},
+		{"upward", read, "bash", []string{"-c", "cd sub && touch ../made"}, []string{"writes ../made (write)"}},
+		{"upward_outside", write, "bash", []string{"-c", "touch ../made"}, []string{"writes ../made ()"}},
 		{"cat_missing", read, "cat", []string{"nothing"}, nil},
 		{"cp", read, "cp", []string{"go.mod", "x"}, []string{"writes x (write)"}},
 		{"python_write", read, "python3", []string{"-c", "open('x', 'w')"}, []string{"writes x (write)"}},
@@ -298,6 +305,8 @@ func TestRefusedTexts(t *testing.T) {
 		{"pip_retry", "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/six/", "connects to the network (network)"},
 		{"venv", "Error: [Errno 30] Read-only file system: 'WORKSPACE/.venv'", "writes .venv (network)"},
 		{"apostrophe", "rm: can't remove 'go.mod': Read-only file system", "writes go.mod (write)"},
+		{"upward", "touch: cannot touch '../made': Read-only file system", "writes ../made (write)"},
+		{"upward_later", "touch: cannot touch '../.git/hooks/pre-commit': Read-only file system", "writes ../.git/hooks/pre-commit ()"},
 		{"mount", "mount: failed to read mtab: Permission denied", ""},
 	} {
 		var got []string

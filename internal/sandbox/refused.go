@@ -128,7 +128,7 @@ var clearError = regexp.MustCompile(`(?i)permission denied|operation not permitt
 
 // clearly reports whether a line says, without a failure of the program, that a file or host with a name was out of reach.
 func clearly(line string, r Refusal) bool {
-	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || clearError.MatchString(line))
+	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || r.Reason == deniedByRule || clearError.MatchString(line))
 }
 
 func least(l, has Level) Level {
@@ -165,6 +165,15 @@ func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
 		r.Access = Reading
 		if !exists(path) {
 			r.Access = Writing
+		}
+		if r.Access == Writing && strings.HasPrefix(filepath.Clean(what), "..") {
+			// A program that went to a directory of the workspace means another file by it, which is likelier than one outside.
+			r.What = what
+			if reason, later := RunsLater(path); later {
+				r.Reason = reason
+			} else {
+				r.Level = least(Write, b.declared.Level)
+			}
 		}
 		if !b.declared.Level.Covers(Write) && slices.ContainsFunc(slices.Concat(b.s.o.Write, b.declared.Write), func(p string) bool { return contains(b.s.resolve(p), path) }) {
 			r.Level = Write

@@ -64,11 +64,16 @@ func (s Scripts) confine(c *process.Command, d sandbox.Declaration, path, stateF
 }
 
 // refusals returns the note about what the box of a failed script stopped.
-func refusals(box *sandbox.Box, held sandbox.Declaration, stderr string, code []byte) string {
+func (s Scripts) refusals(box *sandbox.Box, held sandbox.Declaration, stderr string, code []byte) string {
 	if box == nil {
 		return ""
 	}
 	note := held.Note(box.Refused(stderr, true), func(needed sandbox.Declaration) string {
+		if s.Bounds != nil {
+			if b := s.Bounds(); b.Untrusted && !b.Most.Level.Covers(needed.Level) {
+				return fmt.Sprintf("the agent is not trusted, and its scripts run at level %s at most: loki --trust %s", b.Most.Level, s.AgentDir)
+			}
+		}
 		return fmt.Sprintf("declare what it needs at the node in graph.yaml: sandbox: %s", needed.YAML())
 	})
 	if note == "" && sandbox.StartsProgram(code) {
@@ -201,7 +206,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	result, err := process.Run(ctx, command)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		code, _ := os.ReadFile(path)
-		for _, note := range []string{refusals(box, held, exit.Stderr, code), r.Scripts.Child.Note(remedy, exit.Stderr, string(code))} {
+		for _, note := range []string{r.Scripts.refusals(box, held, exit.Stderr, code), r.Scripts.Child.Note(remedy, exit.Stderr, string(code))} {
 			if note != "" {
 				err = fmt.Errorf("%w; %s", err, note)
 			}

@@ -68,13 +68,20 @@ const (
 // keeps the directory from being trusted: it cannot be read, is neither a file nor a directory, is a link to a directory
 // outside, or is one too many.
 func Read(ctx context.Context, dir string, more ...string) (Content, error) {
-	dir, err := Resolve(dir)
+	given, err := filepath.Abs(dir)
 	if err != nil {
+		return Content{}, err
+	}
+	if dir, err = Resolve(given); err != nil {
 		return Content{}, err
 	}
 	r := reader{ctx: ctx, dir: dir, left: maxBytes, named: make(map[string]bool)}
 	for _, path := range more {
-		if rel, ok := inside(dir, path); ok {
+		rel, ok := inside(dir, path)
+		if !ok {
+			rel, ok = inside(given, path) // by the name of a link to the directory
+		}
+		if ok {
 			r.named[filepath.ToSlash(rel)] = true
 		} else if !slices.Contains(r.outside, path) {
 			r.outside = append(r.outside, path)

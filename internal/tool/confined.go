@@ -138,7 +138,7 @@ func stopNote(at sandbox.Declaration, most sandbox.Level, stopped []sandbox.Refu
 	case len(needed.Hosts) > 0:
 		list, _ := value.Marshal(needed.Hosts) // texts can be marshalled
 		again += `, "hosts": ` + string(list)
-	case needed.Level == sandbox.Network:
+	case needed.Level == sandbox.Network && slices.ContainsFunc(stopped, func(r sandbox.Refusal) bool { return r.Access == sandbox.Connecting }):
 		again += `, the "hosts" that it reaches`
 	}
 	return note + " If the task needs that, make the call again with " + again + ` and the "reason" for it.`

@@ -18,6 +18,9 @@ type atWork struct {
 	Before    []string `json:"before"` // places that run later and that no command made that was at work when it began
 }
 
+// recordExt is the extension of the files of records.
+const recordExt = ".record"
+
 // workDir returns the directory of the records, empty without a state directory.
 func (b *Box) workDir() string {
 	if b.s.o.State == "" {
@@ -28,9 +31,17 @@ func (b *Box) workDir() string {
 
 // others returns the records of the boxes that are at work now. It removes those of processes that have ended.
 func (b *Box) others() []atWork {
-	files, _ := filepath.Glob(filepath.Join(b.workDir(), "*.json"))
+	dir := b.workDir()
+	if dir == "" {
+		return nil
+	}
+	entries, _ := os.ReadDir(dir) // without it there are none
 	var all []atWork
-	for _, file := range files {
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != recordExt {
+			continue
+		}
+		file := filepath.Join(dir, e.Name())
 		f, err := os.OpenFile(file, os.O_RDWR, 0)
 		if err != nil {
 			continue // it has ended
@@ -60,12 +71,12 @@ func (b *Box) register(w atWork) {
 	if err == nil {
 		_, err = f.Write(text)
 	}
-	if locked, lockErr := atomicfile.TryLock(f); err != nil || lockErr != nil || !locked || os.Rename(f.Name(), f.Name()+".json") != nil {
+	if locked, lockErr := atomicfile.TryLock(f); err != nil || lockErr != nil || !locked || os.Rename(f.Name(), f.Name()+recordExt) != nil {
 		f.Close()
 		os.Remove(f.Name())
 		return
 	}
-	b.work, b.workFile = f, f.Name()+".json"
+	b.work, b.workFile = f, f.Name()+recordExt
 }
 
 // leave takes the box off the record.

@@ -210,3 +210,31 @@ func TestReplacedFiles(t *testing.T) {
 		t.Errorf("got %v, %v", found, err)
 	}
 }
+
+// TestNoStateDirectory leaves the files of the working directory alone, which are no records of this program.
+func TestNoStateDirectory(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"package.json", "x.record"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, state := range []string{"", filepath.Join(dir, "none")} {
+		s := sandbox.New(sandbox.Options{Workspace: dir, Home: t.TempDir(), State: state, Getenv: os.Getenv})
+		if !s.Support().Files {
+			t.Skipf("no sandbox here: %s", s.Support().Missing)
+		}
+		for _, level := range []sandbox.Level{sandbox.Read, sandbox.Write} {
+			c := process.Command{Path: "true", Dir: dir, Env: os.Environ(), Confinement: s.Box(sandbox.Declaration{Level: level}, sandbox.Needs{})}
+			if _, err := process.Run(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range []string{"package.json", "x.record"} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}

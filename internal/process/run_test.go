@@ -367,7 +367,7 @@ func TestFlood(t *testing.T) { // not parallel: it measures memory
 		if len(res.Stdout) != 1<<20 || !res.StdoutTruncated {
 			t.Errorf("%d bytes kept, truncated: %v", len(res.Stdout), res.StdoutTruncated)
 		}
-		if memory > 3<<20 {
+		if memory > 4<<20 { // the list of processes, where their number matters, included
 			t.Errorf("%d bytes allocated for an output of 1 MiB", memory)
 		}
 		dead(t, []byte(res.Stderr)) // not "survived"

@@ -87,7 +87,8 @@ func visitor(t *testing.T, s *servertest.Server, key string) (stop func() []time
 	}
 }
 
-// report fails if good requests were slow, or the server has grown.
+// report shows how good requests went and how the server has grown. With LOKI_TEST=full it fails if they were slow or
+// it has grown by much: a sample shares the machine with other tests, and the race detector has memory of its own.
 func report(t *testing.T, s *servertest.Server, took []time.Duration, before float64) {
 	t.Helper()
 	after, cpu := resources(t, s)
@@ -96,6 +97,9 @@ func report(t *testing.T, s *servertest.Server, took []time.Duration, before flo
 	}
 	median, slowest := took[len(took)/2], took[len(took)*99/100]
 	t.Logf("%d good requests meanwhile: median %v, 99 %% within %v; memory %.0f MB before, %.0f MB after; processor time %v", len(took), median, slowest, before, after, cpu)
+	if sample.Step(2) > 1 {
+		return
+	}
 	if median > 500*time.Millisecond {
 		t.Errorf("good requests take %v", median)
 	}

@@ -39,7 +39,7 @@ func TestRates(t *testing.T) {
 		if n, _ := takes(r, "bob"); n != 70 {
 			t.Errorf("%d of another subject", n)
 		}
-		for range 20 { // whoever comes again when it is said gets through, and not before
+		for range 20 { // a request that comes after the time it was given passes, and none before
 			time.Sleep(after - 2*time.Millisecond)
 			if after > time.Second && r.Take("alice") == nil {
 				t.Errorf("let through before %v are over", after)

@@ -114,26 +114,35 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 
 // appendAttr writes " key=value", members of groups one by one.
 func (h *handler) appendAttr(b []byte, group string, a slog.Attr) []byte {
+	eachLeaf(group, a, func(key string, leaf slog.Attr) {
+		b = append(b, ' ')
+		b = appendWord(b, key)
+		b = append(b, '=')
+		if sensitive(leaf.Key) {
+			b = append(b, hidden...)
+		} else {
+			b = appendWord(b, h.redact.value(leaf.Value))
+		}
+	})
+	return b
+}
+
+// eachLeaf calls do with an attribute or, of a group, with its members one by one. Their values are resolved, and key has the
+// names of the groups in front. An empty attribute is left out.
+func eachLeaf(group string, a slog.Attr, do func(key string, leaf slog.Attr)) {
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {
 		if a.Key != "" {
 			group += a.Key + "."
 		}
 		for _, member := range v.Group() {
-			b = h.appendAttr(b, group, member)
+			eachLeaf(group, member, do)
 		}
-		return b
+		return
 	}
-	if a.Equal(slog.Attr{}) {
-		return b
+	if !a.Equal(slog.Attr{}) {
+		do(group+a.Key, slog.Attr{Key: a.Key, Value: v})
 	}
-	b = append(b, ' ')
-	b = appendWord(b, group+a.Key)
-	b = append(b, '=')
-	if sensitive(a.Key) {
-		return append(b, hidden...)
-	}
-	return appendWord(b, h.redact.value(v))
 }
 
 // appendWord writes text so that its end can be seen: quoted where it is empty or has a

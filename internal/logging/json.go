@@ -65,31 +65,21 @@ func (h *handler) appendMissing(list []member, a slog.Attr) []member {
 
 // appendMember adds an attribute, members of groups one by one. Numbers and booleans stay what they are; all else is text.
 func (h *handler) appendMember(list []member, group string, a slog.Attr) []member {
-	v := a.Value.Resolve()
-	if v.Kind() == slog.KindGroup {
-		if a.Key != "" {
-			group += a.Key + "."
+	eachLeaf(group, a, func(key string, leaf slog.Attr) {
+		m := member{key: key}
+		switch v := leaf.Value; {
+		case sensitive(leaf.Key):
+			m.json = appendJSON(nil, hidden)
+		case v.Kind() == slog.KindInt64 || v.Kind() == slog.KindUint64 || v.Kind() == slog.KindBool || v.Kind() == slog.KindFloat64:
+			m.json = appendJSON(nil, v.Any())
+		case v.Kind() == slog.KindDuration:
+			m.json = appendJSON(nil, v.Duration().Round(time.Microsecond).Seconds())
+		default:
+			m.json = appendJSON(nil, h.redact.value(v))
 		}
-		for _, one := range v.Group() {
-			list = h.appendMember(list, group, one)
-		}
-		return list
-	}
-	if a.Equal(slog.Attr{}) {
-		return list
-	}
-	m := member{key: group + a.Key}
-	switch {
-	case sensitive(a.Key):
-		m.json = appendJSON(nil, hidden)
-	case v.Kind() == slog.KindInt64 || v.Kind() == slog.KindUint64 || v.Kind() == slog.KindBool || v.Kind() == slog.KindFloat64:
-		m.json = appendJSON(nil, v.Any())
-	case v.Kind() == slog.KindDuration:
-		m.json = appendJSON(nil, v.Duration().Round(time.Microsecond).Seconds())
-	default:
-		m.json = appendJSON(nil, h.redact.value(v))
-	}
-	return append(list, m)
+		list = append(list, m)
+	})
+	return list
 }
 
 // append writes the member behind another one.

@@ -48,14 +48,14 @@ CREATE TABLE loki.members (
 
 // Member is this process as one of those that use the database together. Its row in loki.members, with its
 // id, is there for as long as the process may believe that it lives: a lease that names a row that is not
-// there is free, and one whose row is there is held. Whoever takes a lease does not look at a clock.
+// there is free, and one whose row is there is held. A process that takes a lease does not look at a clock.
 //
 // The row is renewed every 5 s by the clock of the database. Members remove the rows that were not renewed
-// for 15 s, but not in the first 15 s after the server was started, so that a restart of the server costs
-// nobody a lease. A member that was removed finds out with its next sign of life, and never comes back: the
+// for 15 s, but not in the first 15 s after the server was started, so that leases outlast a restart of the
+// server. A member that was removed finds out with its next sign of life, and never comes back: the
 // process gets another one.
 //
-// While the database gives no answer, nobody knows whether others can reach it. For 60 s the member is in
+// While the database gives no answer, it is unknown whether other members can reach it. For 60 s the member is in
 // doubt: [Member.Confirm] fails, so that nothing new is begun, and what is under way may end. Then the
 // member is lost.
 type Member struct {
@@ -143,7 +143,7 @@ func (m *Member) Confirm(ctx context.Context) error {
 	return m.beat(ctx)
 }
 
-// fresh reports whether the last sign of life is so young that nobody takes the process for dead. A clock on the
+// fresh reports whether the last sign of life is so young that no other member takes the process for dead. A clock on the
 // wall that was set, or that went on while the machine slept, only makes it look older.
 func (m *Member) fresh() bool {
 	m.mu.Lock()

@@ -44,7 +44,7 @@ func (n *news) init(db *DB) {
 
 // Notify has those who listen to a topic hear of a name, soon, in whichever process they are. Both are words
 // without spaces, together less than 1,000 bytes long. It does not wait, and is called after the write was
-// committed. If the process dies meanwhile, nobody hears: who has to know for sure looks from time to time.
+// committed. If the process dies before that, no listener hears of it: one that must not miss a name also looks from time to time.
 func (db *DB) Notify(topic, name string) {
 	n := &db.news
 	n.mu.Lock()

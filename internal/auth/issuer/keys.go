@@ -30,8 +30,8 @@ const (
 	pause       = time.Minute      // between fetches because of unknown ids
 )
 
-// CheckURL returns what is wrong with the address of keys, nil if nothing is: whoever can change what comes from there
-// can make tokens, so it has to be https, or on this machine.
+// CheckURL returns what is wrong with the address of keys, nil if nothing is: the keys decide which
+// tokens are good, so they have to come over https, or from this machine.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

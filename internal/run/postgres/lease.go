@@ -165,7 +165,7 @@ func (s *Store) giveBack() {
 func (s *Store) giveBackOne(l lease) error {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	if l.name != "" { // whoever created it was shown an error
+	if l.name != "" { // its creation was reported as failed
 		_, err := s.db.Pool().Exec(ctx, `WITH gone AS (
 				DELETE FROM loki.runs r USING loki.leases l WHERE l.run = r.id AND r.name = $1 AND l.epoch = $2 AND l.member = $3 RETURNING r.id
 			), kept AS (DELETE FROM loki.leases l USING gone WHERE l.run = gone.id)

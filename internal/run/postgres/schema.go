@@ -5,7 +5,7 @@ package postgres
 var schema = []string{schema1}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
-// record. Whoever writes the rows of a run first locks its row in leases, so that writers of one run follow each
+// record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
 // other. What changes with every write is in that small row only.
 const schema1 = `
 CREATE TABLE loki.runs (

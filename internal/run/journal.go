@@ -101,6 +101,11 @@ type Journal interface {
 	// or slept, for so long that it may have lost the lease meanwhile.
 	Confirm(ctx context.Context) error
 
+	// Working notes that the work of the run begins or goes on now. If the process dies after that, without having
+	// given the lease back, the next Open counts a takeover, see [Info.Takeovers]. Of a run that has only waited for its
+	// turn it counts none.
+	Working(ctx context.Context) error
+
 	// Gap notes that a part of the run is not on record, as [Gap] says, so that the run
 	// is not taken for one that can go on. The note is kept outside of what cannot be
 	// written, if there is such a place, and taken over into the record later. A later
@@ -192,22 +197,23 @@ type Info struct {
 	Files map[string]string
 
 	// The rest is kept up to date by the store.
-	Status   Status
-	Started  time.Time
-	Updated  time.Time
-	Steps    int        // super-steps committed
-	Usage    chat.Usage // with what recorded model steps of an open super-step used
-	Failures int        // tolerated
-	Output   string     // of a run that is done
-	Error    string     // of one that failed
-	Code     fault.Code
-	Until    time.Time   // when one that waits for its provider can go on; zero for any other
-	Active   bool        // a process holds the lease now
-	Queued   bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
-	Held     *LeaseError // who holds it; nil if no process does
-	Gap      *Gap        // what is not on record, nil for nothing
-	Events   int         // on record
-	Damaged  bool        // the record cannot be read; what is not known is empty
+	Status    Status
+	Started   time.Time
+	Updated   time.Time
+	Steps     int        // super-steps committed
+	Usage     chat.Usage // with what recorded model steps of an open super-step used
+	Failures  int        // tolerated
+	Output    string     // of a run that is done
+	Error     string     // of one that failed
+	Code      fault.Code
+	Until     time.Time   // when one that waits for its provider can go on; zero for any other
+	Active    bool        // a process holds the lease now
+	Queued    bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
+	Held      *LeaseError // who holds it; nil if no process does
+	Gap       *Gap        // what is not on record, nil for nothing
+	Takeovers int         // how many times in a row a process died at work on it with nothing new on record, see [Journal.Working]
+	Events    int         // on record
+	Damaged   bool        // the record cannot be read; what is not known is empty
 }
 
 // Terms are what a client asked for when it began a run of a server. They hold also when the run goes on in another

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loki/internal/engine"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/retry"
@@ -106,8 +107,36 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if job.Info.Terms = info.Terms; s.Enter == nil {
 		job.Info.Terms = nil
 	}
+	if s.Enter != nil && found.Info.Takeovers > MaxTakeovers {
+		return s.giveUp(ctx, job, journal, found)
+	}
 	began := info.Events > 0 // otherwise it has waited for its turn until now
 	return s.execute(ctx, job, Point{Recovery: found, Resumed: began}, journal, answered, wait)
+}
+
+// MaxTakeovers is how many times in a row a run of a server is taken over from a process that died at work on it, without anything new
+// on record.
+const MaxTakeovers = 5
+
+// giveUp ends a run as failed that was taken over more often than that: its work may be what ends the processes.
+func (s *Service) giveUp(ctx context.Context, job Job, journal Journal, found Recovery) (Outcome, error) {
+	job.Make = func(context.Context, Point) (Work, func() error, error) {
+		return deadly{found.Info}, func() error { return nil }, nil
+	}
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: true}, journal, nil, nil)
+}
+
+// deadly is the work of a run at which process after process died. It is not done.
+type deadly struct{ Info }
+
+// Started implements Work.
+func (d deadly) Started() event.Started { return event.Started{Graph: d.Graph} }
+
+// Do implements Work.
+func (d deadly) Do(context.Context, *Frame) (Outcome, error) {
+	err := fault.New(fault.Failure, "%d processes in a row died at work on the run, with nothing new on record, so it may be what ends them: no server goes on with it by itself", d.Takeovers).
+		WithHint("see where it stands: loki --run %s", d.ID)
+	return Outcome{Steps: d.Steps, Usage: d.Usage, Failures: d.Failures}, err
 }
 
 // openWhole opens the store to go on with a record of it.

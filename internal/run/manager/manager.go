@@ -386,10 +386,13 @@ func (m *Manager) next() {
 	}
 }
 
-// wait returns when it is the run's turn.
+// wait returns when it is the run's turn, and notes that.
 func (m *Manager) wait(ctx context.Context, a *activity) error {
 	select {
 	case <-a.turn:
+		if err := a.journal.Working(ctx); err != nil { // costs no more than a takeover that is not counted
+			m.o.Log.DebugContext(ctx, "it could not be noted that a run works", "run_id", a.id, "error", err)
+		}
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

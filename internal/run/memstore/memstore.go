@@ -21,6 +21,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/run"
+	docs "loki/internal/run/record"
 	"loki/internal/steps"
 )
 
@@ -57,6 +58,8 @@ type record struct {
 	events      []event.Event
 	holder      *journal // who has the lease; nil if no journal has it
 	epoch       int      // of the last lease
+	died        bool     // who had the lease last has died at work
+	progress    string   // when that was so for the last time
 }
 
 type stepRecord struct {
@@ -115,6 +118,17 @@ func (r *record) idle() error {
 		return &run.GapError{ID: r.info.ID, Gap: *r.info.Gap}
 	}
 	return nil
+}
+
+// come returns how far the run has come.
+func (r *record) come() string {
+	last, results := r.last().Step, 0
+	for _, s := range r.steps {
+		if s.Step > last && s.Done {
+			results++
+		}
+	}
+	return docs.Progress(last, results, len(r.tasks))
 }
 
 // lend gives the lease of the run to a new journal, with the next epoch.
@@ -187,7 +201,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	}
 	info.Status, info.Started, info.Updated = run.Running, now, now
 	info.Output, info.Error, info.Code, info.Until = "", "", "", time.Time{}
-	info.Held, info.Gap, info.Damaged = nil, nil, false
+	info.Held, info.Gap, info.Damaged, info.Takeovers = nil, nil, false, 0
 	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
 	r.info = r.described() // with copies of the caller's maps
 	s.runs = append(s.runs, r)
@@ -205,6 +219,11 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 	if err != nil {
 		return nil, run.Recovery{}, err
 	}
+	progress := r.come()
+	r.info.Takeovers = docs.Takeovers(r.info, r.died, progress != r.progress)
+	if r.died {
+		r.died, r.progress = false, progress
+	}
 	found := run.Recovery{Info: r.described(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
 	j := r.lend(s)
 	r.info.Status, r.info.Error, r.info.Code, r.info.Until = run.Running, "", "", time.Time{}
@@ -218,7 +237,8 @@ func (s *Store) Orphan(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.find(id)
-	if err == nil {
+	if err == nil && r.holder != nil {
+		r.died = r.holder.working
 		r.holder = nil
 	}
 	return err
@@ -455,6 +475,8 @@ type journal struct {
 	events []event.Event // not yet kept
 	closed bool
 
+	working bool // see Working
+
 	lease context.Context
 	end   context.CancelCauseFunc // of lease
 }
@@ -510,6 +532,14 @@ func (j *journal) Confirm(context.Context) error {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	return j.check()
+}
+
+// Working notes that the work begins.
+func (j *journal) Working(context.Context) error {
+	return j.write(func(time.Time) error {
+		j.working = true
+		return nil
+	})
 }
 
 // Gap notes that a part of the run is not on record.

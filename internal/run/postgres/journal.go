@@ -270,6 +270,13 @@ func (j *journal) find(ctx context.Context) error {
 	return j.lost(fault.New(fault.Failure, "the record of run %s has a write that this process did not make", j.name))
 }
 
+// Working notes that the work begins.
+func (j *journal) Working(ctx context.Context) error {
+	return j.write(ctx, write{op: "working", quiet: true, rows: func(b *pgx.Batch) {
+		b.Queue(`UPDATE loki.leases SET working = true WHERE run = $1`, j.id)
+	}})
+}
+
 // Finished keeps the result of a task.
 func (j *journal) Finished(ctx context.Context, t run.TaskRecord) error {
 	doc, writes, err := j.store.seal().Task(t)

@@ -206,7 +206,10 @@ func (s *Store) Open(ctx context.Context, id string) (run.Journal, run.Recovery,
 			return &run.GapError{ID: j.name, Gap: *found.Info.Gap}
 		}
 		b := &pgx.Batch{}
-		b.Queue(`UPDATE loki.leases SET member = $2, epoch = $3, writes = 0, canceled = 0, opened = $4, answered = false, updated = $4 WHERE run = $1`, j.id, m.ID(), j.epoch, s.now())
+		progress := j.progress(found)
+		found.Info.Takeovers = record.Takeovers(found.Info, r.left, progress != r.progress)
+		b.Queue(`UPDATE loki.leases SET member = $2, epoch = $3, writes = 0, canceled = 0, opened = $4, answered = false, working = false, takeovers = $5, progress = $6, updated = $4 WHERE run = $1`,
+			j.id, m.ID(), j.epoch, s.now(), found.Info.Takeovers, progress)
 		b.Queue(`UPDATE loki.runs SET status = $2, code = '', until = NULL, due = 0, ending = NULL WHERE id = $1`, j.id, string(run.Running))
 		return tx.SendBatch(ctx, b).Close()
 	})
@@ -225,6 +228,17 @@ func (s *Store) isLeft(r locked) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.left, lease{run: r.id, member: r.member, epoch: r.epoch})
+}
+
+// progress returns how far the run, as it was found, has come.
+func (j *journal) progress(found run.Recovery) string {
+	results := 0
+	for _, done := range j.steps {
+		if done {
+			results++
+		}
+	}
+	return record.Progress(found.Info.Steps, results, len(found.Tasks))
 }
 
 // recover reads what a journal needs to go on, and what Open returns.

@@ -126,7 +126,7 @@ var oneMoment = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.Read
 
 // selectRuns reads runs with their lease and last checkpoint.
 const selectRuns = `
-	SELECT r.id, r.name, r.agent, r.dir, r.owner, r.owner_key, r.status, r.started, l.updated, l.step, r.about, r.ending, r.gap, coalesce(c.doc, ''),
+	SELECT r.id, r.name, r.agent, r.dir, r.owner, r.owner_key, r.status, r.started, l.updated, l.step, l.takeovers, r.about, r.ending, r.gap, coalesce(c.doc, ''),
 		m.host, m.pid, extract(epoch from clock_timestamp() - m.seen)::float8
 	FROM loki.runs r JOIN loki.leases l ON l.run = r.id
 	LEFT JOIN loki.checkpoints c ON c.run = r.id AND c.step = l.step
@@ -148,7 +148,7 @@ func (v *view) rows(ctx context.Context, query string, args ...any) (all []runRo
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runRow, err error) {
-		err = row.Scan(&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.owner, &r.key, &r.info.Status, &r.started, &r.updated, &r.info.Steps, &r.about, &r.ending, &r.gap, &r.lastDoc,
+		err = row.Scan(&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.owner, &r.key, &r.info.Status, &r.started, &r.updated, &r.info.Steps, &r.info.Takeovers, &r.about, &r.ending, &r.gap, &r.lastDoc,
 			&r.host, &r.pid, &r.silent)
 		return r, err
 	})

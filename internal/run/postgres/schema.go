@@ -2,7 +2,7 @@ package postgres
 
 // schema has the statements that lead from each version of the tables to the next, see
 // [loki/internal/postgres.DB.Migrate].
-var schema = []string{schema1}
+var schema = []string{schema1, schema2}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
 // record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
@@ -102,6 +102,13 @@ BEGIN
 		RAISE EXCEPTION 'another write came before this one' USING ERRCODE = 'LK001';
 	END IF;
 END $$;
+`
+
+const schema2 = `
+ALTER TABLE loki.leases
+	ADD COLUMN working boolean NOT NULL DEFAULT false, -- the holder's work has begun
+	ADD COLUMN takeovers integer NOT NULL DEFAULT 0,   -- see run.Info
+	ADD COLUMN progress text NOT NULL DEFAULT '';      -- when the last one was counted
 `
 
 // outOfTurn is the error of loki.hold.

@@ -167,6 +167,9 @@ type locked struct {
 	epoch  int64
 	member int64
 	held   *run.LeaseError // nil if no process holds it
+
+	left     bool   // by a process that died at work on it
+	progress string // when the last takeover was counted
 }
 
 func (s *Store) lock(ctx context.Context, tx pgx.Tx, typed string) (r locked, err error) {
@@ -180,9 +183,9 @@ func (s *Store) lock(ctx context.Context, tx pgx.Tx, typed string) (r locked, er
 	b := &pgx.Batch{}
 	b.Queue(`SELECT FROM loki.leases WHERE run = $1 FOR UPDATE`, r.id)
 	// What other tables have is read after that, by a statement of its own, which sees what others wrote meanwhile.
-	b.Queue(`SELECT r.status, r.gap, l.epoch, coalesce(l.member, 0), m.host, m.pid, extract(epoch from clock_timestamp() - m.seen)::float8
+	b.Queue(`SELECT r.status, r.gap, l.epoch, coalesce(l.member, 0), l.working AND l.member IS NOT NULL AND m.id IS NULL, l.progress, m.host, m.pid, extract(epoch from clock_timestamp() - m.seen)::float8
 		FROM loki.leases l JOIN loki.runs r ON r.id = l.run LEFT JOIN loki.members m ON m.id = l.member WHERE l.run = $1`, r.id).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&r.status, &gap, &r.epoch, &r.member, &host, &pid, &silent)
+		return row.Scan(&r.status, &gap, &r.epoch, &r.member, &r.left, &r.progress, &host, &pid, &silent)
 	})
 	err = tx.SendBatch(ctx, b).Close()
 	if errors.Is(err, pgx.ErrNoRows) { // it was just deleted

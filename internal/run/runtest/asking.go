@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/steps"
 )
@@ -267,6 +268,68 @@ func (s *suite) takenOver() {
 	if len(h.Steps) != 2 || h.Steps[0].Key != "before" || h.Steps[1].Key != "after" || h.Info.Steps != 1 || len(h.Pending) > 0 || h.Info.Status != run.Running || h.Info.Gap != nil {
 		s.Errorf("the record is %+v", h)
 	}
+}
+
+// takeovers has process after process die at a run, and counts those at whose death nothing was new on record.
+func (s *suite) takeovers() {
+	ctx := s.Context()
+	j := s.begin()
+	works := func() {
+		s.Helper()
+		s.ok(j.Working(ctx))
+	}
+	dies := func(what string, want int) {
+		s.Helper()
+		j = s.takeOver(s.T, s.store, j.ID())
+		s.Cleanup(func() { _ = j.Close() })
+		if got := s.history(j.ID()).Info.Takeovers; got != want || s.info(j.ID()).Takeovers != want {
+			s.Errorf("%s: %d takeovers, want %d", what, got, want)
+		}
+	}
+	rests := func(what string, want int) {
+		s.Helper()
+		s.ok(j.Close())
+		var found run.Recovery
+		if j, found = s.resume(j.ID()); found.Info.Takeovers != want {
+			s.Errorf("%s: %d takeovers, want %d", what, found.Info.Takeovers, want)
+		}
+	}
+	dies("it had no turn", 0)
+	works()
+	dies("its first turn", 1)
+	dies("it had no turn since then", 1)
+	works()
+	s.ok(j.Task(1, "a").Begin(ctx, "effect", steps.Step{Kind: steps.Tool, Effect: true}))
+	dies("an effect was begun only", 2)
+	works()
+	rests("given back", 2)
+	works()
+	s.ok(j.Task(1, "a").Begin(ctx, "effect", steps.Step{Kind: steps.Tool, Effect: true}))
+	dies("the same effect", 3)
+	works()
+	s.record(j.Task(1, "a"), "effect", `1`)
+	dies("a step", 1)
+	works()
+	dies("no other one", 2)
+	works()
+	s.ok(j.Finished(ctx, run.TaskRecord{Step: 1, Result: graph.Result{Node: "a"}, Visit: run.Visit{Step: 1, Node: "a", Number: 1}}))
+	dies("a task", 1)
+	works()
+	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1), Frontier: []string{"a"}}, nil))
+	dies("a super-step", 1)
+	works()
+	dies("no other super-step", 2)
+	works()
+	s.record(j.Task(2, "a"), "1", `1`)
+	rests("given back after a step", 0)
+	works()
+	dies("before another one", 1)
+	works()
+	s.ok(j.End(ctx, run.Ending{Status: run.Failed, Error: "e"}))
+	rests("it failed", 0)
+	works()
+	s.ok(j.End(ctx, run.Ending{Status: run.Suspended}))
+	dies("it was suspended", 0)
 }
 
 // gap notes that a part of a run is not on record.

@@ -84,6 +84,7 @@ func Run(t *testing.T, o Options) {
 		{"event_numbers", (*suite).eventNumbers},
 		{"lease", (*suite).lease},
 		{"taken_over", (*suite).takenOver},
+		{"takeovers", (*suite).takeovers},
 		{"gap", (*suite).gap},
 		{"closed_journal", (*suite).closedJournal},
 		{"closed_store", (*suite).closedStore},

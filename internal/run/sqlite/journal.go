@@ -117,6 +117,14 @@ func (j *journal) touch(c *conn) error {
 
 func (j *journal) now() int64 { return j.store.o.Now().UnixNano() }
 
+// Working notes that the work begins.
+func (j *journal) Working(context.Context) error {
+	return j.write("working", func(c *conn) error {
+		_, err := c.exec("UPDATE leases SET working = 1 WHERE run = ?", j.id)
+		return err
+	}, nil)
+}
+
 // Finished keeps the result of a task.
 func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 	doc, writes, err := j.store.seal().Task(t)

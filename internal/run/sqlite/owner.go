@@ -76,6 +76,8 @@ type lease struct {
 	ends  int64 // by the live clock of owner.Boot
 	beats int64 // signs of life
 
+	working bool // the holder has begun to work
+
 	// A process on another system that waits for the lease writes what it saw: the signs
 	// of life, and since when by its own live clock.
 	watcher string
@@ -95,13 +97,13 @@ func newToken() []byte {
 // a lease.
 const leaseColumns = `coalesce(l.token, x''), coalesce(l.epoch, 0), coalesce(l.host, ''), coalesce(l.boot, ''), coalesce(l.machine, ''),
 	coalesce(l.pid, 0), coalesce(l.born, ''), coalesce(l.until, 0), coalesce(l.ends, 0), coalesce(l.beats, 0),
-	coalesce(l.watcher, ''), coalesce(l.watched, 0), coalesce(l.since, 0)`
+	coalesce(l.watcher, ''), coalesce(l.watched, 0), coalesce(l.since, 0), coalesce(l.working, 0)`
 
 // dest returns where leaseColumns go.
 func (l *lease) dest() []any {
 	return []any{
 		&l.token, &l.epoch, &l.owner.Host, &l.owner.Boot, &l.owner.Machine, &l.owner.PID, &l.owner.Born,
-		&l.until, &l.ends, &l.beats, &l.watcher, &l.watched, &l.since,
+		&l.until, &l.ends, &l.beats, &l.watcher, &l.watched, &l.since, &l.working,
 	}
 }
 

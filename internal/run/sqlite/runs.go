@@ -88,11 +88,18 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 		if err := s.free(c, j.id, j.name); err != nil {
 			return err
 		}
+		before, _, err := findLease(c, j.id)
+		if err != nil {
+			return err
+		}
 		if found, err = j.recover(c); err != nil {
 			return err
 		}
 		if found.Info.Gap != nil {
 			return &run.GapError{ID: j.name, Gap: *found.Info.Gap}
+		}
+		if found.Info.Takeovers, err = j.countTakeover(c, found, before.working); err != nil {
+			return err
 		}
 		if _, err := c.row("UPDATE runs SET status = ?, updated = ?, ending = NULL, epoch = epoch + 1 WHERE id = ? RETURNING epoch",
 			[]any{string(run.Running), j.now(), j.id}, &j.epoch); err != nil {
@@ -107,6 +114,24 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 		return nil, run.Recovery{}, err
 	}
 	return s.start(j), found, nil
+}
+
+// countTakeover notes how many times in a row the run, as it was found, was taken over, and returns that. died says that a process died
+// at work on it.
+func (j *journal) countTakeover(c *conn, found run.Recovery, died bool) (n int, err error) {
+	results := 0
+	for _, e := range j.steps {
+		if e.done {
+			results++
+		}
+	}
+	progress, before := record.Progress(found.Info.Steps, results, len(found.Tasks)), ""
+	if _, err := c.row("SELECT progress FROM runs WHERE id = ?", []any{j.id}, &before); err != nil {
+		return 0, err
+	}
+	n = record.Takeovers(found.Info, died, progress != before)
+	_, err = c.exec("UPDATE runs SET takeovers = ?, progress = ? WHERE id = ?", n, progress, j.id)
+	return n, err
 }
 
 // recover reads what a journal needs to go on, and what Open returns.
@@ -183,7 +208,7 @@ func noRun(typed string) error {
 // the lease's is the time of the newest steps, of which those that were begun first may
 // be recorded last. A run whose checkpoints are gone has none.
 const selectRuns = `
-	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending, r.gap, r.owner, r.owner_key,
+	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending, r.gap, r.owner, r.owner_key, r.takeovers,
 		coalesce(c.step, -1), coalesce(c.at, 0), coalesce(c.doc, x''),
 		coalesce((SELECT max(at) FROM (SELECT at FROM steps WHERE run = r.id ORDER BY n DESC LIMIT 64)), 0),
 		` + leaseColumns + `
@@ -205,7 +230,7 @@ type runRow struct {
 
 func (r *runRow) dest() []any {
 	return append([]any{
-		&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.status, &r.started, &r.updated, &r.about, &r.ending, &r.gap, &r.owner, &r.ownerKey,
+		&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.status, &r.started, &r.updated, &r.about, &r.ending, &r.gap, &r.owner, &r.ownerKey, &r.info.Takeovers,
 		&r.info.Steps, &r.at, &r.progress, &r.stepAt,
 	}, r.lease.dest()...)
 }

@@ -3,7 +3,7 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 4
+	schemaVersion = 5
 )
 
 // schema has the steps from each version of the schema to the next, beginning with
@@ -13,7 +13,7 @@ const (
 // Tables that begin with run hold a run's rows next to each other, in order, so that
 // new rows go to the end and a run is read, or deleted, in one piece. Times are
 // nanoseconds since 1970.
-var schema = [schemaVersion]string{schema1, schema2, schema3, schema4}
+var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5}
 
 const schema1 = `
 CREATE TABLE runs (
@@ -127,4 +127,10 @@ const schema4 = `
 ALTER TABLE runs ADD COLUMN owner TEXT;     -- the subject; null for a run of the command line
 ALTER TABLE runs ADD COLUMN owner_key TEXT; -- id of the key that it was started with
 CREATE INDEX runs_by_owner ON runs (owner);
+`
+
+const schema5 = `
+ALTER TABLE leases ADD COLUMN working INTEGER NOT NULL DEFAULT 0; -- the holder's work has begun
+ALTER TABLE runs ADD COLUMN takeovers INTEGER NOT NULL DEFAULT 0; -- see run.Info
+ALTER TABLE runs ADD COLUMN progress TEXT NOT NULL DEFAULT '';    -- when the last one was counted
 `

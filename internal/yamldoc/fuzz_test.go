@@ -56,6 +56,8 @@ func visit(n *yamldoc.Node) {
 	n.Seconds()
 	n.Texts()
 	n.Value()
+	n.ErrorAt(len(n.Literal())/2, "x")
+	n.ErrorAt(len(n.Literal()), "x")
 	if m := n.Map(); m != nil {
 		var (
 			s string

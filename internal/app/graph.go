@@ -99,12 +99,12 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.scriptConsent(r.Agent, r.Asker),
 			Sandbox: a.sandboxOf(r.Agent), Bounds: func() sandbox.Bounds { return a.bounds(r.Agent) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
-		Tools: tools,
+		Tools: tools, Dry: r.Dry || a.dryRun,
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
 	}
 	if scope != nil {
-		o.Servers = scope.ToolsOf
+		o.Servers, o.ServerTool = scope.ToolsOf, scope.Tool
 	}
 	var release func()
 	if o.Knowledge, release, err = a.nodeBases(ctx, events, r); err != nil {

@@ -12,6 +12,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/mcp"
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/run/memstore"
@@ -73,6 +74,7 @@ type serverTools interface {
 	Connect(ctx context.Context) error
 	Tools(ctx context.Context) ([]tool.Tool, error)
 	ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error)
+	Tool(ctx context.Context, server, name string) (tool.Bound, error)
 	Close()
 }
 
@@ -101,6 +103,15 @@ func (s recordedServers) ToolsOf(ctx context.Context, ids []string) ([]tool.Tool
 	return s.note(s.serverTools.ToolsOf(ctx, ids))
 }
 
+// Tool returns a tool of a server.
+func (s recordedServers) Tool(ctx context.Context, server, name string) (tool.Bound, error) {
+	bound, err := s.serverTools.Tool(ctx, server, name)
+	if err == nil {
+		_, err = s.note([]tool.Tool{bound.Tool}, nil)
+	}
+	return bound, err
+}
+
 // playedServers are the servers of a cassette, which are not started.
 type playedServers []string
 
@@ -116,6 +127,16 @@ func (s playedServers) Tools(context.Context) ([]tool.Tool, error) { return s.to
 // ToolsOf returns stand-ins for the tools of servers that were offered.
 func (s playedServers) ToolsOf(_ context.Context, ids []string) ([]tool.Tool, error) {
 	return s.tools(ids), nil
+}
+
+// Tool returns a stand-in for a tool of a server whose call was recorded.
+func (s playedServers) Tool(_ context.Context, server, name string) (tool.Bound, error) {
+	for _, t := range s.tools([]string{server}) {
+		if bound, ok := mcp.Bind(t, name); ok {
+			return bound, nil
+		}
+	}
+	return tool.Bound{}, fault.New(fault.Config, "no call of tool %s of the MCP server %s was recorded", name, server)
 }
 
 // tools returns the tools of servers, of all for nil. A name says to which server it belongs.

@@ -19,6 +19,7 @@ import (
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 	"loki/internal/trust"
+	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
 
@@ -48,10 +49,23 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 				_, err := tools.Select([]string{name})
 				return err == nil
 			},
-			Servers: v.g.MCPServers,
-			Model:   v.model,
+			Parameters: func(name string) (value.Value, bool) { return parameters(tools, name) },
+			Servers:    v.g.MCPServers,
+			Model:      v.model,
 		},
 	}), v.findings...)
+}
+
+// parameters returns the schema of the arguments of the one tool that a name means; ok is false if it means several.
+func parameters(tools tool.Set, name string) (shape value.Value, ok bool) {
+	found, err := tools.Select([]string{name})
+	if err != nil || found.Len() != 1 {
+		return value.Value{}, false
+	}
+	if shape, err = value.ParseJSON(found.Declarations()[0].Parameters); err != nil {
+		return value.Value{}, true // the tool takes what it gets
+	}
+	return shape, true
 }
 
 // validator finds what the package of a definition cannot know of.
@@ -309,6 +323,12 @@ func (v *validator) servers() {
 		for _, n := range v.g.Nodes {
 			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") && required(name) }) {
 				v.err(graph.RuleUnknownMCPServer, n, "tools", hint+v.app.Config.File, "the node "+off)
+			}
+			if n.Tool == nil {
+				continue
+			}
+			if _, _, ok := n.Tool.Server(); ok {
+				v.err(graph.RuleUnknownMCPServer, n, "tool", hint+v.app.Config.File, "the node calls a tool of an MCP server, but mcp_server_support is off")
 			}
 		}
 		return

@@ -139,7 +139,7 @@ func callTools(ctx context.Context, rc *RequestContext, tools Tools, turn int, c
 	slots := make(chan struct{}, toolConcurrency)
 	var wg sync.WaitGroup
 	run := callFuncs(tools, len(calls)-refused)
-	ctx = withBudget(ctx, rc.Budget)
+	ctx = WithBudget(ctx, rc.Budget)
 	for i, call := range calls {
 		if alerts[i] != "" {
 			results[i], errs[i] = refuse(ctx, rc, call, alerts[i])
@@ -213,7 +213,8 @@ func repair(calls []chat.ToolCall) {
 
 type budgetKey struct{}
 
-func withBudget(ctx context.Context, b Budget) context.Context {
+// WithBudget returns a context for calls of tools, see [BudgetOf]. b may be nil.
+func WithBudget(ctx context.Context, b Budget) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 

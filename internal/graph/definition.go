@@ -149,11 +149,12 @@ const (
 	LLMNode      Type = "llm"
 	RAGNode      Type = "rag"
 	MapNode      Type = "map"
+	ToolNode     Type = "tool"
 	EndNode      Type = "end"
 )
 
 // Types lists the node types in the order in which messages show them.
-var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, EndNode}
+var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, EndNode}
 
 // Node is one step of a workflow.
 type Node struct {
@@ -181,11 +182,11 @@ type Node struct {
 	Timeout    time.Duration
 	HasTimeout bool
 
-	Fallback string // script and llm: node to go to on failure, "" for none
+	Fallback string // script, llm and tool: node to go to on failure, "" for none
 
-	Retry       *retry.Policy // agent, llm, rag and script; nil for none
-	OnUncertain Uncertain     // agent, llm and script
-	Cache       *Cache        // llm, rag and script; nil for none
+	Retry       *retry.Policy // agent, llm, rag, script and tool; nil for none
+	OnUncertain Uncertain     // agent, llm, script and tool
+	Cache       *Cache        // llm, rag, script and tool; nil for none
 
 	// Sandbox is what the program of a script runs in, and for an agent the most that it may do.
 	Sandbox sandbox.Declaration
@@ -198,6 +199,7 @@ type Node struct {
 	LLM      *LLM
 	RAG      *RAG
 	Map      *Map
+	Tool     *Tool
 	End      *End
 }
 

@@ -272,6 +272,8 @@ func (l *aspects) typeFields(n *Node) {
 		if n.Map.HasMaxConcurrency {
 			l.int("max_concurrency", &n.Map.MaxConcurrency)
 		}
+	case n.Tool != nil:
+		l.tool(n.Tool)
 	case n.End != nil:
 		l.template("output", &n.End.Output)
 	}

@@ -37,6 +37,10 @@ nodes:
   end: {type: end, output: o}
 `
 
+// newer has nodes of the types that were added after the fingerprint of everything was pinned.
+const newer = `  tool: {type: tool, tool: t, arguments: {a: [1]}, output_schema: {type: object}, fallback: end, timeout: 1, retry: {attempts: 2}, on_uncertain: ask, cache: {ttl: 1}, next: end}
+`
+
 // TestFingerprintSeesEveryField changes each field of a definition in turn, so that no
 // field is forgotten when one is added.
 func TestFingerprintSeesEveryField(t *testing.T) {
@@ -46,7 +50,7 @@ func TestFingerprintSeesEveryField(t *testing.T) {
 		"Settings.MaxConcurrency", "Settings.Budget.USD", "Settings.Budget.Tokens", "Settings.Budget.Duration", "Settings.Durability",
 	}
 	const boxed = "sandbox: {level: network, hosts: [h], read: [r], write: [w]}"
-	g := parse(t, strings.NewReplacer("start:", boxed+"\nstart:", "agent: c,", "agent: c, "+boxed+",", "script: s.sh,", "script: s.sh, "+boxed+",").Replace(everything))
+	g := parse(t, strings.NewReplacer("start:", boxed+"\nstart:", "agent: c,", "agent: c, "+boxed+",", "script: s.sh,", "script: s.sh, "+boxed+",").Replace(everything+newer))
 	before := graph.Fingerprint(g)
 	seen := 0
 	checker := func(owner string) func(path string) {

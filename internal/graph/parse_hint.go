@@ -18,6 +18,7 @@ var requiredFields = map[Type][]string{
 	LLMNode:      {"prompt"},
 	RAGNode:      {"documents"},
 	MapNode:      {"over", "as", "branch", "collect_into"},
+	ToolNode:     {"tool"},
 	EndNode:      {},
 }
 
@@ -34,8 +35,9 @@ var optionalFields = map[Type][]string{
 	RAGNode: {
 		"state_updates", "timeout", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size", "retry", "cache",
 	},
-	MapNode: {"timeout", "output_key", "max_concurrency"},
-	EndNode: {"state_updates", "output"},
+	MapNode:  {"timeout", "output_key", "max_concurrency"},
+	ToolNode: {"arguments", "state_updates", "output_schema", "timeout", "fallback", "retry", "on_uncertain", "cache"},
+	EndNode:  {"state_updates", "output"},
 }
 
 // requiredHint lists what has to be there.

@@ -62,6 +62,8 @@ func (p *parser) fields(n *Node, m *yamldoc.Map) {
 		p.rag(n, m)
 	case MapNode:
 		p.mapOver(n, m)
+	case ToolNode:
+		p.tool(n, m)
 	case EndNode:
 		p.end(n, m)
 	}

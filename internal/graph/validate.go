@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/text"
+	"loki/internal/value"
 )
 
 // Severity says whether a [Finding] keeps a graph from running.
@@ -46,6 +47,7 @@ const (
 	RuleUnusedResult     Rule = "unused-result"    // a rag node's result is stored nowhere
 	RuleUnknownMCPServer Rule = "unknown-mcp-server"
 	RuleUnknownTool      Rule = "unknown-tool"
+	RuleToolArguments    Rule = "tool-arguments" // a tool does not take the arguments of its node
 	RuleUnknownModel     Rule = "unknown-model"
 	RuleToolScript       Rule = "tool-script"       // a script of tools is wrong
 	RuleKnowledge        Rule = "knowledge-base"    // a knowledge base was not built, and is not built unasked
@@ -155,8 +157,11 @@ type AgentContext struct {
 	// HasFunction reports whether an entry of a node's tools is a function of the agent, or
 	// the file of some; nil looks for the entry itself in Functions.
 	HasFunction func(entry string) bool
-	Servers     []string              // names of the agent's MCP servers
-	Model       func(id string) error // fails if id names no chat model; nil means that models are not checked
+	// Parameters returns the JSON Schema of what the one tool takes that an entry means; ok is false if it means several. Nil
+	// means that arguments are not checked.
+	Parameters func(entry string) (schema value.Value, ok bool)
+	Servers    []string              // names of the agent's MCP servers
+	Model      func(id string) error // fails if id names no chat model; nil means that models are not checked
 }
 
 // Validate checks a definition without running it. All checks are always made, in
@@ -177,6 +182,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.approvals()
 	v.rags()
 	v.llms()
+	v.tools()
 	v.concurrency()
 	v.mapBranches()
 	groups := v.groups()

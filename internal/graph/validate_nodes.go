@@ -203,7 +203,7 @@ func (v *validator) mapBranches() {
 		}
 		switch branch.Type {
 		case ApprovalNode, InputNode, EndNode, MapNode:
-			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent or rag node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
+			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag or tool node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
 			continue
 		}
 		if branch.HasNext {
@@ -245,6 +245,8 @@ func outputSchema(n *Node) *value.Value {
 		return n.LLM.OutputSchema
 	case n.Agent != nil:
 		return n.Agent.OutputSchema
+	case n.Tool != nil:
+		return n.Tool.OutputSchema
 	}
 	return nil
 }

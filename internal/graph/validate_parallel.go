@@ -92,7 +92,7 @@ func (v *validator) parallelReads(gr group) {
 // state_updates are rendered, "" if there is none.
 func scopedKey(t Type) string {
 	switch t {
-	case AgentNode, LLMNode, RAGNode:
+	case AgentNode, LLMNode, RAGNode, ToolNode:
 		return "output"
 	case ApprovalNode:
 		return "choice"
@@ -162,6 +162,8 @@ func templatesOf(n *Node) []use {
 		add("query", &n.RAG.Query, true)
 	case n.Map != nil:
 		add("over", &n.Map.Over, true)
+	case n.Tool != nil:
+		n.Tool.Arguments.templates(func(path string, t *Template) { add("arguments"+path, t, true) })
 	case n.End != nil:
 		add("output", &n.End.Output, false)
 	}

@@ -31,6 +31,7 @@ const ownLimit = 24 * time.Hour
 type function struct {
 	declared chat.Tool
 	hints    tool.Hints
+	of       string // name of the server's tool, empty for the functions that are Loki's
 	run      func(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
@@ -244,6 +245,7 @@ func (l *connection) direct(ctx context.Context, taken map[string]bool) ([]tool.
 				Parameters:  schema,
 			},
 			hints: tool.Hints{ReadOnly: t.ReadOnly, Destructive: t.Destructive, Timeout: ownLimit},
+			of:    t.Name,
 			run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 				return l.call(ctx, t.Name, call.Arguments)
 			},

@@ -88,6 +88,7 @@ type world struct {
 	environ []string
 	journal run.Journal // nil records nothing
 
+	options  func(o *node.Options) // changes what nodes can reach; nil for nothing
 	children map[string]childFunc
 	bases    map[string]rag.Searcher // by the ids of nodes
 	from     *run.Recovery           // where a recorded run goes on; nil for the start
@@ -132,6 +133,9 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 	o.Knowledge = make(map[string]node.Knowledge)
 	for id, base := range w.bases {
 		o.Knowledge[id] = node.Knowledge{Searcher: base}
+	}
+	if w.options != nil {
+		w.options(&o)
 	}
 	nodes := node.New(o)
 	defer func() {

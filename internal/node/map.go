@@ -117,7 +117,7 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 			return v, fmt.Errorf("script %s gave no value for %q", t.Node.Script.Script, key)
 		}
 		return v, nil
-	case graph.LLMNode, graph.AgentNode, graph.RAGNode:
+	case graph.LLMNode, graph.AgentNode, graph.RAGNode, graph.ToolNode:
 		p, err := r.work(ctx, t, key)
 		if err != nil {
 			return v, err
@@ -134,7 +134,7 @@ func branchValue(n *graph.Node, p product, key string) value.Value {
 	if p.updated {
 		return p.wanted
 	}
-	structured := n.LLM != nil && n.LLM.OutputSchema != nil || n.Agent != nil && n.Agent.OutputSchema != nil
+	structured := n.LLM != nil && n.LLM.OutputSchema != nil || n.Agent != nil && n.Agent.OutputSchema != nil || n.Tool != nil && n.Tool.OutputSchema != nil
 	if structured && p.failure == nil {
 		if v, ok := p.result.AsObject().Get(key); ok {
 			return v

@@ -42,13 +42,16 @@ type Options struct {
 	// User answers the questions of tools for consent; nil is Asker.
 	User    ask.Asker
 	Scripts Scripts
-	Tools   tool.Set // those that llm nodes may list
+	Tools   tool.Set // those that llm nodes may list, and tool nodes name
 	// Servers returns the tools of MCP servers of the agent; nil if there are none.
 	Servers func(ctx context.Context, ids []string) ([]tool.Tool, error)
+	// ServerTool returns a tool of an MCP server of the agent; nil if there are none.
+	ServerTool func(ctx context.Context, server, name string) (tool.Bound, error)
 	// Calls says how tools are called: who judges the calls, and which limits they have. The
 	// node sets the fields that depend on it.
 	Calls tool.Options
 	Agent string // name of the agent, for messages
+	Dry   bool   // tool nodes call nothing: their result shows the call
 
 	// Knowledge are the knowledge bases of rag nodes, by the ids of the nodes.
 	Knowledge map[string]Knowledge
@@ -128,6 +131,8 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.agent(ctx, t, wanted)
 	case graph.RAGNode:
 		return r.rag(ctx, t, wanted)
+	case graph.ToolNode:
+		return r.tool(ctx, t, wanted)
 	case graph.ApprovalNode: // their timeout is a deadline for the answer
 		return r.approval(ctx, t)
 	case graph.InputNode:

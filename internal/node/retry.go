@@ -76,6 +76,12 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 			return timeout || provider.Retryable(err)
 		}
 	}
+	if t.Node.Type == graph.ToolNode {
+		passes = func(err error) bool {
+			_, wrong := errors.AsType[*argumentsError](err)
+			return !wrong
+		}
+	}
 	return tryWork(ctx, r, t, tries{policy: *t.Node.Retry, name: "retry", passes: passes}, fn)
 }
 

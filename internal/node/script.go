@@ -187,7 +187,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	}
 	env, stateFile, err := r.stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
 		"LOKI_RUN_ID":          t.Events.Run,
-		"LOKI_IDEMPOTENCY_KEY": idempotencyKey(t),
+		"LOKI_IDEMPOTENCY_KEY": t.Events.Run + "/" + effectKey(t),
 	}), state)
 	if err != nil {
 		return value.Value{}, err
@@ -254,16 +254,6 @@ func place(t *run.Task) string {
 // plainID escapes what has a meaning in ids of questions and in idempotency keys, so that
 // they differ whatever the names of the nodes are.
 var plainID = strings.NewReplacer("%", "%25", "/", "%2F", "@", "%40", "[", "%5B", "]", "%5D")
-
-// idempotencyKey names the one effect that the script of t may have. It is the same for all
-// tries of the script, after failures and after interruptions.
-func idempotencyKey(t *run.Task) string {
-	key := fmt.Sprintf("%s/%d/%s", t.Events.Run, t.Step, place(t))
-	if t.Events.Item != nil {
-		key += fmt.Sprintf("/%d", *t.Events.Item)
-	}
-	return key
-}
 
 // stateEnv adds the state to env, inline or in a file, which the caller removes; its path is empty if there is none.
 func (r *Runner) stateEnv(env []string, s graph.State) (full []string, file string, err error) {

@@ -91,14 +91,14 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		}
 		// The decision is recorded, so that a call that is done is not asked about when rules
 		// have changed since, and runs at the same level.
-		err = b.decided(ctx, &a, held, st, func(context.Context) (decision, error) { return allowed(held), nil })
+		err = b.decided(ctx, &a, call.Name, held, st, func(context.Context) (decision, error) { return allowed(held), nil })
 	case permission.Deny:
-		err = b.decided(ctx, &a, held, st, func(context.Context) (decision, error) {
-			return decision{Refused: fmt.Sprintf("it is not allowed (%s). Do not try to get around this; do without, or say so to the user.", v.Reason)}, nil
+		err = b.decided(ctx, &a, call.Name, held, st, func(context.Context) (decision, error) {
+			return decision{Refused: fmt.Sprintf("it is not allowed (%s).%s", v.Reason, b.advice(" Do not try to get around this; do without, or say so to the user."))}, nil
 		})
 	default:
 		q := ConsentQuestion{
-			Text: question, Reason: v.Reason, Always: v.Always, Wider: v.Wider,
+			By: b.o.By, Text: question, Reason: v.Reason, Always: v.Always, Wider: v.Wider,
 			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: b.known.stopped(call.Name + " " + wanted.Text),
 		}
 		if question == "" {
@@ -107,7 +107,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		if b.o.Judge != nil {
 			q.Agent = b.o.Judge.Agent()
 		}
-		err = b.decided(ctx, &a, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, q, st) })
+		err = b.decided(ctx, &a, call.Name, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, q, st) })
 		a.unasked = false
 	}
 	return a, err
@@ -170,8 +170,14 @@ func (d *decision) UnmarshalJSON(data []byte) error {
 // decided makes a decision about a call, or takes the recorded one, which holds whatever has changed since: a program that was
 // allowed at a level does not run at a higher one. held is what the program would run in now. The step comes before the call's own, so that
 // an interruption while the user thinks leaves no doubt about what was done.
-func (b *Box) decided(ctx context.Context, a *admission, held sandbox.Declaration, st steps.Steps, decide func(context.Context) (decision, error)) error {
-	d, err := steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, decide)
+func (b *Box) decided(ctx context.Context, a *admission, name string, held sandbox.Declaration, st steps.Steps, decide func(context.Context) (decision, error)) error {
+	d, err := steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(ctx context.Context) (decision, error) {
+		d, err := decide(ctx)
+		if err == nil {
+			err = b.refusal(name, d.Refused)
+		}
+		return d, err
+	})
 	if err != nil {
 		return err
 	}

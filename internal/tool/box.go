@@ -26,6 +26,9 @@ type Options struct {
 	// of its steps are unique in, such as a super-step and node. Together with the step's
 	// own key they make a call's idempotency key. Without a Run calls have none.
 	Run, Task string
+	// Key is the key of the only call of the box, whatever its step is, such as one that is made in several tries. Empty for
+	// the usual boxes.
+	Key string
 
 	// Asker asks the user about calls that need consent, and about uncertain ones; nil is
 	// [ask.Unavailable]. If the user cannot be asked, the former are refused or, as Judge
@@ -37,6 +40,8 @@ type Options struct {
 	Asker ask.Asker
 	// From says where the questions come from: the agent, node and depth.
 	From ask.Question
+	// By names who asks for the calls, for questions, such as: Node "fetch". Empty is a model.
+	By string
 	// Judge decides which calls may be made; nil leaves it to the tools' hints and guards.
 	Judge Judge
 	// AtMost is the highest level of the sandbox in which programs of calls run, whatever is asked for, allowed or
@@ -66,6 +71,7 @@ type Box struct {
 	before  []chan struct{} // closed when the calls in front of this one cannot change a tool's state any more
 	over    func()          // closes the channel of this call
 	known   *known
+	plain   bool // no model reads the results, see Make
 }
 
 // NewBox returns a Box.
@@ -115,14 +121,14 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	var out outcome
 	if before.Refused() {
 		b.known.decline(requested.ID, fault.Failure)
-		out = failure("%s was not run: %s Do not try to get around this; do without, or say so to the user.", e.declared.Name, before.Refusal())
+		out = failure("%s was not run: %s%s", e.declared.Name, before.Refusal(), b.advice(" Do not try to get around this; do without, or say so to the user."))
 	} else {
 		if before.Arguments != nil {
 			args = before.Arguments
 		}
 		out, err = b.judged(ctx, e, requested.ID, args, st)
 	}
-	out.Text = before.AddTo(out.Text)
+	b.note(&out, before)
 	return out, err
 }
 
@@ -133,7 +139,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	if st.Recording() {
 		step.Request = func() any { return args }
 	}
-	call := Call{Name: e.declared.Name, Arguments: args, Key: joinKey(b.o.Task, st.Key(step.Key)), RunID: b.o.Run}
+	call := Call{Name: e.declared.Name, Arguments: args, Key: cmp.Or(b.o.Key, joinKey(b.o.Task, st.Key(step.Key))), RunID: b.o.Run}
 	if b.o.Run != "" {
 		call.IdempotencyKey = joinKey(b.o.Run, call.Key)
 	}
@@ -142,7 +148,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	if isConfined {
 		var err error
 		if wanted, err = confined.Request(call); err != nil {
-			return failure("%s was not run: %v. Write the call again.", call.Name, err), nil
+			return failure("%s was not run: %v.%s", call.Name, err, b.advice(" Write the call again.")), nil
 		}
 	}
 	a, err := b.admit(ctx, e.tool, hints, call, wanted, st)
@@ -175,21 +181,24 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		replayed = false
 		b.asked()
 		if a.unasked && a.guard.Consent(call) != "" {
-			return failure("%s was not run: the target changed while the call was being prepared, and now needs the user's approval. Repeat the call if you still want it.", call.Name), nil
+			out := failure("%s was not run: the target changed while the call was being prepared, and now needs the user's approval.%s",
+				call.Name, b.advice(" Repeat the call if you still want it."))
+			return out, b.unrecorded(out)
 		}
 		used := new(chat.Meter)
 		out, err := b.run(chat.WithMeter(ctx, used), e.tool, hints, call)
+		failed := b.unrecorded(out)
 		if err == nil {
 			out, err = b.runAfter(ctx, call, id, hints, out)
 		}
 		out.Usage, _ = used.Total()
-		return out, err
+		return out, cmp.Or(err, failed)
 	})
 	chat.MeterOf(ctx).Add(out.Usage, replayed)
 	if isConfined {
 		b.known.stop(call.Name+" "+wanted.Text, out.Refused)
 	}
-	if errors.Is(err, steps.ErrSkipped) {
+	if errors.Is(err, steps.ErrSkipped) && !b.plain {
 		return failure("%s was interrupted, and it is unknown whether it did its work. It was not run again. Find out what happened before you repeat the call.", call.Name), nil
 	}
 	return out, err
@@ -255,6 +264,8 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	r, err := b.callSafely(timed, t, call)
 	maxOutput := cmp.Or(h.MaxOutput, b.o.MaxOutput)
 	switch {
+	case err == nil && b.plain:
+		return plainOutcome(r, call.Sandbox, b.o.AtMost, maxOutput), nil
 	case err == nil:
 		return successOutcome(r, call.Sandbox, b.o.AtMost, maxOutput), nil
 	case ctx.Err() != nil:

@@ -12,6 +12,7 @@ import (
 
 // ConsentQuestion is a question whether a call may be made.
 type ConsentQuestion struct {
+	By     string // who asks for the call, see [Options]; empty is a model
 	Text   string
 	Reason string // why the user is asked; may be empty
 	// Always lists the grants of one answer after which calls like this need no question, Wider those of
@@ -55,8 +56,13 @@ const (
 func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	from.Kind, from.Options, from.Consent = ask.Choice, []string{optionYes, optionNo}, true
 	var parts []string
+	who := "The model"
+	if q.By != "" {
+		who = text.Name(q.By)
+		parts = append(parts, who+" of the graph makes this call. No model asked for it.")
+	}
 	if q.Why != "" {
-		parts = append(parts, "The model says why it needs this:", "    "+text.CutRunes(text.Name(q.Why), longReason))
+		parts = append(parts, who+" says why it needs this:", "    "+text.CutRunes(text.Name(q.Why), longReason))
 	}
 	if len(q.Refused) > 0 {
 		parts = append(parts, "The sandbox stopped the same before:", "    "+text.CutRunes(text.Name(sandbox.Refusals(q.Refused)), longReason))

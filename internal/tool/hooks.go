@@ -30,7 +30,11 @@ func (b *Box) runBefore(ctx context.Context, declared chat.Tool, id string, args
 			return hook.Decision{}, errNoHooks
 		}
 		e := hook.Event{Kind: hook.BeforeTool, ID: id, Tool: &hook.ToolCall{Name: declared.Name, Arguments: args}}
-		return b.o.Hooks.Run(ctx, e, func(changed json.RawMessage) error { return checkArguments(declared, changed) })
+		d, err := b.o.Hooks.Run(ctx, e, func(changed json.RawMessage) error { return checkArguments(declared, changed) })
+		if err == nil && d.Refused() {
+			err = b.refusal(declared.Name, d.Refusal())
+		}
+		return d, err
 	})
 	if errors.Is(err, errNoHooks) {
 		return hook.Decision{}, nil
@@ -53,8 +57,17 @@ func (b *Box) runAfter(ctx context.Context, call Call, id string, h Hints, out o
 	case d.Result != nil:
 		out.Text = cut(*d.Result, cmp.Or(h.MaxOutput, b.o.MaxOutput))
 	}
-	out.Text = d.AddTo(out.Text)
+	b.note(&out, d)
 	return out, nil
+}
+
+// note adds the notes of hooks to an outcome.
+func (b *Box) note(out *outcome, d hook.Decision) {
+	if !b.plain {
+		out.Text = d.AddTo(out.Text)
+	} else if text := d.Text(); text != "" {
+		out.Notes = append(out.Notes, text)
+	}
 }
 
 // checkArguments returns what is wrong with arguments that a hook wrote for a tool.
@@ -63,7 +76,7 @@ func checkArguments(declared chat.Tool, args json.RawMessage) error {
 		return err
 	}
 	v, err := value.ParseJSON(args)
-	if err != nil || declared.Parameters == nil {
+	if err != nil || len(declared.Parameters) == 0 {
 		return err
 	}
 	declaration, err := value.ParseJSON(declared.Parameters)

@@ -19,6 +19,7 @@ type outcome struct {
 	Usage  chat.Usage `json:"usage,omitzero"` // of the models that the tool asked
 
 	Refused []sandbox.Refusal `json:"refused,omitempty"` // what the sandbox stopped
+	Notes   []string          `json:"notes,omitempty"`   // see [Made]
 }
 
 // message is the JSON form of an outcome.
@@ -67,6 +68,15 @@ func successOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limi
 		m.Output = out
 	}
 	return outcome{Text: marshal(m), Refused: r.Refused}
+}
+
+// plainOutcome returns the outcome of a call that returned r and that no model reads.
+func plainOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limit int) outcome {
+	out := outcome{Text: cut(r.Output, limit), Refused: r.Refused}
+	if note := stopNote(held, most, r.Refused); note != "" {
+		out.Notes = []string{note}
+	}
+	return out
 }
 
 // compact returns text without needless blanks if it is one JSON value.

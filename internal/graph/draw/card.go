@@ -51,6 +51,8 @@ func newCard(n *node) card {
 		padding, inset, c.lower = 16, 16, 8
 	case graph.AgentNode:
 		padding, inset = 18, 12
+	case graph.ToolNode:
+		padding, inset = 18, 14
 	}
 	c.box = layered.Box{
 		W:     max(c.content+2*padding, 96),
@@ -157,13 +159,14 @@ var icons = map[string]string{
 	"llm":      "M8 1.5 9.7 6.3 14.5 8 9.7 9.7 8 14.5 6.3 9.7 1.5 8 6.3 6.3Z",
 	"rag":      "M6.8 2A4.8 4.8 0 1 0 6.8 11.6 4.8 4.8 0 1 0 6.8 2M10.3 10.3 14.5 14.5",
 	"map":      "M8 1.5 14.5 4.8 8 8 1.5 4.8ZM1.5 8 8 11.2 14.5 8M1.5 11.2 8 14.5 14.5 11.2",
+	"tool":     "M10.2 1.8A3.8 3.8 0 0 0 6.2 6.9L1.8 11.3 4.7 14.2 9.1 9.8A3.8 3.8 0 0 0 14.2 5.8L11.8 8.2 7.8 4.2Z",
 	"end":      "M3.5 14.5V2H12.5L10.5 5 12.5 8H3.5",
 	"missing":  "M8 2.5V9.5M8 12.5V13.5",
 }
 
 // outline returns the shape of a node: rounded for a model, double for an agent, angular for a
 // script, pointed for an approval, slanted for an input, a drum for a knowledge base, a
-// stack for a map, and a double pill for an end.
+// stack for a map, with cut corners for a tool, and a double pill for an end.
 func outline(typ string, w, h float64) string {
 	rect := func(class string, d, radius float64) string {
 		return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, class, num(d), num(d), num(w-2*d), num(h-2*d), num(radius))
@@ -191,6 +194,8 @@ func outline(typ string, w, h float64) string {
 			return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="6"/>`, class, num(d), num(8-d), num(w-8), num(h-8))
 		}
 		return card("shape behind", 8) + card("shape behind", 4) + card("shape", 0)
+	case graph.ToolNode:
+		return path("shape", "M9 0H%sL%s 9V%sL%s %sH9L0 %sV9Z", w-9, w, h-9, w-9, h, h-9)
 	case graph.EndNode:
 		return rect("shape", 0, h/2) + rect("inner", 3.5, h/2-3.5)
 	default:

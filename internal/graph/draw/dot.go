@@ -58,6 +58,8 @@ func dotShape(n *node) string {
 		shape = "cylinder"
 	case graph.MapNode:
 		shape = "hexagon"
+	case graph.ToolNode:
+		shape = "component"
 	case graph.EndNode:
 		shape = "oval, peripheries=2"
 	}

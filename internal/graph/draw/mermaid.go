@@ -86,6 +86,8 @@ func mermaidShape(n *node) string {
 			open, end = "[(", ")]"
 		case graph.MapNode:
 			open, end = "{{", "}}"
+		case graph.ToolNode:
+			open, end = "[/", "\\]"
 		case graph.EndNode:
 			open, end = "([", "])"
 		}

@@ -29,6 +29,8 @@ var colors = [...]struct{ name, light, dark string }{
 	{"rag-card", "#ecf8ef", "#122c1b"},
 	{"map", "#a82474", "#ff8ccb"},
 	{"map-card", "#fdeff7", "#361629"},
+	{"tool", "#7a5c00", "#e3c04f"},
+	{"tool-card", "#fbf6e2", "#2c2710"},
 	{"end", "#18202e", "#e8edf6"},
 	{"end-card", "#eef1f5", "#222b3a"},
 	{"done", "#1a7f43", "#3fb96c"},

@@ -18,6 +18,7 @@ type Identity struct {
 	Subject string
 	KeyID   string // of the key, which is no secret; empty for [Anonymous]
 	Scopes  []Scope
+	Groups  []string  // that the subject belongs to, besides which it is one of its own
 	Until   time.Time // when its token ends; zero for a key, which does not end by itself
 }
 
@@ -31,6 +32,13 @@ func (who Identity) Anonymous() bool { return who.Subject == Anonymous && who.Ke
 // Allows reports whether who may do what asks for scope. An empty scope asks for nothing.
 func (who Identity) Allows(scope Scope) bool {
 	return scope == "" || slices.ContainsFunc(who.Scopes, func(s Scope) bool { return s.covers(scope) })
+}
+
+// IsOneOf reports whether names, such as the assignees of a question, have the subject or one of its groups.
+func (who Identity) IsOneOf(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name != "" && (name == who.Subject || slices.Contains(who.Groups, name))
+	})
 }
 
 // CheckSubject returns what is wrong with the subject of a key, nil if nothing is: 1 to 128

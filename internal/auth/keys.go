@@ -18,6 +18,7 @@ type Key struct {
 	ID      string // no secret; unique among the keys of a server
 	Hash    Hash
 	Scopes  []Scope
+	Groups  []string // of the subject
 }
 
 // ErrUnknown reports a key that is none of those of the server.
@@ -169,7 +170,7 @@ func (k *Keys) look(ctx context.Context, from netip.Addr, key string, code diges
 	for _, c := range candidates {
 		if c.Hash.matches(key) {
 			lane.leave(time.Time{})
-			return Identity{Subject: c.Subject, KeyID: c.ID, Scopes: c.Scopes}, nil
+			return Identity{Subject: c.Subject, KeyID: c.ID, Scopes: c.Scopes, Groups: c.Groups}, nil
 		}
 	}
 	if len(candidates) == 0 {

@@ -69,3 +69,24 @@ func TestAllows(t *testing.T) {
 		t.Error("the zero identity is allowed something")
 	}
 }
+
+func TestIsOneOf(t *testing.T) {
+	carol := Identity{Subject: "carol", Groups: []string{"editors", ""}}
+	for _, tt := range []struct {
+		names []string
+		want  bool
+	}{
+		{nil, false},
+		{[]string{""}, false},
+		{[]string{"bob", "carol"}, true},
+		{[]string{"editors"}, true},
+		{[]string{"editor", "Editors", "carol2"}, false},
+	} {
+		if got := carol.IsOneOf(tt.names); got != tt.want {
+			t.Errorf("%q: %v", tt.names, got)
+		}
+	}
+	if (Identity{}).IsOneOf([]string{""}) {
+		t.Error("no one is one of no one")
+	}
+}

@@ -54,6 +54,7 @@ type APIJWT struct {
 	Refresh          time.Duration
 	SubjectClaim     string
 	ScopesClaim      string
+	GroupsClaim      string
 	Leeway           time.Duration
 }
 

@@ -154,6 +154,13 @@ func readKey(m *yamldoc.Map) (key auth.Key, ok bool) {
 		}
 		key.Scopes = append(key.Scopes, scope)
 	}
+	for _, n := range m.List("groups") {
+		group, ok := n.Str()
+		if ok && auth.CheckSubject(group) != nil {
+			n.Errorf("want a group of printable characters")
+		}
+		key.Groups = append(key.Groups, group)
+	}
 	if !m.Text("key_id", &key.ID) {
 		key.ID = auth.IDOfHash(hash)
 	} else if err := auth.CheckID(key.ID); err != nil {
@@ -164,7 +171,7 @@ func readKey(m *yamldoc.Map) (key auth.Key, ok bool) {
 }
 
 func readJWT(m *yamldoc.Map) *APIJWT {
-	j := &APIJWT{Refresh: time.Hour, SubjectClaim: "sub", ScopesClaim: "scope", Leeway: time.Minute}
+	j := &APIJWT{Refresh: time.Hour, SubjectClaim: "sub", ScopesClaim: "scope", GroupsClaim: "groups", Leeway: time.Minute}
 	m.Require("issuer", "audience", "jwks_url")
 	m.Str("issuer", &j.Issuer)
 	m.Str("audience", &j.Audience)
@@ -176,7 +183,8 @@ func readJWT(m *yamldoc.Map) *APIJWT {
 	readSpan(m, "jwks_refresh_seconds", &j.Refresh, time.Minute, 7*24*time.Hour)
 	m.Str("subject_claim", &j.SubjectClaim)
 	m.Str("scopes_claim", &j.ScopesClaim)
-	for _, key := range []string{"issuer", "audience", "subject_claim", "scopes_claim"} { // a token without a claim must not match
+	m.Str("groups_claim", &j.GroupsClaim)
+	for _, key := range []string{"issuer", "audience", "subject_claim", "scopes_claim", "groups_claim"} { // a token without a claim must not match
 		if n := m.Get(key); n != nil && n.Literal() == "" {
 			n.Errorf("is empty")
 		}

@@ -29,7 +29,7 @@ api:
     mode: StaticKeys
     keys:
       - {subject: alice, key_hash: "`+hash+`", scopes: [read, "run:agents"], key_id: 0a1b2c3d4e5f}
-      - {subject: bob, key_hash: "`+hash+`", scopes: []}
+      - {subject: bob, key_hash: "`+hash+`", scopes: [], groups: [editors, "the authors"]}
   cors: {allowed_origins: ["https://example.com:8443"], allow_credentials: true}
   limits: {max_body_bytes: 10, max_concurrent_requests: 2, per_subject_concurrency: 1, rate_limit_per_minute: null, rate_limit_burst: 3, max_concurrent_runs: 4, max_runs_per_subject: 5}
   request_timeout_seconds: 3599
@@ -53,7 +53,7 @@ api:
 		ListenAddr: "[::1]:0", PublicURL: "https://loki.example.com",
 		Auth: APIAuth{Mode: AuthStaticKeys, Keys: []auth.Key{
 			{Subject: "alice", ID: "0a1b2c3d4e5f", Hash: alice, Scopes: []auth.Scope{auth.Read, auth.RunAgents}},
-			{Subject: "bob", ID: auth.IDOfHash(hash), Hash: alice},
+			{Subject: "bob", ID: auth.IDOfHash(hash), Hash: alice, Groups: []string{"editors", "the authors"}},
 		}},
 		CORS:           APICORS{AllowedOrigins: []string{"https://example.com:8443"}, AllowCredentials: true},
 		Limits:         APILimits{MaxBodyBytes: 10, MaxConcurrentRequests: 2, PerSubjectConcurrency: 1, RateLimitBurst: 3, MaxConcurrentRuns: 4, MaxRunsPerSubject: 5},
@@ -175,7 +175,7 @@ func TestLoadJWT(t *testing.T) {
 	if cfg.API.Auth.Mode != AuthJWT {
 		t.Errorf("mode %s", cfg.API.Auth.Mode)
 	}
-	wantJWT := &APIJWT{Issuer: "i", Audience: "a", JWKSURL: "https://example.com/keys", Refresh: time.Hour, SubjectClaim: "sub", ScopesClaim: "scope", Leeway: time.Minute}
+	wantJWT := &APIJWT{Issuer: "i", Audience: "a", JWKSURL: "https://example.com/keys", Refresh: time.Hour, SubjectClaim: "sub", ScopesClaim: "scope", GroupsClaim: "groups", Leeway: time.Minute}
 	if diff := cmp.Diff(wantJWT, cfg.API.Auth.JWT); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

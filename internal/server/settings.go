@@ -59,7 +59,7 @@ func newSettings(c *config.API, before *settings, log *slog.Logger) (*settings, 
 			s.published = issuer.NewKeys(o)
 		}
 		s.keys = issuer.New(issuer.Options{
-			Issuer: j.Issuer, Audience: j.Audience, SubjectClaim: j.SubjectClaim, ScopesClaim: j.ScopesClaim, Leeway: j.Leeway, Keys: s.published,
+			Issuer: j.Issuer, Audience: j.Audience, SubjectClaim: j.SubjectClaim, ScopesClaim: j.ScopesClaim, GroupsClaim: j.GroupsClaim, Leeway: j.Leeway, Keys: s.published,
 		})
 	}
 	return s, nil

@@ -17,12 +17,13 @@ import (
 	"loki/internal/auth"
 )
 
-// Options configure New. All but Leeway are required.
+// Options configure New. All but GroupsClaim and Leeway are required.
 type Options struct {
 	Issuer       string        // the claim iss
 	Audience     string        // is one of the claim aud
 	SubjectClaim string        // the name of a claim with a text that [auth.CheckSubject] accepts
 	ScopesClaim  string        // the name of a claim with scopes: a text with spaces between them, or a list of texts
+	GroupsClaim  string        // the name of a claim with groups of the subject: a text, or a list of texts; "" for none
 	Leeway       time.Duration // by which the clock of the issuer may differ
 	Keys         *Keys
 }
@@ -123,7 +124,24 @@ func (i *Issuer) identity(t *jwt.Token, claims jwt.MapClaims) (who auth.Identity
 	if !ok {
 		return who, refused(auth.ReasonClaims, "its claim %s is %s: want a text or a list of texts", i.o.ScopesClaim, quote(i.o.ScopesClaim))
 	}
-	return auth.Identity{Subject: subject, KeyID: header(t, "kid"), Scopes: scopes, Until: expires.Add(i.o.Leeway)}, nil
+	return auth.Identity{Subject: subject, KeyID: header(t, "kid"), Scopes: scopes, Groups: groupsOf(claims[i.o.GroupsClaim]), Until: expires.Add(i.o.Leeway)}, nil
+}
+
+// groupsOf returns the groups in a claim, none if it is of another form than is expected.
+func groupsOf(claim any) (list []string) {
+	switch claim := claim.(type) {
+	case string:
+		if claim != "" {
+			list = []string{claim}
+		}
+	case []any:
+		for _, item := range claim {
+			if name, ok := item.(string); ok && name != "" {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
 }
 
 // scopesOf returns the scopes in a claim. Those of other services are left out.

@@ -18,6 +18,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -376,4 +377,23 @@ func FuzzClaims(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestGroups: groups in a form that is not expected are none, and do not make a token invalid.
+func TestGroups(t *testing.T) {
+	for _, tt := range []struct {
+		claim any
+		want  []string
+	}{
+		{nil, nil},
+		{"", nil},
+		{"the authors", []string{"the authors"}},
+		{[]any{"editors", "", 7, "authors"}, []string{"editors", "authors"}},
+		{map[string]any{"editors": true}, nil},
+		{true, nil},
+	} {
+		if got := groupsOf(tt.claim); !slices.Equal(got, tt.want) {
+			t.Errorf("%v: %q, want %q", tt.claim, got, tt.want)
+		}
+	}
 }
